@@ -28,7 +28,7 @@ CopyReceiver::CopyReceiver(const LocalStore& store, const Secret& secret, const 
       });
 }
 
-/// The listener ends first, and with it what uses the rest.
+/// Destroys the listener first, since its threads use the other members.
 CopyReceiver::~CopyReceiver() {
   listener_.reset();
 }
@@ -57,7 +57,8 @@ void CopyReceiver::serve(SecureChannel channel) {
   end();
 }
 
-/// One copy of a writer at a time: a sender may have given up an attempt that this end still sees.
+/// Admits one copy per writer at a time. A sender may have given up an attempt that this end still
+/// sees.
 fs::path CopyReceiver::begin(const CopyRequest& request) {
   const std::lock_guard lock(mutex_);
   if (const std::string why = expected_.why_refused(request); !why.empty())

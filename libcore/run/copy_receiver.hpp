@@ -1,5 +1,5 @@
 #pragma once
-// The node's end of copies that other nodes send (run/part_copy.hpp).
+// The receiving end of copies that other nodes send (run/part_copy.hpp).
 
 #include <memory>
 #include <mutex>
@@ -13,12 +13,12 @@
 
 namespace dt::run {
 
-/// Takes copies into a store's unfinished share, for as long as it lives, on threads of its own. Strangers
-/// are turned away (see TcpListener), and no number of them keeps a rank out.
+/// Receives copies into a store's unfinished share while it lives, on its own threads. Strangers
+/// are rejected (see TcpListener), and any number of them cannot keep a rank out.
 class CopyReceiver {
  public:
-  /// `store` must outlive it. `timeout_s`: after which a sender that is silent has failed. Errors:
-  /// environment, where the host cannot listen on any of the addresses.
+  /// `store` must outlive the receiver. A sender that is silent for `timeout_s` has failed.
+  /// Errors: environment if the host cannot listen on any of the addresses.
   CopyReceiver(const LocalStore& store, const Secret& secret, const ChannelTerms& terms, double timeout_s,
                std::span<const std::string> addresses);
   ~CopyReceiver();
@@ -26,7 +26,8 @@ class CopyReceiver {
   std::vector<TcpListener::Endpoint> endpoints() const { return listener_->endpoints(); }
   /// Stops listening on addresses that no sender has chosen.
   void keep_only(std::span<const std::string> addresses) { listener_->keep_only(addresses); }
-  /// Takes these copies from now on, and no others. Thread safety: any.
+  /// Accepts these copies from now on, and no others.
+  /// Thread safety: any thread.
   void expect(ExpectedCopies expected);
 
  private:
@@ -36,7 +37,7 @@ class CopyReceiver {
   const LocalStore& store_;
   std::mutex mutex_;
   ExpectedCopies expected_;
-  std::set<std::int64_t> taking_;  // writers whose copies are on their way
+  std::set<std::int64_t> taking_;  // writers whose copies are arriving
   std::unique_ptr<TcpListener> listener_;
 };
 

@@ -13,11 +13,12 @@ namespace dt::run {
 namespace {
 
 constexpr double handshake_timeout_s = 5;
-/// Strangers may crowd a receiver, whose refusal costs little; a copy that is broken off costs its bytes.
+/// Strangers may crowd a receiver, and its refusals cost little. A copy that breaks off costs its
+/// bytes.
 constexpr int max_attempts = 24, max_copies = 3;
-/// Between attempts: doubled each time.
+/// Pause between attempts; doubled after each.
 constexpr double first_pause_s = 0.1, longest_pause_s = 2;
-/// A copy that is slower than this has failed, however steadily it goes.
+/// Minimum speed of a copy. A slower copy has failed, even if it advances steadily.
 constexpr double least_bytes_per_s = 1 << 20;
 
 void pause(double seconds, const std::function<void()>& check) {

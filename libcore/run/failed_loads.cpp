@@ -31,7 +31,7 @@ std::string to_line(const std::string& reason) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Lines that are no such record (torn, or of another version) do not count.
+/// Returns the record's entries. Lines that are torn or of another version do not count.
 std::vector<FailedLoad> failed_loads(const fs::path& checkpoint) {
   const fs::path path = failed_loads_path(checkpoint);
   if (!path_exists(path)) return {};
@@ -60,7 +60,7 @@ void record_failed_load(const fs::path& checkpoint, const std::string& reason) {
   if (!folder_exists(checkpoint) || failed_loads(checkpoint).size() >= max_failed_loads) return;
   const fs::path path = failed_loads_path(checkpoint);
   File file = File::open_append(path);
-  file.write(to_line(reason));  // one write, which O_APPEND keeps whole
+  file.write(to_line(reason));  // a single write, which O_APPEND keeps whole
   file.sync();
   file.close();
   sync_directory(path.parent_path());

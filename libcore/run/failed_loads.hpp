@@ -1,6 +1,6 @@
 #pragma once
-// How often a checkpoint was found damaged while a start loaded it: kept beside it, so that starts to come
-// need not read it again. See FORMATS.md.
+// The record of starts that found a checkpoint damaged. It lies beside the checkpoint, so that
+// later starts need not read the checkpoint again. See FORMATS.md.
 
 #include <cstddef>
 #include <filesystem>
@@ -10,23 +10,28 @@ namespace dt::run {
 
 namespace fs = std::filesystem;
 
-/// Damage found by so many starts sets a checkpoint aside: no resume tries it of its own accord.
+/// Number of starts after which a damaged checkpoint is set aside: no resume chooses it by itself.
 inline constexpr std::size_t max_failed_loads = 3;
 
 inline constexpr const char* failed_loads_suffix = ".failed-loads.jsonl";
 
-/// Of a checkpoint under its final name.
+/// Returns the record's path for a checkpoint under its final name.
 fs::path failed_loads_path(const fs::path& checkpoint);
 
-/// Adds a line; nothing where the checkpoint is gone or set aside already. Any number of processes may do so
-/// at once. Only damage counts: a start that is killed while it loads, or that the machine fails, leaves no
-/// line. A crash leaves the line, a torn one, which does not count, or none. Errors: environment.
+/// Adds a line to the record. Does nothing if the checkpoint is gone or set aside. Only damage
+/// counts: a start that is killed while it loads, or that fails for its machine, leaves no line.
+/// Errors: environment.
+/// Thread safety: any number of processes may add lines at once.
+/// After a crash: the line is there, or a torn line, which does not count, or none.
 void record_failed_load(const fs::path& checkpoint, const std::string& reason);
 
-/// "" below max_failed_loads; else since when it is set aside, why, and what brings it back.
+/// Returns "" below max_failed_loads. Otherwise returns since when and why the checkpoint is set
+/// aside, and how to restore it.
 std::string why_set_aside(const fs::path& checkpoint);
 
-/// The checkpoint has loaded, or been repaired: it counts as any other again. Errors: environment.
+/// Removes the record after the checkpoint has loaded or been repaired, so that it counts like any
+/// other.
+/// Errors: environment.
 void forget_failed_loads(const fs::path& checkpoint);
 
 }  // namespace dt::run

@@ -1,4 +1,4 @@
-// A generation's file, and the numbers that are taken.
+// Generations: their files, and the numbers that are taken.
 
 #include <algorithm>
 #include <cerrno>
@@ -70,7 +70,7 @@ std::string lock_name(std::int64_t number) {
   return fmt::format("{:04}.lock", number);
 }
 
-/// 0 for a name that is no generation's.
+/// Returns the generation's number, or 0 if the name is not a generation file's.
 std::int64_t number_of(const std::string& name) {
   std::int64_t number = 0;
   std::from_chars(name.data(), name.data() + name.size(), number);
@@ -78,18 +78,19 @@ std::int64_t number_of(const std::string& name) {
 }
 
 std::int64_t restarts(const std::string& text) {
-  std::int64_t count = 0;  // Slurm leaves the variable unset in a job's first life
+  std::int64_t count = 0;  // Slurm leaves the variable unset before the first requeue
   std::from_chars(text.data(), text.data() + text.size(), count);
   return count;
 }
 
-/// Only this process holds it for longer than an instant.
+/// Returns whether a process holds the lock. Only the generation's own process holds it for longer
+/// than an instant.
 bool is_locked(const fs::path& path) {
   FileLock probe;
   return probe.try_lock(path, Owner::anyone) == FileLock::Outcome::busy;
 }
 
-/// Returns false, too, where a member of a group may not open another's lock.
+/// Takes the lock. Also returns false if a member of a group may not open another user's lock.
 bool takes(FileLock& lock, const fs::path& path) {
   try {
     return lock.try_lock(path, Owner::anyone) == FileLock::Outcome::held;
@@ -104,11 +105,11 @@ bool is_another_users(const fs::path& path) {
   return ::lstat(path.c_str(), &status) == 0 && status.st_uid != ::geteuid();
 }
 
-/// Of own's Slurm job.
+/// Returns whether the file's generation is a later life of own's Slurm job.
 bool is_of_later_life(const fs::path& path, const Generation& own) {
   try {
     return own.is_earlier_life_of(parse_generation(read_file(path), path.string()));
-  } catch (const Error&) {  // withdrawn just now, or damaged: whoever holds the run need not care
+  } catch (const Error&) {  // withdrawn just now, or damaged; the run's holder need not care
     return false;
   }
 }
@@ -185,7 +186,7 @@ Generation RunDirectory::claim(const std::string& continues, std::int64_t contin
   own.continues_step = continues_step;
   const std::vector<std::int64_t> taken = claimed_numbers(generations_path());
   own.number = taken.empty() ? 1 : taken.back() + 1;
-  // A generation's file may be lost, its checkpoints not: their names must stay free of another's.
+  // A generation's file may be lost while its checkpoints exist. Their names must stay unique.
   for (const checkpoint::CheckpointEntry& entry : checkpoints())
     own.number = std::max(own.number, entry.generation + 1);
   const comm::EnvironmentSettings environment = comm::environment_settings();
@@ -193,10 +194,10 @@ Generation RunDirectory::claim(const std::string& continues, std::int64_t contin
   for (;; ++own.number) {
     const fs::path lock = generations_path() / lock_name(own.number);
     try {
-      FileLock().try_lock(lock, Owner::anyone);  // which makes the file
+      FileLock().try_lock(lock, Owner::anyone);  // creates the file
     } catch (const Error& error) {
       if (error.error_number() != EACCES || !is_another_users(lock)) throw;
-      continue;  // the claim is not there yet or never came
+      continue;  // the claim is not there yet, or never came
     }
     if (create_file_exclusively(generation_path(own.number), to_text(own, environment))) break;
   }
@@ -215,13 +216,14 @@ bool RunDirectory::is_superseded(const Generation& own) const {
 }
 
 void RunDirectory::withdraw_abandoned(const Generation& own) const {
-  std::optional<std::vector<checkpoint::CheckpointEntry>> saved;  // looked for where there is a newer claim
+  std::optional<std::vector<checkpoint::CheckpointEntry>> saved;  // listed only if there is a newer claim
   for (const std::int64_t number : claimed_numbers(generations_path())) {
     const fs::path path = generation_path(number);
     if (number <= own.number || read_file(path).empty() || is_of_later_life(path, own)) continue;
     if (!is_locked(generation_lock_path(own.number))) return;
     if (!saved) saved = checkpoints();
-    // Who has saved under it has held the run at another time: locks can be lost with their server.
+    // A start that saved under the claim held the run at another time, since locks can be lost with
+    // their server.
     if (std::any_of(saved->begin(), saved->end(), [&](const auto& c) { return c.generation == number; }))
       continue;
     FileLock held;

@@ -14,7 +14,7 @@ namespace {
 
 using Outcome = FileLock::Outcome;
 
-/// Another start's probe holds a lock for an instant; a life lasts longer.
+/// Waits for a lock that other starts' probes hold for an instant. A running start holds it longer.
 template <class TryLock>
 Outcome wait_for_probes(double patience_s, TryLock try_lock) {
   const double end_s = monotonic_s() + patience_s;
@@ -25,8 +25,8 @@ Outcome wait_for_probes(double patience_s, TryLock try_lock) {
   }
 }
 
-/// Returns whether the start lives. A member of a group may be unable to open another's lock; the start holds
-/// its generation's file, too.
+/// Returns whether the start is alive. A member of a group may be unable to open another user's
+/// lock file. The start also holds a lock on its generation's file.
 bool is_held(const RunDirectory& run, std::int64_t number, double patience_s) {
   const fs::path path = run.generation_lock_path(number);
   FileLock probe;
@@ -41,7 +41,8 @@ bool is_held(const RunDirectory& run, std::int64_t number, double patience_s) {
   return wait_for_probes(patience_s, try_lock) == Outcome::busy;
 }
 
-/// Slurm requeues a job while processes of its former life may still run on a node that it lost.
+/// Returns whether `holder` is an earlier life of this Slurm job. After a requeue its processes may
+/// still run on a node that Slurm lost.
 bool is_earlier_life(const Generation& holder) {
   Generation own;
   own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
@@ -49,7 +50,7 @@ bool is_earlier_life(const Generation& holder) {
   return holder.is_earlier_life_of(own);
 }
 
-/// Whether two open files are one.
+/// Returns whether two open files are the same file.
 bool is_same_file(const File& a, const File& b) {
   struct stat of_a {
   }, of_b{};
@@ -58,7 +59,7 @@ bool is_same_file(const File& a, const File& b) {
   return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-/// None where the path leads nowhere.
+/// Opens the file, or returns none if the path leads nowhere.
 std::optional<File> open_if_there(const fs::path& path) {
   try {
     return File::open_read(path);
@@ -79,7 +80,7 @@ Error alive_error(const RunDirectory& run, const Generation& holder) {
 
 void LiveRun::refuse_if_alive(const RunDirectory& run) {
   constexpr double patience_s = 0.5;
-  // Of several that have met, the lowest number that stays held is the one that goes on.
+  // Among several starts that met, the one with the lowest number that stays held goes on.
   for (const Generation& other : run.generations()) {
     if (!is_earlier_life(other) && is_held(run, other.number, patience_s)) throw alive_error(run, other);
   }
@@ -89,10 +90,10 @@ LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
   try {
     hold(run, own);
   } catch (...) {
-    // Left standing, the claim would lead later starts past what the run's holder saves.
+    // A claim that stays would lead later starts past the checkpoints that the run's holder saves.
     try {
       run.withdraw(own);
-    } catch (const Error&) {  // the holder does it before it saves
+    } catch (const Error&) {  // the holder withdraws the claim before it saves
     }
     throw;
   }
@@ -113,7 +114,7 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
   file_ = File::open_read(path_);
   claim_ = read_file(path_);
   if (!supported_) return;
-  if (lock_path_ != path_) {  // a reader may hold it: no matter
+  if (lock_path_ != path_) {  // a reader may hold this lock, which does no harm
     constexpr double older_patience_s = 0.2;
     wait_for_probes(older_patience_s, [&] { return older_lock_.try_lock(path_, Owner::anyone); });
   }
@@ -129,7 +130,7 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
     run.withdraw(own);
     lock_ = FileLock();
     refuse_if_alive(run);
-    throw alive_error(run, other);  // which has yet to lock its file
+    throw alive_error(run, other);  // `other` has yet to lock its file
   }
 }
 

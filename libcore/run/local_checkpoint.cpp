@@ -23,7 +23,7 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Adds what node `node` holds by one of its shares.
+/// Adds one share of node `node` to the checkpoint.
 void add(LocalCheckpoint& whole, const Json& share, int node) {
   if (whole.header_text.empty()) {
     whole.header_text = share["header"].get<std::string>();

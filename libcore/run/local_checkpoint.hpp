@@ -1,5 +1,5 @@
 #pragma once
-// Which local checkpoints the nodes of a job hold together.
+// Local checkpoints that the nodes of a job hold together.
 
 #include <span>
 #include <string>
@@ -13,18 +13,19 @@ namespace dt::run {
 struct LocalCheckpoint {
   std::int64_t step = 0;
   std::int64_t generation = 0;
-  std::string header_text;                // of its shares; "" where no node has one
-  std::vector<std::vector<int>> holders;  // of each writer: the nodes that hold what it wrote, ascending
+  std::string header_text;                // header text of its shares; "" if no node has one
+  std::vector<std::vector<int>> holders;  // for each writer, the nodes that hold its files, ascending
 
-  /// "" where every writer has a holder, else what is missing.
+  /// Returns "" if every writer has a holder, else what is missing.
   std::string why_incomplete() const;
 };
 
-/// What a node says of its shares, and what many say together, one text a node ("": none), newest first.
+/// Describe a node's shares as text, and unite the texts of all nodes into local checkpoints,
+/// newest first. A node's text may be "", which means no shares.
 std::string describe_shares(std::span<const LocalShare> shares);
 std::vector<LocalCheckpoint> unite_shares(std::span<const std::string> by_node);
 
-/// One as a text without a NUL, and back.
+/// Convert a local checkpoint to a text without NUL, and back.
 std::string to_text(const LocalCheckpoint& checkpoint);
 LocalCheckpoint parse_local_checkpoint(const std::string& text);
 

@@ -1,4 +1,4 @@
-// From a share into the run directory.
+// Copying a writer's files from a share into the run directory.
 
 #include <fcntl.h>
 
@@ -12,7 +12,8 @@ namespace dt::run {
 
 namespace {
 
-/// What this node cannot read, another may hold as well: that is a share's fault, not the start's.
+/// Runs `action` and turns its errors into input errors. Files that this node cannot read may exist
+/// on another, so the fault is the share's, not the start's.
 template <class Action>
 auto reading(Action action) {
   try {
@@ -22,7 +23,8 @@ auto reading(Action action) {
   }
 }
 
-/// The codes of a share do not cover its files of weights: none is read that another user has made.
+/// Opens a file of this user only. The share's codes do not cover its files of weights, so another
+/// user's file must not be read.
 File open_own(const fs::path& path) {
   const File parent = File::adopt(open_parent(path, "open"), path.parent_path());
   return File::adopt(open_file_at(parent.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
@@ -57,7 +59,7 @@ void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::
 void LocalStore::copy_part(const fs::path& share, const checkpoint::Manifest& header, int writer,
                            const fs::path& unfinished) const {
   const std::string part_name = checkpoint::part_file_name(writer);
-  // What has its code is parsed, and nothing else.
+  // Only content that matches its code is parsed.
   const std::string text = reading([&] { return read_file(share / part_name); });
   ShareCodes own_codes = codes(header.state.step, header.generation);
   reading([&] { own_codes.load(share); });

@@ -26,12 +26,13 @@ constexpr const char* claim_name = "generation.json";
 constexpr const char* unfinished_suffix = ".unfinished";
 constexpr const char* removed_suffix = ".removed";
 
-/// Each user's own in a folder that users share.
+/// Returns the name of this user's folder in a folder that users share.
 std::string user_folder_name() {
   return fmt::format("dt-local-{}", ::geteuid());
 }
 
-/// "runs/a" → "a-0123456789abcdef": readable, and no other path's; the same before the run is there.
+/// Returns a readable name that no other path has: "runs/a" becomes "a-0123456789abcdef". The
+/// result is the same before the run exists.
 std::string folder_name(const fs::path& run) {
   const fs::path path = fs::weakly_canonical(fs::absolute(run));
   return fmt::format("{}-{}", path.filename().string().substr(0, 160), to_hex(digest(path.string())));
@@ -51,8 +52,7 @@ void remove_folder(const fs::path& path) {
     throw environment_error("cannot remove {}", why);
 }
 
-/// Removes one after the other; what cannot be removed does not keep the rest. Returns "" or the first
-/// failure.
+/// Runs removals in turn; a failure does not stop the rest. Keeps the first failure, or "".
 class Removals {
  public:
   void attempt(const std::function<void()>& removal) {
@@ -68,7 +68,8 @@ class Removals {
   std::string failure_;
 };
 
-/// No share must be found that has lost half of its files: its name goes first.
+/// Renames a share before its files are removed, so that no process finds a share that has lost
+/// half of them.
 fs::path hide(const fs::path& share) {
   const fs::path hidden = share.parent_path() / ("." + share.filename().string() + removed_suffix);
   std::error_code error;
@@ -78,7 +79,7 @@ fs::path hide(const fs::path& share) {
   return hidden;
 }
 
-/// 3 of "part-00003.json"; -1 of any other name.
+/// Returns 3 for "part-00003.json", and -1 for any other name.
 int writer_of(const std::string& name) {
   constexpr std::string_view prefix = "part-";
   int writer = -1;
@@ -113,8 +114,8 @@ std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& h
   return writers;
 }
 
-/// Returns "" or who may exchange what is in the folder, by the user's own decision. Strangers may not: see
-/// make_storage().
+/// Returns "", or which users could exchange entries of the folder by this user's own choice.
+/// Strangers cannot: see make_storage().
 std::string why_exposed(const fs::path& folder) {
   struct stat s {};
   if (::stat(folder.c_str(), &s) != 0) return {};
@@ -187,14 +188,15 @@ std::vector<checkpoint::CheckpointEntry> LocalStore::all_shares() const {
   return found;
 }
 
-/// A run that was removed and begun anew has other generations under the same numbers.
+/// Returns which run the share is from. A run that was removed and begun anew has other generations
+/// under the same numbers.
 LocalStore::Origin LocalStore::origin_of(const fs::path& share, std::int64_t generation) const {
   try {
     const std::string claimed = read_file(run_.generation_path(generation));
     if (claimed.empty())
-      return Origin::unknown;  // withdrawn by hand: under a claim that a start withdrew nothing was saved
+      return Origin::unknown;  // withdrawn by hand: nothing was saved under a claim that a start withdrew
     return read_file(share / claim_name) == claimed ? Origin::this_run : Origin::another_run;
-  } catch (const Error&) {  // one of the two is not there, or not to be read
+  } catch (const Error&) {  // a file is missing or unreadable
     return Origin::unknown;
   }
 }
@@ -207,7 +209,7 @@ void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
   if (!is_made() || !path_exists(path_)) make();
   const fs::path unfinished = unfinished_path(step, generation);
   remove_folder(unfinished);
-  // Nothing needs its name after a crash, so that path_ is synced once, by commit().
+  // Its name need not survive a crash, so only commit() syncs path_.
   if (!OwnFolder::make(unfinished, S_IRWXU)) throw system_error(EEXIST, "create", unfinished.string());
 }
 
@@ -224,7 +226,7 @@ fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& clai
   }
   codes(header.state.step, header.generation).write(unfinished, names);
   sync_directory(unfinished);
-  is_made();  // else it throws, or the rename fails
+  is_made();  // throws if the folder is another user's; the rename fails if it is missing
   std::error_code error;
   fs::rename(unfinished, path, error);
   if (error) throw system_error(error.value(), "create", path.string());

@@ -11,7 +11,7 @@ namespace dt::run {
 
 namespace {
 
-/// Which running kernel this process is on; "" where that cannot be known.
+/// Returns an identifier of the running kernel that this process is on, or "" if it is unknown.
 std::string machine_id() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
@@ -65,8 +65,9 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings
   find_partner();
 }
 
-/// Hosts that bear one name pass for one node, but each has storage of its own: what the node's first rank
-/// makes there, the others do not find.
+/// Checks that ranks with the same host name share storage. Hosts with the same name count as one
+/// node, but each has its own storage. The other ranks would not find the folder that the node's
+/// first rank makes.
 void LocalTarget::check_nodes() const {
   const std::vector<std::string> machines = comm::gather_texts(ranks_.world, machine_id());
   comm::together(ranks_.world, [&] {
@@ -87,7 +88,7 @@ void LocalTarget::check_nodes() const {
   });
 }
 
-/// Connects each rank to its partner; receivers then listen only on addresses that ranks chose.
+/// Connects each rank to its partner. Receivers then listen only on addresses that ranks chose.
 void LocalTarget::find_partner() {
   secret_ = known_to_all(ranks_, [] { return Secret::make(); });
   std::string offer;
@@ -118,7 +119,7 @@ void LocalTarget::find_partner() {
   receiver_->keep_only(used);
 }
 
-/// The ranks of the node before, whose copies this one takes.
+/// Returns the ranks of the previous node, whose copies this node receives.
 const std::vector<int>& LocalTarget::senders() const {
   return nodes_.ranks[static_cast<std::size_t>((nodes_.own + nodes_.size() - 1) % nodes_.size())];
 }
@@ -188,7 +189,7 @@ void LocalTarget::tell_proven(std::int64_t step) {
   });
 }
 
-/// "" where `removal` has not. What is left takes room; the state is safe all the same.
+/// Returns "" or why `removal` failed. Remaining files only take space; the state is safe.
 std::string LocalTarget::why_failed(const std::function<void()>& removal) const {
   try {
     removal();

@@ -1,8 +1,8 @@
 #pragma once
-// Saving on storage that each node has of its own (--checkpoint-local): every rank writes into its node's
-// share and sends a copy to the share of the next node, so that the loss of any one node leaves a whole
-// checkpoint. A copy that cannot be made is warned of, and made again with the next save; until then the last
-// checkpoint that has all copies stays beside the newest.
+// Saving on storage of each node (--checkpoint-local). Every rank writes into its node's share and
+// sends a copy to the share of the next node. The loss of any one node thus leaves a complete
+// checkpoint. If a copy fails, the run warns of it and retries with the next save. Until then the
+// last checkpoint with all copies stays beside the newest.
 
 #include <future>
 #include <memory>
@@ -18,38 +18,41 @@
 namespace dt::run {
 
 struct LocalSettings {
-  fs::path folder;        // the node's, for all users and runs
-  double timeout_s;       // after which a partner that does not answer has failed
-  bool encrypts = false;  // copies
+  fs::path folder;        // node's folder, for all users and runs
+  double timeout_s;       // limit after which a silent partner has failed
+  bool encrypts = false;  // encrypts copies
 };
 
-/// All references must outlive it.
+/// Saves on the nodes' storage. All references must outlive the target.
 class LocalTarget : public SaveTarget {
  public:
-  /// Called by all ranks together, while the run is held (by `alive`, on rank 0). Opens the nodes' stores and
-  /// finds each rank a way to its node's partner. Errors, on all ranks: environment, naming the node.
+  /// Opens the nodes' stores and connects each rank to its node's partner. `alive` holds the run on
+  /// rank 0.
+  /// Collective: called by all ranks together while the run is held; blocks.
+  /// Errors: environment on all ranks, naming the node.
   LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings, const RunDirectory& run,
               const Generation& own, const std::string& host = host_name(), const LiveRun* alive = nullptr);
 
   fs::path begin(const checkpoint::Manifest& header) override;
-  /// Sends the copy. A copy that is not made does not fail the save.
+  /// Sends the copy. A failed copy does not fail the save.
   void finish_part(const std::function<void()>& check) override;
   int num_committers() const override { return nodes_.size(); }
   bool is_committer() const override { return is_leader_; }
-  /// There are as many parts as ranks.
+  /// Commits the node's share. A local checkpoint has one part per rank.
   void commit(SavedCheckpoint& saved, int num_parts) override;
-  /// Warns of copies that have not been made.
+  /// Warns of failed copies.
   void complete(SavedCheckpoint& saved) override;
   void end(bool is_announced) override;
-  /// Older ones go once all nodes have the newer one, and its weights are proven; but not the last that has
-  /// all copies.
+  /// Removes older shares once all nodes have the newer one and its weights are proven. Keeps the
+  /// last checkpoint with all copies.
   void tell_proven(std::int64_t step) override;
   void finish_removal() override;
-  /// The step of the newest one whose weights are proven; -1 before there is one.
+  /// Returns the newest saved step whose weights are proven, or -1 if there is none.
   std::int64_t proven_step() const { return proven_step_; }
 
-  /// Called by all ranks together, once the state is in the run directory: nothing is left on the nodes. What
-  /// cannot be removed is warned of.
+  /// Removes all shares of the run from the nodes, once the state is in the run directory. Warns of
+  /// those that cannot be removed.
+  /// Collective: called by all ranks together; blocks.
   void clear();
 
  private:
@@ -59,7 +62,8 @@ class LocalTarget : public SaveTarget {
   ChannelTerms terms(int node) const;
   std::string at_own_node(const std::string& text) const;
   std::string why_failed(const std::function<void()>& removal) const;
-  /// Called by all ranks together.
+  /// Prints all ranks' failures as warnings.
+  /// Collective: called by all ranks together.
   void warn_of(const std::string& failure);
 
   const comm::Ranks& ranks_;
@@ -70,17 +74,17 @@ class LocalTarget : public SaveTarget {
   Nodes nodes_;
   bool is_leader_;
   LocalStore store_;
-  std::string claim_;                       // the generation's file
-  std::optional<Secret> secret_;            // of this job's copies
-  std::unique_ptr<CopyReceiver> receiver_;  // of a leader
+  std::string claim_;                       // text of the generation's file
+  std::optional<Secret> secret_;            // secret of this job's copies
+  std::unique_ptr<CopyReceiver> receiver_;  // set on leaders
   std::optional<CopySender> sender_;
-  checkpoint::Manifest header_;           // of the save under way
-  std::string copy_failure_;              // of this rank's, in the save under way
-  bool has_copies_ = false;               // the save that has been completed last, all of them
-  std::optional<std::int64_t> unproven_;  // the step saved last, until it is proven
-  std::optional<std::int64_t> copied_;    // the step announced last with all copies
+  checkpoint::Manifest header_;           // header of the save in progress
+  std::string copy_failure_;              // this rank's failure in the save in progress
+  bool has_copies_ = false;               // the last completed save has all copies
+  std::optional<std::int64_t> unproven_;  // step saved last, until it is proven
+  std::optional<std::int64_t> copied_;    // last announced step with all copies
   std::int64_t proven_step_ = -1;
-  std::future<std::string> removal_;  // why it failed
+  std::future<std::string> removal_;  // yields the failure, or ""
 };
 
 }  // namespace dt::run

@@ -1,5 +1,5 @@
 #pragma once
-// The hosts of a job, and which ranks are on each.
+// The hosts of a job and their ranks.
 
 #include <string>
 #include <vector>
@@ -10,16 +10,17 @@
 namespace dt::run {
 
 struct Nodes {
-  std::vector<std::vector<int>> ranks;  // of each node, ascending; nodes in the order of their first rank
-  std::vector<std::string> hosts;       // each node's
+  std::vector<std::vector<int>> ranks;  // for each node, ascending; nodes in the order of their first rank
+  std::vector<std::string> hosts;       // for each node
   int own = 0;                          // this rank's node
 
   int size() const { return static_cast<int>(ranks.size()); }
-  /// The rank that acts for a node.
+  /// Returns the rank that acts for a node.
   int leader(int node) const { return ranks[static_cast<std::size_t>(node)].front(); }
 };
 
-/// Called by all ranks together. `host` is this rank's.
+/// Returns the nodes. `host` is this rank's host.
+/// Collective: called by all ranks together; blocks.
 Nodes find_nodes(comm::Communicator& world, const std::string& host = host_name());
 
 }  // namespace dt::run

@@ -18,13 +18,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* format_name = "dt-not-finite";
 
-/// "the loss of step 21 was nan (2026-01-31T12:00:00Z)"; "" where the mark does not say.
+/// Returns "the loss of step 21 was nan (2026-01-31T12:00:00Z)", or "" if the mark cannot be
+/// parsed.
 std::string describe(const fs::path& mark) {
   try {
     const JsonValue object = JsonValue::parse_object(read_file(mark), {mark.string()});
     return fmt::format(": {} was {} ({})", object.string("found"), object.string("loss"),
                        object.string("at"));
-  } catch (const Error&) {  // the mark itself says enough
+  } catch (const Error&) {  // the mark itself is warning enough
     return {};
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Checkpoints whose weights gave a loss that is not finite: marked by a file beside them, so that no start
-// goes on from them of its own accord. See FORMATS.md.
+// Marks on checkpoints whose weights gave a non-finite loss. A mark is a file beside the
+// checkpoint. No start continues from a marked checkpoint by itself. See FORMATS.md.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,24 +12,27 @@ namespace fs = std::filesystem;
 
 inline constexpr const char* not_finite_suffix = ".not-finite.json";
 
-/// The mark of a checkpoint under its final name.
+/// Returns the path of a checkpoint's mark, given its final name.
 fs::path not_finite_path(const fs::path& checkpoint);
 
-/// What was computed from a checkpoint's weights.
+/// A loss computed from a checkpoint's weights.
 struct NotFiniteLoss {
   double loss = 0;
   std::string found;  // for people: "the loss of step 21"
 };
 
-/// Marks a checkpoint, which may lie on nodes alone. After a crash there is the whole mark or none. Errors:
-/// environment.
+/// Marks a checkpoint, which may exist only on nodes.
+/// Errors: environment.
+/// After a crash: the whole mark is there, or none.
 void mark_not_finite(const fs::path& checkpoint, const NotFiniteLoss& loss);
 
-/// "" without a mark; else what was found, when, and how the checkpoint is taken all the same. A mark that
-/// cannot be read is one.
+/// Returns "" without a mark. Otherwise returns what was found, when, and how to use the checkpoint
+/// all the same. An unreadable mark counts as a mark.
 std::string why_not_finite(const fs::path& checkpoint);
 
-/// The weights have given a finite loss after all, or the checkpoint is gone. Errors: environment.
+/// Removes the mark, because the weights have given a finite loss after all or the checkpoint is
+/// gone.
+/// Errors: environment.
 void forget_not_finite(const fs::path& checkpoint);
 
 }  // namespace dt::run

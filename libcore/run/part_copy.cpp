@@ -60,8 +60,8 @@ void send_file(SecureChannel& channel, const File& file, std::uint64_t bytes) {
   }
 }
 
-/// Files as they come. What cannot be written is taken from the channel all the same, so that the sender
-/// listens to why. Files that are not kept are removed.
+/// Files while they arrive. If writing fails, the remaining bytes are still read from the channel,
+/// so that the sender then reads the error. Files that are not kept are removed.
 class Receiving {
  public:
   explicit Receiving(SecureChannel& channel) : channel_(channel) {}
@@ -96,7 +96,7 @@ class Receiving {
   }
   void end() {
     if (failure_.empty()) paths_.clear();
-    remove();  // first: a sender that hears of the failure may let the share be committed
+    remove();  // before the answer: a sender that reads the failure may let the share be committed
     answer(channel_, failure_);
   }
 
@@ -111,7 +111,8 @@ class Receiving {
   std::string failure_;
 };
 
-/// Throws where the part is not of this writer, or the file of pieces not as it says.
+/// Checks that the part is this writer's and describes the piece file that came with it.
+/// Errors: input if it does not.
 void check_part(const fs::path& folder, const CopyRequest& request) {
   const int writer = static_cast<int>(request.writer);
   const checkpoint::Part part = checkpoint::load_part(folder, request.step, request.generation, writer);
@@ -168,7 +169,7 @@ ExpectedCopies expected_copies(const checkpoint::Manifest& header, std::int64_t 
   const model::ParameterTable table(header.model);
   constexpr std::uint64_t num_kinds = 3, element_bytes = 8;  // weights and two moments, of at most fp64
   constexpr std::uint64_t head_bytes = std::uint64_t{1}
-                                       << 16;  // of a piece in either file: much more than it is
+                                       << 16;  // metadata per piece in either file, with ample margin
   constexpr std::uint64_t digest_text_bytes = 32;
   ExpectedCopies expected{header.state.step, generation, std::move(writers), 0, 0};
   const std::uint64_t state_bytes =

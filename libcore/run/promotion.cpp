@@ -12,8 +12,8 @@ namespace dt::run {
 
 namespace {
 
-/// The `attempt`-th rank to ask for what a writer wrote, the same on all ranks: holders take turns, and the
-/// ranks of a node.
+/// Returns the rank that copies a writer's files in the `attempt`-th attempt. All ranks compute the
+/// same. Attempts alternate between holders, and writers between the ranks of a node.
 int holder_of(const LocalCheckpoint& local, const Nodes& nodes, std::size_t writer, std::size_t attempt) {
   const std::vector<int>& holders = local.holders[writer];
   const int node = holders[(writer + attempt) % holders.size()];
@@ -85,7 +85,7 @@ std::vector<LocalCheckpoint> Promotion::unite(const Held& own) const {
 
 void Promotion::promote(const LocalCheckpoint& local) const {
   if (const std::string why = local.why_incomplete(); !why.empty()) {
-    // Forgetting the option must not cost what the nodes hold.
+    // A user who forgets the option must not lose the steps that the nodes hold.
     const std::string text = fmt::format("step {} was saved on nodes alone: {}", local.step, why);
     if (store_)
       throw comm::SharedError(ErrorKind::input, text, "a job with the nodes that hold it can go on from it");
@@ -110,7 +110,7 @@ void Promotion::promote(const LocalCheckpoint& local) const {
   const fs::path folder =
       comm::broadcast_text(ranks_.world, unfinished ? unfinished->path().string() : std::string());
   {
-    // Who holds nothing waits as long as others copy.
+    // Ranks without parts wait as long as other ranks copy.
     const comm::Patience patience(ranks_.world.engine(), 0);
     bring_parts(local, header, folder);
   }

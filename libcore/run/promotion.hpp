@@ -1,6 +1,6 @@
 #pragma once
-// Going on from a local checkpoint: what the nodes of a job hold of one is brought together in the run
-// directory, where it becomes a checkpoint like any other.
+// Promotion of local checkpoints: the parts that the nodes of a job hold are collected in the run
+// directory and become an ordinary checkpoint.
 
 #include <functional>
 #include <optional>
@@ -14,38 +14,48 @@
 
 namespace dt::run {
 
-/// All references must outlive it.
+/// Finds and promotes local checkpoints. All references must outlive the object.
 class Promotion {
  public:
-  /// Called by all ranks together. Without a `folder` nothing is found.
+  /// Without a `folder` no local checkpoint is found.
+  /// Collective: called by all ranks together; blocks.
   Promotion(const comm::Ranks& ranks, const std::optional<std::string>& folder, const RunDirectory& run,
             const std::string& host = host_name());
 
-  /// Called by all ranks together: what their nodes hold, newest first, on any lineage or none. Damaged
-  /// shares are warned of, unless a survey() was asked before. Errors, on all ranks: environment.
+  /// Returns the local checkpoints that the nodes hold, newest first, on any lineage or none. Warns
+  /// of damaged shares, unless survey() was called before.
+  /// Collective: called by all ranks together; blocks.
+  /// Errors: environment on all ranks.
   std::vector<LocalCheckpoint> find(bool was_surveyed = false) const;
-  /// The same where some ranks only tell what their nodes hold: storage that cannot be used is warned of and
-  /// counts as holding nothing.
+  /// The same for a report of what nodes hold. Unusable storage gives a warning and counts as
+  /// empty.
   std::vector<LocalCheckpoint> survey() const;
 
-  /// Called by all ranks together with the same checkpoint, which must be one that the run's lineage knows;
-  /// its name must be free. Each node copies what it is the holder of, every byte checked; where a share is
-  /// damaged, the next holder does. Writes before the run is held: what it commits is what its generation
-  /// saved, under its name, whoever else starts meanwhile. A crash leaves the checkpoint or a hidden folder.
-  /// Errors, on all ranks: input, where what a writer wrote is nowhere whole; environment.
+  /// Collects `local` into the run directory as a checkpoint. It must be on the run's lineage, and
+  /// its name must be free. Each node copies the parts that it holds and checks every byte. If a
+  /// share is damaged, the next holder copies the part. The call writes before the run is held.
+  /// That is safe: it commits exactly what the checkpoint's generation saved, under its name, even
+  /// if another start does the same.
+  /// Collective: called by all ranks together with the same checkpoint; blocks.
+  /// Errors: input on all ranks if no node has a writer's files whole; environment.
+  /// After a crash: the checkpoint or a hidden folder remains.
   void promote(const LocalCheckpoint& local) const;
-  /// The same of the first of `newest_first` with which that succeeds: a save that was cut off is newer than
-  /// what was announced. Those before it are warned of. Errors, on all ranks: environment.
+  /// Promotes the newest of these checkpoints that can be promoted. Warns of the newer ones. A save
+  /// that was interrupted may be newer than the last announced one.
+  /// Collective: called by all ranks together; blocks.
+  /// Errors: environment on all ranks.
   void promote_newest(std::span<const LocalCheckpoint> newest_first) const;
 
-  /// Called by all ranks together: nothing of these generations is left on the nodes. What cannot be removed
-  /// is warned of.
+  /// Removes all shares of generations up to `newest_generation` from the nodes. Warns of those
+  /// that cannot be removed.
+  /// Collective: called by all ranks together; blocks.
   void clear(std::int64_t newest_generation) const;
-  /// The same of what is older than this checkpoint of the run, which is its newest.
+  /// The same for shares older than `newest`, the newest checkpoint of the run.
   void clear_older(const checkpoint::CheckpointEntry& newest) const;
 
  private:
-  /// What this node holds, and what of it is of no use, a line each; "" on all ranks of a node but one.
+  /// A node's shares, and its unusable shares, one per line. Both are "" on all ranks of a node
+  /// except its leader.
   struct Held {
     std::string shares, problems;
   };
@@ -54,7 +64,8 @@ class Promotion {
   void remove(const std::function<void(const LocalStore&)>& shares) const;
   void bring_parts(const LocalCheckpoint& local, const checkpoint::Manifest& header,
                    const fs::path& unfinished) const;
-  /// "" where one of this node's shares had it whole.
+  /// Copies a writer's files from this node's shares. Returns "" if one of the shares had them
+  /// whole.
   std::string bring_part(const checkpoint::Manifest& header, int writer, const fs::path& unfinished) const;
 
   const comm::Ranks& ranks_;

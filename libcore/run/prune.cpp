@@ -29,8 +29,8 @@ std::vector<PruneDecision> decide_prune(
 Removal RunDirectory::prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
                             std::int64_t keep_every) const {
   if (!keep_last) return {};
-  // The lineage first: where another start claims in between, what is removed is still what the caller's own
-  // lineage can spare, never a checkpoint that the other wrote.
+  // Read the lineage before the claims. If another start claims in between, the removed checkpoints
+  // are still ones that the caller's own lineage can spare, never one that the other start wrote.
   const std::vector<checkpoint::CheckpointEntry> entries = lineage();
   const std::vector<Generation> claimed = generations();
   if (!claimed.empty() && claimed.back().number > own_generation) return {};

@@ -1,5 +1,5 @@
 #pragma once
-// Which checkpoints of a run may go.
+// Decides which checkpoints of a run to keep.
 
 #include <functional>
 #include <span>
@@ -11,20 +11,20 @@
 namespace dt::run {
 
 struct PruneRule {
-  std::int64_t keep_last = 1;   // so many of the newest sound ones, at least 1
-  std::int64_t keep_every = 0;  // and those whose step is a multiple of this; 0: none
+  std::int64_t keep_last = 1;   // number of newest sound checkpoints to keep, at least 1
+  std::int64_t keep_every = 0;  // also keeps steps that are multiples of this; 0: none
 };
 
 struct PruneDecision {
   checkpoint::CheckpointEntry entry;
   bool keep = true;
-  std::string why;  // of what is kept
+  std::string why;  // reason for keeping
 };
 
-/// One decision for each of `lineage` (newest first), in its order. `why_unsound` tells what is wrong with a
-/// checkpoint ("": nothing) and is asked, newest first, until keep_last sound ones are found: nothing older
-/// than those is kept for its own sake. One that is not sound counts for nothing, and is kept where it is
-/// newer than they are: it may be repaired.
+/// Returns one decision for each of `lineage` (newest first), in its order. `why_unsound` returns
+/// what is wrong with a checkpoint, or "". It is called newest first, until keep_last sound
+/// checkpoints are found. Older ones are kept only for `keep_every`. An unsound checkpoint does not
+/// count. It is kept if it is newer than the last of the sound ones, since it may be repaired.
 std::vector<PruneDecision> decide_prune(
     std::span<const checkpoint::CheckpointEntry> lineage, const PruneRule& rule,
     const std::function<std::string(const checkpoint::CheckpointEntry&)>& why_unsound);

@@ -23,9 +23,9 @@ namespace dt::run {
 namespace {
 
 constexpr const char* removed_suffix = ".removed";
-constexpr const char* unfinished_infix = ".tmp-";  // of AtomicDirectory
+constexpr const char* unfinished_infix = ".tmp-";  // infix in names of AtomicDirectory
 
-/// Returns "" or whose a leftover is, where that is_strangers().
+/// Returns "", or whose a leftover is if is_strangers() holds.
 std::string why_foreign(const fs::path& leftover) {
   struct stat status {
   }, folder{};
@@ -35,8 +35,8 @@ std::string why_foreign(const fs::path& leftover) {
   return fmt::format("it belongs to {}; have its owner remove it", describe_user(status.st_uid));
 }
 
-/// Removes hidden folders. That they have left their final names must be on disk before the first of their
-/// files goes.
+/// Removes hidden folders. The loss of their final names must be on disk before the first file is
+/// removed.
 void remove_hidden(const fs::path& folder, const std::vector<fs::path>& hidden, Removal& result) {
   if (!hidden.empty()) sync_directory(folder);
   for (const fs::path& path : hidden) {
@@ -45,7 +45,8 @@ void remove_hidden(const fs::path& folder, const std::vector<fs::path>& hidden, 
   }
 }
 
-/// Finds hidden folders that checkpoints leave and `is_garbage` names, except those of other users.
+/// Finds hidden folders that checkpoints leave and `is_garbage` accepts, except those of other
+/// users.
 void find_leftovers(const fs::path& folder, bool (*is_garbage)(const std::string&),
                     std::vector<fs::path>& hidden, Removal& result) {
   for (const fs::path& path : entries_of(folder)) {
@@ -56,7 +57,7 @@ void find_leftovers(const fs::path& folder, bool (*is_garbage)(const std::string
       result.problems.push_back({path.string(), why});
       continue;
     }
-    // Whoever still fills it must not give what is left of it a final name.
+    // Rename it first, so that a process that still fills it cannot give the remains a final name.
     fs::path gone = path;
     if (!name.ends_with(removed_suffix)) {
       gone += removed_suffix;
@@ -71,9 +72,9 @@ void find_leftovers(const fs::path& folder, bool (*is_garbage)(const std::string
   }
 }
 
-/// Takes a checkpoint's name from it, and returns the hidden name that it has then. What is left of an
-/// earlier removal and cannot be removed keeps its name, so several are tried. None where the checkpoint is
-/// gone already. Errors: environment.
+/// Renames a checkpoint to a hidden name and returns that name, or none if the checkpoint is gone.
+/// Tries several names, since remains of an earlier removal may occupy one.
+/// Errors: environment.
 std::optional<fs::path> hide(const fs::path& checkpoint) {
   constexpr int most_leftovers = 100;
   for (int number = 0; number < most_leftovers; ++number) {
@@ -87,13 +88,14 @@ std::optional<fs::path> hide(const fs::path& checkpoint) {
   throw system_error(errno, "remove", checkpoint.string());
 }
 
-/// Removes the files beside a checkpoint that say something about it. Errors: environment.
+/// Removes the records beside a checkpoint.
+/// Errors: environment.
 void forget_records(const fs::path& checkpoint) {
   forget_failed_loads(checkpoint);
   forget_not_finite(checkpoint);
 }
 
-/// Removes records about checkpoints that have been removed since.
+/// Removes records about checkpoints that no longer exist.
 void remove_orphaned_records(const fs::path& folder) {
   for (const fs::path& path : entries_of(folder)) {
     for (const std::string_view suffix : {failed_loads_suffix, not_finite_suffix}) {
@@ -103,7 +105,7 @@ void remove_orphaned_records(const fs::path& folder) {
       if (path_exists(folder / name)) continue;
       try {
         remove_own_file(path);
-      } catch (const Error&) {  // the next start meets it again
+      } catch (const Error&) {  // the next start tries again
       }
     }
   }
@@ -127,7 +129,7 @@ std::string why_incomplete(const fs::path& checkpoint) {
     return {};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    return error.what();  // what to do about it is for its caller to say
+    return error.what();  // without the context: the caller gives its own advice
   }
 }
 
@@ -144,7 +146,7 @@ void RunDirectory::create() const {
     make_folders(folder);
     if (::access(folder.c_str(), W_OK | X_OK) != 0) throw system_error(errno, "write into", folder.string());
   }
-  sync_directory(path_);  // a start that was killed may have made the two and not synced them
+  sync_directory(path_);  // a start that was killed may have made the subfolders without syncing them
 }
 
 std::string RunDirectory::other_writers() const {
@@ -178,7 +180,8 @@ std::vector<checkpoint::CheckpointEntry> RunDirectory::checkpoints() const {
     const auto entry = checkpoint::parse_checkpoint_name(path);
     if (!entry) continue;
     const fs::file_status status = fs::status(path, error);
-    // What cannot be looked at must not pass for what is not there: a start would begin anew.
+    // A checkpoint that cannot be looked at must not pass for a missing one: a start would begin
+    // anew.
     if (error && status.type() != fs::file_type::not_found)
       throw system_error(error.value(), "look at", path.string());
     if (fs::is_directory(status)) found.push_back(*entry);
@@ -205,7 +208,7 @@ std::optional<Generation> RunDirectory::find_generation(
       const auto parent = checkpoint::parse_checkpoint_name(g.continues);
       g.continues_step = parent ? parent->step : 0;
       return g;
-    } catch (const Error& error) {  // else another of its checkpoints may tell
+    } catch (const Error& error) {  // another of its checkpoints may tell
       if (error.kind() != ErrorKind::input) throw;
     }
   }
@@ -226,7 +229,7 @@ std::vector<checkpoint::CheckpointEntry> RunDirectory::on_lineage(
     }
     const auto generation = find_generation(number, claimed, entries);
     const auto parent = generation ? checkpoint::parse_checkpoint_name(generation->continues) : std::nullopt;
-    // A checkpoint outside the run ends the walk, and so does a file that would lead it in a circle.
+    // The walk ends at a checkpoint outside the run, and at a file that would close a circle.
     const bool is_inside = parent && parent->path == parent->path.filename() && parent->generation < number;
     number = is_inside ? parent->generation : 0;
     if (is_inside) last_step = std::min(last_step, generation->continues_step);
@@ -236,13 +239,13 @@ std::vector<checkpoint::CheckpointEntry> RunDirectory::on_lineage(
 
 std::optional<checkpoint::CheckpointEntry> RunDirectory::newest_complete(
     std::vector<checkpoint::Problem>* skipped) const {
-  std::set<fs::path> seen;  // each is told once
+  std::set<fs::path> seen;  // each is reported once
   bool is_pruned = true;
   while (std::exchange(is_pruned, false)) {
     for (const checkpoint::CheckpointEntry& entry : lineage()) {
       const std::string why = why_incomplete(entry.path);
       if (why.empty()) return entry;
-      // A living job that prunes has saved newer ones since they were listed.
+      // A running job that prunes has saved newer ones since the listing.
       is_pruned = checkpoint::is_removed(entry.path);
       if (is_pruned) break;
       if (skipped != nullptr && seen.insert(entry.path).second)
@@ -282,7 +285,7 @@ void RunDirectory::restore_replaced() const {
     name.resize(name.size() - std::string_view(replaced_suffix).size());
     try {
       dt::restore_replaced(checkpoints_path() / name.substr(1));
-    } catch (const Error&) {  // remove_leftovers() tells of what stays
+    } catch (const Error&) {  // remove_leftovers() reports what stays
     }
   }
 }

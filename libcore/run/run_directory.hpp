@@ -18,36 +18,38 @@ namespace dt::run {
 struct Generation {
   std::int64_t number = 0;
   std::string
-      continues;  // name of the checkpoint it started from; "" from step 0; for one outside the run, its path
+      continues;  // name of the checkpoint it started from; its path if outside the run; "" for step 0
   std::int64_t continues_step = 0;
   std::string started;  // UTC
   std::string host;
   std::int64_t process = 0;
-  std::string folder;     // the run's, absolute, when it started; "" of an older dt
+  std::string folder;     // run's absolute folder at the start; "" from an older dt
   std::string slurm_job;  // "" outside Slurm
   std::string slurm_restarts;
-  /// Whether Slurm has started the same job again since: its former life may live on, on a node it lost.
+  /// Returns whether `other` is a later start of the same Slurm job. Processes of the earlier life
+  /// may still run on a node that Slurm lost.
   bool is_earlier_life_of(const Generation& other) const;
 };
 
-/// Which start that is, for people: "generation 3, process 17 on n2, Slurm job 5, since 2026-…".
+/// Describes a start for people: "generation 3, process 17 on n2, Slurm job 5, since 2026-…".
 std::string describe(const Generation& generation);
 
-/// In the order of a lineage: by generation, then by step.
+/// Returns whether `a` comes after `b` in the order of a lineage: by generation, then by step.
 bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::CheckpointEntry& b);
 
-/// "" or why no start goes on from a checkpoint of its own accord, whether or not it is whole: failed loads
-/// have set it aside, or its weights gave a loss that is not finite. Cheap.
+/// Returns "", or why no start continues from a checkpoint by itself, whether or not it is
+/// complete. Either failed loads have set it aside, or its weights gave a non-finite loss. Cheap.
 std::string why_shunned(const fs::path& checkpoint);
 
-/// "" where why_shunned() finds nothing, the manifest is readable and each file is there with its size; else
-/// why a resume passes it over. Errors: environment, where that cannot be found out.
+/// Returns "" if why_shunned() finds nothing, the manifest is readable and each file exists with
+/// its size. Otherwise returns why a resume skips the checkpoint.
+/// Errors: environment if that cannot be determined.
 std::string why_incomplete(const fs::path& checkpoint);
 
-/// What a removal has done: an entry that cannot be removed does not keep the others from going.
+/// The result of a removal. A failure for one entry does not stop the others.
 struct Removal {
-  std::vector<fs::path> removed;              // under the names that they had
-  std::vector<checkpoint::Problem> problems;  // what stays, and why
+  std::vector<fs::path> removed;              // under their former names
+  std::vector<checkpoint::Problem> problems;  // entries that stay, with the reason
 };
 
 class RunDirectory {
@@ -56,78 +58,90 @@ class RunDirectory {
   const fs::path& path() const { return path_; }
   fs::path checkpoints_path() const { return path_ / "checkpoints"; }
   fs::path generations_path() const { return path_ / "generations"; }
-  /// Files that say what the data's tokens mean, if the run has any: each checkpoint takes them along.
+  /// Returns the folder of the run's tokenizer files, which each checkpoint copies. It may be
+  /// missing.
   fs::path tokenizer_path() const { return path_ / "tokenizer"; }
-  /// Of a generation's file; it exists once the number is claimed.
+  /// Returns the path of a generation's file, which exists once the number is claimed.
   fs::path generation_path(std::int64_t number) const;
-  /// Returns the file that a generation's start holds a lock on while it lives: beside the generation's, but
-  /// open to those alone who may write to the folder, as whoever can open a file can hold it. An older dt
-  /// held the generation's own.
+  /// Returns the file on which a generation's start holds a lock while it lives. It lies beside the
+  /// generation's file. Only users that may write to the folder can open it, since any process that
+  /// can open a file can hold its lock. An older dt locked the generation's own file.
   fs::path generation_lock_path(std::int64_t number) const;
 
-  /// Makes the folder and its parts; Error{environment} where it cannot be written.
+  /// Creates the folder and its subfolders.
+  /// Errors: environment if they cannot be written.
   void create() const;
-  /// Throws Error{environment} where another user took the folder's name, or a part's, in a folder where
-  /// everybody may write; see refuse_strangers_folder(). Call it before reading what is there.
+  /// Checks the run's folder and subfolders with refuse_strangers_folder(). Call it before reading
+  /// what is there.
+  /// Errors: environment if another user took such a name in a folder to which everybody may write.
   void refuse_strangers() const;
-  /// Returns "" or who beside this user may write to the folder or its parts, or may rename the folder.
+  /// Returns "", or which users beside this one may write to the folder or its subfolders, or
+  /// rename the folder.
   std::string other_writers() const;
-  /// Error{input} where it is no folder, or holds neither checkpoints nor generations.
+  /// Checks that this is a run directory.
+  /// Errors: input if it is not a folder, or holds neither checkpoints nor generations.
   void require() const;
 
-  /// Sorted by number, without withdrawn claims. Error{input}: a file of another format.
+  /// Returns the generations sorted by number, without withdrawn claims.
+  /// Errors: input for a file of another format.
   std::vector<Generation> generations() const;
-  /// Numbers of the generations that earlier lives of this Slurm job claimed: it has been started again
-  /// since.
+  /// Returns the numbers of generations that earlier lives of this Slurm job claimed.
   std::vector<std::int64_t> earlier_lives() const;
-  /// Folders under a checkpoint's final name, sorted by step, then generation. All were complete when they
-  /// got it.
+  /// Returns the folders with a checkpoint's final name, sorted by step, then generation. Each was
+  /// complete when it got the name.
   std::vector<checkpoint::CheckpointEntry> checkpoints() const;
-  /// Those on the newest generation's lineage, newest first: its own, then its parent's up to the step where
-  /// it left off, ... What an older generation committed after a newer one left it is not among them. A
-  /// generation whose file is lost is known by the manifests of its checkpoints.
+  /// Returns the checkpoints on the newest generation's lineage, newest first: its own, then its
+  /// parent's up to the step where it continued, and so on. A checkpoint that an older generation
+  /// committed after a newer one continued from it is not on the lineage. If a generation's file is
+  /// lost, the manifests of its checkpoints replace it.
   std::vector<checkpoint::CheckpointEntry> lineage() const { return on_lineage(checkpoints()); }
-  /// The same of other entries, such as checkpoints that lie elsewhere.
+  /// The same for other entries, such as checkpoints in other places.
   std::vector<checkpoint::CheckpointEntry> on_lineage(std::vector<checkpoint::CheckpointEntry> entries) const;
-  /// The newest of the lineage that why_incomplete() finds nothing wrong with; `skipped` is given the newer
-  /// ones.
+  /// Returns the newest checkpoint on the lineage for which why_incomplete() returns "". Appends
+  /// the newer ones to `skipped`.
   std::optional<checkpoint::CheckpointEntry> newest_complete(
       std::vector<checkpoint::Problem>* skipped = nullptr) const;
 
-  /// Claims the next number by creating its file exclusively; retries when another start took it.
+  /// Claims the next number by creating its file exclusively. Retries if another start took it.
   Generation claim(const std::string& continues, std::int64_t continues_step) const;
-  /// Whether a newer generation has taken the run over: claimed it, while `own` does not hold its LiveRun (or
-  /// is an earlier life of the same job). Who holds it need not give way: a newer claim is then about to be
-  /// withdrawn, or its start has died. Cheap: asks for the files that would be there.
+  /// Returns whether a newer generation has taken the run over. That is so if it claimed while
+  /// `own` does not hold its LiveRun, or if it is a later life of the same job. A process that
+  /// holds the run need not give way: a newer claim is then about to be withdrawn, or its start has
+  /// died. Cheap: only tests the files that would be there.
   bool is_superseded(const Generation& own) const;
-  /// By who holds the run, before it commits: withdraws newer claims whose starts died before they had given
-  /// way. Nothing is done without file locks. Errors: environment.
+  /// Withdraws newer claims of starts that died before they gave way. The process that holds the
+  /// run calls it before it commits. Does nothing without file locks.
+  /// Errors: environment.
   void withdraw_abandoned(const Generation& own) const;
-  /// Gives up a claim under which nothing was written: its file becomes empty, on disk, its number stays
-  /// taken.
+  /// Withdraws a claim under which nothing was written. Its file becomes empty, on disk, and its
+  /// number stays taken.
   void withdraw(const Generation& own) const;
 
-  /// Removes these checkpoints of the run, of which those count that were still there; also what a crash left
-  /// of earlier removals. One leaves its final name first, then, once that is on disk, its files go: a crash
-  /// at any time leaves every checkpoint whole or without its name. One whose files cannot all be removed
-  /// counts as removed; the rest of it is a problem. Errors: environment, where the folder cannot be listed
-  /// or synced.
+  /// Removes these checkpoints of the run, and what a crash left of earlier removals. The result
+  /// lists the checkpoints that still existed. Each loses its final name first; once that is on
+  /// disk, its files are removed. A checkpoint whose files cannot all be removed counts as removed;
+  /// the rest of it is a problem.
+  /// Errors: environment if the folder cannot be listed or synced.
+  /// After a crash: every checkpoint is complete, or lacks its final name.
   Removal remove(std::span<const fs::path> checkpoints) const;
 
-  /// Removes checkpoints of the lineage beyond the newest `keep_last` complete ones (none: keep all; at least
-  /// 1), except those whose step is a multiple of `keep_every` (0: none), as remove() does. Does nothing once
-  /// a generation newer than `own_generation` is claimed: the run is no longer the caller's. Errors:
-  /// environment.
+  /// Removes checkpoints on the lineage beyond the newest `keep_last` complete ones (none: keeps
+  /// all; at least 1). Keeps steps that are multiples of `keep_every` (0: none). Removes as
+  /// remove() does. Does nothing once a generation newer than `own_generation` is claimed, since
+  /// the run then no longer belongs to the caller.
+  /// Errors: environment.
   Removal prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
                 std::int64_t keep_every) const;
 
-  /// Gives checkpoints back their names of which an overwriting died half-way, where the file system cannot
-  /// exchange names (see AtomicDirectory). Errors: environment.
+  /// Restores names of checkpoints after an overwriting died half-way, on file systems that cannot
+  /// exchange names (see AtomicDirectory).
+  /// Errors: environment.
   void restore_replaced() const;
 
-  /// Removes the hidden folders of checkpoints whose writers were killed; also records about checkpoints that
-  /// are gone. Only while holding LiveRun and before the first write: whoever still writes then is a zombie.
-  /// Errors: environment, where the folder cannot be listed or synced.
+  /// Removes the hidden folders of checkpoints whose writers were killed, and records about
+  /// checkpoints that are gone. Call it only while holding LiveRun, before the first write: any
+  /// process that still writes is a zombie.
+  /// Errors: environment if the folder cannot be listed or synced.
   Removal remove_leftovers() const;
 
  private:
@@ -136,36 +150,38 @@ class RunDirectory {
   fs::path path_;
 };
 
-/// Held while a job trains in a run directory: a lock on its newest generation's file. A start that finds it
-/// held by a live process refuses (Error{environment}, naming host, process and job), unless the holder is an
-/// earlier life of the same Slurm job (its SLURM_RESTART_COUNT is lower), whose late checkpoints the lineage
-/// ignores. Of several starts at once at most one goes on: after locking its own file, a start withdraws its
-/// claim and refuses where a higher number has been claimed or a lower one is held. File systems without
-/// locks are let pass: supported() is false, two starts may then both run, and the lineage follows the higher
-/// number.
+/// Held while a job trains in a run directory: a lock on its generation's lock file. A start
+/// refuses if a live process holds a generation, unless the holder is an earlier life of the same
+/// Slurm job (its SLURM_RESTART_COUNT is lower). The lineage ignores late checkpoints of such a
+/// holder. Of several simultaneous starts at most one continues. After locking its own file, a
+/// start withdraws its claim and refuses if a higher number has been claimed or a lower one is
+/// held. On file systems without locks supported() is false. Two starts may then both run, and the
+/// lineage follows the higher number.
+/// Errors: environment, naming host, process and job of the live holder.
 class LiveRun {
  public:
-  /// Refuses where another start is alive. Call before claim().
+  /// Refuses if another start is alive. Call it before claim().
   static void refuse_if_alive(const RunDirectory& run);
   LiveRun(const RunDirectory& run, const Generation& own);
   bool supported() const { return supported_; }
 
-  /// Before each save: opens the generation's file by its path again (a network file system answers stat(2)
-  /// from memory) and compares it with the one that is held. Error{environment}: the path leads to another
-  /// file, which is not this start's claim, or which nobody holds: the run's folder has been moved away, and
-  /// perhaps another put in its place. A file server may give the file that is held another number; then
-  /// nothing is wrong.
+  /// Checks, before each save, that the path still leads to the generation's file that is held.
+  /// Opens the file by its path, since a network file system answers stat(2) from memory. If a file
+  /// server only gives the held file another inode number, the check passes.
+  /// Errors: environment if the path leads to another file that is not this start's claim, or that
+  /// no process holds. The run's folder has then been moved away, and perhaps another put in its
+  /// place.
   void check_in_place() const;
 
  private:
   void hold(const RunDirectory& run, const Generation& own);
 
   FileLock lock_;
-  FileLock older_lock_;  // on the generation's file, where starts of an older dt look for it
-  fs::path path_;        // of the generation's file
-  fs::path lock_path_;   // of the file that is locked
-  File file_;            // as it was when the run was taken over
-  std::string claim_;    // its content
+  FileLock older_lock_;  // on the generation's file, for starts of an older dt
+  fs::path path_;        // generation's file
+  fs::path lock_path_;   // locked file
+  File file_;            // file at the time the run was taken over
+  std::string claim_;    // content of file_
   bool supported_ = true;
 };
 

@@ -1,15 +1,16 @@
 #pragma once
-// What ranks tell each other of the save under way (see Saver), through the decision point of a step.
+// The state of the save in progress (see Saver), which ranks exchange through a step's decision
+// point.
 
 #include <cstdint>
 
 namespace dt::run {
 
-/// What one rank reports; added up, what all have.
+/// One rank's report, or the sum of all ranks' reports.
 struct SaveProgress {
-  std::int64_t parts_written = 0;  // 1 where this rank's is on disk
-  std::int64_t commits = 0;        // 1 where this rank has committed
-  bool has_failed = false;         // on any rank
+  std::int64_t parts_written = 0;  // 1 if this rank's part is on disk
+  std::int64_t commits = 0;        // 1 if this rank has committed
+  bool has_failed = false;         // true if any rank failed
 };
 
 }  // namespace dt::run

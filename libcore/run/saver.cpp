@@ -8,10 +8,10 @@ namespace dt::run {
 
 namespace {
 
-/// Thrown into a writing that is of no use any more.
+/// Thrown into a write that is no longer needed.
 struct GivenUp {};
 
-/// Adds the time until its end to a sum.
+/// Adds the time of its lifetime to a sum.
 class Stall {
  public:
   explicit Stall(double& sum) : sum_(sum) {}
@@ -22,7 +22,7 @@ class Stall {
   double began_s_ = monotonic_s();
 };
 
-/// Once it goes, whatever made it go, the state may change.
+/// Lets the state change on destruction, however the copy ended.
 class Copying {
  public:
   explicit Copying(std::atomic<bool>& may_change) : may_change_(may_change) {}
@@ -114,7 +114,7 @@ SaveProgress Saver::progress() const {
 std::optional<SavedCheckpoint> Saver::advance(const SaveProgress& of_all) {
   if (phase_ == Phase::idle) return std::nullopt;
   if (of_all.has_failed) {
-    is_cancelled_ = true;  // the others' parts are of no use
+    is_cancelled_ = true;  // parts of the other ranks are useless
     join();
   }
   if (phase_ == Phase::writing && of_all.parts_written == ranks_.world.size()) begin_commit();
@@ -131,7 +131,7 @@ SavedCheckpoint Saver::finish() {
   return end();
 }
 
-/// In short rounds: ranks may write for longer than the others are patient with one message.
+/// Waits in short rounds, since a rank may write for longer than the timeout of one message.
 void Saver::join() {
   for (std::int64_t busy = 1; busy > 0;) {
     const bool is_done =

@@ -1,12 +1,13 @@
 #pragma once
-// Checkpoints, written by all ranks while training goes on.
+// Checkpoints that all ranks write while training continues.
 //
-// begin() hands the state of that moment to a thread on each rank. Where training goes on meanwhile, or the
-// state lies on a device, the thread first copies the rank's share (from a device by a stream of its own),
-// which let_change() waits for before the optimizer changes the state; it then writes its share, or leaves
-// the copy to the rank that writes for it (see WritingGroup), without a word to other ranks' training. What
-// has become of it travels through the step's decision point: where all have written, those commit who do for
-// the target; where that is done, or where anyone failed, all learn of it.
+// begin() hands the present state to a thread on each rank. If training continues meanwhile, or the
+// state is on a device, the thread first copies the rank's share (from a device on its own stream).
+// let_change() waits for that copy before the optimizer changes the state. The thread then writes
+// its share, or leaves the copy to the rank that writes for it (see WritingGroup). It exchanges no
+// messages with other ranks. The result travels through the step's decision point. Once all ranks
+// have written, the target's committers commit. Once they are done, or any rank has failed, all
+// ranks learn of it.
 
 #include <atomic>
 #include <future>
@@ -23,26 +24,31 @@ namespace dt::run {
 
 class Saver {
  public:
-  /// Called by all ranks together. All references must outlive it. `in_background`: takes the memory in which
-  /// a state that changes is copied. Without `writers_per_node` each rank writes a file of its own.
+  /// `in_background` allocates the memory for copies of a changing state. Without
+  /// `writers_per_node` each rank writes its own file. All references must outlive the saver.
+  /// Collective: called by all ranks together; blocks.
   Saver(const comm::Ranks& ranks, StateShares shares, bool in_background,
         std::optional<std::int64_t> writers_per_node);
-  /// Gives up a save that has not ended.
+  /// Cancels a save that has not ended.
   ~Saver();
 
   bool is_under_way() const { return phase_ != Phase::idle; }
-  /// Called by all ranks together, none having a save under way; the target must outlive it. `state_changes`:
-  /// training will go on before finish(), for which the saver must be one `in_background`. Errors, on all
-  /// ranks: environment.
+  /// Starts a save; none may be in progress. The target must outlive it. `state_changes` means that
+  /// training continues before finish(), which requires a saver with `in_background`.
+  /// Collective: called by all ranks together; blocks.
+  /// Errors: environment on all ranks.
   void begin(SaveTarget& target, const checkpoint::Manifest& header, bool state_changes);
-  /// Before the state changes; blocks until it is copied, or that has failed.
+  /// Blocks until the state is copied or the copy has failed. Call it before the state changes.
   void let_change();
-  /// For the decision point: what has become of this rank's share.
+  /// Returns this rank's progress, for the decision point.
   SaveProgress progress() const;
-  /// Called by all ranks together with the progress of all. Returns the save that has ended, on all ranks.
-  /// Errors, on all ranks: environment, where one could not write, and what the target's commit throws.
+  /// Advances the save, given the progress of all ranks. Returns the save once it has ended.
+  /// Collective: called by all ranks together with the same value.
+  /// Errors: on all ranks, environment if a rank could not write, and those of the target's commit.
   std::optional<SavedCheckpoint> advance(const SaveProgress& of_all);
-  /// Called by all ranks together: waits for the save under way. Errors as of advance().
+  /// Waits for the save in progress.
+  /// Collective: called by all ranks together; blocks.
+  /// Errors: as advance().
   SavedCheckpoint finish();
 
  private:
@@ -55,20 +61,20 @@ class Saver {
   SavedCheckpoint end();
   void end_target(bool is_announced);
   bool is_task_done() const;
-  /// On all ranks; throws what the task threw on any.
+  /// Waits for the tasks of all ranks. Throws on all ranks what any task threw.
   void join();
 
   const comm::Ranks& ranks_;
   StateShares shares_;
 
   Phase phase_ = Phase::idle;
-  SaveTarget* target_ = nullptr;  // of the save under way
+  SaveTarget* target_ = nullptr;  // target of the save in progress
   checkpoint::Manifest header_;
   WritingGroup group_;
   std::future<void> task_;
   std::atomic<bool> may_change_ = true;
   std::atomic<bool> is_cancelled_ = false;
-  bool has_failed_ = false;  // to be read once the task has ended
+  bool has_failed_ = false;  // valid once the task has ended
   double began_s_ = 0;
   SavedCheckpoint saved_;
 };

@@ -20,7 +20,7 @@ std::string hex(const AuthCode& code) {
   return Secret(code).to_hex();
 }
 
-/// Does what write_file_atomically() does, but nobody else can open the file at any time.
+/// Writes a file as write_file_atomically() does, but no other user can open it at any time.
 void write_private_file(const fs::path& path, const std::string& content) {
   const File parent = File::adopt(open_parent(path, "create"), path.parent_path());
   const std::string name = fmt::format(".{}.tmp-{}-{}", path.filename().string(), host_name(), ::getpid());
@@ -81,7 +81,7 @@ void ShareCodes::write(const fs::path& folder, const std::vector<std::string>& n
     try {
       text += fmt::format("{}  {}\n", code(name, read_file(folder / name)), name);
     } catch (const Error& error) {
-      if (error.error_number() != ENOENT) throw;  // else a copy that was broken off
+      if (error.error_number() != ENOENT) throw;  // the file belongs to a copy that broke off
     }
   }
   write_synced(folder / file_name, text);

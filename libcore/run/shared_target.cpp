@@ -10,7 +10,7 @@ fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
   finish_removal();
   comm::at_first(ranks_, [&] {
-    if (alive_ != nullptr) alive_->check_in_place();  // not even the unfinished part is another run's
+    if (alive_ != nullptr) alive_->check_in_place();  // not even the unfinished folder may lie in another run
     unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number);
   });
   return comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
@@ -34,7 +34,7 @@ void SharedTarget::tell_proven(std::int64_t step) {
   if (ranks_.is_first()) removal_ = std::async(std::launch::async, [this] { return prune(); });
 }
 
-/// Training does not end for what stays.
+/// Prunes. A failure does not end training.
 Removal SharedTarget::prune() const {
   try {
     if (alive_ != nullptr) alive_->check_in_place();  // the path may lead to another run since the commit

@@ -1,5 +1,5 @@
 #pragma once
-// Saving into the run directory, which all ranks see: a checkpoint under its final name.
+// Saving into the run directory, which all ranks see, as a checkpoint under its final name.
 
 #include <cstdint>
 #include <future>
@@ -12,16 +12,16 @@
 
 namespace dt::run {
 
-/// Which checkpoints a save leaves; see RunDirectory::prune.
+/// The checkpoints that a save keeps; see RunDirectory::prune.
 struct Retention {
   std::optional<std::int64_t> keep_last;
   std::int64_t keep_every = 0;
 };
 
-/// All references must outlive it.
+/// Saves into the run directory. All references must outlive the target.
 class SharedTarget : public SaveTarget {
  public:
-  /// `alive`: on rank 0, what holds the run; none where nothing does.
+  /// `alive` holds the run on rank 0; null if nothing holds it.
   SharedTarget(const comm::Ranks& ranks, const RunDirectory& run, const Generation& own, Retention retention,
                const LiveRun* alive = nullptr)
       : ranks_(ranks), run_(run), own_(own), alive_(alive), retention_(retention) {}
@@ -30,12 +30,13 @@ class SharedTarget : public SaveTarget {
   void finish_part(const std::function<void()>&) override {}
   int num_committers() const override { return 1; }
   bool is_committer() const override { return ranks_.is_first(); }
-  /// Errors: environment, also where a newer generation has taken the run over; nothing is under the final
-  /// name then (all of it where only the last sync failed).
+  /// Errors: environment, also if a newer generation has taken the run over. The final name then
+  /// does not exist, unless only the last sync failed: then the checkpoint is complete.
   void commit(SavedCheckpoint& saved, int num_parts) override;
-  /// Nothing of a save that failed is under its final name, or all.
+  /// Removes the hidden folder of a failed save. The final name exists with the complete
+  /// checkpoint, or not at all.
   void end(bool is_announced) override;
-  /// Prunes.
+  /// Starts to prune.
   void tell_proven(std::int64_t step) override;
   void finish_removal() override;
 
@@ -49,16 +50,17 @@ class SharedTarget : public SaveTarget {
   Retention retention_;
   checkpoint::Manifest header_;
   std::optional<checkpoint::UnfinishedCheckpoint> unfinished_;  // on rank 0
-  std::optional<std::int64_t> unproven_;                        // the step saved last, until it is proven
+  std::optional<std::int64_t> unproven_;                        // step saved last, until it is proven
   std::future<Removal> removal_;                                // on rank 0
 };
 
-/// By rank 0 before each commit. Error{environment}: the run's folder is another now (`alive` knows, where
-/// there is one), or another start has taken the run over. What starts that died have claimed is withdrawn:
-/// later ones would follow it past what is saved now.
+/// Checks that rank 0 still owns the run, before each commit. Withdraws claims of starts that died:
+/// later starts would follow them past what is saved now.
+/// Errors: environment if the run's folder is another one now (only if `alive` is given), or
+/// another start has taken the run over.
 void confirm_ownership(const RunDirectory& run, const Generation& own, const LiveRun* alive);
 
-/// What a start says that finds its run taken over.
+/// Throws the error of a start whose run another start has taken over.
 [[noreturn]] void give_way(const RunDirectory& run, const Generation& own);
 
 }  // namespace dt::run

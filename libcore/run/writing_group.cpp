@@ -31,7 +31,7 @@ std::size_t bytes_of(const PieceSpec& spec) {
   return static_cast<std::size_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
 }
 
-/// One piece after the other.
+/// Returns the bytes of a share whose pieces lie one after another.
 std::size_t laid_out_bytes(std::span<const PieceSpec> share) {
   std::size_t bytes = 0;
   for (const PieceSpec& spec : share) bytes += aligned(bytes_of(spec));
@@ -48,7 +48,7 @@ std::vector<SourcePiece> lay_out(std::span<const PieceSpec> share, std::byte* me
   return pieces;
 }
 
-// Memory that is shared begins with the number of copies that have been made into it; the pieces follow.
+// Shared memory begins with the number of copies made into it. The pieces follow.
 constexpr std::size_t count_bytes = alignment;
 
 comm::SharedMemory memory_for(std::span<const PieceSpec> share) {
@@ -59,7 +59,7 @@ std::atomic_ref<std::uint64_t> num_copies(const comm::SharedMemory& memory) {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.data()));
 }
 
-/// In which of `num_groups` groups of `count` ranks one is.
+/// Returns which of `num_groups` groups of `count` ranks contains rank number `index`.
 int group_of(int index, int num_groups, int count) {
   int group = num_groups - 1;
   while (index < part_of(group, num_groups, count).begin) --group;
@@ -130,7 +130,8 @@ void WritingGroup::make_shared_memory(std::span<const PieceSpec> share) {
     throw cannot_share(
         fmt::format("cannot make {} of memory that ranks share", format_bytes(shared_memory_->bytes())));
   }
-  // A copy into memory that is not pinned blocks, for ever where what is before it hangs.
+  // A device copies into unpinned memory synchronously, which blocks for ever if earlier work
+  // hangs.
   if (stream_) pinned_.emplace(shared_memory_->data(), shared_memory_->bytes());
   copies_ = lay_out(share, shared_memory_->data() + count_bytes);
 }

@@ -1,9 +1,9 @@
 #pragma once
-// Which ranks write the files of a checkpoint, and how the others' shares reach them.
+// The ranks that write a checkpoint's files, and the transfer of other ranks' shares to them.
 //
-// Each rank writes a file of its own, or the ranks of a node form groups with a file each, which a group's
-// first rank writes. The others copy their shares into memory that it maps: no word passes between them while
-// training goes on.
+// Each rank writes its own file, or the ranks of a node form groups with one file each. A group's
+// first rank writes the file. The others copy their shares into memory that the writer maps, so
+// that ranks exchange no messages while training continues.
 
 #include <cstdint>
 #include <functional>
@@ -21,48 +21,54 @@
 
 namespace dt::run {
 
-/// By rank, the number of the file that its share goes into. The ranks of each host, in their order, form
-/// `per_host` groups of as many ranks to within one; where they are no more than that, each is alone. Files
-/// are numbered in the order of their groups' first ranks.
+/// Returns, by rank, the number of the file that holds its share. The ranks of each host, in order,
+/// form `per_host` groups whose sizes differ by at most one. If a host has no more ranks than that,
+/// each rank forms its own group. Files are numbered in the order of their groups' first ranks.
 std::vector<int> files_of(std::span<const std::string> hosts, std::int64_t per_host);
 
-/// What ranks hold of the state that is saved.
+/// The state to be saved, as ranks hold it.
 struct StateShares {
-  /// This rank's, now: views of memory that training changes.
+  /// Returns this rank's share at present, as views of memory that training changes.
   std::function<std::vector<checkpoint::SourcePiece>()> own;
-  /// What any rank's consists of, always.
+  /// Returns the pieces of any rank's share, which never change.
   std::function<std::vector<checkpoint::PieceSpec>(int rank)> of_rank;
-  /// What changes it: its views lie on that one's device, and must outlive what is made of them.
+  /// The context that changes the state. The views lie on its device. It must outlive the objects
+  /// made from this.
   const Context& trained_by;
 };
 
 class WritingGroup {
  public:
-  /// Called by all ranks together. Without `writers_per_node` each is alone. Takes the memory for a copy of
-  /// this rank's share: where another writes it, where it is written `in_background`, or where it lies on a
-  /// device. Errors, on all ranks: environment, where memory is short, or ranks of one host cannot share it.
+  /// Without `writers_per_node` each rank forms its own group. Allocates memory for a copy of this
+  /// rank's share if another rank writes it, if it is written `in_background`, or if it lies on a
+  /// device.
+  /// Collective: called by all ranks together; blocks.
+  /// Errors: environment on all ranks if memory is short, or ranks of one host cannot share it.
   WritingGroup(comm::Communicator& world, const StateShares& shares,
                std::optional<std::int64_t> writers_per_node, bool in_background);
 
   int num_files() const { return num_files_; }
-  /// The number of the group's file, and whether this rank writes it.
+  /// Return the number of the group's file, and whether this rank writes it.
   int file() const { return file_; }
   bool writes() const { return writes_; }
 
-  /// Whether copy() must be called even if the state does not change while it is written.
+  /// Returns whether copy() must be called even if the state does not change during the write.
   bool needs_copy() const { return !writes_ || stream_; }
-  /// By who makes the state change: the next copy() is of the state as it is after all that this thread has
-  /// made the device do by now.
+  /// Makes the next copy() wait for all device work that this thread has enqueued for training so
+  /// far. The thread that trains calls it.
   void follow_training();
-  /// Copies this rank's share, of which `pieces` become the copy. Where another rank writes it: once for each
-  /// checkpoint, and not before the one before is committed. Any thread may call; blocks until it is copied.
+  /// Copies this rank's share and replaces `pieces` by the copy. Blocks until it is copied. If
+  /// another rank writes the share, call it once per checkpoint, after the previous checkpoint is
+  /// committed.
+  /// Thread safety: any thread.
   void copy(std::vector<checkpoint::SourcePiece>& pieces);
-  /// Of the rank that writes, once for each checkpoint: waits until the others have copied theirs, and adds
-  /// those to its own. `waiting` is called again and again meanwhile, and may throw.
+  /// Waits until the group's other ranks have copied their shares, and appends those to `pieces`.
+  /// Only the writing rank calls it, once per checkpoint. `waiting` is called repeatedly meanwhile,
+  /// and may throw.
   void collect(std::vector<checkpoint::SourcePiece>& pieces, const std::function<void()>& waiting);
 
  private:
-  /// A rank whose share this one writes.
+  /// A rank whose share this rank writes.
   struct Other {
     comm::SharedMemory memory;
     std::vector<checkpoint::SourcePiece> pieces;
@@ -76,12 +82,12 @@ class WritingGroup {
   int num_files_ = 1;
   int file_ = 0;
   bool writes_ = true;
-  Buffer own_memory_;                                // of one that writes
-  std::optional<comm::SharedMemory> shared_memory_;  // of one that does not
-  std::optional<PinnedMemory> pinned_;               // that memory, where a device copies into it
-  comm::SharedMemory::Offer offer_;                  // of that
-  std::vector<checkpoint::SourcePiece> copies_;      // in either
-  std::optional<OwnStream> stream_;                  // of copies from a device
+  Buffer own_memory_;                                // copy, on a rank that writes
+  std::optional<comm::SharedMemory> shared_memory_;  // copy, on a rank that does not write
+  std::optional<PinnedMemory> pinned_;               // pins shared_memory_ if a device copies into it
+  comm::SharedMemory::Offer offer_;                  // offer of shared_memory_
+  std::vector<checkpoint::SourcePiece> copies_;      // pieces in either memory
+  std::optional<OwnStream> stream_;                  // stream of copies from a device
   std::uint64_t num_copied_ = 0;
   std::vector<Other> others_;
   std::uint64_t num_collected_ = 0;
