@@ -9,7 +9,7 @@ namespace dt::data {
 
 namespace {
 
-constexpr int max_blocks = 8;  // disks are no faster with more
+constexpr int max_blocks = 8;  // more do not make disks faster
 constexpr std::size_t max_runs_in_flight = std::size_t{1} << 20;
 
 void read(const std::vector<TokenRun>& runs, std::vector<std::byte>& bytes) {

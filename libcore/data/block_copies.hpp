@@ -1,5 +1,5 @@
 #pragma once
-// Blocks of tokens copied into shards and digested, several at once.
+// Copies and digests blocks of tokens for shards, several at once.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,18 +14,20 @@
 
 namespace dt::data {
 
-/// Memory: a digest block for each thread and one more, at most eight; where documents are tiny fewer, as
-/// each has a run. Errors of all calls: environment.
+/// Copies blocks in the background. Memory: one digest block per thread and one more, at most
+/// eight. If documents are tiny, fewer blocks are in flight, since each document has its own run.
+/// Errors: environment, from all calls.
 class BlockCopies {
  public:
-  /// The caller's thread is one of `num_threads`.
+  /// Creates the pool. The caller's thread counts as one of `num_threads`.
   BlockCopies(int num_threads, bool masks_targets);
-  /// What the runs hold goes to `offset` of the shard's tokens, in the background. The shard stays until
-  /// finish() or the end of this object.
+  /// Starts to copy the runs' tokens to `offset` of the shard's tokens. The shard must live until
+  /// finish() returns or this object is destroyed.
   void submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs);
-  /// Waits for all; the digests of the blocks since the last call, in the order of submission.
+  /// Waits for all copies. Returns the digests of the blocks since the last call, in the order of
+  /// submission.
   std::vector<std::uint64_t> finish();
-  /// Has been given the tokens of all blocks that finish() waited for.
+  /// Returns the tally of the tokens of all blocks that finish() waited for.
   TokenTally& tally() { return tally_; }
 
  private:
@@ -47,7 +49,7 @@ class BlockCopies {
   std::vector<std::vector<std::byte>> spare_buffers_;
   std::vector<std::uint64_t> digests_;
   TokenTally tally_;
-  TaskPool<Copied> pool_;  // ends first
+  TaskPool<Copied> pool_;  // destroyed first
 };
 
 }  // namespace dt::data

@@ -18,8 +18,9 @@ struct KnownTemplate {
   const char* name;
 };
 
-/// Texts that differ in the prompt for the next turn alone, or in how they write the ends of lines. Their
-/// sources are models' tokenizer_config.json: ChatML's (Hermes, TRL), Qwen 2's, Llama 3's, Gemma's.
+/// Known templates. Texts of one name differ only in the prompt for the next turn, or in how they
+/// write line ends. They come from the tokenizer_config.json of models: ChatML's (Hermes, TRL),
+/// Qwen 2's, Llama 3's, Gemma's.
 constexpr KnownTemplate known_templates[] = {
     {0xa04f41d813a07b13, "chatml"}, {0xda206a9e46a4ac01, "chatml"}, {0x816f6e678caa3917, "chatml"},
     {0x4c6e807ee5fe9f4a, "chatml"}, {0x846f9032c2079ea2, "chatml"}, {0x4beaaa181278c216, "chatml"},
@@ -49,14 +50,14 @@ TurnFormat format_of(const std::string& name, const std::string& begin_of_text) 
   return format;
 }
 
-/// A token's text, which may stand in an object.
+/// Returns a token's text. The token is a string, or an object with the string in it.
 std::string token_text(const JsonValue& config, const char* name) {
   const auto found = config.find(name);
   if (found && found->is_object()) return found->string("content", "");
   return found && found->is_string() ? found->string() : "";
 }
 
-/// Of several templates the one called default.
+/// Returns the template's text. Of several templates, the one named "default" counts.
 std::string template_text(const JsonValue& config) {
   const auto found = config.find("chat_template");
   if (found && found->is_string()) return found->string();
@@ -67,7 +68,7 @@ std::string template_text(const JsonValue& config) {
   return {};
 }
 
-/// A text of a format as a user would write it on the command line.
+/// Returns a format's text as a user would write it on the command line.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {

@@ -1,5 +1,5 @@
 #pragma once
-// The chat templates that models have beside their tokenizers, of which some forms are followed.
+// The chat templates beside models' tokenizers. dt follows some known forms.
 
 #include <optional>
 #include <string>
@@ -11,27 +11,30 @@ namespace dt::data {
 
 struct ChatTemplate {
   std::string text;           // Jinja
-  std::string origin;         // the file
-  std::string begin_of_text;  // what the template calls bos_token
+  std::string origin;         // path of the file
+  std::string begin_of_text;  // value of bos_token in the template
 };
 
-/// The text of a tokenizer_config.json, which is a JSON object. Errors: input, naming the file, where it is
-/// none.
+/// Returns the text of a tokenizer_config.json, which must be a JSON object.
+/// Errors: input, naming the file, if it is not.
 std::string read_tokenizer_config(const fs::path& file);
 
-/// Of the folder that a tokenizer's file lies in: its chat_template.jinja, or the chat_template of its
-/// tokenizer_config.json. Nothing where there is none. Errors: input, where the files cannot be understood.
+/// Returns the chat template in the folder of a tokenizer's file: chat_template.jinja, or the
+/// chat_template of tokenizer_config.json. Returns none if there is none.
+/// Errors: input if the files cannot be parsed.
 std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer);
 
-/// How a template of a known form writes turns, told by its text's digest; nothing where it is another.
+/// Returns the turn format of a template of a known form, identified by the digest of its text.
+/// Returns none for other templates.
 std::optional<TurnFormat> known_turn_format(const ChatTemplate& chat_template);
 
-/// The same beside a tokenizer's file. Errors: input, where there is no template, or none of a known form.
+/// Returns the turn format of the template beside a tokenizer's file.
+/// Errors: input if there is no template, or its form is unknown.
 TurnFormat turn_format_beside(const fs::path& tokenizer);
 
-/// How turns of a user's own format differ from those of the template beside the tokenizer's file, where that
-/// is of a known form: "it ends turns with '</s>', not '<|im_end|>\n'". "" where they do not, or nothing is
-/// known.
+/// Returns how turns of a user's own format differ from those of the template beside the
+/// tokenizer's file: "it ends turns with '</s>', not '<|im_end|>\n'". Returns "" if they do not
+/// differ or the template's form is unknown.
 std::string why_other_turns(const TurnFormat& format, const fs::path& tokenizer);
 
 }  // namespace dt::data

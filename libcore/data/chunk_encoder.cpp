@@ -15,12 +15,12 @@ namespace dt::data {
 
 namespace {
 
-/// "FILE:LINE".
+/// Returns "FILE:LINE".
 std::string place_of(const Chunk& chunk, std::uint64_t line) {
   return fmt::format("{}:{}", chunk.stream->name, line_in_file(*chunk.stream, line));
 }
 
-/// "FILE:LINE: what".
+/// Returns the error "FILE:LINE: what".
 Error error_at(const Chunk& chunk, std::uint64_t line, const std::string& what, std::string context) {
   return Error(ErrorKind::input, fmt::format("{}: {}", place_of(chunk, line), what), std::move(context));
 }
@@ -34,12 +34,12 @@ void check_utf8(const Chunk& chunk) {
                  "text is expected: convert it with iconv -t UTF-8, or say what it is (--format, --invalid)");
 }
 
-/// Where a line stands.
+/// A line of a chunk.
 struct Line {
   const Chunk& chunk;
   std::size_t begin;
   std::size_t end;
-  std::uint64_t number;  // in the file
+  std::uint64_t number;  // line number in the file
 
   std::string_view text() const { return std::string_view(chunk.bytes).substr(begin, end - begin); }
   Error error(const std::string& what, const std::string& expected) const {
@@ -47,7 +47,8 @@ struct Line {
   }
 };
 
-/// What `read` finds in the line.
+/// Returns the result of `read` for the line's text. A bad line becomes an error that names the
+/// line.
 template <class Read>
 auto read_line(const Line& line, Read read) {
   try {
@@ -57,8 +58,8 @@ auto read_line(const Line& line, Read read) {
   }
 }
 
-/// What `encode` appends to the ids of `out`. Where the tokenizer cannot encode a text, the error names the
-/// line that it begins in, and nothing is appended.
+/// Runs `encode`, which appends to the ids of `out`. If the tokenizer cannot encode a text, the
+/// error names the line where the text begins, and nothing is appended.
 template <class LineOf, class Encode>
 void encode_at(const Chunk& chunk, LineOf line, EncodedChunk& out, Encode encode) {
   const std::size_t first_id = out.ids.size();
@@ -108,7 +109,7 @@ void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& o
   JsonTexts texts;
   std::optional<TurnEncoder> turns;
   if (options.turns) turns.emplace(*options.turns, encoder);
-  std::uint64_t number = chunk.first_line;  // counted as it goes: every line may be a bad one
+  std::uint64_t number = chunk.first_line;  // counted here, since any line may be a bad one
   for (std::size_t begin = 0, end = 0; begin < bytes.size(); begin = end + 1, ++number) {
     end = std::min(bytes.find('\n', begin), bytes.size());
     if (bytes.substr(begin, end - begin).find_first_not_of(" \t\r") == bytes.npos) continue;

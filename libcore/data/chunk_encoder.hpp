@@ -1,5 +1,5 @@
 #pragma once
-// One chunk of input as token ids: checks UTF-8, takes the text out of JSON lines, tokenizes.
+// Encodes one chunk of input: checks UTF-8, extracts the text of JSON lines, tokenizes.
 
 #include <cstdint>
 #include <limits>
@@ -17,14 +17,14 @@ namespace dt::data {
 
 struct LineOptions {
   std::string text_key = "text";
-  bool skip_bad = false;                 // lines that are no object with a text
+  bool skip_bad = false;                 // skips lines that are not an object with a text
   std::optional<TurnFormat> turns = {};  // lines are conversations: their "messages" in this format
 };
 
-/// Of what is no text.
+/// Number of characters of content that is not text.
 inline constexpr std::uint64_t no_chars = std::numeric_limits<std::uint64_t>::max();
 
-/// Ids [begin, end) of a document, and of how many Unicode characters they are.
+/// Ids [begin, end) of a document, and the number of Unicode characters that they encode.
 struct EncodedPart {
   std::size_t begin;
   std::size_t end;
@@ -37,12 +37,13 @@ struct EncodedChunk {
   std::vector<EncodedPart> parts;
   std::uint64_t file_bytes = 0;
   Flaws flaws;
-  RolesMet roles;  // of conversations, where the format masks
+  RolesMet roles;  // roles in conversations, if the format masks
 };
 
-/// Safe to call from several threads at once, each with its own encoder. Errors: input, naming file and line,
-/// for invalid UTF-8, and for JSON lines that are bad ones (see json_line.hpp; not where these are skipped).
-/// Blank lines are passed over.
+/// Encodes a chunk. Skips blank lines.
+/// Errors: input, naming file and line, for invalid UTF-8 and for bad JSON lines (see
+/// json_line.hpp), unless `options` skip those.
+/// Thread safety: several threads may call it at once, each with its own encoder.
 EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options);
 
 }  // namespace dt::data

@@ -11,7 +11,8 @@ namespace dt::data {
 
 namespace {
 
-/// What std::count does, but in bytes, of which a vector holds more.
+/// Counts newlines as std::count does, but in 8-bit counters, of which a vector register holds
+/// more.
 std::uint64_t count_newlines(std::string_view text) {
   std::uint64_t sum = 0;
   for (std::size_t begin = 0; begin < text.size(); begin += 255) {
@@ -22,7 +23,7 @@ std::uint64_t count_newlines(std::string_view text) {
   return sum;
 }
 
-/// In the first bytes of a file.
+/// Returns the number of newlines in the first `bytes` of a file.
 std::uint64_t lines_in_front(const fs::path& path, std::uint64_t bytes) {
   constexpr std::uint64_t step = std::uint64_t{1} << 20;
   const File file = File::open_read(path);
@@ -36,7 +37,8 @@ std::uint64_t lines_in_front(const fs::path& path, std::uint64_t bytes) {
   return lines;
 }
 
-/// Ids without a header are stored as dt stores them, unless the user says.
+/// Returns the options with a type for ids without a header: the user's, else the type in which dt
+/// stores ids.
 InputOptions with_type(InputOptions options, const Tokenizer& tokenizer) {
   if (!options.raw_type) options.raw_type = tokenizer.info().fits_u16() ? TokenType::u16 : TokenType::u32;
   return options;
@@ -83,7 +85,7 @@ std::optional<Chunk> ChunkReader::next() {
   }
 }
 
-/// A block is a chunk.
+/// Returns the next block of ids as a chunk.
 Chunk ChunkReader::next_tokens() {
   if (!block_) next_block();
   Chunk chunk;
@@ -146,7 +148,8 @@ Error ChunkReader::too_long() const {
                "this tokenizer takes text as a whole: split it into documents (--document-separator)");
 }
 
-/// How much of the buffer the next chunk takes, and for text which documents its parts belong to.
+/// Returns how much of the buffer the next chunk takes. For text, also appends its parts and their
+/// documents.
 std::size_t ChunkReader::cut(std::vector<Part>& parts) const {
   return stream_->is_jsonl ? cut_lines() : cut_text(parts);
 }
@@ -171,7 +174,7 @@ std::size_t ChunkReader::cut_text(std::vector<Part>& parts) const {
     parts.push_back({begin, text.size(), true});
     return text.size();
   }
-  // A separator may have begun in the last bytes.
+  // A separator may begin in the last bytes.
   const std::size_t held_back = separator.empty() ? 0 : std::min(separator.size() - 1, text.size() - begin);
   const std::string_view open = text.substr(begin, text.size() - held_back - begin);
   const std::size_t end = begin + tokenizer_.safe_cut(open.substr(0, whole_characters(open)));

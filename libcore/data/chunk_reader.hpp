@@ -1,5 +1,5 @@
 #pragma once
-// Inputs as a stream of chunks of about a MiB that can be encoded independently of each other.
+// Splits inputs into a stream of chunks of about 1 MiB that can be encoded independently.
 
 #include <cstdint>
 #include <functional>
@@ -15,33 +15,36 @@
 namespace dt::data {
 
 struct Chunk {
-  std::string bytes;  // as they stand in the stream, a byte order mark at its start left out
-  std::shared_ptr<const InputStream> stream;  // of JSON lines: whole ones, not yet split
-  std::vector<Part> parts;                    // of text, and of tokens whose stream has documents
-  std::uint64_t first_line = 1;               // of what is read of the stream
-  std::uint64_t file_bytes = 0;               // read of files for it
-  std::uint64_t invalid_sequences = 0;        // mended in it, or near
-  std::uint64_t first_token = 0;              // of tokens: its number in the stream
-  bool ends_stream = false;                   // of tokens
+  std::string bytes;                          // bytes of the stream, without a byte order mark at its start
+  std::shared_ptr<const InputStream> stream;  // for JSON lines, the chunk holds whole lines, not yet split
+  std::vector<Part> parts;                    // for text, and for tokens if the stream has documents
+  std::uint64_t first_line = 1;  // number of the first line, counted from where reading of the stream began
+  std::uint64_t file_bytes = 0;  // bytes read from files for this chunk
+  std::uint64_t invalid_sequences = 0;  // sequences mended in or near the chunk
+  std::uint64_t first_token = 0;        // for tokens: number of the first token in the stream
+  bool ends_stream = false;             // for tokens
 };
 
 struct ReadOptions : InputOptions {
-  std::string document_separator;  // text is split at it; "" makes a file a document
+  std::string document_separator;  // splits text into documents; "" makes each file a document
   std::size_t chunk_bytes = std::size_t{1} << 20;
-  /// What cannot be cut (a JSON line, text that a tokenizer takes as a whole) must be shorter: it is held in
-  /// memory.
+  /// Limit on content that cannot be cut (a JSON line, or text that a tokenizer takes as a whole),
+  /// since it is held in memory.
   std::size_t max_chunk_bytes = std::size_t{256} << 20;
 };
 
-/// The line in the file, where that is read from the middle on.
+/// Returns the line's number in the file, even if reading began in the middle of it.
 std::uint64_t line_in_file(const InputStream& stream, std::uint64_t line);
 
-/// Reads inputs one after the other. Chunks do not depend on how a pipe delivers its bytes.
+/// Reads inputs one after another. Chunk borders do not depend on how a pipe delivers its bytes.
 class ChunkReader {
  public:
-  /// `idle` is called a few times a second while a pipe has nothing to read; what it throws passes through.
+  /// `idle` is called a few times a second while a pipe has nothing to read. Its exceptions
+  /// propagate.
   ChunkReader(NextInput inputs, ReadOptions options, const Tokenizer& tokenizer, std::function<void()> idle);
-  /// Errors: input, naming the file and, for what is too long, the line; environment, a failed read.
+  /// Returns the next chunk, or none at the end.
+  /// Errors: input, naming the file and, if a line or text is too long, the line; environment for a
+  /// failed read.
   std::optional<Chunk> next();
 
  private:
@@ -59,15 +62,15 @@ class ChunkReader {
   const Tokenizer& tokenizer_;
   std::function<void()> idle_;
 
-  std::shared_ptr<const InputStream> stream_;  // that is being read
+  std::shared_ptr<const InputStream> stream_;  // stream in progress
   std::optional<InputBlock> block_;
-  std::size_t block_taken_ = 0;   // how much of it is in the buffer already
-  std::uint64_t file_bytes_ = 0;  // these two: since the last chunk
+  std::size_t block_taken_ = 0;   // bytes of the block already in the buffer
+  std::uint64_t file_bytes_ = 0;  // since the last chunk, as is the next member
   std::uint64_t invalid_sequences_ = 0;
-  std::string buffer_;            // read but not yet handed out
-  std::size_t target_bytes_ = 0;  // the buffer grows to this before a cut is looked for
+  std::string buffer_;            // read but not yet returned
+  std::size_t target_bytes_ = 0;  // size to which the buffer grows before a cut is sought
   bool at_end_ = false;
-  std::uint64_t line_ = 1;  // of the buffer's first byte
+  std::uint64_t line_ = 1;  // line number of the buffer's first byte
 };
 
 }  // namespace dt::data

@@ -24,14 +24,14 @@ void mark_from(std::size_t first, std::vector<std::uint32_t>& ids) {
   for (std::size_t i = first; i < ids.size(); ++i) ids[i] |= not_a_target;
 }
 
-/// Between brackets: what a special token's name is made of; "{role}" is none.
+/// Returns whether the text between brackets can name a special token; "{role}" cannot.
 bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return c > 0x20 && c != '<' && c != '>' && c != '{' && c != '}';
   });
 }
 
-/// Bytes of what looks like a special token at the beginning of `text`, or 0.
+/// Returns the length of a special token's likeness at the beginning of `text`, or 0.
 std::size_t mark_at(std::string_view text) {
   constexpr std::pair<std::string_view, std::string_view> brackets[] = {{"<|", "|>"}, {"<\uff5c", "\uff5c>"}};
   for (const auto& [open, close] : brackets) {
@@ -62,7 +62,7 @@ const std::string& name_of_role(const TurnFormat& format, const std::string& rol
               "leave such turns out, or write with --turn-format how they look");
 }
 
-/// As Python's strip() takes it away, and so Jinja's trim.
+/// Removes the white space that Python's strip(), and hence Jinja's trim, removes.
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view spaces[] = {
       "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",   "\x1e",   "\x1f",   " ",

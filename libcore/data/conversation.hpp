@@ -1,6 +1,6 @@
 #pragma once
-// Conversations as token ids: each turn wrapped in what the model knows turns by, and which turns it is to
-// learn to write.
+// Encodes conversations as token ids. Wraps each turn in the texts by which the model recognises
+// turns, and marks which turns the model learns to write.
 
 #include <cstdint>
 #include <map>
@@ -16,47 +16,53 @@ namespace dt::data {
 struct Turn {
   std::string role;
   std::string content;
-  bool has_weight = true;  // false: it is no target, whatever its role
+  bool has_weight = true;  // false: not a target, whatever its role
 };
 
-/// What stands around a turn's content; "{role}" in it is the turn's role.
+/// The texts around a turn's content. "{role}" in them stands for the turn's role.
 struct TurnFormat {
   std::string before;
   std::string after;
-  /// Roles whose content, and what stands after it, are targets; empty: all of everything is.
+  /// Roles whose turns are targets: the content and the text after it. If empty, everything is a
+  /// target.
   std::vector<std::string> loss_on = {};
-  std::string name = {};            // of the chat template that it follows; "": none
-  std::string begin = {};           // before the first turn
-  std::string default_system = {};  // the content of a system's turn where none is first; "": there is none
-  bool trims = false;               // contents stand without the white space around them
-  /// What {role} is for each role; empty: the role, whichever it is.
+  std::string name = {};            // name of the chat template that it follows; "": none
+  std::string begin = {};           // text before the first turn
+  std::string default_system = {};  // content of a system turn if none comes first; "": no such turn
+  bool trims = false;               // removes white space around contents
+  /// The text of {role} for each role. If empty, the role's own name.
   std::map<std::string, std::string> role_names = {};
 
   bool masks_targets() const { return !loss_on.empty(); }
-  /// Of a format that masks.
+  /// Returns whether turns of this role are targets. Only for a format that masks.
   bool learns(const std::string& role) const;
 };
 
-/// Of "<|im_start|>{role}\n{content}<|im_end|>\n". Errors: usage: it does not say {content} once.
+/// Parses a format such as "<|im_start|>{role}\n{content}<|im_end|>\n".
+/// Errors: usage if {content} does not occur exactly once.
 TurnFormat parse_turn_format(std::string_view text);
 
-/// What looks like a special token in a format: <|…|>, <｜…｜>, capitals in square brackets such as [INST],
-/// and the names that models have for theirs in angle brackets, such as </s> and <start_of_turn>.
+/// Returns the texts in a format that look like special tokens: <|…|>, <｜…｜>, capitals in square
+/// brackets such as [INST], and names of models' special tokens in angle brackets, such as </s> and
+/// <start_of_turn>.
 std::vector<std::string> special_marks(std::string_view text);
 
-/// Checks the special tokens of a format that are the same for all roles. Errors: input, naming one that the
-/// tokenizer lacks or that text becomes: what users write could forge it.
+/// Checks the special tokens of a format that are the same for all roles.
+/// Errors: input, naming a token that the tokenizer lacks, or that ordinary text also becomes, so
+/// that users' text could forge it.
 void check_specials(const TurnFormat& format, TextEncoder& encoder);
 
-/// Writes conversations in a format. For one thread.
+/// Encodes conversations in a format.
+/// Thread safety: one thread per object.
 class TurnEncoder {
  public:
-  /// Both stay where they are.
+  /// Both references must stay valid.
   TurnEncoder(const TurnFormat& format, TextEncoder& encoder) : format_(format), encoder_(encoder) {}
-  /// Appends a conversation's ids. Special tokens are those that the format writes out; in contents they are
-  /// text. Where the format masks, what is no target is marked (see target_flag.hpp). Errors: input: see
-  /// check_specials, for the turns' roles; a turn without weight where the format does not
-  /// mask; a role that the format does not know.
+  /// Appends a conversation's ids. Only special tokens in the format become special tokens; in
+  /// contents they are text. If the format masks, tokens that are not targets are marked (see
+  /// target_flag.hpp).
+  /// Errors: input: as check_specials() for the turns' roles; a turn without weight if the format
+  /// does not mask; a role that the format does not know.
   void append(const std::vector<Turn>& turns, std::vector<std::uint32_t>& ids);
 
  private:

@@ -55,7 +55,7 @@ Json to_object(const DatasetFile& dataset) {
   return object;
 }
 
-/// More of anything than a dataset has, so that sums and products of two stay numbers.
+/// Upper bound of every count. Sums and products of two counts do not overflow.
 constexpr std::int64_t most = std::int64_t{1} << 56;
 
 std::uint64_t count(const JsonValue& object, const char* name) {
@@ -71,7 +71,7 @@ ShardEntry shard_of(const JsonValue& object) {
   return shard;
 }
 
-/// Returns whether numbers up to `most` add up to `expected`, whatever their sum is.
+/// Adds a number up to `most` to `sum`. Returns whether the sum is at most `expected`.
 bool adds_up(std::uint64_t& sum, std::uint64_t number, std::uint64_t expected) {
   sum += number;
   return sum <= expected;

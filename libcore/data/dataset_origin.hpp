@@ -1,5 +1,5 @@
 #pragma once
-// What a dataset was made of and how, as its dataset.json says.
+// The record in dataset.json of the inputs and options that made a dataset.
 
 #include <string>
 
@@ -8,9 +8,9 @@
 
 namespace dt::data {
 
-/// A JSON object: the options.
+/// Returns the options as a JSON object.
 std::string origin_of(const MakeOptions& options);
-/// The same, and what was passed over and left out.
+/// Returns the same with the input flaws and the documents left out.
 std::string origin_of(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out);
 /// Returns whether a finished dataset's `made` names these options.
 bool was_made_with(const std::string& made, const MakeOptions& options);

@@ -10,9 +10,10 @@ namespace dt::data {
 
 namespace {
 
-constexpr std::uint64_t index_bytes = std::uint64_t{16} << 20;  // held of all segments
+constexpr std::uint64_t index_bytes = std::uint64_t{16}
+                                      << 20;  // memory for the index entries of all segments
 
-/// The entries of a segment, one after the other.
+/// Iterates over the entries of a segment.
 class Cursor {
  public:
   Cursor(const SpoolPart& part, std::size_t part_index, const SpoolSegment& segment, std::uint64_t block)
@@ -96,7 +97,7 @@ void DocumentSpool::visit(const std::function<void(const SpooledDocument&)>& doc
   });
 }
 
-/// Merges the segments.
+/// Merges the segments and calls `document` with each entry.
 void DocumentSpool::visit_all(
     const std::function<void(const SpoolPart&, const SpoolEntry&, std::uint64_t number)>& document) const {
   std::vector<Cursor> cursors = cursors_of(parts_);

@@ -1,5 +1,5 @@
 #pragma once
-// The spooled documents of all ranges, in the order of the shards, in bounded memory.
+// The spooled documents of all ranges in the order of the shards, in bounded memory.
 
 #include <cstdint>
 #include <functional>
@@ -13,31 +13,32 @@ namespace dt::data {
 
 struct SpooledDocument {
   std::uint64_t tokens = 0;
-  std::uint64_t digest = 0;  // of its tokens
-  TokenRun run;              // where they lie
+  std::uint64_t digest = 0;  // digest of the tokens
+  TokenRun run;              // tokens on disk
 };
 
-/// Segments are in the order of their keys, so that merging them reads each from front to back. All parts are
-/// open at a time.
+/// Merges all parts of the spool. Segments are sorted by key, so that merging reads each from front
+/// to back. All parts are open at the same time.
 class DocumentSpool {
  public:
-  /// Of the parts in `folder`, which are those of ranges 0 to num_ranges - 1; `token_bytes`: of a token.
-  /// Errors of all calls: environment; input, a damaged part.
+  /// Opens the parts of ranges 0 to num_ranges - 1 in `folder`. `token_bytes` is the size of a
+  /// token.
+  /// Errors: from all calls, environment; input for a damaged part.
   DocumentSpool(const fs::path& folder, std::uint64_t num_ranges, std::size_t token_bytes);
 
-  /// Leaves out each document that has the same tokens as one before it. Spills into `folder`, which the
-  /// caller removes.
+  /// Leaves out each document whose tokens equal those of an earlier one. Spills into `folder`,
+  /// which the caller removes.
   void deduplicate(const fs::path& folder);
 
   std::uint64_t num_documents() const { return num_documents_; }
   std::uint64_t num_tokens() const { return num_tokens_; }
-  /// Whether there are tokens that are targets.
+  /// Returns whether any token is a target.
   bool has_targets() const { return has_targets_; }
   const Flaws& flaws() const { return flaws_; }
   const LeftOut& left_out() const { return left_out_; }
   const RolesMet& roles() const { return roles_; }
 
-  /// Calls `document` with each document, in the final order.
+  /// Calls `document` with each document in the final order.
   void visit(const std::function<void(const SpooledDocument&)>& document) const;
 
  private:
@@ -46,14 +47,14 @@ class DocumentSpool {
 
   std::size_t token_bytes_;
   std::vector<SpoolPart> parts_;
-  std::vector<std::uint64_t> first_numbers_;  // of each part's documents among all
+  std::vector<std::uint64_t> first_numbers_;  // number of each part's first document among all
   std::uint64_t num_documents_ = 0;
   std::uint64_t num_tokens_ = 0;
   bool has_targets_ = false;
   Flaws flaws_;
   LeftOut left_out_;
   RolesMet roles_;
-  std::vector<bool> is_duplicate_;  // by number; empty where none is known
+  std::vector<bool> is_duplicate_;  // by document number; empty if duplicates were not sought
 };
 
 }  // namespace dt::data

@@ -13,7 +13,7 @@ namespace dt::data {
 namespace {
 
 constexpr std::size_t num_parts = 256;
-constexpr int part_shift = 56;  // a digest's leading 8 bits are its part
+constexpr int part_shift = 56;  // the leading 8 bits of a digest select its part
 constexpr std::size_t buffer_entries = 1024;
 constexpr std::size_t min_block_entries = std::size_t{1} << 16;
 
@@ -31,7 +31,7 @@ void DuplicateFinder::add(const Digester128::Value& digest, std::uint64_t number
   if (buffers_[part].size() >= buffer_entries) append_to_file(path(part), buffers_[part]);
 }
 
-/// Leaves one entry of each digest, the one of the lowest number; marks the others.
+/// Keeps the entry with the lowest number of each digest, and marks the others.
 void DuplicateFinder::mark_and_leave_out(std::vector<Entry>& entries, std::vector<bool>& is_duplicate) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.digest, a.number) < std::tie(b.digest, b.number);
@@ -54,7 +54,8 @@ void DuplicateFinder::find_in(std::size_t part, std::vector<bool>& is_duplicate)
   File file = File::open_read(path(part));
   std::vector<Entry> block;
   for (std::uint64_t rest = file.size() / sizeof(Entry); rest > 0; rest -= block.size()) {
-    // Twice what is known to differ: equal ones take no memory, and each is sorted a few times at most.
+    // Reads twice as many entries as are known to differ. Equal entries then take no memory, and
+    // each entry is sorted only a few times.
     block.resize(std::min<std::uint64_t>(std::max(entries.size(), min_block_entries), rest));
     const std::size_t count = file.read(std::as_writable_bytes(std::span(block)));
     DT_CHECK(count == block.size() * sizeof(Entry), "{} is shorter than what was written",

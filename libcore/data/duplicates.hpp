@@ -1,5 +1,5 @@
 #pragma once
-// Which documents say what an earlier one says, of any number of them in bounded memory.
+// Finds documents that repeat an earlier one, among any number of them in bounded memory.
 
 #include <cstdint>
 #include <vector>
@@ -9,15 +9,18 @@
 
 namespace dt::data {
 
-/// Digests go to files by their leading bits; equal ones meet in one of them. Memory: about 6 MiB, then a bit
-/// a document and at most a few hundredths of all digests, 24 bytes each.
+/// Distributes digests to files by their leading bits, so that equal digests are in the same file.
+/// Memory: about 6 MiB, then one bit per document and at most a few hundredths of all digests, 24
+/// bytes each.
 class DuplicateFinder {
  public:
-  /// Writes into `folder`, which the caller removes. Errors of all calls: environment.
+  /// Writes into `folder`, which the caller removes.
+  /// Errors: environment, from all calls.
   explicit DuplicateFinder(fs::path folder);
-  /// Of the document of that number; they come in any order.
+  /// Adds the digest of document `number`. Documents may come in any order.
   void add(const Digester128::Value& digest, std::uint64_t number);
-  /// Of each of `num_documents`, whether one of a lower number has its digest. Once, at the end.
+  /// Returns, for each of `num_documents`, whether a document with a lower number has the same
+  /// digest. Call it once, at the end.
   std::vector<bool> find(std::uint64_t num_documents);
 
  private:
@@ -30,7 +33,7 @@ class DuplicateFinder {
   void find_in(std::size_t part, std::vector<bool>& is_duplicate);
 
   fs::path folder_;
-  std::vector<std::vector<Entry>> buffers_;  // of each file
+  std::vector<std::vector<Entry>> buffers_;  // one per file
 };
 
 }  // namespace dt::data

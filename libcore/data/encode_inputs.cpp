@@ -18,7 +18,7 @@ namespace dt::data {
 
 namespace {
 
-/// For each thread: enough to keep it busy while the sink waits for another one.
+/// Limits per thread: enough to keep it busy while the sink waits for another thread.
 constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
 constexpr std::size_t chunks_in_flight = 64;
 
@@ -34,8 +34,8 @@ std::string read_list(const std::string& list, const ReadProgress& progress) {
   return text;
 }
 
-/// Looks at every input before the work begins, which takes its time where there are millions. 0 where a pipe
-/// keeps the total unknown.
+/// Returns the total size of all inputs, or 0 if a pipe makes it unknown. Visits every input before
+/// the work begins, which takes time if there are millions.
 std::uint64_t total_input_bytes(const std::vector<std::string>& inputs, const ReadProgress& progress) {
   InputWalk walk(inputs);
   std::uint64_t total = 0;
@@ -48,7 +48,7 @@ std::uint64_t total_input_bytes(const std::vector<std::string>& inputs, const Re
   return is_known ? total : 0;
 }
 
-/// Encoded chunks to documents that have ids, each ended by EOS where that is asked for.
+/// Turns encoded chunks into documents that have ids. Ends each with EOS if requested.
 class DocumentEnds {
  public:
   DocumentEnds(std::optional<std::uint32_t> eos, const DocumentSink& sink) : eos_(eos), sink_(sink) {}
@@ -70,7 +70,7 @@ class DocumentEnds {
     is_empty_ = part.ends_document;
   }
 
-  /// A target where what it ends is one.
+  /// Appends EOS, which is a target if the token before it is one.
   void append_eos() {
     const std::uint32_t eos = *eos_ | (last_id_ & not_a_target);
     sink_({std::span(&eos, 1), 0, true});
@@ -79,7 +79,7 @@ class DocumentEnds {
   std::optional<std::uint32_t> eos_;
   const DocumentSink& sink_;
   std::uint32_t last_id_ = 0;
-  bool is_empty_ = true;  // the document that is under way
+  bool is_empty_ = true;  // the document in progress
 };
 
 class Encoding {
@@ -93,7 +93,7 @@ class Encoding {
         documents_(options.append_eos ? tokenizer.info().eos : std::nullopt, work.document),
         reader_(work.inputs, options.read, tokenizer, [this] { progress_(done_, work_.total_bytes); }),
         encoders_(tokenizer),
-        pool_(options.threads - 1) {  // and the caller's thread
+        pool_(options.threads - 1) {  // the caller's thread also works
     if (options.lines.turns) check_specials(*options.lines.turns, *tokenizer.encoder());
     if (options.read.notes) options.read.notes->slow_regex(tokenizer);
   }
@@ -118,7 +118,7 @@ class Encoding {
     try {
       return reader_.next();
     } catch (const Error&) {
-      while (!in_flight_.empty()) finish_first();  // an error in what was read before comes first
+      while (!in_flight_.empty()) finish_first();  // an error in earlier chunks takes precedence
       throw;
     }
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Encoders for tasks that threads share: as many as work at once.
+// A pool of encoders for tasks that threads share: as many encoders as tasks run at once.
 
 #include <memory>
 #include <mutex>
@@ -10,12 +10,13 @@
 
 namespace dt::data {
 
-/// Safe to use from several threads at once.
+/// Lends encoders.
+/// Thread safety: several threads may use it at once.
 class EncoderPool {
  public:
   explicit EncoderPool(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  /// An encoder, nobody else's until it ends.
+  /// An encoder that belongs to its holder until destruction.
   class Loan {
    public:
     explicit Loan(EncoderPool& pool) : pool_(pool), encoder_(pool.take()) {}

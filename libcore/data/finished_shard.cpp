@@ -7,7 +7,8 @@ namespace dt::data {
 
 namespace {
 
-/// A shard that was being written cannot be opened.
+/// Opens a shard, or returns none if it is missing or damaged. A shard whose writing was
+/// interrupted cannot be opened.
 std::optional<Shard> open_shard(const fs::path& path) {
   if (!path_exists(path)) return std::nullopt;
   try {

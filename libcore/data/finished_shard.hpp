@@ -1,5 +1,5 @@
 #pragma once
-// Shards that an interrupted run has finished.
+// Finds shards that an interrupted run has finished.
 
 #include <optional>
 
@@ -7,8 +7,9 @@
 
 namespace dt::data {
 
-/// Whether the file is there, whole, as planned, and intact: reads all of it. Then the bytes of its tokens go
-/// to `all`. The digest of its block digests; nothing where it must be written anew.
+/// Returns the digest of the shard's block digests if the file is complete, as planned and intact,
+/// else none: the shard must then be written again. Reads the whole file. Adds its tokens' bytes to
+/// `all` if it is accepted.
 std::optional<std::uint64_t> take_finished_shard(const fs::path& path, const ShardPlan& plan,
                                                  const TokenizerInfo& tokenizer, TokenStorage storage,
                                                  TokenTally& all);

@@ -1,20 +1,20 @@
 #pragma once
-// What inputs had that is not in what was made of them.
+// Parts of inputs that are absent from the result.
 
 #include <cstdint>
 #include <string>
 
 namespace dt::data {
 
-/// What was wrong with inputs and was asked to be passed over.
+/// Flaws of inputs that the options allow to skip.
 struct Flaws {
-  std::uint64_t invalid_sequences = 0;  // of UTF-8
+  std::uint64_t invalid_sequences = 0;  // invalid UTF-8 sequences
   std::uint64_t bad_lines = 0;
-  std::string first_bad_line;  // where, and what
+  std::string first_bad_line;  // its place and error
   Flaws& operator+=(const Flaws& later);
 };
 
-/// Documents that are not in the dataset, by why.
+/// Numbers of documents left out of the dataset, by reason.
 struct LeftOut {
   std::uint64_t too_short = 0;
   std::uint64_t too_long = 0;

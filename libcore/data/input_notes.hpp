@@ -1,5 +1,5 @@
 #pragma once
-// What a user should know of inputs while they are read.
+// Notes for the user about inputs, given while they are read.
 
 #include <cstdint>
 #include <functional>
@@ -10,19 +10,20 @@
 
 namespace dt::data {
 
-/// Tells each kind of thing where it is met first. Shared by the readers of one command.
+/// Gives each kind of note once, when it first applies. The readers of one command share an object.
 /// Thread safety: any thread may call it.
 class InputNotes {
  public:
   explicit InputNotes(std::function<void(const std::string& text)> tell);
 
-  /// A file that no name says to be JSON lines is read as such.
+  /// Notes that a file is read as JSON lines though its name does not say so.
   void json_lines(const std::string& name, const std::string& text_key);
 
-  /// A file is about to take much memory, and more than those before it.
+  /// Notes that a file is about to need much memory, and more than any file before.
   void decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes);
 
-  /// A regular expression that no code of dt's own stands for splits text, or changes it before that.
+  /// Notes that a regular expression without dt's own code for it splits text, or changes text
+  /// before that.
   void slow_regex(const Tokenizer& tokenizer);
 
  private:

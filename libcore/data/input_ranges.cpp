@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t max_ranges = 512;
 constexpr std::size_t window_bytes = std::size_t{256} << 10;
 
-/// "" where it is not cut.
+/// Returns the separator of an input's documents, or "" if the input is not divided.
 std::string separator_of(const InputFile& input, const ReadOptions& options) {
   const bool may_be_text = options.format == InputFormat::automatic || options.format == InputFormat::text ||
                            options.format == InputFormat::jsonl;
@@ -39,7 +39,7 @@ std::string state_of(const fs::path& path, Audience& readers) {
                      status.st_mtim.tv_nsec);
 }
 
-/// Whether a separator that overlaps the one at `found` begins before it.
+/// Returns whether a separator that overlaps the one at `found` begins before it.
 bool overlaps_one_before(std::string_view text, std::size_t found, const std::string& separator) {
   for (std::size_t begin = found - std::min(found, separator.size() - 1); begin < found; ++begin) {
     if (text.substr(begin).starts_with(separator)) return true;
@@ -52,7 +52,7 @@ bool overlaps_one_before(std::string_view text, std::size_t found, const std::st
 std::optional<std::uint64_t> next_document(const File& file, std::uint64_t from,
                                            const std::string& separator) {
   const std::uint64_t size = file.size();
-  const std::uint64_t context = separator.size() - 1;  // that is looked at before and behind
+  const std::uint64_t context = separator.size() - 1;  // bytes examined before and after the window
   std::string text;
   for (std::uint64_t window = from; window < size; window += window_bytes) {
     const std::uint64_t begin = window - std::min(window, context);
@@ -91,7 +91,7 @@ void InputRanges::measure(InputFormat format, const std::function<void()>& idle)
 
 void InputRanges::cut(std::uint64_t range_bytes, const ReadOptions& options,
                       const std::function<void()>& idle) {
-  std::uint64_t filled = range_bytes;  // of the present range
+  std::uint64_t filled = range_bytes;  // bytes in the present range
   std::uint64_t number = 0;
   InputWalk walk(inputs_);
   for (std::optional<InputFile> input; (input = walk.next()); ++number) {
@@ -139,7 +139,7 @@ std::optional<InputFile> RangeWalk::next() {
   }
 }
 
-/// Whether a range begins at this byte of the present file.
+/// Returns whether a range begins at this byte of the present file.
 bool RangeWalk::begins(std::uint64_t byte) const {
   return range_ < starts_.size() && starts_[range_] == RangeStart{number_, byte};
 }

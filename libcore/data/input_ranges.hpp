@@ -1,6 +1,6 @@
 #pragma once
-// Inputs cut into ranges, the same whoever reads them: what one task does at a time, and what is there or not
-// after an interruption.
+// Divides inputs into ranges, which are the same for every reader. A range is the unit of a task's
+// work, and of what an interrupted run leaves.
 
 #include <cstdint>
 #include <functional>
@@ -16,29 +16,30 @@
 namespace dt::data {
 
 struct RangeStart {
-  std::uint64_t file;  // the how manieth of all
-  std::uint64_t byte;  // of it
+  std::uint64_t file;  // number of the file among all files
+  std::uint64_t byte;  // offset within it
   bool operator==(const RangeStart&) const = default;
 };
 
-/// A range is some files in a row, or a part of a large one: of JSON lines, or of text with a separator of
-/// documents, so that a document is in one range. What is compressed or holds token ids is not cut; what is
-/// not a file (a pipe) is a range by itself. Ranges have at least `min_bytes` and a 512th of all bytes, but
-/// for those before a pipe and the last. Errors: see InputWalk.
+/// A division of the inputs. A range is several consecutive files, or a part of a large file of
+/// JSON lines, or of text with a document separator, so that each document lies in one range.
+/// Compressed files and files of token ids are not divided. A pipe is a range by itself. Ranges
+/// have at least `min_bytes` and a 512th of all bytes, except those before a pipe and the last.
+/// Errors: as InputWalk.
 class InputRanges {
  public:
-  /// `idle` is called for each input, of which there may be millions; what it throws passes through.
+  /// `idle` is called for each input, of which there may be millions; its exceptions propagate.
   InputRanges(
       std::vector<std::string> inputs, const ReadOptions& options, std::uint64_t min_bytes,
       const std::function<void()>& idle = [] {});
 
   std::uint64_t count() const { return starts_.size(); }
-  /// 0 where there is a pipe.
+  /// Returns the size of all inputs, or 0 if there is a pipe.
   std::uint64_t total_bytes() const { return is_known_ ? total_bytes_ : 0; }
   bool has_pipe() const { return !is_known_; }
-  /// Of the files' names, sizes and times of change.
+  /// Returns a digest of the files' names, sizes and times of change.
   std::uint64_t digest() const { return digest_; }
-  /// Returns who may read all files and enter the named folders.
+  /// Returns the users that may read all files and enter the named folders.
   const Audience& readers() const { return readers_; }
 
   const std::vector<RangeStart>& starts() const { return starts_; }
@@ -56,10 +57,11 @@ class InputRanges {
   Audience readers_;
 };
 
-/// The files of some ranges, or what of them is in these, in order. Errors: see InputWalk.
+/// Iterates over the files of some ranges, or the parts of them in these ranges, in order.
+/// Errors: as InputWalk.
 class RangeWalk {
  public:
-  /// `wants` is asked of each range when it is reached.
+  /// `wants` is called with each range when it is reached, and returns whether to include it.
   RangeWalk(const InputRanges& ranges, std::function<bool(std::uint64_t range)> wants);
   std::optional<InputFile> next();
 
@@ -70,15 +72,15 @@ class RangeWalk {
   std::function<bool(std::uint64_t)> wants_;
   InputWalk files_;
   std::optional<InputFile> file_;
-  std::uint64_t number_ = 0;  // of the file
-  std::uint64_t begin_ = 0;   // of what is left of it
-  std::uint64_t range_ = 0;   // that comes next
-  bool is_wanted_ = false;    // the one before it
+  std::uint64_t number_ = 0;  // number of the file
+  std::uint64_t begin_ = 0;   // begin of its part not yet returned
+  std::uint64_t range_ = 0;   // next range
+  bool is_wanted_ = false;    // `wants` accepted the range before it
 };
 
-/// The first offset from `from` on at which a document of a plain file begins, behind a newline for JSON
-/// lines and else behind a separator; nothing where there is none. As one finds who reads from the start:
-/// where separators overlap, the first of them counts.
+/// Returns the first offset from `from` on at which a document of a plain file begins, or none.
+/// Documents begin after a newline in JSON lines, else after a separator. The result agrees with
+/// reading from the start: of overlapping separators, the first counts.
 std::optional<std::uint64_t> next_document(const File& file, std::uint64_t from,
                                            const std::string& separator);
 

@@ -20,13 +20,13 @@ fs::file_status status_of(const fs::path& path) {
   return status;
 }
 
-/// Whether a name stands for others: a file of that name is meant where there is one.
+/// Returns whether a name is a pattern. A file with exactly that name takes precedence.
 bool is_pattern(const fs::path& name) {
   return name.native().find_first_of("*?[") != std::string::npos && !path_exists(name);
 }
 
-/// Calls `visit` with the names in a folder that match a pattern; of . and .. never, so that `.*` does not
-/// leave the folder. A folder that is not there has none; one that cannot be read is an error.
+/// Calls `visit` with the names in a folder that match a pattern. Leaves out . and .., so that `.*`
+/// does not leave the folder. A missing folder has no names; one that cannot be read is an error.
 template <class Visit>
 void visit_matches(const std::string& folder, const std::string& pattern, const Visit& visit) {
   std::error_code error;
@@ -39,8 +39,8 @@ void visit_matches(const std::string& folder, const std::string& pattern, const 
   if (error && is_there) throw system_error(error.value(), "list", folder);
 }
 
-/// Returns the paths that match a pattern, the first of them last. glob(3) would not do: its stack grows
-/// with the square of a pattern's length.
+/// Returns the paths that match a pattern, the first of them last. glob(3) is unsuitable: its stack
+/// grows with the square of a pattern's length.
 NameList matches_of(const fs::path& pattern) {
   std::vector<std::string> folders = {pattern.root_path()};  // each ends with a slash, or is empty
   NameList paths;
@@ -136,7 +136,7 @@ void append_names(std::string_view list, const std::string& origin, std::vector<
     end = std::min(list.find('\n', begin), list.size());
     std::string_view name = list.substr(begin, end - begin);
     if (name.ends_with('\r')) name.remove_suffix(1);
-    // The system would take what is before it for the name, and the rest would be lost.
+    // The system would take the part before the zero byte as the name, and the rest would be lost.
     if (name.find('\0') != name.npos)
       throw Error(ErrorKind::input, fmt::format("{}:{}: a name holds a zero byte", origin, line),
                   "one name a line is expected, in UTF-8 or ASCII (find without -print0)");

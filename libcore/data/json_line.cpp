@@ -16,7 +16,8 @@ namespace {
 using nlohmann::json;
 using Type = json::value_t;
 
-/// The library's message without its own prefix: it counts lines from the start of what it was given.
+/// Returns the library's message without its prefix, which counts lines from the start of the given
+/// text.
 std::string reason_of(const nlohmann::detail::exception& error) {
   const std::string_view text = error.what();
   const std::size_t column = text.find("column ");
@@ -27,14 +28,14 @@ std::string name_of(Type type) {
   return json(type).type_name();
 }
 
-/// Returns whether JSON's readers refuse a number that others write: NaN, Infinity, or one that may be too
-/// large for them.
+/// Returns whether a number is one that other programs write and JSON readers reject: NaN,
+/// Infinity, or one that may be too large for them.
 bool is_odd_number(std::string_view word) {
   if (word.starts_with('-')) word.remove_prefix(1);
   if (word == "NaN" || word == "Infinity") return true;
   const std::size_t exponent = word.find_first_of("eE");
   if (exponent == word.npos) return false;
-  // JSON's grammar decides, with an exponent that is small.
+  // JSON's grammar decides, applied with a small exponent.
   std::string_view digits = word.substr(exponent + 1);
   if (digits.starts_with('+') || digits.starts_with('-')) digits.remove_prefix(1);
   constexpr std::size_t small = 3, short_number = 200;  // 10^99 × 10^200 is below the largest double
@@ -43,7 +44,7 @@ bool is_odd_number(std::string_view word) {
   return is_whole && json::accept(std::string(word.substr(0, exponent)) + "e0");
 }
 
-/// The code unit of an escape "\uXXXX" at the beginning of `text`; nothing where there is none.
+/// Returns the code unit of an escape "\uXXXX" at the start of `text`, or none.
 std::optional<unsigned> code_unit_at(std::string_view text) {
   constexpr std::size_t length = 6;
   if (text.size() < length || !text.starts_with("\\u")) return std::nullopt;
@@ -59,15 +60,15 @@ bool is_second_half(std::optional<unsigned> unit) {
   return unit && *unit >= 0xDC00 && *unit < 0xE000;
 }
 
-/// A line as JSON's readers take it.
+/// A line in a form that JSON readers accept.
 struct ReadableLine {
   std::string text;
-  /// By the number of a string in the line, names of members included: half of a surrogate pair that it has,
-  /// as it stands there. U+FFFD is in its place.
+  /// Half surrogate pairs as the line writes them, by the number of their string, counting names of
+  /// members. U+FFFD replaces each in `text`.
   std::map<std::size_t, std::string> halves;
 };
 
-/// Reads over the string that begins at `begin`, and returns where it ends.
+/// Mends the string that begins at `begin`. Returns where it ends.
 std::size_t mend_string(std::size_t begin, std::size_t number, ReadableLine& line) {
   constexpr std::size_t escape = 6;
   std::string& text = line.text;
@@ -92,8 +93,8 @@ std::size_t mend_string(std::size_t begin, std::size_t number, ReadableLine& lin
   return i + 1;
 }
 
-/// Returns the line with a 9 and blanks for each number that is odd, so that everything else stays in its
-/// column. The only number whose value dt asks for is a turn's weight, and 9 is none.
+/// Returns the line with each odd number replaced by a 9 and blanks, so that everything else keeps
+/// its column. dt asks only for the value of a turn's weight, and 9 is not a valid one.
 ReadableLine readable(std::string_view line) {
   const auto is_in_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
@@ -116,15 +117,15 @@ ReadableLine readable(std::string_view line) {
   return result;
 }
 
-/// Returns what is wrong with a text that has half of a surrogate pair: UTF-8 text cannot have one.
+/// Returns the error about a text with half of a surrogate pair, which UTF-8 cannot express.
 std::string half_problem(const std::string& half) {
   return fmt::format("has {}, half of a surrogate pair, which is no character", half);
 }
 
-/// Follows a line from value to value. The line's own stands at depth 0, its members at 1.
+/// Visits a line's values in order. The line's own value has depth 0, its members have depth 1.
 class LineWalk : public json::json_sax_t {
  public:
-  /// What is wrong with the line's JSON, or "".
+  /// Walks the line. Returns the defect of its JSON, or "".
   std::string walk(std::string_view line) {
     json::json_sax_t* const events = this;
     const ReadableLine plain = readable(line);
@@ -134,15 +135,15 @@ class LineWalk : public json::json_sax_t {
   }
 
  protected:
-  /// The number that a value is, for at_value.
+  /// The value of a number, for at_value().
   double number_ = 0;
-  /// Half of a surrogate pair that a value has, for at_value; "" where it has none.
+  /// Half of a surrogate pair in a value, for at_value(); "" if it has none.
   std::string half_;
-  /// A value begins, with its text where it is a string.
+  /// Called at the begin of a value, with its text if it is a string.
   virtual void at_value(std::size_t depth, Type type, std::string* text) = 0;
-  /// A member's name, at its value's depth.
+  /// Called with a member's name, at its value's depth.
   virtual void at_key(std::size_t depth, const std::string& name) = 0;
-  /// An object or a list ends.
+  /// Called at the end of an object or a list.
   virtual void at_end(std::size_t depth) = 0;
 
  private:
@@ -200,7 +201,8 @@ class LineWalk : public json::json_sax_t {
   std::string error_;
 };
 
-/// Walks the line, which is to be an object.
+/// Walks a line that must be an object.
+/// Errors: throws BadLine if it is not.
 template <class Walk>
 void walk_object(Walk& walk, std::string_view line, const std::string& expected) {
   if (const std::string error = walk.walk(line); !error.empty())
@@ -224,11 +226,11 @@ struct TextWalk final : LineWalk {
   void at_end(std::size_t) override {}
 
   const std::string& text_key;
-  Type type = Type::null;  // of the line
+  Type type = Type::null;  // type of the line's value
   bool is_asked_for = false;
   std::optional<Type> text_type;
   std::string text;
-  std::string half;  // of a surrogate pair, in the text
+  std::string half;  // half of a surrogate pair in the text
 };
 
 struct KeysWalk final : LineWalk {
@@ -240,7 +242,7 @@ struct KeysWalk final : LineWalk {
   }
   void at_end(std::size_t) override {}
 
-  Type type = Type::null;  // of the line
+  Type type = Type::null;  // type of the line's value
   std::vector<std::string> keys;
 };
 
@@ -250,13 +252,13 @@ bool is_role(const std::string& text) {
   });
 }
 
-/// What a message says, as it is walked through.
+/// A message, collected during the walk.
 struct Message {
   void at_value(std::size_t depth, Type type, std::string* text, double number, const std::string& its_half) {
     if (depth == 3) at_member(type, text, number);
     if (depth == 3 && key == "content") half = its_half;
     if (key != "content" || !is_parts) return;
-    if (depth == 4 && text != nullptr) add(*text, its_half);  // a part that is text alone
+    if (depth == 4 && text != nullptr) add(*text, its_half);  // a part that is only a text
     if (depth == 4) part_is_text = false, part_text.reset();
     if (depth == 5 && part_key == "type") part_is_text = text != nullptr && *text == "text";
     if (depth == 5 && part_key == "text" && text != nullptr)
@@ -272,13 +274,13 @@ struct Message {
   }
   bool has_no_text() const { return !content && (is_parts || calls_tools); }
 
-  std::string key, part_key;  // of the present value
+  std::string key, part_key;  // keys of the present value
   std::optional<std::string> role, content;
   bool is_parts = false;  // the content is a list
   bool calls_tools = false;
   bool part_is_text = false;
   std::optional<std::string> part_text;
-  std::string half, part_half;  // of a surrogate pair, in the content and in the part
+  std::string half, part_half;  // half of a surrogate pair in the content and in the part
   std::optional<double> weight;
 
  private:
@@ -300,7 +302,7 @@ struct Message {
   }
 };
 
-/// Takes the turns until one is wrong.
+/// Collects turns until one is wrong.
 struct TurnsWalk final : LineWalk {
   void at_value(std::size_t depth, Type its_type, std::string* text) override {
     if (depth == 0) type = its_type;
@@ -348,11 +350,11 @@ struct TurnsWalk final : LineWalk {
     }
   }
 
-  Type type = Type::null;     // of the line
-  bool is_messages = false;   // the present member
-  bool has_messages = false;  // the last such was a list
+  Type type = Type::null;     // type of the line's value
+  bool is_messages = false;   // the present member is "messages"
+  bool has_messages = false;  // the last "messages" was a list
   std::size_t num_messages = 0;
-  Message message;  // the present one
+  Message message;  // message in progress
   std::vector<Turn> turns;
   std::optional<BadLine> bad;
 };

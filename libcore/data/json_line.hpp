@@ -1,6 +1,6 @@
 #pragma once
-// What a line of JSON says, read without holding the rest of it: a value that nobody asks for takes no
-// memory, however many parts it has.
+// Reads values from a line of JSON without holding the rest of it. A value that is not requested
+// takes no memory, however many parts it has.
 
 #include <string>
 #include <string_view>
@@ -10,30 +10,32 @@
 
 namespace dt::data {
 
-/// A line that is not what it should be.
+/// A line that does not have the expected form.
 struct BadLine {
   std::string what;
   std::string expected;
 };
 
-/// Lines that nest deeper are bad ones.
+/// Depth limit; deeper lines are bad.
 inline constexpr std::size_t max_line_depth = 512;
 
 struct LineKeys {
-  bool is_whole = false;          // the line is one JSON object
-  std::vector<std::string> keys;  // its own, up to the end or what is wrong
+  bool is_whole = false;          // true if the line is one JSON object
+  std::vector<std::string> keys;  // the object's keys, up to the end or the first defect
 };
 LineKeys keys_of_line(std::string_view line);
 
-/// The string under the last of the object's keys of this name. Throws BadLine.
+/// Returns the string of the object's last member of this name.
+/// Errors: throws BadLine.
 std::string text_of_line(std::string_view line, const std::string& text_key);
 
-/// The turns of the object's last "messages", a list of objects with a role, of letters, digits, _ and -, and
-/// a content: a string, or a list of parts, of which the texts ({"type": "text", "text": …}) follow each
-/// other and others are passed over. A message without any text is left out where it has a list of parts, or
-/// calls tools ("tool_calls", "function_call") and its content is null or missing. "weight" may be 0 or 1;
-/// other members, such as names and the ids of tools' calls, are passed over. Throws BadLine for what is
-/// none.
+/// Returns the turns of the object's last "messages", a list of objects with "role" and "content".
+/// A role consists of letters, digits, _ and -. A content is a string, or a list of parts. The
+/// texts among the parts ({"type": "text", "text": …}) are concatenated; other parts are skipped. A
+/// message without any text is left out if it has a list of parts, or calls tools ("tool_calls",
+/// "function_call") and its content is null or missing. "weight" may be 0 or 1. Other members, such
+/// as names and ids of tool calls, are skipped.
+/// Errors: throws BadLine if the line has another form.
 std::vector<Turn> turns_of_line(std::string_view line);
 
 }  // namespace dt::data

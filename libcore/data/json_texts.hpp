@@ -1,5 +1,5 @@
 #pragma once
-// Texts out of lines of JSON, as fast as memory gives them.
+// Fast extraction of texts from lines of JSON.
 
 #include <memory>
 #include <optional>
@@ -7,14 +7,16 @@
 
 namespace dt::data {
 
-/// For one thread at a time.
+/// Extracts texts.
+/// Thread safety: one thread at a time.
 class JsonTexts {
  public:
   JsonTexts();
   ~JsonTexts();
 
-  /// The string under the last of an object's keys of this name; it stays until the next call. Nothing where
-  /// the line is no such object, and now and then where it is one: what says why not decides.
+  /// Returns the string of the object's last member of this name, valid until the next call.
+  /// Returns none if the line has no such member, and sometimes even if it has. The caller then
+  /// uses the slower reader (json_line.hpp), which decides.
   std::optional<std::string_view> find(std::string_view line, std::string_view key);
 
  private:

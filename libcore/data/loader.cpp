@@ -14,20 +14,20 @@ namespace dt::data {
 
 namespace {
 
-/// Where a digest's seed holds the source; no run has 2⁵⁶ samples.
+/// Position of the source in a digest's seed. No run has 2⁵⁶ samples.
 constexpr int source_shift = 56;
 static_assert(Quotas::max_sources <= std::size_t{1} << (64 - source_shift));
 
-/// Of batches after the one that is read ahead, how many the disk is told of: fewer where first uses of so
-/// many blocks would take much of a node's memory.
+/// Returns how many batches beyond the one read ahead to announce to the disk. The number shrinks
+/// if the blocks that they touch first would take much of a node's memory.
 std::uint64_t batches_told_ahead(std::int64_t batch) {
   constexpr std::uint64_t most = 4, most_bytes = std::uint64_t{2} << 30;
   const auto blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(1, batch));
   return std::clamp<std::uint64_t>(most_bytes / digest_block_bytes / blocks, 1, most);
 }
 
-/// Window w of a split becomes row `row`: T tokens from w · T on, the same ones shifted by one as labels, and
-/// where their documents begin if the batch has room for that.
+/// Reads window w of a split into row `row`: T tokens from w · T on, and the same tokens shifted by
+/// one as labels. Also reads where their documents begin if the batch has room for that.
 void read_window(const TokenDataset& dataset, Split split, std::uint64_t window, std::int64_t row,
                  Batch& batch) {
   const auto length = static_cast<std::size_t>(batch.sequence_length);
@@ -50,8 +50,9 @@ Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence
   return batch;
 }
 
-/// Where samples lie. Not safe from several threads: it keeps the order of each source's epoch, which takes
-/// longer to make than to ask.
+/// Finds the source and window of samples. Keeps the order of each source's epoch, which takes
+/// longer to make than to query.
+/// Thread safety: none.
 class Places {
  public:
   Places(const Mixture& mixture, const std::vector<Sampler>& samplers)
@@ -76,21 +77,21 @@ class Places {
   };
   const Mixture& mixture_;
   const std::vector<Sampler>& samplers_;
-  std::vector<std::optional<Order>> orders_;  // of each source
+  std::vector<std::optional<Order>> orders_;  // by source
 };
 
 }  // namespace
 
 struct Loader::State {
   const Mixture& mixture;
-  std::vector<Sampler> samplers;  // of each source
+  std::vector<Sampler> samplers;  // by source
   std::int64_t sequence_length;
   bool documents;
   double wait_s = 0;
   std::uint64_t ahead_first = 0;
   std::int64_t ahead_count = 0;
-  std::optional<Batch> ahead_batch;  // once it is there
-  std::future<Batch> ahead;          // its destructor waits for the reader
+  std::optional<Batch> ahead_batch;  // set once it is loaded
+  std::future<Batch> ahead;          // destructor waits for the reader
 
   Batch& wait_for_ahead() {
     if (ahead.valid()) ahead_batch = ahead.get();
@@ -108,7 +109,7 @@ struct Loader::State {
     return batch;
   }
 
-  /// Has the disk begin with a batch that comes later.
+  /// Asks the system to begin reading a later batch.
   void will_need(std::uint64_t first, std::int64_t count) const {
     const auto length = static_cast<std::uint64_t>(sequence_length);
     Places places(mixture, samplers);
@@ -156,7 +157,8 @@ Batch Loader::next(std::uint64_t first, std::int64_t count, std::uint64_t first_
   s.ahead_batch.reset();
   s.wait_s += monotonic_s() - start;
   s.ahead = std::async(std::launch::async, [&s, stride = first_ahead - first, first_ahead, count, is_ahead] {
-    // Batches are taken to go on at this distance: where they do, all but the last have been told before.
+    // Batches are assumed to continue at this distance. If they do, all but the last were announced
+    // earlier.
     const std::uint64_t last = batches_told_ahead(count);
     for (std::uint64_t i = is_ahead ? last : 0; i <= last; ++i) s.will_need(first_ahead + i * stride, count);
     return s.load(first_ahead, count);
@@ -205,8 +207,8 @@ Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length
 
 namespace {
 
-/// A sample as it is digested: its tokens and last label, each marked where it is no target. The first one is
-/// the label of another sample.
+/// Fills a sample in digest form: its tokens and last label, each marked if it is not a target. The
+/// first token is a label of another sample, so it stays unmarked.
 void fill_digested(const std::int32_t* tokens_T, const std::int32_t* labels_T,
                    std::span<std::int32_t> sample) {
   const std::size_t last = sample.size() - 1;

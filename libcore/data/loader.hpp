@@ -1,5 +1,6 @@
 #pragma once
-// Samples of the global order as buffers that the embedding takes, and the digest that proves what was seen.
+// Loads samples of the global order into buffers for the embedding, and computes the digest of the
+// data seen.
 
 #include <cstdint>
 #include <memory>
@@ -16,35 +17,40 @@ struct Batch {
   std::int64_t num_samples = 0;
   std::int64_t sequence_length = 0;
   std::vector<std::int32_t> tokens_BT;
-  std::vector<std::int32_t> labels_BT;   // tokens shifted by one; negative: no target
+  std::vector<std::int32_t> labels_BT;   // tokens shifted by one; negative if not a target
   std::vector<std::uint64_t> samples_B;  // global sample indices
-  /// By which batch_digest knows them: the global index, and in the top eight bits the source.
+  /// Seeds of batch_digest(): the global index, with the source in the top eight bits.
   std::vector<std::uint64_t> digest_seeds_B;
-  /// Empty unless `documents` was asked for. Then for each token the first position of its own sample that it
-  /// may attend to: where its document begins, 0 where that is before the sample. Labels stay as they are:
-  /// the last token of a document predicts the first of the next one.
+  /// Empty unless `documents` was requested. Otherwise, for each token, the first position of its
+  /// own sample that it may attend to: the begin of its document, or 0 if that is before the
+  /// sample. Labels are unaffected: the last token of a document predicts the first token of the
+  /// next.
   std::vector<std::int32_t> first_BT;
-  /// Of each token within its sample; empty where a sample's tokens lie in their order.
+  /// Position of each token within its sample. Empty if a sample's tokens are in order.
   std::vector<std::int32_t> positions_BT;
 };
 
-/// The order of each source's own samples. Error{input}: a train split without a window, naming its source
-/// where there are several.
+/// Returns the order of each source's samples.
+/// Errors: input if a train split has no window, naming its source if there are several.
 std::vector<Sampler> samplers_of(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length);
 
-/// Sample i of the run is sample quotas().at(i).index of source quotas().at(i).source. Reads ahead on a
-/// thread of its own, with `documents` also where documents begin (Batch::first_BT).
+/// Loads batches. Sample i of the run is sample quotas().at(i).index of source
+/// quotas().at(i).source. Reads ahead on its own thread. With `documents` it also reads where
+/// documents begin (Batch::first_BT).
 class Loader {
  public:
-  /// The mixture must outlive it. Errors: of samplers_of.
+  /// `mixture` must outlive the loader.
+  /// Errors: as samplers_of().
   Loader(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length, bool documents = false);
   ~Loader();
   const Sampler& sampler(std::size_t source = 0) const;
-  /// The batch of samples [first, first + count); then prepares as many from `first_ahead` on, and has the
-  /// system read in what some more batches at that distance need. Adds the time spent waiting to wait_s().
-  /// Rethrows the reader's error.
+  /// Returns the batch of samples [first, first + count). Then prepares the batch of the same size
+  /// from `first_ahead` on. Asks the system to read in data for some more batches at that distance.
+  /// Adds the time spent waiting to wait_s().
+  /// Errors: those of the reading thread.
   Batch next(std::uint64_t first, std::int64_t count, std::uint64_t first_ahead);
-  /// Targets of the batch that is being prepared; waits for it, and adds that to wait_s().
+  /// Returns the number of targets in the batch being prepared. Waits for it, and adds that time to
+  /// wait_s().
   std::int64_t num_targets_ahead();
   double wait_s() const;
 
@@ -53,20 +59,22 @@ class Loader {
   std::unique_ptr<State> state_;
 };
 
-/// How many of its labels are targets.
+/// Returns the number of labels that are targets.
 std::int64_t num_targets(const Batch& batch);
 
-/// Windows [first, first + count) of a validation split, in order; with `documents` also first_BT.
+/// Returns windows [first, first + count) of a validation split in order, with `documents`
+/// including first_BT.
 Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length, std::uint64_t first,
                        std::int64_t count, bool documents = false);
-/// How many complete validation windows there are.
+/// Returns the number of complete validation windows.
 std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t sequence_length);
-/// Of all sources.
+/// Returns the total over all sources.
 std::uint64_t num_validation_windows(const Mixture& mixture, std::int64_t sequence_length);
 
-/// Σ mod 2⁶⁴ over samples of XXH3-64(tokens and last label, little-endian int32, all but the first negative
-/// where they are no targets; seed = global sample index + source · 2⁵⁶), to be taken from the very buffers
-/// handed to the embedding. first_BT is no part of it.
+/// Returns Σ mod 2⁶⁴, over samples, of XXH3-64(tokens and last label; seed = global sample index +
+/// source · 2⁵⁶). Values are little-endian int32. All but the first are negative if they are not
+/// targets. Call it with the very buffers handed to the embedding. first_BT does not enter the
+/// digest.
 std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length);

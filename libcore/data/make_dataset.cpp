@@ -32,8 +32,8 @@ TokenStorage storage_of(const TokenizerInfo& tokenizer, const MakeOptions& optio
   return {fits && !masks ? DType::u16 : DType::u32, masks};
 }
 
-/// Refuses early what commit() would refuse at the end, and more: only a dataset or an empty folder is
-/// replaced.
+/// Checks early what commit() would check at the end, and more: only a dataset or an empty folder
+/// may be replaced.
 void check_replaceable(const fs::path& folder, bool overwrite) {
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
@@ -49,7 +49,7 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   }
 }
 
-/// Parts of documents into the spool, without documents of too few or too many characters.
+/// Appends parts of documents to the spool. Drops documents with too few or too many characters.
 class Spooling {
  public:
   Spooling(const MakeOptions& options, SpoolWriter& spool) : options_(options), spool_(spool) {}
@@ -95,21 +95,21 @@ class Spooling {
   const MakeOptions& options_;
   SpoolWriter& spool_;
   std::optional<std::uint64_t> range_;
-  Flaws flaws_;  // these three: of the range
+  Flaws flaws_;  // for the range, as are the next two members
   LeftOut left_out_;
   RolesMet roles_;
   std::uint64_t chars_ = 0;
 };
 
-/// A range whose files hold nothing to read has an empty part.
+/// Writes an empty part for a range whose files contain nothing to read.
 void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t range) {
   if (path_exists(spool_part_path(folder, range))) return;
   spool.begin_range(range);
   spool.end_range({}, {});
 }
 
-/// A role that is misspelt would not be learned; training on nothing but what is read would be a loss of 0,
-/// to the end.
+/// Checks that every role of --loss-on occurs, since a misspelt role would not be learned. Checks
+/// that there is any target: training without targets would have a loss of 0 to the end.
 void check_targets(const DocumentSpool& spool, const MakeOptions& options) {
   if (options.lines.turns) check_all_met(options.lines.turns->loss_on, spool.roles());
   if (spool.has_targets()) return;
@@ -121,7 +121,7 @@ void check_targets(const DocumentSpool& spool, const MakeOptions& options) {
               "name other roles that the conversations have");
 }
 
-/// What all tasks know.
+/// The state that all tasks share.
 struct Making {
   const MakeOptions& options;
   const Tokenizer& tokenizer;
@@ -136,7 +136,8 @@ SpoolOptions spool_options(const Making& making) {
   return options;
 }
 
-/// Those that are there already are passed over, also where another task made them meanwhile.
+/// Encodes the ranges that `wants` accepts. Skips ranges whose parts exist, including those that
+/// another task has made meanwhile.
 void spool_ranges(const Making& making, const fs::path& folder,
                   const std::function<bool(std::uint64_t range)>& wants) {
   std::vector<std::uint64_t> taken;
@@ -161,7 +162,8 @@ void spool_ranges(const Making& making, const fs::path& folder,
   spool.finish();
 }
 
-/// A task's share first; then what is still missing, be it that another task is slower or has died.
+/// Encodes the task's share first, then all ranges that are still missing, because another task is
+/// slower or has died.
 void spool_inputs(const Making& making, const fs::path& folder) {
   const auto [number, count] = making.options.task;
   spool_ranges(making, folder, [&](std::uint64_t range) {
@@ -212,7 +214,7 @@ void write_shards(const fs::path& folder, const DocumentSpool& spool, const Make
     ShardSeries* series = rule.next(document) == Split::train ? &train : &validation;
     series->begin_document();
     for (TokenRun tokens = document.run; tokens.bytes > 0;) {
-      if (series->room() == 0) series = &validation;  // a single document's tail
+      if (series->room() == 0) series = &validation;  // the tail of a single document
       const std::uint64_t count = std::min({tokens.bytes, series->room(), digest_block_bytes});
       series->append(tokens.first(count));
       tokens = tokens.from(count);
@@ -255,7 +257,7 @@ InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) 
   return InputRanges(all_inputs(options, idle), options.read, options.min_range_bytes, idle);
 }
 
-/// Returns who may read all that the dataset comes from.
+/// Returns the users that may read everything that the dataset derives from.
 Audience readers_of(const MakeOptions& options, const InputRanges& ranges,
                     const std::map<std::string, std::string>& beside) {
   Audience readers = ranges.readers();
@@ -294,7 +296,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   tokenizer->save(unfinished.path());
   for (const auto& [name, text] : beside) write_text(unfinished.path() / name, text);
   write_dataset_file(unfinished.path(), dataset);
-  if (!options.overwrite) ::rmdir(folder.c_str());  // an empty folder may stand there; any other stays
+  if (!options.overwrite) ::rmdir(folder.c_str());  // removes an empty folder of that name; any other stays
   unfinished.commit(options.overwrite);
   return {dataset, spool.flaws(), spool.left_out()};
 }
@@ -322,7 +324,7 @@ bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, co
   try {
     spool_inputs({options, *tokenizer, ranges, progress}, *spool);
   } catch (const Error&) {
-    if (path_exists(*spool)) throw;  // else the first task has ended: well, or saying why not
+    if (path_exists(*spool)) throw;  // otherwise task 0 has finished, or has failed and reported why
   }
   return true;
 }

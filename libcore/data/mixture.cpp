@@ -16,9 +16,9 @@ namespace dt::data {
 
 namespace {
 
-constexpr std::size_t max_digits = 18;  // of a weight, in 64 bits
+constexpr std::size_t max_digits = 18;  // per weight, to fit 64 bits
 
-/// A weight as the user wrote it, "0.25": digits 025, two of them decimals.
+/// A weight as the user wrote it. "0.25" has the digits 025, two of them decimals.
 struct Decimal {
   std::string digits;
   std::size_t decimals = 0;
@@ -41,7 +41,7 @@ struct WrittenPart {
   Decimal weight;
 };
 
-/// "FOLDER=NUMBER", or nothing where the text is something else.
+/// Parses "FOLDER=NUMBER". Returns none for any other text.
 std::optional<WrittenPart> parse_part(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == text.npos || equals == 0) return std::nullopt;
@@ -49,7 +49,8 @@ std::optional<WrittenPart> parse_part(const std::string& text) {
   return weight ? std::optional(WrittenPart{text.substr(0, equals), *weight}) : std::nullopt;
 }
 
-/// Nothing where the text is no mixture. A comma that no weight precedes belongs to a folder's name.
+/// Returns the parts of a mixture, or nothing if the text is not a mixture. A comma without a
+/// weight before it belongs to a folder's name.
 std::vector<WrittenPart> parse_parts(const std::string& text) {
   std::vector<WrittenPart> parts;
   std::string begun;
@@ -79,7 +80,8 @@ std::uint64_t scaled(const WrittenPart& part, std::size_t decimals) {
   return value;
 }
 
-/// "./a" and "a/" are the folder a. Links are not followed: they are names of their own.
+/// Returns a folder's normal form: "./a" and "a/" become "a". Links are not followed, so a link
+/// counts as a folder of its own.
 std::string plain_name(const std::string& folder) {
   const std::filesystem::path name = (std::filesystem::path(folder) / "").lexically_normal();
   return name.parent_path().string();
@@ -99,7 +101,8 @@ std::vector<std::uint64_t> weights_of(const std::vector<MixturePart>& parts) {
   return weights;
 }
 
-/// A mixture with a slip in it reads as the name of a folder.
+/// Checks that a single folder with = or , in its name exists, since a misspelt mixture reads as
+/// such a name.
 void check_meant(const std::string& text, const std::vector<MixturePart>& parts) {
   if (parts.size() > 1 || text.find_first_of("=,") == text.npos || path_exists(parts[0].folder)) return;
   throw Error(ErrorKind::input, fmt::format("there is no folder {}", parts[0].folder.string()),

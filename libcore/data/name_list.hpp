@@ -1,5 +1,5 @@
 #pragma once
-// Names by the million, in little more memory than their letters.
+// Millions of names, in little more memory than their letters.
 
 #include <cstdint>
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace dt::data {
 
-/// Of files: they hold no NUL.
+/// A list of file names, which contain no NUL.
 class NameList {
  public:
   void add(std::string_view name);
-  /// In byte order, last to first.
+  /// Sorts the names in byte order, last to first.
   void sort_descending();
   bool empty() const { return begins_.empty(); }
-  /// Removes the last one.
+  /// Removes and returns the last name.
   std::string take_last();
 
  private:
-  std::string letters_;                // of all names, each ended by a NUL
-  std::vector<std::uint64_t> begins_;  // in it, of the names that are left
+  std::string letters_;                // all names, each ended by a NUL
+  std::vector<std::uint64_t> begins_;  // offsets in letters_ of the remaining names
 };
 
 }  // namespace dt::data

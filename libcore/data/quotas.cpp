@@ -37,8 +37,9 @@ Quotas::Quotas(std::vector<std::uint64_t> weights) {
   fill();
 }
 
-/// Sample j of a source belongs into the slots from ⌊j·W/w⌋ to before its deadline ⌈(j+1)·W/w⌉. Of those that
-/// may come, the one with the earliest deadline does, the first source of several.
+/// Fills the period's slots. Sample j of a source may take slots from ⌊j·W/w⌋ on, and must come
+/// before its deadline ⌈(j+1)·W/w⌉. Each slot takes the eligible sample with the earliest deadline;
+/// ties go to the first source.
 void Quotas::fill() {
   std::vector<std::uint32_t> counts(weights_.size());
   const auto deadline = [&](std::size_t s) {

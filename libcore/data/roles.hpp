@@ -1,5 +1,5 @@
 #pragma once
-// Which roles conversations had.
+// Roles that occur in conversations.
 
 #include <set>
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace dt::data {
 
-/// What is the same in whichever order it is put together.
+/// A record of roles. Merging records gives the same result in any order.
 struct RolesMet {
-  std::set<std::string> learned;  // of those that are to be
-  std::set<std::string> others;   // the first few in byte order: for people
+  std::set<std::string> learned;  // roles that occur among those to be learned
+  std::set<std::string> others;   // first few other roles in byte order, for messages
 
   void add(const std::string& role, bool is_learned);
   RolesMet& operator+=(const RolesMet& other);
 };
 
-/// Error{input}, with what was met: no turn was of one of these roles, which were to be learned.
+/// Checks that each of the roles to be learned occurs.
+/// Errors: input, with the roles that occur, if one does not.
 void check_all_met(const std::vector<std::string>& roles, const RolesMet& met);
 
 }  // namespace dt::data

@@ -1,5 +1,5 @@
 #pragma once
-// Whether two tokenizers give ids the same meaning.
+// Compares the meaning of ids between two tokenizers.
 
 #include <string>
 
@@ -7,10 +7,11 @@
 
 namespace dt::data {
 
-/// "" where a model's tokenizer and a dataset's tokenizer.json are one file, or each id that both have stands
-/// for the same bytes, though either may have more; else the first that does not: "token 5 is "a" to FILE,
-/// and "b" to OTHER". Files are dt's own or any that read_tokenizer takes. Errors: input, one that it does
-/// not.
+/// Returns "" if a model's tokenizer and a dataset's tokenizer.json are the same file, or every id
+/// that both have stands for the same bytes. Either may have more ids. Otherwise returns the first
+/// difference: "token 5 is "a" to FILE, and "b" to OTHER". Files are dt's own or any that
+/// read_tokenizer() reads.
+/// Errors: input if a file cannot be read as one.
 std::string why_other_tokens(const fs::path& of_model, const fs::path& of_data);
 
 }  // namespace dt::data

@@ -12,8 +12,8 @@ namespace dt::data {
 
 namespace {
 
-/// The finaliser of splitmix64: every input bit reaches every output bit. Source: Steele, Lea & Flood 2014,
-/// figure 19.
+/// The finaliser of splitmix64: every input bit affects every output bit.
+/// Source: Steele, Lea & Flood 2014, figure 19.
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
@@ -34,8 +34,8 @@ Permutation::Permutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t 
 std::uint64_t Permutation::operator()(std::uint64_t index) const {
   DT_CHECK(index < size_, "index {} in a permutation of {}", index, size_);
   const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
-  // The network permutes [0, 4^half_bits), less than four times `size_`; walking its cycle leads back into
-  // [0, size_).
+  // The network permutes [0, 4^half_bits), which is less than four times `size_`. Walking its cycle
+  // leads back into [0, size_).
   do {
     std::uint64_t left = index >> half_bits_;
     std::uint64_t right = index & mask;

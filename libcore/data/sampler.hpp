@@ -1,6 +1,6 @@
 #pragma once
-// The global order of samples: which window of the token sequence the i-th sample of a run is, for any i,
-// without a table.
+// The global order of samples: the window of the token sequence for the i-th sample of a run, for
+// any i, without a table.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace dt::data {
 
-/// A pseudorandom permutation of [0, size), computed per index (a Feistel network over the next even power of
-/// two, with cycle walking). Each source of a mixture has its own. Sources: Luby & Rackoff 1988; Black &
-/// Rogaway 2002, section 3.
+/// A pseudorandom permutation of [0, size), computed per index by a Feistel network over the next
+/// even power of two, with cycle walking. Each source of a mixture has its own.
+/// Source: Luby & Rackoff 1988; Black & Rogaway 2002, section 3.
 class Permutation {
  public:
   Permutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t size, std::size_t source = 0);
@@ -22,17 +22,18 @@ class Permutation {
   int half_bits_;
 };
 
-/// Windows of sequence_length + 1 tokens with stride sequence_length (a window's last label is the next one's
-/// first token), an incomplete last one dropped. Sample i of a source is window π(seed, epoch ⌊i/N⌋)(i mod
-/// N).
+/// Windows of sequence_length + 1 tokens with stride sequence_length. A window's last label is the
+/// next one's first token. An incomplete last window is dropped. Sample i of a source is window
+/// π(seed, epoch ⌊i/N⌋)(i mod N).
 class Sampler {
  public:
-  /// Error{input}: fewer than sequence_length + 1 tokens, which are those of `what`.
+  /// `what` names the tokens in errors.
+  /// Errors: input if there are fewer than sequence_length + 1 tokens.
   Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequence_length, std::size_t source = 0,
           const std::string& what = "the train split");
   std::uint64_t num_windows() const { return num_windows_; }
   Permutation order(std::uint64_t epoch) const { return {seed_, epoch, num_windows_, source_}; }
-  /// Index of the window of the source's sample i; it starts at token window · sequence_length.
+  /// Returns the window of the source's sample i. It starts at token window · sequence_length.
   std::uint64_t window(std::uint64_t sample) const;
 
  private:

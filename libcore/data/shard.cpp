@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* remedy = "make the dataset again, or restore the file from a copy";
 
-/// A payload's offset need not be a multiple of the element's size.
+/// Returns an element. A payload's offset may be unaligned.
 template <class Element>
 Element element_at(std::span<const std::byte> bytes, std::size_t index) {
   Element element;
@@ -113,7 +113,7 @@ TokenizerInfo tokenizer_attributes(const Hdf5Reader& file) {
   tokenizer.digest = digest_attribute(file, "tokenizer_digest");
   const std::int64_t vocabulary = integer_attribute(file, "vocabulary_size", 1, largest_vocabulary);
   tokenizer.vocabulary_size = static_cast<std::uint32_t>(vocabulary);
-  // -1 where no token ends documents.
+  // -1 means that no token ends documents.
   const std::int64_t eos = integer_attribute(file, "eos", -1, vocabulary - 1);
   if (eos >= 0) tokenizer.eos = static_cast<std::uint32_t>(eos);
   return tokenizer;
@@ -171,7 +171,7 @@ struct Shard::State {
     header.bytes = file.bytes().size();
     header.digest = digest(std::as_bytes(std::span(digests)));
     for (const DatasetInfo& info : {tokens, document_offsets}) {
-      if (info.offset + info.bytes > header.bytes)  // it was cut since its header was read
+      if (info.offset + info.bytes > header.bytes)  // the file was truncated after its header was read
         throw input_error("{} is truncated: it has {} bytes", path.string(), header.bytes);
     }
   }
@@ -220,8 +220,8 @@ std::span<const std::byte> Shard::block(std::size_t index) const {
 
 namespace {
 
-/// The largest of the stored numbers with a mask laid over each. Lanes that do not depend on each other keep
-/// a processor's vectors busy.
+/// Returns the largest of the stored numbers after masking. Independent lanes keep the processor's
+/// vector units busy.
 template <class Element>
 std::uint32_t largest_of(std::span<const std::byte> bytes, Element mask) {
   constexpr std::size_t num_lanes = 128 / sizeof(Element);
@@ -241,7 +241,7 @@ std::uint32_t largest_of(std::span<const std::byte> bytes, Element mask) {
 }  // namespace
 
 std::string Shard::block_problem(std::size_t index) const {
-  // In parts that stay in a core's cache between the two.
+  // Parts stay in a core's cache for both passes.
   constexpr std::size_t part_bytes = std::size_t{128} << 10;
   Digester digester;
   std::uint32_t largest = 0;
@@ -288,7 +288,7 @@ std::string Shard::document_offsets_problem() const {
 }
 
 void Shard::verify_document_offsets() const {
-  // Two threads may verify them at once, to the same result.
+  // Two threads may verify the offsets at the same time, with the same result.
   if (state_->offsets_verified.load(std::memory_order_relaxed)) return;
   if (const std::string problem = document_offsets_problem(); !problem.empty())
     throw Error(ErrorKind::input, fmt::format("{}: {}", path().string(), problem), remedy);
@@ -334,7 +334,7 @@ void Shard::verify_blocks(std::uint64_t begin, std::uint64_t end) const {
   const std::size_t token_bytes = dtype_bytes(header().dtype);
   for (std::size_t i = begin * token_bytes / digest_block_bytes;
        i <= (end - 1) * token_bytes / digest_block_bytes; ++i) {
-    // Two threads may verify the same block at once, to the same result.
+    // Two threads may verify the same block at the same time, with the same result.
     if (is_verified(i)) continue;
     if (const std::string problem = block_problem(i); !problem.empty())
       throw Error(ErrorKind::input, fmt::format("{} {}", path().string(), problem), remedy);
@@ -342,7 +342,7 @@ void Shard::verify_blocks(std::uint64_t begin, std::uint64_t end) const {
   }
 }
 
-/// Calls use(index, stored) for each.
+/// Calls use(index, stored) for each token.
 template <class Use>
 void Shard::for_tokens(std::uint64_t begin, std::uint64_t count, Use use) const {
   check_tokens(begin, begin + count);

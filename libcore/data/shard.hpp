@@ -20,14 +20,16 @@ struct ShardHeader {
   TokenizerInfo tokenizer;
   DType dtype = DType::u16;
   std::uint64_t tokens = 0;
-  std::uint64_t documents = 0;  // that begin in it
-  std::uint64_t bytes = 0;      // of the file
-  std::uint64_t digest = 0;     // of its block digests
-  bool masks_targets = false;   // some tokens are none
+  std::uint64_t documents = 0;  // documents that begin in the shard
+  std::uint64_t bytes = 0;      // file's size
+  std::uint64_t digest = 0;     // digest of the block digests
+  bool masks_targets = false;   // some tokens are not targets
 };
 
-/// Read-only, its tokens memory-mapped; safe from several threads. Opening reads the header and the digests,
-/// not the tokens. Errors: input, naming the file: no token shard, another version, truncated, corrupt.
+/// A token shard, read-only, with memory-mapped tokens. Opening reads the header and the digests,
+/// not the tokens.
+/// Errors: input, naming the file: not a token shard, another version, truncated, corrupt.
+/// Thread safety: safe from several threads.
 class Shard {
  public:
   explicit Shard(const fs::path& path);
@@ -36,31 +38,33 @@ class Shard {
 
   const fs::path& path() const;
   const ShardHeader& header() const;
-  /// Error{input}: it is not what dataset.json says of it.
+  /// Checks the shard against its entry in dataset.json.
+  /// Errors: input if they differ.
   void check_against(const ShardEntry& entry, const TokenizerInfo& tokenizer) const;
 
-  /// Copies tokens from `begin` on. Verifies each block (block_problem) when it is first touched.
+  /// Copies tokens from `begin` on. Verifies each block (block_problem()) on its first use.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;
-  /// The same as labels: negative where a token is no target.
+  /// Copies tokens as labels, which are negative if not a target.
   void read_labels(std::uint64_t begin, std::span<std::int32_t> out) const;
 
-  /// Has the system read them in, without waiting, together with what their first use verifies.
+  /// Asks the system to read tokens in, with the data that verifies them on first use. Does not
+  /// wait.
   void will_need(std::uint64_t begin, std::uint64_t end) const;
 
-  /// Where in its tokens those documents begin that begin within [begin, end), ascending. O(log documents +
-  /// those found); the first call reads and verifies all of /document_offsets. Errors: input, naming the file
-  /// and what is wrong with them.
+  /// Returns the beginnings of the documents that begin within [begin, end), ascending. O(log
+  /// documents + those found). The first call reads and verifies all of /document_offsets.
+  /// Errors: input, naming the file and the defect.
   std::vector<std::uint64_t> document_starts(std::uint64_t begin, std::uint64_t end) const;
 
-  /// The blocks of digest_block_bytes that the tokens are digested in; the last one may be short.
+  /// Returns the number of digested blocks of digest_block_bytes. The last block may be short.
   std::size_t num_blocks() const;
   std::span<const std::byte> block(std::size_t index) const;
-  /// Returns what is wrong with a block: its digest differs, or a token is outside the vocabulary; "" when
-  /// nothing is.
+  /// Returns a block's defect (its digest differs, or a token is outside the vocabulary), or "".
   std::string block_problem(std::size_t index) const;
-  /// Error{input}: its first token begins no document, though it is the first of its split.
+  /// Checks that a document begins at the first token, for the first shard of a split.
+  /// Errors: input if none does.
   void check_begins_split() const;
-  /// What is wrong with /document_offsets; "" when nothing is.
+  /// Returns the defect of /document_offsets, or "".
   std::string document_offsets_problem() const;
 
  private:

@@ -89,7 +89,7 @@ void ShardWriter::append(const TokenRun& tokens) {
   }
 }
 
-/// Documents that follow one another on disk are read at once.
+/// Adds tokens to the block. Documents that are adjacent on disk are read together.
 void ShardWriter::add_to_block(const TokenRun& tokens) {
   if (!block_.empty() && block_.back().goes_on_with(tokens)) {
     block_.back().bytes += tokens.bytes;
@@ -150,7 +150,8 @@ void ShardSeries::open_next_if_full() {
   }
 }
 
-/// In bytes of tokens, in the shard that is being written or is there already.
+/// Returns the bytes of tokens left in the present shard, which is being written or already
+/// finished.
 std::uint64_t ShardSeries::shard_room() const {
   return current_ ? current_->room() : finished_room_;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Writing token shards (FORMATS.md, "Token shards"): first a plan of what each will hold, then a stream of
-// documents.
+// Writes token shards (FORMATS.md, "Token shards"): first plans the contents of each, then takes a
+// stream of documents.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,29 +22,29 @@ namespace dt::data {
 
 inline constexpr const char* shard_format = "dt-token-shard";
 inline constexpr std::int64_t shard_version = 1;
-/// Of shards in which tokens that are no targets are marked; see target_flag.hpp.
+/// Version of shards that mark tokens which are not targets; see target_flag.hpp.
 inline constexpr std::int64_t masked_shard_version = 2;
 
-/// How tokens are stored.
+/// Storage format of tokens.
 struct TokenStorage {
   DType dtype = DType::u16;    // u16 or u32
-  bool masks_targets = false;  // u32 alone
+  bool masks_targets = false;  // u32 only
 };
 
-/// What a shard's header says before its tokens are written.
+/// The header of a shard before its tokens are written.
 struct ShardPlan {
   Split split = Split::train;
   std::uint64_t tokens = 0;
-  std::uint64_t documents = 0;  // that begin in it
+  std::uint64_t documents = 0;  // documents that begin in the shard
   std::uint64_t offsets_digest = 0;
   bool operator==(const ShardPlan&) const = default;
 };
 
-/// Cuts a split's stream of documents into shards of `shard_tokens`; only the last one is shorter.
+/// Divides a split's stream of documents into shards of `shard_tokens`. Only the last is shorter.
 class ShardPlanner {
  public:
   ShardPlanner(Split split, std::uint64_t shard_tokens) : split_(split), shard_tokens_(shard_tokens) {}
-  /// The next token begins a document.
+  /// Declares that the next token begins a document.
   void begin_document();
   void advance(std::uint64_t tokens);
   std::vector<ShardPlan> finish();
@@ -59,18 +59,19 @@ class ShardPlanner {
   std::vector<ShardPlan> plans_;
 };
 
-/// Writes one shard as planned. Errors of all calls: environment.
+/// Writes one shard as planned.
+/// Errors: environment, from all calls.
 class ShardWriter {
  public:
   /// `file` is empty, and open for reading and writing.
   ShardWriter(File file, const ShardPlan& plan, const TokenizerInfo& tokenizer, TokenStorage storage,
               BlockCopies& copies);
-  /// In bytes of tokens.
+  /// Units: bytes of tokens.
   std::uint64_t room() const { return total_bytes_ - submitted_bytes_ - block_bytes_; }
   void begin_document();
-  /// Not more than room().
+  /// Appends at most room() bytes of tokens.
   void append(const TokenRun& tokens);
-  /// Syncs, closes, and returns the digest of the shard's digests.
+  /// Syncs and closes the file. Returns the digest of the shard's block digests.
   std::uint64_t close();
 
  private:
@@ -82,25 +83,25 @@ class ShardWriter {
   std::uint64_t total_bytes_;
   std::uint64_t submitted_bytes_ = 0;
   std::uint64_t written_offsets_ = 0;
-  std::vector<TokenRun> block_;  // what it will be copied from
+  std::vector<TokenRun> block_;  // source of the block's tokens
   std::uint64_t block_bytes_ = 0;
   std::vector<std::uint64_t> offsets_;
   BlockCopies& copies_;
 };
 
-/// Writes a split's shards one after the other, but for those that an interrupted run has finished; a
-/// document flows over into the next one where a shard is full.
+/// Writes a split's shards in order, except those that an interrupted run has finished. A document
+/// continues in the next shard if one is full.
 class ShardSeries {
  public:
   /// `folder` is one of the user's own; see OwnFolder.
   ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
               TokenStorage storage, int num_threads);
-  /// In bytes of tokens.
+  /// Units: bytes of tokens.
   std::uint64_t room() const { return room_; }
   void begin_document();
-  /// Not more than room().
+  /// Appends at most room() bytes of tokens.
   void append(TokenRun tokens);
-  /// Adds the shards and the split to `dataset`; all that was planned must have been written.
+  /// Adds the shards and the split to `dataset`. All planned tokens must have been written.
   void finish(Split split, DatasetFile& dataset);
 
  private:
@@ -111,11 +112,11 @@ class ShardSeries {
   std::vector<ShardPlan> plans_;
   TokenizerInfo tokenizer_;
   TokenStorage storage_;
-  std::unique_ptr<ShardWriter> current_;  // none where it is there already
-  std::uint64_t finished_room_ = 0;       // of such a one
+  std::unique_ptr<ShardWriter> current_;  // none if the shard is already finished
+  std::uint64_t finished_room_ = 0;       // room in a finished shard
   std::vector<ShardEntry> entries_;
   std::uint64_t room_ = 0;
-  BlockCopies copies_;  // ends before the shard that it writes to
+  BlockCopies copies_;  // destroyed before the shard that it writes to
 };
 
 }  // namespace dt::data

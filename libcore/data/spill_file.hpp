@@ -1,6 +1,6 @@
 #pragma once
-// What does not fit memory, appended to files that are open only while they are written to, so that the limit
-// of open files does not matter.
+// Data that exceeds memory, in files that are open only during writes, so that the limit of open
+// files does not matter.
 
 #include <span>
 #include <vector>
@@ -9,7 +9,8 @@
 
 namespace dt::data {
 
-/// The elements go to the end of the file, and the vector is empty. Errors: environment.
+/// Appends the elements to the file and empties the vector.
+/// Errors: environment.
 template <class Element>
 void append_to_file(const fs::path& path, std::vector<Element>& elements) {
   if (elements.empty()) return;

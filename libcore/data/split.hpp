@@ -10,7 +10,7 @@ enum class Split { train, validation };
 
 inline constexpr std::array all_splits = {Split::train, Split::validation};
 
-/// As files name it.
+/// Returns the split's name in files.
 constexpr std::string_view split_name(Split split) {
   return split == Split::train ? "train" : "validation";
 }

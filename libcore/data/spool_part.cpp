@@ -46,7 +46,7 @@ RangeSummary summary_of(const Json& json) {
           {json.at("learned_roles"), json.at("other_roles")}};
 }
 
-/// The text between the segments and the trailer.
+/// Returns the text between the segments and the trailer.
 std::string read_json(const File& file) {
   const auto damaged = [&] { return input_error("{} is damaged", file.path().string()); };
   const std::uint64_t size = file.size();
@@ -85,7 +85,7 @@ std::vector<SpoolEntry> SpoolPart::entries(const SpoolSegment& segment, std::uin
 
 namespace {
 
-/// A spool that has gone is not made again.
+/// Returns `path` if its folder exists: a spool that is gone must not be made again.
 const fs::path& in_a_folder(const fs::path& path) {
   if (!folder_exists(path.parent_path())) throw system_error(ENOENT, "create", path.string());
   return path;
@@ -111,7 +111,7 @@ void SpoolPartWriter::finish(const RangeSummary& summary) {
   file_.write(json);
   file_.write(std::as_bytes(std::span(&trailer, 1)));
   file_.close();
-  atomic_.commit_new();  // where another task was first, its part says the same
+  atomic_.commit_new();  // if another task was first, its part has the same content
 }
 
 }  // namespace dt::data

@@ -1,11 +1,12 @@
 #pragma once
-// A part of the spool: what the documents of a range of the inputs became, in one file that is there when it
-// is whole.
+// A part of the spool: the encoded documents of one range of the inputs, in a file that exists only
+// when complete.
 //
-// The file: segments, each the tokens of some documents and then an index entry for each, both in the order
-// of the entries' keys; then JSON that says where the segments lie and what there was to count; then two
-// words, the JSON's length and digest. A document that is longer than a segment has its tokens before those
-// of the next. It is read by the program that wrote it, on such a machine.
+// The file consists of segments, JSON, and a trailer. A segment is the tokens of some documents and
+// then an index entry for each, both in the order of the entries' keys. The JSON lists the segments
+// and the counts of the range. The trailer is two words, the JSON's length and digest. A document
+// longer than a segment has its tokens before those of the next. Only the program that wrote the
+// file reads it, on a machine of the same kind.
 
 #include <cstdint>
 #include <memory>
@@ -20,11 +21,11 @@
 namespace dt::data {
 
 struct SpoolEntry {
-  std::uint64_t key;     // documents are ordered by it
-  std::uint64_t number;  // of the document within its range
+  std::uint64_t key;     // sort key of the documents
+  std::uint64_t number;  // number of the document within its range
   std::uint64_t offset;  // in the file, in bytes
   std::uint64_t tokens;
-  Digester128::Value digest;  // of the tokens
+  Digester128::Value digest;  // digest of the tokens
 };
 
 struct SpoolSegment {
@@ -32,27 +33,28 @@ struct SpoolSegment {
   std::uint64_t documents = 0;
 };
 
-/// What is known of a range when it has been read.
+/// The results of reading a range.
 struct RangeSummary {
   std::uint64_t documents = 0;
   std::uint64_t tokens = 0;
-  bool has_targets = false;  // tokens that are
+  bool has_targets = false;  // some tokens are targets
   Flaws flaws;
   LeftOut left_out;
   RolesMet roles;
 };
 
-/// "range-00012.spool"
+/// Returns the path of a part, such as "range-00012.spool".
 fs::path spool_part_path(const fs::path& folder, std::uint64_t range);
 
-/// Errors: input, naming the file, where it is no such part or damaged at its end.
+/// A part opened for reading.
+/// Errors: input, naming the file, if it is not such a part or is damaged at its end.
 class SpoolPart {
  public:
   explicit SpoolPart(const fs::path& path);
   const RangeSummary& summary() const { return summary_; }
   const std::vector<SpoolSegment>& segments() const { return segments_; }
   const std::shared_ptr<const File>& file() const { return file_; }
-  /// Entries [first, first + count) of a segment.
+  /// Returns entries [first, first + count) of a segment.
   std::vector<SpoolEntry> entries(const SpoolSegment& segment, std::uint64_t first,
                                   std::uint64_t count) const;
 
@@ -62,14 +64,15 @@ class SpoolPart {
   std::vector<SpoolSegment> segments_;
 };
 
-/// Writes one, from front to back. Errors of all calls: environment.
+/// Writes a part from front to back.
+/// Errors: environment, from all calls.
 class SpoolPartWriter {
  public:
   explicit SpoolPartWriter(const fs::path& path);
-  /// Tokens of a document that has not ended; its entry comes in a later segment.
+  /// Writes tokens of a document that has not ended. Its entry follows in a later segment.
   void write_tokens(std::span<const std::byte> tokens);
   void write_entries(std::span<const SpoolEntry> entries);
-  /// Syncs it and gives it its name, unless there is one.
+  /// Syncs the file and gives it its name, unless the name exists.
   void finish(const RangeSummary& summary);
 
  private:

@@ -23,7 +23,7 @@ void append_as(std::span<const std::uint32_t> ids, std::vector<std::byte>& bytes
   for (std::size_t i = 0; i < ids.size(); ++i) out[i] = static_cast<Element>(ids[i]);
 }
 
-/// The tokens in the order of the entries, which are in that of their keys then.
+/// Sorts the entries by key, and the tokens into the order of the entries.
 void sort_by_key(std::span<const std::byte> tokens, std::vector<SpoolEntry>& entries, std::size_t token_bytes,
                  std::vector<std::byte>& sorted) {
   std::sort(entries.begin(), entries.end(), [](const SpoolEntry& a, const SpoolEntry& b) {
@@ -76,7 +76,8 @@ void SpoolWriter::append(std::span<const std::uint32_t> ids) {
   if (segment_.tokens.size() >= options_.segment_bytes) make_room();
 }
 
-/// The documents before the present one are written; where there are none, what there is of it.
+/// Writes the documents before the present one. If there are none, writes the tokens of the present
+/// one so far.
 void SpoolWriter::make_room() {
   if (segment_.entries.empty()) return stream_document();
   Buffer begun = spare_buffer();
@@ -114,7 +115,7 @@ void SpoolWriter::end_document() {
   if (segment_.entries.size() >= options_.segment_documents) write_segment();
 }
 
-/// Its entry is a segment of its own.
+/// Ends a streamed document. Its entry forms its own segment.
 void SpoolWriter::end_streamed(SpoolEntry entry) {
   stream_document();
   entry.offset = *streamed_offset_;
@@ -173,7 +174,7 @@ void SpoolWriter::write_behind(std::function<Buffer()> task) {
 }
 
 void SpoolWriter::finish_first() {
-  // Who helps the thread would write out of order.
+  // A caller that helped the thread would write out of order.
   Buffer buffer = has_thread_ ? in_flight_.front().get() : pool_.get(in_flight_.front());
   in_flight_.pop_front();
   if (buffer.capacity() == 0) return;

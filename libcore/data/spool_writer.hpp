@@ -1,5 +1,5 @@
 #pragma once
-// Tokenized documents on their way to disk, range after range of the inputs.
+// Writes tokenized documents to disk, range after range of the inputs.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,37 +18,38 @@
 namespace dt::data {
 
 struct SpoolOptions {
-  /// Documents are ordered by random bits of (seed, range, number within it); without a seed they keep their
-  /// order.
+  /// Seed of the documents' order, by random bits of (seed, range, number within it). Without a
+  /// seed they keep the order of the inputs.
   std::optional<std::uint64_t> shuffle_seed;
   DType dtype = DType::u16;  // u16 or u32
   std::size_t segment_bytes = std::size_t{32} << 20;
   std::size_t segment_documents = std::size_t{1} << 18;
 };
 
-/// Each range becomes a part of the spool, which is there when it is whole. Writes in the background where
-/// `num_threads` > 1. Memory: up to five segments. Errors of all calls: environment.
+/// Writes each range as a part of the spool, which exists only when complete. Writes in the
+/// background if `num_threads` > 1. Memory: up to five segments.
+/// Errors: environment, from all calls.
 class SpoolWriter {
  public:
   SpoolWriter(fs::path folder, SpoolOptions options, int num_threads);
 
-  /// What comes is of this range.
+  /// Declares that the following documents belong to this range.
   void begin_range(std::uint64_t range);
-  /// Adds to the document that is being written.
+  /// Adds to the document in progress.
   void append(std::span<const std::uint32_t> ids);
-  /// Ends the document; does nothing where it is empty.
+  /// Ends the document. Does nothing if it is empty.
   void end_document();
-  /// The same, but it will not be among those that are read.
+  /// Ends the document and leaves it out of the result.
   void drop_document();
-  /// Between documents; `found`: in the range.
+  /// Ends the range, between documents. `found` are the flaws in the range.
   void end_range(const Flaws& found, const LeftOut& left_out, const RolesMet& roles = {});
-  /// Waits until all is written.
+  /// Waits until everything is written.
   void finish();
 
  private:
   struct Segment {
     std::vector<std::byte> tokens;
-    std::vector<SpoolEntry> entries;  // offsets within the tokens
+    std::vector<SpoolEntry> entries;  // offsets are relative to `tokens`
   };
   using Buffer = std::vector<std::byte>;
 
@@ -66,22 +67,23 @@ class SpoolWriter {
   std::size_t token_bytes_;
   std::uint64_t range_ = 0;
   std::shared_ptr<SpoolPartWriter> part_;
-  std::uint64_t part_bytes_ = 0;  // given to it
+  std::uint64_t part_bytes_ = 0;  // bytes handed to part_
   RangeSummary summary_;
   Segment segment_;
 
-  // Of the document that is being written:
+  // State of the document in progress:
   std::uint64_t document_tokens_ = 0;
   bool document_has_targets_ = false;
-  std::size_t document_begin_ = 0;                // in the segment
-  std::optional<std::uint64_t> streamed_offset_;  // where it is too long for a segment: in the file
+  std::size_t document_begin_ = 0;  // offset in the segment
+  std::optional<std::uint64_t>
+      streamed_offset_;  // offset in the file, if the document is too long for a segment
   Digester128 digester_;
 
   std::vector<Buffer> spare_buffers_;
   std::deque<std::future<Buffer>> in_flight_;
-  Buffer sorted_;  // for who writes
+  Buffer sorted_;  // scratch of the writing thread
   bool has_thread_;
-  TaskPool<Buffer> pool_;  // of one thread, so that things are written in order
+  TaskPool<Buffer> pool_;  // one thread at most, so that writes stay in order
 };
 
 }  // namespace dt::data

@@ -36,7 +36,7 @@ Error in_the_way_error(const fs::path& path, const std::string& why) {
                "remove it, or give --stage-dir another folder");
 }
 
-/// Nothing where nothing has the name. Links are not followed.
+/// Returns the path's status without following links, or none if nothing has the name.
 std::optional<struct stat> status_of(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return status;
@@ -44,14 +44,14 @@ std::optional<struct stat> status_of(const fs::path& path) {
   throw system_error(errno, "look at", path.string());
 }
 
-/// The user's own folder in the storage, made where it is missing.
+/// Returns the user's own folder in the storage. Makes it if it is missing.
 OwnFolder take_own_folder(const fs::path& storage) {
   make_storage(storage);
   return OwnFolder::take(storage / (std::string(own_folder_prefix) + std::to_string(::geteuid())), 0700);
 }
 
-/// Returns whether the open folder is still what the path names, and the user's own: it may have been renamed
-/// before it was locked.
+/// Returns whether the path still names the open folder, and it is the user's own. It may have been
+/// renamed before it was locked.
 bool is_same(int descriptor, const fs::path& folder) {
   struct stat held {
   }, named{};
@@ -64,7 +64,7 @@ bool is_copy_name(const std::string& name) {
          name.find_first_not_of("0123456789abcdef", prefix.size()) == name.npos;
 }
 
-/// Files of a dataset that are copied, dataset.json last.
+/// Returns the files of a dataset to copy, dataset.json last.
 std::vector<fs::path> files_of(const fs::path& dataset) {
   std::vector<fs::path> files;
   for (const ShardEntry& shard : read_dataset_file(dataset).shards) files.emplace_back(shard.file);
@@ -80,10 +80,10 @@ struct CopiedFile {
 
 struct Original {
   fs::path folder;
-  std::string dataset_file;  // the text of dataset.json
+  std::string dataset_file;  // text of dataset.json
   std::vector<CopiedFile> files;
   std::uint64_t bytes = 0;
-  std::string name;  // of its copy
+  std::string name;  // name of its copy
 };
 
 Original describe_original(const fs::path& dataset) {
@@ -117,7 +117,7 @@ std::uint64_t bytes_under(const fs::path& folder) {
   return bytes;
 }
 
-/// Least recently used first.
+/// Returns the copies, least recently used first.
 std::vector<Copy> copies_in(const OwnFolder& own) {
   std::vector<Copy> copies;
   for (const std::string& name : own.names()) {
@@ -130,14 +130,14 @@ std::vector<Copy> copies_in(const OwnFolder& own) {
   return copies;
 }
 
-/// What copies and removals that were killed left. Only by who holds the lock on copying.
+/// Removes what killed copies and removals left. The caller must hold the lock on copying.
 void remove_leftovers(const OwnFolder& own) {
   for (const std::string& name : own.names()) {
     if (name.starts_with("." + std::string(prefix))) own.remove_tree(name);
   }
 }
 
-/// A copy that nobody uses, nor can while this lives.
+/// A copy that no process uses. None can use it while the object lives.
 struct UnusedCopy {
   fs::path folder;
   FolderLock lock;
@@ -145,7 +145,7 @@ struct UnusedCopy {
 
 void remove_copy(const OwnFolder& own, const UnusedCopy& copy) {
   const std::string name = copy.folder.filename(), removed = "." + name + ".removed";
-  own.rename(name, removed);  // at once gone for who looks for it
+  own.rename(name, removed);  // other processes no longer find it
   own.remove_tree(removed);
 }
 
@@ -165,7 +165,7 @@ Error no_room_error(const StageRequest& request, const Room& room, std::uint64_t
       request.limit_bytes ? fmt::format(" of at most {}", format_bytes(room.limit)) : "");
 }
 
-/// Removes nothing unless what it removes is enough.
+/// Removes copies to make space, or none if that would not suffice.
 void make_room(const OwnFolder& own, const StageRequest& request, std::uint64_t bytes) {
   const std::vector<Copy> copies = copies_in(own);
   Room room{.limit = request.limit_bytes.value_or(UINT64_MAX), .free = fs::space(own.path()).available};
@@ -187,8 +187,8 @@ void check_not_stopped(const StageRequest& request) {
   if (request.stop && request.stop()) throw environment_error("copying was told to stop");
 }
 
-/// The making of copies in the user's folder, by who holds the lock on it. Those that wait for the lock see
-/// from its file's time of change that this makes progress.
+/// Makes copies in the user's folder. The caller holds the lock on copying. The lock file's time of
+/// change shows progress to processes that wait for the lock.
 class Copying {
  public:
   Copying(const Original& original, const OwnFolder& own, const StageRequest& request)
@@ -235,7 +235,7 @@ class Copying {
   std::uint64_t done_ = 0;
 };
 
-/// Waits in short pauses for another process that copies, as long as it makes progress.
+/// Waits in short pauses for another copying process, as long as it makes progress.
 class Waiting {
  public:
   Waiting(const OwnFolder& own, const StageRequest& request) : own_(own), request_(request) {}
@@ -268,8 +268,8 @@ class Waiting {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
-/// Returns whether a copy has all files of its original, in their sizes, and the same dataset.json. What else
-/// the files hold is checked against that when it is first read.
+/// Returns whether a copy has all files of its original, with their sizes, and the same
+/// dataset.json. The remaining content is checked against that on first use.
 bool is_whole(const OwnFolder& own, const fs::path& folder, const Original& original) {
   for (const CopiedFile& file : original.files) {
     const auto status = status_of(folder / file.name);
@@ -288,7 +288,7 @@ std::optional<StagedDataset> find_copy(const OwnFolder& own, const Original& ori
   return StagedDataset{folder, std::move(*lock)};
 }
 
-/// Removes a broken copy. The caller holds the lock on copying.
+/// Removes a broken copy. The caller must hold the lock on copying.
 void remove_broken(const OwnFolder& own, const fs::path& folder) {
   if (!status_of(folder)) return;
   auto lock = FolderLock::take(folder, FolderLock::Kind::alone);
@@ -308,7 +308,7 @@ StagedDataset find_or_make(const Original& original, const StageRequest& request
     if (outcome == FileLock::Outcome::unsupported)
       throw environment_error("the file system of {} has no locks", own.path().string());
     if (outcome == FileLock::Outcome::held) {
-      // Another process may have made it just now.
+      // Another process may have made the copy just now.
       if (auto made = find_copy(own, original)) return std::move(*made);
       remove_broken(own, folder);
       Copying(original, own, request).make();
@@ -326,7 +326,8 @@ std::optional<FolderLock> FolderLock::take(const fs::path& folder, Kind kind) {
   lock.descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (lock.descriptor_ < 0) return std::nullopt;
   const int operation = (kind == Kind::use ? LOCK_SH : LOCK_EX) | LOCK_NB;
-  // Where the storage knows no locks on folders, what is used may go, and what is mapped stays all the same.
+  // On storage without locks on folders, a copy in use may be removed. What is mapped stays
+  // readable.
   const bool is_held =
       ::flock(lock.descriptor_, operation) == 0 || (kind == Kind::use && errno != EWOULDBLOCK);
   if (!is_held || !is_same(lock.descriptor_, folder)) return std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-// Copies of datasets on storage of a node's own.
+// Copies of datasets on node-local storage.
 
 #include <chrono>
 #include <cstdint>
@@ -11,51 +11,55 @@
 
 namespace dt::data {
 
-/// A folder held by a lock (flock) while the object lives; several may hold it for use.
+/// A lock (flock) on a folder, held while the object lives. Several may hold it for use.
 class FolderLock {
  public:
   enum class Kind { use, alone };
   FolderLock() = default;
-  /// Nothing where the folder is not there, is a link or another user's, or is held in a way that does not
-  /// allow it.
+  /// Takes the lock. Returns none if the folder is missing, is a link or another user's, or is held
+  /// in a conflicting way.
   static std::optional<FolderLock> take(const fs::path& folder, Kind kind);
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;
   ~FolderLock();
-  /// Marks it as used now.
+  /// Marks the folder as used now.
   void touch() const;
 
  private:
   int descriptor_ = -1;
 };
 
-/// A copy that may be read. No process of dt removes it while this object lives.
+/// A copy to read. No process of dt removes it while the object lives.
 struct StagedDataset {
   fs::path folder;
   FolderLock in_use;
 };
 
 struct StageRequest {
-  fs::path storage;                          // that holds the copies; made where it is missing
-  std::optional<std::uint64_t> limit_bytes;  // of all copies that the user has in it
-  std::function<bool()> stop;                // asked now and then, also while another process copies
+  fs::path storage;                          // folder of the copies; made if it is missing
+  std::optional<std::uint64_t> limit_bytes;  // limit on all copies of the user in it
+  std::function<bool()> stop;  // called repeatedly, also while another process copies; true stops
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-  /// How long another process may copy without getting on before this gives up waiting for it.
+  /// Time without progress after which another process's copying is no longer waited for.
   std::chrono::milliseconds patience = std::chrono::minutes(5);
 };
 
-/// Returns the dataset's copy in the user's own folder of `storage`, "dt-staged-UID" of mode 0700. Makes it
-/// now where it is missing or not whole: under a temporary name, verified as dt-shard-data --verify does,
-/// then renamed. Where there is no room, copies that nobody uses go, the least recently used first, and only
-/// if that makes enough. One process of a node copies at a time, others that want to wait. Left-overs of
-/// crashes are removed before a copy is made. A copy belongs to its original as that is now: its dataset.json
-/// is the original's byte for byte, and its name tells each shard's size and time of change. Other users'
-/// folders, files and links in `storage` are neither read nor changed. Errors: input (the original cannot be
-/// read, or does not verify), environment (no room, no storage, something of another user or of another kind
-/// in the way, no progress of the process that copies, or `stop` said so); what was begun is removed then.
+/// Returns the dataset's copy in the user's own folder of `storage`, "dt-staged-UID" of mode 0700.
+/// If the copy is missing or incomplete, makes it under a temporary name, verifies it as
+/// dt-shard-data --verify does, and renames it. If space is short, removes copies not in use, the
+/// least recently used first, but only if that frees enough. One process of a node copies at a
+/// time; others wait. Leftovers of crashes are removed before a copy is made.
+///
+/// A copy belongs to its original in its present state. Its dataset.json equals the original's byte
+/// for byte, and its name encodes each shard's size and time of change. Other users' folders, files
+/// and links in `storage` are neither read nor changed.
+/// Errors: input if the original cannot be read or does not verify. Environment if there is no
+/// space or no storage, an entry of another user or kind is in the way, the copying process makes
+/// no progress, or `stop` returned true. Incomplete copies are removed.
 StagedDataset stage_dataset(const fs::path& dataset, const StageRequest& request);
 
-/// Has the next stage_dataset() make the copy anew. Returns whether this call did it, of several.
+/// Makes the next stage_dataset() copy anew. Of several calls, one returns true: the call that did
+/// it.
 bool discard_copy(const fs::path& copy);
 
 }  // namespace dt::data

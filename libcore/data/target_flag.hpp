@@ -1,11 +1,12 @@
 #pragma once
-// Tokens that a model reads and is not asked to predict.
+// Tokens that a model reads but does not learn to predict.
 
 #include <cstdint>
 
 namespace dt::data {
 
-/// Set in a token that is no target. Tokens are below it: as the int32 of a label, such a one is negative.
+/// Bit set in a token that is not a target. Token ids are smaller, so that as an int32 label such a
+/// token is negative.
 inline constexpr std::uint32_t not_a_target = 0x80000000;
 
 inline std::uint32_t token_of(std::uint32_t stored) {

@@ -1,6 +1,6 @@
 #pragma once
-// Threads that run tasks in the order of submission; results come back as futures. Who waits for one may
-// help.
+// Threads that run tasks in the order of submission and return results as futures. A waiting caller
+// may help.
 
 #include <chrono>
 #include <condition_variable>
@@ -16,8 +16,8 @@
 
 namespace dt::data {
 
-/// The destructor drops the tasks that have not begun and waits for the others. Errors of the constructor:
-/// environment, where the system begins no more threads.
+/// Runs tasks. The destructor drops tasks that have not begun and waits for the others.
+/// Errors: environment, from the constructor, if the system starts no more threads.
 template <class Result>
 class TaskPool {
  public:
@@ -32,7 +32,7 @@ class TaskPool {
   ~TaskPool() { end(); }
   TaskPool(const TaskPool&) = delete;
 
-  /// Waits for a result; until it is there, runs tasks on this thread.
+  /// Returns a result. Runs tasks on this thread until the result is available.
   Result get(std::future<Result>& result) {
     while (result.wait_for(std::chrono::seconds(0)) != std::future_status::ready && run_one()) {
     }
@@ -61,7 +61,7 @@ class TaskPool {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// False where no task waits.
+  /// Runs the next task. Returns false if none waits.
   bool run_one() {
     std::packaged_task<Result()> task;
     {

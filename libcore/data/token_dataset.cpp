@@ -20,13 +20,14 @@ namespace dt::data {
 
 namespace {
 
-/// Error{environment} where it is not the user's: another user replaced the copy.
+/// Checks that the file is the user's own: another user may have replaced the copy.
+/// Errors: environment if it is not.
 void require_own_file(const fs::path& path) {
   const File folder = File::adopt(open_parent(path, "open"), path.parent_path());
   File::adopt(open_file_at(folder.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
 }
 
-/// Opened by who first needs it.
+/// A shard that its first user opens.
 class LazyShard {
  public:
   template <class Open>
@@ -41,12 +42,12 @@ class LazyShard {
 };
 
 struct Sequence {
-  std::vector<std::size_t> shards;  // among all of the dataset
-  std::vector<std::uint64_t> ends;  // of each, in the split's tokens
+  std::vector<std::size_t> shards;  // index among all shards of the dataset
+  std::vector<std::uint64_t> ends;  // end of each, in the split's tokens
 };
 
-/// What a range of a split's tokens takes from one shard: its tokens [begin, begin + count), which are those
-/// of the range from `position` on.
+/// One shard's part of a range of a split's tokens: the shard's tokens [begin, begin + count),
+/// which begin at `position` of the range.
 struct Part {
   const Shard& shard;
   std::uint64_t begin;
@@ -61,8 +62,8 @@ struct TokenDataset::State {
   fs::path folder;
   DatasetCopy copy;
   DatasetFile file;
-  std::vector<LazyShard> shards;         // the original's
-  std::vector<LazyShard> copied_shards;  // none without a copy
+  std::vector<LazyShard> shards;         // shards of the original
+  std::vector<LazyShard> copied_shards;  // empty without a copy
   mutable std::atomic<bool> reads_copy;
   std::array<Sequence, all_splits.size()> sequences;
   bool masks_targets = false;
@@ -84,7 +85,7 @@ struct TokenDataset::State {
     }
   }
 
-  /// Calls use(shard) with the copy's shard, and again with the original's where the copy's fails.
+  /// Calls use(shard) with the copy's shard, and again with the original's if the copy's fails.
   template <class Use>
   void use_shard(std::size_t index, Use use) const {
     if (reads_copy.load(std::memory_order_relaxed)) {
@@ -111,8 +112,8 @@ struct TokenDataset::State {
     return open(copy.folder, index);
   }
 
-  /// Calls use(part) for each shard's part of the split's tokens [begin, begin + total), in their order;
-  /// twice for a part that the copy fails to give.
+  /// Calls use(part) for each shard's part of the split's tokens [begin, begin + total), in order.
+  /// Calls it twice for a part if the copy fails.
   template <class Use>
   void for_each_part(Split split, std::uint64_t begin, std::uint64_t total, Use use) const {
     const std::uint64_t tokens = file.split(split).tokens;
@@ -199,7 +200,7 @@ void TokenDataset::document_starts(Split split, std::uint64_t begin, std::span<s
     }
     if (part.begins_split) part.shard.check_begins_split();
   });
-  // A document goes on until the next one begins.
+  // A document continues until the next one begins.
   std::inclusive_scan(first_T.begin(), first_T.end(), first_T.begin(),
                       [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
 }

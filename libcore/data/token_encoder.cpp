@@ -16,8 +16,9 @@ namespace {
               "was it another tokenizer, or are tokens of another type (--token-type)?");
 }
 
-/// Ids of 32 bits that are read as 16 have a zero, or the few bits that are left of an id, in every second
-/// place; so have ids of 64 bits that are read as 32.
+/// Returns whether the numbers look like halves of larger ids. If 32-bit ids are read as 16-bit,
+/// every second number is zero or the few high bits of an id. The same holds for 64-bit ids read as
+/// 32-bit.
 bool are_halves(const std::vector<std::uint32_t>& numbers, std::uint64_t vocabulary_size, unsigned bits) {
   constexpr std::size_t few = 8;
   if (numbers.size() < few || numbers.size() % 2 != 0) return false;
@@ -89,7 +90,7 @@ std::vector<EncodedPart> split_at(std::uint32_t eos, const std::vector<std::uint
   return parts;
 }
 
-/// The chunk's own parts, in ids, without the EOS that a document may end with.
+/// Returns the chunk's own parts, in ids, without the EOS that may end a document.
 std::vector<EncodedPart> parts_of(const Chunk& chunk, const std::vector<std::uint32_t>& ids,
                                   std::optional<std::uint32_t> eos) {
   const std::size_t bytes = token_bytes(*chunk.stream->tokens);

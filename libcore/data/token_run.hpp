@@ -1,5 +1,5 @@
 #pragma once
-// Tokens that lie on disk, named rather than held.
+// Tokens on disk, named by file and range rather than held in memory.
 
 #include <cstdint>
 #include <memory>

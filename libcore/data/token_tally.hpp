@@ -1,5 +1,5 @@
 #pragma once
-// What a split's tokens add up to.
+// Totals over a split's tokens.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace dt::data {
 
-/// Digests stored tokens as they come in order and, where some are no targets, counts those that are.
+/// Digests stored tokens in order. Counts the targets if some tokens are not targets.
 class TokenTally {
  public:
   explicit TokenTally(bool masks_targets);
   TokenTally(const TokenTally&) = delete;
-  /// Whole tokens, as shards store them.
+  /// Adds whole tokens in the format of shards.
   void update(std::span<const std::byte> tokens);
   std::uint64_t digest() const { return digester_.value(); }
-  /// Nothing where all tokens are targets.
+  /// Returns the number of targets, or none if all tokens are targets.
   std::optional<std::uint64_t> targets() const { return targets_; }
 
  private:

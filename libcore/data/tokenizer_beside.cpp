@@ -17,7 +17,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::array token_keys = {"bos_token", "eos_token", "unk_token", "sep_token",
                                    "pad_token", "cls_token", "mask_token"};
 
-/// A token stands as its text, or in an object.
+/// Returns whether the tokenizer has a token. The token is a text, or an object with the text in
+/// it.
 bool has_token(const Tokenizer& tokenizer, TextEncoder& encoder, const Json& token) {
   const Json content = token.is_object() ? token.value("content", Json()) : token;
   if (!content.is_string()) return false;

@@ -1,6 +1,6 @@
 #pragma once
-// Files beside a tokenizer's file: the chat template, and the configuration that names the special tokens it
-// uses.
+// Files beside a tokenizer's file: the chat template, and the configuration that names its special
+// tokens.
 
 #include <array>
 #include <functional>
@@ -15,14 +15,15 @@ namespace dt::data {
 inline constexpr const char* tokenizer_config_name = "tokenizer_config.json";
 inline constexpr const char* chat_template_name = "chat_template.jinja";
 
-/// All that files_beside() gives.
+/// Names of all files that files_beside() may return.
 inline constexpr std::array names_beside = {tokenizer_config_name, chat_template_name};
 
-/// Returns what a dataset keeps of the files beside the tokenizer's file `path`, by name; nothing where there
-/// are none. chat_template.jinja stays as it is. Of tokenizer_config.json the chat_template and the special
-/// tokens that `tokenizer` has stay; its eos_token is the token that ends documents. Names of classes and of
-/// code do not stay: tokenizer.json alone says how text becomes ids. Of a tokenizer_config.json that cannot
-/// be read as JSON (Python writes NaN into some), nothing stays, and `warn` is told.
+/// Returns the files beside the tokenizer's file `path` that a dataset keeps, by name.
+/// chat_template.jinja is kept unchanged. Of tokenizer_config.json, the chat_template is kept and
+/// the special tokens that `tokenizer` has; eos_token becomes the token that ends documents. Names
+/// of classes and code are dropped, since tokenizer.json alone determines how text becomes ids. A
+/// tokenizer_config.json that is not valid JSON (Python writes NaN into some) is dropped, and
+/// `warn` is called.
 std::map<std::string, std::string> files_beside(const fs::path& path, const Tokenizer& tokenizer,
                                                 const std::function<void(const std::string&)>& warn);
 

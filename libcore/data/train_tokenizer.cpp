@@ -24,7 +24,8 @@ class CountingEncoder final : public TextEncoder {
   tokenizer::WordCounter& counter_;
 };
 
-/// Splits text into words as the trained one will. Its encoders count them and make no ids.
+/// Splits text into words as the trained tokenizer will. Its encoders count words and produce no
+/// ids.
 class WordCountingTokenizer final : public Tokenizer {
  public:
   explicit WordCountingTokenizer(const std::string& untrained)

@@ -24,7 +24,7 @@ constexpr const char* lock_name = "lock";
 constexpr const char* begun_name = "begun.json";
 constexpr const char* spool_prefix = "spool-";
 constexpr const char* nfs_prefix =
-    ".nfs";  // of files that are open where they were removed; they go by themselves
+    ".nfs";  // names of NFS files that were removed while open; they vanish by themselves
 constexpr std::uint64_t longest_begun = std::uint64_t{1} << 26;
 constexpr double dying_s = 2;
 constexpr std::chrono::milliseconds poll_time{100};
@@ -41,7 +41,8 @@ fs::path spool_in(const fs::path& folder, const Json& identity) {
   return folder / (spool_prefix + to_hex(digest(identity.dump())));
 }
 
-/// Nothing where it is missing or was not made by this program.
+/// Returns the content of begun.json, or nothing if it is missing or was not written by this
+/// program.
 Json read_begun(const OwnFolder& folder) {
   if (!folder.has(begun_name)) return {};
   try {
@@ -51,7 +52,7 @@ Json read_begun(const OwnFolder& folder) {
     Json begun = parse_json_object(text, {begun_name});
     if (begun.value("identity", Json()).is_object() && begun.value("step", Json()).is_string()) return begun;
   } catch (const Error& error) {
-    if (!error.is_of_damage()) throw;  // else it went just now, or is something else
+    if (!error.is_of_damage()) throw;  // otherwise it vanished just now, or is another kind of file
   }
   return {};
 }
@@ -74,7 +75,8 @@ void check_same(const fs::path& folder, const Json& begun, const Json& now) {
               "give --resume what it was begun with, or leave it out to begin anew");
 }
 
-/// Two tasks that make different datasets must not take each other's work for theirs.
+/// Checks that task 0 makes the same dataset: tasks must not take each other's work for theirs
+/// otherwise.
 void check_same_command(const Json& begun, const Json& now) {
   const std::string differs = difference(begun.value("identity", Json::object()), now);
   if (differs.empty()) return;
@@ -82,7 +84,7 @@ void check_same_command(const Json& begun, const Json& now) {
               "tasks that share their work are given one command; with --no-share-tasks each works alone");
 }
 
-/// The temporary name of a file that is not there yet.
+/// Returns whether a name is temporary, so that its file is incomplete.
 bool is_half_written(const std::string& name) {
   return name.starts_with('.');
 }
@@ -91,7 +93,7 @@ bool is_spool(const std::string& name) {
   return name.starts_with(spool_prefix);
 }
 
-/// Returns whether dt makes the name in the folder of a dataset under way, or in its spool.
+/// Returns whether dt creates the name in the folder of a dataset in progress, or in its spool.
 bool is_ours(const std::string& name) {
   return name == lock_name || name == begun_name || name == dataset_file_name ||
          name == tokenizer_file_name || std::ranges::find(names_beside, name) != names_beside.end() ||
@@ -99,8 +101,8 @@ bool is_ours(const std::string& name) {
          name.ends_with(".digests");
 }
 
-/// Errors: environment, where something stays, such as what dt has not made: it must not become part of the
-/// dataset.
+/// Removes entries. An entry that dt did not make must not become part of the dataset.
+/// Errors: environment if an entry stays.
 void remove_in(const OwnFolder& folder, const std::function<bool(const std::string& name)>& which) {
   for (const std::string& name : folder.names()) {
     if (!which(name) || name.starts_with(nfs_prefix)) continue;
@@ -129,11 +131,11 @@ UnfinishedDataset::UnfinishedDataset(const fs::path& folder, const DatasetIdenti
     remove_in(own, [](const std::string& name) { return name != lock_name; });
     own.take_folder(spool_name);
   }
-  if (!resumes) directory_.remove_at_end();  // nothing but dt's own is in it
+  if (!resumes) directory_.remove_at_end();  // the folder now contains only dt's own files
   write_file_atomically(path() / begun_name, Json({{"identity", now}, {"step", step}}).dump());
 }
 
-/// One that was killed a moment ago may still hold it.
+/// Takes the lock. A process that was killed a moment ago may still hold it.
 void UnfinishedDataset::lock(const fs::path& folder) {
   for (const double give_up = monotonic_s() + dying_s;;) {
     if (lock_.try_lock(path() / lock_name) != FileLock::Outcome::busy) return;
@@ -144,7 +146,8 @@ void UnfinishedDataset::lock(const fs::path& folder) {
               "wait for it, or stop it");
 }
 
-/// From where nobody finds it, so that no other task begins a part meanwhile.
+/// Commits the dataset. Removes begun.json first, so that no other task finds the folder and begins
+/// a part.
 void UnfinishedDataset::commit(bool overwrite) {
   const OwnFolder& own = directory_.folder();
   own.remove(begun_name);

@@ -1,10 +1,10 @@
 #pragma once
-// A dataset under way: the folder ".<name>.partial" beside its own, which an interruption may leave, and
-// which several tasks may fill.
+// A dataset in progress: the folder ".<name>.partial" beside the final one. An interruption may
+// leave it, and several tasks may fill it.
 //
-//   begun.json      what it is made of and how, and by which step's tasks
-//   spool-DIGEST/   what ranges of the inputs became, made of that and in that way alone
-//   *.h5            shards, whole where they can be opened
+//   begun.json      its inputs and options, and the step of its tasks
+//   spool-DIGEST/   parts of the spool, made from these inputs with these options only
+//   *.h5            shards, complete if they can be opened
 
 #include <cstdint>
 #include <functional>
@@ -17,30 +17,31 @@
 
 namespace dt::data {
 
-/// What decides every byte of a dataset. Two that differ make different ones.
+/// Everything that determines the bytes of a dataset. Different identities make different datasets.
 struct DatasetIdentity {
   std::string origin;  // a JSON object
   TokenizerInfo tokenizer;
   std::uint64_t inputs_digest = 0;
 };
 
-/// Held by one process at a time, where the file system has locks. Errors: environment, where another
-/// process makes this dataset; input, where it was begun with something else.
+/// The dataset in progress, held by one process at a time if the file system has locks.
+/// Errors: environment if another process makes this dataset; input if it was begun with another
+/// identity.
 class UnfinishedDataset {
  public:
-  /// `resumes`: goes on with what is there, and leaves it there unless it is committed; else begins anew and
-  /// leaves nothing. `step`: of the tasks that may come to help; see join(). `readers`: those who may read
-  /// the inputs; the dataset lets nobody else read it.
+  /// With `resumes`, continues what is there, and leaves it unless it is committed. Otherwise
+  /// begins anew and leaves nothing. `step` is the step of tasks that may help; see join().
+  /// `readers` are the users that may read the inputs; only they may read the dataset.
   UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
                     const std::string& step, const Audience& readers = {});
   const fs::path& path() const { return directory_.path(); }
   const fs::path& spool() const { return spool_; }
-  /// Gives it its name.
+  /// Gives the dataset its final name.
   void commit(bool overwrite);
 
-  /// Returns, for another task of the step, the spool of the dataset that task 0 has begun. Waits `wait_s`
-  /// for it and calls `idle` meanwhile. Errors: usage, where task 0 makes another dataset; input, where what
-  /// is to be resumed is another one.
+  /// Returns, to another task of the step, the spool of the dataset that task 0 has begun. Waits at
+  /// most `wait_s` for it and calls `idle` meanwhile. Returns none after that time.
+  /// Errors: usage if task 0 makes another dataset; input if the dataset to resume is another one.
   static std::optional<fs::path> join(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
                                       const std::string& step, double wait_s,
                                       const std::function<void()>& idle);

@@ -10,7 +10,8 @@ namespace dt::data {
 
 namespace {
 
-/// How many bytes from `offset` on are ASCII, in steps of eight; the last few are left to the caller.
+/// Returns how many bytes from `offset` on are ASCII, in steps of eight. The caller checks the last
+/// few.
 std::size_t ascii_run(std::string_view text, std::size_t offset) {
   const std::size_t begin = offset;
   std::uint64_t word = 0;
@@ -35,7 +36,8 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
       offset += std::max<std::size_t>(1, ascii_run(text, offset));
       continue;
     }
-    // Lengths beyond 4 make no difference; a bound keeps the library's signed length from overflowing.
+    // Lengths beyond 4 make no difference. The bound keeps the library's signed length from
+    // overflowing.
     const auto rest = static_cast<utf8proc_ssize_t>(std::min<std::size_t>(text.size() - offset, 4));
     utf8proc_int32_t code_point = 0;
     const utf8proc_ssize_t length = utf8proc_iterate(bytes + offset, rest, &code_point);
@@ -46,7 +48,7 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
 }
 
 std::uint64_t num_characters(std::string_view text) {
-  constexpr std::size_t block = 255;  // counted in a byte, so that a vector register counts many at once
+  constexpr std::size_t block = 255;  // fits an 8-bit counter, so that a vector register counts many at once
   std::uint64_t count = 0;
   for (; !text.empty(); text.remove_prefix(std::min(block, text.size()))) {
     std::uint8_t in_block = 0;

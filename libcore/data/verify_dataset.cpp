@@ -109,7 +109,7 @@ class Verification {
   std::uint64_t total_bytes_ = 0;
   std::uint64_t done_bytes_ = 0;
   Problems problems_;
-  bool is_complete_ = true;  // all tokens were read: the digests of the splits mean something
+  bool is_complete_ = true;  // all tokens were read, so that the splits' digests are meaningful
   std::array<TokenTally, all_splits.size()> tallies_ = {TokenTally(dataset_.splits[0].targets.has_value()),
                                                         TokenTally(dataset_.splits[1].targets.has_value())};
 };

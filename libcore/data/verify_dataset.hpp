@@ -1,5 +1,5 @@
 #pragma once
-// Whether a dataset on disk is still what was written.
+// Verification of a dataset on disk.
 
 #include <cstdint>
 #include <functional>
@@ -10,15 +10,17 @@
 
 namespace dt::data {
 
-/// One thing that is wrong with a dataset.
+/// A defect of a dataset.
 struct DatasetProblem {
-  std::string what;            // naming its file
-  bool is_unreadable = false;  // not damage: a permission or a limit keeps the file from being read
+  std::string what;            // text that names the file
+  bool is_unreadable = false;  // no damage: a permission or a limit prevents reading
 };
 
-/// Reads all of it: every block against its digest, every token against the vocabulary, document offsets, and
-/// shards, tokenizer.json and dataset.json against each other. Returns what is wrong. `progress` takes the
-/// bytes of tokens read so far and in all. Errors: input, a missing dataset.json.
+/// Reads the whole dataset and returns its defects. Checks every block against its digest, every
+/// token against the vocabulary, and document offsets. Checks shards, tokenizer.json and
+/// dataset.json against each other. `progress` receives the bytes of tokens read so far and in
+/// total.
+/// Errors: input if dataset.json is missing.
 std::vector<DatasetProblem> verify_dataset(const fs::path& folder,
                                            const std::function<void(std::uint64_t, std::uint64_t)>& progress);
 

@@ -18,7 +18,8 @@ std::string path_of(archive_entry* entry) {
   return path == nullptr ? "" : path;
 }
 
-/// Returns the size of a cpio archive's last entry, "TRAILER!!!" and NUL, padded. Source: cpio(5).
+/// Returns the size of a cpio archive's last entry: "TRAILER!!!" and NUL, padded.
+/// Source: cpio(5).
 std::int64_t trailer_bytes(archive* archive) {
   constexpr std::int64_t name = 11;
   switch (archive_format(archive)) {
@@ -32,7 +33,8 @@ std::int64_t trailer_bytes(archive* archive) {
   }
 }
 
-/// Returns whether the last of a file's names has its content, as in newc; in other formats each name has it.
+/// Returns whether a file's content is stored with the last of its names, as in newc. Other formats
+/// store it with each name.
 bool has_content_at_last_link(archive* archive, archive_entry* entry) {
   const int format = archive_format(archive);
   return (format == ARCHIVE_FORMAT_CPIO_SVR4_NOCRC || format == ARCHIVE_FORMAT_CPIO_SVR4_CRC) &&
@@ -63,7 +65,8 @@ ArchiveReader::ArchiveReader(ByteSource& bytes, Content content, std::string nam
   DT_CHECK(archive_ != nullptr, "libarchive does not begin");
   if (content == Content::tar) {
     archive_read_support_format_tar(archive_);
-    // To the end of the bytes: `cat a.tar b.tar`, and checksums at the end of what is compressed.
+    // Reads on to the end of the bytes, for `cat a.tar b.tar` and for checksums at the end of
+    // compressed data.
     archive_read_set_options(archive_, "read_concatenated_archives");
   } else if (content == Content::cpio) {
     archive_read_support_format_cpio(archive_);
@@ -73,7 +76,7 @@ ArchiveReader::ArchiveReader(ByteSource& bytes, Content content, std::string nam
   } else {
     archive_read_support_format_zip_streamable(archive_);
   }
-  // Opening reads the first bytes, so what is wrong with them is told by next().
+  // Opening reads the first bytes. next() reports their errors.
   archive_read_open(archive_, this, nullptr, fill, nullptr);
 }
 
@@ -127,7 +130,7 @@ long ArchiveReader::fill(archive*, void* self, const void** bytes) {
     reader.filled_ = reader.bytes_.read(reader.buffer_);
     reader.position_ += static_cast<std::int64_t>(reader.filled_);
     return static_cast<long>(reader.filled_);
-  } catch (...) {  // C is between here and who catches it
+  } catch (...) {  // C code is between here and the handler
     reader.thrown_ = std::current_exception();
     return ARCHIVE_FATAL;
   }

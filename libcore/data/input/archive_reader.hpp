@@ -1,5 +1,5 @@
 #pragma once
-// The files of a tar, cpio or zip archive, one after the other as they stand in it.
+// Reads the files of a tar, cpio or zip archive in archive order.
 
 #include <cstdint>
 #include <exception>
@@ -16,27 +16,31 @@ struct archive;
 
 namespace dt::data {
 
-/// "tar", "zip", …; nullptr where `content` is no archive that is read.
+/// Returns "tar", "zip", …, or nullptr if `content` is not a supported archive.
 const char* archive_name(Content content);
 
-/// Reads what libarchive reads: ustar, pax, GNU's long names and sparse files, old tar; cpio (binary, odc,
-/// newc, crc), which may have nothing but NUL behind its end; zip with its directory at the end, which says
-/// what is a link, where `bytes` can be sought in, and otherwise from the front. What is no regular file
-/// (folders, links, devices) is passed over. read() gives the content of the present file. Errors: input, a
-/// truncated or damaged archive, with `name` and the offset in it, and encrypted files; what `bytes` throws.
+/// Reads archives with libarchive: ustar, pax, GNU's long names and sparse files, old tar; cpio
+/// (binary, odc, newc, crc), after whose end only NUL may follow; zip. If `bytes` can seek, zip is
+/// read by the directory at its end, which identifies links; otherwise from the front. Skips
+/// entries that are not regular files (folders, links, devices). read() returns the content of the
+/// present file.
+/// Errors: input for a truncated or damaged archive and for encrypted files, with `name` and the
+/// offset in it; as `bytes`.
 class ArchiveReader final : public ByteSource {
  public:
-  /// `bytes` outlives it.
+  /// `bytes` must outlive the reader.
   ArchiveReader(ByteSource& bytes, Content content, std::string name);
   ~ArchiveReader() override;
   ArchiveReader(const ArchiveReader&) = delete;
 
-  /// Goes to the next file and returns its path, as the archive has it; nullopt at the end.
+  /// Moves to the next file and returns its path as the archive has it, or nullopt at the end.
   std::optional<std::string> next();
   std::size_t read(std::span<char> out) override;
 
  private:
-  /// Errors: input, where more than NULs follows the end of a cpio archive: a reader of files would lose it.
+  /// Checks that only NULs follow the end of a cpio archive; a reader of its files would lose
+  /// anything else.
+  /// Errors: input.
   void check_end();
   static long fill(archive* archive, void* self, const void** bytes);
   static std::int64_t seek(archive* archive, void* self, std::int64_t offset, int whence);
@@ -46,9 +50,9 @@ class ArchiveReader final : public ByteSource {
   Content content_;
   std::string name_;
   std::vector<char> buffer_;
-  std::int64_t position_ = 0;  // in bytes_
-  std::size_t filled_ = 0;     // bytes of buffer_
-  std::exception_ptr thrown_;  // by bytes_, below libarchive's calls
+  std::int64_t position_ = 0;  // offset in bytes_
+  std::size_t filled_ = 0;     // valid bytes of buffer_
+  std::exception_ptr thrown_;  // exception of bytes_ within a libarchive call
   archive* archive_;
 };
 

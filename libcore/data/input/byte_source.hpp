@@ -1,5 +1,6 @@
 #pragma once
-// Bytes as a stream: of a file or a pipe, and what is made of them (decompressed, a member of an archive).
+// Streams of bytes: a file or a pipe, and what is derived from them (decompressed data, an
+// archive's member).
 
 #include <cstddef>
 #include <cstdint>
@@ -18,20 +19,20 @@ namespace dt::data {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Reads at least one and at most out.size() bytes; returns the count, 0 at the end.
+  /// Reads at least one and at most out.size() bytes. Returns the count, 0 at the end.
   virtual std::size_t read(std::span<char> out) = 0;
-  /// How many bytes there are, where seek() may be called; nothing where bytes only come in order.
+  /// Returns the number of bytes if seek() may be called, or none if bytes only come in order.
   virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
-  /// Goes to the byte that the next read() begins with.
+  /// Moves to the byte at which the next read() begins.
   virtual void seek(std::uint64_t) { DT_CHECK(false, "these bytes come in order"); }
 };
 
-/// Reads until `out` is full or the source ends; returns the count.
+/// Reads until `out` is full or the source ends. Returns the count.
 std::size_t read_full(ByteSource& source, std::span<char> out);
 
-/// What is meant of a file, a pipe or standard input. `check` is called before each read and, while a pipe
-/// has nothing to read, a few times a second; what it throws ends the read. Errors: input, where it cannot be
-/// opened; environment, a failed read.
+/// The requested part of a file, a pipe, or standard input. `check` is called before each read and,
+/// while a pipe has nothing to read, a few times a second. An exception from it ends the read.
+/// Errors: input if it cannot be opened; environment for a failed read.
 class FileSource final : public ByteSource {
  public:
   FileSource(const InputFile& input, std::function<void()> check);
@@ -48,18 +49,18 @@ class FileSource final : public ByteSource {
   std::optional<std::uint64_t> size_;
   bool may_wait_;
   std::function<void()> check_;
-  std::optional<std::uint64_t> end_;  // of what is meant, after its begin
+  std::optional<std::uint64_t> end_;  // end of the requested part, counted from its begin
   std::uint64_t bytes_read_ = 0;
 };
 
-/// A source whose first bytes can be looked at before they are read.
+/// A source whose first bytes can be examined before they are read.
 class PeekedSource final : public ByteSource {
  public:
   explicit PeekedSource(ByteSource& source);
-  /// The first 512 bytes, or all where there are fewer.
+  /// Returns the first 512 bytes, or all if there are fewer.
   std::string_view first() const { return std::string_view(first_).substr(0, peeked_bytes); }
-  /// Looks further, until the end of the first line that is not blank, at most at `max_bytes`; returns all
-  /// that was looked at. Call before the first read.
+  /// Examines more bytes, up to the end of the first line that is not blank, but at most
+  /// `max_bytes`. Returns all bytes examined. Call it before the first read.
   std::string_view peek_line(std::size_t max_bytes);
   std::size_t read(std::span<char> out) override;
   std::optional<std::uint64_t> size() const override { return source_.size(); }

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 #include <zlib.h>
-// A frame's header, and the memory that it takes, are in the part of the interface that need not stay.
+// A frame's header and memory are in the part of the interface that may change between versions.
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -21,7 +21,7 @@ namespace dt::data {
 
 namespace {
 
-constexpr int gzip_window_bits = 15 + 16;  // + 16: with gzip's header and trailer
+constexpr int gzip_window_bits = 15 + 16;  // + 16 accepts gzip's header and trailer
 
 class GzipCodec final : public Codec {
  public:
@@ -76,7 +76,7 @@ class ZstdCodec final : public Codec {
   }
 
  private:
-  /// Keeps bytes back until they say how much memory the frame takes.
+  /// Holds bytes back until they tell how much memory the frame needs.
   void read_header(std::span<const char>& in) {
     while (!in.empty() && !is_header_whole_) {
       header_ += in.front();
@@ -85,8 +85,8 @@ class ZstdCodec final : public Codec {
       const std::size_t missing = ZSTD_getFrameHeader(&header, header_.data(), header_.size());
       if (missing > 0 && ZSTD_isError(missing) == 0) continue;
       is_header_whole_ = true;
-      if (missing > 0 || header.frameType != ZSTD_frame) return;  // the decoder says what is wrong
-      // What is shorter than its window takes as much as it has.
+      if (missing > 0 || header.frameType != ZSTD_frame) return;  // the decoder reports the defect
+      // Content shorter than its window needs only as much memory as its size.
       const std::uint64_t bytes =
           ZSTD_estimateDStreamSize(std::min(header.windowSize, header.frameContentSize));
       if (bytes > modest_memory) take_(bytes);
@@ -109,11 +109,11 @@ class ZstdCodec final : public Codec {
   std::unique_ptr<ZSTD_DStream, decltype(&ZSTD_freeDStream)> stream_;
   TakeMemory take_;
   std::string header_;
-  std::size_t header_taken_ = 0;  // of it, by the decoder
+  std::size_t header_taken_ = 0;  // bytes of header_ consumed by the decoder
   bool is_header_whole_ = false;
 };
 
-/// liblzma's formats: xz, lzma alone, lzip.
+/// Decoder of liblzma's formats: xz, lzma alone, lzip.
 class LzmaCodec final : public Codec {
  public:
   LzmaCodec(Content content, TakeMemory take) : content_(content), take_(std::move(take)) { begin_frame(); }

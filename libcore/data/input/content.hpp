@@ -1,5 +1,5 @@
 #pragma once
-// What a file is, by its first bytes.
+// Recognition of a file's format by its first bytes.
 
 #include <string_view>
 
@@ -23,7 +23,8 @@ enum class Content {
   feather_v1
 };
 
-/// `first` is the first 512 bytes of a file, or all of a shorter one. What is none of the others is plain.
+/// Returns the format. `first` is the first 512 bytes of a file, or all of a shorter one.
+/// Unrecognised content is plain.
 Content content_of(std::string_view first);
 
 }  // namespace dt::data

@@ -1,5 +1,5 @@
 #pragma once
-// A compressed stream as its content.
+// Decompression of a stream.
 
 #include <memory>
 #include <string>
@@ -12,13 +12,15 @@
 
 namespace dt::data {
 
-/// Frames that follow each other are one content, as in gunzip, unzstd, unxz and bunzip2; zeros between and
-/// after them are passed over. Errors of read(): input, for what is truncated, damaged (checksums are
-/// compared) or followed by what is no frame, with `name` and the offset in the compressed bytes, and for
-/// what takes more memory than `options` have for it.
+/// Returns the content of a compressed stream. Consecutive frames form one content, as in gunzip,
+/// unzstd, unxz and bunzip2. Zeros between and after frames are skipped.
+/// Errors: input from read(), with `name` and the offset in the compressed bytes, for truncated or
+/// damaged data (checksums are compared) and for data after a frame that is not a frame. Input,
+/// too, if decompression needs more memory than `options` allow.
 class Decompressor final : public ByteSource {
  public:
-  /// `compressed` and `options` outlive it. Memory above some 128 MiB is told before it is taken.
+  /// `compressed` and `options` must outlive the object. Reports more than some 128 MiB to
+  /// options.notes before allocation.
   Decompressor(ByteSource& compressed, Content content, std::string name, const InputOptions& options);
   std::size_t read(std::span<char> out) override;
 
@@ -35,8 +37,8 @@ class Decompressor final : public ByteSource {
   const InputOptions& options_;
   std::unique_ptr<Codec> codec_;
   std::vector<char> buffer_;
-  std::span<const char> input_;   // of the buffer, not yet taken
-  std::uint64_t bytes_read_ = 0;  // to the end of the buffer
+  std::span<const char> input_;   // part of the buffer not yet consumed
+  std::uint64_t bytes_read_ = 0;  // total up to the end of the buffer
   bool is_input_at_end_ = false;
   bool is_between_frames_ = false;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// How inputs are to be read.
+// Options for reading inputs.
 
 #include <cstdint>
 #include <memory>
@@ -15,14 +15,14 @@ namespace dt::data {
 struct InputOptions {
   InputFormat format = InputFormat::automatic;
   InvalidUtf8 invalid = InvalidUtf8::fail;
-  std::string text_key = "text";  // of the lines that are told by content to be JSON
-  std::uint64_t decompress_memory = std::uint64_t{4} << 30;  // that a compressed file may take
-  /// That one input may become in all, decompressed and unpacked. decompress_memory bounds a decompressor's
-  /// window, this what comes out of it.
+  std::string text_key = "text";  // key of lines that are recognised as JSON by content
+  std::uint64_t decompress_memory = std::uint64_t{4} << 30;  // limit per compressed file
+  /// Limit on the size of one input after decompression and unpacking. decompress_memory limits a
+  /// decompressor's window, this its output.
   std::optional<std::uint64_t> max_output_bytes = {};
-  bool takes_tokens = true;                // false: they are an error, since nobody said what they mean
-  std::optional<TokenType> raw_type = {};  // of ids without a header; they need it
-  std::shared_ptr<InputNotes> notes = {};  // nullptr: nobody listens
+  bool takes_tokens = true;                // false makes token ids an error, since their tokenizer is unknown
+  std::optional<TokenType> raw_type = {};  // type of ids without a header, which require it
+  std::shared_ptr<InputNotes> notes = {};  // nullptr: notes are dropped
 };
 
 }  // namespace dt::data

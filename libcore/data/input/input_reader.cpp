@@ -20,16 +20,16 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t{256} << 10;
 constexpr std::size_t max_blocks = 16;
-/// Each layer takes memory and stack while what is in it is read, and a file can be its own content (a gzip
-/// quine).
+/// Limit on nesting. Each layer takes memory and stack while its content is read, and a file can
+/// contain itself (a gzip quine).
 constexpr int max_layers = 16;
 
-/// Nobody waits for more.
+/// Thrown to end the thread when the reader is destroyed.
 struct ReadingStopped {};
 
 constexpr std::chrono::milliseconds idle_time{200};
 
-/// "a.jsonl.gz" is "a.jsonl" compressed.
+/// Returns the name without the suffix of a compression: "a.jsonl.gz" becomes "a.jsonl".
 std::string without_suffix(const std::string& name) {
   constexpr std::array<std::string_view, 8> suffixes = {".gz",  ".zst", ".zstd", ".xz",
                                                         ".bz2", ".lz4", ".lzma", ".lz"};
@@ -48,7 +48,7 @@ bool is_hidden(const std::string& path) {
 
 }  // namespace
 
-/// The bytes that come out of a layer, counted.
+/// Counts the bytes that come out of a layer.
 class InputReader::Unpacked final : public ByteSource {
  public:
   Unpacked(ByteSource& source, int depth, InputReader& reader)
@@ -119,7 +119,8 @@ void InputReader::check() const {
   if (stopping_) throw ReadingStopped();
 }
 
-/// Errors: input, where a layer of the present input becomes more than it may.
+/// Adds to the output of a layer.
+/// Errors: input if a layer of the present input exceeds the limit.
 void InputReader::count_unpacked(int depth, std::size_t bytes) {
   const std::uint64_t total = unpacked_bytes_.at(static_cast<std::size_t>(depth)) += bytes;
   if (!options_.max_output_bytes || total <= *options_.max_output_bytes) return;
@@ -145,12 +146,14 @@ void InputReader::read_file(const InputFile& input) {
   FileSource file(input, [this] { check(); });
   file_ = &file;
   reported_bytes_ = 0;
-  // A part of text may look like anything; only text that has been checked is cut.
+  // A part of text may look like any format, so its content is not examined. Only text that has
+  // been checked is cut.
   if (input.begin > 0 || input.end) return read_documents(file, input.name(), is_json_lines(input, options_));
   read_stream(file, input.name(), input.name());
 }
 
-/// `plain_name` is what the name would be if nothing were compressed; `depth`: in how many layers it is.
+/// Reads a stream. `plain_name` is the name without suffixes of compressions; `depth` is the number
+/// of layers around it.
 void InputReader::read_stream(ByteSource& source, const std::string& name, const std::string& plain_name,
                               int depth) {
   if (depth > max_layers)
@@ -202,7 +205,8 @@ void InputReader::read_documents(ByteSource& source, const std::string& name, bo
   }
 }
 
-/// Of ids alone any bytes may be the first, so that they are never taken for something else.
+/// Reads the stream if it holds token ids. Headerless ids may begin with any bytes, so with
+/// --format bin no other format is considered.
 bool InputReader::read_if_tokens(PeekedSource& source, const std::string& name) {
   const bool is_bin = options_.format == InputFormat::bin;
   const bool is_automatic = options_.format == InputFormat::automatic;
@@ -219,7 +223,7 @@ bool InputReader::read_if_tokens(PeekedSource& source, const std::string& name) 
 }
 
 void InputReader::read_megatron(const InputFile& input) {
-  if (input.path.extension() == ".idx") return;  // it comes with its .bin
+  if (input.path.extension() == ".idx") return;  // read together with its .bin
   if (input.is_stdin || input.path.extension() != ".bin") {
     throw Error(ErrorKind::input, input.name() + " is no .bin file of Megatron's",
                 "name X.bin, which has X.idx beside it, or a folder of both");

@@ -1,5 +1,5 @@
 #pragma once
-// Reads inputs ahead, on a thread of its own: opens, decompresses, unpacks.
+// Reads inputs ahead on its own thread: opens, decompresses, unpacks.
 
 #include <atomic>
 #include <condition_variable>
@@ -21,16 +21,16 @@
 
 namespace dt::data {
 
-/// One document file: what messages call it ("a.tar.gz:b.txt"), and how it is read.
+/// One document file: its name in messages ("a.tar.gz:b.txt"), and how it is read.
 struct InputStream {
   std::string name;
   bool is_jsonl = false;
-  std::optional<TokenType> tokens = std::nullopt;  // of what is no text
-  bool has_documents = false;                      // of tokens: an index says where they end
-  std::uint64_t begin = 0;                         // of the file, in bytes, where reading began
-  std::uint64_t range = 0;                         // of the inputs, that it belongs to
-  bool is_raw = false;                             // of tokens: nothing in the file says their type
-  /// Where it begins in the middle of the file: the lines before, once somebody asks.
+  std::optional<TokenType> tokens = std::nullopt;  // set if it holds token ids, not text
+  bool has_documents = false;                      // for tokens: an index says where documents end
+  std::uint64_t begin = 0;                         // offset in the file at which reading began, in bytes
+  std::uint64_t range = 0;                         // range of the inputs that it belongs to
+  bool is_raw = false;                             // for tokens: the file does not state their type
+  /// Number of lines before `begin`, if that is in the middle of the file. Counted on first use.
   struct LinesBefore {
     std::once_flag counted;
     std::uint64_t count = 0;
@@ -38,27 +38,28 @@ struct InputStream {
   std::shared_ptr<LinesBefore> lines_before = {};
 };
 
-/// Some bytes of a stream, in order. Where blocks end does not depend on how a pipe delivers.
+/// Consecutive bytes of a stream. Block borders do not depend on how a pipe delivers.
 struct InputBlock {
   std::shared_ptr<const InputStream> stream;
   std::string bytes;
   bool ends_stream = false;
-  std::uint64_t file_bytes = 0;         // read of files since the block before: compressed ones
-  std::uint64_t invalid_sequences = 0;  // mended
-  std::vector<Part> parts;              // these two: of tokens
+  std::uint64_t file_bytes = 0;         // bytes read from (compressed) files since the previous block
+  std::uint64_t invalid_sequences = 0;  // mended sequences
+  std::vector<Part> parts;              // for tokens, as is the next member
   std::uint64_t first_token = 0;
 };
 
 class InputReader {
  public:
   InputReader(NextInput inputs, InputOptions options);
-  /// Ends the thread, wherever it is in the inputs.
+  /// Stops the thread at any point of the inputs.
   ~InputReader();
   InputReader(const InputReader&) = delete;
 
-  /// The next block; nullopt at the end. `idle` is called a few times a second while there is none yet; what
-  /// it throws passes through. Errors: input, what cannot be opened, is damaged, or is of a format that is
-  /// not read, or becomes more than it may; environment, a failed read.
+  /// Returns the next block, or nullopt at the end. `idle` is called a few times a second while
+  /// there is none yet; its exceptions propagate.
+  /// Errors: input for a file that cannot be opened, is damaged, has an unsupported format, or
+  /// exceeds the output limit; environment for a failed read.
   std::optional<InputBlock> next(const std::function<void()>& idle);
 
  private:
@@ -78,16 +79,16 @@ class InputReader {
 
   NextInput next_input_;
   InputOptions options_;
-  InputFile input_;  // that is being read
+  InputFile input_;  // file in progress
   const FileSource* file_ = nullptr;
-  std::uint64_t reported_bytes_ = 0;           // of it
-  std::vector<std::uint64_t> unpacked_bytes_;  // of it: out of each layer
+  std::uint64_t reported_bytes_ = 0;           // bytes of that file already reported
+  std::vector<std::uint64_t> unpacked_bytes_;  // output of each layer of that file
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<InputBlock> blocks_;
   bool ended_ = false;
-  std::exception_ptr failure_;  // comes after the blocks
+  std::exception_ptr failure_;  // thrown after the blocks
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };

@@ -22,7 +22,7 @@ struct Header {
   std::uint64_t version = 0;
   std::uint8_t type = 0;
   std::uint64_t num_sequences = 0;
-  std::uint64_t num_ends = 0;  // a 0 first, then one for each document
+  std::uint64_t num_ends = 0;  // a leading 0, then one per document
 };
 constexpr std::size_t header_bytes = magic.size() + 8 + 1 + 8 + 8;
 

@@ -1,5 +1,6 @@
 #pragma once
-// Megatron's index of a file of token ids: X.idx beside X.bin (megatron/core/datasets/indexed_dataset.py).
+// Megatron's index of a file of token ids: X.idx beside X.bin.
+// Source: megatron/core/datasets/indexed_dataset.py.
 
 #include <cstdint>
 #include <optional>
@@ -11,17 +12,18 @@
 
 namespace dt::data {
 
-/// The documents' lengths, in memory that does not grow with their number. Errors: input, naming the file,
-/// for what is no index of version 1, is truncated, or has its sequences in another order than the ids'.
+/// Returns the documents' lengths one by one, in memory that does not grow with their number.
+/// Errors: input, naming the file, if it is no index of version 1, is truncated, or has its
+/// sequences in another order than the ids.
 class MegatronIndex {
  public:
   explicit MegatronIndex(const fs::path& path);
   TokenType type() const { return type_; }
-  /// How many tokens the next document has; nullopt after the last.
+  /// Returns the number of tokens of the next document, or nullopt after the last.
   std::optional<std::uint64_t> next_document();
 
  private:
-  /// Numbers of `bytes` each that follow each other in the file.
+  /// A consecutive sequence of numbers in the file, `bytes` each.
   class Numbers {
    public:
     Numbers(const File& file, std::uint64_t offset, std::uint64_t count, std::size_t bytes);
@@ -33,7 +35,7 @@ class MegatronIndex {
     void refill();
     const File& file_;
     std::uint64_t offset_;
-    std::uint64_t left_;  // not yet taken
+    std::uint64_t left_;  // numbers not yet taken
     std::size_t bytes_;
     std::uint64_t end_;
     std::vector<char> buffer_;
@@ -45,9 +47,9 @@ class MegatronIndex {
   File file_;
   TokenType type_ = TokenType::u16;
   std::uint64_t num_sequences_ = 0;
-  std::optional<Numbers> lengths_;   // of sequences, in tokens
-  std::optional<Numbers> pointers_;  // to sequences, in bytes
-  std::optional<Numbers> ends_;      // of documents, in sequences
+  std::optional<Numbers> lengths_;   // lengths of sequences, in tokens
+  std::optional<Numbers> pointers_;  // offsets of sequences, in bytes
+  std::optional<Numbers> ends_;      // ends of documents, in sequences
   std::uint64_t sequence_ = 0;
   std::uint64_t pointer_ = 0;
 };

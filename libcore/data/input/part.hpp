@@ -1,11 +1,12 @@
 #pragma once
-// Where documents lie in what is read.
+// The place of documents within a chunk.
 
 #include <cstddef>
 
 namespace dt::data {
 
-/// A range of a chunk that belongs to one document; the document ends with it or goes on with the next part.
+/// A range of a chunk that belongs to one document. The document ends with it or continues in the
+/// next part.
 struct Part {
   std::size_t begin;
   std::size_t end;

@@ -13,20 +13,21 @@ namespace dt::data {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
-constexpr std::size_t max_line_bytes = std::size_t{1} << 20;  // that are looked at
+constexpr std::size_t max_line_bytes = std::size_t{1} << 20;  // limit of the bytes examined
 constexpr std::size_t max_keys_named = 6;
 
 std::string_view without_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(blanks), text.size()));
 }
 
-/// What follows a byte order mark and blanks.
+/// Returns the text after a byte order mark and blanks.
 std::string_view content_of_text(std::string_view text) {
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   return without_blanks(text);
 }
 
-/// Takes `letter` and blanks around it off the front.
+/// Removes `letter` and surrounding blanks from the front. Returns false if another letter is
+/// there.
 bool take(std::string_view& text, char letter) {
   text = without_blanks(text);
   if (!text.starts_with(letter)) return false;
@@ -34,7 +35,7 @@ bool take(std::string_view& text, char letter) {
   return true;
 }
 
-/// `{"key":`, with blanks anywhere.
+/// Returns whether the text begins with `{"key":`, with blanks anywhere.
 bool begins_object(std::string_view text) {
   if (!take(text, '{') || !text.starts_with('"')) return false;
   std::size_t end = 1;
@@ -63,7 +64,7 @@ Error no_key_error(const std::string& name, const std::vector<std::string>& keys
       has_turns ? "conversations are read with --turn-format" : "name the key of the text (--text-key)");
 }
 
-/// `text` is what was looked at from the first line on, which is not JSON lines'.
+/// Returns the error for JSON that is not JSON lines. `text` begins with the first line.
 Error other_json_error(std::string_view text, const std::string& name) {
   if (text.starts_with('['))
     return doubtful(name + " looks like a JSON array, not like one object a line",
@@ -88,7 +89,7 @@ bool is_json_lines(PeekedSource& source, const std::string& name, const std::str
   if (!is_named_json && !begin.empty() && begin.front() != '{' && begin.front() != '[') return false;
 
   const std::string_view peeked = source.peek_line(max_line_bytes);
-  // Bytes that are no UTF-8 are told, or mended, where they are read.
+  // Invalid UTF-8 is reported or mended where it is read.
   Utf8Mender mender(InvalidUtf8::replace);
   const std::string mended = mender.mend(std::string(peeked), false);
   const std::string_view text = content_of_text(mended);

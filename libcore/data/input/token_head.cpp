@@ -15,9 +15,10 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view npy_magic = "\x93NUMPY";
-constexpr std::size_t max_npy_header_bytes = 4096;  // one of an array of numbers has some 100
+constexpr std::size_t max_npy_header_bytes = 4096;  // the header of an array of numbers has some 100
 
-/// Magic and version; the model that it was made for decides what an id takes.
+/// Magic and version of llm.c's files. The model that a file was made for decides the size of an
+/// id.
 constexpr std::string_view llmc_gpt2 = "\x88\xD8\x34\x01\x01\0\0\0"sv;    // 20240520, 1
 constexpr std::string_view llmc_llama3 = "\xA1\xD9\x34\x01\x07\0\0\0"sv;  // 20240801, 7
 constexpr std::size_t llmc_header_bytes = std::size_t{256} * 4;
@@ -34,7 +35,7 @@ std::uint32_t little_endian(std::string_view bytes) {
   return number;
 }
 
-/// The Python dictionary of NumPy's header.
+/// Returns the Python dictionary in NumPy's header.
 std::string read_npy_dictionary(ByteSource& bytes, const std::string& name) {
   const std::string begin = read_exactly(bytes, npy_magic.size() + 2, name);
   const int version = begin[npy_magic.size()];

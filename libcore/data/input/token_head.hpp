@@ -1,5 +1,5 @@
 #pragma once
-// What stands before the ids in files of token ids: NumPy's header, llm.c's.
+// Headers of files of token ids: NumPy's and llm.c's.
 
 #include <cstdint>
 #include <optional>
@@ -13,24 +13,25 @@ namespace dt::data {
 
 struct TokenHead {
   TokenType type;
-  std::optional<std::uint64_t> num_tokens;  // nothing: to the file's end
+  std::optional<std::uint64_t> num_tokens;  // none: up to the end of the file
 };
 
-/// Whether `first`, the first bytes of a file, begin NumPy's format; llm.c's.
+/// Return whether `first`, the first bytes of a file, begin NumPy's or llm.c's format.
 bool is_npy(std::string_view first);
 bool is_llmc(std::string_view first);
 
-/// Errors: input, with what to give, where a file that is to be known by its content is no text but looks
-/// like ids, or like an index, whose type nothing in it says. `first` are its first 512 bytes, `plain_name`
-/// is the name without the suffix of a compression.
+/// Checks that a file to be recognised by content is not a file of ids, or of an index, without a
+/// stated type. `first` holds its first 512 bytes; `plain_name` is the name without the suffix of a
+/// compression.
+/// Errors: input, with the option to give, if it looks like one and not like text.
 void check_is_text(std::string_view first, const std::string& name, const std::string& plain_name);
 
-/// Reads the header of NumPy's format (versions 1 to 3) off the front. Errors: input, naming what is not one
-/// row of whole numbers.
+/// Reads NumPy's header (versions 1 to 3) off the front.
+/// Errors: input, naming the defect, if it does not describe one row of integers.
 TokenHead read_npy_head(ByteSource& bytes, const std::string& name);
 
-/// Reads llm.c's header (256 int32: magic, version, number of tokens) off the front. Errors: input, where it
-/// is cut off.
+/// Reads llm.c's header (256 int32: magic, version, number of tokens) off the front.
+/// Errors: input if it is truncated.
 TokenHead read_llmc_head(ByteSource& bytes, const std::string& name);
 
 }  // namespace dt::data

@@ -40,7 +40,7 @@ void TokenReader::check_count(bool is_last) const {
     throw input_error("{} is truncated: it has {} of {} tokens", name_, num_read_, *head_.num_tokens);
 }
 
-/// The documents' parts of the next `num_bytes`.
+/// Returns the parts of documents within the next `num_bytes`.
 std::vector<Part> TokenReader::parts_of(std::size_t num_bytes, bool is_last) {
   const std::size_t size = token_bytes(head_.type);
   std::vector<Part> parts;
@@ -57,7 +57,7 @@ std::vector<Part> TokenReader::parts_of(std::size_t num_bytes, bool is_last) {
   return parts;
 }
 
-/// Goes to the next document that has tokens.
+/// Moves to the next document that has tokens. Returns false after the last.
 bool TokenReader::next_document() {
   while (const auto tokens = index_->next_document()) {
     document_left_ = *tokens;

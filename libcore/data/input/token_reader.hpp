@@ -1,5 +1,5 @@
 #pragma once
-// The ids of a stream, a block at a time.
+// Reads the ids of a stream block by block.
 
 #include <functional>
 #include <optional>
@@ -14,16 +14,18 @@ namespace dt::data {
 
 struct TokenBlock {
   std::string bytes;        // whole ids
-  std::vector<Part> parts;  // of the bytes; none where documents end at EOS
+  std::vector<Part> parts;  // ranges of the bytes; none if documents end at EOS
   std::uint64_t first_token = 0;
   bool is_last = false;
 };
 
 class TokenReader {
  public:
-  /// `bytes` stand after the head. `index` says where documents end; without one, ids do. Both outlive it.
+  /// `bytes` are positioned after the header. `index` says where documents end; without one, EOS
+  /// ids do. Both must outlive the reader.
   TokenReader(ByteSource& bytes, std::string name, TokenHead head, MegatronIndex* index = nullptr);
-  /// To be called until a block is the last. Errors: input, more or fewer ids than head or index say.
+  /// Returns the next block. Call it until a block is the last.
+  /// Errors: input if there are more or fewer ids than header or index say.
   TokenBlock next();
 
  private:
@@ -36,7 +38,7 @@ class TokenReader {
   TokenHead head_;
   MegatronIndex* index_;
   std::uint64_t num_read_ = 0;
-  std::uint64_t document_left_ = 0;  // tokens of the present document
+  std::uint64_t document_left_ = 0;  // tokens left of the present document
 };
 
 }  // namespace dt::data

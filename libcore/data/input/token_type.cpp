@@ -13,7 +13,7 @@ struct Entry {
   TokenType type;
   std::size_t bytes;
   const char* numpy;
-  std::uint8_t megatron;  // 0: it has none
+  std::uint8_t megatron;  // 0: no code
 };
 
 constexpr std::array entries = {

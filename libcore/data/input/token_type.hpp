@@ -1,5 +1,5 @@
 #pragma once
-// How files of token ids store a number.
+// Number formats in files of token ids.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace dt::data {
 
-/// Little-endian.
+/// Storage of a token id, little-endian.
 enum class TokenType { u8, i8, i16, u16, i32, u32, i64 };
 
 std::size_t token_bytes(TokenType type);
-/// As NumPy's header has it ("<u2").
+/// Returns the type for NumPy's name ("<u2").
 std::optional<TokenType> token_type_of_numpy(const std::string& name);
-/// As Megatron's index has it.
+/// Returns the type for Megatron's code.
 std::optional<TokenType> token_type_of_megatron(std::uint8_t code);
 
 }  // namespace dt::data

@@ -12,8 +12,8 @@ namespace {
 
 struct Table {
   const char* name;
-  const char* module;   // of pyarrow
-  const char* batches;  // Python: the record batches of the file sys.argv[1]
+  const char* module;   // pyarrow's module
+  const char* batches;  // Python expression: the record batches of the file sys.argv[1]
 };
 
 Table table_of(Content content) {
@@ -27,7 +27,7 @@ Table table_of(Content content) {
   }
 }
 
-/// For a POSIX shell.
+/// Returns the text quoted for a POSIX shell.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char letter : text) out += letter == '\'' ? "'\\''" : std::string(1, letter);
@@ -37,13 +37,13 @@ std::string quoted(const std::string& text) {
 using namespace std::string_view_literals;
 
 struct UnreadFormat {
-  std::string_view bytes;  // that begin it
+  std::string_view bytes;  // first bytes
   const char* name;
   const char* advice;
-  bool could_begin_text = false;  // then control characters tell that it is no text
+  bool could_begin_text = false;  // control characters then distinguish it from text
 };
 
-/// Returns whether the bytes have control characters that text never has.
+/// Returns whether the bytes contain control characters that text never contains.
 bool has_controls(std::string_view bytes) {
   return std::ranges::any_of(bytes,
                              [](unsigned char c) { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1B; });
@@ -93,7 +93,8 @@ constexpr std::array unread_formats = {
                  "a program", "dt-shard-data takes text"},
 };
 
-/// Errors: input, where `first` begins a format that is neither text nor read.
+/// Checks that `first` does not begin a format that is neither text nor supported.
+/// Errors: input.
 void check_is_read(std::string_view first, const std::string& name) {
   const auto* found = std::ranges::find_if(unread_formats, [&](const UnreadFormat& format) {
     return first.starts_with(format.bytes) && (!format.could_begin_text || has_controls(first));
@@ -107,7 +108,7 @@ void check_is_read(std::string_view first, const std::string& name) {
 
 void check_plain(std::string_view first, const std::string& name, const std::string& plain_name,
                  const InputOptions& options) {
-  // What is said to be text and is UTF-8 is read, whatever it begins with.
+  // Valid UTF-8 that the user calls text is read, whatever it begins with.
   const bool is_text =
       options.format == InputFormat::text && is_valid_utf8(first.substr(0, whole_characters(first)));
   if (!is_text) check_is_read(first, name);
@@ -127,7 +128,7 @@ Error table_error(Content content, const std::string& name, bool is_file) {
   const Table table = table_of(content);
   return Error(
       ErrorKind::input, fmt::format("{} is {}, which dt does not read", name, table.name),
-      // Python would look for modules in the working directory, where anybody may have put one.
+      // Python would search for modules in the working directory, where any user may have put one.
       fmt::format(
           "{}pyarrow makes JSON lines of it: python3 -c 'import sys; \"\" in sys.path and "
           "sys.path.remove(\"\"); import json, {}; [print(json.dumps(r, default=str)) for b in {} for r "

@@ -16,7 +16,8 @@ struct Range {
   bool has(unsigned char byte) const { return first <= byte && byte <= last; }
 };
 
-/// What may follow a character's first byte (The Unicode Standard, table 3-7).
+/// Returns the bytes that may follow a character's first byte.
+/// Source: The Unicode Standard, table 3-7.
 Range second_bytes(unsigned char first) {
   switch (first) {
     case 0xE0:
@@ -32,7 +33,7 @@ Range second_bytes(unsigned char first) {
   }
 }
 
-/// The length of the invalid sequence that `text` begins with.
+/// Returns the length of the invalid sequence at the start of `text`.
 std::size_t invalid_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0xC2 || byte(0) > 0xF4) return 1;

@@ -1,5 +1,5 @@
 #pragma once
-// Text that is not quite UTF-8, made so as it streams by.
+// Repairs invalid UTF-8 in a stream of text.
 
 #include <cstdint>
 #include <string>
@@ -8,16 +8,17 @@
 
 namespace dt::data {
 
-/// Replaces invalid sequences by U+FFFD, or leaves them out. A sequence is as long as Unicode recommends (The
-/// Unicode Standard, 3.9, "U+FFFD Substitution of Maximal Subparts"): the bytes that begin a character up to
-/// the first that cannot go on, or one byte that begins none.
+/// Replaces invalid sequences by U+FFFD, or removes them. A sequence is as long as Unicode
+/// recommends: the bytes that begin a character up to the first that cannot continue it, or one
+/// byte that begins none.
+/// Source: The Unicode Standard, 3.9, "U+FFFD Substitution of Maximal Subparts".
 class Utf8Mender {
  public:
   explicit Utf8Mender(InvalidUtf8 invalid) : invalid_(invalid) {}
-  /// The text up to the last whole character of `bytes`, or to their end where they end the text; the rest
-  /// comes with the next call. InvalidUtf8::fail changes nothing.
+  /// Returns the mended text up to the last whole character of `bytes`, or up to their end if they
+  /// end the text. The rest comes with the next call. InvalidUtf8::fail changes nothing.
   std::string mend(std::string bytes, bool ends_text);
-  /// Sequences mended since the last call.
+  /// Returns the number of sequences mended since the last call.
   std::uint64_t take_count();
 
  private:
