@@ -11,7 +11,7 @@
 
 namespace dt::allreduce_bench {
 
-/// The MPI library's own collectives.
+/// The collectives of the MPI library.
 class MpiBackend final : public bench::Backend {
  public:
   MpiBackend(comm::mpi::Collectives& library, comm::Communicator& group) : library_(library), group_(group) {}
@@ -27,22 +27,22 @@ class MpiBackend final : public bench::Backend {
   comm::Communicator& group_;
 };
 
-/// The same ranks once more.
+/// A second group of the same ranks.
 struct OwnGroup {
   std::unique_ptr<comm::Communicator> group;
 };
-/// NCCL's own collectives, of ranks that have it: what combines does so in its order.
+/// NCCL's own collectives. Reductions use NCCL's order of summation. All ranks must have NCCL.
 class NcclBackend final : private OwnGroup, public bench::DtBackend {
  public:
-  /// Called by all ranks together.
+  /// Collective: called by all ranks together; blocks.
   explicit NcclBackend(comm::Communicator& ranks)
       : OwnGroup{ranks.split(0, ranks.rank(), "nccl")}, bench::DtBackend(*group, "nccl") {
     group->set_reduce_order(comm::ReduceOrder::free);
   }
 };
 
-/// In the order of `names`, each once; without names mpi where MPI runs and takes the device's memory, else
-/// dt.
+/// Creates the backends in the order of `names`, each once. Without names it creates mpi if MPI is
+/// running and accepts the device's memory, else dt.
 std::vector<std::unique_ptr<bench::Backend>> make_backends(const std::vector<std::string>& names,
                                                            Device device, const comm::Ranks& ranks);
 

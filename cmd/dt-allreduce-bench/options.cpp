@@ -36,13 +36,14 @@ void check_names(const OptionTable& table, const Options& options) {
   }
 }
 
-/// nccl-tests names the root with -r.
+/// Returns advice for users of nccl-tests, where -r names the root.
 std::string advise_root(const std::string& reduction) {
   const bool is_number = !reduction.empty() && reduction.find_first_not_of("0123456789") == std::string::npos;
   return is_number ? fmt::format("nccl-tests' -r is --root here: write --root {}; ", reduction) : "";
 }
 
-/// MPI's operations take memory of hosts alone, and NCCL's of GPUs.
+/// Checks that backends support the device: MPI's operations take host memory only, NCCL's GPU
+/// memory only.
 void check_device(const Options& options) {
   const auto check = [&](const char* name, const char* device, const std::string& what) {
     const bool is_asked = std::ranges::find(options.backends, name) != options.backends.end();

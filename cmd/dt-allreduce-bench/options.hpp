@@ -1,5 +1,5 @@
 #pragma once
-// What dt-allreduce-bench can be asked.
+// The options of dt-allreduce-bench.
 
 #include <cstdint>
 #include <optional>
@@ -12,16 +12,16 @@
 namespace dt::allreduce_bench {
 
 struct Options {
-  std::vector<std::string> operations;  // none: all_reduce, unless devices or pairs are asked for
+  std::vector<std::string> operations;  // empty: all_reduce, unless devices or pairs are requested
   bool devices = false;
   bool pairs = false;
-  std::vector<std::string> backends;  // none: what the launcher suggests
+  std::vector<std::string> backends;  // empty: the launcher's default
   std::int64_t min_bytes = 8;
   std::int64_t max_bytes = std::int64_t{128} << 20;
   double step_factor = 2;
   std::optional<std::int64_t> step_bytes;
   bench::MeasureSettings measure;
-  Duration timeout{300};  // of each size of an operation
+  Duration timeout{300};  // per size of an operation
   std::string dtype = "float";
   std::string reduction = "sum";
   std::string device = "cpu";
@@ -32,17 +32,17 @@ struct Options {
   std::optional<std::string> csv;
   std::optional<std::string> json_file;
 
-  /// "all" and repetitions resolved.
+  /// Returns the operations with "all" resolved and repetitions removed.
   std::vector<bench::Operation> chosen_operations() const;
-  /// Whether anything is measured that ranks do together.
+  /// Returns whether any measurement involves several ranks.
   bool has_messages() const { return pairs || !chosen_operations().empty(); }
-  /// Sizes asked for, before they are fitted to a number of ranks.
+  /// Returns the requested sizes, before they are fitted to a number of ranks.
   std::vector<std::int64_t> sizes() const;
-  /// "2 (factor)", "1024 (bytes)"
+  /// Returns the step as text: "2 (factor)", "1024 (bytes)".
   std::string step() const;
 };
 
-/// Fills the table, whose check refuses unknown names and sizes that make no sense (usage errors).
+/// Fills the table. Its check rejects unknown names and meaningless sizes (usage errors).
 void declare(OptionTable& table, Options& options);
 
 }  // namespace dt::allreduce_bench

@@ -1,5 +1,5 @@
 #pragma once
-// What --devices and --pairs ask for.
+// The measurements of --devices and --pairs.
 
 #include "bench/report.hpp"
 #include "bench/time_limit.hpp"
@@ -9,15 +9,17 @@
 
 namespace dt::allreduce_bench {
 
-/// Messages between two ranks as the options have them: the smallest and the largest.
+/// Returns the settings for messages between two ranks: the smallest and the largest size of the
+/// options.
 bench::LinkSettings link_settings(const Options& options);
 
-/// Called by all ranks together; rank 0 tells it as a table, or with --json an object a rank.
+/// Measures each rank's device. Rank 0 prints a table, or with --json an object per rank.
+/// Collective: called by all ranks together; blocks.
 std::vector<bench::RankedDevice> qualify_devices(const Options& options, const RankDevice& device,
                                                  bench::Workspace& workspace, bench::TimeLimit& limit,
                                                  const comm::Ranks& ranks);
 
-/// The same of every two ranks.
+/// Measures the link between every two ranks, likewise.
 bench::LinkSection qualify_links(const Options& options, const RankDevice& device, bench::Backend& backend,
                                  bench::Workspace& workspace, bench::TimeLimit& limit,
                                  const comm::Ranks& ranks);

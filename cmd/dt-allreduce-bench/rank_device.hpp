@@ -1,5 +1,5 @@
 #pragma once
-// Where a rank's memory lies that operations are measured on, and what it computes on.
+// The device of a rank: its memory is measured, and it does the computing.
 
 #include <optional>
 #include <string>
@@ -11,18 +11,21 @@
 
 namespace dt::allreduce_bench {
 
-/// While it lives, this rank's operations take memory of that device.
+/// The device of this rank. While the object lives, this rank's operations use its memory.
 class RankDevice {
  public:
-  /// Called by all ranks together, which ask the same: cpu, or cuda, each rank a GPU of its node. Rank 0
-  /// warns where ranks share one. GPUs talk through NCCL as comm::choose_streams says; others are waited for
-  /// so long. Errors: environment, why a rank has none; those of choose_streams.
+  /// Chooses devices. `asked` is cpu, or cuda, which gives each rank a GPU of its node. Rank 0
+  /// warns if ranks share a GPU. GPUs communicate through NCCL as comm::choose_streams() decides;
+  /// `patience_s` is the timeout for other ranks.
+  /// Collective: called by all ranks together with the same `asked`; blocks.
+  /// Errors: environment, with the reason, if a rank has no device; as choose_streams().
   RankDevice(const std::string& asked, const comm::Ranks& ranks, double patience_s);
 
   const Context& context() const { return *context_; }
-  /// Of all ranks, by rank.
+  /// Returns the places of all ranks, by rank.
   const std::vector<bench::Place>& places() const { return places_; }
-  /// This rank's: those that it may use, divided by the ranks of its host that may use the same.
+  /// Returns this rank's number of cores: those that it may use, divided by the ranks of its host
+  /// that may use the same.
   int cores() const { return cores_; }
 
  private:

@@ -25,13 +25,13 @@ namespace dt::allreduce_bench {
 
 namespace {
 
-/// One operation of one backend, at all its sizes.
+/// One operation of one backend at all its sizes.
 struct Sweep {
   bench::Backend* backend;
   std::vector<bench::Problem> problems;
 };
 
-/// Options that every rank must share: all but where rank 0 writes.
+/// Returns the options that every rank must share: all except the output files of rank 0.
 std::string shared_options(const std::vector<OptionValue>& values) {
   std::string text;
   for (const OptionValue& option : values) {
@@ -96,7 +96,7 @@ std::int64_t largest_bytes(const Options& options, const std::vector<Sweep>& swe
   return largest;
 }
 
-/// What one rank does by itself has no bandwidth.
+/// Checks that the options' bounds apply: a single rank has no bandwidth.
 void check_bounds(const Options& options, int num_ranks) {
   for (const auto& [option, bound] :
        {std::pair{"min-bandwidth", options.min_bandwidth}, {"max-latency", options.max_latency}}) {
@@ -106,7 +106,7 @@ void check_bounds(const Options& options, int num_ranks) {
   }
 }
 
-/// Of the host's memory alone: who asks a GPU for more than it has is told.
+/// Checks host memory only, since a GPU's allocator reports a shortage itself.
 void check_memory(std::int64_t max_bytes, Device device, int ranks_on_host) {
   const double needed =
       static_cast<double>(bench::Workspace::host_bytes_needed(max_bytes, device)) * ranks_on_host;
@@ -119,7 +119,8 @@ void check_memory(std::int64_t max_bytes, Device device, int ranks_on_host) {
       "lower --max-bytes");
 }
 
-/// A file for results: made, it can be written; the content appears at the end and at once.
+/// A file for results. The constructor proves that it can be written. The content appears at the
+/// end, all at once.
 class ResultFile {
  public:
   explicit ResultFile(fs::path path) : path_(std::move(path)) {
@@ -129,7 +130,7 @@ class ResultFile {
     if (fs::exists(status) && !fs::is_regular_file(status)) {
       special_ = open_device(path_);
     } else {
-      const AtomicFile probe(path_);  // leaves nothing
+      const AtomicFile probe(path_);  // leaves no file
     }
   }
   void write(const std::string& content) {
@@ -250,7 +251,7 @@ int run(const Request& request, Console& console) {
   std::optional<std::string> kind;
   if (is_asked("mpi")) kind = "mpi";
   if (is_asked("nccl")) kind = "nccl";
-  constexpr int of_mpi = 8;  // which ends the process where it cannot have one
+  constexpr int of_mpi = 8;  // MPI ends the process if it cannot start a thread
   require_threads(of_mpi);
   return comm::mpi::run_ranks(
       kind, console, [&](const comm::Ranks& ranks) { return measure_all(request, ranks); },

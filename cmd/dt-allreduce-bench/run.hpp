@@ -1,5 +1,5 @@
 #pragma once
-// Measuring, on every rank.
+// Runs the measurements on every rank.
 
 #include <string>
 #include <vector>
@@ -11,12 +11,13 @@ namespace dt::allreduce_bench {
 
 struct Request {
   const Options& options;
-  std::vector<OptionValue> values;     // of all options: ranks must agree
+  std::vector<OptionValue> values;     // values of all options, on which ranks must agree
   std::vector<std::string> arguments;  // argv, for the record
 };
 
-/// Rank 0 writes the table, or with --json one object a line, to stdout, and the files that were asked for.
-/// Returns the exit code. Errors: verification where results were wrong, after all has been written.
+/// Runs the measurements. Rank 0 writes the table, or with --json one object per line, to stdout,
+/// and the requested files. Returns the exit code.
+/// Errors: verification if results were wrong, after everything has been written.
 int run(const Request& request, Console& console);
 
 }  // namespace dt::allreduce_bench

@@ -10,7 +10,7 @@ namespace dt::allreduce_bench {
 
 namespace {
 
-/// Of the rest the table tells.
+/// Limit on warnings; the table shows the rest.
 constexpr std::size_t most_warnings = 20;
 
 std::string who(int rank, const std::vector<bench::Place>& places) {
@@ -33,7 +33,7 @@ const char* kind_of(const bench::Link& link) {
   return link.is_within_host ? "within hosts" : "between hosts";
 }
 
-/// A rank's links of a kind.
+/// Number of a rank's links of a kind.
 struct Ends {
   std::size_t num_links = 0, num_slow = 0;
   bool are_all_slow() const { return num_links > 1 && num_slow == num_links; }
@@ -52,7 +52,7 @@ EndsOf count_ends(const bench::LinkSection& section) {
   return ends;
 }
 
-/// Of a rank all of whose links of a kind are slow: the fastest of these.
+/// Returns the fastest of a rank's links of a kind, all of which are slow.
 const bench::Link& fastest_of(const bench::LinkSection& section, int rank, bool is_within_host) {
   const auto rate = [&](const bench::Link& link) {
     const bool is_its = link.pair.a == rank || link.pair.b == rank;
@@ -93,12 +93,12 @@ void add_hosts_without_nvlink(const bench::LinkSection& section, const std::vect
   }
 }
 
-/// The slower of out of place and in place.
+/// Returns the slower time of out of place and in place.
 double slowest_s(const bench::Row& row) {
   return std::max(row.out_of_place.slowest_s, row.in_place ? row.in_place->slowest_s : 0);
 }
 
-/// Says what is beyond the options' bounds.
+/// Collects complaints about values beyond the options' bounds.
 class Bounds {
  public:
   Bounds(const Options& options, std::vector<std::string>& complaints)

@@ -1,5 +1,5 @@
 #pragma once
-// Whether what was measured is as it should be.
+// The assessment of results.
 
 #include <string>
 #include <vector>
@@ -10,12 +10,14 @@
 
 namespace dt::allreduce_bench {
 
-/// Returns a sentence for each thing that is slow beside its like or a GPU's NVLink, or misses a bound.
-/// A rank all of whose links within its host, or to others, are slow is named instead of them.
+/// Returns a sentence for each device or link that is slow beside its peers or below a GPU's
+/// NVLink, or that misses a bound. If all links of a rank within its host, or to other hosts, are
+/// slow, the rank is named instead of the links.
 std::vector<std::string> complaints(const Options& options, const bench::Results& results);
 
-/// By all ranks together, which know the same. Warns of what is slow. Errors: verification, where anything
-/// is, or results were wrong.
+/// Warns of slow devices and links.
+/// Collective: called by all ranks together with the same results.
+/// Errors: verification if any are slow, or results were wrong.
 void check_results(const Options& options, const bench::Results& results, Console& console);
 
 }  // namespace dt::allreduce_bench

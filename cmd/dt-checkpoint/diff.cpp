@@ -43,7 +43,7 @@ void print_json(const TensorComparison& c, Console& console) {
                  {"equal", c.outcome == Outcome::equal},
                  {"outcome", outcome_text(c.outcome)}};
   if (has_numbers(c.outcome)) {
-    // JSON has no NaN and no infinity: both become null.
+    // JSON has no NaN and no infinity; both become null.
     object["max_abs"] = c.max_abs;
     object["relative_norm"] = c.relative_norm;
   }
@@ -56,8 +56,8 @@ std::vector<std::string> cells(const TensorComparison& c) {
           fmt::format("{:.6g}", c.relative_norm)};
 }
 
-/// Two runs saw the same data exactly when the digests are equal: worth a word, though it is not about
-/// tensors.
+/// Reports differences of step and data digest. Two runs saw the same data exactly when the digests
+/// are equal, which is worth reporting beside the tensors.
 void report_state(const checkpoint::TrainingState& a, const checkpoint::TrainingState& b, Console& console) {
   if (a.step != b.step) console.info("steps differ: {} and {}", a.step, b.step);
   if (a.data_digest != b.data_digest) {

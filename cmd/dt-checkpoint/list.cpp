@@ -21,17 +21,17 @@ using checkpoint::CheckpointEntry;
 struct Row {
   CheckpointEntry entry;
   std::uint64_t bytes = 0;
-  std::string layout;   // "" where the manifest cannot be read
-  std::string created;  // UTC; "" likewise
+  std::string layout;   // "" if the manifest cannot be read
+  std::string created;  // UTC; "" if the manifest cannot be read
   double age_s = 0;
-  std::string problem;         // "" where it is complete
-  bool is_unreadable = false;  // then the problem is the machine's
+  std::string problem;         // "" if the checkpoint is complete
+  bool is_unreadable = false;  // the problem is the machine's, not the checkpoint's
   bool on_lineage = false;
 };
 
 std::uint64_t folder_bytes(const fs::path& folder) {
   std::uint64_t total = 0;
-  std::error_code error;  // what cannot be read is said by why_incomplete
+  std::error_code error;  // why_incomplete() reports unreadable files
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code gone;
     const std::uint64_t bytes = entry->is_regular_file(gone) ? entry->file_size(gone) : 0;
@@ -40,7 +40,8 @@ std::uint64_t folder_bytes(const fs::path& folder) {
   return total;
 }
 
-/// Seconds since the folder got its content; by the manifest where it says when.
+/// Returns the seconds since the checkpoint was created according to its manifest, else since its
+/// folder last changed.
 double age_s(const std::string& created, const fs::path& path) {
   std::tm parts{};
   std::time_t then = 0;
@@ -61,11 +62,11 @@ Row describe(const CheckpointEntry& entry) {
     const checkpoint::Manifest manifest = checkpoint::load_manifest(entry.path);
     row.layout = manifest.mesh.to_string();
     row.created = manifest.created;
-  } catch (const Error&) {  // why_incomplete says it
+  } catch (const Error&) {  // why_incomplete() reports it
   }
   try {
     row.problem = run::why_incomplete(entry.path);
-  } catch (const Error& error) {  // the machine's fault: the other rows are to be seen all the same
+  } catch (const Error& error) {  // the machine's fault; the other rows must still appear
     row.problem = error.message();
     row.is_unreadable = true;
   }
@@ -116,7 +117,8 @@ int list(const std::string& run, Console& console) {
   std::vector<Row> rows;
   for (const CheckpointEntry& entry : directory.checkpoints()) {
     Row row = describe(entry);
-    if (!row.problem.empty() && checkpoint::is_removed(entry.path)) continue;  // by a living job, just now
+    if (!row.problem.empty() && checkpoint::is_removed(entry.path))
+      continue;  // a running job has just pruned it
     rows.push_back(std::move(row));
     rows.back().on_lineage = on_lineage.contains(entry.path);
     if (!rows.back().problem.empty()) console.info("{}: {}", entry.path.string(), rows.back().problem);

@@ -31,12 +31,12 @@ constexpr std::array<Command, 9> commands = {{
     {"repair", "CKPT", 1, 1, "mends what is damaged --from another copy; exit 5 if that does not do"},
 }};
 
-/// Options that only one command takes.
+/// An option of a single command.
 struct OwnOption {
   const char* name;
   const char* command;
   bool (*is_given)(const Options&);
-  const char* required;  // what to say where the command lacks it; nullptr: it may
+  const char* required;  // message if the command lacks it; nullptr if it is optional
 };
 
 constexpr std::array<OwnOption, 6> own_options = {{

@@ -1,5 +1,5 @@
 #pragma once
-// What dt-checkpoint can be asked.
+// The options of dt-checkpoint.
 
 #include <optional>
 #include <string>
@@ -11,19 +11,19 @@
 namespace dt::checkpoint_tool {
 
 struct Options {
-  std::vector<std::string> arguments;      // the command, then the paths that it takes
-  std::optional<std::int64_t> keep_last;   // of prune
-  std::optional<std::int64_t> keep_every;  // of prune
-  bool dry_run = false;                    // of prune
-  std::optional<std::string> from;         // of repair
-  std::optional<std::string> layout;       // of reshard
-  bool overwrite = false;                  // of reshard
+  std::vector<std::string> arguments;      // command, then its paths
+  std::optional<std::int64_t> keep_last;   // for prune
+  std::optional<std::int64_t> keep_every;  // for prune
+  bool dry_run = false;                    // for prune
+  std::optional<std::string> from;         // for repair
+  std::optional<std::string> layout;       // for reshard
+  bool overwrite = false;                  // for reshard
   std::optional<bool> share_tasks;
 
-  Task task;  // as --share-tasks and the launcher say
+  Task task;  // from --share-tasks and the launcher
 };
 
-/// Its check refuses unknown commands and wrong numbers of paths (usage errors).
+/// Returns the table. Its check rejects unknown commands and wrong numbers of paths (usage errors).
 OptionTable make_options(Options& options);
 
 }  // namespace dt::checkpoint_tool

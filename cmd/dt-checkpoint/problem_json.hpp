@@ -1,5 +1,6 @@
 #pragma once
-// A Problem as JSON, wherever a command prints one: nlohmann's conversion, found by its argument's namespace.
+// Converts a Problem to JSON for all commands. nlohmann's conversion finds it through its
+// argument's namespace.
 
 #include "base/path_text.hpp"
 #include "checkpoint/reader.hpp"

@@ -20,10 +20,11 @@ using checkpoint::CheckpointEntry;
 using run::PruneDecision;
 using run::RunDirectory;
 
-/// However few are asked for, so many whose every digest was just checked stay.
+/// Minimum number of fully verified checkpoints that stay, even if the options keep fewer.
 constexpr std::int64_t min_verified = 2;
 
-/// Verifies the newest ones until two are known to be whole; of older ones files and sizes are enough.
+/// Judges checkpoints. Verifies the newest ones fully until two are known to be whole. Checks only
+/// files and sizes of older ones.
 class Judge {
  public:
   Judge(const StopSignals& signals, Console& console) : signals_(signals), console_(console) {}
@@ -63,7 +64,7 @@ std::int64_t newest_generation(const RunDirectory& run) {
   return claimed.empty() ? 0 : claimed.back().number;
 }
 
-/// Verifying takes its time, in which a job may have begun.
+/// Checks that no job has begun during verification, which takes time.
 void refuse_if_taken_over(const RunDirectory& run, std::int64_t generation) {
   run::LiveRun::refuse_if_alive(run);
   if (newest_generation(run) == generation) return;
@@ -72,12 +73,12 @@ void refuse_if_taken_over(const RunDirectory& run, std::int64_t generation) {
               "let it end, then prune again");
 }
 
-/// Removes checkpoints; goes on with the rest where one cannot be removed.
+/// Removes checkpoints. Continues after a failure.
 class Remover {
  public:
   Remover(const RunDirectory& run, Console& console) : run_(run), console_(console) {}
 
-  /// Returns "" or why a checkpoint keeps its name. What is left of others is warned of, once.
+  /// Returns "", or why a checkpoint keeps its name. Warns once of remains of other checkpoints.
   std::string remove(std::span<const fs::path> checkpoints) {
     std::string why;
     for (const checkpoint::Problem& problem : run_.remove(checkpoints).problems) {
@@ -92,7 +93,8 @@ class Remover {
     return why;
   }
 
-  /// Error{environment}: a checkpoint was to go and is still there.
+  /// Checks that all checkpoints to remove are gone.
+  /// Errors: environment if one is still there.
   void check_all_gone() const {
     if (!kept_.empty())
       throw Error(ErrorKind::environment, kept_, "the others are removed; prune again once that is mended");
@@ -102,7 +104,7 @@ class Remover {
   const RunDirectory& run_;
   Console& console_;
   std::set<std::string> told_;
-  std::string kept_;  // why the first of them is
+  std::string kept_;  // reason of the first one that stays
 };
 
 void print(const CheckpointEntry& entry, const char* action, const std::string& why, Console& console) {
@@ -119,7 +121,7 @@ void print(const CheckpointEntry& entry, const char* action, const std::string& 
   }
 }
 
-/// Those of another history, which nobody asked to forget.
+/// Returns the checkpoints off the lineage. The user did not ask to remove them.
 std::vector<CheckpointEntry> off_lineage(const RunDirectory& run,
                                          const std::vector<PruneDecision>& decisions) {
   std::vector<CheckpointEntry> others = run.checkpoints();
@@ -155,7 +157,7 @@ int prune(const Options& options, const StopSignals& signals, Console& console) 
       std::count_if(decisions.begin(), decisions.end(), [](const PruneDecision& d) { return !d.keep; }));
   Progress progress = console.progress("removing", num_removed, "checkpoints");
   Remover remover(run, console);
-  if (!options.dry_run) remover.remove({});  // what an earlier one left half done
+  if (!options.dry_run) remover.remove({});  // removes remains of an earlier, unfinished removal
   for (const PruneDecision& d : decisions) {
     if (d.keep) continue;
     signals.check();

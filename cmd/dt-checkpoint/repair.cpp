@@ -55,7 +55,7 @@ int repair(const Options& options, const StopSignals& signals, Console& console)
   }
   print(path, result, console);
   if (result.problems.empty()) {
-    run::forget_failed_loads(path);  // a resume takes it again
+    run::forget_failed_loads(path);  // resumes consider it again
     return 0;
   }
   if (std::ranges::all_of(result.problems, &Problem::is_unreadable)) {

@@ -33,7 +33,8 @@ model::PipelineSchedule parse_schedule(const model::LayoutText& given) {
   throw given.error("schedule=" + name, "schedule is one of " + model::pipeline_schedule_names());
 }
 
-/// Stages of about as many blocks each, as the schedule spreads them over ranks.
+/// Divides units into stages of about as many blocks each, in the order in which the schedule
+/// assigns them to ranks.
 model::StageUnits lay_units(const Layout& layout, const model::ModelSpec& spec) {
   const int num_units = static_cast<int>(spec.layers) + 2, num_stages = layout.pp * layout.virtual_stages;
   if (num_stages == 1) return {};
@@ -42,7 +43,7 @@ model::StageUnits lay_units(const Layout& layout, const model::ModelSpec& spec) 
                              parallel::schedule_of(layout, 1));
 }
 
-/// "tp=2,pp=2"
+/// Parses a layout such as "tp=2,pp=2".
 Layout parse_layout(const std::string& text) {
   constexpr std::int64_t most_ranks = 1 << 16;
   constexpr std::array keys = {"pp", "schedule", "virtual-stages", "dp",        "cp",
@@ -66,7 +67,7 @@ Layout parse_layout(const std::string& text) {
   return layout;
 }
 
-/// The tensors that a checkpoint holds: the kinds of state, in order, and the type of each tensor.
+/// The contents of a checkpoint: the kinds of state, in order, and the type of each tensor.
 struct Contents {
   std::vector<std::string> kinds;
   std::map<std::pair<std::string, std::string>, DType> dtypes;  // by kind and tensor
@@ -95,7 +96,7 @@ struct Contents {
   }
 };
 
-/// What a rank of the mesh writes.
+/// Returns the pieces that a rank of the mesh writes.
 std::vector<PieceSpec> pieces_of(const Contents& contents, const model::ParameterTable& table,
                                  const Layout& layout, int rank) {
   std::vector<std::size_t> kind_bytes;
@@ -135,7 +136,7 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
   const std::string& source_path = options.arguments.at(1);
   const std::string& out = options.arguments.at(2);
   Layout layout = parse_layout(options.layout.value());
-  restore_replaced(out);  // which may be the source
+  restore_replaced(out);  // may restore the source's name
   const checkpoint::Reader source(source_path);
   const model::ModelSpec& spec = source.manifest().model;
   if (const std::string why = parallel::why_impossible(layout, spec); !why.empty())
@@ -153,7 +154,7 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
       progress.advance(count);
     });
   }
-  if (options.overwrite) run::forget_failed_loads(out);  // of what lay there before
+  if (options.overwrite) run::forget_failed_loads(out);  // records about the replaced checkpoint
   report(source.manifest(), how, bytes, console);
   return 0;
 }

@@ -9,7 +9,7 @@ namespace dt::checkpoint_tool {
 
 namespace {
 
-/// A command that changes files, and what it leaves where a signal stops it.
+/// A command that changes files, and a description of what remains if a signal stops it.
 struct Writing {
   const char* name;
   int (*run)(const Options&, const StopSignals&, Console&);

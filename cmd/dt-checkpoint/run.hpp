@@ -19,13 +19,13 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
 int latest(const std::string& run, Console& console);
 int diff(const std::string& a, const std::string& b, Console& console);
 
-// What writes throws Interrupted once a signal asks it to stop, and leaves no hidden file behind.
+// Commands that write throw Interrupted once a signal asks them to stop, and leave no hidden file.
 int prune(const Options& options, const StopSignals& signals, Console& console);
 int import_model(const Options& options, const StopSignals& signals, Console& console);
 int repair(const Options& options, const StopSignals& signals, Console& console);
 int reshard(const Options& options, const StopSignals& signals, Console& console);
 
-/// Bytes of all files that a checkpoint's manifest names; 0 where it cannot be read.
+/// Returns the size of all files in a checkpoint's manifest, or 0 if the manifest cannot be read.
 std::uint64_t manifest_bytes(const std::string& checkpoint);
 
 }  // namespace dt::checkpoint_tool

@@ -20,7 +20,7 @@ using checkpoint::Manifest;
 using checkpoint::StoredPiece;
 using json = nlohmann::ordered_json;
 
-/// The pieces of each tensor, in the order of the manifest.
+/// Returns the pieces of each tensor, in the manifest's order.
 std::vector<std::vector<const StoredPiece*>> tensors_of(const Manifest& manifest) {
   std::vector<std::vector<const StoredPiece*>> tensors;
   std::map<std::pair<std::string, std::string>, std::size_t> index;

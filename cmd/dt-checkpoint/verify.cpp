@@ -19,7 +19,8 @@ namespace {
 
 using checkpoint::Problem;
 
-/// Refuses a path that was never a checkpoint. A checkpoint that is damaged or cannot be read is a finding.
+/// Rejects a path that was never a checkpoint. A damaged or unreadable checkpoint passes, since it
+/// is a finding.
 void require_checkpoint(const std::string& path) {
   if (!path_exists(path)) throw input_error("{} does not exist", path);
   if (!folder_exists(path)) throw input_error("{} is not a folder; a checkpoint is one", path);
@@ -30,18 +31,19 @@ void require_checkpoint(const std::string& path) {
   }
 }
 
-/// What one task has found out about a checkpoint.
+/// The findings of one task about a checkpoint.
 struct Finding {
   std::string path;
   std::vector<Problem> problems;
-  std::vector<std::string> foreign;  // files that mean nothing
-  int num_files = 0;                 // the manifest among them
+  std::vector<std::string> foreign;  // files that the manifest does not list
+  int num_files = 0;                 // including the manifest
   int num_mine = 0;
 };
 
 Finding examine(const std::string& path, Task task, int& turn, Console& console) {
   Finding finding{path, {}, {}, 0, 0};
-  // Over all checkpoints of the command, so that many small ones are divided as well.
+  // The turn runs over all checkpoints of the command, so that many small ones are also divided
+  // among tasks.
   const auto take = [&] {
     ++finding.num_files;
     if (turn++ % task.count != task.number) return false;
@@ -55,7 +57,7 @@ Finding examine(const std::string& path, Task task, int& turn, Console& console)
   if (!finding.problems.empty() && checkpoint::is_removed(path)) throw checkpoint::removed_meanwhile(path);
   try {
     if (task.number == 0) finding.foreign = checkpoint::foreign_files(path, checkpoint::load_manifest(path));
-  } catch (const Error&) {  // it is among the problems
+  } catch (const Error&) {  // the error is among the problems
   }
   return finding;
 }
@@ -85,7 +87,7 @@ std::uint64_t manifest_bytes(const std::string& checkpoint) {
   try {
     for (const checkpoint::StoredFile& file : checkpoint::load_manifest(checkpoint).files)
       total += file.bytes;
-  } catch (const Error&) {  // whoever reads it in earnest reports it
+  } catch (const Error&) {  // readers of the content report it
   }
   return total;
 }
@@ -104,7 +106,7 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
     Finding finding;
     try {
       finding = examine(path, task, turn, console);
-    } catch (const Error& error) {  // the others are reported all the same
+    } catch (const Error& error) {  // the other checkpoints are still reported
       if (!checkpoint::is_removed(path)) throw;
       console.error("{}", error.message());
       ++removed;

@@ -14,7 +14,8 @@ struct Type {
   const char* name;
   DType dtype;
 };
-/// As --dtype and --precision name them; merging to fp64 serves nobody, but a checkpoint may be of it.
+/// Types by their names in --dtype and --precision. Merging to fp64 is not offered, but a
+/// checkpoint may hold it.
 constexpr std::array<Type, 4> types = {
     {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}}};
 

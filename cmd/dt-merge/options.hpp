@@ -1,5 +1,5 @@
 #pragma once
-// What dt-merge can be asked.
+// The options of dt-merge.
 
 #include <cstdint>
 #include <optional>
@@ -13,25 +13,25 @@
 namespace dt::merge_tool {
 
 struct Options {
-  std::vector<std::string> checkpoints;  // one; several with --average
+  std::vector<std::string> checkpoints;  // one, or several with --average
   std::string out;
-  std::string format;                           // "hf", "h5", or "" where --out's name tells
-  std::string dtype;                            // "fp32", "bf16", "fp16", or "": as stored
-  std::optional<std::int64_t> max_shard_bytes;  // of hf
+  std::string format;                           // "hf", "h5", or "" to go by --out
+  std::string dtype;                            // "fp32", "bf16", "fp16", or "" for the stored type
+  std::optional<std::int64_t> max_shard_bytes;  // for hf
   bool clamp = false;
   bool with_optimizer = false;
   std::string average;
-  std::vector<double> weights = {1};  // of the checkpoints, as --average says
+  std::vector<double> weights = {1};  // weights of the checkpoints, from --average
   bool overwrite = false;
   std::optional<bool> share_tasks;
-  Task task;  // as --share-tasks and the launcher say
+  Task task;  // from --share-tasks and the launcher
 
-  /// Without --format: where --out ends in .h5.
+  /// Returns whether the format is h5. Without --format, a name ending in .h5 selects it.
   bool is_h5() const;
   std::optional<DType> element_type() const;
 };
 
-/// "fp32", "bf16", …
+/// Returns the type's name in options: "fp32", "bf16", …
 std::string option_name(DType dtype);
 
 OptionTable make_options(Options& options);

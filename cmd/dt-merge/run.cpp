@@ -21,12 +21,13 @@ using interchange::ExportOptions;
 using interchange::ExportResult;
 using interchange::ExportSource;
 
-/// A checkpoint may keep what its tokenizer consists of.
+/// Returns whether the checkpoint contains its tokenizer's files.
 bool keeps_tokenizer(const ExportSource& source) {
   return !checkpoint::tokenizer_files_of(source.manifest()).empty();
 }
 
-/// Checkpoints of earlier versions end a text as the model's file did, whatever the data end with.
+/// Warns if the end-of-text token changes. Checkpoints of earlier versions keep the one in the
+/// model's file, whatever ends the data's documents.
 void warn_of_changed_ends(const ExportSource& source, const ExportOptions& how, Console& console) {
   const model::SpecialTokens& before = source.manifest().model.special;
   const model::SpecialTokens after = interchange::exported_model(source, how).special;
@@ -62,7 +63,7 @@ ExportResult write(const Options& options, const ExportSource& source, const Exp
                          : interchange::export_hf(source, options.out, how, done);
 }
 
-/// "12,104 parameters of step 10, 47.3 KiB", "… of the mean of 3 checkpoints, …"
+/// Returns "12,104 parameters of step 10, 47.3 KiB" or "… of the mean of 3 checkpoints, …".
 std::string summary(const Options& options, std::int64_t step, std::int64_t parameters,
                     const ExportResult& result) {
   const std::size_t count = options.checkpoints.size();
@@ -77,7 +78,7 @@ std::string summary(const Options& options, std::int64_t step, std::int64_t para
 
 int run(const Options& options, Console& console) {
   if (is_left_to_first(options.task, console)) return 0;
-  const StopSignals signals;  // before other threads
+  const StopSignals signals;  // must precede other threads
   if (options.is_h5()) require_folder_of(options.out);
   const ExportSource source({options.checkpoints.begin(), options.checkpoints.end()}, options.weights);
   const ExportOptions how = export_options(options, source, console);

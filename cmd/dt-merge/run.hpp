@@ -1,12 +1,13 @@
 #pragma once
-// Merging, with progress.
+// Merges checkpoints and shows progress.
 
 #include "base/console.hpp"
 #include "cmd/dt-merge/options.hpp"
 
 namespace dt::merge_tool {
 
-/// Writes nothing to stdout, or with --json one object that says what was written. Returns the exit code.
+/// Runs the tool and returns the exit code. Writes nothing to stdout, or with --json one object
+/// that describes the output.
 int run(const Options& options, Console& console);
 
 }  // namespace dt::merge_tool

@@ -13,7 +13,7 @@ namespace dt::merge_tool {
 
 namespace {
 
-/// The last value of --data, or "".
+/// Returns the last value of --data in the run's record, or "".
 std::string data_of(const fs::path& run_record) {
   std::string data;
   try {
@@ -22,14 +22,15 @@ std::string data_of(const fs::path& run_record) {
     for (const JsonValue& change : record.objects("changes")) {
       if (change.string("option") == "data") data = change.string("to");
     }
-  } catch (const Error&) {  // of another kind of run, or torn: it names no dataset
+  } catch (const Error&) {  // another kind of run, or a torn record: neither names a dataset
   }
   return bytes_of(data);
 }
 
-/// Returns whether the datasets, which lie in `base` where their paths are relative, are still those of the
-/// digest. Where they may not be read, `why_not` says so. Errors: of reading, but for files that are gone,
-/// have become something else, or may not be read.
+/// Returns whether the datasets still have the digest. Relative paths are taken from `base`. Sets
+/// `why_not` if they may not be read.
+/// Errors: those of reading, except for files that are gone, have become something else, or may not
+/// be read.
 bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, std::uint64_t digest,
              std::string& why_not) {
   std::vector<std::uint64_t> contents, weights;
@@ -59,7 +60,7 @@ FoundTokenizer find_tokenizer(const fs::path& checkpoint, const checkpoint::Mani
   std::string why_not = fmt::format("{} names the dataset {}, which is missing or has changed",
                                     (run / "run.json").string(), data);
   for (const fs::path& base : {fs::path(), run.parent_path()}) {
-    const fs::path folder = base / parts.front().folder;  // the tokenizer is alike in all
+    const fs::path folder = base / parts.front().folder;  // all parts have the same tokenizer
     if (!is_data(base, parts, manifest.state.dataset_digest, why_not)) continue;
     const fs::path file = folder / data::tokenizer_file_name;
     if (!file_exists(file)) continue;

@@ -14,7 +14,7 @@ namespace dt::shard_data {
 
 namespace {
 
-/// Documents as lines. What flush() has not written yet is held.
+/// Prints documents as lines. Holds text until flush().
 class IdPrinter {
  public:
   explicit IdPrinter(Console& console) : console_(console), is_json_(console.json()) {}
@@ -50,7 +50,7 @@ class IdPrinter {
   Console& console_;
   bool is_json_;
   std::string text_;
-  bool is_at_begin_ = true;  // of a document
+  bool is_at_begin_ = true;  // at the begin of a document
 };
 
 }  // namespace
@@ -62,7 +62,7 @@ int encode_only(const Options& options, Console& console) {
     const auto tokenizer = data::make_tokenizer(encode);
     IdPrinter printer(console);
     std::optional<Progress> bar;
-    std::uint64_t known_total = 0;  // 0 while inputs are looked for
+    std::uint64_t known_total = 0;  // 0 while inputs are being listed
     const auto report = [&](std::uint64_t done, std::uint64_t total) {
       signals.check();
       if (!bar || total != std::exchange(known_total, total)) {

@@ -17,10 +17,10 @@ namespace dt::shard_data {
 namespace {
 
 constexpr std::int64_t max_threads = 1024;
-/// In the order of data::InputFormat.
+/// Names of data::InputFormat, in its order.
 constexpr std::array<const char*, 6> formats = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
 
-/// "\n", "\t", "\r" and "\\" as one would write them in a string.
+/// Replaces the escapes \n, \t, \r and \\ by their characters.
 std::string unescape(const std::string& text, const char* option) {
   constexpr std::array<std::pair<char, char>, 4> escapes = {
       {{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'\\', '\\'}}};
@@ -78,7 +78,7 @@ void check_mode(const OptionTable& table, const Options& options) {
   if (!options.inputs.empty()) throw usage_error("--{} takes no inputs: '{}'", mode, options.inputs.front());
 }
 
-/// Options that have no use with a format.
+/// Rejects options that have no use with the format.
 void check_format(const OptionTable& table, const Options& options) {
   const bool is_tokens = options.format == "npy" || options.format == "bin" || options.format == "megatron";
   const auto refuse = [&](const char* name, const char* what, bool has_no_use) {
@@ -106,14 +106,15 @@ bool reads_stdin(const Options& options) {
   return is_default || std::count(options.inputs.begin(), options.inputs.end(), "-") > 0;
 }
 
-/// A mode without inputs reads none from standard input either.
+/// Returns this process's task. A mode without inputs does not read standard input.
 Task task_of(const Options& options) {
   const bool takes_inputs = options.out || options.encode_only || options.save_tokenizer;
   const bool reads = takes_inputs && (reads_stdin(options) || options.input_list == "-");
   return sharing_task(options.share_tasks, reads);
 }
 
-/// Names say what is JSON lines, and standard input has none.
+/// Checks that standard input has a stated format if an option needs JSON lines. Files have names
+/// that tell.
 void check_says_format(const OptionTable& table, const Options& options) {
   if (options.format != "auto" || !reads_stdin(options)) return;
   for (const char* name : {"text-key", "skip-bad-lines"}) {
@@ -324,7 +325,8 @@ void declare(OptionTable& table, Options& options) {
 
 namespace {
 
-/// Programs that run the model write turns by its chat template.
+/// Warns if the turn format differs from the model's chat template, by which other programs write
+/// turns.
 void warn_of_other_turns(const Options& options, const data::TurnFormat& turns, Console& console) {
   if (!turns.name.empty() || options.train_bpe || !file_exists(options.tokenizer)) return;
   const std::string why = data::why_other_turns(turns, options.tokenizer);
@@ -343,7 +345,7 @@ data::MakeOptions make_options(const Options& options, Console& console) {
   if (make.inputs.empty() && make.input_list.empty()) make.inputs = {"-"};
   make.read.format = static_cast<data::InputFormat>(
       std::find(formats.begin(), formats.end(), options.format) - formats.begin());
-  if (options.turn_format) make.read.format = data::InputFormat::jsonl;  // whatever the name
+  if (options.turn_format) make.read.format = data::InputFormat::jsonl;  // whatever the file's name
   make.read.takes_tokens = options.names_tokenizer;
   if (options.token_type)
     make.read.raw_type = *options.token_type == "u16" ? data::TokenType::u16 : data::TokenType::u32;
@@ -389,7 +391,7 @@ data::MakeOptions make_options(const Options& options, Console& console) {
 TokenRange parse_range(const std::string& text) {
   const Error error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--decode'", text),
                     "expected SHARD:OFFSET:COUNT, such as data/train-00000.h5:0:200");
-  // The path may have colons of its own.
+  // The path may contain colons.
   const std::size_t second = text.rfind(':');
   const std::size_t first =
       second == std::string::npos || second == 0 ? std::string::npos : text.rfind(':', second - 1);

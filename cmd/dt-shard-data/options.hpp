@@ -1,5 +1,5 @@
 #pragma once
-// What dt-shard-data is asked to do.
+// The options of dt-shard-data.
 
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace dt::shard_data {
 
-/// As given on the command line; exactly one of out, encode_only, save_tokenizer, show, verify and decode is
-/// set.
+/// The options as given. Exactly one of out, encode_only, save_tokenizer, show, verify and decode
+/// is set.
 struct Options {
   std::vector<std::string> inputs;
   std::optional<std::string> input_list;
@@ -34,7 +34,7 @@ struct Options {
   bool skip_bad_lines = false;
   std::optional<std::string> document_separator;
   std::string tokenizer = "bytes";
-  bool names_tokenizer = false;  // the user does
+  bool names_tokenizer = false;  // the user names the tokenizer
   std::optional<std::string> tokenizer_pattern;
   std::optional<std::string> eos_token;
   std::optional<std::int64_t> train_bpe;
@@ -54,25 +54,27 @@ struct Options {
   bool overwrite = false;
   bool resume = false;
   std::optional<bool> share_tasks;
-  Task task;  // as --share-tasks and the launcher say
+  Task task;  // from --share-tasks and the launcher
 };
 
-/// `table` and `options` must outlive the parsing.
+/// Declares the options. `table` and `options` must outlive the parsing.
 void declare(OptionTable& table, Options& options);
 
-/// The options that make a dataset. `console` outlives them; it tells what is met in the inputs.
+/// Returns the options for making a dataset. `console` must outlive them; it receives notes about
+/// the inputs.
 data::MakeOptions make_options(const Options& options, Console& console);
 
-/// COUNT tokens from OFFSET on of a shard.
+/// COUNT tokens of a shard from OFFSET on.
 struct TokenRange {
   std::string shard;
   std::uint64_t offset;
   std::uint64_t count;
 };
-/// Error{usage}: not SHARD:OFFSET:COUNT.
+/// Parses SHARD:OFFSET:COUNT.
+/// Errors: usage if the text has another form.
 TokenRange parse_range(const std::string& text);
 
-/// What was passed over in the inputs, as lines for people.
+/// Returns the flaws that were skipped in the inputs, as lines for people.
 std::string flaws_text(const data::Flaws& flaws, const Options& options);
 
 /// Prints ids instead of making a dataset.

@@ -29,12 +29,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-/// A model's text may end in the middle of a character.
+/// Returns JSON that is valid even if a model's text ends in the middle of a character.
 std::string compact(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// One bar after another as the work goes through its phases; also where a signal ends the work.
+/// Shows one progress bar per phase of the work. Throws when a signal ends the work.
 class MakeProgressBars {
  public:
   explicit MakeProgressBars(Console& console) : console_(console) {}
@@ -45,13 +45,13 @@ class MakeProgressBars {
       const auto [label, unit] = labels[static_cast<std::size_t>(phase)];
       bar_.emplace(console_.progress(label, total, unit));
       phase_ = phase;
-      total_ = total;  // 0 while inputs are looked for
+      total_ = total;  // 0 while inputs are being listed
     }
     bar_->set(done);
   }
 
  private:
-  /// What a phase does, in which unit.
+  /// Label and unit of each phase.
   static constexpr std::pair<const char*, const char*> labels[] = {
       {"counting words", "B"}, {"learning", "tokens"}, {"reading", "B"}, {"writing", "tokens"}};
   Console& console_;
@@ -76,10 +76,10 @@ std::string split_table(const data::DatasetFile& dataset) {
   return format_table(rows);
 }
 
-/// Why, and how many.
+/// Reasons with their counts.
 using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
 
-/// Those above 0.
+/// Returns the counts above 0.
 Counts counts_of(const data::LeftOut& left_out) {
   Counts counts = {{"too_short", left_out.too_short},
                    {"too_long", left_out.too_long},
@@ -88,7 +88,7 @@ Counts counts_of(const data::LeftOut& left_out) {
   return counts;
 }
 
-/// "documents left out: 3 too short, 12 duplicates\n", or "".
+/// Returns "documents left out: 3 too short, 12 duplicates\n", or "".
 std::string left_out_text(const Counts& counts) {
   std::string text;
   for (const auto& [why, count] : counts) {
@@ -106,7 +106,8 @@ void add_flaws(Json& summary, const data::Flaws& flaws) {
   summary["first_bad_line"] = utf8_of(flaws.first_bad_line);
 }
 
-/// The exit code where a signal ended the work; `remains`: what is left of it.
+/// Runs `work`. Returns the exit code if a signal ended it, else none. `remains` describes what is
+/// left of it.
 template <class Work>
 std::optional<int> stopped_by_signal(const std::string& remains, Console& console, Work work) {
   try {
@@ -133,7 +134,7 @@ int save_tokenizer(const Options& options, Console& console) {
                 "give another name, or --overwrite to replace it");
   require_folder_of(path);
   AtomicFile file(path);
-  File target = file.open();  // where it cannot be made, that is said before the work
+  File target = file.open();  // fails before the work if the file cannot be created
   std::string text;
   const auto signal = stopped_by_signal("nothing is left of " + path, console, [&](MakeProgressBars& bars) {
     text = data::train_tokenizer(make_options(options, console), std::ref(bars));
@@ -195,7 +196,7 @@ int make(const Options& options, Console& console) {
 }
 
 int show(const std::string& folder, Console& console) {
-  const data::TokenDataset opened(folder);  // what is shown is there
+  const data::TokenDataset opened(folder);  // fails unless the shards exist
   const data::DatasetFile dataset = data::read_dataset_file(folder);
   if (console.json()) {
     console.out(data::to_json(dataset, false) + "\n");
@@ -243,14 +244,14 @@ int verify(const std::string& folder, Console& console) {
               "make the dataset again, or restore what is wrong from a copy");
 }
 
-/// Text for people, with what is learned between ⟦ and ⟧ where a shard masks some of it, or for programs,
-/// with a list of its stretches.
+/// Composes text from tokens. For people, targets stand between ⟦ and ⟧ if the shard masks some
+/// tokens. For programs, it lists the stretches of targets and of other tokens.
 class MarkedText {
  public:
   MarkedText(const data::Tokenizer& tokenizer, bool marks, bool lists)
       : tokenizer_(tokenizer), marks_(marks), lists_(lists) {}
 
-  /// As labels: those that are no targets are negative.
+  /// Appends labels. Those that are not targets are negative.
   void append(std::span<const std::int32_t> labels) {
     for (std::size_t begin = 0, end = 0; begin < labels.size(); begin = end) {
       const bool is_target = labels[begin] >= 0;
@@ -258,9 +259,9 @@ class MarkedText {
       append(labels.subspan(begin, end - begin), is_target);
     }
   }
-  /// Returns the text that was appended since the last call.
+  /// Returns the text appended since the last call.
   std::string take() { return std::exchange(text_, {}); }
-  /// Stretches of text, in order.
+  /// Returns the stretches of text, in order.
   Json parts() const { return parts_; }
   void finish() {
     if (is_open_) text_ += "⟧";

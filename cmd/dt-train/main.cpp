@@ -16,18 +16,19 @@
 
 namespace {
 
-/// By default OpenMP threads spin for milliseconds while they wait, which costs as much at each kernel where
-/// another process wants their core. A short spin is as fast alone and bears company. The library reads how
-/// to wait when it is loaded, so the program starts over with the wish in its environment.
+/// Makes OpenMP threads spin only briefly while they wait. By default they spin for milliseconds,
+/// which costs as much at each kernel if another process wants their core. A short spin is as fast
+/// on an idle machine. The library reads this setting when it is loaded, so the program starts
+/// itself again with the setting in its environment.
 void spin_shortly(char** argv) {
   if (::getenv("OMP_WAIT_POLICY") || ::getenv("GOMP_SPINCOUNT")) return;
   ::setenv("GOMP_SPINCOUNT", "1000", 1);
-  // By its own path, so that ps and pgrep go on to show its name; and only where that is this program, and no
-  // loader or emulator that runs it.
+  // The program's own path keeps its name in ps and pgrep. It is used only if it is this program,
+  // not a loader or emulator that runs it.
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error && self.filename() == std::filesystem::path(argv[0]).filename())
-    ::execv(self.c_str(), argv);  // where that fails, threads spin
+    ::execv(self.c_str(), argv);  // on failure threads keep spinning
 }
 
 }  // namespace

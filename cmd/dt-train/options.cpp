@@ -13,13 +13,14 @@ namespace {
 
 using plan::Settings;
 
-// Beyond any run, and far enough below 2⁶³ for their products.
+// Limits beyond any run, yet far enough below 2⁶³ for their products.
 constexpr std::int64_t max_steps = 1'000'000'000'000;
 constexpr std::int64_t max_batch = std::int64_t{1} << 24;
 constexpr std::int64_t max_length = std::int64_t{1} << 30;
 using plan::max_stages, plan::max_threads;
 
-// Invocations that have no use for some options: all that is not training, or keeps no run.
+// Options that select something other than training, or a run that is not kept, and make other
+// options useless.
 constexpr std::initializer_list<const char*> evaluation = {"eval-only"};
 constexpr std::initializer_list<const char*> proofs = {"compare-layouts", "show-schedule"};
 constexpr std::initializer_list<const char*> all_but_kept_runs = {"eval-only", "compare-layouts",
@@ -402,7 +403,7 @@ OptionTable make_options(Settings& settings) {
       "proves that the layout changes no bit");
   table.example("dt-train --eval-only --run runs/a --json", "the validation loss of the newest checkpoint");
   table.check([&settings] { check(settings); });
-  table.checked_later();  // a resume takes from its run what is left out
+  table.checked_later();  // a resume first supplies omitted options from its run
   return table;
 }
 

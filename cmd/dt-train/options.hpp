@@ -5,10 +5,10 @@
 
 namespace dt::train_tool {
 
-/// dt-train's option table; `settings` must outlive it.
+/// Returns dt-train's option table. `settings` must outlive it.
 OptionTable make_options(plan::Settings& settings);
 
-/// Tells the table how other trainers call its options.
+/// Adds other trainers' names for the options to the table.
 void add_other_names(OptionTable& table);
 
 }  // namespace dt::train_tool

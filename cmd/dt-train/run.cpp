@@ -27,14 +27,16 @@ namespace {
 
 using plan::Settings;
 
-/// Error{usage}: options of which each alone would do.
+/// Checks options that are valid only one at a time.
+/// Errors: usage.
 void check_values(const Settings& s, const OptionTable& options) {
   plan::precision_of(s);
   if (s.eval_only && s.init_from && options.given("resume"))
     throw usage_error("--eval-only takes --init-from or --resume, not both");
 }
 
-/// Error{usage}: what is started as ranks plans for these.
+/// Rejects --ranks under a launcher, since ranks that were started are what dt-train plans for.
+/// Errors: usage.
 void refuse_ranks_on_paper(const Settings& s, const comm::Ranks& ranks) {
   if (!s.ranks || !comm::mpi::is_launched()) return;
   throw Error(ErrorKind::usage,
@@ -50,8 +52,8 @@ plan::Launch launch_to_inherit_for(const Settings& s, const comm::Ranks& ranks) 
           .ranks_per_node = static_cast<int>(s.ranks_per_node.value_or(*s.ranks))};
 }
 
-/// Threads of this process as far as they are known before MPI starts, which ends the process where it cannot
-/// have one: those of its ranks, and MPI's own.
+/// Returns the number of this process's threads as far as it is known before MPI starts: those of
+/// its ranks, and MPI's own. MPI ends the process if it cannot start a thread.
 int num_threads_expected(const Settings& s) {
   constexpr int of_mpi = 8;
   const std::string threads = "threads=";
@@ -86,7 +88,7 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
     return train::run_training(settings, options.values(), signals, ranks);
   };
   const auto placed = [&](const comm::Ranks& ranks) {
-    // Ranks that disagree about --placement still call the same.
+    // in_host_order() is collective, so ranks call it even if they disagree about --placement.
     return comm::in_host_order(ranks, settings.placement == "hosts" ? host_name() : "", work);
   };
   return comm::mpi::run_ranks(settings.comm, console, placed, comm::mpi::Threads::serialized, "--comm self");

@@ -6,8 +6,8 @@
 
 namespace dt::train_tool {
 
-/// Runs what the options ask for; `settings` are those that they fill. Options that a resume leaves out are
-/// supplied from its run first.
+/// Runs what the options request. `settings` are those that `options` fill. Supplies options that a
+/// resume omits from its run first.
 int run(const plan::Settings& settings, OptionTable& options, Console& console);
 
 }  // namespace dt::train_tool
