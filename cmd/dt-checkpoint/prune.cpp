@@ -104,7 +104,7 @@ class Remover {
   const RunDirectory& run_;
   Console& console_;
   std::set<std::string> told_;
-  std::string kept_;  // reason of the first one that stays
+  std::string kept_;  // reason why the first checkpoint stays
 };
 
 void print(const CheckpointEntry& entry, const char* action, const std::string& why, Console& console) {

@@ -50,7 +50,7 @@ class IdPrinter {
   Console& console_;
   bool is_json_;
   std::string text_;
-  bool is_at_begin_ = true;  // at the begin of a document
+  bool is_at_begin_ = true;  // at the start of a document
 };
 
 }  // namespace

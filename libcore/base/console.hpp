@@ -22,8 +22,8 @@ struct ConsoleSettings {
 };
 
 /// The progress of a long operation. A terminal shows a bar. A log file gets a line at each tenth,
-/// at most one in ten seconds. --quiet and --progress never show nothing, and so do short
-/// operations. The display ends with the object.
+/// at most one in ten seconds. With --quiet or --progress never, nothing appears. Short operations
+/// show nothing either. The display ends with the object.
 /// Thread safety: one thread per object.
 class Progress {
  public:

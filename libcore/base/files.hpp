@@ -110,10 +110,10 @@ void sync_descriptor(int descriptor, const fs::path& shown);
 /// return loses it. Does nothing if the folder exists.
 void make_folders(const fs::path& path);
 
-/// Removes a file, or a folder with everything in it. Continues with the rest if an entry cannot be
-/// removed: an NFS client's .nfs file, a mount, an entry of neither this user nor the owner of
-/// `path`. Follows no symbolic link. Returns "", or the first such entry and why it stays. An entry
-/// that is already gone is no failure.
+/// Removes a file, or a folder with everything in it. Follows no symbolic link. If an entry cannot
+/// be removed, continues with the rest. Examples are an NFS client's .nfs file, a mount, and an
+/// entry of neither this user nor the owner of `path`. Returns "", or the first such entry and why
+/// it stays. An entry that is already gone is no failure.
 std::string remove_tree(const fs::path& path);
 
 /// Creates or overwrites `path` and syncs it, but not its folder. Use it in folders that get their
@@ -207,8 +207,8 @@ class AtomicFile {
 };
 
 /// An advisory lock (flock) on a file, held while the object lives. It ends with the process,
-/// however that ends. Any process that can open the file can hold the lock, so only users who may
-/// write to its folder can open it.
+/// however that ends. Any process that can open the file can hold the lock. The file is therefore
+/// open only to users that may write to its folder.
 class FileLock {
  public:
   enum class Outcome { held, busy, unsupported };  // unsupported: the file system refuses locks

@@ -21,8 +21,8 @@ struct Duration {
 
 struct OptionValue {
   std::string name;
-  std::string value;      // on the command line, in --config, or by supply()
-  bool given;             // on the command line, in --config, or supplied
+  std::string value;      // as text; "" if unset
+  bool given;             // on the command line, in --config, or by supply()
   std::string initial{};  // value if the option is not given
 };
 

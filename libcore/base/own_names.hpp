@@ -26,14 +26,13 @@ std::string describe_user(uid_t user);
 /// neither user nor group has a name.
 std::string describe_other_writers(const fs::path& folder);
 
-/// Returns whether users outside a folder's group may have put a name into it. That is so if
-/// everybody may write to it. It is also so if it is sticky, since its users are then not meant to
-/// change each other's names.
+/// Returns whether users outside a folder's group may have put a name into it: everybody may write
+/// to it, or it is sticky. A sticky folder's users are not meant to change each other's names.
 bool admits_strangers(const struct stat& folder);
 
-/// Returns whether an entry of `owner` in a folder may be a stranger's. A stranger is neither this
-/// user, nor root, nor the folder's owner, and the folder admits strangers. In a group's folder,
-/// the user chose to share.
+/// Returns whether an entry of `owner` in a folder may be a stranger's: the folder admits
+/// strangers, and `owner` is neither this user, nor root, nor the folder's owner. In a group's
+/// folder, the user chose to share.
 bool is_strangers(uid_t owner, const struct stat& folder);
 
 /// Returns the environment error about an entry that is in the way. `expected` is a noun: "a

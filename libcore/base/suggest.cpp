@@ -74,7 +74,8 @@ bool is_synonym(const std::string& name, const std::string& candidate) {
       synonyms, [&](const auto& pair) { return pair.first == name && plain(pair.second) == candidate; });
 }
 
-/// Returns 0 for the same name or a synonym, 1 for an abbreviation, and more for each edit.
+/// Returns 0 for the same name or a synonym, 1 for an abbreviation, else 1 plus the number of
+/// edits.
 std::size_t distance(const std::string& name, const std::string& candidate) {
   const bool is_abbreviated = name.size() >= 2 && candidate.starts_with(name);
   if (name == candidate || is_synonym(name, candidate)) return 0;

@@ -17,9 +17,10 @@ struct Repair {
 /// manifest by those of `replica`. Verifies each block of the replica first, and the whole
 /// checkpoint at the end.
 ///
-/// A sound manifest of `checkpoint` decides what the blocks must be. If only the replica's is
-/// sound, two conditions hold: `checkpoint` must have the replica's name or the name of its step
-/// and generation, and at least half of its readable bytes must match the replica's manifest.
+/// A sound manifest of `checkpoint` decides what the blocks must be. Two conditions apply if only
+/// the replica's is sound. `checkpoint` must have the replica's name, or the name of its step and
+/// generation. At least half of the bytes that can be read in `checkpoint` must match the replica's
+/// manifest.
 ///
 /// `done` receives bytes, all files' twice in total, and 0 repeatedly during repair. An exception
 /// from it ends the repair as a crash would, but leaves no hidden file.

@@ -142,7 +142,7 @@ void check_disjoint(std::span<const StoredPiece> pieces, const JsonValue& root) 
     return a->offset != b->offset ? a->offset < b->offset : a->file < b->file;
   };
   std::sort(order.begin(), order.end(), before);
-  std::unordered_map<std::string_view, const StoredPiece*> last;  // piece, by file
+  std::unordered_map<std::string_view, const StoredPiece*> last;  // latest piece of each file
   for (const StoredPiece* piece : order) {
     const StoredPiece*& previous = last[piece->file];
     if (previous != nullptr && previous->offset + previous->bytes() > piece->offset) {

@@ -2,11 +2,11 @@
 // Writes a checkpoint that is complete under its final name, or absent. A single process uses
 // write_checkpoint(). Several processes, which communicate by their own means, follow these steps:
 //
-//   1. One process constructs UnfinishedCheckpoint unfinished(folder, step, generation) and sends path() to
-//   all.
+//   1. One process constructs UnfinishedCheckpoint unfinished(folder, step, generation).
+//      It sends unfinished.path() to all.
 //   2. Each calls write_part(path, header, writer, pieces). All learn whether every call returned.
-//   3. If all did, the first process calls unfinished.commit(header, num_writers); else it destroys
-//   `unfinished`.
+//   3. If all did, the first process calls unfinished.commit(header, num_writers).
+//      Otherwise it destroys `unfinished`.
 
 #include <functional>
 #include <span>

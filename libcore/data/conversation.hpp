@@ -42,9 +42,9 @@ struct TurnFormat {
 /// Errors: usage if {content} does not occur exactly once.
 TurnFormat parse_turn_format(std::string_view text);
 
-/// Returns the texts in a format that look like special tokens: <|…|>, <｜…｜>, capitals in square
-/// brackets such as [INST], and names of models' special tokens in angle brackets, such as </s> and
-/// <start_of_turn>.
+/// Returns the texts in a format that look like special tokens: <|…|>, <｜…｜>, and capitals in
+/// square brackets such as [INST]. Also returns names of models' special tokens in angle brackets,
+/// such as </s> and <start_of_turn>.
 std::vector<std::string> special_marks(std::string_view text);
 
 /// Checks the special tokens of a format that are the same for all roles.

@@ -21,8 +21,8 @@ struct RangeStart {
   bool operator==(const RangeStart&) const = default;
 };
 
-/// A division of the inputs. A range is several consecutive files, or a part of a large file of
-/// JSON lines, or of text with a document separator, so that each document lies in one range.
+/// A division of the inputs. A range is several consecutive files, or a part of a large file. Only
+/// files of JSON lines, and of text with a document separator, are divided, between documents.
 /// Compressed files and files of token ids are not divided. A pipe is a range by itself. Ranges
 /// have at least `min_bytes` and a 512th of all bytes, except those before a pipe and the last.
 /// Errors: as InputWalk.
@@ -73,7 +73,7 @@ class RangeWalk {
   InputWalk files_;
   std::optional<InputFile> file_;
   std::uint64_t number_ = 0;  // number of the file
-  std::uint64_t begin_ = 0;   // begin of its part not yet returned
+  std::uint64_t begin_ = 0;   // start of its part not yet returned
   std::uint64_t range_ = 0;   // next range
   bool is_wanted_ = false;    // `wants` accepted the range before it
 };

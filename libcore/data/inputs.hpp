@@ -29,7 +29,7 @@ struct InputFile {
   fs::path path;  // "-" is standard input
   bool is_stdin = false;
   std::optional<std::uint64_t> bytes;  // unknown for pipes
-  std::uint64_t begin = 0;             // begin of the requested part, in bytes
+  std::uint64_t begin = 0;             // start of the requested part, in bytes
   std::optional<std::uint64_t> end = {};
   std::uint64_t range = 0;  // range among all inputs, see InputRanges
   std::string name() const { return is_stdin ? "standard input" : path.string(); }
@@ -38,8 +38,8 @@ struct InputFile {
 /// Returns the inputs one after another, then nullopt.
 using NextInput = std::function<std::optional<InputFile>()>;
 
-/// Walks the files that names stand for. A name that is not a file's may be a pattern of glob(3),
-/// which stands for its matches in byte order; a pattern without matches is an error. Folders are
+/// Walks the files that names stand for. A name that is not a file's may be a pattern of glob(3).
+/// It stands for its matches in byte order; a pattern without matches is an error. Folders are
 /// walked recursively in the byte order of their entries' names. Hidden entries in them, and
 /// entries that are not regular files, are skipped. Links are followed. A folder that the walk of
 /// one name meets again, through a link to it or to an ancestor, is skipped.

@@ -93,8 +93,9 @@ std::size_t mend_string(std::size_t begin, std::size_t number, ReadableLine& lin
   return i + 1;
 }
 
-/// Returns the line with each odd number replaced by a 9 and blanks, so that everything else keeps
-/// its column. dt asks only for the value of a turn's weight, and 9 is not a valid one.
+/// Returns the line with a 9 and blanks in place of each number for which is_odd_number() holds.
+/// Everything else keeps its column. dt asks only for the value of a turn's weight, and 9 is not a
+/// valid one.
 ReadableLine readable(std::string_view line) {
   const auto is_in_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
@@ -139,7 +140,7 @@ class LineWalk : public json::json_sax_t {
   double number_ = 0;
   /// Half of a surrogate pair in a value, for at_value(); "" if it has none.
   std::string half_;
-  /// Called at the begin of a value, with its text if it is a string.
+  /// Called at the start of a value, with its text if it is a string.
   virtual void at_value(std::size_t depth, Type type, std::string* text) = 0;
   /// Called with a member's name, at its value's depth.
   virtual void at_key(std::size_t depth, const std::string& name) = 0;

@@ -21,10 +21,10 @@ struct Batch {
   std::vector<std::uint64_t> samples_B;  // global sample indices
   /// Seeds of batch_digest(): the global index, with the source in the top eight bits.
   std::vector<std::uint64_t> digest_seeds_B;
-  /// Empty unless `documents` was requested. Otherwise, for each token, the first position of its
-  /// own sample that it may attend to: the begin of its document, or 0 if that is before the
-  /// sample. Labels are unaffected: the last token of a document predicts the first token of the
-  /// next.
+  /// Empty unless `documents` was requested. Otherwise, for each token, the first position in its
+  /// sample that it may attend to. That is the start of its document, or 0 if the document starts
+  /// before the sample. Labels are unaffected: the last token of a document predicts the first
+  /// token of the next.
   std::vector<std::int32_t> first_BT;
   /// Position of each token within its sample. Empty if a sample's tokens are in order.
   std::vector<std::int32_t> positions_BT;

@@ -8,7 +8,7 @@
 
 namespace dt::data {
 
-/// Draws sources in proportion to integer weights. Of the first n samples, source s has ⌊n·w_s/W⌋
+/// Assigns sources in proportion to integer weights. Of the first n samples, source s has ⌊n·w_s/W⌋
 /// or ⌈n·w_s/W⌉, W = Σ w, for every n. The order repeats after W / gcd(w) samples. One period is
 /// computed and kept, 8 bytes per sample. Rounding n times each cumulative weight would need no
 /// period. But with three sources or more a source's count could then fall as n grows.

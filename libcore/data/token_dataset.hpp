@@ -72,10 +72,10 @@ class TokenDataset {
   /// Returns whether some tokens are not targets.
   bool masks_targets() const;
 
-  /// Writes, for each of the tokens [begin, begin + T) of a split, the position in this window
-  /// where its document begins, or 0 if that is before the window. Documents are those of
-  /// /document_offsets. A document divided between shards is one document, and the EOS token
-  /// belongs to the document that it ends. Verifies a shard's document offsets on first use.
+  /// Writes, for each of the tokens [begin, begin + T) of a split, where its document starts in
+  /// this window, or 0 if it starts before the window. Documents are those of /document_offsets. A
+  /// document divided between shards is one document, and the EOS token belongs to the document
+  /// that it ends. Verifies a shard's document offsets on first use.
   /// Shapes: first_T.
   /// Errors: input, naming the shard, if the offsets are corrupt, do not ascend, or do not end with
   /// its tokens.

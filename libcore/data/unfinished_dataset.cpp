@@ -24,7 +24,7 @@ constexpr const char* lock_name = "lock";
 constexpr const char* begun_name = "begun.json";
 constexpr const char* spool_prefix = "spool-";
 constexpr const char* nfs_prefix =
-    ".nfs";  // names of NFS files that were removed while open; they vanish by themselves
+    ".nfs";  // prefix of NFS files that were removed while open; they vanish by themselves
 constexpr std::uint64_t longest_begun = std::uint64_t{1} << 26;
 constexpr double dying_s = 2;
 constexpr std::chrono::milliseconds poll_time{100};

@@ -2,10 +2,9 @@
 // Copies of a writer's files of a local checkpoint, sent to another node while ranks train. A
 // channel (base/secure_channel.hpp) carries one copy:
 //
-//   sender    a request of 40 bytes: step, generation and writer, 8 bytes each, signed; size of the piece
-//   file,
-//             all ones if there is none; size of the part file. Writer -1 only asks whether the sender is
-//             admitted: the answer ends the exchange.
+//   sender    a request of 40 bytes: step, generation and writer, 8 bytes each, signed; size of the
+//             piece file, all ones if there is none; size of the part file. Writer -1 only asks whether
+//             the sender is admitted: the answer ends the exchange.
 //   receiver  an answer
 //   sender    the piece file and the part file, if the answer is empty
 //   receiver  an answer, once both files are synced; the share's commit syncs their names

@@ -31,8 +31,8 @@ class Promotion {
   /// empty.
   std::vector<LocalCheckpoint> survey() const;
 
-  /// Collects `local` into the run directory as a checkpoint. It must be on the run's lineage, and
-  /// its name must be free. Each node copies the parts that it holds and checks every byte. If a
+  /// Collects `local` into the run directory as a checkpoint. `local` must be on the run's lineage,
+  /// and its name must be free. Each node copies the parts that it holds and checks every byte. If a
   /// share is damaged, the next holder copies the part. The call writes before the run is held.
   /// That is safe: it commits exactly what the checkpoint's generation saved, under its name, even
   /// if another start does the same.

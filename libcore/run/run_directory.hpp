@@ -168,9 +168,9 @@ class LiveRun {
   /// Checks, before each save, that the path still leads to the generation's file that is held.
   /// Opens the file by its path, since a network file system answers stat(2) from memory. If a file
   /// server only gives the held file another inode number, the check passes.
-  /// Errors: environment if the path leads to another file that is not this start's claim, or that
-  /// no process holds. The run's folder has then been moved away, and perhaps another put in its
-  /// place.
+  /// Errors: environment if the path leads to no file, or to another file that is not this start's
+  /// claim or that no process holds. The run's folder has then been moved away, and perhaps another
+  /// put in its place.
   void check_in_place() const;
 
  private:

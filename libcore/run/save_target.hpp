@@ -26,10 +26,14 @@ struct SavedCheckpoint {
 /// Returns the size of all files in a folder.
 std::uint64_t folder_bytes(const fs::path& folder);
 
-/// A destination of saves. For each save the Saver calls begin(); write_part() into the folder and
-/// then finish_part(), on a thread of each rank; once all have returned, commit() on a thread of
-/// each rank that is_committer(); complete(); end(). The save may stop after any of them.
-/// Checkpoints that a save makes superfluous stay until its weights are proven.
+/// A destination of saves. For each save the Saver calls, in this order:
+/// - begin();
+/// - write_part() into the folder and then finish_part(), on a thread of each rank;
+/// - commit(), once all have returned, on a thread of each rank that is_committer();
+/// - complete() and end().
+///
+/// The save may stop after any of them. Checkpoints that a save makes superfluous stay until its
+/// weights are proven.
 class SaveTarget {
  public:
   virtual ~SaveTarget() = default;

@@ -1,6 +1,6 @@
-// Groups in the form for HDF5's oldest readers, h5py's default. Source: "III.A.1. Version 1
-// B-trees", "III.B. Group Symbol Table Nodes", "III.C. Symbol Table Entry" and "III.D. Local
-// Heaps".
+// Groups in the form for HDF5's oldest readers, which h5py writes by default.
+// Source: "III.A.1. Version 1 B-trees", "III.B. Group Symbol Table Nodes", "III.C. Symbol Table
+// Entry" and "III.D. Local Heaps".
 
 #include <algorithm>
 

@@ -49,7 +49,7 @@ class FileSource final : public ByteSource {
   std::optional<std::uint64_t> size_;
   bool may_wait_;
   std::function<void()> check_;
-  std::optional<std::uint64_t> end_;  // end of the requested part, counted from its begin
+  std::optional<std::uint64_t> end_;  // end of the requested part, counted from its start
   std::uint64_t bytes_read_ = 0;
 };
 
