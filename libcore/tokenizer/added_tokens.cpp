@@ -11,7 +11,8 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// Real tokenizers' longest have some 100. Each place of a text may be compared with all of one.
+/// Longest contents of real tokenizers have about 100 bytes. A search may compare a whole content at
+/// every position of a text.
 constexpr std::size_t max_content_bytes = 256;
 
 bool is_space(std::string_view text, std::size_t at, std::size_t& length) {
@@ -20,7 +21,8 @@ bool is_space(std::string_view text, std::size_t at, std::size_t& length) {
   return (next.char_class & char_whitespace) != 0;
 }
 
-/// Where the character begins that ends at `end`, which is beyond `from`; not before `from`.
+/// Returns the start of the character that ends at `end`, which is beyond `from`. The start is not
+/// before `from`.
 std::size_t last_character(std::string_view text, std::size_t from, std::size_t end) {
   std::size_t begin = end - 1;
   while (begin > from && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
@@ -42,13 +44,13 @@ std::size_t after_spaces(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Whether the character is one that words are made of, as Rust's regular expressions have it.
+/// Returns whether words contain the character, by the definition of Rust's regex crate.
 bool is_word_character(std::string_view character) {
   static const CodePointTable words(rust_word_characters());
   return is_utf8(character) && words.contains(first_code_point(character));
 }
 
-/// Whether no character of a word is beside [begin, end).
+/// Returns whether [begin, end) has no word character as its neighbour.
 bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
   if (begin > 0) {
     const std::size_t previous = last_character(text, 0, begin);
@@ -114,7 +116,7 @@ std::size_t AddedTokenFinder::length_at(std::string_view text) const {
 }
 
 std::size_t AddedTokenFinder::next_start(std::string_view text, std::size_t at) const {
-  constexpr std::size_t few = 3, stretch = 512;  // bytes searched for one after another
+  constexpr std::size_t few = 3, stretch = 512;  // up to `few` first bytes are searched for in turn
   if (starts_.size() > few) {
     while (at < text.size() && roots_[static_cast<unsigned char>(text[at])] == none) ++at;
     return at;
@@ -141,7 +143,8 @@ std::optional<AddedTokenFinder::Found> AddedTokenFinder::find(std::string_view t
   return std::nullopt;
 }
 
-/// Of a token whose content is at `at`, behind space that one before it took up to `taken`.
+/// Returns the extent of a token whose content begins at `at`. The token before it took white space up
+/// to `taken`.
 AddedTokenFinder::Found AddedTokenFinder::with_spaces(const AddedToken& token, std::string_view text,
                                                       std::size_t at, std::size_t taken) {
   const std::size_t end = at + token.content.size();

@@ -17,12 +17,13 @@ std::size_t num_characters(const char* begin, const char* end) {
       std::count_if(begin, end, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// Takes pieces that are written in the alphabet, and hands on the bytes that they are of: a character is a
-/// byte.
+/// Takes pieces that are written in the byte alphabet and passes on the bytes that they stand for. A
+/// character stands for one byte.
 class BytesSink final : public PieceSink {
  public:
   explicit BytesSink(PieceSink& next) : next_(next) {}
-  /// What is taken next are pieces of `sources`, which lie one after another from `written` on.
+  /// Sets the sources of the pieces that follow. The sources are written one after another from
+  /// `written` on.
   void start(Pieces sources, const char* written) {
     sources_ = sources;
     begin_ = at_ = 0;
@@ -42,20 +43,20 @@ class BytesSink final : public PieceSink {
   }
 
  private:
-  /// From the byte on that is the `at`th of all sources, not before those that were asked for.
+  /// Returns the rest of a source from the `at`th byte of all sources on. `at` never decreases.
   std::string_view source_at(std::size_t at) {
     for (; at - begin_ >= sources_.front().size(); sources_ = sources_.subspan(1))
       begin_ += sources_.front().size();
     return sources_.front().substr(at - begin_);
   }
   PieceSink& next_;
-  Pieces sources_;         // the first is the one that the last piece was of
-  std::size_t begin_ = 0;  // its first byte, counted through all sources
-  std::size_t at_ = 0;     // past the last piece, likewise
+  Pieces sources_;         // first is the source of the last piece
+  std::size_t begin_ = 0;  // first byte of that source, counted through all sources
+  std::size_t at_ = 0;     // end of the last piece, counted likewise
   const char* written_ = nullptr;
 };
 
-/// Splits further what it is handed, once it is written in the alphabet.
+/// Writes pieces in the byte alphabet and splits them further.
 class AlphabetSink final : public PieceSink {
  public:
   AlphabetSink(const PreTokenizer& splitter, PieceSink& next) : splitter_(splitter), bytes_(next) {}

@@ -1,5 +1,5 @@
 #pragma once
-// What splits text that ByteLevel has written in the alphabet of bytes.
+// Splits text that ByteLevel has rewritten in the byte alphabet.
 
 #include <memory>
 
@@ -7,8 +7,8 @@
 
 namespace dt::tokenizer {
 
-/// Splits the pieces of `first` (null: all of the text) where `then` does what they are in the alphabet of
-/// bytes (see byte_alphabet.hpp): a space is a letter there, and a part of a character may be a number.
+/// Splits the pieces of `first` (null: all of the text) as `then` splits them in the byte alphabet (see
+/// byte_alphabet.hpp). In that alphabet a space is a letter, and a part of a character may be a number.
 std::unique_ptr<PreTokenizer> make_alphabet_splitter(std::unique_ptr<PreTokenizer> first,
                                                      std::unique_ptr<PreTokenizer> then);
 

@@ -7,7 +7,7 @@
 
 namespace dt::tokenizer {
 
-/// Nothing where `text` is no base64, or empty.
+/// Returns the bytes that `text` encodes; nothing where `text` is empty or not base64.
 std::optional<std::string> from_base64(std::string_view text);
 std::string to_base64(std::string_view bytes);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Text that steps of a tokenizer make of other text, within bounds: a few steps that each make many
-// characters of one would make gigabytes of a line.
+// Text that a tokenizer's steps make of other text, with a bound on its length. Without the bound, a
+// few steps that each make many characters of one could turn a line into gigabytes.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace dt::tokenizer {
 
-/// What text of so many bytes may become, in bytes. The steps of real tokenizers make much less of it:
-/// Unicode's compatibility forms, which make the most, 11 times as much.
+/// Returns the most bytes that a text of `bytes` bytes may become. Steps of real tokenizers need much
+/// less: Unicode's compatibility forms, which need the most, make 11 times as much.
 constexpr std::size_t max_grown_bytes(std::size_t bytes) {
   return 64 * bytes + 1024;
 }
@@ -21,7 +21,7 @@ class BoundedText {
 
   std::string_view view() const { return text_; }
   void clear() { text_.clear(); }
-  /// Errors: input, where the text would be longer than it may.
+  /// Errors: input, if the text would exceed the bound.
   BoundedText& append(std::string_view more) {
     if (text_.size() + more.size() > max_bytes_) fail();
     text_.append(more);
@@ -31,7 +31,7 @@ class BoundedText {
 
   std::size_t max_bytes() const { return max_bytes_; }
   void set_max_bytes(std::size_t max_bytes) { max_bytes_ = max_bytes; }
-  /// Several texts share a bound: what comes next may be so much shorter.
+  /// Lowers the bound by `bytes`, for several texts that share one bound.
   void spend(std::size_t bytes) { max_bytes_ -= std::min(max_bytes_, bytes); }
 
  private:

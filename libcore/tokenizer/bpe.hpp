@@ -13,15 +13,17 @@ namespace dt::tokenizer {
 struct Bpe {
   Vocabulary vocabulary;
   MergeTable merges;
-  /// Symbols are bytes; else characters, and bytes where a character is no token.
+  /// True: symbols are bytes. False: symbols are characters, or bytes where a character is not a token.
   bool is_byte_level = true;
-  /// The token that each byte is, no_id where none: what pieces start as, or, for characters, fall back to.
+  /// Token of each byte; no_id where there is none. Pieces start as these tokens; pieces of characters
+  /// fall back to them.
   std::array<Id, 256> byte_ids = filled_with(no_id);
-  /// What a character becomes that is neither a token nor has tokens for its bytes; no_id: nothing.
+  /// Token of a symbol that has none: a character that is not a token and lacks a token for one of its
+  /// bytes. no_id drops such symbols.
   Id unknown = no_id;
-  /// Several unknown characters in a row are one token.
+  /// Several unknown characters in a row become one token.
   bool fuses_unknown = false;
-  /// A piece that is a token is that token, whatever merges make of it.
+  /// A piece that is a token becomes that token, whatever merges would make of it.
   bool takes_whole_pieces = false;
 
  private:
@@ -32,7 +34,7 @@ struct Bpe {
   }
 };
 
-/// Appends the tokens that `piece` is before any merge.
+/// Appends the tokens of `piece` before any merge.
 void append_symbols(const Bpe& bpe, std::string_view piece, std::vector<Id>& symbols);
 
 }  // namespace dt::tokenizer

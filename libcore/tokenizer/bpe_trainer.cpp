@@ -11,11 +11,12 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// A thread is started for half a millisecond's work or more.
+/// Positions for which a thread is started: half a millisecond's work.
 constexpr std::size_t places_per_thread = 1 << 14;
 constexpr Id merges_per_report = 64;
 
-/// The token that ends a text and the bytes. It is a token of bytes too, where its text is of their alphabet.
+/// Returns the encoding before any merge: the token that ends a text, and the bytes. The vocabulary
+/// also finds the end token by its bytes where its text is in the byte alphabet.
 Bpe untrained(const std::string& end_of_text) {
   Bpe bpe;
   const auto bytes = bytes_of_alphabet(end_of_text);
@@ -45,9 +46,11 @@ void on_threads(std::size_t count, Work work) {
   for (std::future<void>& other : others) other.get();
 }
 
-/// A pair is there most often when it first appears: from then on merges only take from it, since a token's
-/// bytes only ever come to be from one pair, at one time. So pairs that are rarer than `least_` when they
-/// appear are left out for as long as there are others; then it becomes less, and all are counted anew.
+/// Merges the most frequent pair until the vocabulary is full.
+/// A pair is most frequent when it first appears. From then on merges only take from it, since a
+/// token's bytes only ever come from one pair, at one time. So the index leaves out pairs that are
+/// rarer than `least_` when they appear. When it runs out of pairs, `least_` becomes smaller and all
+/// pairs are counted anew.
 class Trainer {
  public:
   Trainer(std::vector<CountedWord> words, const TrainOptions& options)
@@ -84,7 +87,7 @@ class Trainer {
     num_bytes_[id] = static_cast<std::uint32_t>(bpe_.vocabulary.bytes(id).size());
   }
 
-  /// Calls `visit` with every pair, its place and how often its word is there.
+  /// Calls `visit` with every pair, its position and its word's count.
   template <class Visit>
   void visit_pairs(Visit visit) const {
     TrainingWords::Counts counts(words_);
@@ -102,10 +105,10 @@ class Trainer {
     return sum;
   }
 
-  /// Makes the index anew, from words as they are now.
+  /// Rebuilds the index from the words as they are now.
   void count_pairs() {
     PairNumbers numbers;
-    std::vector<PlacedPair> pairs;  // by number
+    std::vector<PlacedPair> pairs;  // by pair number
     std::vector<std::size_t> num_places;
     visit_pairs([&](TokenPair pair, Position, std::int64_t count) {
       const std::uint32_t number = numbers.find_or_add(pair);
@@ -148,7 +151,8 @@ class Trainer {
     sum_.clear();
   }
 
-  /// The token that a pair becomes: a new one, unless the text that ends texts is there as any other.
+  /// Returns the token that a pair becomes. The token is new, unless the pair spells the token that
+  /// ends a text.
   Id token_of(TokenPair pair) {
     const Vocabulary& vocabulary = bpe_.vocabulary;
     const std::string bytes = std::string(vocabulary.bytes(pair.left)).append(vocabulary.bytes(pair.right));
@@ -166,7 +170,8 @@ class Trainer {
     }
     add_pairs(&Sides::left, [&](Id id) { return TokenPair{id, merged}; });
     add_pairs(&Sides::right, [&](Id id) { return TokenPair{merged, id}; });
-    // What was added may be gone already: of "abab", "ab" and "a" after the first merge.
+    // Subtraction comes last, since a pair may be gone as soon as it is added: in "abab", the first
+    // merge adds ("ab", "a").
     for (const Id id : sum_.left.ids()) index_.subtract({id, pair.left}, sum_.left.tally(id).count);
     for (const Id id : sum_.right.ids()) index_.subtract({pair.right, id}, sum_.right.tally(id).count);
   }
@@ -191,12 +196,12 @@ class Trainer {
   const TrainOptions& options_;
   Bpe bpe_;
   TrainingWords words_;
-  std::vector<std::uint32_t> num_bytes_;  // of every token
+  std::vector<std::uint32_t> num_bytes_;  // by token
   std::int64_t least_ = 1;
   PairIndex index_;
   Rank num_merges_ = 0;
-  std::vector<Sides> sides_;  // a thread's own each
-  Sides sum_;                 // of all threads, without places
+  std::vector<Sides> sides_;  // one for each thread
+  Sides sum_;                 // sum over threads, without positions
   std::vector<std::vector<Position>> lists_;
 };
 

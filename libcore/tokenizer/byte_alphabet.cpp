@@ -12,7 +12,7 @@ bool is_printable(int byte) {
 
 struct Alphabet {
   std::array<std::string, 256> characters;
-  std::array<int, 512> bytes;  // of a code point, -1 where it is of none
+  std::array<int, 512> bytes;  // by code point; -1 where none has it
   Alphabet() {
     bytes.fill(-1);
     char32_t free = 256;

@@ -7,7 +7,7 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// The first character of `text`. A byte that begins none is above all characters.
+/// The first character of a text. An invalid byte has a code point above all characters.
 struct Character {
   char32_t code_point;
   std::size_t length;
@@ -25,7 +25,7 @@ class CharacterSplitter final : public PreTokenizer {
 
   void split(std::string_view text, PieceSink& sink) const override {
     SplitJoiner joiner(behavior_, false, sink);
-    std::size_t begin = 0;  // of what lies between
+    std::size_t begin = 0;  // start of the text between matches
     for (std::size_t at = 0; at < text.size();) {
       const Character next = first_character(text.substr(at));
       if (table_.contains(next.code_point)) {

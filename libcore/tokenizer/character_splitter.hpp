@@ -1,5 +1,5 @@
 #pragma once
-// Pre-tokenizers that ask of each character what it is.
+// Pre-tokenizers that classify each character.
 
 #include <memory>
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace dt::tokenizer {
 
-/// Every character of the set is a match.
+/// Matches every character of the set.
 std::unique_ptr<PreTokenizer> make_character_splitter(const CodePointSet& set, SplitBehavior behavior);
 
-/// Runs of characters of words and runs of others, without white space: \w+|[^\w\s]+, as Rust's regular
-/// expressions read it.
+/// Splits into runs of word characters and runs of others, without white space: \w+|[^\w\s]+, as Rust's
+/// regex crate reads it.
 std::unique_ptr<PreTokenizer> make_word_and_punctuation_splitter();
 
-/// Every place where the text, which is not empty, is found is a match.
+/// Matches every occurrence of `text`, which is not empty.
 std::unique_ptr<PreTokenizer> make_text_splitter(std::string text, SplitBehavior behavior,
                                                  bool invert = false);
 

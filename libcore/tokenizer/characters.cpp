@@ -21,7 +21,7 @@ constexpr Range spaces[] = {{0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},   
                             {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f},
                             {0x205f, 0x205f}, {0x3000, 0x3000}};
 
-/// A class for each of Unicode's major categories.
+/// Returns the class of one of Unicode's categories.
 CharClass class_of(std::string_view category) {
   return category[0] == 'L' ? char_letter : category[0] == 'N' ? char_number : char_other;
 }
@@ -62,7 +62,7 @@ const CharacterTable& CharacterTable::by_case() {
 }
 
 CharacterTable::CharacterTable(const std::vector<std::uint8_t>& classes) {
-  std::map<std::string, std::uint16_t> known;  // a vector's comparison draws a false warning from gcc 12
+  std::map<std::string, std::uint16_t> known;  // comparing vectors draws a false warning from gcc 12
   for (std::size_t i = 0; i < index_.size(); ++i) {
     const auto first = classes.begin() + static_cast<std::ptrdiff_t>(i * block_size);
     const std::string block(first, first + block_size);

@@ -1,6 +1,6 @@
 #pragma once
-// What pre-tokenizers ask of a character: is it a letter, a number, space? By Unicode 16, as Hugging Face's
-// tokenizers and tiktoken have it.
+// Character classes for pre-tokenizers: letters, numbers, white space. They follow Unicode 16, as
+// Hugging Face's tokenizers and tiktoken do.
 
 #include <array>
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace dt::tokenizer {
 
-/// One bit each, so that a run of several is one test.
+/// Each class is one bit, so that one test covers several classes.
 enum CharClass : std::uint8_t {
   char_other = 1,
-  char_letter = 2,      // \p{L}; not of the table by case, which has instead of it
-  char_upper = 32,      // \p{Lu} and \p{Lt},
-  char_lower = 64,      // \p{Ll},
-  char_caseless = 128,  // \p{Lm} and \p{Lo},
-  char_mark = 2,        // and \p{M}, which is char_other elsewhere
+  char_letter = 2,      // \p{L}; by_case() has the next four instead
+  char_upper = 32,      // \p{Lu} and \p{Lt}
+  char_lower = 64,      // \p{Ll}
+  char_caseless = 128,  // \p{Lm} and \p{Lo}
+  char_mark = 2,        // \p{M}; get() has char_other instead
   char_number = 4,      // \p{N}
-  char_space = 8,       // \s, but for
+  char_space = 8,       // \s without \r and \n
   char_newline = 16     // \r and \n
 };
 
@@ -31,17 +31,17 @@ struct Character {
 
 class CharacterTable {
  public:
-  /// Made at the first use, some milliseconds.
+  /// Returns the shared table. The first call makes it, which takes some milliseconds.
   static const CharacterTable& get();
-  /// The same with letters by their case, and marks.
+  /// Returns the shared table that tells letters by case, and marks.
   static const CharacterTable& by_case();
 
   std::uint8_t of_ascii(unsigned char byte) const { return blocks_[byte]; }
   std::uint8_t of(char32_t code_point) const {
     return blocks_[index_[code_point / block_size] * block_size + code_point % block_size];
   }
-  /// The character at `text`, which ends at `end`, after it. A byte that begins no character is an other one
-  /// alone.
+  /// Returns the character at `text`, which is not empty and ends at `end`. A byte that begins no
+  /// character is a char_other by itself.
   Character at(const char* text, const char* end) const {
     const auto first = static_cast<unsigned char>(*text);
     if (first < 0x80) return {of_ascii(first), 1};
@@ -53,7 +53,7 @@ class CharacterTable {
   explicit CharacterTable(const std::vector<std::uint8_t>& classes);
   Character beyond_ascii(const char* text, const char* end) const;
   std::array<std::uint16_t, end_of_unicode / block_size> index_;
-  std::vector<std::uint8_t> blocks_;  // no two are the same; the first is ASCII
+  std::vector<std::uint8_t> blocks_;  // all different; the first is ASCII
 };
 
 inline Character CharacterTable::beyond_ascii(const char* text, const char* end) const {

@@ -18,12 +18,12 @@ std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-/// Reads what darts-clone writes, and nothing beyond it, whatever its units say.
+/// Reads what darts-clone writes. Reads stay within the map, whatever its units say.
 class Charsmap {
  public:
   struct Rule {
-    std::size_t length;     // of the text that it is about
-    std::string_view text;  // what that becomes
+    std::size_t length;     // bytes that the replacement takes the place of
+    std::string_view text;  // replacement
   };
 
   explicit Charsmap(std::string_view bytes) {
@@ -34,9 +34,9 @@ class Charsmap {
     texts_ = bytes.substr(size + 4);
   }
 
-  /// The longest that begins `text`.
+  /// Returns the rule of the longest string that begins `text`.
   std::optional<Rule> longest(std::string_view text) const {
-    // A damaged map may lead round in circles. Real rules are of a few characters.
+    // A damaged map may lead in circles. Real rules cover a few characters.
     constexpr std::size_t max_rule_bytes = 1024;
     std::size_t length = 0, value = 0;
     std::size_t node = offset(units_[0]);
@@ -54,7 +54,7 @@ class Charsmap {
     return Rule{length, text_of(value)};
   }
 
-  /// What strings become, each ended by a zero byte.
+  /// Returns the replacement texts, each ended by a zero byte.
   std::string_view texts() const { return texts_; }
 
   bool has_rules_for(unsigned char byte) const {
@@ -74,7 +74,7 @@ class Charsmap {
   }
 
   std::vector<std::uint32_t> units_;
-  std::string_view texts_;  // it ends with a zero byte
+  std::string_view texts_;  // ends with a zero byte
 };
 
 AddedTokenFinder finder_of(const std::vector<std::string>& texts) {

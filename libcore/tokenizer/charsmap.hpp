@@ -1,5 +1,5 @@
 #pragma once
-// SentencePiece's precompiled_charsmap: rules that say what strings become, for its nmt_nfkc and others.
+// SentencePiece's precompiled_charsmap: replacement rules for strings, as in its nmt_nfkc.
 
 #include <memory>
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace dt::tokenizer {
 
-/// Whether a rule is about text that begins with `byte`. `charsmap` is one that make_charsmap_normalizer
-/// takes.
+/// Returns whether a rule applies to text that begins with `byte`. `charsmap` is one that
+/// make_charsmap_normalizer() accepts.
 bool has_rules_for(std::string_view charsmap, char byte);
-/// Whether a string may become two or more spaces in a row, alone or with other text.
+/// Returns whether a string may become two or more spaces in a row, alone or with other text.
 bool makes_runs_of_spaces(std::string_view charsmap);
 
-/// From left to right, the longest string that has a rule becomes what the rule says; a string of `kept`, of
-/// which the longest goes first, and every other character stays. This is sentencepiece's understanding;
-/// Hugging Face's tokenizers ask for rules of whole grapheme clusters first, which differs for some. Errors:
-/// input, a charsmap that is none.
-///
-/// `charsmap` is the size of a trie in bytes (4 bytes, little endian), the trie, and the texts that strings
-/// become, each ended by a zero byte; the trie's values are where in these.  Source: sentencepiece's
-/// normalizer.cc; the trie is a double array as darts-clone writes it.
+/// Replaces, from left to right, the longest string that has a rule.
+/// Strings of `kept` and characters without a rule stay. At each position the longest string of `kept`
+/// goes before the rules. This follows sentencepiece. Hugging Face's tokenizers first look for rules of
+/// whole grapheme clusters, which differs for some text.
+/// `charsmap` holds the size of a trie in bytes (4 bytes, little endian), the trie, and the replacement
+/// texts. Each text ends with a zero byte; the trie's values are offsets of texts.
+/// Errors: input, an invalid charsmap.
+/// Source: sentencepiece's normalizer.cc. The trie is a double array as darts-clone writes it.
 std::unique_ptr<Normalizer> make_charsmap_normalizer(std::string charsmap,
                                                      const std::vector<std::string>& kept);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Sets of characters, and those that have names: letters, numbers, scripts.
+// Sets of code points. Some have names: letters, numbers, scripts.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ struct CodePointRange {
   char32_t first, last;
 };
 
-/// Ranges in order, none beside another.
+/// Ranges in order that neither overlap nor touch.
 class CodePointSet {
  public:
   static constexpr char32_t last_code_point = 0x10FFFF;
@@ -35,7 +35,7 @@ class CodePointSet {
   std::vector<CodePointRange> ranges_;
 };
 
-/// A set whose test is one look-up.
+/// A set with a test of one look-up.
 class CodePointTable {
  public:
   explicit CodePointTable(const CodePointSet& set);
@@ -47,16 +47,16 @@ class CodePointTable {
   std::vector<bool> bits_;
 };
 
-/// The place of the set that \p{name} means to Oniguruma, by Unicode 16; nothing where there is none. Case,
-/// spaces, - and _ do not matter.
+/// Returns the index of the set that \p{name} means in Oniguruma, by Unicode 16; nothing where there is
+/// none. Case, spaces, - and _ do not matter.
 std::optional<std::size_t> property_index(std::string_view name);
-/// The set at a place.
+/// Returns the set at an index.
 const CodePointSet& property_at(std::size_t index);
-/// The set of a name that is known.
+/// Returns the set of a known name.
 const CodePointSet& property(std::string_view name);
 
-/// \w as Rust's regular expressions have it: alphabetic characters, marks, decimal numbers, connectors and
-/// joiners.
+/// Returns \w as Rust's regex crate defines it: alphabetic characters, marks, decimal numbers,
+/// connectors and joiners.
 const CodePointSet& rust_word_characters();
 
 }  // namespace dt::tokenizer

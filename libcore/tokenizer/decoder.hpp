@@ -1,5 +1,5 @@
 #pragma once
-// Tokens back to text, as the steps of a tokenizer's decoder say.
+// Turns tokens back into text, by the steps of a tokenizer's decoder.
 
 #include <memory>
 #include <span>
@@ -11,26 +11,27 @@
 
 namespace dt::tokenizer {
 
-/// The names are those of Hugging Face's files. Each changes a list of tokens' texts. Errors: input, texts
-/// that grow together beyond `max_bytes`.
+/// A step that changes the texts of a list of tokens. Names follow Hugging Face's files.
+/// Errors: input, texts that together grow beyond `max_bytes`.
 class DecodeStep {
  public:
   virtual ~DecodeStep() = default;
   virtual void apply(std::vector<std::string>& texts, std::size_t max_bytes) const = 0;
 };
 
-/// All texts become one.
+/// Joins all texts.
 std::unique_ptr<DecodeStep> make_fuse();
-/// `<0x0A>` becomes that byte. Bytes in a row that are no UTF-8 become U+FFFD each.
+/// Turns `<0x0A>` into that byte. If consecutive bytes are not UTF-8, each becomes U+FFFD.
 std::unique_ptr<DecodeStep> make_byte_fallback();
-/// In each text by itself.
+/// Applies `replacement` to each text by itself.
 std::unique_ptr<DecodeStep> make_decode_replacement(std::unique_ptr<Normalizer> replacement);
-/// Takes up to `start` times `content` from each text's start, up to `stop` times from its end.
+/// Removes `content` up to `start` times from each text's start, and up to `stop` times from its end.
 std::unique_ptr<DecodeStep> make_decode_strip(std::string content, std::size_t start, std::size_t stop);
-/// Takes `content` from the start of the first text that begins with it, or of `each`, as long as those
-/// before leave nothing. SentencePiece's; the name is ours.
+/// Removes `content` from the start of the first text that begins with it; with `each`, from each such
+/// text. Stops at the first text of which something is left. SentencePiece has this step; its name
+/// is dt's.
 std::unique_ptr<DecodeStep> make_strip_until_text(std::string content, bool each);
-/// `replacement` becomes a space; with `drops_first` none in the first text.
+/// Turns `replacement` into a space; with `drops_first`, into nothing in the first text.
 std::unique_ptr<DecodeStep> make_metaspace_decoder(std::string replacement, bool drops_first);
 
 struct Decoder {
@@ -38,7 +39,8 @@ struct Decoder {
   std::string separator;  // between the texts that the steps leave
 };
 
-/// Errors: input: an id that no token has, and what the steps make longer than max_grown_bytes() says.
+/// Returns the text of `ids`.
+/// Errors: input, an id that no token has, or texts that grow beyond max_grown_bytes().
 std::string decode(const Vocabulary& vocabulary, const Decoder& decoder, std::span<const Id> ids);
 
 }  // namespace dt::tokenizer

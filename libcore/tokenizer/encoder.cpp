@@ -27,7 +27,8 @@ void Encoder::encode_document(std::string_view text, bool finds_specials, std::v
   });
 }
 
-/// Parts of a text share its bound, so that many short ones do not become more than one long one.
+/// Applies a step to a part of a text. The parts share the text's bound, so that many short ones do not
+/// become more than a long one.
 std::string_view Encoder::changed(const Normalizer& step, std::string_view text, bool is_first,
                                   BoundedText& buffer) {
   const std::string_view result = step.apply(text, is_first, buffer);
@@ -43,7 +44,7 @@ void Encoder::encode_normalized(std::string_view text, bool is_first) {
   });
 }
 
-/// The added tokens' ids, and between them what `plain` does with the text that is there.
+/// Appends ids of added tokens, and calls `plain` for the text between them.
 template <class Plain>
 void Encoder::encode_around(const AddedTokenFinder& added, std::string_view text, Plain plain) {
   AddedTokenFinder::Found last;
@@ -64,7 +65,7 @@ void Encoder::encode_plain(std::string_view text) {
   flush();
 }
 
-/// Pieces that the short cache knows, without a branch but that they are known; others one by one.
+/// Appends the ids of pieces. A piece in the short cache costs no branch but the test that it is there.
 void Encoder::take(std::span<const std::string_view> pieces) {
   ShortPieceCache::Key keys[max_pieces];
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -87,7 +88,8 @@ void Encoder::take(std::span<const std::string_view> pieces) {
   ids_->insert(ids_->end(), known, known + num_known);
 }
 
-/// Pieces that are tokens are found in the vocabulary as fast as among the long ones.
+/// Encodes a piece that the short cache lacks. The vocabulary finds a piece that is a token as fast as
+/// the long cache would.
 void Encoder::encode_rarer(std::string_view piece) {
   if (piece.empty()) return;
   const Bpe& bpe = tokenizer_.bpe;
@@ -109,7 +111,7 @@ void Encoder::encode_rarer(std::string_view piece) {
   if (!remember_short(piece, ids)) long_.put(piece, ids);
 }
 
-/// Whether it is so short.
+/// Puts a piece into the short cache. Returns whether it is short enough.
 bool Encoder::remember_short(std::string_view piece, std::span<const Id> ids) {
   if (piece.size() > ShortPieceCache::max_bytes || ids.size() > ShortPieceCache::max_ids) return false;
   short_.put(ShortPieceCache::key_of(piece, text_end_), ids);

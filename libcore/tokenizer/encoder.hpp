@@ -1,5 +1,5 @@
 #pragma once
-// Text to ids: a thread's own workplace over a tokenizer that all threads share.
+// Turns text into ids. Each thread has an encoder; all threads share one tokenizer.
 
 #include <string>
 #include <string_view>
@@ -13,13 +13,15 @@ namespace dt::tokenizer {
 
 class Encoder final : private PieceSink {
  public:
-  /// `tokenizer` stays where it is. Takes 5 to 13 MiB, whatever is encoded, pieces of megabytes aside.
+  /// `tokenizer` outlives the encoder and does not move. An encoder takes 5 to 13 MiB whatever it
+  /// encodes, except for pieces of megabytes.
   explicit Encoder(const Tokenizer& tokenizer);
-  /// Appends the ids of a document, without those that a model wants at its start or end. `text` is valid
-  /// UTF-8; where it is not, ids are those of some text. Errors: input: see Regex, Normalizer; what the
-  /// normaliser makes of it may be as long as max_grown_bytes() says.
+  /// Appends the ids of a document, without those that a model wants at its start or end.
+  /// `text` is valid UTF-8. If it is not, the ids are those of some text. The normaliser may make
+  /// max_grown_bytes() of it.
+  /// Errors: input, as Regex and Normalizer say.
   void encode(std::string_view text, std::vector<Id>& ids);
-  /// The same, but a special token that is written out in `text` is text.
+  /// Encodes as encode() does, except that a special token written out in `text` is text.
   void encode_without_specials(std::string_view text, std::vector<Id>& ids);
 
  private:
@@ -42,8 +44,8 @@ class Encoder final : private PieceSink {
   BoundedText normalized_{0}, prepared_{0};
   std::vector<Id> symbols_;
   std::vector<Id>* ids_ = nullptr;
-  const char* text_end_ = nullptr;  // of the text that pieces lie in
-  bool finds_specials_ = true;      // in the present text
+  const char* text_end_ = nullptr;  // end of the text that holds the pieces
+  bool finds_specials_ = true;      // in the current text
 };
 
 }  // namespace dt::tokenizer

@@ -23,7 +23,7 @@ Id id_of(const IdsByText& ids, const std::string& text) {
   return found == ids.end() ? no_id : found->second;
 }
 
-/// The two tokens of a merge: "a b", or since 2024 ["a", "b"].
+/// Reads the two tokens of a merge: "a b", or since 2024 ["a", "b"].
 std::pair<std::string, std::string> read_pair(const JsonValue& merge) {
   if (merge.is_array()) {
     const std::vector<JsonValue> two = merge.items();
@@ -37,7 +37,7 @@ std::pair<std::string, std::string> read_pair(const JsonValue& merge) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-/// Which of the merges have the rank of the one before.
+/// Returns which merges share the rank of the merge before them.
 std::vector<bool> read_ties(const JsonValue& model, std::size_t num_merges) {
   std::vector<bool> is_tied(num_merges);
   const auto list = model.find("dt_ties");
@@ -76,7 +76,7 @@ std::array<Id, 256> byte_ids(const IdsByText& ids, bool is_byte_level) {
   return of_bytes;
 }
 
-/// Returns whether no text ever comes to an unknown token.
+/// Returns whether no text leads to an unknown token.
 bool covers_all_bytes(const Bpe& bpe) {
   const auto& ids = bpe.byte_ids;
   return bpe.is_byte_level && std::find(ids.begin(), ids.end(), no_id) == ids.end();

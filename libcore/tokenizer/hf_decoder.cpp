@@ -4,7 +4,8 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// What a step takes away or puts a space for: of nothing a text has without end.
+/// Returns a text that a step removes or replaces.
+/// Errors: input, an empty text, which every text contains without end.
 std::string not_empty(const JsonValue& text) {
   if (text.string().empty()) throw text.error("is empty");
   return text.string();

@@ -8,7 +8,7 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// Punctuation of ASCII and of the Unicode 8 that Hugging Face's tokenizers have for it.
+/// Returns punctuation of ASCII and of the Unicode 8 that Hugging Face's tokenizers have for it.
 CodePointSet punctuation() {
   const CodePointSet newer = {
       {0x61d, 0x61d},     {0x9fd, 0x9fd},     {0xa76, 0xa76},     {0xc77, 0xc77},     {0xc84, 0xc84},
@@ -41,7 +41,7 @@ std::unique_ptr<PreTokenizer> read_split(const JsonValue& step) {
   const auto text = step.at("pattern").find("String");
   if (text && !text->string().empty()) return make_text_splitter(text->string(), behavior, invert);
   const std::string regex = regex_of_pattern(step);
-  // The known patterns match all of a text: what lies between is nothing.
+  // Known patterns match all of a text, so nothing lies between matches.
   const bool takes_matches =
       invert ? behavior == SplitBehavior::removed : behavior == SplitBehavior::isolated;
   const auto known = takes_matches ? pattern_of_regex(regex) : std::nullopt;
@@ -49,7 +49,7 @@ std::unique_ptr<PreTokenizer> read_split(const JsonValue& step) {
                : make_regex_splitter(regex, behavior, invert, step.boolean("dt_must_cover", false));
 }
 
-/// A step that only splits; null where it is of another kind.
+/// Reads a step that only splits. Returns null for a step of another kind.
 std::unique_ptr<PreTokenizer> read_splitter(const JsonValue& step) {
   const std::string type = step.at("type").string();
   if (type == "Split") return read_split(step);

@@ -19,7 +19,7 @@ FoundIn read_found_in(const JsonValue& token) {
   throw token.at("dt_found_in").error("is not \"text\", \"normalized text\" or \"nothing\"");
 }
 
-/// All but the id, which follows from the content (see AddedTokenIds).
+/// Reads all of an added token but its id, which follows from the content (see AddedTokenIds).
 AddedToken read_added_token(const JsonValue& token) {
   AddedToken added;
   token.at("id").natural();
@@ -33,7 +33,8 @@ AddedToken read_added_token(const JsonValue& token) {
   return added;
 }
 
-/// tokenizer.json does not say which token ends a text: the first of the names that models have for it.
+/// Returns the token that ends a text; no_id where there is none. tokenizer.json does not say which it
+/// is, so the first of the names that models use for it decides.
 Id find_end_of_text(const std::vector<AddedToken>& added) {
   for (const char* name :
        {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<\uff5cend\u2581of\u2581sentence\uff5c>"}) {
@@ -44,9 +45,10 @@ Id find_end_of_text(const std::vector<AddedToken>& added) {
   return no_id;
 }
 
-/// The added tokens of a file with the ids that Hugging Face's tokenizers give them, whatever the file says:
-/// a content that the vocabulary has keeps the vocabulary's id, any other takes the next number from the
-/// vocabulary's size on, be it another token's. Of several with one id the last is found in text.
+/// Gives added tokens the ids that Hugging Face's tokenizers give them, whatever the file says.
+/// A content in the vocabulary keeps the vocabulary's id. Any other content takes the next number from
+/// the vocabulary's size on, even if another token has it. Of several tokens with one id, the last is
+/// found in text.
 /// Source: tokenizers 0.23, AddedVocabulary::add_tokens.
 class AddedTokenIds {
  public:
@@ -70,7 +72,7 @@ class AddedTokenIds {
   }
 
   bool is_new(const AddedToken& token) const { return !vocabulary_.contains(token.content); }
-  /// One for each id. A content that is special once is special.
+  /// Returns one token for each id. A content that is special once is special.
   std::vector<AddedToken> take() {
     for (AddedToken& token : tokens_) token.is_special = specials_.contains(token.content);
     return std::move(tokens_);
@@ -85,7 +87,8 @@ class AddedTokenIds {
   std::vector<AddedToken> tokens_;
 };
 
-/// Tokens that are looked for in the same text by the same content cannot be told apart.
+/// Refuses two tokens that are looked for in the same text by the same content: they cannot be told
+/// apart.
 void check_distinct(const std::vector<AddedToken>& found, const JsonValue& list) {
   std::unordered_map<std::string_view, Id> ids;
   for (const AddedToken& token : found) {
@@ -97,7 +100,7 @@ void check_distinct(const std::vector<AddedToken>& found, const JsonValue& list)
   }
 }
 
-/// The added tokens' texts, and where they are looked for.
+/// Reads the added tokens' texts, and where the encoder looks for them.
 void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& tokenizer,
                        bool is_byte_level) {
   AddedTokenIds read(ids);
@@ -118,7 +121,7 @@ void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& t
       BoundedText buffer(max_grown_bytes(token.content.size()));
       token.content = std::string(tokenizer.normalizer->apply(token.content, true, buffer));
     }
-    if (token.content.empty()) continue;  // nothing of it is left to be found
+    if (token.content.empty()) continue;  // normalising left nothing to find
     (token.is_normalized || is_as_is ? normalized : raw).push_back(std::move(token));
   }
   check_distinct(raw, list);
@@ -128,8 +131,9 @@ void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& t
   tokenizer.normalized_added_tokens = AddedTokenFinder(std::move(normalized));
 }
 
-/// Counts the steps that each text goes through. Errors: input, where there are more than any real tokenizer
-/// has: each goes over all of a text. A Sequence counts as what is in it, an empty one as a step.
+/// Counts the steps that each text goes through. A Sequence counts as its steps, an empty one as one
+/// step.
+/// Errors: input, more steps than any real tokenizer has, since each goes over all of a text.
 void count_steps(const JsonValue& step, std::size_t& count) {
   constexpr std::size_t max_steps = 128;  // DeepSeek's seven are many
   std::size_t num_inner = 0;

@@ -8,9 +8,10 @@
 
 namespace dt::tokenizer {
 
-/// Ids are those of tokenizers' encode without special tokens added: the post-processor, truncation and
-/// padding have no part in them. Errors: input, naming `origin` and the path in it: kinds of steps and models
-/// that are not known, options that are not followed, merges of tokens that there are not.
+/// Reads a tokenizer.json. Ids are those of encode() in Hugging Face's tokenizers without special
+/// tokens added: the post-processor, truncation and padding have no effect.
+/// Errors: input, naming `origin` and the path in it: unknown kinds of steps and models, options that
+/// dt does not follow, merges of tokens that do not exist.
 Tokenizer read_hugging_face(std::string_view text, const std::string& origin);
 
 }  // namespace dt::tokenizer

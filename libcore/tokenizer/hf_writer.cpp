@@ -39,7 +39,7 @@ json added_tokens(const std::vector<AddedToken>& tokens) {
   return list;
 }
 
-/// The tokens as the file writes them.
+/// Returns the tokens as the file writes them.
 std::vector<std::string> texts_of(const Bpe& bpe, const std::vector<AddedToken>& special_tokens) {
   std::vector<std::string> texts;
   for (Id id = 0; id < bpe.vocabulary.size(); ++id) {
@@ -55,12 +55,12 @@ std::vector<std::string> texts_of(const Bpe& bpe, const std::vector<AddedToken>&
 json vocabulary_of(const Bpe& bpe, const std::vector<std::string>& texts) {
   json::object_t vocab;
   for (Id id = 0; id < texts.size(); ++id) {
-    if (bpe.vocabulary.has(id)) vocab.push_back({texts[id], id});  // not by [], which looks for it
+    if (bpe.vocabulary.has(id)) vocab.push_back({texts[id], id});  // [] would search for the name
   }
   return vocab;
 }
 
-/// The indices of the merges that have the rank of the one before.
+/// Returns the indices of the merges that share the rank of the merge before them.
 json ties_of(const MergeTable& merges) {
   json ties = json::array();
   Rank previous = no_rank;

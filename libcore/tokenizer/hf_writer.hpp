@@ -1,5 +1,5 @@
 #pragma once
-// Hugging Face's tokenizer.json of an encoding.
+// Writes an encoding as Hugging Face's tokenizer.json.
 
 #include <string>
 #include <vector>
@@ -9,9 +9,11 @@
 
 namespace dt::tokenizer {
 
-/// Of a byte-level encoding, what read_hugging_face and Hugging Face's tokenizers read. `regex` says how text
-/// is split, what it does not match is dropped. `special_tokens` are of the vocabulary, or have the ids that
-/// follow it, in order and without a gap: readers give them these, whatever the file says.
+/// Returns the tokenizer.json of a byte-level encoding, as read_hugging_face() and Hugging Face's
+/// tokenizers read it.
+/// `regex` says how text is split. Hugging Face's tokenizers drop text that it does not match; dt refuses
+/// such text. `special_tokens` are in the vocabulary, or have the ids that follow it, in order and without
+/// a gap. Readers give them these ids, whatever the file says.
 std::string hugging_face_text(const Bpe& bpe, const std::string& regex,
                               const std::vector<AddedToken>& special_tokens);
 
@@ -20,7 +22,8 @@ struct HfSteps {
   std::string normalizer, pre_tokenizer, decoder;
 };
 
-/// The same for any encoding. What Hugging Face's format has no word for are members "dt_…".
+/// Returns the tokenizer.json of any encoding. Members "dt_…" hold what Hugging Face's format cannot
+/// express.
 std::string hugging_face_text(const Bpe& bpe, const HfSteps& steps,
                               const std::vector<AddedToken>& special_tokens);
 

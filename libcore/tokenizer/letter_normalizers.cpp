@@ -18,7 +18,8 @@ char ascii_lower_case(char c) {
   return static_cast<char>(c | (c >= 'A' && c <= 'Z') << 5);
 }
 
-/// Where the first byte from `at` on is that is none of ASCII.
+/// Returns the position of the first byte from `at` on that is not ASCII; the text's end where there is
+/// none.
 std::size_t end_of_ascii(std::string_view text, std::size_t at) {
   return static_cast<std::size_t>(
       std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), is_ascii) - text.begin());
@@ -46,7 +47,7 @@ class Lowercase final : public Normalizer {
       buffer.append({lower.data(), here.size()});
     }
   }
-  /// Of the first character of `text`, whose bytes it returns.
+  /// Appends the first character of `text` in lower case. Returns the character's length in `text`.
   static std::size_t append_other(std::string_view text, BoundedText& buffer) {
     const std::size_t length = character_length(text);
     const char32_t code_point = first_code_point(text);
@@ -64,7 +65,7 @@ class Lowercase final : public Normalizer {
 class StripAccents final : public Normalizer {
  public:
   std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
-    // The first mark is U+0300.
+    // The first mark is U+0300, which begins with the byte 0xCC.
     if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0xCC; }))
       return text;
     buffer.clear();

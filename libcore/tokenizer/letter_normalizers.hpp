@@ -7,9 +7,9 @@
 
 namespace dt::tokenizer {
 
-/// Each character becomes what lower_case() says, whatever stands beside it.
+/// Turns each character into what lower_case() says, whatever stands beside it.
 std::unique_ptr<Normalizer> make_lowercase();
-/// Marks go (see is_accent); a letter that is one character with its mark stays.
+/// Removes marks (see is_accent). A letter that is one character with its mark stays.
 std::unique_ptr<Normalizer> make_strip_accents();
 
 }  // namespace dt::tokenizer

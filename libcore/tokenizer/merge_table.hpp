@@ -1,5 +1,5 @@
 #pragma once
-// Which two neighbouring tokens become one, and which pair goes first: what training a BPE has learned.
+// The merges of a BPE: which two neighbouring tokens become one, and which pair goes first.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Merge {
 
 class MergeTable {
  public:
-  /// Of pairs of the same rank the leftmost goes first. A pair that is there already gets the new rank and
-  /// token.
+  /// Adds a merge. Of pairs of the same rank, the leftmost in a text goes first. A pair that is there
+  /// already gets the new rank and token.
   void add(Id left, Id right, Merge merge);
   Merge find(Id left, Id right) const {
     const std::uint64_t key = key_of(left, right), hash = hash_of(key);
@@ -31,7 +31,7 @@ class MergeTable {
     return {slot.rank, slot.merged};
   }
   std::size_t size() const { return size_; }
-  /// The pairs in the order of their ranks, then of their tokens' ids.
+  /// Returns the pairs in the order of their ranks, then of their tokens' ids.
   std::vector<std::pair<Id, Id>> pairs() const;
 
  private:
@@ -42,13 +42,13 @@ class MergeTable {
   };
   static std::uint64_t key_of(Id left, Id right) { return (std::uint64_t{left} << 32) | right; }
   static std::uint64_t hash_of(std::uint64_t key) { return (key ^ key >> 32) * 0x9E3779B97F4A7C15; }
-  /// Most pairs that text is asked about are none. A bit of four for each slot says so of most of them, from
-  /// memory that is near.
+  /// Returns false for most pairs without a merge, which most pairs of a text are. The filter has four
+  /// bits for each slot, so it stays in a nearer cache than the slots.
   bool may_have(std::uint64_t hash) const {
     const std::uint64_t bit = hash >> (shift_ - log2_bits_per_slot);
     return (filter_[bit / 64] >> bit % 64 & 1) != 0;
   }
-  /// The slot of the key, or the empty one where it would go.
+  /// Returns the key's slot, or the empty slot where the key would go.
   std::size_t slot_of(std::uint64_t key, std::uint64_t hash) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t slot = hash >> shift_;
@@ -60,7 +60,7 @@ class MergeTable {
 
   static constexpr int log2_bits_per_slot = 2;
   std::vector<Slot> slots_ = std::vector<Slot>(16);  // a power of two, at most three quarters full
-  int shift_ = 60;                                   // 64 − log₂ of their number
+  int shift_ = 60;                                   // 64 − log₂ of the number of slots
   std::vector<std::uint64_t> filter_ = std::vector<std::uint64_t>(1);
   std::size_t size_ = 0;
 };

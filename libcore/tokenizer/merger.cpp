@@ -8,10 +8,10 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// Up to here looking at all ranks for the smallest is fastest.
+/// Number of tokens up to which a scan of all ranks for the smallest is fastest.
 constexpr std::size_t few = 24;
 constexpr std::uint32_t window_symbols = 256;
-/// A window of fewer tokens than this is worth less than what it takes to see that it fits.
+/// A window of fewer tokens saves less than the check that it fits costs.
 constexpr std::size_t few_tokens = 16;
 
 }  // namespace
@@ -56,7 +56,8 @@ void Merger::merge_few(Parts& parts) {
   }
 }
 
-/// The same, with the ranks in a tree and the neighbours in a list: nothing is looked through or moved.
+/// Merges as merge_few() does, with the ranks in a tree and the neighbours in a list. Nothing is
+/// scanned or moved.
 void Merger::merge_many(Parts& parts) {
   const auto size = static_cast<std::uint32_t>(parts.size());
   link(size);
@@ -92,16 +93,18 @@ void Merger::link(std::uint32_t size) {
   }
 }
 
-/// Takes out a part that is not the first.
+/// Removes a part that is not the first.
 void Merger::unlink(std::uint32_t i, Parts& parts) {
   parts[i].id = no_id;
   next_[previous_[i]] = next_[i];
   if (next_[i] < parts.size()) previous_[next_[i]] = previous_[i];
 }
 
-/// `done_` are tokens from the start on that are thought to stand. A window goes on where they end. Where its
-/// first token does not fit the last of them, more is taken back and the window is longer each time, at last
-/// all of the piece; only what gets further than ever before makes windows shorter again, so that this ends.
+/// Encodes a long piece by windows.
+/// `done_` holds the first tokens of the piece, which are likely to stand. A window begins where they
+/// end. If its first token does not fit the last of them, more tokens are taken back each time. The
+/// window becomes longer, too, at last all of the piece. Only progress beyond the furthest point so far
+/// makes windows shorter again, so the loop ends.
 void Merger::merge_long(std::span<const Id> symbols) {
   DT_CHECK(symbols.size() < no_id, "a piece of {} symbols", symbols.size());
   const auto size = static_cast<std::uint32_t>(symbols.size());
@@ -126,8 +129,8 @@ void Merger::merge_long(std::span<const Id> symbols) {
   }
 }
 
-/// Drops the window's tokens that end after `stands`: what follows the window may change them. Returns where
-/// the others end.
+/// Drops the window's tokens that end after `stands`, since the text behind the window may change them.
+/// Returns where the others end.
 std::uint32_t Merger::drop_tail(std::uint32_t end, std::uint32_t stands) {
   while (!window_.empty() && end > stands) {
     end = window_.back().begin;
@@ -136,7 +139,7 @@ std::uint32_t Merger::drop_tail(std::uint32_t end, std::uint32_t stands) {
   return end;
 }
 
-/// Drops up to `count` tokens of `done_`, of which there are some. Returns where the others end.
+/// Drops up to `count` tokens of `done_`, which is not empty. Returns where the others end.
 std::uint32_t Merger::take_back(std::size_t count) {
   const std::size_t kept = done_.size() - std::min(count, done_.size());
   const std::uint32_t begin = done_[kept].begin;
@@ -144,7 +147,8 @@ std::uint32_t Merger::take_back(std::size_t count) {
   return begin;
 }
 
-/// Whether the last token of `done_` and the window's first are the encoding of their text.
+/// Returns whether the last token of `done_` and the window's first token are the encoding of their
+/// text.
 bool Merger::follows_done(std::span<const Id> symbols, std::uint32_t window_end) {
   if (done_.empty()) return true;
   const std::uint32_t begin = done_.back().begin, border = window_.front().begin;

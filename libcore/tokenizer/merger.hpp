@@ -1,6 +1,6 @@
 #pragma once
-// Byte-pair encoding of one piece of text: of the neighbouring tokens that may merge, those of the smallest
-// rank do, the leftmost first, until none may.
+// Byte-pair encoding of one piece of text. Of all neighbouring tokens that may merge, the pair of the
+// smallest rank merges, the leftmost first, until no pair may.
 
 #include <cstdint>
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace dt::tokenizer {
 
-/// A token of a piece: it begins at `begin`, counted in the piece's symbols, and ends where the next begins.
-/// (rank, merged) is what it would become with the next.
+/// A token of a piece. It begins at symbol `begin` of the piece and ends where the next part begins.
+/// With the next part it would merge into `merged`, at `rank`.
 struct Part {
   Id id;
   std::uint32_t begin;
@@ -20,16 +20,18 @@ struct Part {
   Id merged;
 };
 
-/// A thread's own: it keeps what it works in.
+/// Merges the symbols of pieces. Each thread has its own merger, which keeps its working memory.
 class Merger {
  public:
   explicit Merger(const MergeTable& table) : table_(table) {}
-  /// Appends what the tokens `symbols`, fewer than 2³² of them, merge to. The time is linear in their number:
-  /// long pieces are encoded window by window. Exact for any table: a sequence of tokens is the encoding of
-  /// its text if and only if each two neighbours are the encoding of theirs, so a window's tokens stand once
-  /// the first of the next window is a neighbour that the last of them may have. (Merges inside two
-  /// neighbours' text come in the same order whatever stands beside it, until one crosses its border; a first
-  /// crossing in the whole text would be the same pair's, at the same time, in those two alone.)
+  /// Appends the tokens that `symbols` merge to. There are fewer than 2³² symbols.
+  /// The time is linear in the number of symbols: long pieces are encoded window by window. The result
+  /// is exact for any table. A sequence of tokens is the encoding of its text if and only if each two
+  /// neighbours are the encoding of theirs. So a window's tokens stand once the last of them may have
+  /// the first token of the next window as its neighbour.
+  /// Proof: Merges inside two neighbours' text come in the same order, whatever stands beside it, until
+  /// one crosses its border. The first crossing in the whole text would be the same pair's, at the same
+  /// time, in those two alone.
   void merge(std::span<const Id> symbols, std::vector<Id>& ids);
 
  private:
@@ -47,7 +49,7 @@ class Merger {
 
   const MergeTable& table_;
   Parts window_, pair_, done_;
-  std::vector<std::uint32_t> next_, previous_;  // merge_many's list of neighbours
+  std::vector<std::uint32_t> next_, previous_;  // list of neighbours in merge_many()
   MinTree tree_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The smallest of many numbers that change one at a time.
+// Finds the smallest of many numbers that change one at a time.
 
 #include <algorithm>
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace dt::tokenizer {
 
-/// Numbers in levels: each of the level above is the smallest of eight neighbours below it.
+/// Levels of numbers. Each number of a level is the smallest of eight neighbours in the level below.
 class MinTree {
  public:
   static constexpr std::uint64_t nothing = ~std::uint64_t{0};
 
-  /// `size` places, all of them nothing. Keeps its memory.
+  /// Starts with `size` places that all hold `nothing`. Keeps its memory.
   void reset(std::size_t size) {
     num_levels_ = 0;
     do {
@@ -24,7 +24,7 @@ class MinTree {
     } while (size > 1);
   }
 
-  /// Without what lies above it: build() follows.
+  /// Sets a number without the levels above. The caller then calls build().
   void put(std::size_t place, std::uint64_t value) { levels_[0][place] = value; }
   void build() {
     for (std::size_t level = 1; level < num_levels_; ++level) {
@@ -52,7 +52,7 @@ class MinTree {
     return std::min(std::min(std::min(v[0], v[1]), std::min(v[2], v[3])),
                     std::min(std::min(v[4], v[5]), std::min(v[6], v[7])));
   }
-  std::array<std::vector<std::uint64_t>, 22> levels_;  // the numbers themselves first
+  std::array<std::vector<std::uint64_t>, 22> levels_;  // the numbers themselves are level 0
   std::size_t num_levels_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Errors of what is read from a file, which name it.
+// Adds a file's name to errors in reading it.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace dt::tokenizer {
 
-/// Returns what `read` returns. An input error of it that does not name `origin` gets "origin: " before it:
-/// what builds a part of a tokenizer does not know the file.
+/// Returns what `read` returns. Puts "origin: " before its input errors that do not name `origin`,
+/// since code that builds a part of a tokenizer does not know the file.
 template <class Read>
 auto naming_origin(const std::string& origin, Read read) {
   try {

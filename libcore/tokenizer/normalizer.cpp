@@ -23,7 +23,7 @@ class UnicodeNormalizer final : public Normalizer {
   std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     if (std::all_of(text.begin(), text.end(), [&](char c) { return is_stable(c); })) return text;
     buffer.clear();
-    std::size_t begin = 0;  // of what is not yet in the buffer
+    std::size_t begin = 0;  // start of the text that is not in the buffer yet
     for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
       end = at + character_length(text.substr(at));
       if (end - at == 1 || !is_new_to_normalization(first_code_point(text.substr(at)))) continue;
@@ -38,8 +38,8 @@ class UnicodeNormalizer final : public Normalizer {
   bool cuts_between_words() const override { return true; }
 
  private:
-  /// NFC leaves all below U+0300 as it is: what it composes begins with a mark, from there on. The other
-  /// forms leave ASCII.
+  /// NFC leaves characters below U+0300 as they are: every composition has a second character from
+  /// there on. The other forms leave ASCII as it is.
   bool is_stable(char c) const {
     return static_cast<unsigned char>(c) < (form_ == UnicodeForm::nfc ? 0xCC : 0x80);
   }
@@ -67,7 +67,7 @@ class Replacement final : public Normalizer {
  public:
   Replacement(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {
     DT_CHECK(!from_.empty(), "nothing to replace");
-    // Each place of a text may be compared with all of it.
+    // A search may compare the whole pattern at every position of a text.
     constexpr std::size_t max_bytes = 1024;
     if (from_.size() > max_bytes)
       throw input_error("a Replace has a pattern of {} bytes; at most {} are read", from_.size(), max_bytes);
@@ -130,7 +130,7 @@ class Strip final : public Normalizer {
   std::string_view apply(std::string_view text, bool, BoundedText&) const override {
     const CharacterTable& characters = CharacterTable::get();
     const char* const end = text.data() + text.size();
-    std::size_t first = text.size(), last_end = 0;  // of what is no white space
+    std::size_t first = text.size(), last_end = 0;  // bounds of the text without white space
     for (std::size_t at = 0; at < text.size();) {
       const Character next = characters.at(text.data() + at, end);
       const bool is_space = (next.char_class & char_whitespace) != 0;
@@ -147,7 +147,7 @@ class Strip final : public Normalizer {
   bool left_, right_;
 };
 
-/// Where in `whole` the part lies, if it does.
+/// Returns the offset of `part` in `whole`, if it lies there.
 std::optional<std::size_t> place_in(std::string_view whole, std::string_view part) {
   const std::less<> is_before;
   if (is_before(part.data(), whole.data()) || is_before(whole.data() + whole.size(), part.data())) return {};
@@ -162,7 +162,7 @@ class Steps final : public Normalizer {
     for (const auto& step : steps_) {
       text = step->apply(text, is_first, other);
       const auto begin = place_in(other.view(), text);
-      if (!begin) continue;  // it did not write, or stripped what lies in `buffer`
+      if (!begin) continue;  // the step wrote nothing, or stripped text in `buffer`
       buffer.swap(other);
       text = buffer.view().substr(*begin, text.size());
     }

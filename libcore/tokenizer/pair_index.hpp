@@ -1,5 +1,5 @@
 #pragma once
-// The pairs of neighbouring tokens that may merge next: how often each is there, and where.
+// The pairs of neighbouring tokens that may merge next, with their counts and positions.
 
 #include <compare>
 #include <cstdint>
@@ -32,7 +32,7 @@ class PairNumbers {
     TokenPair pair{no_id, no_id};
     std::uint32_t number = none;
   };
-  /// The slot of the pair, or the empty one where it would go.
+  /// Returns the pair's slot, or the empty slot where the pair would go.
   std::size_t slot_of(TokenPair pair) const {
     const std::uint64_t key = std::uint64_t{pair.left} << 32 | pair.right;
     const std::size_t mask = slots_.size() - 1;
@@ -45,7 +45,8 @@ class PairNumbers {
   std::uint32_t size_ = 0;
 };
 
-/// Positions are those where the pair stood when it was added, in ascending order; counts are up to date.
+/// A pair, its count and its positions. The positions are where the pair stood when it was added, in
+/// ascending order. The count is up to date.
 struct PlacedPair {
   TokenPair pair;
   std::int64_t count = 0;
@@ -54,16 +55,16 @@ struct PlacedPair {
 
 class PairIndex {
  public:
-  /// A pair that is not there.
+  /// Adds a pair that the index does not have.
   void add(TokenPair pair, std::int64_t count, std::vector<Position> positions);
-  /// The pair is there less often. Pairs that the index does not have are passed over.
+  /// Lowers a pair's count. Ignores pairs that the index does not have.
   void subtract(TokenPair pair, std::int64_t count);
-  /// Takes the most frequent pair, of equally frequent ones that of the lower tokens; nothing where none is
-  /// there `least` times.
+  /// Takes the most frequent pair; of equally frequent pairs, that of the lower tokens. Returns nothing
+  /// where no pair has a count of `least`.
   std::optional<PlacedPair> take_first(std::int64_t least);
 
  private:
-  /// Which pair goes next, by its count when it was put there, which may have become smaller since.
+  /// A pair with its count when it was queued. The count may have become smaller since.
   struct Candidate {
     std::int64_t count;
     TokenPair pair;

@@ -1,5 +1,5 @@
 #pragma once
-// Makes one token of a pair, wherever it stands, and says what stood beside it.
+// Merges a pair into one token wherever it stands, and records its neighbours.
 
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace dt::tokenizer {
 
-/// The tokens on one side of a pair's places.
+/// The tokens on one side of a pair's positions.
 class Neighbours {
  public:
   struct Tally {
@@ -23,19 +23,19 @@ class Neighbours {
     tally.count += static_cast<std::int64_t>(count);
     places_.push_back({id, at});
   }
-  /// Adds all of another's but its places.
+  /// Adds another's tallies, without its places.
   void add_tallies(const Neighbours& other);
   void clear();
 
-  /// The neighbours, in no order.
+  /// Returns the neighbours, in no order.
   const std::vector<Id>& ids() const { return ids_; }
-  /// Of any token.
+  /// Returns the tally of any token.
   const Tally& tally(Id id) const { return tallies_[id]; }
   struct Place {
     Id id;
     Position at;
   };
-  /// As they were added.
+  /// Returns the places in the order in which they were added.
   const std::vector<Place>& places() const { return places_; }
 
  private:
@@ -44,8 +44,8 @@ class Neighbours {
   std::vector<Place> places_;
 };
 
-/// A place is that of the pair of a neighbour and the new token: the neighbour's on the left, else the
-/// token's.
+/// The neighbours on both sides of a pair. A place is the position of the pair of neighbour and new
+/// token: on the left the neighbour's position, on the right the new token's.
 struct Sides {
   explicit Sides(Id vocabulary_size) : left(vocabulary_size), right(vocabulary_size) {}
   void clear() {
@@ -55,13 +55,15 @@ struct Sides {
   Neighbours left, right;
 };
 
-/// `pair` becomes `merged` at those of `positions` where it stands; they ascend. `num_bytes` are the tokens'.
-/// Where a place follows another, its left neighbour is what that became and the other's right neighbour what
-/// it was.
+/// Replaces `pair` by `merged` at those of `positions` where it still stands. `positions` ascend;
+/// `num_bytes` are by token.
+/// Where two occurrences adjoin, the second has the merged token as its left neighbour. The first has
+/// as its right neighbour the token that stood there before the second merged.
 void merge_pair(TrainingWords& words, const std::vector<std::uint32_t>& num_bytes, TokenPair pair, Id merged,
                 std::span<const Position> positions, Sides& sides);
 
-/// Positions that ascend, in up to `max_parts` parts that threads may merge at once: a word's are in one.
+/// Divides ascending positions into up to `max_parts` parts that threads may merge at once. Each word's
+/// positions are in one part.
 std::vector<std::span<const Position>> divide_by_words(const TrainingWords& words,
                                                        std::span<const Position> positions,
                                                        std::size_t max_parts);

@@ -1,5 +1,6 @@
 #pragma once
-// The tokens of pieces met lately. A thread's own, so without locks; of a fixed size.
+// Caches of the tokens of recent pieces. Their size is fixed. Each thread has its own, so they take no
+// locks.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,12 +14,12 @@
 
 namespace dt::tokenizer {
 
-/// Pieces of up to 15 bytes with up to three tokens, which most are: looked up without a branch on their
-/// length.
+/// A cache of pieces of up to 15 bytes and three tokens, which most pieces are. A look-up has no branch
+/// on the length.
 class ShortPieceCache {
  public:
   static constexpr std::size_t max_bytes = 15, max_ids = 3;
-  /// The bytes, and their count in the last one.
+  /// The bytes of a piece, with their number in the last byte.
   struct Key {
     std::uint64_t low, high;
     bool operator==(const Key&) const = default;
@@ -29,8 +30,8 @@ class ShortPieceCache {
     std::uint32_t num_ids;
   };
 
-  /// Of a piece, which is not empty; longer ones have a key that none is put under. Memory is read up to
-  /// `readable_end`, where that is 16 bytes or more away.
+  /// Returns the key of a piece, which is not empty. Longer pieces get a key that no entry has. Reads
+  /// 16 bytes where `readable_end` is that far away, else the piece alone.
   static Key key_of(std::string_view piece, const char* readable_end) {
     const std::size_t size = piece.size();
     if (size > max_bytes) return {0, ~std::uint64_t{0}};
@@ -45,14 +46,14 @@ class ShortPieceCache {
     key.high |= std::uint64_t{size} << 56;
     return key;
   }
-  /// Asks for the memory that `find` will read.
+  /// Prefetches the memory that find() will read.
   void prefetch(Key key) const { __builtin_prefetch(&sets_[set_of(key)]); }
-  /// The key's entry, or another's.
+  /// Returns the key's entry, or another key's.
   const Entry& find(Key key) const {
     const Set& set = sets_[set_of(key)];
     return set.entries[set.entries[1].key == key ? 1 : 0];
   }
-  /// In the place of the older of two. `ids`: at most max_ids.
+  /// Replaces the older of the set's two entries. There are at most max_ids `ids`.
   void put(Key key, std::span<const Id> ids) {
     Set& set = sets_[set_of(key)];
     set.entries[1] = set.entries[0];
@@ -62,7 +63,7 @@ class ShortPieceCache {
   }
 
  private:
-  /// A line of the processor's cache.
+  /// Two entries in one cache line.
   struct alignas(64) Set {
     Entry entries[2];
   };
@@ -74,14 +75,15 @@ class ShortPieceCache {
   std::vector<Set> sets_ = std::vector<Set>(std::size_t{1} << log2_sets);
 };
 
-/// Any pieces, up to some length. When its memory is full it begins anew.
+/// A cache of pieces of up to max_bytes. It starts over when its memory is full.
 class LongPieceCache {
  public:
   static constexpr std::size_t max_bytes = 256;
   LongPieceCache();
-  /// Nothing where it does not know the piece; valid until the next `put`.
+  /// Returns the piece's tokens; nothing where the cache does not know it. The result is valid until
+  /// the next put().
   std::span<const Id> find(std::string_view piece) const;
-  /// Pieces without tokens are never found.
+  /// Adds a piece. Pieces without tokens are never found.
   void put(std::string_view piece, std::span<const Id> ids);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Text into pieces that tokens do not cross: words, numbers, punctuation, spaces.
+// Splits text into pieces that tokens do not cross: words, numbers, punctuation, spaces.
 
 #include <array>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace dt::tokenizer {
 
-/// Takes pieces as they are found, and hands them on some hundred at a time.
+/// Takes pieces as they are found, and passes them on up to max_pieces at a time.
 class PieceSink {
  public:
   static constexpr std::size_t max_pieces = 256;
@@ -24,9 +24,9 @@ class PieceSink {
   }
 
  protected:
-  /// The pieces' bytes are those of the text that was split.
+  /// Takes pieces, whose bytes lie in the text that was split.
   virtual void take(std::span<const std::string_view> pieces) = 0;
-  /// Forgets what was not handed on: after an error it would be pieces of a text that is gone.
+  /// Drops pieces that were not passed on. After an error they would be of a text that is gone.
   void forget() { count_ = 0; }
 
  private:
@@ -34,21 +34,23 @@ class PieceSink {
   std::size_t count_ = 0;
 };
 
-/// Implementations are safe to use from several threads at once.
+/// Splits text into pieces.
+/// Thread safety: several threads may use one pre-tokenizer at once.
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  /// Adds the pieces of `text` in order and does not flush. `text` need not be valid UTF-8: bytes that are
-  /// not are in some piece.
+  /// Adds the pieces of `text` in order, and does not flush. `text` need not be valid UTF-8: invalid
+  /// bytes are in some piece.
   virtual void split(std::string_view text, PieceSink& sink) const = 0;
-  /// The same of several texts, one after another.
+  /// Splits several texts, one after another.
   virtual void split_each(std::span<const std::string_view> texts, PieceSink& sink) const {
     for (const std::string_view text : texts) split(text, sink);
   }
-  /// Whether a piece always ends between a letter of ASCII and a space that another one follows, so that
-  /// texts on both sides of it can be split apart.
+  /// Returns whether a piece always ends between an ASCII letter and a space that another ASCII letter
+  /// follows. The texts on both sides can then be split apart.
   virtual bool cuts_between_words() const { return false; }
-  /// Returns whether Oniguruma runs a regular expression of it; else code of dt's own does all.
+  /// Returns whether Oniguruma runs a regular expression of the pre-tokenizer. Otherwise dt's own code
+  /// does all.
   virtual bool runs_regex() const { return false; }
 };
 

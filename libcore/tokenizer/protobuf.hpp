@@ -1,5 +1,5 @@
 #pragma once
-// Protocol Buffers' wire format, as much of it as reading takes: a message is fields, one after another.
+// Reads Protocol Buffers' wire format, in which a message is a sequence of fields.
 // Source: protobuf.dev, "Encoding".
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace dt::tokenizer {
 
-/// Walks over a message's fields; nothing is copied. A field that holds a message is read by a reader of its
-/// own.
+/// Walks over a message's fields without copying. A field that holds a message takes another reader.
 class ProtobufReader {
  public:
-  /// `origin` names the file in errors.
+  /// `origin` names the file in errors, and outlives the reader.
   ProtobufReader(std::string_view message, const std::string& origin) : rest_(message), origin_(origin) {}
 
-  /// Goes to the next field; false where there is none. Errors: input, what is no field, or ends beyond the
-  /// message.
+  /// Goes to the next field. Returns false where there is none.
+  /// Errors: input, an invalid field, or one that ends beyond the message.
   bool next();
   std::uint32_t field() const { return field_; }
-  /// The field's value. Errors: input, where it is of another type.
+  /// Returns the field's value.
+  /// Errors: input, a value of another type.
   std::uint64_t integer() const;
   float real() const;
   std::string_view bytes() const;

@@ -17,7 +17,7 @@ bool is_json_object(std::string_view text) {
   return first != text.npos && text[first] == '{';
 }
 
-/// The file's text as a tokenizer.json.
+/// Returns the file's text as a tokenizer.json.
 std::string as_hugging_face(std::string text, const std::string& origin, const std::string& pattern,
                             const std::string& eos) {
   const bool is_json = is_json_object(text);

@@ -1,5 +1,5 @@
 #pragma once
-// A tokenizer from whichever file it lies in.
+// Reads a tokenizer from a file of any known format.
 
 #include <memory>
 #include <string>
@@ -9,20 +9,21 @@
 
 namespace dt::tokenizer {
 
-/// A tokenizer and the tokenizer.json that says all of it.
+/// A tokenizer, and the tokenizer.json that describes all of it.
 struct TokenizerFile {
   std::string text;
   std::unique_ptr<const Tokenizer> tokenizer;
 };
 
-/// Knows the format by the content: Hugging Face's tokenizer.json, or what becomes one: SentencePiece's
-/// tokenizer.model, Mistral's tekken.json, or tiktoken's ranks, which need `pattern`: a name (see
-/// scanners.hpp) or a regular expression; ranks get `eos` as a token where they have none of this text.
-/// Errors: input, naming the file: none of these, a `pattern` for a file that has its own, or none for one
-/// that has none; whatever is wrong in it.
+/// Reads a tokenizer file, whose content tells its format.
+/// The formats are Hugging Face's tokenizer.json, and those that dt turns into one: SentencePiece's
+/// tokenizer.model, Mistral's tekken.json and tiktoken's ranks. Ranks need `pattern`: a name (see
+/// scanners.hpp) or a regular expression. Ranks without a token of the text `eos` get one.
+/// Errors: input, naming the file: an unknown format, a `pattern` for a file that has its own, none for
+/// a file that has none, or any fault in the content.
 TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern = {},
                              const std::string& eos = {});
-/// The same of a file's bytes; `origin` names it in errors.
+/// Reads a tokenizer from a file's bytes. `origin` names the file in errors.
 TokenizerFile tokenizer_of_bytes(const std::string& bytes, const std::string& origin,
                                  const std::string& pattern, const std::string& eos);
 

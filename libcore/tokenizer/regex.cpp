@@ -21,20 +21,20 @@ namespace {
 
 /// Entries of the stack of one match; 40 bytes each.
 constexpr unsigned long max_stack_entries = 1UL << 24;
-/// The limit of one attempt at a match. White space of a megabyte takes a million in the expressions of real
-/// tokenizers.
+/// Retries of one attempt at a match. A megabyte of white space takes a million with the expressions of
+/// real tokenizers.
 constexpr unsigned long max_retries = 10'000'000;
-/// Longer expressions are none of a tokenizer's: the longest have some 1,000 bytes. What compiling takes
-/// grows with them.
+/// Real tokenizers' longest expressions have about 1,000 bytes. The cost of compiling grows with the
+/// length.
 constexpr std::size_t max_pattern_bytes = std::size_t{64} << 10;
 
-constexpr int first_property = 256;  // the class of property_at(0); those below are Oniguruma's own
+constexpr int first_property = 256;  // class of property_at(0); Oniguruma's own classes are below
 constexpr std::array<const char*, 15> own_classes = {"",      "alpha",  "blank", "cntrl",     "digit",
                                                      "graph", "lower",  "print", "[:punct:]", "space",
                                                      "upper", "xdigit", "word",  "alnum",     "ascii"};
 static_assert(ONIGENC_CTYPE_ALPHA == 1 && ONIGENC_CTYPE_WORD == 12 && ONIGENC_CTYPE_ASCII == 14);
 
-using Ranges = std::vector<OnigCodePoint>;  // their number, then the first and the last of each
+using Ranges = std::vector<OnigCodePoint>;  // number of ranges, then the first and last of each
 
 const CodePointSet* set_of_class(OnigCtype type) {
   if (type >= static_cast<OnigCtype>(first_property)) return &property_at(type - first_property);
@@ -42,7 +42,7 @@ const CodePointSet* set_of_class(OnigCtype type) {
   return &property(own_classes[type]);
 }
 
-/// Oniguruma keeps the address.
+/// Returns a class's ranges. They are never freed, since Oniguruma keeps the address.
 const Ranges& ranges_of_class(OnigCtype type, const CodePointSet& set) {
   static std::map<OnigCtype, Ranges> known;
   static std::mutex mutex;
@@ -57,7 +57,8 @@ const Ranges& ranges_of_class(OnigCtype type, const CodePointSet& set) {
 
 int class_of_name(OnigEncodingTypeST*, OnigUChar* begin, OnigUChar* end) {
   const std::string_view name(reinterpret_cast<const char*>(begin), static_cast<std::size_t>(end - begin));
-  // Its own names alone: (?D:\d) and (?D:\p{Digit}) are ASCII's, (?D:\p{Nd}) is not.
+  // Only Oniguruma's own names mean its own classes: (?D:\d) and (?D:\p{Digit}) are ASCII, (?D:\p{Nd})
+  // is not.
   std::string plain;
   for (const char c : name) {
     if (c != ' ' && c != '-' && c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
@@ -77,17 +78,18 @@ int class_ranges(OnigCtype type, OnigCodePoint* single_byte_end, const OnigCodeP
   return 0;
 }
 
-/// Of characters below U+0100 Oniguruma asks a table of its own, which has more words than \w in a set.
+/// Returns whether a class contains the character. Below U+0100, Oniguruma asks its own table, which
+/// has more word characters than \w in a set.
 int is_of_class(OnigCodePoint code_point, OnigCtype type) {
   const CodePointSet* const set = set_of_class(type);
   if (set == nullptr || (code_point < 0x100 && type < static_cast<OnigCtype>(first_property)))
     return ONIG_ENCODING_UTF8->is_code_ctype(code_point, type);
   if (type != ONIGENC_CTYPE_WORD) return set->contains(code_point) ? 1 : 0;
-  static const CodePointTable words(*set);  // \w and \b ask character by character
+  static const CodePointTable words(*set);  // \w and \b test each character
   return words.contains(code_point) ? 1 : 0;
 }
 
-/// Letters with another case since Unicode 15 and 16, which an older library does not know.
+/// Letters that have another case since Unicode 15 or 16. Older libraries do not know them.
 struct CasePair {
   OnigCodePoint from, to;
 };
@@ -161,16 +163,16 @@ thread_local const OnigUChar *searched_begin = nullptr, *searched_end = nullptr;
 /// Lengths of characters by their first bytes, as Oniguruma has them.
 std::array<std::uint8_t, 256> character_lengths;
 
-/// Returns the length of the character at `at`. Oniguruma steps over a text by it, from each place where a
-/// match may begin to the next. Where the search shall stop, all that is left of the text is one character:
-/// nothing interrupts a search otherwise, and its result no longer matters.
+/// Returns the length of the character at `at`. Oniguruma steps by it from each position where a match
+/// may begin to the next. When the search must stop, all the rest of the text is one character. Nothing
+/// else interrupts a search, and its result no longer matters.
 int length_at(const OnigUChar* at) {
   if (WatchedSearch::must_stop() && searched_begin <= at && at < searched_end)
     return static_cast<int>(std::min<std::ptrdiff_t>(searched_end - at, std::numeric_limits<int>::max()));
   return character_lengths[*at];
 }
 
-/// UTF-8 with the classes of Unicode 16. Oniguruma takes every class from its encoding.
+/// Returns UTF-8 with the classes of Unicode 16. Oniguruma takes every class from its encoding.
 OnigEncoding utf8_of_unicode_16() {
   static OnigEncodingType encoding = [] {
     OnigEncodingType made = *ONIG_ENCODING_UTF8;
@@ -203,12 +205,13 @@ std::string message_of(int error, OnigErrorInfo* info) {
   return {reinterpret_cast<const char*>(text), static_cast<std::size_t>(length)};
 }
 
-/// The expression as Oniguruma of every version reads it alike. \p{Word} outside of brackets is \w, which has
-/// a few more characters there; 6.9.8 loses matches of a repeated \R. Errors: input, for text segments, which
-/// end where the library's Unicode says.
+/// Returns an expression that every version of Oniguruma reads alike. Outside of brackets, \p{Word}
+/// becomes \w, which has a few more characters there. \R is written out, since 6.9.8 loses matches of a
+/// repeated \R.
+/// Errors: input, text segments (\X, \y, \Y), whose ends depend on the library's Unicode.
 std::string of_one_version(const std::string& pattern) {
   std::string result;
-  int depth = 0;  // of brackets
+  int depth = 0;  // nesting of brackets
   for (std::size_t at = 0, length = 1; at < pattern.size(); at += length) {
     const std::string_view here = std::string_view(pattern).substr(at);
     length = here[0] == '\\' && here.size() > 1 ? 2 : 1;
@@ -241,7 +244,7 @@ const OnigUChar* bytes_of(std::string_view text) {
   return reinterpret_cast<const OnigUChar*>(text.data());
 }
 
-/// With a control character for each byte that is not UTF-8.
+/// Returns the text with a control character for each byte that is not UTF-8.
 std::string mended(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -253,7 +256,7 @@ std::string mended(std::string_view text) {
   return result;
 }
 
-/// Takes no system call, so that it is as cheap under a tracer.
+/// Returns a time without a system call, so that it is as cheap under a tracer.
 double wall_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -311,8 +314,7 @@ void Regex::Search::refuse() const {
   throw input_error("{}", too_slow(regex_.pattern_, limit_s(), bytes_));
 }
 
-/// Looks at the clock now and then. Where half of what the search may take has gone by, the search times its
-/// calls from there on.
+/// Looks at the clock. Once half of the search's time has passed, calls are timed from there on.
 void Regex::Search::look_at_clock() {
   calls_until_look_ = calls_between_looks;
   const double now_s = wall_s();
@@ -320,9 +322,10 @@ void Regex::Search::look_at_clock() {
   times_calls_ = now_s - *began_s_ > limit_s() / 2;
 }
 
-/// The first match from at_ on, or none. Counts the thread's CPU time in Oniguruma alone: not what is done
-/// with matches, and not what other programs take. Short calls do not count: there are two for each byte at
-/// most, so that only long ones make squares, and looking at the CPU clock may take longer than they do.
+/// Searches for the first match from at_ on.
+/// Counts the thread's CPU time in Oniguruma alone, without the time that callers or other programs
+/// take. Short calls do not count. There are at most two calls for each byte, so that only long ones
+/// add up to a square. Reading the CPU clock may also take longer than a short call.
 int Regex::Search::search() {
   constexpr double short_s = 1e-6;
   if (calls_until_look_-- == 0) look_at_clock();

@@ -1,5 +1,5 @@
 #pragma once
-// A compiled regular expression and its matches in a text. Oniguruma stays behind it.
+// A compiled regular expression and its matches in a text. Callers do not see Oniguruma.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,37 +10,39 @@
 
 namespace dt::tokenizer {
 
-/// An expression of Oniguruma's own syntax over UTF-8, without options, as Hugging Face's tokenizers read it.
-/// Every class of characters is Unicode 16's, whatever Unicode the library knows.
-/// Thread safety: may be searched with from several threads at once.
+/// An expression in Oniguruma's own syntax over UTF-8, without options, as Hugging Face's tokenizers
+/// read it. Every character class is Unicode 16's, whatever Unicode the library knows.
+/// Thread safety: several threads may search with one expression at once.
 class Regex {
  public:
-  /// Errors: input, where Oniguruma cannot compile it, with the reason.
+  /// Errors: input, a pattern that Oniguruma cannot compile, with the reason.
   explicit Regex(const std::string& pattern);
 
   struct Match {
     std::size_t begin, end;
   };
-  /// CPU time that a search may take: expressions can take time in squares of a text's length, and worse.
-  /// Real tokenizers' take some 0.05 µs a byte, those that match each character 0.1: slow machines, emulators
-  /// and debuggers have room.
+  /// The CPU time that a search may take. Expressions can take time that grows with the square of a
+  /// text's length, or worse. Those of real tokenizers take about 0.05 µs a byte, or 0.1 µs if they
+  /// match each character. The limit leaves room for slow machines, emulators and debuggers.
   struct TimeLimit {
     double s = 2;
     double s_per_byte = 5e-6;
   };
-  /// The matches in a text, one after another. An empty one directly behind the last one is none.
+  /// Finds the matches in a text, one after another. An empty match directly behind the last match does
+  /// not count.
   class Search {
    public:
     explicit Search(const Regex& regex) : Search(regex, TimeLimit{}) {}
     Search(const Regex& regex, TimeLimit limit);
     ~Search();
     Search(const Search&) = delete;
-    /// Goes on with another text. Bytes in it that are not UTF-8 are taken for control characters.
+    /// Continues with another text. Bytes that are not UTF-8 count as control characters.
     void start(std::string_view text);
-    /// Errors: input, where the expression needs more than Oniguruma's limits allow, or more than its time.
-    /// Where a single attempt at a match takes as much again, which nothing can interrupt, the process
-    /// ends with the same message and exit code (regex_watch.hpp). How fast or busy the machine is decides
-    /// nothing: only CPU time counts.
+    /// Returns the next match; nothing after the last.
+    /// Errors: input, an expression that needs more than Oniguruma's limits allow, or more than its
+    /// time. Nothing can interrupt a single attempt at a match. If one takes as much time again, the
+    /// process ends with the same message and exit code (regex_watch.hpp). Only CPU time counts, so it
+    /// does not matter how busy the machine is.
     std::optional<Match> next();
 
    private:
@@ -51,16 +53,16 @@ class Regex {
     double limit_s() const { return limit_.s + limit_.s_per_byte * static_cast<double>(bytes_); }
     const Regex& regex_;
     std::string_view text_;
-    std::string mended_;  // the text, where it is not UTF-8
+    std::string mended_;  // copy of a text that is not UTF-8, mended
     std::size_t at_ = 0;
     std::optional<std::size_t> last_end_;
     TimeLimit limit_;
-    std::uint64_t bytes_ = 0;  // of all texts
+    std::uint64_t bytes_ = 0;  // in all texts
     static constexpr int calls_between_looks = 16;
     int calls_until_look_ = calls_between_looks;
     std::optional<double> began_s_;  // at the first look
     bool times_calls_ = false;
-    double spent_s_ = 0;  // of this thread's CPU time, in calls of Oniguruma that were timed
+    double spent_s_ = 0;  // this thread's CPU time in timed calls of Oniguruma
     void *found_, *limits_;
   };
 

@@ -60,7 +60,7 @@ class RegexSplitter final : public PreTokenizer {
   bool invert_, must_cover_;
 };
 
-/// Splits further what it is handed.
+/// Splits pieces further and passes them on.
 class SplittingSink final : public PieceSink {
  public:
   SplittingSink(const PreTokenizer& splitter, PieceSink& next) : splitter_(splitter), next_(next) {}
@@ -79,7 +79,7 @@ class SequenceSplitter final : public PreTokenizer {
       : splitters_(std::move(splitters)) {}
   void split(std::string_view text, PieceSink& sink) const override { split_each({&text, 1}, sink); }
   void split_each(std::span<const std::string_view> texts, PieceSink& sink) const override {
-    std::vector<std::unique_ptr<SplittingSink>> stages;  // the last first
+    std::vector<std::unique_ptr<SplittingSink>> stages;  // last stage first
     PieceSink* next = &sink;
     for (std::size_t i = splitters_.size() - 1; i > 0; --i) {
       stages.push_back(std::make_unique<SplittingSink>(*splitters_[i], *next));

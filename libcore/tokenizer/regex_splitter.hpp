@@ -1,5 +1,5 @@
 #pragma once
-// Pre-tokenizers that are regular expressions.
+// Pre-tokenizers that split by regular expressions.
 
 #include <memory>
 #include <string>
@@ -9,16 +9,17 @@
 
 namespace dt::tokenizer {
 
-/// Splits by what a regular expression of Oniguruma matches (see Regex). With `invert`, matches and what lies
-/// between change roles. Where it `must_cover` text, as tiktoken's do, it is an error that it leaves some out
-/// or matches nothing. Errors: input, where Oniguruma cannot compile the expression.
+/// Splits by the matches of a regular expression (see Regex). `invert`: matches and the text between
+/// them change roles. `must_cover`: the expression has to match all of a text, as tiktoken's do.
+/// Errors: input, an expression that Oniguruma cannot compile. With `must_cover`, split() refuses an
+/// expression that leaves text out or has an empty match.
 std::unique_ptr<PreTokenizer> make_regex_splitter(const std::string& regex, SplitBehavior behavior,
                                                   bool invert = false, bool must_cover = false);
 
-/// Each splits the pieces of the one before it.
+/// Lets each splitter split the pieces of the one before it.
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters);
 
-/// `text` with what a regular expression gives a meaning to made plain.
+/// Returns `text` as a regular expression in which nothing is special.
 std::string escaped_for_regex(std::string_view text);
 
 }  // namespace dt::tokenizer

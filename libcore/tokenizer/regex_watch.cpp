@@ -48,7 +48,7 @@ class SearchWatcher {
     if (!is_running_) {
       const SignalsBlocked blocked;
       std::thread([this] { watch(); }).detach();
-      is_running_ = true;  // only now: where there is no thread, the next search tries again
+      is_running_ = true;  // last: if starting the thread fails, the next search tries again
     }
     return searcher;
   }
@@ -84,7 +84,8 @@ class SearchWatcher {
     }
   }
 
-  /// The pattern and the text's name live as long as the call lasts, which does not end any more.
+  /// Ends the process with a message. The pattern and the text's name stay valid, since the call never
+  /// returns.
   [[noreturn]] static void end_process(const Searcher& searcher, double limit_s) {
     const auto* const name = searcher.text_name.load(std::memory_order_relaxed);
     const std::string text =
@@ -124,7 +125,7 @@ WatchedSearch::Searcher& WatchedSearch::own_searcher() {
   return *current_;
 }
 
-/// Only its own thread writes the number.
+/// Numbers the begin or the end of a call. Only the searching thread writes the number.
 void WatchedSearch::count(Searcher& searcher) {
   searcher.call.store(searcher.call.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Ends a search by a regular expression that takes too long, and the process where that cannot be done.
+// Stops a regular-expression search that takes too long, and ends the process where it cannot be
+// stopped.
 
 #include <atomic>
 #include <cstdint>
@@ -13,11 +14,12 @@ namespace dt::tokenizer {
 /// Returns the CPU time of the calling thread, in seconds.
 double thread_cpu_s();
 
-/// "the regular expression … takes more than … s": what is wrong, and why. `bytes`: of the text.
+/// Returns the message of a search that takes too long: "the regular expression … takes more than … s",
+/// and why. `bytes` are the text's.
 std::string too_slow(const std::string& pattern, double limit_s, std::uint64_t bytes);
 
-/// Names the text that this thread encodes ("FILE:LINE"), as long as the object lives. Where the process
-/// ends, the watching thread calls `name` for its message.
+/// Names the text that this thread encodes ("FILE:LINE") as long as the object lives. The watching
+/// thread calls `name` for its message when it ends the process.
 class SearchedText {
  public:
   using Name = std::function<std::string()>;
@@ -31,20 +33,21 @@ class SearchedText {
   static constinit thread_local const Name* current_;
 };
 
-/// Tells a thread of the process's own that this thread is in one call of Oniguruma, as long as the object
-/// lives. Where the call takes more than `limit_s` of CPU time, must_stop() becomes true. Where it takes as
-/// much again, the process ends, with the exit code of ErrorKind::input and a message on stderr that
-/// names the pattern: nothing interrupts one attempt at a match, whose work the library's limits do not
-/// bound, since back-references and possessive repeats compare and scan without a retry. What the process was
-/// writing is left as after a crash.
+/// Tells the process's watching thread that this thread is in a call of Oniguruma, as long as the
+/// object lives.
+/// If the call takes more than `limit_s` of CPU time, must_stop() becomes true. If it takes as much
+/// again, the process ends with the exit code of ErrorKind::input and a message on stderr that names
+/// the pattern. Nothing else interrupts a single attempt at a match. The library's limits do not bound
+/// it, since back-references and possessive repeats compare and scan without a retry.
+/// Files that the process is writing are left as after a crash.
 class WatchedSearch {
  public:
-  /// `pattern` outlives the object. `bytes`: of the text, for the message.
+  /// `pattern` outlives the object. `bytes` are the text's, for the message.
   WatchedSearch(const std::string& pattern, double limit_s, std::uint64_t bytes);
   ~WatchedSearch();
   WatchedSearch(const WatchedSearch&) = delete;
 
-  /// Returns whether the call that this thread is in has taken its time. Takes a nanosecond.
+  /// Returns whether the thread's current call has used up its time. Takes a nanosecond.
   static bool must_stop() {
     if (!has_stopped_.load(std::memory_order_relaxed)) [[likely]]
       return false;
@@ -54,8 +57,8 @@ class WatchedSearch {
 
  private:
   friend class SearchWatcher;
-  /// A thread that searches. Its calls are numbered, odd ones while they last, so that watching costs the
-  /// thread a few stores a call.
+  /// A thread that searches. Its calls are numbered, with odd numbers while they last, so that watching
+  /// costs the thread a few stores a call.
   struct Searcher {
     clockid_t clock{};
     std::atomic<std::uint64_t> call = 0;
@@ -64,7 +67,7 @@ class WatchedSearch {
     std::atomic<const SearchedText::Name*> text_name = nullptr;
     std::atomic<double> limit_s = 0;
     std::atomic<std::uint64_t> bytes = 0;
-    // Of the watcher alone: what it saw last.
+    // Only the watcher uses these; they hold what it saw last.
     std::uint64_t seen_call = 0;
     double seen_s = 0, stopped_s = 0;
   };

@@ -15,7 +15,7 @@ namespace {
 
 using Orbits = std::map<char32_t, std::vector<char32_t>>;
 
-/// Of each character those that it matches under (?i), itself among them.
+/// Returns for each character those that it matches under (?i), itself among them.
 const Orbits& case_orbits() {
   static const Orbits orbits = [] {
     Orbits made;
@@ -37,7 +37,7 @@ struct PosixClass {
   CodePointSet set;
 };
 
-/// [:name:], of ASCII alone.
+/// Returns the sets of [:name:], which are ASCII alone.
 const std::vector<PosixClass>& posix_classes() {
   static const std::vector<PosixClass> classes = {{"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
                                                   {"alpha", {{'A', 'Z'}, {'a', 'z'}}},
@@ -56,7 +56,8 @@ const std::vector<PosixClass>& posix_classes() {
   return classes;
 }
 
-/// fancy-regex has names of its own, and Oniguruma means by some another set than Rust's regex.
+/// Returns the set of a name that fancy-regex alone has, or by which Oniguruma means another set than
+/// Rust's regex crate.
 std::optional<CodePointSet> special_property(const std::string& name) {
   if (name == "alnum") return property("alphabetic") | property("nd");
   if (name == "blank") return property("zs") | CodePointSet{{'\t', '\t'}};
@@ -78,7 +79,7 @@ class ClassReader {
   ClassReader(std::string_view text, std::size_t& at, bool folds, const ReadEscape& escape)
       : text_(text), at_(at), folds_(folds), escape_(escape) {}
 
-  /// From the opening bracket on.
+  /// Reads from the opening bracket on.
   CodePointSet read(int depth) {
     if (depth > 50) throw input_error("brackets are nested too deep");
     ++at_;
@@ -117,7 +118,8 @@ class ClassReader {
     return operation == Operation::without ? left - right : left ^ right;
   }
 
-  /// Hyphens and then a closing bracket, in front, are themselves.
+  /// Reads characters that stand for themselves at the start of a class: hyphens, or else a closing
+  /// bracket.
   CodePointSet read_first_literals() {
     std::vector<CodePointRange> literals;
     while (take("-")) literals.push_back({'-', '-'});
@@ -183,7 +185,7 @@ std::string written(char32_t code_point) {
   return fmt::format("\\x{{{:X}}}", std::uint32_t{code_point});
 }
 
-/// The sets that patterns name most, the larger before their parts.
+/// Returns the sets that patterns name most, the larger before their parts.
 const std::vector<std::pair<CodePointSet, std::string>>& named_sets() {
   static const auto sets = [] {
     std::vector<std::pair<CodePointSet, std::string>> list = {{property("word"), "\\w"}};
@@ -196,7 +198,8 @@ const std::vector<std::pair<CodePointSet, std::string>>& named_sets() {
   return sets;
 }
 
-/// What stands within brackets for a set. Surrogates are in no text, and Oniguruma does not read them.
+/// Returns what stands for a set within brackets. Surrogates are left out, since no text has them and
+/// Oniguruma does not read them.
 std::vector<std::string> parts_of(const CodePointSet& set) {
   std::vector<std::string> parts;
   CodePointSet rest = set - CodePointSet{{0xD800, 0xDFFF}};
@@ -265,7 +268,7 @@ std::string oniguruma_class(const CodePointSet& set) {
   if (inside.empty()) return "[a&&b]";  // no character
   if (outside.empty()) return "\\O";
   const bool is_negated = outside.size() < inside.size();
-  // One name alone needs no brackets, but \\w has a few more characters without them.
+  // A single name needs no brackets, but \\w has a few more characters without them.
   const std::string& first = (is_negated ? outside : inside).front();
   if (std::min(inside.size(), outside.size()) == 1 && first[0] == '\\' && first[1] != 'w' &&
       first[1] != 'x') {

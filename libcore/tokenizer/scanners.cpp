@@ -13,20 +13,20 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// The text of one call, and what the patterns are made of. Pointers are places in it.
+/// The text of one call, with the elements of the patterns. Pointers are positions in the text.
 class Text {
  public:
   explicit Text(std::string_view text, const CharacterTable& characters = CharacterTable::get())
       : characters_(characters), end_(text.data() + text.size()) {}
   const char* end() const { return end_; }
   bool ends_at(const char* at) const { return at == end_; }
-  /// Of the character at `at`; no bits at the end.
+  /// Returns the character at `at`; at the text's end, one without class bits.
   Character character(const char* at) const {
     return ends_at(at) ? Character{0, 0} : characters_.at(at, end_);
   }
   bool is(const char* at, std::uint8_t classes) const { return (character(at).char_class & classes) != 0; }
 
-  /// Past the characters from `at` on that are of these classes.
+  /// Returns the end of the run of characters from `at` on that are of these classes.
   const char* run(const char* at, std::uint8_t classes) const {
     if (classes == char_letter) at = ascii_letters(at);
     while (!ends_at(at)) {
@@ -37,13 +37,14 @@ class Text {
     return at;
   }
 
-  /// The same for at most `most` characters.
+  /// Returns the end of that run, but at most `most` characters from `at`.
   const char* run(const char* at, std::uint8_t classes, int most) const {
     for (; most > 0 && is(at, classes); --most) at += character(at).length;
     return at;
   }
 
-  /// How many bytes after an apostrophe at `at` are 's 't 'm 'd 'll 've 're; 0 where none are.
+  /// Returns the bytes of 's 't 'm 'd 'll 've 're behind the apostrophe at `at`; 0 where none of them
+  /// is there.
   std::size_t contraction(const char* at, bool any_case) const {
     const auto letter = [&](int i) {
       if (end_ - at <= i) return '\0';
@@ -56,8 +57,8 @@ class Text {
     return any_case && is_long_s ? 2 : 0;
   }
 
-  /// \s+(?!\S)|\s+ of white space in [at, run_end): all of it at the text's end, else all but its last
-  /// character, unless it is the only one.
+  /// Matches \s+(?!\S)|\s+ in the white space [at, run_end). The match is all of it at the text's end,
+  /// or if it is one character. Else it is all but the last character.
   const char* spaces(const char* at, const char* run_end) const {
     if (ends_at(run_end)) return run_end;
     const char* last = run_end - 1;
@@ -65,7 +66,8 @@ class Text {
     return last > at ? last : run_end;
   }
 
-  /// \s*[\r\n]+|\s+(?!\S)|\s+ of the same: up to the last line's end, where there is one.
+  /// Matches \s*[\r\n]+|\s+(?!\S)|\s+ in the same white space: up to the last line's end, where there
+  /// is one.
   const char* lines(const char* at, const char* run_end) const {
     const char* line_end = run_end;
     while (line_end > at && line_end[-1] != '\n' && line_end[-1] != '\r') --line_end;
@@ -73,8 +75,8 @@ class Text {
   }
 
  private:
-  /// Past ASCII's letters, eight at a time: where a word ends is no branch to foresee. The text's last few
-  /// bytes are left to the caller.
+  /// Skips ASCII letters, eight at a time, so that a word's end is no branch to predict. Leaves the
+  /// text's last few bytes to the caller.
   const char* ascii_letters(const char* at) const {
     for (std::uint64_t bytes = 0; end_ - at >= 8; at += 8) {
       std::memcpy(&bytes, at, 8);
@@ -84,8 +86,8 @@ class Text {
     return at;
   }
 
-  /// The high bit of each byte that is a letter of ASCII; other bits are any. No sum carries into the next
-  /// byte.
+  /// Returns the high bit of each byte that is an ASCII letter. Other bits have any value. No sum
+  /// carries into the next byte.
   static std::uint64_t letters_among(std::uint64_t bytes) {
     const std::uint64_t low_case = (bytes | 0x20 * each_byte) & ~high_bits;
     const std::uint64_t from_a = low_case + (0x80 - 'a') * each_byte,
@@ -158,8 +160,9 @@ class O200kRules {
   static constexpr std::uint8_t letters = char_upper | char_lower | char_caseless;
   static constexpr std::uint8_t in_any_case = char_caseless | char_mark;
 
-  /// Past U*l+ at `at`, where a letter or mark is, else past U+. What has neither a small letter behind U*
-  /// nor one without case to go back to is U+; without `may_be_upper`, null.
+  /// Returns the end of U*l+ at `at`, where a letter or mark is; where that does not match, the end of
+  /// U+. U*l+ needs a small letter behind U*, or a mark or letter without case to go back to. Without
+  /// `may_be_upper`, returns null for U+.
   static const char* word(const Text& text, const char* at, bool may_be_upper = true) {
     const char* behind_caseless = nullptr;
     while (true) {
@@ -202,7 +205,7 @@ class Scanner final : public PreTokenizer {
 struct Known {
   std::string_view regex;
   Pattern pattern;
-  bool is_tiktokens = false;  // Oniguruma reads it otherwise
+  bool is_tiktokens = false;  // Oniguruma reads it differently
 };
 
 constexpr Known known_regexes[] = {

@@ -1,6 +1,6 @@
 #pragma once
-// The patterns that most vocabularies were trained with, written by hand: what their regular expressions
-// match, one match after another, some hundred times faster.
+// Hand-written scanners for the patterns that most vocabularies were trained with. They find the same
+// matches as the regular expressions, some hundred times faster.
 
 #include <memory>
 #include <optional>
@@ -11,30 +11,32 @@
 
 namespace dt::tokenizer {
 
-/// gpt2 is
+/// The patterns. gpt2 is
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-/// and llama3
+/// llama3 is
 ///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
 ///   ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-/// qwen2 differs from it in \p{N}, one number a piece. cl100k, as tiktoken has it, keeps white space at the
-/// text's end together. o200k is, with U for [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], l for [\p{Ll}\p{Lm}\p{Lo}\p{M}]
-/// and c for llama3's first alternative,
+/// qwen2 is llama3 with \p{N}, so that each number is a piece. cl100k, as in tiktoken, is llama3 with
+/// white space at the text's end as one piece.
+/// o200k is, with U for [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], l for [\p{Ll}\p{Lm}\p{Lo}\p{M}] and c for
+/// llama3's first alternative,
 ///   [^\r\n\p{L}\p{N}]?U*l+c?|[^\r\n\p{L}\p{N}]?U+l*c?|\p{N}{1,3}|
 ///   ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-/// and tekken the same without c, one number a piece.
+/// tekken is o200k without c and with \p{N}, so that each number is a piece.
 enum class Pattern { gpt2, cl100k, llama3, qwen2, o200k, tekken };
 
-/// By the name that users write; nothing where it is none.
+/// Returns the pattern of a name that users write; nothing for another name.
 std::optional<Pattern> pattern_of_name(std::string_view name);
-/// By the regular expression, in the forms that tokenizers' files have it; nothing where it is another. A
-/// tokenizer.json means Oniguruma's syntax.
+/// Returns the pattern of a regular expression, in the forms that tokenizers' files use; nothing for
+/// another expression. A tokenizer.json uses Oniguruma's syntax.
 std::optional<Pattern> pattern_of_regex(std::string_view regex);
-/// The same for tiktoken, which means fancy-regex's syntax: {1,3}+ is possessive there.
+/// Returns the pattern of tiktoken's regular expression, whose syntax is fancy-regex's: {1,3}+ is
+/// possessive there.
 std::optional<Pattern> pattern_of_tiktoken_regex(std::string_view regex);
 
-/// As Oniguruma and Rust's engines understand it alike.
+/// Returns the pattern's regular expression, in a form that Oniguruma and Rust's engines read alike.
 std::string regex_of_pattern(Pattern pattern);
-/// The regular expression that a user names or writes out.
+/// Returns the regular expression that a user names or writes out.
 std::string regex_of_text(const std::string& name_or_regex);
 
 std::unique_ptr<PreTokenizer> make_scanner(Pattern pattern);

@@ -36,7 +36,7 @@ std::vector<std::string> texts_of(const SentencePieceModel& model, PieceType typ
 }
 
 json charsmap_step(const SentencePieceModel& model, const std::string& origin) {
-  make_charsmap_normalizer(model.charsmap, {});  // or an error
+  make_charsmap_normalizer(model.charsmap, {});  // throws if the charsmap is invalid
   if (has_rules_for(model.charsmap, ' ') ||
       (model.remove_extra_whitespaces && makes_runs_of_spaces(model.charsmap)))
     throw input_error("{}: a precompiled_charsmap with rules for spaces is not followed", origin);
@@ -45,7 +45,8 @@ json charsmap_step(const SentencePieceModel& model, const std::string& origin) {
           {"dt_kept", texts_of(model, PieceType::user_defined)}};
 }
 
-/// The space before all goes first: text of which nothing else is left still has it.
+/// Returns the normaliser. The dummy prefix comes first, so that text of which nothing else is left
+/// still has it.
 json normalizer_of(const SentencePieceModel& model, const std::string& origin) {
   const std::string space = model.escape_whitespaces ? escaped_space : " ";
   json steps = json::array();
@@ -56,15 +57,15 @@ json normalizer_of(const SentencePieceModel& model, const std::string& origin) {
     steps.push_back(replace("Regex", " {2,}", " "));
   }
   if (model.escape_whitespaces) steps.push_back(replace("String", " ", escaped_space));
-  // What begins no run of spaces is left at once: else a long one would be gone through from each of its
+  // Only the start of a run of spaces can match. Else a long run would be scanned from each of its
   // spaces.
   if (model.remove_extra_whitespaces)
     steps.push_back(replace("Regex", fmt::format("(?<!{0}){0}+\\z", space), ""));
   return steps.empty() ? json() : sequence("normalizers", std::move(steps));
 }
 
-/// Whether sentencepiece drops spaces at a text's start in a way that the format has no step for: of each
-/// piece one, until there is text.
+/// Returns whether sentencepiece drops spaces at a text's start in a way that the format has no step
+/// for: one space of each piece, until there is text.
 bool drops_spaces_by_piece(const SentencePieceModel& model) {
   const bool has_space = std::any_of(model.pieces.begin(), model.pieces.end(),
                                      [](const SentencePiece& piece) { return piece.text == escaped_space; });
@@ -72,7 +73,8 @@ bool drops_spaces_by_piece(const SentencePieceModel& model) {
   return model.remove_extra_whitespaces || (model.add_dummy_prefix && !strips_prefix);
 }
 
-/// Control pieces are nothing, the unknown one is what the model says.
+/// Returns steps that turn control pieces into nothing, and the unknown piece into the text that the
+/// model gives it.
 json replaced_pieces(const SentencePieceModel& model) {
   json steps = json::array();
   std::string control;
@@ -90,7 +92,7 @@ void append_as_text(const SentencePieceModel& model, json& steps) {
   steps.push_back({{"type", "Fuse"}});
 }
 
-/// What the normaliser put first goes.
+/// Returns the decoder. It removes the prefix that the normaliser adds.
 json decoder_of(const SentencePieceModel& model) {
   json steps = replaced_pieces(model);
   append_as_text(model, steps);
@@ -112,13 +114,14 @@ AddedToken added_token(const SentencePieceModel& model, Id id) {
   AddedToken token{id, piece.text};
   token.is_special = piece.type != PieceType::user_defined;
   token.found_in = token.is_special ? FoundIn::nothing : FoundIn::normalized_text;
-  // Hugging Face's tokenizers would normalise the piece too.
+  // If a step changed text, Hugging Face's tokenizers would normalise the piece, too.
   token.is_normalized = !token.is_special && !model.add_dummy_prefix && !model.remove_extra_whitespaces &&
                         model.charsmap.empty();
   return token;
 }
 
-/// Text never holds control pieces, and user-defined ones are looked for once it is normalised.
+/// Returns control, unknown and user-defined pieces. Text never contains the first two; user-defined
+/// pieces are looked for in normalised text.
 std::vector<AddedToken> added_tokens_of(const SentencePieceModel& model, const std::string& origin) {
   std::vector<AddedToken> tokens;
   for (Id id = 0; id < model.pieces.size(); ++id) {

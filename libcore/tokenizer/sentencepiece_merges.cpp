@@ -13,7 +13,7 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// The highest score has rank 0; equal ones have equal ranks.
+/// Returns the pieces' ranks. The highest score has rank 0; equal scores have equal ranks.
 std::vector<Rank> ranks_of(const SentencePieceModel& model) {
   std::vector<float> scores;
   for (const SentencePiece& piece : model.pieces) scores.push_back(piece.score);
@@ -35,7 +35,8 @@ AddedTokenFinder user_defined(const SentencePieceModel& model) {
   return AddedTokenFinder(std::move(tokens));
 }
 
-/// The pieces that merging may come to: nothing merges with a user-defined piece, nor within it.
+/// Returns the pieces that merging may lead to. Nothing merges with a user-defined piece, nor within
+/// it.
 std::vector<Id> pieces_of_merges(const SentencePieceModel& model) {
   const AddedTokenFinder apart = user_defined(model);
   std::vector<Id> ids;
@@ -47,8 +48,8 @@ std::vector<Id> pieces_of_merges(const SentencePieceModel& model) {
   return ids;
 }
 
-/// Gives each character of a piece that is no piece itself an id after all others: for sentencepiece it is a
-/// symbol like any other.
+/// Gives each character of a piece that is no piece itself an id after all others. In sentencepiece,
+/// such a character is a symbol like any other.
 void add_missing_characters(const SentencePieceModel& model, const std::vector<Id>& pieces, Bpe& bpe) {
   for (const Id id : pieces) {
     std::string_view rest = model.pieces[id].text;

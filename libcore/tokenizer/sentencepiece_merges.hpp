@@ -1,6 +1,6 @@
 #pragma once
-// SentencePiece says how much each piece is worth, and merges whatever two make one, the most worth first.
-// Here it is which pairs those are.
+// SentencePiece gives each piece a score, and merges any two pieces that make one, the highest score
+// first. bpe_of_pieces() finds these pairs.
 
 #include <string>
 
@@ -9,9 +9,10 @@
 
 namespace dt::tokenizer {
 
-/// Vocabulary, merges and unknown piece. Pieces of the same score have merges of the same rank. Errors:
-/// input, naming `origin` and the piece: one that text can come to which is unused, or made of a character
-/// that is no piece.
+/// Returns the vocabulary, the merges and the unknown piece. Pieces of equal score have merges of equal
+/// rank.
+/// Errors: input, naming `origin` and the piece: a piece that text leads to, and that is unused or has
+/// a character that is no piece.
 Bpe bpe_of_pieces(const SentencePieceModel& model, const std::string& origin);
 
 }  // namespace dt::tokenizer

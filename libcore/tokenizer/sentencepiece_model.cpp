@@ -88,7 +88,7 @@ void check_pieces(const SentencePieceModel& model, const std::string& origin) {
 }  // namespace
 
 bool is_sentencepiece_model(std::string_view bytes) {
-  // Its first field is a piece, whose first is its text.
+  // The first field is a piece, whose first field is its text.
   if (bytes.size() < 4 || bytes[0] != '\n' || bytes[2] != '\n') return false;
   return bytes[1] > 0 && bytes[3] > 0 && bytes[3] <= bytes[1] - 2;
 }

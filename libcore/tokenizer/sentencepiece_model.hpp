@@ -1,5 +1,5 @@
 #pragma once
-// What a SentencePiece tokenizer.model says: ModelProto of sentencepiece_model.proto.
+// The content of a SentencePiece tokenizer.model: ModelProto of sentencepiece_model.proto.
 
 #include <string>
 #include <string_view>
@@ -15,21 +15,22 @@ struct SentencePiece {
   PieceType type = PieceType::normal;
 };
 
-/// A piece's id is its place. Defaults are the format's.
+/// A piece's id is its index. Defaults are the format's.
 struct SentencePieceModel {
   std::vector<SentencePiece> pieces;
   bool byte_fallback = false;
-  std::string unknown_surface = " \u2047 ";  // what the unknown piece decodes to
+  std::string unknown_surface = " \u2047 ";  // text that the unknown piece decodes to
   std::string charsmap;                      // see charsmap.hpp; empty: none
   bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
 };
 
-/// Whether the bytes look like such a file.
+/// Returns whether `bytes` look like a tokenizer.model.
 bool is_sentencepiece_model(std::string_view bytes);
 
-/// Errors: input, naming `origin`: broken bytes, models that are no byte-pair encoding, options that are not
-/// followed, pieces that are empty, no UTF-8 or there twice, none or two that are unknown, bytes that are
-/// missing.
+/// Reads a tokenizer.model.
+/// Errors: input, naming `origin`: broken bytes; a model other than a byte-pair encoding; options that
+/// dt does not follow; pieces that are empty, not UTF-8 or there twice; no unknown piece, or two;
+/// missing byte pieces.
 SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& origin);
 
 }  // namespace dt::tokenizer

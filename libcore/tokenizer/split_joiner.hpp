@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of what a pattern matches, and of what lies between.
+// Makes pieces of a pattern's matches and of the text between them.
 
 #include <string_view>
 
@@ -7,14 +7,14 @@
 
 namespace dt::tokenizer {
 
-/// Hugging Face's names.
+/// Names are those of Hugging Face's files.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Takes matches and the stretches between them, in order, and hands on pieces as the behavior says. A match
-/// may be empty: it separates its neighbours.
+/// Takes matches and the text between them, in order, and passes on pieces as the behavior says. An
+/// empty match separates its neighbours.
 class SplitJoiner {
  public:
-  /// With `invert`, matches and what lies between change roles.
+  /// `invert`: matches and the text between them change roles.
   SplitJoiner(SplitBehavior behavior, bool invert, PieceSink& sink)
       : behavior_(behavior), invert_(invert), sink_(sink) {}
   SplitJoiner(const SplitJoiner&) = delete;
@@ -46,7 +46,7 @@ class SplitJoiner {
   void hand_on(std::string_view piece) {
     if (!piece.empty()) sink_.add(piece);
   }
-  /// `with_held`: the piece belongs to the one before it, if there is one.
+  /// `with_held`: the piece joins the one before it, if there is one.
   void join(std::string_view piece, bool with_held, bool is_match) {
     if (with_held && held_.data() != nullptr) {
       held_ = std::string_view(held_.data(), held_.size() + piece.size());

@@ -46,7 +46,7 @@ Vocabulary read_vocabulary(const JsonValue& list, Sizes sizes) {
   return vocabulary;
 }
 
-/// Those that the file does not name are called what Mistral's own code calls them.
+/// Reads the special tokens. Those that the file does not name get the names of Mistral's own code.
 std::vector<AddedToken> read_special_tokens(const JsonValue& root, Id count) {
   std::vector<AddedToken> tokens;
   for (Id id = 0; id < count; ++id) {

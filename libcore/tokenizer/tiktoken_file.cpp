@@ -65,7 +65,8 @@ void set_byte_ids(Bpe& bpe, const std::string& origin) {
   }
 }
 
-/// The file says which tokens there are, and tiktoken merges whatever two make one, by its rank.
+/// Adds the merges of any two tokens that make one, by its rank, as tiktoken merges. The file only says
+/// which tokens there are.
 void add_merges(Bpe& bpe) {
   std::vector<Rank> ranks(bpe.vocabulary.size());
   std::iota(ranks.begin(), ranks.end(), Rank{0});
@@ -88,7 +89,7 @@ struct SpecialToken {
   Id id;
 };
 
-/// A published encoding, told by its pattern and number of ranks, with the special tokens that it has.
+/// A published encoding, recognised by its pattern and number of ranks, with its special tokens.
 /// Source: tiktoken_ext/openai_public.py; Llama 3's and Qwen's own tokenizers.
 struct KnownEncoding {
   Pattern pattern;
@@ -128,7 +129,7 @@ std::vector<AddedToken> special_tokens(std::optional<Pattern> pattern, const Voc
     if (known.pattern != pattern || known.num_ranks != num_ranks) continue;
     std::vector<AddedToken> tokens;
     for (const SpecialToken& token : known.special_tokens) {
-      if (vocabulary.has(token.id)) return {};  // another one with as many ranks
+      if (vocabulary.has(token.id)) return {};  // another encoding with as many ranks
       tokens.push_back({token.id, token.content, true});
     }
     return tokens;
@@ -176,7 +177,7 @@ std::string tiktoken_as_hugging_face(std::string_view text, const std::string& o
   const auto known = known_pattern(pattern);
   std::vector<AddedToken> tokens = special_tokens(known, bpe.vocabulary);
   add_eos(eos, bpe.vocabulary, tokens);
-  // In the vocabulary, ids hold whatever gaps there are before them.
+  // Tokens in the vocabulary keep their ids, whatever gaps there are before them.
   for (const AddedToken& token : tokens) bpe.vocabulary.set_unfindable(token.id, token.content);
   return hugging_face_text(bpe, regex_of_tiktoken_pattern(pattern), tokens);
 }

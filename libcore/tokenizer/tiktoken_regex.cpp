@@ -20,11 +20,11 @@ constexpr std::size_t unbounded = ~std::size_t{0};
 /// A part of the expression as Oniguruma reads it.
 struct Part {
   std::string text;
-  bool is_single = false;     // a quantifier behind it means all of it
-  bool can_be_empty = false;  // without an assertion that would have to hold
+  bool is_single = false;     // a quantifier behind it repeats all of it
+  bool can_be_empty = false;  // it can match nothing without an assertion that must hold
   bool is_assertion = false;  // it takes no text
   bool is_repeatable = true;
-  bool has_assertion_branch = false;  // Oniguruma does not repeat it
+  bool has_assertion_branch = false;  // Oniguruma does not repeat such a group
 };
 
 struct Flags {
@@ -105,16 +105,17 @@ class Translator {
     if (least > most) throw input_error("a quantifier's bounds are in the wrong order");
     if (part.is_assertion) return repeated_assertion(part, least, is_lazy, is_possessive);
     std::string repeated = part.is_single ? part.text : "(?:" + part.text + ")";
-    if (part.has_assertion_branch) repeated = "(?m:" + part.text + ")";  // an option that changes nothing
+    if (part.has_assertion_branch) repeated = "(?m:" + part.text + ")";  // no effect, but repeatable
     std::string text = repeated + quantifier(least, most);
     if (is_lazy && least != most) text += "?";
     const bool can_be_empty = part.can_be_empty || least == 0;
     if (is_possessive) return {"(?>" + text + ")", true, can_be_empty};
-    // A second quantifier would be read as part of the first.
+    // Oniguruma would read a second quantifier as part of the first, so the part is not single.
     return {text, false, can_be_empty};
   }
 
-  /// Oniguruma does not repeat what takes no text. Once is as good as several times.
+  /// Returns an assertion that is repeated. Oniguruma does not repeat what takes no text, and once is
+  /// as good as several times.
   static Part repeated_assertion(Part part, std::size_t least, bool is_lazy, bool is_possessive) {
     if (least > 0) return part;
     const std::string opening = is_possessive ? "(?>" : "(?:";
@@ -130,7 +131,8 @@ class Translator {
     return least == most ? fmt::format("{{{}}}", least) : fmt::format("{{{},{}}}", least, most);
   }
 
-  /// Nothing, and the place unchanged, where a brace is an ordinary character.
+  /// Reads a quantifier. Where a brace is an ordinary character, returns nothing and leaves the
+  /// position unchanged.
   std::optional<std::pair<std::size_t, std::size_t>> read_quantifier() {
     if (take("?")) return std::pair{std::size_t{0}, std::size_t{1}};
     if (take("*")) return std::pair{std::size_t{0}, unbounded};
@@ -235,7 +237,7 @@ class Translator {
       if (flag == '-' && is_set) {
         is_set = false;
       } else if (flag == 'u' && is_set) {
-        continue;  // always so
+        continue;  // always on
       } else if (bool* const which = flag_of(flag)) {
         *which = is_set;
       } else if (flag == ')' && at_ > start) {
@@ -344,7 +346,7 @@ class Translator {
     return {fmt::format("\\k<{}>", number), true, true};
   }
 
-  /// From the backslash on, what may stand in brackets, too.
+  /// Reads an escape from the backslash on, of those that may also stand in brackets.
   ClassEscape read_class_escape() {
     ++at_;
     if (at_ >= text_.size()) throw input_error("a backslash is the last character");
@@ -417,7 +419,7 @@ class Translator {
     return true;
   }
 
-  /// Comments, and under (?x) white space.
+  /// Skips comments and, under (?x), white space.
   void skip_space() {
     for (;;) {
       const std::string_view rest = text_.substr(at_);
@@ -443,7 +445,7 @@ class Translator {
   const ReadEscape escape_ = [this] { return read_class_escape(); };
   std::map<std::string, std::size_t> names_;
   bool has_references_ = false;
-  std::vector<bool> is_closed_ = {false};  // of each group, by its number
+  std::vector<bool> is_closed_ = {false};  // by group number
 };
 
 }  // namespace

@@ -1,15 +1,15 @@
 #pragma once
-// tiktoken's regular expressions as Oniguruma's, which a tokenizer.json is written with.
+// Translates tiktoken's regular expressions into Oniguruma's syntax, which a tokenizer.json has.
 
 #include <string>
 
 namespace dt::tokenizer {
 
-/// The expression of Oniguruma that matches what fancy-regex, in its default mode, reads `pattern` as:
-/// classes of characters as Rust's regex has them, ^ and $ as the text's ends, {n,m}+ possessive, (?i) by
-/// simple case folding. Names become numbers. Errors: input, naming the pattern, for one that fancy-regex
-/// refuses, one that can match nothing, and what dt does not follow: conditions, subroutines, absent groups,
-/// \K, (?R), references under (?i).
+/// Returns the expression with which Oniguruma matches what fancy-regex, in its default mode, matches
+/// with `pattern`. Character classes are those of Rust's regex crate. ^ and $ are the text's ends,
+/// {n,m}+ is possessive, and (?i) uses simple case folding. Names become numbers.
+/// Errors: input, naming the pattern: one that fancy-regex refuses, one that can match nothing, and
+/// what dt does not follow: conditions, subroutines, absent groups, \K, (?R), references under (?i).
 std::string regex_of_tiktoken(const std::string& pattern);
 
 }  // namespace dt::tokenizer

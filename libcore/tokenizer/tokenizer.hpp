@@ -1,5 +1,5 @@
 #pragma once
-// A tokenizer, whichever file it was read from: the steps that text takes to become ids, in their order.
+// A tokenizer from any file: the steps that text takes to become ids, in their order.
 
 #include <memory>
 
@@ -11,16 +11,17 @@
 
 namespace dt::tokenizer {
 
-/// Whole once read, then used by any number of threads, each through an Encoder of its own.
+/// The tokenizer is complete once it is read.
+/// Thread safety: any number of threads may use it, each through its own Encoder.
 struct Tokenizer {
   AddedTokenFinder raw_added_tokens;       // found in the text as it is
   std::unique_ptr<Normalizer> normalizer;  // null: none
   AddedTokenFinder normalized_added_tokens;
-  std::unique_ptr<Normalizer> preparer;  // what a pre-tokenizer changes before it splits; null: nothing
-  std::unique_ptr<PreTokenizer> pre_tokenizer;  // null: all is one piece
+  std::unique_ptr<Normalizer> preparer;         // changes text before the pre-tokenizer splits it; null: none
+  std::unique_ptr<PreTokenizer> pre_tokenizer;  // null: a text is one piece
   Bpe bpe;
   Decoder decoder;
-  Id end_of_text = no_id;  // what ends a document; no_id: the file does not say
+  Id end_of_text = no_id;  // token that ends a document; no_id: the file does not say
 };
 
 }  // namespace dt::tokenizer

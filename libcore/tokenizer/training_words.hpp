@@ -1,5 +1,5 @@
 #pragma once
-// Distinct words as the tokens that they are so far, while merges are learned.
+// Distinct words as the tokens that they consist of, while merges are learned.
 
 #include <array>
 #include <cstdint>
@@ -10,22 +10,24 @@
 
 namespace dt::tokenizer {
 
-/// A place in the words: of the byte that a token begins with.
+/// A position in the words: that of a token's first byte.
 using Position = std::uint32_t;
 
-/// All words in a row, a place for each byte: a token stands at its first byte and at its last, so that both
-/// neighbours of a token are found at once. Words of equal counts lie together, the most frequent first.
+/// All words in a row, with a position for each byte. A token stands at its first byte and at its last,
+/// so that both neighbours of a token are found at once. Words of equal counts lie together, the most
+/// frequent first.
 class TrainingWords {
  public:
-  static constexpr Id inside = no_id - 1;  // of a token, neither its first byte nor its last
+  static constexpr Id inside = no_id - 1;  // a byte of a token, neither its first nor its last
   static constexpr Id border = no_id;      // between words
-  /// Every byte is its token of `byte_ids`. Errors: input, words of 4 GiB or more.
+  /// Makes every byte its token of `byte_ids`.
+  /// Errors: input, words of 4 GiB or more.
   TrainingWords(std::vector<CountedWord> words, const std::array<Id, 256>& byte_ids);
 
-  /// The first and the last place are borders.
+  /// Returns the number of positions. The first and the last are borders.
   Position size() const { return static_cast<Position>(symbols_.size()); }
   Id operator[](Position at) const { return symbols_[at]; }
-  /// Tokens of `left_bytes` and `right_bytes` at `at` become one.
+  /// Merges the tokens of `left_bytes` and `right_bytes` at `at` into one.
   void merge(Position at, std::uint32_t left_bytes, std::uint32_t right_bytes, Id merged) {
     const Position right = at + left_bytes;
     symbols_[right - 1] = inside;
@@ -35,7 +37,8 @@ class TrainingWords {
   }
 
  private:
-  /// Positions below `end`, and not below the run's before, are of words that are there `count` times.
+  /// Words that all have the count `count`. Their positions are below `end`, and not below the end of
+  /// the run before.
   struct Run {
     Position end;
     std::uint64_t count;
@@ -44,7 +47,7 @@ class TrainingWords {
   std::vector<Run> runs_;
 
  public:
-  /// How often words are there, asked for positions that ascend.
+  /// Looks up the counts of words, for positions that ascend.
   class Counts {
    public:
     explicit Counts(const TrainingWords& words) : runs_(words.runs_) {}

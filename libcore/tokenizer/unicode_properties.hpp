@@ -1,26 +1,28 @@
 #pragma once
-// The characters of every class that a regular expression can name (\p{…}, POSIX brackets), by Unicode 16.
+// The code points of every class that a regular expression can name (\p{…}, POSIX brackets), by Unicode
+// 16.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace dt::tokenizer {
 
-/// Each is ranges of code points, half open, surrogates left out: every boundary as its distance from the one
-/// before, in digits of 5 bits, the lowest first. A digit is one of 0-9A-Za-z+/; its sixth bit says that
-/// another follows.
+/// Sets as half-open ranges of code points, without surrogates. Each boundary is written as its
+/// distance from the one before, in digits of 5 bits, the lowest first. A digit is one of 0-9A-Za-z+/;
+/// its sixth bit says that another digit follows.
 extern const char* const property_sets[];
 
 struct PropertyName {
   const char* name;   // lower case, without spaces, - and _
-  std::size_t index;  // of its set
+  std::size_t index;  // index in property_sets
 };
-/// In the order of their names.
+/// Sorted by name.
 extern const PropertyName property_names[];
 extern const std::size_t num_property_names;
 
-/// Characters that match each other under (?i), by simple case folding: every `step`th one from `first` to
-/// `last`, with the one that is `shift` beyond it. Of three or more each is with the next.
+/// Characters that match each other under (?i), by simple case folding. Every `step`th character from
+/// `first` to `last` matches the character that is `shift` beyond it. Of three or more that match, each
+/// is listed with the next.
 struct CaseShift {
   char32_t first, last;
   std::uint32_t step, shift;

@@ -58,7 +58,7 @@ constexpr Range new_to_normalization[] = {
     {0x1e08f, 0x1e08f}, {0x1e130, 0x1e136}, {0x1e2ae, 0x1e2ae}, {0x1e2ec, 0x1e2ef}, {0x1e4ec, 0x1e4ef},
     {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9}};
 
-/// The marks among these are newer than Unicode 9.
+/// Ranges of which all marks are newer than Unicode 9.
 constexpr Range new_marks[] = {
     {0x5c8, 0x5c9},     {0x7fd, 0x7fd},     {0x897, 0x8d3},     {0x9fe, 0x9fe},     {0xafa, 0xaff},
     {0xb53, 0xb55},     {0xc04, 0xc3c},     {0xcf3, 0xd00},     {0xd3b, 0xd3c},     {0xd81, 0xd81},
@@ -69,7 +69,7 @@ constexpr Range new_marks[] = {
     {0x11d31, 0x1612f}, {0x16f4f, 0x16f4f}, {0x16f7f, 0x16f87}, {0x16fe4, 0x16ff1}, {0x1cf00, 0x1d128},
     {0x1d250, 0x1d281}, {0x1e08f, 0x1e6f5}};
 
-/// Letters that have a small one since Unicode 16 or 17, and how far it is.
+/// Letters that have a lower case since Unicode 16 or 17, and its distance.
 struct Shift {
   char32_t first, last;
   std::int32_t to_lower;
@@ -104,7 +104,7 @@ LowerCase lower_case(char32_t code_point) {
 }
 
 bool is_accent(char32_t code_point) {
-  if (code_point == 0x1cf2 || code_point == 0x1cf3) return true;  // no marks any more
+  if (code_point == 0x1cf2 || code_point == 0x1cf3) return true;  // no longer marks
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
   const bool is_mark = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
                        category == UTF8PROC_CATEGORY_ME;

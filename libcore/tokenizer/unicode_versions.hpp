@@ -1,5 +1,6 @@
 #pragma once
-// Where the libraries that we build with know another Unicode than the tokenizers that we are to equal.
+// Differences between the Unicode of dt's libraries and that of the tokenizers whose ids dt has to
+// reproduce.
 
 #include <cstdint>
 #include <span>
@@ -11,23 +12,26 @@ struct CategoryRange {
   char category[3];  // "Lu"
 };
 
-/// What was assigned after Unicode 14, which the oldest libraries that dt builds with know (utf8proc: 15), up
-/// to 16, which Hugging Face's tokenizers and tiktoken split text by. No other character changed between
-/// letter, number, mark, punctuation and symbol.
+/// Returns the characters assigned after Unicode 14 and up to Unicode 16. The oldest libraries that dt
+/// builds with know Unicode 14 (utf8proc: 15). Hugging Face's tokenizers and tiktoken split text by
+/// Unicode 16. No other character changed between letter, number, mark, punctuation and symbol.
 std::span<const CategoryRange> assigned_since_unicode_14();
 
-/// Hugging Face's tokenizers normalise by Unicode 10. Whether they leave this character alone, as one that
-/// nothing is composed with or ordered around, where today's Unicode would not.
+/// Returns whether Hugging Face's tokenizers leave this character alone in normalisation where today's
+/// Unicode would not. They normalise by Unicode 10, in which nothing is composed with it or ordered
+/// around it.
 bool is_new_to_normalization(char32_t code_point);
 
-/// They write letters small by the Unicode of the compiler that they were built with, lately 17: one
-/// character, or for U+0130 two; `second` is 0 where there is none.
+/// A character in lower case, as Hugging Face's tokenizers write it: one character, or two for U+0130.
+/// `second` is 0 where there is none. The tokenizers use the Unicode of the compiler that they were
+/// built with, lately 17.
 struct LowerCase {
   char32_t first, second;
 };
 LowerCase lower_case(char32_t code_point);
 
-/// They drop accents by Unicode 9: whether it has this character as a mark of any kind.
+/// Returns whether Unicode 9 has this character as a mark of any kind. Hugging Face's tokenizers drop
+/// accents by Unicode 9.
 bool is_accent(char32_t code_point);
 
 }  // namespace dt::tokenizer

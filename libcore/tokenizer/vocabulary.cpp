@@ -37,7 +37,7 @@ Id Vocabulary::find(std::string_view bytes) const {
   return index == none ? no_id : findable_[index].id;
 }
 
-/// The slot of the token that is these bytes, or the empty one where it would go.
+/// Returns the slot of the token with these bytes, or the empty slot where the token would go.
 std::size_t Vocabulary::slot_of(std::string_view bytes, std::uint64_t digest) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = digest & mask;

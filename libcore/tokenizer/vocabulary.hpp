@@ -1,5 +1,5 @@
 #pragma once
-// The tokens of a tokenizer: what bytes an id stands for, and which id stands for bytes.
+// The tokens of a tokenizer: an id's bytes, and the id of bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,24 +11,25 @@ namespace dt::tokenizer {
 
 using Id = std::uint32_t;
 inline constexpr Id no_id = 0xFFFFFFFF;
-/// Ids lie below it; a table of this many is still memory that any machine has.
+/// Ids are below this number. Any machine has the memory for a table of this size.
 inline constexpr Id max_vocabulary = 1 << 22;
 
-/// Ids may have gaps, as files have: an id without a token has no bytes.
+/// Tokens by id and by bytes. Ids may have gaps, as in files: an id without a token has no bytes.
 class Vocabulary {
  public:
-  /// Lets `find` know `id` by these bytes and decodes it to them. Of several ids with the same bytes `find`
-  /// knows the first. Ids are below max_vocabulary. Errors: internal where they are not.
+  /// Sets the bytes of `id`, and lets find() find `id` by them. Of several ids with the same bytes,
+  /// find() returns the first.
+  /// Errors: internal, an id that is not below max_vocabulary.
   void set(Id id, std::string_view bytes);
-  /// Decodes `id` to these bytes, or to other ones than before. What `find` knows stays as it is.
+  /// Sets the bytes of `id`, or replaces them. The results of find() do not change.
   void set_unfindable(Id id, std::string_view bytes);
 
-  /// One more than the largest id that was set.
+  /// Returns one more than the largest id that was set.
   Id size() const { return static_cast<Id>(tokens_.size()); }
   bool has(Id id) const { return id < size() && tokens_[id].is_set; }
-  /// Empty where there is no such token.
+  /// Returns the token's bytes; nothing where there is no such token.
   std::string_view bytes(Id id) const { return id < size() ? std::string_view(tokens_[id].bytes) : ""; }
-  /// no_id where no token is these bytes.
+  /// Returns the token that has these bytes; no_id where none has.
   Id find(std::string_view bytes) const;
 
  private:
@@ -40,9 +41,10 @@ class Vocabulary {
     std::string bytes;
     Id id = no_id;
   };
-  /// `tag` are bits of the bytes' digest that do not say which slot it is: they tell most others apart.
+  /// `tag` holds bits of the bytes' digest that do not choose the slot. They tell most other tokens
+  /// apart.
   struct Slot {
-    std::uint32_t index = none;  // of findable_
+    std::uint32_t index = none;  // index in findable_
     std::uint32_t tag = 0;
   };
   static constexpr std::uint32_t none = 0xFFFFFFFF;

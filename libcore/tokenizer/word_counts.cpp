@@ -8,10 +8,10 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// What a core's own cache holds, about.
+/// Roughly what a core's own cache holds.
 constexpr std::size_t most_words = 1 << 15;
 constexpr std::size_t most_text_bytes = 1 << 20;
-constexpr int part_shift = 58;  // a digest's leading 6 bits are its part
+constexpr int part_shift = 58;  // a digest's leading 6 bits choose its part
 
 }  // namespace
 

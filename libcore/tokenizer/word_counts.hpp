@@ -1,5 +1,5 @@
 #pragma once
-// The words of much text and how often each is there: what a vocabulary is learned from.
+// Counts the words of much text. A vocabulary is learned from the counts.
 
 #include <array>
 #include <cstddef>
@@ -18,14 +18,14 @@ struct CountedWord {
   std::uint64_t count;
 };
 
-/// A hash table with the words' bytes one after another.
+/// A hash table of words. Their bytes lie one after another.
 class WordTable {
  public:
-  /// `digest` is the word's: dt::digest.
+  /// Adds `count` to a word's count. `digest` is the word's dt::digest().
   void add(std::string_view word, std::uint64_t digest, std::uint64_t count);
   std::size_t size() const { return size_; }
   std::size_t text_bytes() const { return text_.size(); }
-  /// Appends its words, which are valid until the table changes.
+  /// Appends the table's words, which are valid until the table changes.
   void append_to(std::vector<CountedWord>& words) const;
   void clear();
 
@@ -45,8 +45,8 @@ class WordTable {
 
 class WordCounts;
 
-/// Counts on one thread: what it has met lately in a small table, and now and then all of that in the shared
-/// ones.
+/// Counts words on one thread. A small table holds recent words, and its counts go to the shared tables
+/// now and then.
 class WordCounter final : private PieceSink {
  public:
   WordCounter(const PreTokenizer& pre_tokenizer, WordCounts& counts)
@@ -62,18 +62,20 @@ class WordCounter final : private PieceSink {
   WordTable table_;
 };
 
-/// Counts of all threads. Takes about 70 bytes for each distinct word beside the word's own, and 4 MiB a
-/// thread.
+/// The counts of all threads. They take about 70 bytes for each distinct word beside its own bytes, and
+/// 4 MiB for each thread.
 class WordCounts {
  public:
-  /// A thread's counter, which lives as long as this. Safe to call from several threads at once.
+  /// Returns a new counter for a thread. The counter lives as long as this object.
+  /// Thread safety: several threads may call this at once.
   WordCounter& counter(const PreTokenizer& pre_tokenizer);
   void add(const WordTable& words);
-  /// All words, in no order, valid as long as nothing is counted. No counter may be at work.
+  /// Returns all words, in no order. They are valid as long as nothing is counted. No counter may be at
+  /// work.
   std::vector<CountedWord> words();
 
  private:
-  /// Divided by digests, so that threads seldom wait for each other.
+  /// The words are divided by their digests, so that threads seldom wait for each other.
   struct Part {
     std::mutex mutex;
     WordTable table;

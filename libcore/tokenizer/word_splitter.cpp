@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view space = "\u2581";
 
-/// Whether a run of spaces begins within `token`, after something else.
+/// Returns whether a run of spaces begins within `token`, after something else.
 bool holds_border(std::string_view token) {
   for (std::size_t at = token.find(space, 1); at != token.npos; at = token.find(space, at + 1)) {
     if (!token.substr(0, at).ends_with(space)) return true;
@@ -39,7 +39,7 @@ class WordSplitter final : public PreTokenizer {
 
 std::unique_ptr<PreTokenizer> make_word_splitter(const Bpe& bpe) {
   const Vocabulary& vocabulary = bpe.vocabulary;
-  // Else it may be part of a run of unknown characters, which are one token.
+  // An unknown space may be part of a run of unknown characters, which are one token.
   if (bpe.is_byte_level || bpe.takes_whole_pieces || vocabulary.find(space) == no_id) return nullptr;
   for (Id id = 0; id < vocabulary.size(); ++id) {
     if (holds_border(vocabulary.bytes(id))) return nullptr;

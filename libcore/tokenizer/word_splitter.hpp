@@ -1,5 +1,6 @@
 #pragma once
-// Pieces for tokenizers that have no pre-tokenizer, so that their texts need not be merged as a whole.
+// Splits text for tokenizers without a pre-tokenizer, so that their texts need not be merged as a
+// whole.
 
 #include <memory>
 
@@ -8,9 +9,9 @@
 
 namespace dt::tokenizer {
 
-/// Splits before each run of U+2581, SentencePiece's space, where no merge of `bpe` ever joins what stands
-/// before such a run with it: the ids are the same then. Null where there is such a merge, or where whole
-/// pieces are taken.
+/// Splits before each run of U+2581, SentencePiece's space. The ids stay the same, since no merge of
+/// `bpe` joins such a run with text before it. Returns null where a merge does, where `bpe` takes whole
+/// pieces, and where U+2581 is no token.
 std::unique_ptr<PreTokenizer> make_word_splitter(const Bpe& bpe);
 
 }  // namespace dt::tokenizer
