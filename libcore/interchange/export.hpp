@@ -1,6 +1,7 @@
 #pragma once
-// One model from the pieces of a checkpoint, or the mean of several, streaming: memory is bounded by blocks,
-// not by the model or its tensors, and reading and checking the next block overlaps with writing the last.
+// Writes one model from the pieces of a checkpoint, or the mean of several, as a stream. Memory is
+// bounded by blocks, not by the model or its tensors. Reading and checking the next block overlaps with
+// writing the last.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,26 +13,26 @@
 
 namespace dt::interchange {
 
-/// Told the bytes of tensors as they go; called once more with 0 before the result gets its name. What it
-/// throws ends the export, and nothing is left.
+/// Receives the bytes of tensors as they go, and once more 0 before the result gets its name. An
+/// exception from it ends the export, and nothing is left.
 using BytesDone = std::function<void(std::uint64_t)>;
 
 struct ExportOptions {
-  std::optional<DType> dtype = std::nullopt;  // of the weights; none: as they are stored
-  /// Weights beyond what `dtype` holds become its largest value; else they end the export.
+  std::optional<DType> dtype = std::nullopt;  // type of the weights; none: as stored
+  /// Weights beyond the range of `dtype` become its largest value. Without `clamp` they end the export.
   bool clamp = false;
-  bool with_optimizer = false;  // Adam's moments too, as they are stored
-  /// A Hugging Face folder's model is cut into files of at most so many bytes of tensors, a larger tensor
-  /// into none but its own; 0: one file.
+  bool with_optimizer = false;  // also Adam's moments, as stored
+  /// Bytes of tensors that a file of a Hugging Face folder's model holds at most. A larger tensor has a
+  /// file of its own. 0: one file.
   std::uint64_t max_shard_bytes = 5'000'000'000;
   std::vector<fs::path> files = {};  // copied into a Hugging Face folder
   /// The token that ends the documents that the model learned from, where the caller knows better than the
   /// checkpoint.
   std::optional<std::int64_t> end_of_text = std::nullopt;
-  bool overwrite = false;  // what is a model (or an empty file or folder), never anything else
+  bool overwrite = false;  // replaces a model, or an empty file or folder, and never anything else
 };
 
-/// What ExportOptions::clamp changed.
+/// Counts values and tensors that ExportOptions::clamp changed.
 struct ClampCount {
   std::int64_t values = 0;
   std::int64_t tensors = 0;
@@ -39,35 +40,38 @@ struct ClampCount {
 
 struct ExportResult {
   std::int64_t num_tensors = 0;
-  std::uint64_t bytes = 0;  // of tensors
+  std::uint64_t bytes = 0;  // tensors alone
   std::int64_t num_shards = 1;
-  DType dtype = DType::f32;  // of the weights
+  DType dtype = DType::f32;  // type of the weights
   ClampCount clamped;
 };
 
-/// Bytes of tensors that an export will write.
+/// Returns the bytes of tensors that an export will write.
 std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& options);
 
-/// Returns `trained`, the special tokens of a checkpoint's model, with the ends of a text that an export
-/// writes: those of the model's generation_config.json where it has some, else of `trained`, and among them
-/// the end of the data's documents and, where `trained` has several, all of these.
+/// Returns `trained`, the special tokens of a checkpoint's model, with the ends of a text that an
+/// export writes.
+/// These are the ends in the model's generation_config.json where it has some, else those of `trained`.
+/// The end of the data's documents is among them. If `trained` has several ends, so are all of
+/// these.
 model::SpecialTokens exported_ends(const model::SpecialTokens& trained,
                                    std::vector<std::int64_t> generation_ends,
                                    std::optional<std::int64_t> end_of_text);
 
-/// The model that an export writes: the checkpoint's, with the ends of a text that its generation_config.json
-/// names, where it keeps one, and options.end_of_text among them.
+/// Returns the model that an export writes: the checkpoint's, with the ends of a text that its
+/// generation_config.json names, where it keeps one. options.end_of_text is among them.
 model::ModelSpec exported_model(const ExportSource& source, const ExportOptions& options);
 
-/// A folder with config.json and model.safetensors (or shards and their index), as transformers'
-/// from_pretrained takes it, and a generation_config.json that agrees with it; moments beside it, as
-/// optimizer.safetensors. Appears only when whole and synced; a crash leaves at most a hidden sibling.
-/// Errors: input, naming checkpoint and tensor, for what is missing or damaged, for finite values that
-/// `dtype` cannot hold, and for a path that exists; environment.
+/// Writes a folder with config.json and model.safetensors (or shards and their index), as transformers'
+/// from_pretrained takes it. A generation_config.json that agrees with it is also there; moments go to
+/// optimizer.safetensors. The folder appears only when it is whole and synced.
+/// Errors: input, naming checkpoint and tensor: missing or damaged tensors, finite values that `dtype`
+/// cannot hold, a path that exists; environment.
+/// After a crash: at most a hidden sibling is left.
 ExportResult export_hf(const ExportSource& source, const fs::path& folder, const ExportOptions& options = {},
                        const BytesDone& done = {});
-/// One HDF5 file: /parameters/<canonical name>, the attribute `config` (the Hugging Face config.json);
-/// moments as /adam_m/… and /adam_v/…. Otherwise the same.
+/// Writes one HDF5 file with /parameters/<canonical name> and the attribute `config` (the Hugging Face
+/// config.json). Moments are /adam_m/… and /adam_v/…. All else is as in export_hf().
 ExportResult export_h5(const ExportSource& source, const fs::path& file, const ExportOptions& options = {},
                        const BytesDone& done = {});
 

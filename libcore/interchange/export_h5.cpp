@@ -1,4 +1,4 @@
-// A checkpoint as one HDF5 file.
+// Exports a checkpoint as one HDF5 file.
 
 #include <algorithm>
 
@@ -42,7 +42,7 @@ std::vector<Item> items_of(const ExportSource& source, const model::ParameterTab
 bool is_model_file(const fs::path& file) {
   try {
     return fs::file_size(file) == 0 || Hdf5Reader(file).string_attribute("/", "format") == format_name;
-  } catch (const Error&) {  // no HDF5 file
+  } catch (const Error&) {  // not an HDF5 file
     return false;
   }
 }

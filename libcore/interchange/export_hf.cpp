@@ -1,4 +1,4 @@
-// A checkpoint as a Hugging Face folder.
+// Exports a checkpoint as a Hugging Face folder.
 
 #include <algorithm>
 #include <map>
@@ -18,7 +18,7 @@ namespace dt::interchange {
 
 namespace {
 
-/// A tensor to write: what it is made of, and what the file says of it.
+/// A tensor to write: the parameters that it is made of, and its entry in the file.
 struct Item {
   model::HfTensor layout;
   std::string kind;
@@ -28,7 +28,8 @@ struct Item {
   }
 };
 
-/// Greedy, in order, as transformers does: a shard ends where the next tensor would exceed the bound.
+/// Cuts greedily and in order, as transformers does: a shard ends where the next tensor would exceed
+/// the bound.
 std::vector<std::vector<Item>> cut_into_shards(std::vector<Item> items, std::uint64_t max_bytes) {
   std::vector<std::vector<Item>> shards(1);
   std::uint64_t bytes = 0;
@@ -63,14 +64,14 @@ class Exporter {
         options_(options),
         mover_(source, options.clamp, done) {}
 
-  /// `stem`.safetensors, or its shards and their index; returns the number of files.
+  /// Writes `stem`.safetensors, or its shards and their index. Returns the number of files.
   std::int64_t write_set(const std::string& stem, std::vector<Item> items, const Metadata& metadata = {}) {
     for (const Item& item : items) {
       result_.bytes += item.bytes();
       ++result_.num_tensors;
     }
     std::vector<std::vector<Item>> shards = cut_into_shards(std::move(items), options_.max_shard_bytes);
-    nlohmann::json weight_map;  // by name
+    nlohmann::json weight_map;  // by tensor name
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < shards.size(); ++i) {
       const std::string name = shards.size() == 1
@@ -90,7 +91,7 @@ class Exporter {
     return static_cast<std::int64_t>(shards.size());
   }
 
-  /// What a set holds of a kind, under names that begin with `prefix`.
+  /// Appends the tensors of a kind, under names that begin with `prefix`.
   void collect(const std::string& kind, const std::string& prefix, std::optional<DType> dtype,
                std::vector<Item>& items) const {
     for (model::HfTensor& t : model::hf_tensors(source_.manifest().model)) {
@@ -114,7 +115,8 @@ class Exporter {
     file->close();
   }
 
-  /// The file is shared with writes that an error elsewhere may leave under way.
+  /// Moves a tensor into the file. Queued writes share the file, since an error elsewhere may leave
+  /// them under way.
   void move(const Item& item, const std::shared_ptr<File>& file, std::uint64_t begin) {
     const DType dtype = *item.stored.dtype;
     const TensorMover::Put put = [file, begin](std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -140,8 +142,8 @@ class Exporter {
   TensorMover mover_;
 };
 
-/// --overwrite must not cost anybody a home folder or a run: a model has its config, safetensors and no
-/// folders.
+/// Returns whether --overwrite may remove the folder, which must never cost a home folder or a run. A
+/// model has its config, safetensors and no folders.
 bool is_model_folder(const fs::path& folder) {
   if (!path_exists(folder / "config.json") || path_exists(folder / checkpoint::manifest_name)) return false;
   bool has_weights = false;
@@ -168,7 +170,8 @@ bool keeps(const ExportSource& source, const std::string& name) {
                              [&](const checkpoint::StoredFile& file) { return file.name == name; });
 }
 
-/// generate() takes the ends of a text from there, and without the file from config.json.
+/// Writes generation_config.json if the folder's own is missing or names other ends. generate() takes
+/// the ends of a text from this file, and without it from config.json.
 void write_generation_config(const model::SpecialTokens& special, const fs::path& folder) {
   const fs::path file = folder / model::generation_config_name;
   const bool is_there = fs::exists(file);
@@ -188,7 +191,7 @@ model::SpecialTokens exported_ends(const model::SpecialTokens& trained,
   if (!end_of_text && !trained.eos.empty()) end_of_text = trained.eos.front();
   if (end_of_text) special = model::with_end_of_text(std::move(special), *end_of_text);
   if (trained.eos.size() < 2) return special;
-  for (const std::int64_t one : trained.eos)  // of sources whose documents end differently
+  for (const std::int64_t one : trained.eos)  // ends of sources whose documents end differently
     special = model::with_end_of_text(std::move(special), one, /*replaces_one=*/false);
   return special;
 }

@@ -44,8 +44,8 @@ void require_same_tensors(const checkpoint::Reader& first, const checkpoint::Rea
   }
 }
 
-/// Settings that tensors do not show, such as the frequencies of positions. Those that change nothing that
-/// the model computes may differ.
+/// Compares settings that tensors do not show, such as the frequencies of positions. Settings that do
+/// not change what the model computes may differ.
 void require_same_settings(const checkpoint::Reader& first, const checkpoint::Reader& other) {
   const auto settings_of = [](const checkpoint::Reader& checkpoint) -> nlohmann::json {
     return parse_json(model::hf_config(checkpoint.manifest().model), {"model"});
@@ -69,7 +69,7 @@ ExportSource::ExportSource(const std::vector<fs::path>& checkpoints, std::vector
     : weights_(std::move(weights)) {
   DT_CHECK(!checkpoints.empty() && checkpoints.size() == weights_.size(), "{} checkpoints have {} weights",
            checkpoints.size(), weights_.size());
-  const std::size_t cached_blocks = 8 / checkpoints.size();  // in memory that is bounded for all together
+  const std::size_t cached_blocks = 8 / checkpoints.size();  // bounds the memory of all together
   for (const fs::path& path : checkpoints) {
     checkpoints_.emplace_back(path, cached_blocks);
     require_same_tensors(checkpoints_.front(), checkpoints_.back());

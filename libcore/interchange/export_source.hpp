@@ -1,5 +1,5 @@
 #pragma once
-// What an export reads: the tensors of one checkpoint, or the weighted mean of several.
+// The tensors that an export reads: those of one checkpoint, or the weighted mean of several.
 
 #include <map>
 #include <string>
@@ -14,30 +14,33 @@ namespace fs = std::filesystem;
 
 class ExportSource {
  public:
-  /// One checkpoint as it is.
+  /// Reads one checkpoint as it is.
   explicit ExportSource(const fs::path& checkpoint) : ExportSource({checkpoint}, {1}) {}
-  /// Of each element Σ wᵢxᵢ ÷ Σ wᵢ, added in the order of the checkpoints in fp64. The weights, one per
-  /// checkpoint, are finite and their sum is not 0. Errors: input, naming the first tensor or setting in
-  /// which a checkpoint differs from the first; those of Reader.
+  /// Reads the weighted mean of several checkpoints: Σ wᵢxᵢ ÷ Σ wᵢ of each element. The weights, one
+  /// per checkpoint, are finite and their sum is not 0.
+  /// Numerics: adds in fp64, in the order of the checkpoints.
+  /// Errors: input, naming the first tensor or setting in which a checkpoint differs from the first;
+  /// those of Reader.
   ExportSource(const std::vector<fs::path>& checkpoints, std::vector<double> weights);
 
-  /// The last checkpoint, and its manifest.
+  /// Returns the last checkpoint, and its manifest.
   const checkpoint::Reader& newest() const { return checkpoints_.back(); }
   const checkpoint::Manifest& manifest() const { return newest().manifest(); }
   /// Returns who may read all checkpoints.
   Audience readers() const;
-  /// The type in which the first checkpoint stores a tensor. Errors: input where it is missing.
+  /// Returns the type in which the first checkpoint stores a tensor.
+  /// Errors: input, a missing tensor.
   DType stored_dtype(const std::string& kind, const std::string& tensor) const;
-  /// Returns whether elements of a tensor read as `dtype` may be others than the stored ones.
+  /// Returns whether elements of a tensor read as `dtype` may differ from the stored ones.
   bool changes_values(const std::string& kind, const std::string& tensor, DType dtype) const {
     return checkpoints_.size() > 1 || dtype != stored_dtype(kind, tensor);
   }
-  /// The whole of a tensor as pieces of at most digest_block_bytes each, which are blocks of the first
-  /// checkpoint, so that reading them all reads each of its blocks once. Errors: input where the stored
-  /// pieces overlap or are not the whole tensor.
+  /// Returns the whole of a tensor as pieces of at most digest_block_bytes each. The pieces are blocks
+  /// of the first checkpoint, so that reading them all reads each of its blocks once.
+  /// Errors: input, stored pieces that overlap or are not the whole tensor.
   std::vector<Piece> blocks(const std::string& kind, const std::string& tensor, const Shape& shape) const;
-  /// Elements of a tensor as Reader::read gives them, or their mean, rounded once. Errors: those of
-  /// Reader::read.
+  /// Reads elements of a tensor as Reader::read() does, or their mean, rounded once.
+  /// Errors: those of Reader::read().
   void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
 
  private:
@@ -47,7 +50,7 @@ class ExportSource {
   std::vector<checkpoint::Reader> checkpoints_;
   std::vector<double> weights_;
   std::map<std::string, std::vector<const checkpoint::StoredPiece*>>
-      pieces_;  // of the first, by "kind/tensor"
+      pieces_;  // the first checkpoint's, by "kind/tensor"
 };
 
 }  // namespace dt::interchange

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* single_name = "model.safetensors";
 constexpr const char* index_name = "model.safetensors.index.json";
 
-/// The shards that an index names, sorted.
+/// Returns the shards that an index names, sorted.
 std::set<std::string> shard_names(const fs::path& index) {
   const JsonValue root = JsonValue::parse_object(read_file(index), {index.string(), "fetch the model again"});
   const JsonValue map = root.object("weight_map");
@@ -71,7 +71,7 @@ bool holds_same(const SafetensorsFile& file_a, const SafeTensor& a, const Safete
 
 HfFolder::HfFolder(const fs::path& folder) : folder_(folder), spec_(load_spec(folder)) {
   open_files(folder);
-  if (static_cast<std::uint64_t>(spec_.layers) > tensors_.size()) {  // else tables of it could fill memory
+  if (static_cast<std::uint64_t>(spec_.layers) > tensors_.size()) {  // tables of so many could fill memory
     throw input_error("{}: config.json says that the model has {} layers, but the files hold {} tensors",
                       folder.string(), spec_.layers, tensors_.size());
   }
@@ -99,7 +99,7 @@ void HfFolder::open_files(const fs::path& folder) {
   }
 }
 
-/// generate() goes by that file where a folder has it.
+/// Takes the ends of a text from generation_config.json, as generate() does where a folder has it.
 void HfFolder::read_ends() {
   const fs::path file = folder_ / model::generation_config_name;
   if (!file_exists(file)) return;
@@ -160,7 +160,7 @@ void HfFolder::place(const model::HfTensor& wanted, const model::ParameterTable&
   }
 }
 
-/// Rows of the parameter [out, in] from stored [in, stacked outs], in the stored element type.
+/// Returns rows of the parameter [out, in] from stored [in, stacked outs], in the stored element type.
 std::vector<std::byte> HfFolder::read_transposed(const Place& place, std::int64_t first_row,
                                                  std::int64_t num_rows) const {
   const std::size_t bytes = dtype_bytes(*place.tensor->dtype);

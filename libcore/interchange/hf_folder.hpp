@@ -1,5 +1,6 @@
 #pragma once
-// A Hugging Face folder as dt's parameters: names, stacked and transposed tensors, one file or shards.
+// Reads a Hugging Face folder as dt's parameters: names, stacked and transposed tensors, one file or
+// shards.
 
 #include <filesystem>
 #include <map>
@@ -17,23 +18,25 @@ namespace dt::interchange {
 
 class HfFolder : public WeightSource {
  public:
-  /// Errors: input, naming the file and what is missing, of another shape or of a type that is no float.
+  /// Errors: input, naming the file: a tensor that is missing, of another shape or of a type that is no
+  /// float.
   explicit HfFolder(const fs::path& folder);
   const fs::path& path() const { return folder_; }
-  /// The model of config.json, with the ends of a text that generation_config.json names where there is one.
-  /// Untied where config.json ties the head to the embedding but the files hold a head of other values:
-  /// transformers 5 keeps such a head.
+  /// Returns the model of config.json, with the ends of a text that generation_config.json names where
+  /// there is one. The model is untied where config.json ties the head to the embedding, but the files
+  /// hold a head of other values. transformers 5 keeps such a head.
   const model::ModelSpec& spec() const override { return spec_; }
   std::string remark() const override { return remark_; }
-  /// The type in which a parameter is stored.
+  /// Returns the type in which a parameter is stored.
   DType dtype(const std::string& param) const { return *place_of(param).tensor->dtype; }
   /// Returns who may read the folder and all its weights.
   Audience readers() const;
-  /// Of a transposed parameter, the rows that `wanted` touches take memory for the time of the call.
+  /// Reads part of a parameter. If it is stored transposed, the rows that `wanted` touches take memory
+  /// for the time of the call.
   void read(const std::string& param, const Piece& wanted, const Tensor& out) const override;
 
  private:
-  /// Where a parameter lies: rows [row, row + shape[0]) of a stacked tensor.
+  /// The place of a parameter: rows [row, row + shape[0]) of a stacked tensor.
   struct Place {
     const SafetensorsFile* file;
     const SafeTensor* tensor;

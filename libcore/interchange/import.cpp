@@ -49,7 +49,8 @@ void write_weights(const HfFolder& source, const fs::path& folder, const checkpo
   checkpoint::write_part(folder, header, 0, pieces, payload, written);
 }
 
-/// There it would pass for a generation that the run does not have.
+/// Refuses the folder of a run's checkpoints. There the import would pass for a generation that the run
+/// does not have.
 void refuse_in_run(const fs::path& out) {
   const fs::path folder = fs::absolute(out).parent_path();
   if (folder.filename() != "checkpoints" || !path_exists(folder.parent_path() / "generations")) return;
@@ -57,7 +58,7 @@ void refuse_in_run(const fs::path& out) {
               "import to another, and begin a run with --init-from");
 }
 
-/// As a second writer.
+/// Writes the tokenizer's files as the checkpoint's second writer.
 void write_companions(const HfFolder& source, const fs::path& folder, const checkpoint::Manifest& header) {
   std::vector<checkpoint::StoredFile> companions;
   for (const std::string& name : checkpoint::find_companions(source.path())) {

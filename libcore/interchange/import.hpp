@@ -1,5 +1,5 @@
 #pragma once
-// A Hugging Face folder as a checkpoint of step 0.
+// Imports a Hugging Face folder as a checkpoint of step 0.
 
 #include <filesystem>
 #include <functional>
@@ -9,14 +9,16 @@
 
 namespace dt::interchange {
 
-/// Bytes of all weights in their stored types.
+/// Returns the bytes of all weights in their stored types.
 std::uint64_t weight_bytes(const HfFolder& source);
 
-/// Writes a model's weights under dt's names, each in the type that it has in the folder, and the tokenizer's
-/// files, as the checkpoint `out`: weights alone, of step 0, whole or not there. Memory: a few blocks,
-/// whatever the model's size. Where `out` is named as a run's checkpoints are, its generation is the name's,
-/// else 0. `written` is told payload bytes as they go. Errors: input: `out` exists or is named after a later
-/// step, what HfFolder::read says; environment. A crash leaves a hidden folder.
+/// Writes a model's weights and the tokenizer's files as the checkpoint `out`. The weights have dt's
+/// names, and the types that they have in the folder. The checkpoint is of step 0 and has weights
+/// alone; it is there whole or not at all. If `out` is named as a run's checkpoints are, its generation
+/// is the name's, else 0. `written` receives payload bytes as they go. Importing takes memory for a few
+/// blocks, whatever the model's size.
+/// Errors: input: `out` exists or is named after a later step, those of HfFolder::read(); environment.
+/// After a crash: a hidden folder is left.
 checkpoint::Manifest import_hf(const HfFolder& source, const fs::path& out,
                                const std::function<void(std::uint64_t)>& written = {});
 

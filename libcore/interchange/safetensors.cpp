@@ -59,7 +59,8 @@ std::uint64_t read_header_length(const File& file) {
   return length;
 }
 
-/// Bytes that the shape takes, or nothing where they exceed `limit` (so that no product overflows).
+/// Returns the bytes that the shape takes; nothing where they exceed `limit`, so that no product
+/// overflows.
 std::optional<std::uint64_t> payload_bytes(const std::vector<std::int64_t>& dims, std::size_t bits,
                                            std::uint64_t limit) {
   std::uint64_t total = bits / 8;
@@ -104,7 +105,7 @@ SafeTensor parse_tensor(const std::string& name, const JsonValue& entry, std::ui
   return t;
 }
 
-/// The format allows neither gaps nor overlaps: bytes that two tensors share would be somebody's mistake or
+/// Refuses gaps and overlaps, as the format does. Bytes that two tensors share would be a mistake or a
 /// trick.
 void check_contiguous(const std::map<std::string, SafeTensor>& tensors, std::uint64_t begin,
                       std::uint64_t end, const std::string& origin) {
@@ -141,13 +142,13 @@ std::string safetensors_dtype(DType dtype) {
 std::string safetensors_head(std::vector<SafeTensor>& tensors,
                              const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header;
-  header["__metadata__"] = {{"format", "pt"}};  // transformers refuses a file that does not say so
+  header["__metadata__"] = {{"format", "pt"}};  // transformers refuses a file without it
   for (const auto& [name, value] : metadata) header["__metadata__"][name] = value;
   std::uint64_t offset = 0;
   for (SafeTensor& t : tensors) {
     DT_CHECK(t.dtype.has_value(), "tensor {} has no type", t.name);
     const std::uint64_t bytes = static_cast<std::uint64_t>(t.shape.numel()) * dtype_bytes(*t.dtype);
-    // By the name each would be looked for among those before it.
+    // operator[] would look for each name among those before it.
     header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(
         t.name, nlohmann::ordered_json{{"dtype", safetensors_dtype(*t.dtype)},
                                        {"shape", t.shape.dims()},

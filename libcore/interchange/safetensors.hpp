@@ -1,6 +1,7 @@
 #pragma once
-// The safetensors format: 8 bytes of header length (little-endian), a JSON header, then the tensors' bytes
-// without gaps. Source: https://github.com/huggingface/safetensors, "Format".
+// The safetensors format: 8 bytes of header length (little-endian), a JSON header, then the tensors'
+// bytes without gaps.
+// Source: https://github.com/huggingface/safetensors, "Format".
 
 #include <cstdint>
 #include <filesystem>
@@ -18,18 +19,20 @@ namespace dt::interchange {
 
 struct SafeTensor {
   std::string name;
-  std::optional<DType> dtype;  // none: one that dt does not have (BOOL, F8_E4M3, ...)
-  std::string dtype_name;      // the format's: "F32"
+  std::optional<DType> dtype;  // none: a type that dt lacks (BOOL, F8_E4M3, ...)
+  std::string dtype_name;      // the format's name: "F32"
   Shape shape;
-  std::uint64_t begin = 0;  // of its bytes in the file
+  std::uint64_t begin = 0;  // bytes [begin, end) of the file
   std::uint64_t end = 0;
 };
 
-/// The head of a file that holds tensors in this order, with `begin` and `end` of each filled in: what comes
-/// before the tensors' bytes, a multiple of 8 long. `metadata` joins `format` in `__metadata__`.
+/// Returns the head of a file that holds `tensors` in this order: all that comes before the tensors'
+/// bytes. The head's length is a multiple of 8. Sets `begin` and `end` of each tensor. `metadata` joins
+/// `format` in `__metadata__`.
 std::string safetensors_head(std::vector<SafeTensor>& tensors,
                              const std::map<std::string, std::string>& metadata = {});
-/// Errors: internal for a type that the format lacks.
+/// Returns the format's name of a type.
+/// Errors: internal, a type that the format lacks.
 std::string safetensors_dtype(DType dtype);
 
 /// A file whose header has been checked against the format and the file's size.
@@ -39,7 +42,8 @@ class SafetensorsFile {
   explicit SafetensorsFile(const fs::path& path);
   const fs::path& path() const { return file_.path(); }
   const std::map<std::string, SafeTensor>& tensors() const { return tensors_; }
-  /// Bytes of a tensor from `byte_offset` on. Errors: input, for a file that shrank.
+  /// Reads bytes of a tensor from `byte_offset` on.
+  /// Errors: input, a file that shrank.
   void read(const SafeTensor& tensor, std::uint64_t byte_offset, std::span<std::byte> bytes) const;
 
  private:

@@ -12,12 +12,12 @@ namespace dt::interchange {
 
 namespace {
 
-// Slabs do not end where blocks do, so that a block at their border is read twice: larger slabs, fewer
+// Slabs do not end where blocks do, so a block at their border is read twice. Larger slabs have fewer
 // borders.
 constexpr std::size_t slab_bytes = std::size_t{32} << 20;
 
-/// target [columns, rows] = source [rows, columns], in tiles, so that a cache line is used up once it is
-/// there.
+/// Sets target [columns, rows] to source [rows, columns] transposed. Works in tiles, so that a loaded
+/// cache line is used up.
 template <class T>
 void transpose(const std::byte* source, std::size_t rows, std::size_t columns, std::byte* target) {
   constexpr std::size_t tile = 32;
@@ -43,7 +43,7 @@ void transpose(const std::byte* source, std::size_t rows, std::size_t columns, s
   }
 }
 
-/// A float type's bits, the sign aside.
+/// The bits of a float type without the sign.
 template <class Bits>
 struct FloatBits {
   Bits magnitude;  // all but the sign
@@ -70,7 +70,7 @@ void with_bits(const Tensor& values, const Use& use) {
   }
 }
 
-/// The largest finite value of a type.
+/// Returns the largest finite value of a type.
 double largest_of(DType dtype) {
   std::uint64_t bits = 0;
   const Tensor value(reinterpret_cast<std::byte*>(&bits), dtype, Shape{1}, Device::host());
@@ -88,7 +88,7 @@ void TensorMover::find_overflow(const std::string& kind, const std::string& tens
   with_bits(values, [&](auto elements, auto type) {
     const auto is_infinite = [&](auto bits) { return (bits & type.magnitude) == type.infinity; };
     if (std::ranges::none_of(elements, is_infinite)) return;
-    std::vector<double> stored(elements.size());  // infinities may be stored ones
+    std::vector<double> stored(elements.size());  // infinities may be stored as such
     source_.read(kind, tensor, piece,
                  Tensor(reinterpret_cast<std::byte*>(stored.data()), DType::f64, Shape{piece.numel()},
                         Device::host()));
@@ -160,7 +160,7 @@ void TensorMover::move_transposed(const std::string& kind, const std::string& te
     pass(kind, tensor, piece, dtype, [=, this](std::span<const std::byte> values) {
       strip_.resize(values.size());
       transpose(values.data(), rows, static_cast<std::size_t>(columns), bytes, strip_.data());
-      // All columns of the target at once where the strip is as wide, else row by row.
+      // All columns of the target are written at once if the strip is as wide, otherwise row by row.
       const bool is_whole = static_cast<std::int64_t>(rows) == stacked;
       const std::size_t step = is_whole ? strip_.size() : rows * bytes;
       for (std::size_t at = 0; at < strip_.size(); at += step) {

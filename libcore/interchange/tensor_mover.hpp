@@ -1,5 +1,5 @@
 #pragma once
-// Tensors from a checkpoint to their places in a file, in bounded memory.
+// Moves tensors from a checkpoint to their places in a file, in bounded memory.
 
 #include <cstdint>
 #include <functional>
@@ -15,23 +15,26 @@ namespace dt::interchange {
 /// Reads and checks blocks on the caller's thread and writes them on another.
 class TensorMover {
  public:
-  /// Writes bytes at an offset of the target tensor; called on the other thread until finish().
+  /// Writes bytes at an offset of the target tensor. The mover calls it on the other thread until
+  /// finish().
   using Put = std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>;
 
   TensorMover(const ExportSource& source, bool clamp, const BytesDone& done)
       : source_(source), clamp_(clamp), done_(done) {}
 
-  /// Puts a tensor in row-major order behind the first `first` elements of the target. Errors: input, naming
-  /// the tensor, where `dtype` holds finite values of it as infinities and the mover does not clamp.
+  /// Puts a tensor in row-major order behind the first `first` elements of the target.
+  /// Errors: input, naming the tensor: finite values that `dtype` holds as infinities, unless the mover
+  /// clamps.
   void move(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
             std::int64_t first, Put put);
   /// Puts a matrix [rows, columns] transposed: row i becomes column `first` + i of the target [columns,
   /// stacked].
   void move_transposed(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
                        std::int64_t first, std::int64_t stacked, Put put);
-  /// What clamping changed.
+  /// Returns what clamping changed.
   const ClampCount& clamped() const { return clamped_; }
-  /// Waits until all is written. Errors: those of `put`.
+  /// Waits until all is written.
+  /// Errors: those of `put`.
   void finish() { writes_.finish(); }
 
  private:
@@ -40,22 +43,22 @@ class TensorMover {
     std::int64_t count = 0;
     double largest = 0;  // by magnitude
   };
-  /// Looks for them in `values`, which are read already, and with clamp_ puts the type's largest in their
-  /// places.
+  /// Looks for such values in `values`, which are read already. With clamp_, the type's largest value
+  /// of the same sign takes their places.
   void find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
                      const Tensor& values);
-  /// Ends a tensor: counts what was clamped of it, or refuses it.
+  /// Ends a tensor: counts its clamped values, or refuses it.
   void settle_overflow(const std::string& tensor, const Shape& shape, DType dtype);
-  /// Reads a piece and hands it to the other thread.
+  /// Reads a piece and passes it to the other thread.
   void pass(const std::string& kind, const std::string& tensor, const Piece& piece, DType dtype,
             WriteBehind::Write write);
 
   const ExportSource& source_;
   bool clamp_;
   const BytesDone& done_;
-  Overflow overflow_;  // of the tensor that is moved
+  Overflow overflow_;  // in the current tensor
   ClampCount clamped_;
-  std::vector<std::byte> strip_;  // of the other thread
+  std::vector<std::byte> strip_;  // used on the other thread alone
   WriteBehind writes_;
 };
 

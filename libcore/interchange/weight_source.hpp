@@ -1,5 +1,5 @@
 #pragma once
-// Weights alone, from wherever they lie: a checkpoint or a Hugging Face folder.
+// Reads weights alone, from a checkpoint or a Hugging Face folder.
 
 #include <filesystem>
 #include <memory>
@@ -21,9 +21,9 @@ class WeightSource {
   virtual void read(const std::string& param, const Piece& wanted, const Tensor& out) const = 0;
 };
 
-/// A folder with manifest.json is a checkpoint, one with config.json a Hugging Face model (model.safetensors,
-/// or shards with model.safetensors.index.json). Errors: input, naming the file, the first tensor that is
-/// missing or of another shape.
+/// Opens a folder of weights. With manifest.json it is a checkpoint, with config.json a Hugging Face
+/// model (model.safetensors, or shards with model.safetensors.index.json).
+/// Errors: input, naming the file, and the first tensor that is missing or of another shape.
 std::unique_ptr<WeightSource> open_weights(const std::filesystem::path& path);
 
 }  // namespace dt::interchange

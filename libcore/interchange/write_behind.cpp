@@ -38,7 +38,7 @@ WriteBehind::Buffer WriteBehind::take(std::size_t bytes) {
 void WriteBehind::give(Buffer buffer, Write write) {
   {
     const std::lock_guard lock(mutex_);
-    if (error_) return;  // which came since the buffer was taken
+    if (error_) return;  // it came after take()
     jobs_.push_back({std::move(buffer), std::move(write)});
   }
   changed_.notify_all();

@@ -1,5 +1,5 @@
 #pragma once
-// A thread that writes what another one reads, so that both go on at once.
+// Writes on its own thread what the caller's thread reads, so that both go on at once.
 
 #include <condition_variable>
 #include <cstddef>
@@ -13,8 +13,9 @@
 
 namespace dt::interchange {
 
-/// Buffers go round: take() one, fill it, hand it over with what is to be done with it. Memory is bounded by
-/// two buffers. All methods are for one thread.
+/// Circulates two buffers, which bound the memory: the caller takes one, fills it, and gives it back
+/// with the write to do.
+/// Thread safety: one thread calls all methods.
 class WriteBehind {
  public:
   struct Buffer {
@@ -28,11 +29,13 @@ class WriteBehind {
   ~WriteBehind();
   WriteBehind(const WriteBehind&) = delete;
 
-  /// A buffer of that size with any content; waits until one is free. Throws what a write threw.
+  /// Returns a buffer of that size with any content. Blocks until one is free.
+  /// Errors: what a write threw.
   Buffer take(std::size_t bytes);
-  /// `write` is called with the buffer on the other thread, in the order of the calls.
+  /// Queues a write. The other thread calls `write` with the buffer, in the order of the calls.
   void give(Buffer buffer, Write write);
-  /// Waits until all is written. Throws what a write threw; then all later ones were dropped.
+  /// Waits until all is written.
+  /// Errors: what a write threw. All later writes were then dropped.
   void finish();
 
  private:
