@@ -16,19 +16,20 @@ struct AdamWSettings {
   double weight_decay = 0.1;
 };
 
-/// Parameters' place in a flat buffer, in elements.
+/// A range of parameters in a flat buffer.
+/// Units: elements.
 struct Segment {
   std::int64_t offset;
   std::int64_t numel;
   bool decays;
 };
 
-/// Puts a parameter behind those before it: into their last segment, where it lies there and decays alike, so
+/// Appends a parameter. It joins the last segment where it lies directly behind it and decays alike, so
 /// that one pass serves both.
 void append(std::vector<Segment>& segments, const Segment& parameter);
 
-/// One update of every segment; weight decay where a segment decays. `copy`, where present, receives the new
-/// weights rounded to its dtype. Padding between segments is left alone.
+/// Makes one update of every segment, with weight decay where a segment decays. `copy`, where present,
+/// receives the new weights rounded to its dtype. Padding between segments does not change.
 void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
            double grad_scale, std::span<const Segment> segments, const Tensor& weights,
            const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment,

@@ -1,6 +1,6 @@
 #pragma once
-// Loss scaling for fp16, whose smallest numbers small gradients fall below (Micikevicius et al. 2018,
-// section 3.2).
+// Loss scaling for fp16: small gradients lie below its smallest numbers.
+// Source: Micikevicius et al. 2018, section 3.2.
 
 #include <cstdint>
 #include <optional>
@@ -8,24 +8,25 @@
 namespace dt::optim {
 
 struct LossScaleSettings {
-  /// The scale of the whole run; none: it begins at `initial` and follows what gradients bear.
+  /// The scale of the whole run; none: the scale begins at `initial` and follows what gradients bear.
   std::optional<double> fixed;
   double initial = 65536;
-  std::int64_t growth_steps = 1000;  // good ones in a row before it doubles
+  std::int64_t growth_steps = 1000;  // good steps in a row before the scale doubles
 };
 
-/// Where dynamic scaling stands; part of a run's state.
+/// The state of dynamic scaling; part of a run's state.
 struct LossScale {
   double value = 1;
-  std::int64_t good_steps = 0;  // since it last changed
+  std::int64_t good_steps = 0;  // since the scale last changed
 };
 
 LossScale initial_loss_scale(const LossScaleSettings& settings);
 
-/// After a step whose gradients were finite: doubles now and then, up to 2²⁴.
+/// Call after a step with finite gradients. Doubles the scale after every `growth_steps` such steps in
+/// a row, up to 2²⁴.
 void grow(const LossScaleSettings& settings, LossScale& scale);
-/// After one whose gradients were not: halves. False where the scale is fixed or already 1, and it is not the
-/// scale's fault.
+/// Call after a step whose gradients were not finite. Halves the scale. Returns false where the scale
+/// is fixed or already 1, and so not at fault.
 bool back_off(const LossScaleSettings& settings, LossScale& scale);
 
 }  // namespace dt::optim

@@ -14,12 +14,14 @@ struct Schedule {
   double lr = 3e-4;
   double min_lr = 3e-5;
   std::int64_t warmup_steps = 0;
-  std::int64_t decay_steps = 0;  // of wsd: the last steps, falling to min_lr
+  std::int64_t decay_steps = 0;  // wsd: length of the fall to min_lr at the end
   std::int64_t total_steps = 1;
 
-  /// Of step n, counted from 1. Linear from lr/warmup to lr over the warm-up; then to min_lr at total_steps
-  /// by half a cosine (Loshchilov & Hutter 2017, eq. 5) or a line; constant; or constant and a line at the
-  /// end (warm-up, stable, decay: Hu et al. 2024, section 4). Past total_steps it stays.
+  /// Returns the learning rate of step n, counted from 1.
+  /// The warm-up is linear, from lr/warmup to lr. After it, the rate falls to min_lr at total_steps by
+  /// half a cosine or a line, or is constant. wsd (warm-up, stable, decay) is constant, with a line at
+  /// the end. Past total_steps the rate stays as it is.
+  /// Source: Loshchilov & Hutter 2017, eq. 5 (cosine); Hu et al. 2024, section 4 (wsd).
   double at(std::int64_t step) const;
 };
 
