@@ -1,5 +1,5 @@
 #pragma once
-// A step as it went on one rank.
+// Records a step as it ran on one rank.
 
 #include <memory>
 #include <vector>
@@ -9,18 +9,18 @@
 
 namespace dt::profile {
 
-/// An action that was done.
+/// An action that has run.
 struct TracedAction {
   parallel::Action action;
   parallel::ActionTimes host;
-  Interval device{};  // when the rank's device did what it was given for it; of a rank on a CPU as `host`
+  Interval device{};  // when the rank's device did its work; on a CPU equal to `host`
 };
 
-/// Keeps what an executor does as long as it lives, which both must outlive. Takes no part in it: a device's
-/// times are read after the step.
+/// Records what an executor does, as long as the trace lives. The arguments outlive it. Recording does
+/// not hold up the step: a device's times are read after it.
 class ActionTrace final : public parallel::StepObserver {
  public:
-  /// `clock`: of the device that the context is on; nullptr: the host's.
+  /// `clock`: that of the context's device; nullptr: the host's.
   ActionTrace(parallel::Executor& executor, const parallel::Groups& groups, const Context& context,
               std::shared_ptr<const DeviceClock> clock);
   ~ActionTrace() override;
@@ -30,10 +30,10 @@ class ActionTrace final : public parallel::StepObserver {
   void ended(const parallel::Action& action, const parallel::ActionTimes& times) override;
   void exposed(double started_s, double ended_s) override;
 
-  /// In the order in which they were done. Waits for what the device has not done yet. Errors: those of
-  /// marks.
+  /// Returns the actions in the order in which they ran. Blocks until the device has done them.
+  /// Errors: those of TimedSpan.
   std::vector<TracedAction> actions() const;
-  /// What communication took from computing.
+  /// Returns the exposed communication: the times that communication took from computing.
   const std::vector<Interval>& exposures() const { return exposed_; }
 
  private:
@@ -42,7 +42,7 @@ class ActionTrace final : public parallel::StepObserver {
   const Context& context_;
   std::shared_ptr<const DeviceClock> clock_;
   std::vector<TracedAction> actions_;
-  std::vector<TimedSpan> on_device_;  // of each
+  std::vector<TimedSpan> on_device_;  // one for each action
   std::vector<Interval> exposed_;
 };
 

@@ -8,7 +8,7 @@ namespace dt::profile {
 
 namespace {
 
-/// Shorter ones, of which polls between kernels make thousands, are seen by nobody.
+/// Shorter exposures are left out: polls between kernels make thousands of them, too short to see.
 constexpr double shortest_exposure_s = 1e-6;
 
 Span span_of(const StepProfile& profile, const TracedAction& traced, const Interval& time) {
@@ -62,7 +62,8 @@ Row operations_of(const StepProfile& profile, std::size_t group) {
   return row;
 }
 
-/// As many rows as it takes, so that spans of none overlap: each goes into the first that has room.
+/// Appends as many rows as it takes for no spans to overlap. Each span goes into the first row that has
+/// room.
 void add(std::vector<Row>& rows, Row row) {
   std::stable_sort(row.spans.begin(), row.spans.end(),
                    [](const Span& a, const Span& b) { return a.time.started_s < b.time.started_s; });

@@ -1,5 +1,5 @@
 #pragma once
-// A step as a picture: rows of what took time.
+// Draws a step as rows of what took time.
 
 #include <cstdint>
 #include <string>
@@ -17,14 +17,15 @@ struct Span {
   std::vector<std::pair<std::string, std::int64_t>> details{};
 };
 
-/// Spans in the order of their starts, none of which begins before the one before has ended.
+/// Spans in the order of their starts. No span begins before the end of the one before.
 struct Row {
   std::string name;
   std::vector<Span> spans;
 };
 
-/// The step; what the host computes, or enqueues for a device, and then what the device computes; what the
-/// host waits for; what ranks do together, a group a row. What goes on at once has further rows, "data 2".
+/// Returns the rows of a step: the step itself; what the host computes, or enqueues for a device; what
+/// the device computes; what the host waits for; and for each group a row of what its ranks do
+/// together. Spans that overlap have further rows, "data 2".
 std::vector<Row> rows_of(const StepProfile& profile);
 
 }  // namespace dt::profile

@@ -13,7 +13,7 @@ double seconds_of(const Interval& time) {
   return time.ended_s - time.started_s;
 }
 
-/// In the order of the kinds; seconds_of an action.
+/// Returns sums of seconds(action) by kind, in the order of the kinds.
 template <class Seconds>
 Shares by_kind(const StepProfile& profile, const Seconds& seconds) {
   std::map<ActionKind, double> sums;

@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int version = 1;
 
-/// What is said of a process or of a row of it.
+/// Returns a metadata event about a process or one of its rows.
 Json about(const StepProfile& profile, const char* what, int row, const char* key, const Json& value) {
   return {{"name", what}, {"ph", "M"}, {"pid", profile.rank}, {"tid", row}, {"args", {{key, value}}}};
 }
@@ -22,7 +22,8 @@ std::int64_t nanoseconds_since(double zero_s, double time_s) {
   return std::llround((time_s - zero_s) * 1e9);
 }
 
-/// Both ends are rounded, not its length: what follows it without a gap does not begin before its end.
+/// Returns a span's event. Both ends are rounded, and not the length, so that a span that follows
+/// without a gap does not begin before the end.
 Json event_of(const StepProfile& profile, const Span& span, int row) {
   const std::int64_t start = nanoseconds_since(profile.clock.zero_s, span.time.started_s);
   const std::int64_t end = nanoseconds_since(profile.clock.zero_s, span.time.ended_s);
