@@ -9,10 +9,10 @@ namespace dt::bench {
 
 namespace {
 
-// Of a group on streams: how many may be started and not looked at.
+// Operations on streams that may be started without a look at them.
 constexpr std::size_t most_under_way = 1024;
 
-/// start_one(): an operation's work.
+/// Returns the call of an operation. start_one() starts it and returns its Work.
 template <class StartOne>
 Call call_of(const comm::Communicator& group, StartOne start_one) {
   if (!group.has_streams()) return {[start_one] { start_one().wait_host(); }};

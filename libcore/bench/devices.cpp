@@ -30,7 +30,7 @@ double copy_gb_s(const Context& context, const Tensor& from, const Tensor& to,
   return static_cast<double>(from.bytes()) / seconds * 1e-9;
 }
 
-/// How many ranks before this one have its host.
+/// Returns how many ranks before this one have its host.
 int turn_of(std::size_t rank, const std::vector<Place>& places) {
   const auto own = places.begin() + static_cast<std::ptrdiff_t>(rank);
   const auto is_same = [&](const Place& place) { return place.host == own->host; };
@@ -46,7 +46,7 @@ void measure_alone(const Context& context, const DeviceSettings& settings, const
   rates[3] = copy_gb_s(context, on_host, views.out, settings.measure);
 }
 
-/// Each rank's, by rank.
+/// Returns the rates of all ranks, by rank.
 std::vector<DeviceRates> rates_of_all(comm::Communicator& group, const DeviceRates& own) {
   constexpr auto num_metrics = static_cast<std::int64_t>(device_metrics.size());
   std::vector<DeviceRates> all(static_cast<std::size_t>(group.size()));

@@ -1,5 +1,5 @@
 #pragma once
-// How fast each rank's device is by itself.
+// Measures how fast each rank's device is by itself.
 
 #include <array>
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace dt::bench {
 
-/// Where a rank measures: a GPU, or what it has of its host's cores.
+/// The place where a rank measures: a GPU, or the rank's share of its host's cores.
 struct Place {
   std::string host;
-  std::string device;     // "cuda:0", among those that the rank may see; "cpu"
-  std::string name;       // "NVIDIA H200"; of cores their instruction set
-  std::string address{};  // of a GPU, on its host's bus
+  std::string device;     // "cuda:0", numbered among those that the rank may see; "cpu"
+  std::string name;       // "NVIDIA H200"; for cores their instruction set
+  std::string address{};  // a GPU's, on its host's bus
 
-  /// "n1, cuda:0 (NVIDIA H200, 0000:01:00.0)"
+  /// Returns "n1, cuda:0 (NVIDIA H200, 0000:01:00.0)".
   std::string describe() const;
 };
 
-/// What is measured of a device. GPUs multiply in bf16, cores in fp32. Copies: within its own memory; to and
-/// from memory of its host that is pinned, which cores do not make.
+/// A quantity that is measured of a device. GPUs multiply in bf16, cores in fp32. GPUs copy within
+/// their own memory, and to and from pinned memory of their host. Cores copy within their memory alone.
 struct DeviceMetric {
   const char* name;
   const char* key;  // with the unit, for programs
@@ -33,7 +33,7 @@ inline constexpr std::array<DeviceMetric, 4> device_metrics = {{{"product", "pro
                                                                 {"copy", "copy_gb_s", "GB/s"},
                                                                 {"to host", "to_host_gb_s", "GB/s"},
                                                                 {"from host", "from_host_gb_s", "GB/s"}}};
-/// In the metrics' units; 0: not measured.
+/// Rates in the metrics' units; 0: not measured.
 using DeviceRates = std::array<double, device_metrics.size()>;
 
 struct RankedDevice {
@@ -48,13 +48,15 @@ struct RankedDevice {
 struct DeviceSettings {
   std::int64_t copy_bytes = 0;
   MeasureSettings measure;
-  double product_s = 1;   // for which it multiplies to become warm, and again to be measured
-  double slow_below = 0;  // what fraction of the median
+  double product_s = 1;   // duration of the products that warm up, and again of those measured
+  double slow_below = 0;  // fraction of the median
 };
 
-/// Called by all ranks together, each with the context that it computes with: by rank, the same on all. All
-/// multiply and copy at once, as they would in training, for heat and power are part of the answer; copies to
-/// and from a host take turns there, as devices may share the way. `limit` is begun with each part.
+/// Measures the devices of all ranks. Returns them by rank, the same on all ranks.
+/// All ranks multiply and copy at once, as they would in training, since heat and power are part of the
+/// answer. Copies to and from a host take turns on it, since devices may share the path. Begins `limit`
+/// with each part.
+/// Collective: all ranks call it, each with the context that it computes with.
 std::vector<RankedDevice> measure_devices(comm::Communicator& group, const Context& context,
                                           const DeviceSettings& settings, const std::vector<Place>& places,
                                           Workspace& workspace, TimeLimit& limit);

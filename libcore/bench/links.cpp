@@ -15,7 +15,7 @@ class Player {
   Player(comm::Communicator& group, Backend& backend, const LinkSettings& settings, Workspace& workspace)
       : group_(group), backend_(backend), settings_(settings), workspace_(workspace) {}
 
-  /// With this rank's times, where it has a part in the pair.
+  /// Measures a pair. The link has this rank's times, if the rank is one of the pair.
   Link meet(const Pair& pair) {
     Link link{.pair = pair, .wrong = 0};
     if (pair.a != group_.rank() && pair.b != group_.rank()) return link;
@@ -40,7 +40,7 @@ class Player {
   Workspace& workspace_;
 };
 
-/// What each rank knows of its own becomes what all know.
+/// Makes what each rank knows of its own links known to all ranks.
 void share(comm::Communicator& group, std::vector<Link>& links) {
   std::vector<double> seconds;
   std::vector<std::int64_t> wrong;
@@ -93,7 +93,7 @@ void describe(std::vector<Link>& links, const LinkSettings& settings,
   }
 }
 
-/// A round for each link that seems slow.
+/// Returns a round for each link that seems slow.
 std::vector<Round> suspects(const std::vector<Link>& links) {
   std::vector<Round> rounds;
   for (const Link& link : links) {
@@ -102,7 +102,7 @@ std::vector<Round> suspects(const std::vector<Link>& links) {
   return rounds;
 }
 
-/// `again`: of some links, in their order.
+/// Takes over better times. `again` holds some of the links, in the same order.
 void take_better(std::vector<Link>& links, const std::vector<Link>& again) {
   auto link = links.begin();
   for (const Link& better : again) {

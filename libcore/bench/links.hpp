@@ -1,5 +1,5 @@
 #pragma once
-// What passes between every two ranks.
+// Measures the links between every two ranks.
 
 #include <cstdint>
 #include <optional>
@@ -13,30 +13,33 @@
 
 namespace dt::bench {
 
-/// send_receive between two ranks, so both ways at once. Times are the slower rank's.
+/// A link, measured by send_receive between two ranks, so both ways at once. Times are the slower
+/// rank's.
 struct Link {
   Pair pair{};
   bool is_within_host = false;
   std::int64_t small_bytes = 0, bytes = 0;  // each way
-  double latency_s = 0;                     // of the small one
-  double seconds = 0;                       // of the large one
-  std::optional<std::int64_t> wrong{};      // elements on both
-  Standing standing{};                      // by gb_s(), among links within hosts, or between them
+  double latency_s = 0;                     // time of the small message
+  double seconds = 0;                       // time of the large message
+  std::optional<std::int64_t> wrong{};      // wrong elements on both ranks
+  Standing standing{};  // by gb_s(), among links within hosts or among those between hosts
 
-  /// Each way.
+  /// Returns the bandwidth each way.
   double gb_s() const { return static_cast<double>(bytes) / seconds * 1e-9; }
 };
 
 struct LinkSettings {
-  Problem small, large;  // of two ranks, by send_receive
+  Problem small, large;  // send_receive of two ranks
   MeasureSettings measure;
-  double slow_below = 0;  // what fraction of the median
+  double slow_below = 0;  // fraction of the median
 };
 
-/// Called by all ranks together: every pair, in order, the same on all ranks. Pairs that share no host are
-/// measured at once (rounds_of_pairs), so that what hosts have one of is one pair's. What they share beyond
-/// that, switches, is not to be blamed on a pair: one that seems slow is measured once more while all others
-/// wait, and the better time counts. `limit` is begun with each round.
+/// Measures every pair of ranks. Returns the links in order, the same on all ranks.
+/// Pairs that share no host are measured at once (rounds_of_pairs()), so that each pair has for itself
+/// what a host has one of. Pairs may still share switches, which is no fault of a pair. So a link that
+/// seems slow is measured again while all others wait, and the better time counts. Begins `limit` with
+/// each round.
+/// Collective: all ranks call it.
 std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, const LinkSettings& settings,
                                 const std::vector<std::string>& host_by_rank, Workspace& workspace,
                                 TimeLimit& limit);

@@ -13,12 +13,12 @@ namespace dt::bench {
 
 namespace {
 
-/// Buffers of this size begin at a huge page. Smaller ones would lie anywhere, and where two differ by little
-/// modulo 4 KiB a processor takes loads for waiting on stores, which costs up to half of a small reduction's
-/// time.
+/// Buffers of this size begin at a huge page. Smaller ones could lie anywhere. If the addresses of two
+/// differ by little modulo 4 KiB, a processor holds back loads for stores that they seem to depend on.
+/// This costs up to half of a small reduction's time.
 constexpr std::size_t least_bytes = std::size_t{4} << 20;
 
-/// Seconds per call.
+/// Returns the seconds per call.
 double time_calls(const Call& call, const Call& begin, std::int64_t iterations) {
   begin();
   const double start = monotonic_s();
@@ -36,14 +36,14 @@ Timing over_ranks(comm::Communicator& group, double seconds) {
   return {extremes[0], -extremes[1], sum / group.size(), std::nullopt};
 }
 
-/// `write` is given all of it, on the host.
+/// Fills a tensor. `write` receives all of it, on the host.
 template <class Write>
 void fill(const Context& context, const Tensor& target, const Write& write) {
   const FillPiece fill_piece = [&](const Piece&, const Tensor& values) { write(values); };
   fill_from_host(context, Piece::whole(target.shape()), target, fill_piece, target.bytes());
 }
 
-/// Input where this rank gives some, and no trace of a result elsewhere.
+/// Writes input where this rank gives some, and erases earlier results.
 void lay_out(const Context& context, const Problem& problem, int rank, const Workspace::Views& views) {
   if (!traits(problem.operation).has_data) return;
   fill(context, views.out, fill_poison);

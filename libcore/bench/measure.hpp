@@ -1,5 +1,5 @@
 #pragma once
-// Time of an operation, and whether its results are right.
+// Measures the time of an operation, and whether its results are right.
 
 #include <cstdint>
 #include <optional>
@@ -16,22 +16,22 @@ struct MeasureSettings {
   std::int64_t checks = 1;  // operations whose results are compared; 0: none
 };
 
-/// The same on all ranks. Each rank's time is its mean over the iterations.
+/// Times of an operation, the same on all ranks. Each rank's time is its mean over the iterations.
 struct Timing {
-  double slowest_s = 0;  // of all ranks: what a program that waits for everyone sees
+  double slowest_s = 0;  // over all ranks: the time of a program that waits for all
   double fastest_s = 0;
   double mean_s = 0;
-  std::optional<std::int64_t> wrong{};  // elements on all ranks, in all checks
+  std::optional<std::int64_t> wrong{};  // wrong elements on all ranks, in all checks
 };
 
-/// The memory that a rank's operations use, of the context's device: the host's in huge pages where there are
-/// any, all of it touched.
+/// The memory that a rank's operations use, on the context's device. Host memory is in huge pages where
+/// there are any. All of it is touched.
 class Workspace {
  public:
-  /// For problems of up to so many bytes in all.
+  /// Creates memory for problems of up to `max_bytes` in all.
   Workspace(const Context& context, std::int64_t max_bytes);
-  /// For a GPU's too: a message each way is under way at a time, and patterns are written and compared on the
-  /// host.
+  /// Returns the host memory that measuring takes, on a GPU too: a message each way is under way at a
+  /// time, and patterns are written and compared on the host.
   static std::int64_t host_bytes_needed(std::int64_t max_bytes, Device device) {
     return (device == Device::host() ? 2 : 3) * max_bytes;
   }
@@ -47,17 +47,19 @@ class Workspace {
   Buffer first_, second_;
 };
 
-/// What one rank finds.
+/// The results of one rank.
 struct OwnTiming {
-  double seconds = 0;  // a call, the mean over the iterations
+  double seconds = 0;  // a call's, as the mean over the iterations
   std::int64_t wrong = 0;
 };
-/// Warms up, calls `begin`, times `iterations` calls in a row, on the same memory; then checks apart from
-/// that. `rank`: of those that the problem is of. All of them call it with what they do together.
+/// Warms up, calls `begin`, and times `iterations` calls in a row on the same memory. Then checks
+/// results, outside of the timed calls. `rank` counts among the problem's ranks.
+/// Collective: all of the problem's ranks call it, with the calls that they make together.
 OwnTiming measure_own(const Context& context, const Problem& problem, int rank, const Workspace::Views& views,
                       const Call& call, const Call& begin, const MeasureSettings& settings);
 
-/// The same of all ranks, called by them together: they begin at the backend's own barrier.
+/// Measures an operation of all ranks, which begin at the backend's own barrier.
+/// Collective: all ranks call it.
 Timing measure(comm::Communicator& group, Backend& backend, const Problem& problem, bool in_place,
                Workspace& workspace, const MeasureSettings& settings);
 

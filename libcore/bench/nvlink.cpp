@@ -9,18 +9,19 @@ namespace dt::bench {
 
 namespace {
 
-// PCIe 5.0 carries this each way on 16 lanes: 32 GT/s a lane, 128 of 130 bits of which are data. The slowest
-// NVLink between GPUs of has_nvlink(), A800's, has 200 GB/s, and A100's 300. Source: PCI Express Base
-// Specification 5.0; NVIDIA's data sheets of A100, A800, H100.
+// Bandwidth of PCIe 5.0 each way on 16 lanes: 32 GT/s a lane, of which 128 of 130 bits are data. The
+// slowest NVLink between GPUs of has_nvlink(), A800's, has 200 GB/s, and A100's 300.
+// Source: PCI Express Base Specification 5.0; NVIDIA's data sheets of A100, A800, H100.
 constexpr double pcie_gb_s = 63;
-// Smaller messages take much of their time to begin.
+// Smaller messages take much of their time to start.
 constexpr std::int64_t least_bytes = std::int64_t{8} << 20;
 
-/// As words of a GPU's name, of modules on boards with NVSwitch or NVLink between all. Source: names that
-/// nvidia-smi tells, NVIDIA's list of supported products of its driver.
+/// Words in the names of GPUs on boards with NVSwitch, or with NVLink between all GPUs.
+/// Source: names that nvidia-smi prints; NVIDIA's list of supported products of its driver.
 constexpr std::array<std::string_view, 10> kinds = {"H20",  "H100", "H200",  "H800",  "B100",
                                                     "B200", "B300", "GB200", "GB300", "HBM3"};
-/// Names parts of GPUs, and cards on PCIe of the same kinds, which have bridges between two or four at most.
+/// Words in the names of parts of GPUs, and of PCIe cards of the same kinds. Such cards have bridges
+/// between two or four at most.
 constexpr std::array<std::string_view, 4> cards = {"PCIe", "PCIE", "NVL", "MIG"};
 
 template <std::size_t count>

@@ -1,6 +1,6 @@
 #pragma once
-// Hosts whose GPUs have NVLink and do not use it: where all links are equally slow, none is below their
-// median.
+// Finds hosts whose GPUs have NVLink and do not use it. If all links are equally slow, none is below
+// their median.
 
 #include <string>
 #include <vector>
@@ -14,16 +14,16 @@ namespace dt::bench {
 /// are, "NVIDIA H100 PCIe" are not.
 bool has_nvlink(const std::string& gpu);
 
-/// A host with such GPUs some of whose links are no faster than PCIe.
+/// A host of such GPUs, some of whose links are no faster than PCIe.
 struct HostWithoutNvlink {
   std::string host;
-  std::string gpu;       // the name of the GPUs of the fastest of these links
+  std::string gpu;       // name of the GPUs of the fastest of these links
   int num_links = 0;     // between its GPUs
-  int num_slow = 0;      // of these no faster than PCIe
-  double most_gb_s = 0;  // of the slow ones, each way
+  int num_slow = 0;      // links no faster than PCIe
+  double most_gb_s = 0;  // the fastest of the slow links, each way
 };
 
-/// Returns the hosts that have any, in order. Messages that are too small to tell are not judged.
+/// Returns the hosts with such links, in order. Ignores messages that are too small to tell.
 std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
                                                     const std::vector<Place>& places);
 

@@ -12,9 +12,9 @@ namespace dt::bench {
 
 namespace {
 
-/// Values repeat with this period: a prime, so that segments of an algorithm do not fall on repetitions.
+/// Period of the values: a prime, so that segments of an algorithm do not fall on repetitions.
 constexpr std::int64_t period = 4093;
-/// The whole numbers that bfloat16 holds without gaps end at 256.
+/// Number of different values. The whole numbers that bfloat16 holds without gaps end at 256.
 constexpr int most_values = 250;
 constexpr int summands = 64, largest_summand = 3;
 constexpr int factors = 8;
@@ -30,7 +30,8 @@ int below(std::uint64_t bits, int end) {
   return static_cast<int>(bits % static_cast<std::uint64_t>(end));
 }
 
-/// Of many ranks only so many take part at an element, by turns, or a 16-bit float could not hold the result.
+/// Returns whether a rank takes part at element g. At most `most` ranks do, by turns, since a 16-bit
+/// float could not hold a result of more.
 bool takes_part(const Problem& problem, int rank, std::int64_t g, int most) {
   const std::int64_t turns = (problem.num_ranks + most - 1) / most;
   return (rank + g % period) % turns == 0;
@@ -50,7 +51,7 @@ int combined(comm::Reduction reduction, int a, int b) {
   return 0;
 }
 
-/// Exact, for 0 ≤ value ≤ 2048.
+/// Returns the fp16 bits of `value`, exactly for 0 ≤ value ≤ 2048.
 std::uint16_t half_bits(int value) {
   if (value == 0) return 0;
   const int exponent = std::bit_width(static_cast<unsigned>(value)) - 1;
@@ -93,7 +94,7 @@ void store(DType dtype, int value, std::byte* target) {
   }
 }
 
-/// One period (or all, where that is less) of the elements from `begin` on.
+/// Returns one period of the elements from `begin` on, or all of them where there are fewer.
 std::vector<std::byte> make_tile(DType dtype, std::int64_t begin, std::int64_t count,
                                  const std::function<int(std::int64_t)>& value) {
   const std::size_t size = dtype_bytes(dtype);
@@ -167,7 +168,7 @@ void fill_poison(const Tensor& target) {
 std::int64_t count_wrong(const Problem& problem, int rank, const Tensor& out) {
   DT_CHECK(out.numel() == problem.out_count(), "{} elements came out, not {}", out.numel(),
            problem.out_count());
-  // What is gathered changes its source at every part; all else is one sequence.
+  // Gathered elements change their source at every part; all else is one sequence.
   const std::int64_t stretch = problem.operation == Operation::all_gather ? problem.part() : out.numel();
   std::int64_t wrong = 0;
   for (std::int64_t begin = 0; begin < out.numel(); begin += stretch) {

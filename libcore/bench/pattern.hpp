@@ -1,7 +1,7 @@
 #pragma once
-// What ranks put into an operation and what must come out, to the bit: small whole numbers, chosen so that
-// every partial result in any order of ranks is exact in every element type, for any number of ranks. Tensors
-// lie on the host.
+// The inputs of ranks and the results that must come out, to the bit. Values are small whole numbers.
+// Every partial result is exact in every element type, in any order of ranks and for any number of
+// them. Tensors lie on the host.
 
 #include <cstdint>
 
@@ -10,17 +10,18 @@
 
 namespace dt::bench {
 
-/// Element g, counted among all N, of what `rank` puts in. Neighbours in g and in rank differ, so that
-/// elements in the wrong place and ranks left out are seen.
+/// Returns element g, counted among all N, of the input of `rank`. Neighbours in g and in rank differ,
+/// which reveals elements in the wrong place and ranks left out.
 int input_value(const Problem& problem, int rank, std::int64_t g);
-/// Element g of what must arrive at `rank`.
+/// Returns element g of the result at `rank`.
 int expected_value(const Problem& problem, int rank, std::int64_t g);
 
-/// Fills what `rank` gives: in_count() elements from in_begin() on.
+/// Fills the input of `rank`: in_count() elements from in_begin() on.
 void fill_input(const Problem& problem, int rank, const Tensor& in);
-/// Fills with what no result is.
+/// Fills with a pattern that no result has.
 void fill_poison(const Tensor& target);
-/// Compares every element of what `rank` got, out_count() from out_begin() on; the number that differ.
+/// Compares every element of the result at `rank`: out_count() elements from out_begin() on. Returns
+/// how many differ.
 std::int64_t count_wrong(const Problem& problem, int rank, const Tensor& out);
 
 }  // namespace dt::bench

@@ -6,7 +6,7 @@ namespace dt::bench {
 
 namespace {
 
-/// All times and bandwidths of a section.
+/// Calls visit(row, timing) for all timings of a section.
 template <class Visit>
 void visit_timings(const Section& section, Visit visit) {
   for (const Row& row : section.rows) {

@@ -1,5 +1,5 @@
 #pragma once
-// What was measured, as a table for people and as CSV and JSON for programs.
+// Writes measurements as a table for people, and as CSV and JSON for programs.
 
 #include <map>
 #include <optional>
@@ -13,27 +13,27 @@
 
 namespace dt::bench {
 
-/// Where and how a measurement ran.
+/// The place and the settings of a measurement.
 struct RunDescription {
   std::string command;
   std::string date;                                // UTC
   std::string dt_version;                          // "dt 0.1.0, gcc 12.2.0"
   std::string mpi_version;                         // "" without MPI
-  std::vector<std::pair<std::string, int>> hosts;  // and the ranks on each
+  std::vector<std::pair<std::string, int>> hosts;  // names, and the ranks on each
   std::string device = "cpu";                      // as --device says it
-  std::vector<std::pair<std::string, int>> gpus;   // their names, and the ranks on each kind
-  std::map<std::string, std::string> environment;  // of rank 0 (comm::environment_settings)
+  std::vector<std::pair<std::string, int>> gpus;   // names, and the ranks on each kind
+  std::map<std::string, std::string> environment;  // rank 0's (comm::environment_settings)
   int num_ranks = 1;
   std::int64_t min_bytes = 0, max_bytes = 0;
   std::string step;  // "2 (factor)"
   MeasureSettings settings;
 };
 
-/// What all ranks have, by rank: each name once, and of how many it is.
+/// Returns each name once, with the number of ranks that have it.
 std::vector<std::pair<std::string, int>> count_names(const std::vector<std::string>& name_by_rank);
-/// Arguments as a shell would take them.
+/// Returns arguments as a shell would take them.
 std::string shell_line(const std::vector<std::string>& arguments);
-/// "NCCL_DEBUG=INFO 'UCX_TLS=rc, sm'"
+/// Returns "NCCL_DEBUG=INFO 'UCX_TLS=rc, sm'".
 std::string environment_line(const RunDescription& run);
 
 /// A line of the table.
@@ -43,59 +43,60 @@ struct Row {
   Timing out_of_place;
   std::optional<Timing> in_place;
 
-  /// S/time, 10⁹ bytes a second; 0 where nothing is moved.
+  /// Returns S/time in 10⁹ bytes a second; 0 where nothing is moved.
   double algorithm_bandwidth(const Timing& timing) const;
   double bus_bandwidth(const Timing& timing) const;
   std::int64_t wrong() const;
 };
 
-/// Of one operation of one backend.
+/// The rows of one operation of one backend.
 struct Section {
   Operation operation;
   std::string backend;
   std::vector<Row> rows;
 
-  /// Over all rows, out of place and in place, as nccl-tests has it.
+  /// Returns the mean over all rows, out of place and in place, as nccl-tests does.
   double mean_bus_bandwidth() const;
   std::int64_t wrong() const;
 };
 
-/// Every two ranks, by one backend.
+/// The links between every two ranks, by one backend.
 struct LinkSection {
   std::string backend;
   std::vector<Link> links;
 };
 
 struct Results {
-  std::vector<Place> places{};  // of all ranks
+  std::vector<Place> places{};  // by rank
   std::vector<RankedDevice> devices{};
   std::vector<LinkSection> links{};
   std::vector<Section> sections{};
 };
 
-/// The table, piece by piece. Every line that is not a row begins with '#'.
+/// Returns a piece of the table. Every line that is not a row begins with '#'.
 std::string table_head(const RunDescription& run);
 std::string table_section(Operation operation, const std::string& backend);
 std::string table_row(const Row& row);
 std::string table_foot(const Section& section, bool checked);
 
-/// The whole of it, what is slow marked.
+/// Returns the whole table, with slow devices or links marked.
 std::string device_table(const std::vector<RankedDevice>& devices);
 std::string link_table(const LinkSection& section, const std::vector<Place>& places);
 
-/// One object a line: {"kind":"run",…}, {"kind":"result",…} per row, {"kind":"summary",…} per section.
+/// Returns one object a line: {"kind":"run",…}, {"kind":"result",…} per row, {"kind":"summary",…} per
+/// section.
 std::string json_run_line(const RunDescription& run);
 std::string json_row_line(const Row& row);
 std::string json_section_line(const Section& section);
-/// {"kind":"device",…} per rank, {"kind":"link",…} per pair.
+/// Returns {"kind":"device",…} per rank, {"kind":"link",…} per pair.
 std::string json_device_lines(const std::vector<RankedDevice>& devices);
 std::string json_link_lines(const LinkSection& section, const std::vector<Place>& places);
 
-/// One object: what json_run_line says, "results" and "summaries"; "devices" and "links", where there are
-/// any.
+/// Returns one object with the members of json_run_line(), "results" and "summaries"; "devices" and
+/// "links", where there are any.
 std::string json_document(const RunDescription& run, const Results& results);
-/// A heading and a line per row; each says all, so that files can be put together. Rows of several kinds have
-/// all their columns, of which others' are empty.
+/// Returns a heading and a line per row. Each line says all, so that files can be put together. Rows of
+/// all kinds have the columns of all kinds; those of other kinds are empty.
 std::string csv_document(const RunDescription& run, const Results& results);
 
 }  // namespace dt::bench

@@ -1,4 +1,4 @@
-// Tables of devices and of links.
+// Formats tables of devices and of links.
 
 #include <map>
 
@@ -32,7 +32,7 @@ std::string device_row(const RankedDevice& device) {
   return row + "\n";
 }
 
-/// Of each name once.
+/// Returns the medians of each device name once.
 std::string device_medians(const std::vector<RankedDevice>& devices) {
   std::map<std::string, const RankedDevice*> first;
   for (const RankedDevice& device : devices) first.emplace(device.place.name, &device);

@@ -1,4 +1,4 @@
-// CSV and JSON. Keys and columns have one name in both, with the unit in it.
+// Writes CSV and JSON. Keys and columns have the same names, with the unit in them.
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ std::string dumped(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// To the digit that means something, so that files stay short.
+/// Rounds to six significant digits, so that files stay short.
 double rounded(double value) {
   return std::stod(fmt::format("{:.6g}", value));
 }
@@ -115,7 +115,7 @@ std::string csv_cell(const std::string& text) {
   return quoted + '"';
 }
 
-/// Lists as words.
+/// Returns a cell. A list becomes words.
 std::string csv_cell(const Json& value) {
   if (value.is_array()) {
     std::string words;
@@ -125,8 +125,8 @@ std::string csv_cell(const Json& value) {
   return value.is_null() ? "" : csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
-/// Columns of a row, in the order of its JSON; a placement's are prefixed. One that is missing has empty
-/// cells.
+/// Adds the columns of a row, in the order of its JSON. Columns of a placement have its name as a
+/// prefix. A missing placement has empty cells.
 void append_columns(Json& columns, const Json& row) {
   for (const auto& [key, value] : row.items()) {
     if (key == "in_place" || key == "out_of_place") {
@@ -138,7 +138,7 @@ void append_columns(Json& columns, const Json& row) {
   }
 }
 
-/// "n1:2 n2:2"
+/// Returns "n1:2 n2:2".
 std::string joined(const std::vector<std::pair<std::string, int>>& counts, const char* separator) {
   std::string text;
   for (const auto& [name, ranks] : counts)
@@ -154,7 +154,7 @@ Json run_columns(const RunDescription& run) {
   return columns;
 }
 
-/// All rows, of each what is its own.
+/// Returns all rows, each with its own columns.
 std::vector<Json> row_columns(const Results& results) {
   std::vector<Json> rows;
   const auto add = [&](const char* kind, const Json& row) {

@@ -1,4 +1,4 @@
-// The table that nccl-tests prints.
+// Formats the table that nccl-tests prints.
 
 #include "base/text.hpp"
 #include "bench/report.hpp"
@@ -7,7 +7,7 @@ namespace dt::bench {
 
 namespace {
 
-/// Seven columns, as many digits as fit.
+/// Returns seven columns, with as many digits as fit.
 std::string time_cell(double seconds) {
   const double us = seconds * 1e6;
   return us >= 10000 ? fmt::format("{:7.0f}", us)
@@ -23,7 +23,7 @@ std::string timing_cells(const Row& row, const std::optional<Timing>& timing) {
                      row.algorithm_bandwidth(*timing), row.bus_bandwidth(*timing), wrong);
 }
 
-/// "n1 (2), n2 (2)"
+/// Returns "n1 (2), n2 (2)".
 std::string listed(const std::vector<std::pair<std::string, int>>& counts) {
   std::string text;
   for (const auto& [name, ranks] : counts)

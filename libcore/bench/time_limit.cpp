@@ -12,7 +12,7 @@ namespace dt::bench {
 
 namespace {
 
-constexpr double longest_sleep_s = 3600;  // clocks count nanoseconds, of which an unbounded time has too many
+constexpr double longest_sleep_s = 3600;  // an unbounded time has more nanoseconds than clocks count
 
 }  // namespace
 
@@ -48,8 +48,8 @@ void TimeLimit::run(const std::stop_token& stop) {
                                fmt::format("{} has not ended in {} s", what_, seconds_),
                                "a rank or a link is stuck, or slower than --timeout allows"));
     }
-    // What begins during this sleep is not due before its end, so that nothing need disturb what is timed by
-    // waking this thread.
+    // Work that begins during this sleep is not due before the sleep ends. So nothing has to wake this
+    // thread, which would disturb what is timed.
     const double sleep_s = std::min({due_s_ - now_s, seconds_, longest_sleep_s});
     sleep_.wait_for(lock, stop, std::chrono::duration<double>(sleep_s), [] { return false; });
   }

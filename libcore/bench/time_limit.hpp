@@ -1,5 +1,5 @@
 #pragma once
-// Says what has not ended in time, while whoever does it is stuck in it.
+// Reports what has not ended in time, while the thread that does it is stuck.
 
 #include <condition_variable>
 #include <functional>
@@ -12,17 +12,18 @@
 
 namespace dt::bench {
 
-/// begin() and end() are for one thread; what lies between them costs nothing.
+/// Limits the time between begin() and end(), at no cost to the work between them.
+/// Thread safety: one thread calls begin() and end().
 class TimeLimit {
  public:
-  /// `on_timeout` is called once, on a thread of the limit's own, with what has not ended
-  /// (Error{environment}); end() waits for it. It is expected to end the process and must not throw. Errors:
-  /// environment, where no thread can be had.
+  /// `on_timeout` is called once, on the limit's own thread, with what has not ended
+  /// (Error{environment}). It is expected to end the process, and must not throw. end() waits for it.
+  /// Errors: environment, where no thread can be started.
   TimeLimit(double seconds, std::function<void(const Error&)> on_timeout);
   ~TimeLimit();
   TimeLimit(const TimeLimit&) = delete;
 
-  /// From now on `what` is under way: "all_reduce of 8 bytes".
+  /// Starts the time of `what`: "all_reduce of 8 bytes".
   void begin(std::string what);
   void end();
 

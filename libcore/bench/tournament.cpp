@@ -11,7 +11,7 @@ Pair pair_of(int a, int b) {
   return {std::min(a, b), std::max(a, b)};
 }
 
-/// The k-th of each list in the k-th of the new rounds.
+/// Appends rounds. The k-th new round has the k-th pair of each list.
 void take_turns(const std::vector<std::vector<Pair>>& lists, std::vector<Round>& rounds) {
   for (std::size_t k = 0;; ++k) {
     Round round;
@@ -52,7 +52,7 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& host
 
 std::vector<Round> tournament(int n) {
   std::vector<Round> rounds;
-  const int others = n + n % 2 - 1;  // one stays where it is, they go round; who meets number n rests
+  const int others = n + n % 2 - 1;  // these go round, one stays; if n is odd, the partner of number n rests
   for (int turn = 0; turn < others; ++turn) {
     Round round;
     if (others < n) round.push_back(pair_of(turn, others));

@@ -1,5 +1,5 @@
 #pragma once
-// In which order ranks meet, two and two.
+// Decides in which order pairs of ranks are measured.
 
 #include <string>
 #include <vector>
@@ -13,15 +13,17 @@ struct Pair {
 };
 using Round = std::vector<Pair>;
 
-/// Every two of n once: in each round each meets another, but for one where n is odd. Source: the circle
-/// method of round-robin tournaments.
+/// Returns rounds in which every two of n meet once. In each round each meets another; if n is odd, one
+/// rests.
+/// Source: the circle method of round-robin tournaments.
 std::vector<Round> tournament(int n);
 
-/// Every pair of ranks once, in rounds of pairs that may meet at the same time without sharing what a host
-/// has one of (network cards, switches of its bus): no host has two pairs in a round. First the pairs within
-/// hosts, one of each host at a time; then hosts meet as in a tournament, and of each two that meet one pair
-/// of ranks at a time. With R ranks on each of H hosts these are R (R − 1) / 2 + (H − 1) R² rounds, or H R²
-/// where H is odd.
+/// Returns rounds in which every pair of ranks meets once. The pairs of a round can meet at the same
+/// time without sharing what a host has one of (network cards, switches of its bus): no host has two
+/// pairs in a round.
+/// First come the pairs within hosts, one of each host at a time. Then hosts meet as in a tournament,
+/// and two hosts that meet have one pair of ranks at a time. With R ranks on each of H hosts these are
+/// R (R − 1) / 2 + (H − 1) R² rounds, or H R² where H is odd.
 std::vector<Round> rounds_of_pairs(const std::vector<std::string>& host_by_rank);
 
 }  // namespace dt::bench
