@@ -29,10 +29,10 @@ struct Comparison {
   std::string layout;
   std::int64_t steps = 1;
   LayoutResult result;
-  double loss_difference = 0;  // relative, the most of any step
+  double loss_difference = 0;  // the largest relative difference of any step
   bool same_data = true;
   Promise promise;
-  std::string broken;  // what was promised and does not hold
+  std::string broken;  // the promise that does not hold; "": none
 };
 
 double most_difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -44,7 +44,7 @@ double most_difference(const std::vector<double>& a, const std::vector<double>& 
   return most;
 }
 
-/// `first` is the reference's.
+/// Compares a layout with the reference, `first`.
 void judge(Comparison& own, const Comparison& first) {
   own.loss_difference = most_difference(own.result.losses, first.result.losses);
   own.same_data = own.result.data_digest == first.result.data_digest;
@@ -81,7 +81,7 @@ Json as_json(const Comparison& c, bool is_reference) {
             {"gradients_bytes", r.storage.gradients},
             {"optimizer_bytes", r.storage.optimizer},
             {"gathered_bytes", r.storage.gathered},
-            {"moved_bytes", r.moved_bytes / c.steps},  // a step
+            {"moved_bytes", r.moved_bytes / c.steps},  // per step
             {"expected_bytes", r.expected_bytes / c.steps},
             {"tokens_per_s", r.tokens_per_s}};
   if (c.promise.loss_difference) json["promised_loss_difference"] = *c.promise.loss_difference;
@@ -110,7 +110,7 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
                 c.result.tokens_per_s, promised, c.broken.empty() ? "" : ": BROKEN (" + c.broken + ")");
 }
 
-/// What each layout makes of the settings; all are refused or none.
+/// Returns the plan of each layout. If one layout is refused, all are.
 std::vector<plan::Plan> make_plans(const std::vector<ComparedLayout>& layouts, const plan::Settings& settings,
                                    const data::Mixture& dataset, const plan::Launch& launch) {
   const model::ModelSpec spec = train::choose_spec(settings, {});
@@ -131,10 +131,10 @@ std::vector<plan::Plan> make_plans(const std::vector<ComparedLayout>& layouts, c
   return plans;
 }
 
-/// All layouts, one after the other.
+/// Runs all layouts, one after the other.
 class Comparisons {
  public:
-  /// All references must outlive it.
+  /// The arguments outlive the object.
   Comparisons(const std::vector<ComparedLayout>& layouts, const std::vector<plan::Plan>& plans,
               const data::Mixture& dataset, const StopSignals& signals, const comm::Ranks& ranks)
       : layouts_(layouts), plans_(plans), dataset_(dataset), signals_(signals), ranks_(ranks) {
@@ -142,7 +142,7 @@ class Comparisons {
     for (const ComparedLayout& layout : layouts) width_ = std::max(width_, layout.name.size());
   }
 
-  /// Trains one and prints what came of it. The signal that stopped it, or 0.
+  /// Trains under one layout and prints the result. Returns the signal that stopped it, or 0.
   int run(std::size_t i) {
     const ComparedLayout& layout = layouts_[i];
     const LayoutRequest request{weights_ ? &*weights_ : nullptr, i == 0, [&] { return signals_.received(); }};
@@ -154,7 +154,7 @@ class Comparisons {
     if (signal == 0) comm::at_first(ranks_, [&] { compare(i, *result); });
     return static_cast<int>(signal);
   }
-  /// On all ranks: how many layouts broke what is promised.
+  /// Returns on all ranks how many layouts broke what is promised.
   std::int64_t num_broken() const { return comm::broadcast_number(ranks_.world, broken_); }
 
  private:

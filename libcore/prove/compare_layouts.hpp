@@ -7,11 +7,12 @@
 
 namespace dt::prove {
 
-/// Called by all ranks together: makes the same steps from the same weights under each layout, one after the
-/// other, by the first ranks that it needs, and prints how the others differ from the first. Nothing is
-/// written to a run. Returns 0, or 128 + a signal that stopped it. Errors: verification, where what is
-/// promised of two layouts is broken; usage, before any work, for layouts that cannot be (see parse_layouts);
-/// input, where a loss is not finite.
+/// Makes the same steps from the same weights under each layout, one after the other, and prints how
+/// the others differ from the first. A layout runs on the first ranks that it needs. Nothing is written
+/// to a run. Returns 0, or 128 + the signal that stopped it.
+/// Collective: all ranks call it.
+/// Errors: verification, where what is promised of two layouts is broken; usage, before any work,
+/// layouts that cannot be (see parse_layouts()); input, a loss that is not finite.
 int compare_layouts(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                     const StopSignals& signals, const comm::Ranks& ranks);
 

@@ -23,7 +23,7 @@ void check_ranks(const ComparedLayout& layout, const model::LayoutText& text, in
                   each > num_ranks ? num_ranks : num_ranks / each, layout.ranks));
 }
 
-/// The micro-batches that divide the batch, next to the one asked for.
+/// Refuses micro-batches that do not divide the batch, and names the nearest that do.
 void check_micro_batch(const ComparedLayout& layout, const model::LayoutText& text) {
   const std::int64_t batch = layout.settings.global_batch, micro_batch = layout.settings.micro_batch;
   if (batch % micro_batch == 0) return;
@@ -48,7 +48,7 @@ void read_cuts(const model::LayoutText& text, plan::Settings& s) {
   if (text.has("schedule")) s.pp_schedule = text.value("schedule");
   if (!model::parse_pipeline_schedule(s.pp_schedule))
     throw text.error("schedule=" + s.pp_schedule, "schedule is one of " + model::pipeline_schedule_names());
-  if (s.pp != pp || s.virtual_stages != virtual_stages) s.stage_units.clear();  // which are not of these
+  if (s.pp != pp || s.virtual_stages != virtual_stages) s.stage_units.clear();  // they are for other stages
   if (text.has("stage-units")) s.stage_units = split(text.value("stage-units"), '+');
 }
 
@@ -83,8 +83,8 @@ bool is_power_of_two(int n) {
   return std::has_single_bit(static_cast<unsigned>(n));
 }
 
-/// Layouts whose sums of gradients are the same sum, in the same order, have the same class: pp, schedule and
-/// recompute have no part in it.
+/// Returns the class of a layout's sum of gradients. Layouts of one class add the same numbers in the
+/// same order. pp, schedule and recompute have no part in it.
 std::string sum_class(const plan::Plan& plan) {
   const int dp = plan.layout.dp;
   const bool has_whole_lanes = is_power_of_two(dp) && plan.grad_lanes % dp == 0;
@@ -125,7 +125,7 @@ Promise promise_of(const plan::Plan& a, const plan::Plan& b) {
                       a.layout.sequence_parallel == b.layout.sequence_parallel &&
                       a.micro_batch == b.micro_batch && a.threads == b.threads &&
                       a.precision == b.precision && sum_class(a) == sum_class(b);
-  // Where anything is rounded to 16 bits, or to TF32's, no bound on losses would say much.
+  // A bound on losses would say little if anything is rounded to 16 bits, or to TF32's.
   const bool is_single = a.precision.compute == DType::f32 && a.arithmetic == Arithmetic::fp32 &&
                          a.precision.wire() == DType::f32;
   if (a.precision.compute == DType::f64) promise.loss_difference = 1e-10;

@@ -1,5 +1,5 @@
 #pragma once
-// Ways to divide training among ranks, as a text, and what is promised of any two of them.
+// Layouts of training as text, and what is promised of any two of them.
 
 #include <optional>
 #include <string>
@@ -12,22 +12,23 @@ namespace dt::prove {
 
 struct ComparedLayout {
   std::string name;         // "dp=4,zero=3"
-  int ranks = 1;            // pp × dp × cp × tp: the first so many
-  plan::Settings settings;  // those of all, with what the layout says
+  int ranks = 1;            // pp × dp × cp × tp, the first of all ranks
+  plan::Settings settings;  // all layouts' settings, with what this one says
 };
 
-/// "dp=4; pp=2,dp=2,recompute=full": layouts apart by semicolons, each a list of pp, schedule,
-/// virtual-stages, stage-units (as 5+7+7+5), dp, cp, tp, sp, zero, zero-group, comm-bucket-bytes, recompute,
-/// micro-batch and threads. dp defaults to as many as pp, cp and tp leave of all ranks, stage-units to by
-/// cost where the stages are not as many as `base` has, the others to what `base` says. All have one number
-/// of gradient lanes: --grad-lanes, else the largest dp of any. Error{usage} naming the layout, the rule that
-/// it breaks, and the nearest that would do.
+/// Parses "dp=4; pp=2,dp=2,recompute=full". Layouts are separated by semicolons. Each is a list of pp,
+/// schedule, virtual-stages, stage-units (as 5+7+7+5), dp, cp, tp, sp, zero, zero-group,
+/// comm-bucket-bytes, recompute, micro-batch and threads.
+/// dp defaults to as many as pp, cp and tp leave of all ranks. stage-units defaults to a division by
+/// cost where the number of stages is not that of `base`. All else defaults to what `base` says. All
+/// layouts have the same number of gradient lanes: --grad-lanes, else the largest dp of any.
+/// Errors: usage, naming the layout, the rule that it breaks, and the nearest that would do.
 std::vector<ComparedLayout> parse_layouts(const std::string& text, const plan::Settings& base, int num_ranks);
 
-/// What must hold of two layouts of one run, beside the same data.
+/// The promise for two layouts of one run, beside the same data.
 struct Promise {
   bool same_bits = false;
-  std::optional<double> loss_difference;  // relative, at most; none for 16 bits
+  std::optional<double> loss_difference;  // relative, at most; none: 16 bits or TF32
 };
 Promise promise_of(const plan::Plan& a, const plan::Plan& b);
 

@@ -23,8 +23,8 @@ namespace dt::prove {
 
 namespace {
 
-/// Of gathers and sums that this rank took part in, and of what it sent to other stages; the decision points'
-/// own are not counted.
+/// Returns the bytes of gathers and sums that this rank took part in, and of what it sent to other
+/// stages. They include the sums of decision points, which the caller subtracts.
 std::int64_t recorded_bytes(comm::Communicator& group) {
   comm::Recorder& recorder = group.engine().recorder();
   return recorder.bytes(comm::OperationKind::all_gather) +
@@ -38,7 +38,7 @@ void add_difference(const Tensor& values, const Tensor& reference, double& most,
   const auto a = values.span<T>(), b = reference.span<T>();
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double difference = double{a[i]} - double{b[i]};
-    if (!(std::abs(difference) <= most)) most = std::abs(difference);  // also where it is not a number
+    if (!(std::abs(difference) <= most)) most = std::abs(difference);  // true for NaN too
     squares += difference * difference;
     reference_squares += double{b[i]} * double{b[i]};
   }
@@ -68,7 +68,7 @@ WeightsDifference keep_or_compare(train::ModelRuntime& runtime, comm::Communicat
   return difference;
 }
 
-/// What one step moves, by its list.
+/// The bytes that one step moves, by its list.
 struct StepBytes {
   std::int64_t gathers = 0;
   std::int64_t sums = 0;
@@ -83,7 +83,7 @@ StepBytes step_bytes(const plan::Plan& plan) {
   return total;
 }
 
-/// Makes all steps. False where a signal stopped them.
+/// Makes all steps. Returns false if a signal stopped them.
 bool make_steps(const plan::Plan& plan, train::Stepper& stepper, checkpoint::TrainingState& state,
                 const StepBytes& each, const LayoutRequest& request, LayoutResult& result) {
   double seconds = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Some steps of training under one layout, and what came of them.
+// Makes some steps of training under one layout, and measures them.
 
 #include <cstdint>
 #include <functional>
@@ -13,14 +13,15 @@
 
 namespace dt::prove {
 
-/// Weights in a file of the folder for temporary ones (TMPDIR), so that several layouts can be compared
-/// without several models in memory. It is gone when the process is. Errors: environment.
+/// Weights in a file of the folder for temporary files (TMPDIR). Several layouts can be compared
+/// without several models in memory. The file is gone when the process is.
+/// Errors: environment.
 class KeptWeights {
  public:
   KeptWeights();
   ~KeptWeights();
   KeptWeights(const KeptWeights&) = delete;
-  /// At byte `offset` of what is kept.
+  /// Copies values to or from byte `offset` of the file.
   void write(std::uint64_t offset, const Tensor& values);
   void read(std::uint64_t offset, const Tensor& values) const;
 
@@ -28,7 +29,7 @@ class KeptWeights {
   int file_;
 };
 
-/// How two sets of weights differ.
+/// The difference between two sets of weights.
 struct WeightsDifference {
   bool same_bits = true;
   double most = 0;      // absolute
@@ -36,25 +37,26 @@ struct WeightsDifference {
 };
 
 struct LayoutResult {
-  int stopped_by = 0;          // a signal; then the rest is not known
-  std::vector<double> losses;  // of each step
+  int stopped_by = 0;          // a signal; then all else is unknown
+  std::vector<double> losses;  // one for each step
   std::uint64_t data_digest = 0;
-  WeightsDifference weights;        // to the reference, on rank 0
-  std::uint64_t peak_bytes = 0;     // resident, of the rank's process that has most
-  parallel::StorageBytes storage;   // of rank 0
-  std::int64_t moved_bytes = 0;     // by all steps, as recorded by rank 0: gathers, sums of gradients, sends
-  std::int64_t expected_bytes = 0;  // by the steps' lists
-  bool all_moved_as_expected = true;  // not rank 0 alone
+  WeightsDifference weights;        // from the reference, on rank 0
+  std::uint64_t peak_bytes = 0;     // resident, of the rank's process with the most
+  parallel::StorageBytes storage;   // rank 0's
+  std::int64_t moved_bytes = 0;     // in all steps, as recorded by rank 0: gathers, sums of gradients, sends
+  std::int64_t expected_bytes = 0;  // in all steps, by their lists
+  bool all_moved_as_expected = true;  // on all ranks
   double tokens_per_s = 0;            // without the first step
 };
 
 struct LayoutRequest {
-  KeptWeights* reference;  // on rank 0: takes the weights of the reference, else is compared with them
+  KeptWeights* reference;  // on rank 0: receives the reference's weights; other layouts are compared with it
   bool is_reference;
   std::function<int()> stop_signal;  // a request to stop, or 0
 };
 
-/// Called by the layout's ranks together: `ranks` holds them alone.
+/// Trains under one layout.
+/// Collective: the layout's ranks call it; `ranks` holds them alone.
 LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, const data::Mixture& dataset,
                         const comm::Ranks& ranks, const LayoutRequest& request);
 

@@ -25,7 +25,7 @@ const std::array<Trait, 4> traits = {
      {"all rows of the MLP's backward at once", {.whole_mlp_backward = false}},
      {"kernels that memory bounds, bias gradients by products", {.few_instructions = false}}}};
 
-/// "32768 x 2304 x 768, 24 waves 98 % filled"; "100.7 MB".
+/// Returns "32768 x 2304 x 768: 24 waves 98 % filled" or "100.7 MB".
 std::string shape_text(const Operation& operation, const GpuRates& rates) {
   if (operation.kind == OperationKind::product) {
     const plan::ProductShape shape = shape_of(operation, rates);
@@ -62,7 +62,7 @@ double seconds_of_kind(const StepRoofline& roofline, const GpuRates& rates, Oper
   return seconds;
 }
 
-/// Of all operations, from the end of one kernel to the work of the next.
+/// Returns the time from the end of one kernel to the work of the next, for all operations.
 double seconds_of_gaps(const StepRoofline& roofline) {
   double kernels = 0;
   for (const Operation& operation : roofline.operations) kernels += operation.count * operation.kernels;

@@ -1,5 +1,5 @@
 #pragma once
-// A step's operations on a GPU that need not be there, with the time that each takes.
+// Prints a step's operations on a GPU that need not be there, with the time that each takes.
 
 #include "base/console.hpp"
 #include "plan/forecast.hpp"
@@ -8,16 +8,17 @@
 
 namespace dt::prove {
 
-/// Returns the settings with each rank on a GPU on paper, where --roofline names one; otherwise as they are.
+/// Returns the settings with a GPU on paper for each rank, where --roofline names one; otherwise as
+/// they are.
 plan::Settings with_gpus_on_paper(const plan::Settings& settings, int num_ranks);
 
-/// Returns the bandwidths of links that plans go by: those of options, and within nodes by default those of
-/// --roofline's GPU.
+/// Returns the bandwidths of links that plans use: those of the options, and within nodes by default
+/// those of --roofline's GPU.
 plan::Links links_to_draw(const plan::Settings& settings);
 
-/// Prints the roofline of a step of the busiest stage's ranks on --roofline's GPU: its operations, what is
-/// waited for, the MFU, and what each property of dt's kernels is worth. Errors: usage, of training that is
-/// not in 16 bits.
+/// Prints the roofline of a step of the busiest stage's ranks on --roofline's GPU: its operations, what
+/// it waits for, the MFU, and the gain from each property of dt's kernels.
+/// Errors: usage, training that is not in 16 bits.
 void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Console& console);
 
 }  // namespace dt::prove

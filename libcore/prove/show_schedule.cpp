@@ -26,7 +26,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Proves the lists of all: of data-parallel ranks with as many micro-batches, the first.
+/// Validates the lists of all ranks. Of data-parallel ranks with equally many micro-batches, the first
+/// stands for all.
 void validate(plan::Plan plan, int num_units) {
   const parallel::Pipeline pipeline = pipeline_of(plan);
   std::vector<parallel::StepShape> shapes;
@@ -47,7 +48,7 @@ void validate(plan::Plan plan, int num_units) {
   parallel::validate_training_steps(lists, shapes, pipeline);
 }
 
-/// What is shown of a plan.
+/// The parts of a plan that are shown.
 struct Shown {
   const plan::Plan& plan;
   const model::ParameterTable& table;
@@ -67,7 +68,7 @@ struct Shown {
   model::StageUnits units() const {
     return parallel::ranges_of(forecast.pipeline.stages, forecast.pipeline.schedule);
   }
-  /// Of the step's time, what a stage does not compute in.
+  /// Returns the fraction of the step's time in which a stage does not compute.
   double idle(std::size_t stage) const {
     const double end_s = forecast.timeline.end_s();
     return end_s > 0 ? 1 - forecast.timeline.computing_s[stage] / end_s : 0;
@@ -186,7 +187,7 @@ void print_action(const Shown& shown, const parallel::Action& action, std::int64
   console.print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
 }
 
-/// Of a long list, people are shown both ends.
+/// Prints a list. People see both ends of a long one.
 void print_list(const Shown& shown, const parallel::ActionList& list, const std::vector<std::int64_t>& bytes,
                 Console& console) {
   constexpr std::size_t shown_of_end = 20;
@@ -202,14 +203,14 @@ void print_list(const Shown& shown, const parallel::ActionList& list, const std:
   }
 }
 
-/// --model, else that of the run whose times are drawn.
+/// Returns the model of --model, else that of the run whose times are drawn.
 model::ModelSpec spec_to_draw(const plan::Settings& settings) {
   if (settings.model || !settings.run) return train::choose_spec(settings, {});
   const run::RunDirectory run(*settings.run);
   return train::choose_spec(settings, train::resume_candidates(settings, &run));
 }
 
-/// Measured, of --roofline's GPU, or by FLOPs.
+/// Returns the times of units: measured, those of --roofline's GPU, or by FLOPs.
 std::vector<parallel::UnitCost> unit_times(const plan::Settings& settings, const plan::Plan& plan) {
   if (settings.run) return plan::read_unit_times(*settings.run, plan);
   if (settings.roofline) return plan::roofline_unit_times(plan, plan::rates_of(*settings.roofline));

@@ -7,7 +7,7 @@ namespace dt::prove {
 
 namespace {
 
-/// What a piece's values are of the whole.
+/// Copies a piece's values to their places in `whole`.
 void copy(const Piece& piece, const Tensor& values, const Tensor& whole) {
   for (const CopyRun& run : intersect(piece, Piece::whole(whole.shape()))) {
     const Tensor target = whole.flat(run.target, run.count);

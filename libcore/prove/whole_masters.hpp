@@ -1,5 +1,5 @@
 #pragma once
-// A model's parameters, wherever they lie, put together on rank 0.
+// Puts a model's parameters together on rank 0, wherever they lie.
 
 #include <functional>
 #include <map>
@@ -11,14 +11,15 @@
 
 namespace dt::prove {
 
-/// From the pieces that each rank answers for, as a checkpoint would have them.
+/// Assembles parameters from the pieces that each rank owns, as a checkpoint would have them.
 class WholeMasters {
  public:
-  /// All must outlive it.
+  /// The arguments outlive the object.
   WholeMasters(const Context& context, const parallel::ModelStorage& storage, comm::Communicator& world);
 
-  /// Called by all ranks together: `look` at one parameter after the other, in the order of the table, on
-  /// rank 0 alone; the tensor is gone with the next.
+  /// Calls `look` on rank 0 with one parameter after the other, in the order of the table. The tensor
+  /// is gone with the next.
+  /// Collective: all ranks call it.
   void visit(const std::function<void(const Tensor& whole)>& look);
 
  private:
@@ -26,7 +27,7 @@ class WholeMasters {
     int rank;
     Piece piece;
   };
-  /// This rank's, in the order of the table.
+  /// Returns the pieces that a rank owns, in the order of the table.
   std::vector<parallel::OwnedPiece> owned(const parallel::LocalTable& local) const;
   OnHost values_of(const parallel::OwnedPiece& own) const;
   void send_all() const;
