@@ -40,7 +40,7 @@ StreamGroup::StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder
   transport_->set_meanwhile(meanwhile_);
 }
 
-/// For one more exchange, and what it takes to combine or to copy what came.
+/// For one more exchange, and the few kernels that combine or copy what came.
 Stream StreamGroup::paced() {
   ahead_.next(meanwhile_);
   return stream();
@@ -79,7 +79,7 @@ Sums::Memory StreamGroup::memory_for(std::int64_t num_stretches, std::int64_t mo
   if (staging_.bytes() == 0) staging_ = Buffer(context_.device(), staging_bytes_);
   if (num_stretches > 1 && !combining_) combining_.emplace(context_.device(), "combining in group " + name_);
   return {Tensor(staging_, DType::u8, {static_cast<std::int64_t>(staging_bytes_)}), most,
-          num_stretches > 1 ? *combining_ : context_};
+          num_stretches > 1 ? *combining_ : context_, [this] { ahead_.next(meanwhile_); }};
 }
 
 /// Exchange i has what all rounds send of stretch i − lag, and comes after what was combined behind exchange

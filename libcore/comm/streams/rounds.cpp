@@ -8,6 +8,10 @@ namespace dt::comm {
 
 namespace {
 
+/// Kernels that the pace of an exchange covers. Over many nodes a stretch has a run, and so a kernel, for
+/// each.
+constexpr std::size_t kernels_of_exchange = 4;
+
 /// Rows of so many elements at the beginning of `memory`, each of whole cache lines.
 Tensor rows_at(const Tensor& memory, int rows, std::int64_t count) {
   const auto row = bytes_of_lines(memory.dtype(), count) / dtype_bytes(memory.dtype());
@@ -99,6 +103,7 @@ void Sums::combine_within(std::int64_t number) const {
     const Tensor sum = levels_.has_nodes()
                            ? staged(number, Area::partials, sum_dtype_).flat(begin, own[i].count)
                            : own_out_(number);
+    if (i > 0 && i % kernels_of_exchange == 0) memory_.pace();
     kernels::combine_ranks(memory_.context, reduction_, {cut(in_, own[i]), levels_.local, arrived[i]}, sum);
     begin += own[i].count;
   }

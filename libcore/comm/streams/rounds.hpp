@@ -39,7 +39,8 @@ class Sums {
   struct Memory {
     Tensor staging;  // bytes
     std::int64_t most;
-    const Context& context;  // what combines
+    const Context& context;      // what combines
+    std::function<void()> pace;  // holds up the host as another exchange does
   };
   Sums(const Levels& levels, Reduction reduction, const Memory& memory, const Tensor& in, StretchOf stretch,
        OwnOf own_out);

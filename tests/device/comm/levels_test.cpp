@@ -178,3 +178,23 @@ TEST_CASE("parts that are empty or of very different lengths go by levels, too",
     checked_bytes(trial);
   }
 }
+
+TEST_CASE("the host keeps pace with sums that take a kernel for each node", "[test-device]") {
+  const test_device::Use device(3);
+  accelerator().set_time_limit(1);  // nobody else exchanges anything
+  const Trial trial{rows_of(2, 32), 64 * 32 * 100, OperationKind::reduce_scatter};
+  test_device::CountedNetwork network(trial.size());
+  const Buffer memory(Device::gpu(0), static_cast<std::size_t>(trial.numel) * sizeof(float));
+  const Tensor in(memory, DType::f32, {trial.numel});
+  int times_held = 0;
+  StreamGroup group(network.transport(0, Device::gpu(0)), ReduceOrder::tree, placement_of(trial.hosts), 1,
+                    "world", [&] {
+                      ++times_held;
+                      throw environment_error("held");
+                    });
+  CHECK_THROWS_WITH(group.reduce_scatter(in, cut(in, trial.part(0)), Reduction::sum,
+                                         [&](int rank) { return trial.part(rank); }),
+                    Catch::Contains("held"));
+  CHECK(times_held == 1);
+  CHECK(device.counts().kernels <= 8 * RunAhead::kernels_between_marks);
+}
