@@ -26,7 +26,7 @@ class ExportSource {
   /// Returns the last checkpoint, and its manifest.
   const checkpoint::Reader& newest() const { return checkpoints_.back(); }
   const checkpoint::Manifest& manifest() const { return newest().manifest(); }
-  /// Returns who may read all checkpoints.
+  /// Returns the users that may read all checkpoints.
   Audience readers() const;
   /// Returns the type in which the first checkpoint stores a tensor.
   /// Errors: input, a missing tensor.

@@ -29,7 +29,7 @@ class HfFolder : public WeightSource {
   std::string remark() const override { return remark_; }
   /// Returns the type in which a parameter is stored.
   DType dtype(const std::string& param) const { return *place_of(param).tensor->dtype; }
-  /// Returns who may read the folder and all its weights.
+  /// Returns the users that may read the folder and all its weights.
   Audience readers() const;
   /// Reads part of a parameter. If it is stored transposed, the rows that `wanted` touches take memory
   /// for the time of the call.
