@@ -145,6 +145,8 @@ class Communicator {
   template <class Enqueue>
   Work start_on_streams(std::span<const Call> calls, const DeviceLink& link, const Enqueue& enqueue);
   std::vector<HostName> gather_hosts();
+  std::unique_ptr<StreamTransport> split_streams(std::optional<int> color, int key, StreamUse use,
+                                                 std::size_t num_ranks);
   void check_peer(int peer) const;
   Work start_transfer(OperationKind kind, int peer, const Tensor& data);
   Caller caller() const;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "comm/streams/library.hpp"
+#include "comm/streams/lone.hpp"
 #include "parallel/validator.hpp"
 
 namespace dt::plan {
@@ -56,12 +57,20 @@ std::string describe_stage(const Plan& plan, int stage) {
   return fmt::format("stage {} of {}: {}", stage, plan.layout.pp, fmt::join(ranges, ", "));
 }
 
+namespace {
+
+/// Returns the library's transport of several ranks, and for one rank a transport without the library.
+std::unique_ptr<comm::StreamTransport> open_streams(const Plan& plan, comm::Communicator& world) {
+  if (world.size() == 1) return std::make_unique<comm::LoneTransport>(plan.device);
+  return comm::stream_library()->open(world, plan.device, plan.comm_timeout_s, use_of_world(plan));
+}
+
+}  // namespace
+
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world) {
   world.engine().recorder().set_duty(describe_stage(plan, plan.place.pp));
   if (!plan.launch.streams.empty() && !world.has_streams())
-    world.set_streams(
-        comm::stream_library()->open(world, plan.device, plan.comm_timeout_s, use_of_world(plan)),
-        plan.reduce_order);
+    world.set_streams(open_streams(plan, world), plan.reduce_order);
   return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)),
                                             plan.spec.key_value_heads);
 }

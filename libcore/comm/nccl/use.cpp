@@ -65,8 +65,9 @@ class Nccl final : public StreamLibrary {
   }
   void abort(std::span<StreamTransport* const> transports) noexcept override {
     std::vector<ncclComm_t> comms;
-    for (StreamTransport* const transport : transports)
-      comms.push_back(static_cast<Transport*>(transport)->give_up());
+    for (StreamTransport* const transport : transports) {
+      if (auto* const own = dynamic_cast<Transport*>(transport)) comms.push_back(own->give_up());
+    }
     abort_all(std::move(comms));
   }
 };

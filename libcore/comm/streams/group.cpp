@@ -28,8 +28,7 @@ StreamGroup::StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder
       order_(order),
       rank_(transport_->rank()),
       size_(transport_->size()),
-      flat_(Levels::flat(rank_, size_)),
-      levels_(placement ? Levels::of(rank_, *placement) : flat_),
+      levels_(Levels::of(rank_, size_, placement)),
       name_(name),
       context_(transport_->device(), "communicating in group " + name),
       ahead_(context_.stream()),
@@ -54,10 +53,6 @@ void StreamGroup::exchange(const Transfers& transfers) {
 
 void StreamGroup::copy(const Tensor& from, const Tensor& to) {
   if (from.numel() > 0 && from.raw() != to.raw()) kernels::copy(context_, from, to);
-}
-
-const Levels& StreamGroup::levels_of_sums(DType dtype) const {
-  return levels_.has_nodes() && pays_to_sum_by_host(dtype, levels_.placement()) ? levels_ : flat_;
 }
 
 /// Elements of each rank that half of the staging memory is enough for, in whole cache lines.
@@ -117,7 +112,7 @@ void StreamGroup::reduce_small(const Tensor& in, const Tensor& out, Reduction re
     return Stretch{[N](int) { return Part{0, N}; }, true};
   };
   std::vector<Round> rounds;
-  Sums sums(levels_of_sums(in.dtype()), reduction, memory_for(1, in.numel()), in, whole,
+  Sums sums(levels_.of_sums(in.dtype()), reduction, memory_for(1, in.numel()), in, whole,
             [&](std::int64_t) { return out.flat(0, out.numel()); });
   sums.add_rounds(rounds);
   run(1, rounds);
@@ -128,7 +123,7 @@ void StreamGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction redu
   if (N == 0) return;
   if (size_ == 1) return copy(in, out);
   if (order_ == ReduceOrder::free) return transport_->all_reduce(paced(), in, out, reduction);
-  const Levels& levels = levels_of_sums(in.dtype());
+  const Levels levels = levels_.of_sums(in.dtype());
   if (in.bytes() * static_cast<std::size_t>(size_) <= most_small_bytes &&
       num_halves * staged_bytes(levels, in.dtype(), N).total() <= staging_bytes_)
     return reduce_small(in, out, reduction);
@@ -174,7 +169,7 @@ void StreamGroup::reduce_scatter(const Tensor& in, const Tensor& out, Reduction 
   if (size_ == 1) return copy(in, out);
   if (order_ == ReduceOrder::free && are_equal(parts))
     return transport_->reduce_scatter(paced(), in, out, reduction);
-  const Levels& levels = levels_of_sums(in.dtype());
+  const Levels levels = levels_.of_sums(in.dtype());
   const std::int64_t longest = longest_of(parts);
   const std::int64_t each = stretch_of(in, longest, most_staged(levels, in.dtype()));
   const auto stretch = [&](std::int64_t number) {

@@ -55,7 +55,6 @@ class StreamGroup {
  private:
   Stream paced();
   void copy(const Tensor& from, const Tensor& to);
-  const Levels& levels_of_sums(DType dtype) const;
   std::int64_t stretch_of(const Tensor& tensor, std::int64_t longest, std::int64_t most) const;
   std::int64_t most_staged(const Levels& levels, DType dtype) const;
   /// For stretches of which each rank has `most` elements at most; several are combined beside exchanges.
@@ -68,7 +67,7 @@ class StreamGroup {
   std::unique_ptr<StreamTransport> transport_;
   ReduceOrder order_;
   int rank_, size_;
-  Levels flat_, levels_;
+  Levels levels_;
   std::size_t staging_bytes_;
   std::string name_;
   Buffer staging_;   // when it is first used

@@ -2,6 +2,7 @@
 // How a group's ranks lie on nodes, for operations that go within nodes and between them. Legend: H nodes
 // with L ranks each, rank hL + l. A node is a run of ranks on one host (see Placement).
 
+#include <optional>
 #include <vector>
 
 #include "comm/locality.hpp"
@@ -16,13 +17,22 @@ struct Levels {
 
   /// One level: all ranks as if one node had them.
   static Levels flat(int rank, int size) { return {1, size, 0, rank}; }
-  static Levels of(int rank, const Placement& placement) {
-    return {placement.num_hosts, placement.per_host, rank / placement.per_host, rank % placement.per_host};
+  /// Returns one level where the ranks have no placement.
+  static Levels of(int rank, int size, const std::optional<Placement>& placement) {
+    if (!placement) return flat(rank, size);
+    const int per_node = placement->per_host;
+    return {placement->num_hosts, per_node, rank / per_node, rank % per_node};
   }
   bool has_nodes() const { return num_nodes > 1; }
   int rank_of(int h, int l) const { return h * per_node + l; }
   int rank() const { return rank_of(node, local); }
   Placement placement() const { return {num_nodes, per_node}; }
+  /// Returns the levels of sums of values of this type in a group that has these: one where two would send
+  /// more bytes between nodes.
+  Levels of_sums(DType dtype) const {
+    return has_nodes() && pays_to_sum_by_host(dtype, placement()) ? *this
+                                                                  : flat(rank(), num_nodes * per_node);
+  }
 
   /// visit(to, from): the other places of this rank's node; and the other nodes. The next one comes first, so
   /// that no rank is everyone's first.

@@ -24,8 +24,8 @@ class StreamLibrary {
                                                 StreamUse use = StreamUse::world) = 0;
   /// Tells which of the most CTAs of each use take effect, also where the environment says otherwise.
   virtual std::string limits() { return {}; }
-  /// All that are under way end, though not as they should: at once, for the stream of one may wait for
-  /// another's.
+  /// All of its own that are under way end, though not as they should: at once, for the stream of one may
+  /// wait for another's. Leaves transports that are not its own alone.
   virtual void abort(std::span<StreamTransport* const> transports) noexcept = 0;
 };
 

@@ -26,6 +26,7 @@ namespace {
 std::atomic<long> operations_to_fault = 0;
 std::atomic<NcclFault> fault_to_come = NcclFault::error;
 std::atomic<long> num_registrations = 0;
+std::atomic<long> num_communicators = 0;
 std::atomic<int> most_ctas = 0;
 
 /// What one rank's operations hold of its GPU.
@@ -176,6 +177,9 @@ using namespace dt;
 using namespace dt::test_device;
 
 struct ncclComm {
+  explicit ncclComm(SharedGroup its) : group(std::move(its)) { ++num_communicators; }
+  ncclComm(const ncclComm&) = delete;
+  ~ncclComm() { --num_communicators; }
   SharedGroup group;
 };
 
@@ -376,7 +380,7 @@ void configure(Group& group, const ncclConfig_t& config) {
 }
 
 ncclResult_t init_comm(ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  *comm = new ncclComm{std::make_shared<Group>()};
+  *comm = new ncclComm(std::make_shared<Group>());
   Group& group = *(*comm)->group;
   configure(group, *config);
   group.rank = rank;
@@ -421,7 +425,7 @@ ncclResult_t split_comm(ncclComm_t comm, int color, int key, ncclComm_t* part, n
   made->held = whole->held;
   whole->splits = [whole = whole.get(), made, number, color, part] {
     if (!divide(*whole, number, color, *made)) return false;
-    if (color != NCCL_SPLIT_NOCOLOR) *part = new ncclComm{made};
+    if (color != NCCL_SPLIT_NOCOLOR) *part = new ncclComm(made);
     return true;
   };
   return ncclSuccess;
@@ -443,6 +447,10 @@ void break_nccl_at(long operation, NcclFault fault) {
 
 int take_most_nccl_ctas() {
   return most_ctas.exchange(0);
+}
+
+long num_nccl_communicators() {
+  return num_communicators;
 }
 
 long num_nccl_registrations() {

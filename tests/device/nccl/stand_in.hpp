@@ -12,6 +12,9 @@ namespace dt::test_device {
 enum class NcclFault { error, hang };
 void break_nccl_at(long operation, NcclFault fault);
 
+/// How many communicators this process has.
+long num_nccl_communicators();
+
 /// How many stretches of memory are registered now, by all communicators of this process.
 long num_nccl_registrations();
 

@@ -1,0 +1,66 @@
+// Groups made of the ranks of a group.
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/streams/lone.hpp"
+#include "tensor/host_tensor.hpp"
+
+namespace dt::comm {
+
+/// Called by all ranks together. The library makes no communicator for a rank that is alone in its part,
+/// which takes part in the call like a rank without a colour.
+std::unique_ptr<StreamTransport> Communicator::split_streams(std::optional<int> color, int key, StreamUse use,
+                                                             std::size_t num_ranks) {
+  if (!streams_) return nullptr;
+  const bool is_alone = color && num_ranks == 1;
+  std::unique_ptr<StreamTransport> part = streams_->split(is_alone ? std::nullopt : color, key, use);
+  if (is_alone) return std::make_unique<LoneTransport>(streams_->transport().device());
+  return part;
+}
+
+std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int key, std::string name,
+                                                  StreamUse use) {
+  const auto n = static_cast<std::size_t>(size_);
+  const std::int64_t none = std::numeric_limits<std::int64_t>::max(), wished = color ? *color : none;
+  std::vector<std::int64_t> wishes(2 * n);
+  const Tensor all = host_tensor(wishes);
+  const Tensor mine = all.flat(2 * rank_, 2);
+  mine.data<std::int64_t>()[0] = wished;
+  mine.data<std::int64_t>()[1] = key;
+  all_gather(mine, all).wait_host();
+
+  std::set<std::int64_t> colors;
+  std::vector<std::tuple<std::int64_t, int>> order;  // key, rank
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    colors.insert(wishes[2 * r]);
+    if (wishes[2 * r] == wished) order.emplace_back(wishes[2 * r + 1], rank);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<int> ranks;    // of this group
+  std::vector<int> members;  // of the group of everyone
+  for (const auto& [_, rank] : order) {
+    ranks.push_back(rank);
+    members.push_back(members_[static_cast<std::size_t>(rank)]);
+  }
+  std::optional<int> color_number;
+  if (color) color_number = static_cast<int>(std::distance(colors.begin(), colors.find(wished)));
+  std::unique_ptr<Transport> transport = transport_->split(color_number, key, ranks);
+  std::unique_ptr<StreamTransport> streams = split_streams(color_number, key, use, ranks.size());
+  if (!transport) return {};
+  auto part = std::unique_ptr<Communicator>(
+      new Communicator(std::move(transport), engine_, std::move(name), std::move(members), staging_, host_));
+  part->set_bucket_bytes(bucket_bytes_);
+  if (streams) part->set_streams(std::move(streams), streams_->order());
+  return part;
+}
+
+}  // namespace dt::comm
