@@ -86,21 +86,29 @@ const std::array<Job, 16> layouts = {{{"dp", {}},
                                       {"cp 4 tp 2", {.tp = 2, .cp = 4}},
                                       {"pp 2 cp 2 tp 2 zero 1", {.pp = 2, .tp = 2, .zero = 1, .cp = 2}}}};
 
-/// Of the stage whose ranks take most.
-NcclBytes bytes_of(model::Layout layout, int nodes, const NcclTopology& topology) {
-  const int ranks = 8 * nodes;
-  layout.dp = ranks / layout.size();
+/// dp is what the layout leaves of the ranks.
+Plan plan_of(model::Layout layout, int nodes, int per_node) {
   Plan plan;
+  plan.launch = {.num_ranks = nodes * per_node, .ranks_per_node = per_node};
+  layout.dp = plan.launch.num_ranks / layout.size();
   plan.spec = model::load_model_spec("llama-1b");
-  const model::ParameterTable table(plan.spec);
-  layout.stages = model::even_stages(static_cast<int>(table.units().size()), layout.pp);
+  layout.stages = model::even_stages(static_cast<int>(plan.spec.layers) + 2, layout.pp);
   plan.layout = layout;
-  plan.launch = {.num_ranks = ranks, .ranks_per_node = 8};
+  return plan;
+}
+
+std::vector<NamedNcclGroup> groups_of(const Plan& plan) {
+  const model::ParameterTable table(plan.spec);
+  return nccl_groups(plan, parallel::LocalTable(table, plan.layout, plan.place));
+}
+
+/// Of the stage whose ranks take most.
+NcclBytes bytes_of(const model::Layout& layout, int nodes, const NcclTopology& topology) {
+  Plan plan = plan_of(layout, nodes, 8);
   NcclBytes most;
   for (plan.place.pp = 0; plan.place.pp < layout.pp; ++plan.place.pp) {
-    const parallel::LocalTable local(table, plan.layout, plan.place);
     NcclBytes bytes;
-    for (const NamedNcclGroup& named : nccl_groups(plan, local))
+    for (const NamedNcclGroup& named : groups_of(plan))
       bytes += nccl_memory(named.group, topology, settings_of());
     if (bytes.device + bytes.host > most.device + most.host) most = bytes;
   }
@@ -116,6 +124,18 @@ const std::array<Site, 4> sites = {{{"NVSwitch", 1, dgx_h100},
                                     {"PCIe", 1, pcie},
                                     {"two nodes InfiniBand", 2, dgx_h100},
                                     {"two nodes TCP", 2, {.between = NetLinks::tcp}}}};
+
+using Peers = std::array<int, 2>;
+/// The peers that a plan's rank has in the group of that name: on its node, and on others. Those that it
+/// sends to are as many as those that it receives from.
+Peers peers_in(const Plan& plan, const std::string& name) {
+  for (const auto& [its_name, use, group] : groups_of(plan)) {
+    if (its_name != name) continue;
+    CHECK(group.local_sends + group.remote_sends == group.local_receives + group.remote_receives);
+    return {group.local_sends, group.remote_sends};
+  }
+  return {-1, -1};
+}
 
 /// "2920+1": MiB of a GPU's memory and of its host's.
 std::string row(const Job& job) {
@@ -212,6 +232,40 @@ TEST_CASE("a GPU's name tells what joins it to others") {
   CHECK(nccl_topology({.name = "G", .major = 8}, "NCCL 2.30.7").compute_major == 8);
 }
 
+TEST_CASE("NCCL joins a rank to those with which it sums: of its node, and of its place on others") {
+  CHECK(peers_in(plan_of({}, 1, 8), "world") == Peers{7, 0});
+  CHECK(peers_in(plan_of({}, 2, 8), "world") == Peers{7, 1});
+  CHECK(peers_in(plan_of({.zero = 3}, 3, 8), "world") == Peers{7, 2});
+  Plan plan = plan_of({}, 2, 2);
+  CHECK(peers_in(plan, "world") == Peers{1, 1});
+  plan.precision.reduce = DType::bf16;  // a node's sum is as large as its two terms
+  CHECK(peers_in(plan, "world") == Peers{1, 2});
+  plan = plan_of({}, 2, 4);
+  plan.precision.reduce = DType::bf16;
+  CHECK(peers_in(plan, "world") == Peers{3, 1});
+  plan.reduce_order = comm::ReduceOrder::free;
+  CHECK(peers_in(plan, "world") == Peers{0, 0});
+  // Rank 1 of data ranks is not rank 1 of all.
+  CHECK(peers_in(plan_of({.cp = 2}, 2, 2), "data") == Peers{1, 2});
+  plan = plan_of({.tp = 8}, 2, 4);
+  plan.precision.compute = DType::bf16;
+  CHECK(peers_in(plan, "world") == Peers{3, 1});
+}
+
+TEST_CASE("NCCL joins a rank to its neighbours alone where it only passes on, and makes it no group of one") {
+  const std::vector<NamedNcclGroup> groups = groups_of(plan_of({.pp = 8}, 1, 8));
+  REQUIRE(groups.size() == 3);  // everyone, and a channel each way
+  CHECK(groups[0].name == "world");
+  CHECK(groups[0].group.local_sends == 0);
+  CHECK(groups[1].group.local_sends == 1);
+  CHECK(groups[1].group.local_receives == 1);
+  CHECK(peers_in(plan_of({.cp = 4}, 1, 8), "context") == Peers{1, 0});
+  CHECK(peers_in(plan_of({.tp = 8}, 1, 8), "data") == Peers{-1, -1});
+  CHECK(peers_in(plan_of({.tp = 8}, 1, 8), "tensor replicas") == Peers{1, 0});
+  CHECK(peers_in(plan_of({.pp = 2}, 1, 2), "world") == Peers{1, 0});  // two meet when they are joined
+  CHECK(groups_of(plan_of({}, 1, 1)).empty());
+}
+
 /// Eight ranks on a node, sixteen on two; llama-1b has four key-value heads. Print them by "[.nccl-memory]".
 TEST_CASE("NCCL's memory of sixteen layouts on four kinds of cluster is what was approved") {
   // NVSwitch, PCIe, two nodes with InfiniBand, two nodes with TCP.
@@ -223,14 +277,14 @@ TEST_CASE("NCCL's memory of sixteen layouts on four kinds of cluster is what was
       "dp zero 3 group 4           1490+3       168+3      1354+3     1322+11",
       "tp 2                        1906+3       168+3      1370+3     1270+11",
       "tp 4 zero 1                 2610+3       192+3      2250+7     2102+29",
-      "tp 8                        4176+3       348+3      4254+4     4226+12",
-      "tp 8 sp                     4176+3       348+3      4254+4     4226+12",
+      "tp 8                        4076+2       248+2      4254+4     4226+12",
+      "tp 8 sp                     4076+2       248+2      4254+4     4226+12",
       "pp 2                        1032+4       184+4      1660+4     1644+20",
       "pp 4                         740+6       216+6       984+6      968+22",
-      "pp 8                         514+6       276+6       644+6       644+6",
+      "pp 8                         414+5       176+5       644+6       644+6",
       "pp 2 tp 2                   1614+5       200+5      1858+5     1842+21",
-      "pp 4 tp 2                   1480+7       340+7      1566+7     1550+23",
-      "cp 2                        2226+3       240+3      1114+3      966+11",
+      "pp 4 tp 2                   1380+6       240+6      1566+7     1550+23",
+      "cp 2                        2226+3       240+3      1042+3      930+11",
       "cp 4 tp 2                   2520+4       208+4      1984+4     1884+12",
       "pp 2 cp 2 tp 2 zero 1       2484+6       264+6      2792+6     2776+22",
   };
@@ -261,8 +315,7 @@ TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
   CHECK(by_messages.nccl == 0);
   plan.launch.streams = "NCCL 2.28.9";
   const MemoryEstimate memory = estimate_memory(plan).front();
-  const model::ParameterTable table(plan.spec);
-  const auto groups = nccl_groups(plan, parallel::LocalTable(table, plan.layout, plan.place));
+  const std::vector<NamedNcclGroup> groups = groups_of(plan);
   REQUIRE(groups.size() == 1);
   NcclGroup sums = all_to_all(1, 2);
   sums.most_ctas = comm::most_ctas(groups.front().use);

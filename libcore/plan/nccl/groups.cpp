@@ -5,9 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
+#include "comm/streams/levels.hpp"
 #include "parallel/channels.hpp"
 #include "plan/lists.hpp"
 
@@ -23,7 +26,7 @@ class Ranks {
       if (plan.layout.place_of(rank) == plan.place) own_ = rank;
     }
   }
-  /// Those for which `color` is as for this rank.
+  /// Returns the ranks for which `color` is as for this rank, in order.
   template <class Color>
   std::vector<int> like(const Color& color) const {
     const auto own = color(plan_.place);
@@ -33,59 +36,99 @@ class Ranks {
     }
     return ranks;
   }
+  /// Returns the same in the order of data ranks; see model::Layout::data_rank.
+  template <class Color>
+  std::vector<int> data_ranks_like(const Color& color) const {
+    std::vector<int> ranks = like(color);
+    std::ranges::sort(ranks, {},
+                      [&](int rank) { return plan_.layout.data_rank(plan_.layout.place_of(rank)); });
+    return ranks;
+  }
   int own() const { return own_; }
-  bool is_near(int rank) const { return plan_.launch.host_of(rank) == plan_.launch.host_of(own_); }
 
  private:
   const Plan& plan_;
   int own_ = 0;
 };
 
-enum class Peers { none, neighbours, all };
-
-/// What a rank does in a communicator, perhaps for several purposes.
-struct Work {
-  Peers sends_to = Peers::none;
-  bool gathers = false, reduces = false;
+/// The ranks with which a rank of a communicator exchanges by ncclSend and ncclRecv.
+enum class Peers {
+  none,
+  next,     // sends to the next rank of a ring, and receives from the one before
+  summing,  // exchanges terms of sums in dt's order, or unequal parts: see comm::Levels
 };
 
-void count_peer(const Ranks& ranks, int peer, bool is_send, NcclGroup& group) {
-  int& count = ranks.is_near(peer) ? (is_send ? group.local_sends : group.local_receives)
-                                   : (is_send ? group.remote_sends : group.remote_receives);
-  ++count;
+/// The work of a rank in a communicator, perhaps for several purposes.
+struct Work {
+  Peers peers = Peers::none;
+  std::vector<DType> sums{};  // in dt's order, of values of these types
+  bool gathers = false, reduces = false;
+
+  Work& operator+=(const Work& other) {
+    peers = std::max(peers, other.peers);
+    sums.insert(sums.end(), other.sums.begin(), other.sums.end());
+    gathers |= other.gathers, reduces |= other.reduces;
+    return *this;
+  }
+};
+
+/// The ranks of a group with which one of them exchanges, by their place in it.
+struct PeersOfRank {
+  std::set<int> sends, receives;
+
+  void add(const comm::Levels& levels) {
+    levels.for_neighbours([&](int to, int from) {
+      sends.insert(levels.rank_of(levels.node, to)), receives.insert(levels.rank_of(levels.node, from));
+    });
+    levels.for_nodes([&](int to, int from) {
+      sends.insert(levels.rank_of(to, levels.local)), receives.insert(levels.rank_of(from, levels.local));
+    });
+  }
+};
+
+PeersOfRank peers_of(const Work& work, int own, std::span<const int> hosts) {
+  const auto size = static_cast<int>(hosts.size());
+  PeersOfRank peers;
+  // Two ranks send each other something when their communicator is made.
+  if (work.peers == Peers::next || size == 2) peers = {{(own + 1) % size}, {(own + size - 1) % size}};
+  if (work.peers != Peers::summing) return peers;
+  const auto levels = comm::Levels::of(own, size, comm::placement_of(hosts));
+  peers.add(levels);
+  for (const DType dtype : work.sums) peers.add(levels.of_sums(dtype));
+  return peers;
 }
 
 NcclGroup group_of(const Plan& plan, const Ranks& ranks, const std::vector<int>& members, comm::StreamUse use,
                    const Work& work) {
+  std::vector<int> hosts;
   std::map<int, int> of_host;
-  for (const int rank : members) ++of_host[plan.launch.host_of(rank)];
+  for (const int rank : members) ++of_host[hosts.emplace_back(plan.launch.host_of(rank))];
   NcclGroup group{.ranks = static_cast<int>(members.size()),
                   .nodes = static_cast<int>(of_host.size()),
                   .most_ctas = comm::most_ctas(use),
                   .gathers = work.gathers,
                   .reduces = work.reduces};
   for (const auto& [host, count] : of_host) group.local_ranks = std::max(group.local_ranks, count);
-  const auto own =
-      static_cast<std::size_t>(std::find(members.begin(), members.end(), ranks.own()) - members.begin());
-  const std::size_t size = members.size();
-  for (std::size_t distance = 1; distance < size && work.sends_to != Peers::none; ++distance) {
-    const bool is_next = distance == 1, is_before = distance == size - 1;
-    const int peer = members[(own + distance) % size];
-    if (work.sends_to == Peers::all || is_next) count_peer(ranks, peer, true, group);
-    if (work.sends_to == Peers::all || is_before) count_peer(ranks, peer, false, group);
-  }
+  const auto own = std::find(members.begin(), members.end(), ranks.own()) - members.begin();
+  const PeersOfRank peers = peers_of(work, static_cast<int>(own), hosts);
+  const auto is_near = [&](int peer) {
+    return hosts[static_cast<std::size_t>(peer)] == hosts[static_cast<std::size_t>(own)];
+  };
+  for (const int peer : peers.sends) ++(is_near(peer) ? group.local_sends : group.remote_sends);
+  for (const int peer : peers.receives) ++(is_near(peer) ? group.local_receives : group.remote_receives);
   return group;
 }
 
-/// Sums of gradients in dt's order are exchanges between all ranks; in NCCL's own they are its operations.
-Work sums(const Plan& plan) {
+/// Sums in dt's order are exchanges between ranks; in NCCL's own they are its operations.
+Work sums(const Plan& plan, DType dtype) {
   if (plan.reduce_order == comm::ReduceOrder::free) return {.reduces = true};
-  return {.sends_to = Peers::all};
+  return {.peers = Peers::summing, .sums = {dtype}};
 }
 
-/// Of state that ranks divide, which parts sums leave them: NCCL gathers equal ones, others are exchanged.
-Work divided_sums(const parallel::LocalTable& local) {
-  Work work{.sends_to = Peers::all};
+/// The sums and gathers of state that ranks divide. Equal parts NCCL gathers, and may sum by itself; others
+/// are exchanged.
+Work divided_sums(const Plan& plan, const parallel::LocalTable& local) {
+  Work work;
   for (const parallel::LocalGroup& group : local.groups()) {
     const int size = group.division.size;
     const auto count = [&](int rank) {
@@ -93,7 +136,12 @@ Work divided_sums(const parallel::LocalTable& local) {
     };
     bool are_equal = true;
     for (int rank = 1; rank < size; ++rank) are_equal = are_equal && count(rank) == count(0);
-    work.gathers = work.gathers || are_equal;
+    if (are_equal) {
+      work += sums(plan, plan.precision.wire());
+      work.gathers = true;
+    } else {
+      work += {.peers = Peers::summing, .sums = {plan.precision.wire()}};
+    }
   }
   return work;
 }
@@ -102,20 +150,16 @@ class Collected {
  public:
   Collected(const Plan& plan, const Ranks& ranks) : plan_(plan), ranks_(ranks) {}
 
-  /// What is done in the communicator of all ranks.
-  void add_to_world(const Work& work) {
-    of_world_.sends_to = std::max(of_world_.sends_to, work.sends_to);
-    of_world_.gathers |= work.gathers;
-    of_world_.reduces |= work.reduces;
-  }
-  /// What is done in one that was split from it.
+  /// Adds to what is done in the communicator of all ranks.
+  void add_to_world(const Work& work) { of_world_ += work; }
+  /// Adds a communicator that was split from it. A rank alone has none.
   void add(const std::string& name, comm::StreamUse use, const std::vector<int>& members, const Work& work) {
-    groups_.push_back({name, use, group_of(plan_, ranks_, members, use, work)});
+    if (members.size() > 1) groups_.push_back({name, use, group_of(plan_, ranks_, members, use, work)});
   }
   std::vector<NamedNcclGroup> all() {
-    const std::vector<int> world = ranks_.like([](const model::Place&) { return 0; });
-    const comm::StreamUse use = use_of_world(plan_);
-    groups_.insert(groups_.begin(), {"world", use, group_of(plan_, ranks_, world, use, of_world_)});
+    std::vector<NamedNcclGroup> split = std::exchange(groups_, {});
+    add("world", use_of_world(plan_), ranks_.like([](const model::Place&) { return 0; }), of_world_);
+    groups_.insert(groups_.end(), split.begin(), split.end());
     return std::move(groups_);
   }
 
@@ -128,53 +172,65 @@ class Collected {
 
 void add_data(const Plan& plan, const parallel::LocalTable& local, const Ranks& ranks, Collected& groups) {
   const model::Layout& layout = plan.layout;
-  const auto data = ranks.like([](const model::Place& p) { return std::pair(p.pp, p.tp); });
+  const auto data = ranks.data_ranks_like([](const model::Place& p) { return std::pair(p.pp, p.tp); });
   const bool is_divided = layout.zero > 0,
              in_groups = is_divided && layout.group_size() < layout.data_ranks();
-  const Work work = layout.data_ranks() == 1 || in_groups ? Work{}
-                    : is_divided                          ? divided_sums(local)
-                                                          : sums(plan);
+  const DType wire = plan.precision.wire();
+  const Work work = in_groups ? Work{} : is_divided ? divided_sums(plan, local) : sums(plan, wire);
   if (layout.dp == layout.size() || layout.cp == layout.size())
     groups.add_to_world(work);
   else
     groups.add("data", comm::StreamUse::overlapping, data, work);
   if (!in_groups) return;
   const auto part = [&](int divisor, bool is_rest) {
-    return ranks.like([&, divisor, is_rest](const model::Place& p) {
+    return ranks.data_ranks_like([&, divisor, is_rest](const model::Place& p) {
       const int rank = layout.data_rank(p);
       return std::tuple(p.pp, p.tp, is_rest ? rank % divisor : rank / divisor);
     });
   };
-  groups.add("shards", comm::StreamUse::overlapping, part(layout.group_size(), false), divided_sums(local));
-  const auto replicas = part(layout.group_size(), true);
-  groups.add("replicas", comm::StreamUse::overlapping, replicas, replicas.size() > 1 ? sums(plan) : Work{});
+  groups.add("shards", comm::StreamUse::overlapping, part(layout.group_size(), false),
+             divided_sums(plan, local));
+  groups.add("replicas", comm::StreamUse::overlapping, part(layout.group_size(), true), sums(plan, wire));
 }
 
-void add_tensor(const Plan& plan, const Ranks& ranks, Collected& groups) {
+/// Sums of gradients of which tensor-parallel ranks have only parts.
+Work sums_over(const Plan& plan, const parallel::LocalTable& local, parallel::TensorSum over) {
+  Work work;
+  for (const parallel::LocalGroup& group : local.groups()) {
+    if (std::ranges::any_of(group.tensor_sums, [over](const auto& sum) { return sum.over == over; }))
+      work += sums(plan, plan.precision.gradient);
+  }
+  return work;
+}
+
+void add_tensor(const Plan& plan, const parallel::LocalTable& local, const Ranks& ranks, Collected& groups) {
   const model::Layout& layout = plan.layout;
   if (layout.tp == 1) return;
   const auto tensor = ranks.like([](const model::Place& p) { return std::tuple(p.pp, p.dp, p.cp); });
-  Work work = sums(plan);
-  work.gathers = true;  // of what the head's ranks have found, and of rows
+  const std::int64_t heads = plan.spec.key_value_heads;
+  const Work over_replicas = sums_over(plan, local, parallel::TensorSum::replicas);
+  Work work = sums(plan, plan.precision.compute);  // of rows
+  work.gathers = true;                             // of what the head's ranks have found, and of rows
+  work += sums_over(plan, local, parallel::TensorSum::all);
+  if (heads == 1) work += over_replicas;
   if (layout.tp == layout.size())
     groups.add_to_world(work);
   else
     groups.add("tensor", comm::StreamUse::waited_for, tensor, work);
-  const std::int64_t heads = plan.spec.key_value_heads;
   if (heads >= layout.tp || heads == 1) return;
   const auto replicas = ranks.like([&](const model::Place& p) {
     return std::tuple(p.pp, p.dp, p.cp, parallel::shard_of({0, heads}, layout.tp, p.tp));
   });
-  groups.add("tensor replicas", comm::StreamUse::waited_for, replicas, sums(plan));
+  groups.add("tensor replicas", comm::StreamUse::waited_for, replicas, over_replicas);
 }
 
 void add_context(const Plan& plan, const Ranks& ranks, Collected& groups) {
   if (plan.layout.cp == 1) return;
   const auto context = ranks.like([](const model::Place& p) { return std::tuple(p.pp, p.dp, p.tp); });
-  groups.add("context", comm::StreamUse::waited_for, context, {.sends_to = Peers::neighbours});
+  groups.add("context", comm::StreamUse::waited_for, context, {.peers = Peers::next});
 }
 
-/// Each is a communicator of two ranks, which sent each other something when it was made.
+/// Each is a communicator of two ranks.
 void add_channels(const Plan& plan, const Ranks& ranks, Collected& groups) {
   for (const parallel::Channel& channel : parallel::channels_of(pipeline_of(plan))) {
     if (channel.sender != plan.place.pp && channel.receiver != plan.place.pp) continue;
@@ -182,7 +238,7 @@ void add_channels(const Plan& plan, const Ranks& ranks, Collected& groups) {
       const bool is_end = p.pp == channel.sender || p.pp == channel.receiver;
       return std::tuple(is_end, p.dp, p.cp, p.tp);
     });
-    groups.add(parallel::to_string(channel), comm::StreamUse::pipeline, ends, {.sends_to = Peers::all});
+    groups.add(parallel::to_string(channel), comm::StreamUse::pipeline, ends, {.peers = Peers::next});
   }
 }
 
@@ -199,7 +255,7 @@ std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalT
   const Ranks ranks(plan);
   Collected groups(plan, ranks);
   add_data(plan, local, ranks, groups);
-  add_tensor(plan, ranks, groups);
+  add_tensor(plan, local, ranks, groups);
   add_context(plan, ranks, groups);
   add_channels(plan, ranks, groups);
   return groups.all();
