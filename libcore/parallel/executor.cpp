@@ -65,7 +65,7 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
     const Action& action = list[i];
     both_halves_ = shares_layers() && action.kind == ActionKind::backward_input && has_both_halves(list, i);
     perform_observed(action, hooks);
-    if (!overlaps_) communicate([&] { finish(action); });
+    if (!overlaps_) finish(action);
     poll();
   }
   communicate([&] {
@@ -150,16 +150,14 @@ void Executor::perform(const Action& action, const StepHooks& hooks) {
     case ActionKind::free:
       return communicate([&] { storage_.weights().release(context_, action.unit); });
     case ActionKind::reduce:
-      return communicate([&] { storage_.gradients().reduce(context_, action.unit); });
+      return storage_.gradients().reduce(context_, action.unit);
     case ActionKind::send:
-      return communicate([&] { send(action); });
+      return send(action);
     case ActionKind::receive:
       return communicate([&] { receive(action); });
     case ActionKind::control:
-      communicate([&] {
-        transfers_.finish();
-        storage_.gradients().complete(context_);
-      });
+      communicate([&] { transfers_.finish(); });
+      storage_.gradients().complete(context_);
       return hooks.control();
     case ActionKind::step:
       communicate([&] { storage_.weights().finish_gathers(context_); });
@@ -167,13 +165,16 @@ void Executor::perform(const Action& action, const StepHooks& hooks) {
   }
 }
 
+/// Polls in a wait for the device are no communication: they take nothing from computing.
 void Executor::poll() {
+  if (context_.is_waiting()) return storage_.ranks().poll();
   communicate([&] { storage_.ranks().poll(); });
 }
 
 /// What an action only starts.
 void Executor::finish(const Action& action) {
-  if (action.kind == ActionKind::gather) storage_.weights().of_unit(context_, action.unit);
+  if (action.kind == ActionKind::gather)
+    communicate([&] { storage_.weights().of_unit(context_, action.unit); });
   if (action.kind == ActionKind::reduce) storage_.gradients().finish_started(context_);
 }
 
@@ -280,9 +281,7 @@ void Executor::backward_weight(const Action& action) {
 /// Where a micro-batch's gradients of its unit are to be added; waits until there is room for them.
 template <class Body>
 void Executor::with_gradients(const Action& action, const Body& body) {
-  std::vector<Tensor> gradients;
-  communicate([&] { gradients = storage_.gradients().of_unit(context_, action.unit, action.micro_batch); });
-  body(gradients);
+  body(storage_.gradients().of_unit(context_, action.unit, action.micro_batch));
   storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
 }
 
@@ -291,9 +290,9 @@ void Executor::send(const Action& action) {
   const int tied = storage_.local().tied_group();
   switch (action.payload) {
     case Payload::tied_gradient:
-      return transfers_.send(action, storage_.gradients().finish_tied(context_));
+      return start_send(action, storage_.gradients().finish_tied(context_));
     case Payload::tied_weights:
-      return transfers_.send(action, storage_.weights().part(tied));
+      return start_send(action, storage_.weights().part(tied));
     default:
       break;
   }
@@ -301,8 +300,12 @@ void Executor::send(const Action& action) {
   const Tensor data = goes_forth ? activations_.output(action.unit, action)
                                  : activations_.output_gradient(action.unit, action);
   Activations::Record& record = activations_.of(action);
-  transfers_.send(action, data, std::move(goes_forth ? record.output : record.output_gradient));
+  start_send(action, data, std::move(goes_forth ? record.output : record.output_gradient));
   activations_.forget_if_empty(action.unit, action.micro_batch);
+}
+
+void Executor::start_send(const Action& action, const Tensor& data, Buffer&& buffer) {
+  communicate([&] { transfers_.send(action, data, std::move(buffer)); });
 }
 
 void Executor::receive(const Action& action) {

@@ -85,6 +85,7 @@ class Executor {
   void release_after_forward(const Action& action);
   void release_output(int unit, int micro_batch);
   void send(const Action& action);
+  void start_send(const Action& action, const Tensor& data, Buffer&& buffer = {});
   void receive(const Action& action);
   void finish(const Action& action);
   /// Runs it; its time is communication's.

@@ -7,8 +7,8 @@
 
 namespace dt::parallel {
 
-/// Since the beginning: waiting for weights, gradients, other stages and the ranks that share layers, and
-/// advancing messages between kernels. For one thread.
+/// The sum since the beginning: starting operations, waiting for weights, gradients, other stages and the
+/// ranks that share layers, and advancing messages between kernels. For one thread.
 class ExposedTime {
  public:
   /// The rank's engine must outlive it; nullptr: a rank alone.
@@ -19,7 +19,7 @@ class ExposedTime {
   void set_observer(StepObserver* observer) { observer_ = observer; }
 
   /// Runs it and adds its time, but for that in which what is sent was not there yet, as the rank's device
-  /// was still computing it. What communicates may compute, and kernels poll: that is within, and counts
+  /// was still computing it. It must not compute: a kernel may wait for the device. Calls within it count
   /// once.
   template <class Body>
   void of(const Body& body) {

@@ -16,11 +16,6 @@ bool is_beside_another(const LocalGroup& group, const model::UnitSpec& unit) {
   return group.holders.size() > 1 && unit.kind == model::UnitKind::embedding;
 }
 
-void wait_for(std::vector<comm::Work>& works, const Context& context) {
-  for (const comm::Work& work : works) work.wait(context);
-  works.clear();
-}
-
 /// Micro-batches' sums over the ranks that may be under way while the next one's gradients are made.
 constexpr std::size_t most_under_way = 1;
 
@@ -128,6 +123,20 @@ void GradientStore::reduce(const Context& context, int unit) {
   if (!reductions.empty()) under_way_.push_back(std::move(reductions));
 }
 
+/// Starts or waits for an operation: that is communication, what is computed before and after it is not.
+template <class Body>
+void GradientStore::communicate(const Body& body) {
+  ranks_.exposed().of(body);
+}
+
+void GradientStore::wait_for(Holder& holder, const Context& context) {
+  if (holder.works.empty()) return;
+  communicate([&] {
+    for (const comm::Work& work : holder.works) work.wait(context);
+  });
+  holder.works.clear();
+}
+
 Tensor GradientStore::narrowed(const Context& context, const Tensor& values, Buffer& wire) {
   if (wire_ == dtype_ || values.numel() == 0) return values;
   wire = take(values.numel(), wire_);
@@ -146,15 +155,16 @@ void GradientStore::widen(const Context& context, Buffer& wire, std::int64_t beg
 }
 
 void GradientStore::reduce_whole(const Context& context, int group, Holder& holder) {
+  const bool is_divided = division(group).divides_optimizer();
+  if (!is_divided && !ranks_.has_replicas()) return;
   const Part mine = own(group);
-  if (division(group).divides_optimizer()) {
-    const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
-    holder.works.push_back(ranks_.shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
-                                                           comm::Reduction::sum, shard_granule));
-  } else if (ranks_.has_replicas()) {
-    const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
-    holder.works.push_back(ranks_.replicas()->all_reduce(moved, moved));
-  }
+  const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
+  communicate([&] {
+    holder.works.push_back(is_divided
+                               ? ranks_.shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
+                                                                 comm::Reduction::sum, shard_granule)
+                               : ranks_.replicas()->all_reduce(moved, moved));
+  });
 }
 
 /// A rank without a micro-batch adds −0, which changes no bit of the others' sum.
@@ -171,13 +181,15 @@ GradientStore::Reduction GradientStore::start_divided(const Context& context, in
   const Tensor moved = narrowed(context, flat(reduction.whole, numel(group)), reduction.wire);
   const Tensor arrives =
       reduction.wire.data() ? moved.flat(mine.begin, mine.count) : flat(target, mine.count);
-  reduction.work = ranks_.shards()->reduce_scatter(moved, arrives, comm::Reduction::sum, shard_granule);
+  communicate([&] {
+    reduction.work = ranks_.shards()->reduce_scatter(moved, arrives, comm::Reduction::sum, shard_granule);
+  });
   return reduction;
 }
 
 void GradientStore::settle_oldest(const Context& context) {
   for (Reduction& reduction : under_way_.front()) {
-    reduction.work.wait(context);
+    communicate([&] { reduction.work.wait(context); });
     const Part mine = own(reduction.group);
     const Tensor sum = flat(reduction.holder->part, mine.count);
     const bool is_first = !reduction.part.data();
@@ -200,7 +212,7 @@ void GradientStore::finish_started(const Context& context) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     const Part& mine = own(static_cast<int>(group));
     for (Holder& holder : groups_[group]) {
-      wait_for(holder.works, context);
+      wait_for(holder, context);
       if (holder.wire.data())
         widen(context, holder.wire, mine.begin, holder.sum->total().flat(mine.begin, mine.count));
     }
@@ -213,13 +225,13 @@ void GradientStore::sum_over_replicas(const Context& context, int group) {
     DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", name(group));
     if (holder.is_final || !division(group).divides_optimizer() || !ranks_.has_replicas()) continue;
     const Tensor moved = narrowed(context, part_of(group, holder), holder.wire);
-    holder.works.push_back(ranks_.replicas()->all_reduce(moved, moved));
+    communicate([&] { holder.works.push_back(ranks_.replicas()->all_reduce(moved, moved)); });
   }
 }
 
 void GradientStore::settle_replicas(const Context& context, int group) {
   for (Holder& holder : groups_[at(group)]) {
-    wait_for(holder.works, context);
+    wait_for(holder, context);
     widen(context, holder.wire, 0, part_of(group, holder));
   }
 }
@@ -239,14 +251,14 @@ void GradientStore::sum_over_tensor(const Context& context, int group) {
     const Tensor part = part_of(group, holder);
     for (const auto& [over, run] : local_.group(group).tensor_sums) {
       const Tensor values = part.flat(run.begin - own(group).begin, run.count);
-      holder.works.push_back(tensor_ranks(over).all_reduce(values, values));
+      communicate([&] { holder.works.push_back(tensor_ranks(over).all_reduce(values, values)); });
     }
   }
 }
 
 void GradientStore::settle_tensor(const Context& context, int group) {
   for (Holder& holder : groups_[at(group)]) {
-    wait_for(holder.works, context);
+    wait_for(holder, context);
     holder.is_final = true;
   }
 }

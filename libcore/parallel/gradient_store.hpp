@@ -85,6 +85,9 @@ class GradientStore {
   Tensor part_of(int group, const Holder& holder) const;
   Holder& holder_of(int group, int unit);
   Buffer take(std::int64_t numel, DType dtype);
+  template <class Body>
+  void communicate(const Body& body);
+  void wait_for(Holder& holder, const Context& context);
   void reduce_whole(const Context& context, int group, Holder& holder);
   Reduction start_divided(const Context& context, int group, Holder& holder);
   /// `values` as they travel: themselves, or rounded into `wire`.

@@ -9,7 +9,7 @@ void Context::finish() const {
   if (poll_) {
     const std::unique_ptr<Mark> end = accelerator().mark(*stream_);
     ask_until([&] {
-      poll();
+      poll_waiting();
       return end->is_reached();
     });
   } else {

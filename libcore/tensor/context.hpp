@@ -57,14 +57,25 @@ class Context {
     if (poll_) poll_();
   }
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
+  /// Returns whether the host waits for the device, in finish() or keep_pace(): polls may ask.
+  bool is_waiting() const { return is_waiting_; }
   /// Before each kernel and copy, by the same thread: polls, and waits where the device is far behind.
   /// Errors: as of finish.
   void keep_pace() const {
     poll();
-    if (ahead_) ahead_->next([this] { poll(); });
+    if (ahead_) ahead_->next([this] { poll_waiting(); });
   }
 
  private:
+  /// Polls, and says so. The wait is over where a poll throws.
+  void poll_waiting() const {
+    struct Waiting {
+      bool& is_so;
+      ~Waiting() { is_so = false; }
+    } const waiting{is_waiting_ = true};
+    poll();
+  }
+
   int threads_;
   Device device_;
   bool reference_only_ = false;
@@ -73,6 +84,7 @@ class Context {
   mutable Arena scratch_;
   std::optional<OwnStream> stream_;  // after the arena: its work goes first
   mutable std::optional<RunAhead> ahead_;
+  mutable bool is_waiting_ = false;
 };
 
 }  // namespace dt

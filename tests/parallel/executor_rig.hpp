@@ -17,16 +17,19 @@ using namespace dt::parallel;
 
 /// An executor over storage of its own, with initial weights.
 struct Rig {
-  Rig(const model::ModelSpec& spec_, std::int64_t micro_batches, std::int64_t lanes)
+  Rig(const model::ModelSpec& spec_, std::int64_t micro_batches, std::int64_t lanes,
+      Device device = Device::host())
       : spec(spec_),
         table(spec),
+        context(1, device),
         plan(micro_batches, lanes),
         units(model::make_units(context.device(), spec, table, DType::f32)),
         storage(context.device(), local, Precision{}, &plan, alone),
         executor(context, units, storage) {
     for (const LocalParam& param : local.params()) {
-      model::initialise(local.spec(param), 7, param.slice, param.in_part(storage.group_weights(param.group)),
-                        1);
+      storage.set_weights(context, param, [&](const Piece& piece, const Tensor& values) {
+        model::initialise(local.spec(param), 7, piece, values, 1);
+      });
     }
   }
   int num_units() const { return static_cast<int>(units.size()); }
@@ -38,7 +41,7 @@ struct Rig {
   model::ParameterTable table;
   LocalTable local{table, {}, {}};
   Groups alone;
-  Context context{1, Device::host()};
+  Context context;
   LanePlan plan;
   std::vector<std::unique_ptr<model::Unit>> units;
   ModelStorage storage;

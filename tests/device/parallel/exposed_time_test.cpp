@@ -2,12 +2,16 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <deque>
 #include <thread>
 
 #include "comm/threads/thread_group.hpp"
 #include "device/test_device.hpp"
 #include "kernels/elementwise.hpp"
+#include "parallel/executor_rig.hpp"
+#include "parallel/grouped_spec.hpp"
 #include "parallel/groups.hpp"
+#include "parallel/one_rank.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -22,7 +26,80 @@ void enqueue_slow_kernel(const Context& context) {
                                  }});
 }
 
+/// Gives the device so much before an action that the action's first kernel waits for a slow one.
+class SlowBefore final : public StepObserver {
+ public:
+  SlowBefore(dt_test::Rig& rig, const Action& watched)
+      : rig_(rig),
+        watched_(watched),
+        memory_(rig.context.device(), 4096),
+        values_(memory_, DType::f32, {1024}) {
+    rig.context.set_poll([this] { poll(); });
+    rig.executor.add_observer(*this);
+    rig.storage.ranks().exposed().set_observer(this);
+  }
+
+  void begins(const Action& action) override {
+    if (action != watched_) return;
+    // From one wait, which is for the mark before the last, to where the next but one comes next.
+    num_waits_ = 0;
+    for (int i = 0; num_waits_ == 0 && i < 2 * RunAhead::kernels_between_marks; ++i) fill();
+    enqueue_slow_kernel(rig_.context);
+    for (int i = 1; i < 2 * RunAhead::kernels_between_marks; ++i) fill();
+  }
+  void ended(const Action& action, const ActionTimes& times) override {
+    if (action == watched_) own_s = times.own_s();
+  }
+  void exposed(double, double) override { ++num_exposed_; }
+
+  double own_s = 0;             // of the action
+  int num_exposed_waiting = 0;  // polls that counted though the host waited for the device
+
+ private:
+  void fill() { kernels::fill(rig_.context, 1, values_); }
+  void poll() {
+    const int before = num_exposed_;
+    rig_.executor.poll();
+    if (!rig_.context.is_waiting()) return;
+    ++num_waits_;
+    num_exposed_waiting += num_exposed_ - before;
+  }
+
+  dt_test::Rig& rig_;
+  Action watched_;
+  Buffer memory_;
+  Tensor values_;
+  int num_exposed_ = 0, num_waits_ = 0;
+};
+
 }  // namespace
+
+TEST_CASE("on a rank alone no wait for its device is communication", "[test-device]") {
+  const test_device::Use device(1);
+  // A block's gradients begin as zeros; in control the ends of a tied table meet.
+  for (const Action& action : {Action{ActionKind::backward_weight, 1, 0}, Action{ActionKind::control}}) {
+    INFO(action_name(action.kind));
+    const model::ModelSpec spec = dt_test::grouped_spec(1, true);
+    dt_test::Rig rig(spec, 1, 1, Device::gpu(0));
+    auto batch = test::Batch::arbitrary(spec, 1, 4);
+    std::vector<model::MicroBatch> micro_batches = dt_test::split(batch);
+    std::deque<Buffer> memory;
+    for (Tensor* const rows :
+         {&micro_batches[0].tokens_R, &micro_batches[0].labels_R, &micro_batches[0].positions_R}) {
+      const Tensor there(memory.emplace_back(rig.context.device(), rows->bytes()), rows->dtype(),
+                         rows->shape());
+      kernels::copy(rig.context, *rows, there);
+      *rows = there;
+    }
+    SlowBefore slow(rig, action);
+    rig.executor.run(dt_test::build_training_step({.num_units = rig.num_units(), .num_micro_batches = 1}),
+                     micro_batches, 0, dt_test::no_hooks());
+    rig.context.finish();
+    CHECK(slow.own_s >= slow_s);
+    CHECK(slow.num_exposed_waiting == 0);
+    rig.storage.ranks().exposed().set_observer(nullptr);
+  }
+}
 
 TEST_CASE("what a device still computes is no communication; what follows is", "[test-device]") {
   const test_device::Use device(1);
