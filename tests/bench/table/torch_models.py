@@ -94,20 +94,31 @@ class Decoder(nn.Module):
         return functional.cross_entropy(logits.view(-1, logits.shape[-1]).float(), labels.view(-1))
 
 
+def optional(config, key, default):
+    """The value of a key that a config.json may leave out, or set to null, for transformers' default."""
+    value = config.get(key)
+    return default if value is None else value
+
+
 def gpt2(config):
     hidden, heads = config["n_embd"], config["n_head"]
+    positions = optional(config, "n_positions", config.get("n_ctx"))
+    tied = optional(config, "tie_word_embeddings", True)
     norm = lambda: nn.LayerNorm(hidden)
     blocks = [
         Block(norm, Attention(hidden, heads, heads, bias=True), GeluMlp(hidden, 4 * hidden))
         for _ in range(config["n_layer"])
     ]
-    return Decoder(config["vocab_size"], hidden, config["n_positions"], True, blocks, norm)
+    return Decoder(config["vocab_size"], hidden, positions, tied, blocks, norm)
 
 
 def llama(config):
-    hidden, heads, kv_heads = config["hidden_size"], config["num_attention_heads"], config["num_key_value_heads"]
-    norm = lambda: nn.RMSNorm(hidden, eps=config["rms_norm_eps"])
-    rotary = Rotary(hidden // heads, config["max_position_embeddings"], config["rope_theta"])
+    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    kv_heads = optional(config, "num_key_value_heads", heads)
+    norm = lambda: nn.RMSNorm(hidden, eps=optional(config, "rms_norm_eps", 1e-6))
+    rope = optional(config, "rope_parameters", config)  # where transformers 5 has the base
+    theta = optional(rope, "rope_theta", 10000.0)
+    rotary = Rotary(hidden // heads, config["max_position_embeddings"], theta)
     blocks = [
         Block(
             norm,
@@ -116,7 +127,8 @@ def llama(config):
         )
         for _ in range(config["num_hidden_layers"])
     ]
-    return Decoder(config["vocab_size"], hidden, None, config["tie_word_embeddings"], blocks, norm)
+    tied = optional(config, "tie_word_embeddings", False)
+    return Decoder(config["vocab_size"], hidden, None, tied, blocks, norm)
 
 
 def make_model(config):
