@@ -271,16 +271,25 @@ write_models() {
 said() { sed -nE "$1" said | tail -n 1; }
 
 # dt_speed MODEL LENGTH MICRO_BATCH GLOBAL_BATCH: of the best step after the first ones; in those that are profiled, for how long the
-# GPU has nothing to do.
+# GPU has nothing to do; how long the run takes beside its steps, and of that to save the state at its end.
 dt_speed() {
+  local begin
   seq 1 400000 >text && dt-shard-data --quiet --out shards text >/dev/null || return
+  begin=$EPOCHREALTIME
   dt-train --model "$1.json" --data shards --run run --device cuda --precision bf16 --sequence-length "$2" --micro-batch "$3" \
     --global-batch "$4" --steps 14 --profile 12-14 --lr 1e-4 --save-every 0 --eval-batches 1 --peak-flops 989e12 2>said >&2 ||
     { cat said >&2 && return 1; }
-  sed -nE 's/.*"kind":"train","step":([0-9]+),.*"tokens_per_s":([0-9.e+]+),"mfu":([0-9.e+-]+).*/\1 \2 \3/p' run/metrics.jsonl |
-    awk -v idle="$(said 's/.*the GPU between ([0-9.]+ %).*/\1/p')" -v memory="$(said 's/.*were estimated \(([0-9.]+) of it\)/\1/p')" \
-      '$1 > 3 && $1 < 12 && $2 > best {best = $2; mfu = $3}
-      END {printf "%.0f tokens/s, MFU %.3f, the GPU idle %s, memory estimated ÷ taken %s\n", best, mfu, idle, memory; exit !(best > 0)}'
+  sed -nE -e 's/.*"kind":"train","step":([0-9]+),.*"step_s":([0-9.e+-]+),"tokens_per_s":([0-9.e+]+),"mfu":([0-9.e+-]+).*/\1 \3 \4 \2/p' \
+    -e 's/.*"kind":"checkpoint",.*"write_s":([0-9.e+-]+).*/saved \1/p' run/metrics.jsonl |
+    awk -v begin="$begin" -v end="$EPOCHREALTIME" -v idle="$(said 's/.*the GPU between ([0-9.]+ %).*/\1/p')" -v memory="$(said 's/.*were estimated \(([0-9.]+) of it\)/\1/p')" \
+      '$1 == "saved" {saved += $2; next}
+      {steps += $4}
+      $1 > 3 && $1 < 12 && $2 > best {best = $2; mfu = $3}
+      END {
+        printf "%.0f tokens/s, MFU %.3f, the GPU idle %s, memory estimated ÷ taken %s; ", best, mfu, idle, memory
+        printf "beside its steps %.1f s, of them %.1f to save\n", end - begin - steps, saved
+        exit !(best > 0)
+      }'
 }
 
 # torch_speed MODEL LENGTH MICRO_BATCH MODE
@@ -328,17 +337,19 @@ bench() {
   speeds llama-1b 4096 16 2 4
 }
 
-# What two steps take from the program's start, as dt loads kernels and with all of them loaded beforehand.
+# What two steps take from the program's start, as dt loads kernels and with all of them loaded beforehand. The first run also reads
+# the programs and libraries from disk.
 start_times() {
-  local loading begin
+  local loading begin times=
   seq 1 40000 >text && dt-shard-data --quiet --out shards text >/dev/null || return
-  for loading in LAZY EAGER; do
+  for loading in LAZY LAZY EAGER; do
+    rm -rf started # a run that has ended would have nothing to do
     begin=$EPOCHREALTIME
-    CUDA_MODULE_LOADING=$loading dt-train --model gpt2-124m.json --data shards --run none --device cuda --precision bf16 --sequence-length 256 \
+    CUDA_MODULE_LOADING=$loading dt-train --model gpt2-124m.json --data shards --run started --device cuda --precision bf16 --sequence-length 256 \
       --micro-batch 2 --global-batch 4 --steps 2 --quiet >/dev/null || return
-    awk -v l=$loading -v b="$begin" -v e="$EPOCHREALTIME" 'BEGIN {printf "%s %.1f s; ", l, e - b}'
+    times+=$(awk -v l=$loading -v b="$begin" -v e="$EPOCHREALTIME" 'BEGIN {printf "%s %.1f s; ", l, e - b}')
   done
-  echo "a run of two steps"
+  echo "${times}a run of two steps"
 }
 export -f start_times
 

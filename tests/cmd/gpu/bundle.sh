@@ -65,18 +65,20 @@ play gpu_rates 0 $'product of a head\t1.000 ms, 97.0 % of the rate of cuBLASLt\'
 play dt-shard-data 0 ""
 cat >"$bundle/bin/dt-train" <<'END'
 #!/bin/bash
-mkdir -p run
+while [[ $1 != --run ]]; do shift; done
+mkdir "$2" || exit # each run is measured from its beginning
 for ((step = 1; step <= 119; ++step)); do
-  printf '{"kind":"train","step":%d,"loss":1.0,"tokens_per_s":%d,"mfu":0.5,"step_s":%s}\n' $step $((1000 + step)) \
-    "$((step > 60 && step <= 63 ? ${SLOWER:-1040} : 1000))e-4"
-done >run/metrics.jsonl
-echo '{"kind":"checkpoint","step":60,"path":"p","bytes":8,"stall_s":0.012,"write_s":0.31}' >>run/metrics.jsonl
+  printf '{"kind":"train","step":%d,"loss":1.0,"step_s":%s,"tokens_per_s":%d,"mfu":0.5}\n' $step \
+    "$((step > 60 && step <= 63 ? ${SLOWER:-1040} : 1000))e-4" $((1000 + step))
+done >"$2/metrics.jsonl"
+echo '{"kind":"checkpoint","step":60,"path":"p","bytes":8,"stall_s":0.012,"write_s":0.31}' >>"$2/metrics.jsonl"
 echo 'dt-train: profile of step 14, rank 0: the GPU between 1.5 % of it
 dt-train: 9.9 GiB of cuda:0 were taken, 9.8 GiB were estimated (0.990 of it)' >&2
 END
 TORCH_PYTHON=/nowhere expect_exit 0 "$bundle/gpu-check.sh" bench saving
 expect_match stdout '^product of a head +none +ok +1.000 ms, 97.0 %'
-expect_match stdout '^dt-train llama-1b bf16, T 4096, micro-batch 4 of 16 +none +ok +1011 tokens/s, MFU 0.500, the GPU idle 1.5 %, memory estimated ÷ taken 0.990'
+expect_match stdout '^dt-train llama-1b bf16, T 4096, micro-batch 4 of 16 +none +ok +1011 tokens/s, MFU 0.500, the GPU idle 1.5 %, memory estimated ÷ taken 0.990; beside its steps -1[0-9.]+ s, of them 0.3 to save'
+expect_match stdout '^starting, by CUDA_MODULE_LOADING +none +ok +LAZY [0-9.]+ s; LAZY [0-9.]+ s; EAGER [0-9.]+ s; a run of two steps'
 expect_match stdout '^steps of GPT-2 1.5B while saved ÷ otherwise .* ok +1.040 over 3 steps, stalled for 12 ms, saved in 0.3 s'
 SLOWER=1100 expect_exit 1 "$bundle/gpu-check.sh" saving
 expect_match stdout ' FAIL +exit 1: 1.100 over 3 steps, stalled for 12 ms'
