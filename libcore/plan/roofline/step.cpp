@@ -14,9 +14,8 @@ namespace dt::plan {
 namespace {
 
 constexpr double half_bytes = 2, single_bytes = 4;
-/// Of what is bound by instructions, the part of the memory's bandwidth that is left, for kernels that
-/// compute error functions, exponentials or norms, and sums of columns.
-constexpr double instruction_bound = 0.75;
+/// The part of a copy's rate that kernels bound by instructions reach: that of the norm, which is one.
+constexpr double instruction_bound = norm_relative;
 constexpr std::int64_t rows_of_mlp_backward = 1024;  // at a time, before all rows were taken at once
 /// Of cross-entropy before it had a block for each row: as many rows at work as a cache of so many bytes
 /// holds, or at least so many; of its blocks an SM takes two.
@@ -76,7 +75,7 @@ class Maker {
           Operation::memory("head's matrix, padded", 2 * half_bytes * static_cast<double>(V_ * C_), 2));
     add(Operation::product("head", rows, P_, C_));
     Operation loss = Operation::memory("cross-entropy", 2 * half_bytes * static_cast<double>(rows * V_));
-    loss.efficiency = traits_.block_per_row ? 1 : loss_efficiency(rows);
+    loss.efficiency = loss_relative * (traits_.block_per_row ? 1 : loss_efficiency(rows));
     add(loss);
     add(Operation::product("head's input gradient", rows, C_, P_));
     Operation weight = Operation::product("head's weight gradient", V_, C_, rows);
@@ -109,8 +108,11 @@ class Maker {
   }
 
   void add_norm(std::vector<Operation>& list) const {
-    list.push_back(bound(Operation::memory("norm", norm_share() * bytes(2 * C_))));
+    list.push_back(Operation::memory("norm", norm_share() * bytes(2 * C_)));
+    list.back().efficiency = norm_relative;
   }
+  /// Both gradients of a norm move 12 bytes a feature, and take as long as a copy of 12.3: 8 at
+  /// norm_backward_relative.
   void add_norm_backward(std::vector<Operation>& list) const {
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
     list.push_back(bound(Operation::memory("norm's weight gradient", norm_share() * bytes(2 * C_), 2)));
@@ -184,8 +186,12 @@ class Maker {
     Operation product = Operation::product(name, N, K, R_);
     product.result_bytes = several() ? 2 * single_bytes : single_bytes;
     list.push_back(product);
-    if (has_bias && !traits_.few_instructions)
-      list.push_back(bound(Operation::memory("bias's gradient", bytes(N), 2)));
+    if (has_bias && !traits_.few_instructions) list.push_back(column_sums(bytes(N)));
+  }
+  static Operation column_sums(double bytes) {
+    Operation operation = Operation::memory("bias's gradient", bytes, 2);
+    operation.efficiency = column_sums_relative;
+    return operation;
   }
   void add_weights(std::vector<Operation>& list) const {
     add_weight(list, "MLP down's weight gradient", C_, F_, share_.mlp_bias);
