@@ -1,7 +1,9 @@
 #include "base/random.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "base/digest.hpp"
 
@@ -23,13 +25,15 @@ inline void philox_round(std::array<std::uint32_t, 4>& c, std::uint32_t key_0, s
        static_cast<std::uint32_t>(product_0 >> 32) ^ c[3] ^ key_1, static_cast<std::uint32_t>(product_0)};
 }
 
+constexpr int philox_rounds = 10;
+inline void next_key(std::array<std::uint32_t, 2>& key) {
+  key[0] += 0x9E3779B9;
+  key[1] += 0xBB67AE85;
+}
+
 inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                            std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    philox_round(counter, key[0], key[1]);
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
-  }
+  for (int round = 0; round < philox_rounds; ++round, next_key(key)) philox_round(counter, key[0], key[1]);
   return counter;
 }
 
@@ -71,40 +75,101 @@ inline double natural_log(double x) {
   return e * ln2_high + (2.0 * f + (2.0 * f * series + e * ln2_low));
 }
 
-struct NormalPair {
-  double even;
-  double odd;
+// Normal values are made a block at a time, in loops whose iterations do not depend on each other, so that
+// the compiler vectorizes them. This file is compiled with -fno-math-errno, without which square roots
+// prevent it.
+constexpr std::size_t block = 256;
+
+using Key = std::array<std::uint32_t, 2>;
+
+/// Returns a number in [-1, 1) made of 53 of the 64 bits. Both terms and their sum are exact.
+inline double signed_unit(std::uint32_t low, std::uint32_t high) {
+  const double of_high = static_cast<std::int32_t>(high);
+  const double of_low = static_cast<std::int32_t>(low >> 11);
+  return (of_high * 0x1p21 + of_low) * two_to_minus_52;
+}
+
+/// Points of the square, and the squares of their distances from its centre.
+struct Points {
+  std::array<double, block> u, v, s;
+
+  bool is_outside(std::size_t i) const { return s[i] >= 1.0 || s[i] == 0.0; }
+
+  /// Draws a point for each of `count` pairs.
+  void draw(const std::array<std::uint64_t, block>& pairs, std::size_t count, std::uint32_t attempt,
+            Key key) {
+    std::array<std::array<std::uint32_t, block>, 4> c;
+    for (std::size_t i = 0; i < count; ++i) {
+      c[0][i] = low_word(pairs[i]), c[1][i] = high_word(pairs[i]);
+      c[2][i] = attempt, c[3][i] = normal_stream;
+    }
+    for (int round = 0; round < philox_rounds; ++round, next_key(key)) {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::array<std::uint32_t, 4> counter{c[0][i], c[1][i], c[2][i], c[3][i]};
+        philox_round(counter, key[0], key[1]);
+        c[0][i] = counter[0], c[1][i] = counter[1], c[2][i] = counter[2], c[3][i] = counter[3];
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      u[i] = signed_unit(c[0][i], c[1][i]);
+      v[i] = signed_unit(c[2][i], c[3][i]);
+      s[i] = u[i] * u[i] + v[i] * v[i];
+    }
+  }
 };
 
-/// Returns two normal values by the polar method. Draws points until one lies inside the unit disc;
-/// the attempt is part of the counter.
-inline NormalPair normal_pair(std::uint64_t pair, std::array<std::uint32_t, 2> key) {
-  for (std::uint32_t attempt = 0;; ++attempt) {
-    const auto words = philox({low_word(pair), high_word(pair), attempt, normal_stream}, key);
-    const double u =
-        static_cast<double>(static_cast<std::int64_t>(join(words[0], words[1])) >> 11) * two_to_minus_52;
-    const double v =
-        static_cast<double>(static_cast<std::int64_t>(join(words[2], words[3])) >> 11) * two_to_minus_52;
-    const double s = u * u + v * v;
-    if (s >= 1.0 || s == 0.0) continue;
-    const double factor = std::sqrt(-2.0 * natural_log(s) / s);
-    return {u * factor, v * factor};
+/// Writes the normal values of pairs first, first + 1, … by the polar method: the even ones to points.u, the
+/// odd ones to points.v. Draws a pair's point until it lies inside the unit disc; the attempt is part of the
+/// counter.
+void normal_pairs(std::uint64_t first, std::size_t count, Key key, Points& points) {
+  std::array<std::uint64_t, block> pairs;
+  std::array<std::size_t, block> outside;
+  for (std::size_t i = 0; i < count; ++i) pairs[i] = first + i;
+  points.draw(pairs, count, 0, key);
+  std::size_t num_outside = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    outside[num_outside] = i;
+    num_outside += points.is_outside(i) ? 1 : 0;
+  }
+  Points again;
+  for (std::uint32_t attempt = 1; num_outside > 0; ++attempt) {
+    const std::size_t drawn = std::exchange(num_outside, 0);
+    for (std::size_t i = 0; i < drawn; ++i) pairs[i] = first + outside[i];
+    again.draw(pairs, drawn, attempt, key);
+    for (std::size_t i = 0; i < drawn; ++i) {
+      const std::size_t at = outside[i];
+      points.u[at] = again.u[i], points.v[at] = again.v[i], points.s[at] = again.s[i];
+      outside[num_outside] = at;
+      num_outside += again.is_outside(i) ? 1 : 0;
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const double factor = std::sqrt(-2.0 * natural_log(points.s[i]) / points.s[i]);
+    points.u[i] *= factor;
+    points.v[i] *= factor;
   }
 }
 
 template <class T>
-void fill(std::uint64_t first, double mean, double std, std::span<T> values,
-          std::array<std::uint32_t, 2> key) {
-  std::size_t i = 0;
-  if (first % 2 == 1 && !values.empty()) {
-    values[i++] = static_cast<T>(mean + std * normal_pair(first / 2, key).odd);
+void fill(std::uint64_t first, double mean, double std, std::span<T> values, Key key) {
+  Points points;
+  while (!values.empty()) {
+    const std::size_t skipped = first % 2;
+    const std::size_t count = std::min(2 * block - skipped, values.size());
+    normal_pairs(first / 2, (skipped + count + 1) / 2, key, points);
+    const auto value = [&](const std::array<double, block>& normal, std::size_t pair) {
+      return static_cast<T>(mean + std * normal[pair]);
+    };
+    if (skipped == 1) values[0] = value(points.v, 0);
+    const std::span<T> whole = values.subspan(skipped, count - skipped);
+    for (std::size_t i = 0; i < whole.size() / 2; ++i) {
+      whole[2 * i] = value(points.u, skipped + i);
+      whole[2 * i + 1] = value(points.v, skipped + i);
+    }
+    if (whole.size() % 2 == 1) whole.back() = value(points.u, skipped + whole.size() / 2);
+    values = values.subspan(count);
+    first += count;
   }
-  for (; i + 1 < values.size(); i += 2) {
-    const NormalPair pair = normal_pair((first + i) / 2, key);
-    values[i] = static_cast<T>(mean + std * pair.even);
-    values[i + 1] = static_cast<T>(mean + std * pair.odd);
-  }
-  if (i < values.size()) values[i] = static_cast<T>(mean + std * normal_pair((first + i) / 2, key).even);
 }
 
 }  // namespace
@@ -129,8 +194,9 @@ double RandomField::uniform(std::uint64_t index) const {
 }
 
 double RandomField::normal(std::uint64_t index) const {
-  const NormalPair pair = normal_pair(index / 2, key_);
-  return index % 2 == 0 ? pair.even : pair.odd;
+  Points points;
+  normal_pairs(index / 2, 1, key_, points);
+  return index % 2 == 0 ? points.u[0] : points.v[0];
 }
 
 void RandomField::fill_normal(std::uint64_t first, double mean, double std, std::span<float> values) const {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "model/arithmetic.hpp"
+#include "model/initialise.hpp"
 #include "support/unit_runner.hpp"
 
 namespace {
@@ -79,6 +80,16 @@ void BM_backward_weight(benchmark::State& state, std::size_t unit) {
          unit == block ? forward_flops(unit) - 2 * double(sequence) * sequence * 768 : forward_flops(unit));
 }
 
+/// Initial values of a matrix of 64 Mi elements.
+void BM_initial_weights(benchmark::State& state) {
+  const model::ParamSpec param{
+      "layers.0.mlp.up.weight", {8192, 8192}, {model::Init::Kind::normal, 0.02}, true, {}};
+  const test::OwnedTensor values(DType::f32, param.shape);
+  for (auto _ : state)
+    model::initialise(param, 0, Piece::whole(param.shape), values.tensor, static_cast<int>(state.range(0)));
+  state.SetItemsProcessed(state.iterations() * param.shape.numel());
+}
+
 const int threads = static_cast<int>(std::thread::hardware_concurrency());
 #define DT_BENCH(half, unit) \
   BENCHMARK_CAPTURE(half, unit, unit)->Arg(1)->Arg(threads)->Unit(benchmark::kMillisecond)->UseRealTime()
@@ -88,6 +99,7 @@ DT_BENCH(BM_forward, head);
 DT_BENCH(BM_backward_input, block);
 DT_BENCH(BM_backward_weight, embedding);
 DT_BENCH(BM_backward_weight, block);
+BENCHMARK(BM_initial_weights)->Arg(1)->Arg(threads)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 
