@@ -16,9 +16,9 @@ namespace dt::comm {
 
 namespace {
 
-// A segment: small enough that what arrived is combined, and what was combined is sent, out of the caches;
-// large enough that its messages are few. The parts of many ranks are no smaller than that, unless few bytes
-// may be under way.
+// A segment is so small that what arrived is combined, and what was combined is sent, out of the
+// caches. It is so large that its messages are few. With many ranks, parts are no smaller than
+// min_segment_part_bytes, unless few bytes may be under way.
 constexpr std::size_t segment_bytes = std::size_t{1} << 20;
 constexpr std::size_t min_segment_part_bytes = std::size_t{128} << 10;
 constexpr std::size_t min_segments_under_way = 4;
@@ -26,12 +26,12 @@ constexpr std::size_t broadcast_segment_bytes = std::size_t{512} << 10;
 // Smaller operations are messages.
 constexpr std::size_t min_placed_bytes = std::size_t{128} << 10;
 
-/// At least one: an operation on nothing is still an operation.
+/// Returns at least one: an operation on nothing is still an operation.
 std::size_t num_segments(std::int64_t count, std::int64_t segment) {
   return static_cast<std::size_t>(std::max<std::int64_t>(1, divide_up(count, segment)));
 }
 
-/// Bytes of one rank's part of a segment: whole cache lines.
+/// Returns the bytes of one rank's part of a segment: whole cache lines.
 std::size_t segment_part_bytes(const Caller& caller) {
   const auto size = static_cast<std::size_t>(caller.size);
   const std::size_t part = std::max(min_segment_part_bytes, segment_bytes / size);
@@ -51,8 +51,8 @@ int rank_behind(const Caller& caller, int distance) {
   return (caller.rank - distance + caller.size) % caller.size;
 }
 
-/// Every rank sends its elements of part p to rank p; what arrives for this rank becomes `out`. Peers are
-/// taken in the order of their distance, so that no rank is everyone's first.
+/// Sends each rank p its elements of part p, and combines what arrives for this rank into `out`. Takes
+/// peers in the order of their distance, so that no rank is the first of all others.
 void scatter_and_combine(const Caller& caller, const Tensor& in, const PartOf& part, const Tensor& out,
                          Reduction reduction, Stage& stage) {
   const Part own = part(caller.rank);
@@ -77,7 +77,7 @@ void scatter_and_combine(const Caller& caller, const Tensor& in, const PartOf& p
   };
 }
 
-/// Every rank sends its part to all.
+/// Sends this rank's part to all ranks, and receives theirs.
 void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const PartOf& part, Stage& stage) {
   for (int distance = 1; distance < caller.size; ++distance) {
     const int from = rank_behind(caller, distance);
@@ -88,7 +88,8 @@ void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const P
   }
 }
 
-/// Segments of n equal parts; the last one is what is left, in as equal parts as cache lines allow.
+/// Returns the parts of a segment, n equal ones. The last segment is what is left, in as equal parts as
+/// cache lines allow.
 PartOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_part, std::int64_t number) {
   const std::int64_t begin = number * segment_part * size;
   const std::int64_t count = std::min(tensor.numel() - begin, segment_part * size);
@@ -150,7 +151,8 @@ Algorithm message_algorithm(const Caller& caller, const std::shared_ptr<const Co
           .chain_bytes = std::min(segment, bytes_of(c))};
 }
 
-/// By messages, or through memory that ranks share, as large operations can be where the ranks are.
+/// Returns an algorithm by messages, or through memory that ranks share if the operation is large and
+/// ranks' places allow it.
 Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
   const Collective& c = *collective;
   Algorithm messages = message_algorithm(caller, collective);
@@ -170,7 +172,7 @@ Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Col
   return messages;
 }
 
-/// Of operations that leave each rank its part.
+/// Returns the collective of an operation that leaves each rank its part.
 std::shared_ptr<const Collective> scattered(OperationKind kind, const Caller& caller, const Tensor& in,
                                             const Tensor& out, Reduction reduction, const PartOf& part) {
   const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, part);
@@ -224,7 +226,7 @@ Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root
   const std::int64_t segment = elements_of(broadcast_segment_bytes, data);
   const int size = caller.size;
   const int position = (caller.rank - root + size) % size;  // in the tree, whose root is 0
-  // A position's parent lacks its lowest one; its children have one more below that.
+  // A position's parent lacks its lowest set bit. Its children have one more set bit, below that.
   const int lowest =
       position == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size))) : position & -position;
   const auto rank_at = [=](int at) { return (at + root) % size; };

@@ -1,6 +1,6 @@
 #pragma once
-// The group operations as chains of transfers. Legend: n ranks, N elements. All in terms of one group's
-// ranks.
+// Builds the group operations as chains of transfers. Legend: n ranks, N elements. Ranks are those of
+// the operation's group.
 
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace dt::comm {
 
-/// Who asks, and where memory comes from.
+/// The rank that starts an operation, and the resources that the operation uses.
 struct Caller {
   int rank;
   int size;
@@ -24,29 +24,32 @@ struct Caller {
   std::size_t bucket_bytes;  // see Communicator::set_bucket_bytes
 };
 
-/// What a group may have under way at the least, so that its operations can go on: segments of a cache line
-/// for each rank, some at a time.
+/// Returns the smallest bucket with which a group's operations can go on: a few segments, each with a
+/// cache line for each rank.
 std::size_t least_bucket_bytes(int size);
 
-/// What an Operation runs.
+/// The chains that an Operation runs.
 struct Algorithm {
   std::function<Chain(std::size_t number)> make_chain;
   std::size_t num_chains = 1;
   std::size_t window = 4;
-  std::size_t chain_bytes = 0;  // of Operation::bucket_bytes
+  std::size_t chain_bytes = 0;  // share of Operation::bucket_bytes that a chain takes
 };
 
-/// Chooses by size, n and where the ranks are; whatever it chooses, the bits are those of combine().
+/// Returns the algorithm of an all-reduce, chosen by size, n and the places of ranks.
+/// Numerics: the bits are those of combine(), whichever algorithm is chosen.
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                Reduction reduction);
-/// `parts`: which of the N elements are each rank's, in the order of ranks.
+/// Returns the algorithm of a reduce-scatter. `parts` says which of the N elements belong to each rank,
+/// in the order of ranks.
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                    Reduction reduction, const PartOf& parts);
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                const PartOf& parts);
-/// A binomial tree from the root, in segments that follow each other down.
+/// Returns a broadcast along a binomial tree from the root. Segments follow each other down the tree.
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
-/// Dissemination: in round k everyone tells the rank 2^k further. Source: Hensgen, Finkel, Manber 1988.
+/// Returns a dissemination barrier: in round k each rank sends a message to the rank 2^k further.
+/// Source: Hensgen, Finkel, Manber 1988.
 Algorithm barrier_algorithm(const Caller& caller);
 Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send);
 

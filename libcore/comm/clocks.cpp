@@ -8,10 +8,10 @@ namespace dt::comm {
 
 namespace {
 
-/// The first are slow: connections are made, processors wake up.
+/// The first questions are slow: connections are made, processors wake up.
 constexpr int num_questions = 16;
 
-/// By rank 0.
+/// Answers the questions of a peer, on rank 0.
 void answer(Communicator& group, int peer, const std::function<double()>& clock) {
   for (int i = 0; i < num_questions; ++i) {
     double now_s = 0;
@@ -30,7 +30,7 @@ CommonClock ask(Communicator& group, const std::function<double()>& clock) {
     const double middle_s = (asked_s + clock()) / 2, error_s = middle_s - asked_s;
     if (i == 0 || error_s < best.error_s) best = {.ahead_s = middle_s - theirs_s, .error_s = error_s};
   }
-  if (std::abs(best.ahead_s) <= best.error_s) best.ahead_s = 0;  // one host's, or as good as that
+  if (std::abs(best.ahead_s) <= best.error_s) best.ahead_s = 0;  // the same host's clock, or as good as that
   return best;
 }
 
@@ -43,7 +43,7 @@ CommonClock compare_clocks(Communicator& group, const std::function<double()>& c
   } else {
     common = ask(group, clock);
   }
-  double zero_s = clock();  // of rank 0
+  double zero_s = clock();  // rank 0's
   group.broadcast(host_tensor(zero_s), 0).wait_host();
   common.zero_s = zero_s + common.ahead_s;
   return common;

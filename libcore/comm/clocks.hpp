@@ -1,5 +1,5 @@
 #pragma once
-// How the clocks of ranks' hosts differ.
+// Measures how far the clocks of ranks' hosts differ.
 
 #include <functional>
 
@@ -8,16 +8,17 @@
 
 namespace dt::comm {
 
-/// Of this rank's host.
+/// The clock of this rank's host, compared with that of rank 0's host.
 struct CommonClock {
-  double ahead_s = 0;  // of rank 0's
-  double error_s = 0;  // at most, as far as that can be said
-  double zero_s = 0;   // on this rank's clock, a moment that is the same on all ranks
+  double ahead_s = 0;  // seconds ahead of rank 0's clock
+  double error_s = 0;  // bound of the error of ahead_s, as far as it can be known
+  double zero_s = 0;   // a moment on this rank's clock, the same moment on all ranks
 };
 
-/// Called by all ranks together; blocks, and lets them go on at about the same time. Each asks rank 0 for the
-/// time and takes it for that of the middle between question and answer, of the quickest of several.
-/// `clock`: this rank's.
+/// Compares this rank's clock with rank 0's, and lets ranks go on at about the same time. Each rank
+/// asks rank 0 for the time, and takes the answer for the time midway between question and answer. The
+/// quickest of several exchanges counts. `clock` is this rank's.
+/// Collective: all ranks call it; blocks.
 CommonClock compare_clocks(Communicator& group, const std::function<double()>& clock = monotonic_s);
 
 }  // namespace dt::comm

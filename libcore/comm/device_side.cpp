@@ -39,7 +39,8 @@ DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType
       computed_(std::move(computed)) {
   forget_empty(reads_);
   forget_empty(writes_);
-  // Nothing that the host waits for comes after what was computed with the memory until now.
+  // The host waits for nothing that comes after what was computed with the memory until now, so the
+  // copy must.
   if (reads_.empty() && !writes_.empty()) accelerator().follow(link_->up_, link_->compute_);
   if (reads_.empty()) computed_.reset();
 }
@@ -54,8 +55,8 @@ bool DeviceSide::is_computed() {
   return has_computed();
 }
 
-/// Once the host knows that the device has what is read: a stream that waited for it would hold up what other
-/// portions read, which may have been there for long.
+/// Starts the copies to the host. The host knows by then that the device has what is read: a stream
+/// that waited for it would hold up what other portions read, which may have been there for long.
 void DeviceSide::start_reading() {
   for (const Span& span : reads_) {
     const Tensor here = of_host(span);
@@ -96,8 +97,8 @@ void DeviceSide::stop() noexcept {
   try {
     if (read_) accelerator().wait(link_->down_);
   } catch (const std::exception&) {
-    // A device that has failed does nothing any more, and to one that hangs its memory is left; whoever uses
-    // it next is told.
+    // A device that has failed does nothing any more. A device that hangs keeps its memory, and its
+    // next user is told.
   }
   read_.reset();
   const std::lock_guard lock(link_->mutex_);

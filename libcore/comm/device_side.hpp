@@ -1,6 +1,6 @@
 #pragma once
-// Messages of what lies on a device: through pinned memory of the host, where the same algorithms work on it,
-// so that the bits are the same.
+// Carries messages of device memory through pinned memory of the host. The algorithms that work there
+// are the same, so the bits are the same.
 
 #include <compare>
 #include <map>
@@ -17,8 +17,8 @@
 
 namespace dt::comm {
 
-/// What a group's ranks match by its order: operations of all, or of a peer (from 0 on) what is sent to it
-/// or received.
+/// A sequence of operations that a group's ranks match by its order: the operations of the whole group,
+/// or the sends to a peer (from 0 on), or the receives from a peer.
 struct Lane {
   int group = 0;
   int peer = -1;
@@ -26,18 +26,19 @@ struct Lane {
   auto operator<=>(const Lane&) const = default;
 };
 
-/// Between the host and the device on which a rank computes: a stream of copies either way, and the pinned
-/// memory that they need, of each lane so much. Thread-safe.
+/// The link between the host and the device on which a rank computes: a stream of copies each way, and
+/// pinned memory, of which each lane has a bounded share.
+/// Thread safety: safe from several threads.
 class DeviceLink {
  public:
-  /// While operations are started, the context must live.
+  /// Creates the streams. The context must live as long as operations are started.
   explicit DeviceLink(const Context& context, const PortionLimits& limits = {});
   Device device() const { return device_; }
   Stream computing() const { return compute_; }
   std::size_t portion_bytes() const { return limits_.bytes; }
-  /// Of pinned memory at a time.
+  /// Returns the most pinned memory that was in use at a time.
   std::size_t most_pinned_bytes() const { return pool_->most_in_use_bytes(); }
-  /// The end of what the context was given until now.
+  /// Returns a mark at the end of the work that the context has been given until now.
   std::shared_ptr<Mark> mark_computed() const;
 
  private:
@@ -47,48 +48,50 @@ class DeviceLink {
   Device device_;
   Stream compute_;
   PortionLimits limits_;
-  mutable std::mutex mutex_;  // also of all marks
+  mutable std::mutex mutex_;  // also guards all marks
   std::shared_ptr<StagingPool> pool_;
   std::map<Lane, PinnedRing> rings_;
-  OwnStream down_, up_;  // after the memory: their work goes first
+  OwnStream down_, up_;  // declared after the memory, so that their work ends first
 };
 
-/// Elements of a device, and where they lie among those of a portion on the host.
+/// Elements of a device tensor, and their place among the elements of a portion on the host.
 struct Span {
   Tensor there;
   std::int64_t begin = 0;
 };
 
-/// What one portion of an operation reads of a device and leaves there. The engine asks and tells it all but
-/// the first and the last.
+/// The device's side of one portion of an operation: what the portion reads from the device and what it
+/// writes there. The engine calls is_computed(), may_begin(), finish(), is_over() and stop().
 class DeviceSide {
  public:
-  /// `computed`: once that is reached, what the portion reads is there. What it writes is not touched before
-  /// what the context was given by now is done.
+  /// Creates the device's side of a portion. What the portion reads is there once `computed` is
+  /// reached. What the portion writes is not touched before the work that the context has been given by
+  /// now is done.
   DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
              std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Mark> computed);
   ~DeviceSide() { stop(); }
   DeviceSide(const DeviceSide&) = delete;
 
-  /// All elements of the portion, on the host.
+  /// Returns all elements of the portion, on the host.
   const Tensor& staged() const { return staged_; }
 
-  /// Whether the device has computed what is read; never blocks. Errors, here and of the two below:
-  /// environment, of a device that fails or hangs (see Mark).
+  /// Returns whether the device has computed what is read. Never blocks.
+  /// Errors, here and in the next three functions: environment, a device that fails or hangs (see
+  /// Mark).
   bool is_computed();
-  /// Whether what is read is on the host, and the memory is the portion's; never blocks.
+  /// Returns whether what is read is on the host and the portion has its memory. Never blocks.
   bool may_begin();
-  /// What is to be written is complete on the host: enqueues its copy.
+  /// Enqueues the copy of what is written to the device. Call once it is complete on the host.
   void finish();
-  /// Once it was finished: whether that copy is done.
+  /// Returns whether that copy is done. Call after finish().
   bool is_over();
-  /// Nothing touches the operation's tensors any more, unless it was finished: waits for that, but for a
-  /// device that hangs.
+  /// Ends a portion that was not finished. On return nothing touches the operation's tensors any more:
+  /// waits for copies, except for those of a device that hangs.
   void stop() noexcept;
 
   bool writes() const { return !writes_.empty(); }
-  /// Once it was finished: what the context is given from now on comes after it, and after all that the link
-  /// has copied to the device until now.
+  /// Makes work that the context is given from now on wait for that copy, and for all copies of the
+  /// link to the device until now. Call after finish().
   void order(const Context& context) const;
 
  private:

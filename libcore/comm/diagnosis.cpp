@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t max_named = 8;
 constexpr std::size_t max_quoted_bytes = 240;
 
-// In the order in which they are told.
+// Faults in the order in which they are told.
 enum class Fault { failed, silent, outside, mismatch, idle, elsewhere, timed_out };
 
 struct Finding {
@@ -22,7 +22,7 @@ struct Finding {
   std::string text;
 };
 
-/// "all_reduce 56", "receive 4 from rank 2"
+/// Returns "all_reduce 56", "receive 4 from rank 2".
 std::string short_name(OperationKind kind, std::int64_t sequence, int global_peer) {
   std::string text = fmt::format("{} {}", operation_name(kind), sequence);
   if (kind == OperationKind::send) text += fmt::format(" to rank {}", global_peer);
@@ -30,7 +30,7 @@ std::string short_name(OperationKind kind, std::int64_t sequence, int global_pee
   return text;
 }
 
-/// "all_reduce 56 of step 12", "all_reduce 7 of group tensor, step 12"
+/// Returns "all_reduce 56 of step 12", "all_reduce 7 of group tensor, step 12".
 std::string name_of(const FlightOperation& operation, const GroupRecord& group) {
   const std::string text = short_name(operation.kind, operation.sequence, operation.peer);
   if (operation.group == group.name) return fmt::format("{} of step {}", text, operation.step);
@@ -49,14 +49,14 @@ std::string name_of(const StuckOperation& operation) {
                      record.step, format_bytes(static_cast<std::uint64_t>(record.bytes)));
 }
 
-/// Plain seconds, as timeouts are given.
+/// Returns plain seconds, as timeouts are given.
 std::string duration(double seconds) {
   seconds = std::max(0.0, seconds);
   return seconds < 9.95 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
-/// The newest of them: when layouts are compared, one after the other has groups of the same name and
-/// members.
+/// Returns the newest of the groups that match. When layouts are compared, one after the other has
+/// groups of the same name and members.
 const FlightGroup* find_group(const Heartbeat& heartbeat, const GroupRecord& group) {
   for (const FlightGroup& candidate : heartbeat.groups | std::views::reverse) {
     if (candidate.name == group.name && !group.members.empty() && candidate.first == group.members.front() &&
@@ -67,7 +67,7 @@ const FlightGroup* find_group(const Heartbeat& heartbeat, const GroupRecord& gro
   return nullptr;
 }
 
-/// What the other rank calls the operation.
+/// Returns what the other rank calls the operation.
 OperationKind counterpart(OperationKind kind) {
   if (kind == OperationKind::send) return OperationKind::receive;
   if (kind == OperationKind::receive) return OperationKind::send;
@@ -84,7 +84,8 @@ bool has_entered(const FlightGroup& theirs, const StuckOperation& operation) {
   return false;
 }
 
-/// What the other rank is in at the operation's place in the order of calls, or nothing where it is done.
+/// Returns what the other rank is in at the operation's place in the order of calls, or null if that is
+/// done.
 const FlightOperation* at_its_place(const FlightGroup& theirs, const StuckOperation& operation) {
   const OperationRecord& record = operation.record;
   const bool is_pair = is_point_to_point(record.kind);
@@ -117,7 +118,7 @@ std::string last_known(const Heartbeat& heartbeat, const GroupRecord& group) {
 std::string shortened(std::string text) {
   if (text.size() <= max_quoted_bytes) return text;
   text.resize(max_quoted_bytes);
-  // Not within a character of several bytes.
+  // Ends before a character of several bytes, not within.
   while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
   if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xc0) text.pop_back();
   return text + " …";
@@ -178,7 +179,8 @@ std::optional<Finding> examine(int rank, const Sighting& sighting, const StuckOp
   return current == nullptr ? std::nullopt : mismatch_finding(heartbeat, *current, operation);
 }
 
-/// Ranks outside of the group that stand still. One without a heartbeat may have ended in good order.
+/// Examines a rank outside of the group, for standing still. A rank without a heartbeat may have ended
+/// in good order.
 std::optional<Finding> examine_outsider(int rank, const Sighting& sighting, const StuckOperation& operation) {
   if (!sighting.is_silent() || sighting.after.state != HeartbeatReading::State::present) return std::nullopt;
   Finding finding = silent_finding(rank, sighting, operation.group);

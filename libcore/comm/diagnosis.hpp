@@ -1,5 +1,6 @@
 #pragma once
-// Who is to blame for an operation that does not end, told from what the other ranks left in `flight/`.
+// Finds the ranks to blame for an operation that does not end, from the files that other ranks left in
+// `flight/`.
 
 #include <map>
 #include <optional>
@@ -14,29 +15,31 @@ namespace dt::comm {
 struct StuckOperation {
   OperationRecord record;
   GroupRecord group;
-  int rank = 0;  // global, of who waits
+  int rank = 0;  // global number of the rank that waits
 };
 
 /// Another rank, looked at twice with some beats between, so that the clocks of hosts do not matter.
 struct Sighting {
   HeartbeatReading before;
   HeartbeatReading after;
-  std::optional<Evidence> evidence = {};  // of a silent one that wrote why it ended
+  std::optional<Evidence> evidence = {};  // left by a silent rank that wrote why it ended
 
-  /// Its heartbeat stands still or is not there: it is stopped, dead, or its node is gone.
+  /// Returns whether the heartbeat stands still or is missing. The rank is then stopped or dead, or its
+  /// node is gone.
   bool is_silent() const;
-  /// The newest heartbeat that was read.
+  /// Returns the newest heartbeat that was read, or null.
   const Heartbeat* last_heartbeat() const;
 };
 
-/// The global ranks that take part in the operation, but for the one that waits.
+/// Returns the global ranks that take part in the operation, without the rank that waits.
 std::vector<int> ranks_to_suspect(const StuckOperation& operation);
 
-/// "all_reduce 57 of group world (step 12, 4.0 MiB) has not ended in 60 s: rank 3 on n4 (process 123) is
-/// silent, last in all_reduce 56 of step 12". Causes come before consequences: silent ranks, those in another
-/// operation at its place, those that have not entered it and are in none, those that have not and are in
-/// another. Where no rank that takes part is silent, silent ranks outside of the group are named too, since
-/// one that takes part may wait for them. Ranks that are not in `sightings` are passed over.
+/// Returns a text that names the ranks to blame: "all_reduce 57 of group world (step 12, 4.0 MiB) has
+/// not ended in 60 s: rank 3 on n4 (process 123) is silent, last in all_reduce 56 of step 12". Causes
+/// come before consequences: silent ranks, ranks in another operation at its place, ranks that have not
+/// entered it and are in none, ranks that have not entered it and are in another. If no rank that takes
+/// part is silent, silent ranks outside of the group are named too, since a rank that takes part may
+/// wait for them. Ranks that are not in `sightings` are passed over.
 std::string diagnose(const StuckOperation& operation, double timeout_s,
                      const std::map<int, Sighting>& sightings);
 

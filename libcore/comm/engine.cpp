@@ -12,7 +12,7 @@ namespace dt::comm {
 namespace {
 
 constexpr std::size_t num_chain_tags = 1024;
-// More would share tags with each other.
+// More operations would share tags with each other.
 constexpr int max_operations_of_group = 1024;
 
 int tag_of(const Operation& operation, const Operation::Running& running) {
@@ -162,7 +162,7 @@ void Engine::wait(Operation& operation) {
       in_vain_since_s = now_s;
     } else if (some_wait_for_a_device()) {
       lock.unlock();
-      pause_between_questions(now_s - in_vain_since_s);  // no transport knows of it
+      pause_between_questions(now_s - in_vain_since_s);  // no transport knows of the device
     } else {
       lock.unlock();
       operation.transport->idle(now_s - in_vain_since_s);
@@ -196,7 +196,7 @@ void Engine::throw_late(Operation& operation, double now_s) {
                     fmt::format("{}, step {}, is not done after {:.1f} s", to_string(operation),
                                 recorder_->snapshot().step, now_s - operation.started_s),
                     "a rank has not entered it, has died, or the network is stuck");
-  // Unwinding frees the buffers.
+  // Unwinding frees the buffers, so the operation must end first.
   give_up(operation);
   throw error;
 }
@@ -243,7 +243,7 @@ void Engine::give_up(Operation& operation) noexcept {
     kept->make_chain = nullptr;
     return;
   }
-  // A transport may still write into the staging memory, so it is never freed, and nobody progresses that
+  // A transport may still write into the staging memory, so that is never freed. No call advances that
   // transport again, since the caller's buffers may be gone.
   static_cast<void>(new std::shared_ptr<Operation>(kept));
   if (!ended_) {
@@ -310,7 +310,8 @@ bool Engine::advance(Operation& operation) {
   return moved;
 }
 
-/// A device is asked of those behind, too, so that what they read comes while those in front are under way.
+/// Begins an operation if it may. Asks the devices of those behind, too, so that what they read comes
+/// while those in front are under way.
 bool Engine::begins(Operation& operation) {
   if (operation.has_begun) return true;
   const bool is_ready = !operation.device || operation.device->may_begin();
@@ -335,7 +336,7 @@ bool Engine::some_wait_for_a_device() const {
   });
 }
 
-/// Only made here: their first stages begin like any other, once nothing is pending.
+/// Only makes chains: their first stages begin like any other, once nothing is pending.
 void Engine::begin_chains(Operation& operation) {
   while (may_begin_chain(operation)) {
     Operation::Running& running = operation.running.emplace_back();
@@ -345,7 +346,7 @@ void Engine::begin_chains(Operation& operation) {
   }
 }
 
-/// False when the chain has ended.
+/// Returns false when the chain has ended.
 bool Engine::advance(Operation& operation, Operation::Running& running) {
   while (may_go_on(running)) {
     if (running.current.then) running.current.then();
@@ -380,7 +381,8 @@ Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
                                 : active_.emplace_back(ActiveTransport{.transport = operation.transport});
 }
 
-/// All ranks begin chains in the same order, so the oldest of all that are not done is under way everywhere.
+/// Returns whether a chain may begin. All ranks begin chains in the same order, so the oldest of all
+/// that are not done is under way on all ranks.
 bool Engine::may_begin_chain(const Operation& operation) {
   if (!has_chain_to_begin(operation)) return false;
   if (!operation.takes_turns()) return true;

@@ -1,5 +1,6 @@
 #pragma once
-// One per rank: all operations under way, advanced together by whoever has time.
+// Advances all operations of a rank that are under way. A rank has one engine; every thread that has
+// time advances all operations together.
 
 #include <atomic>
 #include <functional>
@@ -21,9 +22,9 @@
 
 namespace dt::comm {
 
-/// Transfers that are started together, and what to do when all are done and, where asked, something else is
-/// ready: what other ranks do in shared memory. That is asked often, must not block, and stays true; after
-/// `then` others may be ready, too (Transport::notify).
+/// Transfers that are started together, and the action that follows when all are done. If `ready` is
+/// set, it must hold, too: it asks for what other ranks do in shared memory. `ready` is called often,
+/// must not block, and stays true. After `then`, other ranks may be ready, too (Transport::notify).
 struct Stage {
   struct Transfer {
     int peer;
@@ -35,17 +36,17 @@ struct Stage {
   std::function<void()> then = {};
 };
 
-/// Stages one after the other, each made when the one before is done; false: there is no such stage. What a
-/// rank sends another along a chain, that one receives in the same order. What a chain owns (staging memory)
-/// lives from just before its first stage to the end of its last.
+/// Stages one after the other, each made when the stage before is done. Returns false if there is no
+/// such stage. What a rank sends another along a chain, the other rank receives in the same order. What
+/// a chain owns (staging memory) lives from just before its first stage to the end of its last.
 using Chain = std::function<bool(int index, Stage& stage)>;
 
-/// A started operation: chains that run side by side, at most `window` at once. Chain c of every rank of the
-/// group exchanges messages with chain c of the others.
+/// A started operation: chains that run side by side, at most `window` at once. Chain c of every rank
+/// of the group exchanges messages with chain c of the others.
 struct Operation : OperationName {
   enum class State { under_way, done, given_up };
   struct Running {
-    std::size_t number = 0;  // of the chain
+    std::size_t number = 0;  // the chain's number
     Chain chain;
     int next_stage = 0;
     Stage current;
@@ -53,24 +54,27 @@ struct Operation : OperationName {
   };
 
   Transport* transport = nullptr;
-  int tag = 0;  // to which the chain's number is added, below 2^10
+  int tag = 0;  // the chain's number, below 2^10, is added to it
   std::function<Chain(std::size_t number)> make_chain;
   std::size_t num_chains = 0;
   std::size_t window = 4;
-  // Chains of a transport's operations take turns, oldest first, where they count: no more than bucket_bytes
-  // are under way at a time (0: any), of which each takes chain_bytes (0: it does not count).
+  // Chains of a transport's operations take turns, oldest first, if they count. At most bucket_bytes
+  // are under way at a time (0: any number). Each chain takes chain_bytes of them (0: the chain does
+  // not count).
   std::size_t chain_bytes = 0;
   std::size_t bucket_bytes = 0;
-  /// Where its tensors lie on a device; it begins when that says so, and so do those behind it in its lane.
+  /// Present if the operation's tensors lie on a device. The operation begins once may_begin() allows
+  /// it, and operations behind it in its lane begin later.
   std::shared_ptr<DeviceSide> device = {};
   bool takes_turns() const { return chain_bytes > 0 && bucket_bytes > 0; }
-  /// What must begin in the order of calls, for one's messages might be taken for another's, and those behind
-  /// wait for memory of those in front: sends to a peer, what is received of it, all else of the group.
+  /// Returns the operation's lane. Operations of a lane begin in the order of calls: messages of one
+  /// might be taken for another's, and operations behind wait for memory of those in front. Sends to a
+  /// peer are a lane, receives from a peer are a lane, and all else of the group is a lane.
   int lane() const { return peer < 0 ? 0 : 1 + 2 * peer + (kind == OperationKind::send ? 0 : 1); }
 
   Recorder::Ticket ticket = 0;
 
-  // The engine's.
+  // The members below belong to the engine.
   bool has_begun = false;
   std::list<Running> running;
   std::size_t next_chain = 0;
@@ -81,11 +85,12 @@ struct Operation : OperationName {
   bool is_done() const { return state == State::done; }
 };
 
-/// MPI and TCP make no progress between calls, so operations advance only inside progress(): a rank that
-/// waits for one advances all, and a computing rank polls between kernels. Thread-safe by one lock.
-///
-/// What a transport throws, messages' or streams', ends all communication of the rank: every operation is
-/// given up, and every later call throws the same error.
+/// Advances the operations of a rank. MPI and TCP make no progress between calls, so operations advance
+/// only inside progress(). A rank that waits for one operation advances all, and a computing rank polls
+/// between kernels.
+/// Errors: an error that a transport throws, for messages or for streams, ends all communication of the
+/// rank. Every operation is cancelled, and every later call throws the same error.
+/// Thread safety: safe from several threads, by one lock.
 class Engine {
  public:
   explicit Engine(std::shared_ptr<Recorder> recorder);
@@ -93,52 +98,60 @@ class Engine {
   Engine(const Engine&) = delete;
   Recorder& recorder() { return *recorder_; }
   std::shared_ptr<Recorder> shared_recorder() { return recorder_; }
-  /// Operations that begin from now on fail when they are not done after this time; 0: they never do.
+  /// Sets the time after which operations that begin from now on fail if they are not done; 0: they
+  /// never do.
   void set_timeout(double seconds);
   double timeout() const { return timeout_s_; }
 
   void start(std::shared_ptr<Operation> operation);
-  /// Advances every operation, and looks at those of streams; cheap where there is none. Never blocks, not
-  /// even where another thread is advancing them. Errors: what a transport throws, and of an operation on a
-  /// stream that is not done in time.
+  /// Advances every operation, and looks at those on streams. Cheap if there is none. Never blocks, not
+  /// even while another thread advances operations.
+  /// Errors: what a transport throws; environment, an operation on a stream is not done in time.
   void progress();
-  /// Blocks until the operation is done. Errors: environment where its time is up, naming it (it is then
-  /// given up; others go on); what a transport throws.
+  /// Blocks until the operation is done.
+  /// Errors: environment, the operation's time is up (the error names the operation, which is
+  /// cancelled; others go on); also what a transport throws.
   void wait(Operation& operation);
-  /// Of an operation that is done: blocks until what it leaves on a device is there. Errors: environment, of
-  /// a device that fails or hangs.
+  /// Blocks until what a finished operation leaves on a device is there.
+  /// Errors: environment, a device that fails or hangs.
   void wait_for_device(Operation& operation);
-  /// What streams carry out by themselves; see progress().
+  /// Returns the operations that streams carry out by themselves; see progress().
   StreamWatch& streams() { return streams_; }
-  /// Enqueues it on that stream, and begins to watch it. Errors: those of progress(), what `enqueue` throws.
+  /// Enqueues an operation on that stream, and begins to watch it.
+  /// Errors: those of progress(); also what `enqueue` throws.
   void start(StreamTransport& transport, Stream stream, const std::shared_ptr<StreamOperation>& operation,
              const std::function<void()>& enqueue);
-  /// Before the transport goes. While an exception unwinds, what is under way is aborted.
+  /// Stops watching a transport. Call before the transport goes. While an exception unwinds, aborts
+  /// what is under way.
   void forget(StreamTransport& transport) noexcept;
-  /// Blocks until it is done, and advances everything else meanwhile. Errors: as of progress().
+  /// Blocks until the operation is done, and advances everything else meanwhile.
+  /// Errors: those of progress().
   void wait(const StreamOperation& operation);
-  /// Ends what nobody will wait for: nothing can be taken back from a stream, so all communication of this
-  /// rank ends. Where something that it follows was computed after it, nothing needs to.
+  /// Ends an operation for which no caller will wait. Nothing can be taken back from a stream, so all
+  /// communication of this rank ends. Does nothing if the operation is done, or if a context has been
+  /// made to wait for it.
   void abandon(const StreamOperation& operation) noexcept;
-  /// Error: why all communication of this rank has ended, if it has.
+  /// Throws the error that has ended all communication of this rank, if there is one.
   void check_alive() const;
-  /// How long wait() took so far until the device had computed what was waited for: no communication.
+  /// Returns the time that wait() has taken so far until the device had computed what was waited for.
+  /// This time is no communication.
   double waited_for_device_s() const;
   bool idle() const;  // nothing is under way
 
-  /// Through which operations on the memory of a device go; nullptr where the rank computes on none. See
-  /// ComputesOn.
+  /// Returns the link through which operations on device memory go, or null if the rank computes on no
+  /// device. See ComputesOn.
   std::shared_ptr<DeviceLink> device_link() const;
   void set_device_link(std::shared_ptr<DeviceLink> link);
 
-  /// Ends an operation without its result: on return nothing touches its buffers any more, except where a
-  /// transport cannot take transfers back; then all communication of this rank ends.
+  /// Cancels an operation, which ends without its result. On return nothing touches its buffers any
+  /// more, unless a transport cannot take transfers back. Then all communication of this rank ends.
   void give_up(Operation& operation) noexcept;
-  /// Gives up an operation that nobody will wait for. While an exception unwinds, all else goes on, so that
-  /// others can be told. Otherwise that is a mistake of the program: the messages that peers still send for
-  /// it might be taken for later ones, so all communication of this rank ends.
+  /// Cancels an operation for which no caller will wait. While an exception unwinds, all else goes on,
+  /// so that other ranks can be told. Otherwise this is a mistake of the program, and all communication
+  /// of this rank ends: the messages that peers still send for the operation might be taken for later
+  /// ones.
   void abandon(Operation& operation) noexcept;
-  /// Gives up all operations of a transport, which is about to go.
+  /// Cancels all operations of a transport. Call before the transport goes.
   void forget(const Transport& transport) noexcept;
 
  private:
@@ -148,9 +161,9 @@ class Engine {
     int num_operations = 0;
     int num_begun = 0;
     std::map<int, std::list<Operation*>> to_begin =
-        {};                           // of a lane: one that waits for its device, and all behind it
-    std::size_t bytes_under_way = 0;  // of operations that take turns
-    std::list<Operation*> still_beginning = {};  // those with chains to begin
+        {};                           // by lane: an operation that waits for its device, and all behind it
+    std::size_t bytes_under_way = 0;  // by operations that take turns
+    std::list<Operation*> still_beginning = {};  // operations with chains to begin
   };
 
   void throw_if_ended() const;
@@ -185,7 +198,7 @@ class Engine {
   std::optional<Error> ended_;
 };
 
-/// Another timeout, until it goes.
+/// Sets another timeout while the object lives.
 class Patience {
  public:
   Patience(Engine& engine, double seconds) : engine_(engine), before_s_(engine.timeout()) {
@@ -199,8 +212,9 @@ class Patience {
   double before_s_;
 };
 
-/// Says where a rank computes, until it goes: operations on memory of the context's device that are started
-/// meanwhile come after what that was given before. Of a context on the host it says nothing.
+/// Sets where a rank computes while the object lives. Operations on memory of the context's device that
+/// are started meanwhile come after the work that the context was given before. With a context on the
+/// host, the rank computes on no device.
 class ComputesOn {
  public:
   ComputesOn(Engine& engine, const Context& context, const PortionLimits& limits = {})

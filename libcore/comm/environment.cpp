@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::array<std::string_view, 8> prefixes = {
     "CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "FI_", "NCCL_", "OMPI_MCA_", "OMP_", "SLURM_GPU_BIND", "UCX_"};
-/// By which Open MPI's launcher speaks to its processes: addresses, keys, numbers of ranks.
+/// Variables by which Open MPI's launcher speaks to its processes: addresses, keys, numbers of ranks.
 constexpr std::array<std::string_view, 7> of_launcher = {
     "OMPI_MCA_ess",  "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_orte_",
     "OMPI_MCA_pmix", "OMPI_MCA_rmaps_",       "OMPI_MCA_shmem_RUNTIME"};
-/// Each rank's own GPU, network card and cores.
+/// Variables that name a rank's own GPU, network card and cores.
 constexpr std::array<std::string_view, 3> of_one_rank = {"CUDA_VISIBLE_DEVICES", "OMP_PLACES",
                                                          "UCX_NET_DEVICES"};
 

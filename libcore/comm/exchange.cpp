@@ -34,9 +34,9 @@ std::optional<Error> error_of(const std::function<void()>& body) {
   }
 }
 
-/// Which rank speaks for all, and whether all would say the same.
+/// The rank that speaks for all, and whether all would say the same.
 struct Verdict {
-  int rank;  // the lowest that failed
+  int rank;  // lowest rank that failed
   bool all_alike;
 };
 
@@ -49,7 +49,7 @@ Verdict judge(const std::vector<std::int64_t>& kinds, const std::vector<std::str
   return {static_cast<int>(first - kinds.begin()), all_alike};
 }
 
-/// What the first ranks have thrown together, in their words, thrown by all.
+/// Throws, on all ranks, what the first ranks have thrown together, in their words.
 void share(Communicator& group, const std::optional<SharedError>& failure) {
   const std::int64_t kind = broadcast_number(group, failure ? failure->exit_code() : 0);
   if (kind == 0) return;
@@ -92,7 +92,7 @@ void all_sum(Communicator& group, std::span<std::int64_t> values) {
 }
 
 void together(Communicator& group, const std::function<void()>& body) {
-  if (group.size() == 1) return body();  // its error is everybody's, of whatever type
+  if (group.size() == 1) return body();  // its error, of whatever type, is the error of all ranks
   const std::optional<Error> error = error_of(body);
   const std::vector<std::int64_t> kinds = gather_numbers(group, error ? error->exit_code() : 0);
   if (std::all_of(kinds.begin(), kinds.end(), [](std::int64_t kind) { return kind == 0; })) return;
@@ -123,7 +123,7 @@ void at_first(const Ranks& ranks, const std::function<void()>& body) {
 void on_first(const Ranks& ranks, int count, const std::string& name,
               const std::function<void(const Ranks&)>& body) {
   Communicator& world = ranks.world;
-  world.engine().recorder().set_duty("");  // what it had before is over
+  world.engine().recorder().set_duty("");  // the duty that it had before is over
   const bool takes_part = world.rank() < count;
   const auto group = world.split(takes_part ? std::optional(0) : std::nullopt, world.rank(), name);
   const Patience patience(world.engine(), takes_part ? world.engine().timeout() : 0);

@@ -19,7 +19,7 @@ constexpr std::string_view heartbeat_extension = ".beat";
 constexpr std::string_view evidence_extension = ".jsonl";
 constexpr std::string_view before_rank = ".rank-";
 
-// Enough for most, so that the file keeps its size and a rewrite needs no space on the disk.
+// Enough for most heartbeats, so that the file keeps its size and a rewrite needs no space on the disk.
 constexpr std::size_t min_heartbeat_bytes = 2048;
 
 FlightOperation to_flight(const OperationRecord& record, const Recorder::Snapshot& snapshot) {
@@ -57,7 +57,7 @@ fs::path file_path(const fs::path& folder, const std::string& start_name, int ra
   return folder / fmt::format("{}{}{:05}{}", start_name, before_rank, rank, extension);
 }
 
-/// The start that a heartbeat's name begins with; empty where it is no heartbeat's name.
+/// Returns the start that a heartbeat's name begins with, or nothing if it is no heartbeat's name.
 std::string_view start_of(std::string_view file_name) {
   if (!file_name.ends_with(heartbeat_extension)) return {};
   file_name.remove_suffix(heartbeat_extension.size());
@@ -73,8 +73,8 @@ bool is_unlinked(const File& file) {
   return ::fstat(file.descriptor(), &status) != 0 || status.st_nlink == 0;
 }
 
-// NFS and some others show what was written to the other hosts when a descriptor of the file is closed. Of a
-// duplicate will do, and costs nothing elsewhere.
+// NFS and some others show what was written to the other hosts when a descriptor of the file is closed.
+// Closing a duplicate will do, and costs nothing elsewhere.
 void show_to_other_hosts(const File& file) {
   const int duplicate = ::dup(file.descriptor());
   if (duplicate < 0 || ::close(duplicate) != 0) throw system_error(errno, "write", file.path().string());

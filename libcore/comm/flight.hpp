@@ -1,6 +1,6 @@
 #pragma once
-// What ranks leave in the folder `flight/` for each other and for people: heartbeats while they live,
-// evidence when they fail. FORMATS.md specifies both files.
+// Files that ranks leave in the folder `flight/` for each other and for people: heartbeats while they
+// live, evidence when they fail. FORMATS.md specifies both files.
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ struct FlightOperation {
   std::string group;
   std::int64_t sequence = 0;
   std::int64_t bytes = 0;
-  int peer = -1;  // of send and receive: global rank
+  int peer = -1;  // global rank; sends and receives only
   std::int64_t step = 0;
   double started_s = 0;  // relative to the moment of writing, so never above 0
   std::optional<double> ended_s = {};
@@ -45,18 +45,18 @@ struct FlightProcess {
   int rank = 0;
   std::string host;
   std::int64_t process = 0;
-  std::string duty = {};  // as its recorder has it
+  std::string duty = {};  // from the writer's recorder
   bool operator==(const FlightProcess&) const = default;
 };
-/// "rank 3 on n4 (process 123)", "rank 3 on n4 (process 123, stage 1 of 2: layers.1 to head)"
+/// Returns "rank 3 on n4 (process 123)", "rank 3 on n4 (process 123, stage 1 of 2: layers.1 to head)".
 std::string describe(const FlightProcess& process);
 
 struct Heartbeat {
   FlightProcess writer;
-  std::int64_t beat = 0;  // counts; of one process it only grows
+  std::int64_t beat = 0;  // a count that only grows within a process
   std::string time;       // UTC
   std::int64_t step = 0;
-  std::optional<FlightOperation> last = {};  // the newest that was begun
+  std::optional<FlightOperation> last = {};  // newest operation that was begun
   std::vector<FlightGroup> groups = {};
 };
 
@@ -68,36 +68,38 @@ struct Evidence {
   std::int64_t step = 0;
   FlightCause cause = FlightCause::failure;
   std::string verdict;
-  std::int64_t num_operations = 0;               // begun since the rank's beginning
+  std::int64_t num_operations = 0;               // begun since the rank started
   std::vector<FlightGroup> groups = {};          // `under_way` is not kept
   std::vector<FlightOperation> operations = {};  // in the order of their starts
 };
 
-/// `writer` with the duty of the snapshot.
+/// Returns a heartbeat of `writer`, which gets the duty of the snapshot.
 Heartbeat make_heartbeat(const FlightProcess& writer, std::int64_t beat, const Recorder::Snapshot& snapshot);
 Evidence make_evidence(const FlightProcess& writer, FlightCause cause, std::string verdict,
                        const Recorder::Snapshot& snapshot);
 
-/// One line, filled up to at least `min_bytes`, that carries its own digest.
+/// Returns the heartbeat's text: one line with its own digest, padded to at least `min_bytes`.
 std::string heartbeat_text(const Heartbeat& heartbeat, std::size_t min_bytes);
-/// Nothing where the text is torn, damaged or of another format or version. What follows the first line is
-/// ignored.
+/// Parses a heartbeat. Returns none if the text is torn, damaged or of another format or version.
+/// Ignores what follows the first line.
 std::optional<Heartbeat> parse_heartbeat(std::string_view text);
 std::string evidence_text(const Evidence& evidence);
+/// Parses evidence.
 /// Errors: input, naming `origin` and line.
 Evidence parse_evidence(std::string_view text, const std::string& origin);
 
-/// FOLDER/START.rank-00003.beat
+/// Returns FOLDER/START.rank-00003.beat.
 fs::path heartbeat_path(const fs::path& folder, const std::string& start_name, int rank);
-/// FOLDER/START.rank-00003.jsonl
+/// Returns FOLDER/START.rank-00003.jsonl.
 fs::path evidence_path(const fs::path& folder, const std::string& start_name, int rank);
 
-/// This rank's heartbeat, rewritten in place. A crash leaves the last beat, perhaps torn.
+/// The file of this rank's heartbeat, rewritten in place.
+/// After a crash: the last beat remains, perhaps torn.
 class HeartbeatFile {
  public:
   explicit HeartbeatFile(fs::path path) : path_(std::move(path)) {}
-  /// Other hosts see it when this returns, where the file system lets them. Never throws: false where it
-  /// could not be written; the next call starts afresh.
+  /// Writes a beat. Other hosts see it when this returns, if the file system lets them. Never throws.
+  /// Returns false if the beat could not be written; the next call starts afresh.
   bool write(const Heartbeat& heartbeat) noexcept;
   /// Removes the file, if this object wrote one. Never throws.
   void remove() noexcept;
@@ -112,18 +114,20 @@ class HeartbeatFile {
 struct HeartbeatReading {
   enum class State { missing, unreadable, present };
   State state = State::missing;
-  Heartbeat heartbeat = {};  // where present
+  Heartbeat heartbeat = {};  // if present
 };
-/// Reads again, a few times, what is torn. Never throws but for lack of memory.
+/// Reads a heartbeat. Reads a torn file again, a few times. Never throws except for lack of memory.
 HeartbeatReading read_heartbeat(const fs::path& path);
 
-/// Written atomically and synced. Errors: environment.
+/// Writes evidence, atomically and synced.
+/// Errors: environment.
 void write_evidence(const fs::path& path, const Evidence& evidence);
-/// Errors: input, naming the file: it is missing, damaged or of another format or version.
+/// Reads evidence.
+/// Errors: input, naming the file (missing, damaged or of another format or version).
 Evidence read_evidence(const fs::path& path);
 
-/// Removes heartbeats in the folder that starts other than the current one left, as killed processes do. What
-/// cannot be removed stays. Never throws but for lack of memory.
+/// Removes heartbeats that starts other than the current one left in the folder, as killed processes
+/// do. Leaves what cannot be removed. Never throws except for lack of memory.
 void remove_stale_heartbeats(const fs::path& folder, const std::string& current_start_name);
 
 }  // namespace dt::comm

@@ -17,7 +17,8 @@ using Json = nlohmann::ordered_json;
 constexpr int format_version = 1;
 constexpr const char* heartbeat_format = "dt-heartbeat";
 constexpr const char* evidence_format = "dt-flight";
-// A heartbeat ends with this, 16 digits and this, so that it can be checked before it is parsed.
+// A heartbeat ends with before_digest, 16 digits and after_digest, so that it can be checked before it
+// is parsed.
 constexpr std::string_view before_digest = ",\"digest\":\"";
 constexpr std::string_view after_digest = "\"}";
 

@@ -1,5 +1,6 @@
 #pragma once
-// What reductions compute with on the host: how elements are stored and in what they are combined.
+// Formats of elements in reductions on the host: how they are stored, and the type in which they are
+// combined.
 
 #include <cstdint>
 
@@ -29,7 +30,8 @@ struct F16 {
   static Storage store(Value value) { return f32_to_f16(value); }
 };
 
-/// visit(Format()) of the dtype. Errors: internal for u8, u16 (no arithmetic is defined).
+/// Calls visit(Format()) with the dtype's format.
+/// Errors: internal, u8 or u16 (no arithmetic is defined).
 template <class Visitor>
 void with_format(DType dtype, const Visitor& visit) {
   switch (dtype) {

@@ -70,7 +70,7 @@ SeenGpus from_text(const std::string& text) {
   return seen;
 }
 
-/// By host, its ranks.
+/// Ranks of each host.
 using HostRanks = std::map<std::string, std::vector<std::size_t>>;
 
 HostRanks ranks_by_host(const std::vector<SeenGpus>& ranks) {
@@ -110,7 +110,7 @@ class HostDivision {
   }
 
  private:
-  /// Each waiting rank takes the GPU with the fewest users of those that `may_take` allows it.
+  /// Gives each waiting rank the GPU with the fewest users of those that `may_take` allows it.
   void choose(std::vector<Device>& devices,
               const std::function<bool(const SeenGpus&, std::size_t gpu)>& may_take) {
     for (const std::size_t rank : std::exchange(waiting_, {})) {
@@ -182,11 +182,12 @@ void announce_gpus(const std::vector<SeenGpus>& ranks, const Users& users, Devic
     choice.warnings.push_back("ranks compute on GPUs of different kinds: bits may differ from those of one");
 }
 
-/// NCCL finds NVLink by asking NVML, to which a GPU that the process's cgroup excludes does not exist.
+/// Warns of ranks that see one GPU each. NCCL finds NVLink by asking NVML, to which a GPU that the
+/// process's cgroup excludes does not exist.
 /// Source: NVIDIA/nccl#1066; open-mpi/ompi#11949.
 void warn_of_lone_gpus(const std::vector<SeenGpus>& ranks, DeviceChoice& choice) {
   std::vector<std::string> hosts;
-  std::size_t num_ranks = 0;  // of the first of them
+  std::size_t num_ranks = 0;  // number of ranks on the first of the hosts
   for (const auto& [host, members] : ranks_by_host(ranks)) {
     std::set<std::string> addresses;
     for (const std::size_t rank : members) addresses.insert(ranks[rank].gpus[0].address);
@@ -248,7 +249,7 @@ DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus
                             unusable->why_none),
                 unusable->remedy + "; or give --device cpu");
   }
-  // A node whose GPU has failed must not turn everyone's into idle ones.
+  // A node whose GPU has failed must not leave the GPUs of all ranks idle.
   if (std::ranges::any_of(ranks, [](const SeenGpus& seen) { return !seen.gpus.empty(); }))
     throw Error(ErrorKind::environment,
                 fmt::format("some ranks have GPUs, and {} has none: {}", who, without->why_none),

@@ -10,18 +10,18 @@ namespace dt::comm {
 
 namespace {
 
-// Of an all-reduce, how many later segments use the window before one's results do, which are long between
-// hosts: so many chains more must be able to go on beside it.
+// The number of later segments of an all-reduce that use the window before the results of one do.
+// Results are long between hosts, so as many chains more must be able to go on beside it.
 constexpr std::size_t lag = 2;
 
-/// What the chains of an operation share. A chain takes `per_phase` segments of the window when it reduces,
-/// and again when it gathers.
+/// The state that the chains of an operation share. A chain takes `per_phase` segments of the window
+/// when it reduces, and again when it gathers.
 struct Hierarchy {
   Caller caller;
   Collective collective;
   int num_hosts, per_host, host, local;
-  std::int64_t piece;  // of a part, in a window's segment
-  std::size_t pieces;  // of the longest part of a segment
+  std::int64_t piece;  // elements of a part in a segment of the window
+  std::size_t pieces;  // number of pieces of the longest part of a segment
   std::size_t num_chains;
   std::size_t per_phase;
   WindowRun run;
@@ -42,7 +42,7 @@ struct Hierarchy {
 
   std::size_t num_phases() const { return collective.reduces() && collective.gathers() ? 2 : 1; }
 
-  /// Of the first segment, which no other exceeds.
+  /// Returns the number of pieces of the first segment, which no other exceeds.
   std::size_t num_pieces() const {
     const PartOf part = collective.segment(0);
     std::int64_t longest = 0;
@@ -50,8 +50,8 @@ struct Hierarchy {
     return static_cast<std::size_t>(divide_up(longest, piece));
   }
 
-  /// Where in the window's order the segments of a chain's phase begin. With two phases: R0 R1 R2 G0 R3 G1
-  /// ...
+  /// Returns where in the window's order the segments of a chain's phase begin. With two phases the
+  /// order is R0 R1 R2 G0 R3 G1 ...
   std::size_t first_of_reduce(std::size_t chain) const {
     const std::size_t gathers_before = num_phases() == 2 && chain > lag ? chain - lag : 0;
     return (chain + gathers_before) * per_phase;
@@ -83,8 +83,8 @@ class HierarchicalChain {
  private:
   Part own() const { return part_(h_->caller.rank); }
 
-  /// This rank's sums of its neighbours' elements for the ranks of its kind on all hosts, and those that
-  /// these send: 2H in all, of which one is both.
+  /// Takes memory for this rank's sums of its neighbours' elements, for the ranks of its kind on all
+  /// hosts, and for the sums that these send: 2H in all, of which one is both.
   void take_partials() {
     const DType dtype = accumulator_dtype(h_->collective.in.dtype());
     std::int64_t longest = 0;
@@ -106,8 +106,9 @@ class HierarchicalChain {
     }
   }
 
-  /// Segment i's two steps are stages of their own, copy i + 1 before the second of i, so that neighbours
-  /// seldom wait for each other: c0, c1, r0, c2, r1, ...
+  /// Adds a step of a segment. A segment's two steps are stages of their own. The copy of segment i + 1
+  /// comes before the second step of i, so that neighbours seldom wait for each other: c0, c1, r0, c2,
+  /// r1, ...
   bool add_window_step(int index, Stage& stage, bool reduces) {
     const int last = 2 * static_cast<int>(h_->per_phase) - 1;
     const bool copies = index == 0 || (index % 2 == 1 && index < last);
@@ -116,7 +117,7 @@ class HierarchicalChain {
     return true;
   }
 
-  /// The piece of each part of a host's ranks.
+  /// Returns the segment with a piece of each part of a host's ranks.
   WindowSegment segment(std::size_t at, bool reduces) const {
     const int host = static_cast<int>(at / h_->pieces);
     const std::int64_t begin = static_cast<std::int64_t>(at % h_->pieces) * h_->piece;
@@ -138,7 +139,7 @@ class HierarchicalChain {
     return segment;
   }
 
-  /// With the ranks of this one's kind on all other hosts, the next one first.
+  /// Exchanges with the ranks of this rank's kind on all other hosts, the next host first.
   template <class Receive, class Send>
   void exchange(Stage& stage, const Receive& receive, const Send& send) const {
     for (int distance = 1; distance < h_->num_hosts; ++distance) {

@@ -1,5 +1,5 @@
 #pragma once
-// Ranks in the order of their hosts, whatever order the launcher numbered them in.
+// Orders ranks by their hosts, whatever order the launcher numbered them in.
 
 #include <functional>
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace dt::comm {
 
-/// Ranks, given each one's host, so that those of a host follow each other in their order, hosts in the order
-/// of their first ranks. Rank 0 stays first.
+/// Returns ranks in the order of their hosts, given each rank's host. Ranks of a host follow each other
+/// in their order, and hosts come in the order of their first ranks. Rank 0 stays first.
 std::vector<int> host_order(const std::vector<std::string>& hosts);
 
-/// Called by all ranks together: runs `body` with them in that order, as a group of their own where they are
-/// not in it already. `host` is this rank's.
+/// Runs `body` with the ranks in that order, as a group of their own unless they are in that order
+/// already. `host` is this rank's. Returns what `body` returns.
+/// Collective: all ranks call it; blocks.
 int in_host_order(const Ranks& ranks, const std::string& host, const std::function<int(const Ranks&)>& body);
 
 }  // namespace dt::comm

@@ -1,12 +1,12 @@
-// Cache lines in the vectors of every instruction set that dt is built for, by Highway's dynamic dispatch. A
-// source that uses it defines HWY_TARGET_INCLUDE as its own path first; it is then compiled once per
-// instruction set (no #pragma once here). What follows HWY_ONCE in it is compiled once and picks the best one
-// that the machine has.
+// Moves cache lines in the vectors of every instruction set that dt is built for, by Highway's dynamic
+// dispatch. A source that uses this header first defines HWY_TARGET_INCLUDE as its own path. The source
+// is then compiled once per instruction set (no #pragma once here). Code behind HWY_ONCE in it is
+// compiled once, and picks the best instruction set that the machine has.
 
 #ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "comm/lines.hpp"
 #endif
-// As in kernels/cpu/simd.hpp.
+// The same targets as in kernels/cpu/simd.hpp.
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
@@ -20,7 +20,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// Once per instruction set, however often it is included.
+// Read once per instruction set, however often it is included.
 #if defined(DT_COMM_LINES_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef DT_COMM_LINES_TOGGLE
 #undef DT_COMM_LINES_TOGGLE
@@ -34,26 +34,27 @@ namespace dt::comm::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t line = 64;
-// How far ahead of its use a line is asked for: of memory, and of another core's cache. Measured, as is the
-// block, which is moved twice and stays in the first-level cache meanwhile.
+// Distance at which a line is prefetched ahead of its use: from memory, and from another core's cache.
+// Measured, as is the block, which is moved twice and stays in the first-level cache meanwhile.
 constexpr std::size_t far_ahead = 4096;
 constexpr std::size_t near_ahead = 1024;
 constexpr std::size_t block_bytes = 1024;
 
-/// Begins to bring the line there into the second-level cache. The address may be anyone's.
+/// Prefetches the line into the second-level cache. The address may lie outside of all buffers.
 HWY_INLINE void fetch(const std::byte* at) {
   __builtin_prefetch(at, 0, 2);
 }
-/// The same, away from all other caches: for lines that another core has written and this one will write.
+/// Prefetches the line for writing, away from all other caches: for lines that another core has written
+/// and this core will write.
 HWY_INLINE void take(const std::byte* at) {
 #if HWY_ARCH_X86_64
-  asm volatile("prefetchw %0" : : "m"(*at));  // the builtin means it on some instruction sets only
+  asm volatile("prefetchw %0" : : "m"(*at));  // the builtin compiles to this on some instruction sets only
 #else
   __builtin_prefetch(at, 1, 3);
 #endif
 }
 
-/// `streamed`: past the caches; `to` begins at a line then.
+/// Moves a line. If `streamed`, past the caches; `to` begins at a cache line then.
 template <bool streamed>
 HWY_INLINE void move_line(const std::byte* from, std::byte* to) {
   constexpr hn::ScalableTag<std::uint8_t> bytes;
@@ -68,7 +69,7 @@ HWY_INLINE void move_line(const std::byte* from, std::byte* to) {
   }
 }
 
-/// Lines and what is left; `ahead` is told where each line is that is about to be moved.
+/// Moves lines, and what is left. Calls `ahead` with the offset of each line that is about to be moved.
 template <bool streamed, class Ahead>
 HWY_INLINE void move_lines(const std::byte* from, std::byte* to, std::size_t bytes, const Ahead& ahead) {
   std::size_t at = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Where the ranks of a group are, and what that makes possible.
+// Finds where the ranks of a group are, and the shared memory that this makes possible.
 
 #include <array>
 #include <functional>
@@ -17,57 +17,61 @@ namespace dt::comm {
 using HostName = std::array<char, 64>;
 HostName host_name_of(const std::string& host);
 
-/// `num_hosts` runs of `per_host` ranks in a row that are on one host. A host that has several runs counts
-/// as several.
+/// A division of a group into `num_hosts` runs of `per_host` ranks in a row, each run on one host. A
+/// host that has several runs counts as several.
 struct Placement {
   int num_hosts = 0;
   int per_host = 0;
   bool operator==(const Placement&) const = default;
 };
 
-/// Finds the longest runs by which a group of ranks on these hosts may be divided: each run is a whole
-/// subtree of combine(), so that to sum runs first leaves every bit. A run is all ranks where one host has
-/// them (up to NodeWindow::max_ranks), else the largest power of two that divides the group so that no run
-/// is on two hosts. Returns none where only single ranks would do.
+/// Finds the longest runs by which a group of ranks on these hosts may be divided. Each run is a whole
+/// subtree of combine(), so summing runs first leaves every bit. A run is all ranks if one host has
+/// them (up to NodeWindow::max_ranks). Otherwise it is the largest power of two that divides the group
+/// so that no run is on two hosts. Returns none if only single ranks would do.
 std::optional<Placement> placement_of(std::span<const int> hosts);
 std::optional<Placement> placement_of(std::span<const HostName> hosts);
 
-/// Returns whether fewer bytes pass between runs where each sums its ranks' values first: one sum in place of
-/// per_host values, which for 16-bit floats is of twice their size, since rounding comes last.
+/// Returns whether fewer bytes pass between runs if each run sums its ranks' values first. One sum
+/// takes the place of per_host values. For 16-bit floats the sum has twice their size, since rounding
+/// comes last.
 bool pays_to_sum_by_host(DType dtype, const Placement& placement);
 
-/// Found out by the group's first large operation: ranks tell each other their hosts, the first rank of each
-/// host makes a window, the others map it, and all have theirs if everyone could.
+/// The placement of a group's ranks, and their window. The group's first large operation finds them
+/// out: ranks tell each other their hosts, the first rank of each host makes a window, and the others
+/// map it. The locality is open if every rank has its window.
 class Locality {
  public:
   enum class State { undecided, open, absent };
-  /// No more than an intention. `host` names this rank's; who names another never shares memory with it.
+  /// Creates an undecided locality. `host` names this rank's host. A rank that names another never
+  /// shares memory with this one.
   Locality(int rank, int size, const std::string& host);
 
   State state() const { return state_; }
-  /// Once open.
+  /// Returns the placement. Call once the state is open.
   const Placement& placement() const { return placement_; }
   const std::shared_ptr<NodeWindow>& window() const { return window_; }
 
-  /// True for the first who asks: that operation finds out.
+  /// Returns true for the first caller, whose operation finds out.
   bool claim_opening();
-  /// It will not, so nobody ever knows.
+  /// Tells that the operation will not find out, so no rank ever knows.
   void abandon() { is_abandoned_ = true; }
-  /// Errors: environment, where it was abandoned.
+  /// Throws if the locality was abandoned.
+  /// Errors: environment.
   void throw_if_abandoned() const;
-  /// `then` is called when it is decided, in the order in which operations asked; where that has gone, the
-  /// rank has missed its turn, and breaks the window off.
+  /// Has `then` called when the locality is decided, in the order in which operations asked. If `then`
+  /// is gone by that time, the rank has missed its turn, and breaks the window off.
   void when_decided(const std::shared_ptr<std::function<void()>>& then) { waiting_.push_back(then); }
 
-  // The steps of finding out.
+  // The steps of finding out follow.
   const HostName& host() const { return host_; }
   void place(std::span<const HostName> hosts);
-  /// Ranks on this host, in the group: once placed.
+  /// Returns the first rank of the group on this host. Call after place().
   int first_neighbour() const { return rank_ - rank_ % placement_.per_host; }
   int num_neighbours() const { return placement_.per_host; }
-  /// The first neighbour's makes the window.
+  /// Makes the window, on the first neighbour. Elsewhere returns an empty offer.
   NodeWindow::Offer offer();
-  /// Whether this rank has what its first neighbour offers.
+  /// Returns whether this rank has the window that its first neighbour offers.
   bool accept(const NodeWindow::Offer& offer);
   void decide(bool all_have_it);
 

@@ -10,8 +10,8 @@ namespace dt::comm {
 
 namespace {
 
-// All parts of a segment together: so much that waiting for each other costs little, so little that a rank's
-// slots, which are used in turn, stay in its second-level cache.
+// Bytes of all parts of a segment together: so many that waiting for each other costs little, so few
+// that a rank's slots, which are used in turn, stay in its second-level cache.
 constexpr std::size_t segment_bytes = std::size_t{256} << 10;
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t page_bytes = 4096;
@@ -21,7 +21,7 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-/// Steps of a slot are counted through all its segments.
+/// Returns the number of a step, counted through all segments of a slot.
 std::uint64_t step_number(NodeWindow::Step step, std::uint64_t segment) {
   return num_steps * (segment / NodeWindow::num_slots) + static_cast<std::uint64_t>(step);
 }

@@ -9,7 +9,8 @@ namespace dt::comm {
 
 namespace {
 
-/// Three exchanges: where everyone is; the first neighbours' windows; and whether all have theirs.
+/// Finds out where ranks are, in three exchanges: the hosts of all ranks; the first neighbours'
+/// windows; and whether all ranks have theirs.
 class Opening {
  public:
   explicit Opening(const Caller& caller)
@@ -44,7 +45,7 @@ class Opening {
   }
 
  private:
-  /// Everyone's with everyone, among `count` ranks from `first` on.
+  /// The ranks that exchange, each with each: `count` ranks from `first` on.
   struct Among {
     int first;
     int count;
@@ -71,14 +72,14 @@ class Opening {
   std::vector<std::uint8_t> answers_;
 };
 
-/// What the chains of an operation share.
+/// The state that the chains of an operation share.
 struct Decision {
   std::shared_ptr<Locality> locality;
   std::shared_ptr<std::function<void()>> choose;  // sets `chosen`
   std::optional<Algorithm> chosen;
 };
 
-/// A chain that learns first how its operation goes.
+/// A chain that first learns how its operation goes.
 class Undecided {
  public:
   Undecided(std::shared_ptr<Decision> decision, std::unique_ptr<Opening> opening, std::size_t number)

@@ -7,9 +7,9 @@
 
 namespace dt::comm {
 
-/// Finds out, or waits until another operation has, and goes on as `choose` then says. That is called in the
-/// order of operations on all ranks; what it returns has no more than `most_chains`, and otherwise begins
-/// like `messages`.
+/// Returns an algorithm that finds out where ranks are, or waits until another operation has, and goes
+/// on as `choose` then says. `choose` is called in the order of operations on all ranks. Its result has
+/// no more than `most_chains` chains, and otherwise begins like `messages`.
 Algorithm undecided_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
                               const Algorithm& messages, std::size_t most_chains);
 

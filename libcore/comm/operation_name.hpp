@@ -1,5 +1,5 @@
 #pragma once
-// What messages call an operation.
+// Names operations in messages.
 
 #include <cstdint>
 #include <string>
@@ -11,12 +11,12 @@ namespace dt::comm {
 struct OperationName {
   OperationKind kind = OperationKind::barrier;
   std::string group{};
-  std::int64_t sequence = 0;  // of the group's, from 1; 0 of sends and receives
+  std::int64_t sequence = 0;  // among the group's, from 1; 0: a send or receive
   std::int64_t bytes = 0;
-  int peer = -1;  // of sends and receives
+  int peer = -1;  // sends and receives only
 };
 
-/// "all_reduce 7 of 4096 bytes in group data"
+/// Returns "all_reduce 7 of 4096 bytes in group data".
 std::string to_string(const OperationName& name);
 
 }  // namespace dt::comm

@@ -1,5 +1,5 @@
 #pragma once
-// How the elements of an operation are divided among ranks and into segments.
+// Divides the elements of an operation among ranks and into segments.
 
 #include <algorithm>
 #include <functional>
@@ -13,7 +13,7 @@ namespace dt::comm {
 
 inline constexpr std::size_t line_bytes = 64;
 
-/// Which of N elements are a rank's.
+/// A function that returns a rank's part of N elements.
 using PartOf = std::function<Part(int rank)>;
 
 inline std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
@@ -34,7 +34,7 @@ inline Part shift(const Part& part, std::int64_t by) {
   return {part.begin + by, part.count};
 }
 
-/// Of a part, the elements from its `begin`th on, `count` at most.
+/// Returns the elements of a part from its `begin`th on, `count` at most.
 inline Part piece_of(const Part& part, std::int64_t begin, std::int64_t count) {
   return intersect(part, part.begin + begin, part.begin + begin + count);
 }
@@ -47,23 +47,24 @@ inline void add_transfer(Stage& stage, int peer, const Tensor& data, bool is_sen
   if (data.numel() > 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
 }
 
-/// all_reduce, reduce_scatter or all_gather of N elements. The side of which a rank has its part alone (in of
-/// all_gather, out of reduce_scatter) is that part; the rest are all N.
+/// An all_reduce, reduce_scatter or all_gather of N elements. A rank has only its part of one tensor
+/// (in of all_gather, out of reduce_scatter), which is that part; the other tensors are all N.
 struct Collective {
   OperationKind kind;
   Tensor in;
   Tensor out;
   Reduction reduction = Reduction::sum;
-  PartOf part;  // of the N elements
-  /// The same elements in segments, which have such parts, too: of an operation that leaves each rank its
-  /// part, that is divided in pieces.
+  PartOf part;  // a rank's part of the N elements
+  /// Returns the parts of a segment; the segments hold the same elements. An operation that leaves each
+  /// rank its part divides each part into pieces, one a segment.
   std::function<PartOf(std::size_t number)> segment;
   std::size_t num_segments = 1;
 
   bool reduces() const { return kind != OperationKind::all_gather; }
   bool gathers() const { return kind != OperationKind::reduce_scatter; }
   std::int64_t numel() const { return (reduces() ? in : out).numel(); }
-  /// What lies of this rank's own part in the side that may be that part alone.
+  /// Returns the elements of `own`, which lies in this rank's part, in `in` or in `out`. Either may be
+  /// that part alone.
   Tensor own_in(const Part& own, int rank) const {
     return cut(in, reduces() ? own : shift(own, -part(rank).begin));
   }

@@ -21,7 +21,7 @@ bool PinnedRing::Turn::is_over() {
   return last_ == nullptr;
 }
 
-/// One that is free, if there is; else each in turn.
+/// Returns a free place if there is one; otherwise each place in turn.
 std::size_t PinnedRing::next_place() {
   const auto free = std::ranges::find_if(newest_, [](const auto& turn) { return !turn || turn->is_over(); });
   if (free != newest_.end()) return static_cast<std::size_t>(free - newest_.begin());
@@ -35,7 +35,7 @@ std::shared_ptr<PinnedRing::Turn> PinnedRing::take(std::size_t bytes) {
   std::shared_ptr<Turn>& newest = newest_[place];
   const bool fits = newest && newest->memory()->bytes() >= bytes;
   StagingPool::Block memory = fits ? newest->memory() : nullptr;
-  if (!fits && newest && newest->is_over()) newest.reset();  // before there is more
+  if (!fits && newest && newest->is_over()) newest.reset();  // freed before there is more
   if (!fits) memory = pool_->take(largest_);
   last_place_ = place;
   return newest = std::make_shared<Turn>(std::move(memory), std::move(newest));

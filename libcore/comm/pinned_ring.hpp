@@ -1,6 +1,6 @@
 #pragma once
-// Pinned memory of the host for messages of a device's memory: as much as a few portions of operations need,
-// by turns.
+// Pinned memory of the host for messages of device memory: as much as a few portions of operations
+// need, which take turns.
 
 #include <algorithm>
 #include <memory>
@@ -11,20 +11,23 @@
 
 namespace dt::comm {
 
-/// Bounds of what messages take, the same on all ranks. An operation larger than a portion goes in several,
-/// of which each lane (see PinnedRing) has so many on the host at a time.
+/// Bounds of the memory that messages take, the same on all ranks. An operation larger than a portion
+/// goes in several. Each lane (see PinnedRing) has at most `most_on_host` of them on the host at a
+/// time.
 struct PortionLimits {
   std::size_t bytes = std::size_t{8} << 20;
   std::size_t most_on_host = 8;
-  /// What a lane takes whose operations are of no more than so many bytes.
+  /// Returns the most memory that a lane takes if its operations have no more than `operation_bytes`.
   std::size_t most_of_lane(std::size_t operation_bytes) const {
     return most_on_host * std::min(bytes, operation_bytes);
   }
 };
 
-/// Of what ranks match by its order (a group's operations; its sends to a rank; what it receives of one): a
-/// lane, whose portions take turns in the order of their calls. So the oldest portion anywhere has its memory
-/// on all ranks that it needs, and no ranks wait for each other in a circle. For one thread at a time.
+/// The pinned memory of a lane. A lane is what ranks match by its order: a group's operations, its
+/// sends to a rank, or its receives from a rank. Portions of a lane take turns in the order of their
+/// calls. So the oldest portion anywhere has its memory on all ranks that it needs, and no ranks wait
+/// for each other in a circle.
+/// Thread safety: one thread at a time.
 class PinnedRing {
  public:
   /// A portion's time with some of the memory.
@@ -33,9 +36,9 @@ class PinnedRing {
     Turn(StagingPool::Block memory, std::shared_ptr<Turn> before)
         : memory_(std::move(memory)), before_(std::move(before)) {}
     const StagingPool::Block& memory() const { return memory_; }
-    /// Whether nobody before has the memory any more; never blocks, and stays true.
+    /// Returns whether no earlier turn has the memory any more. Never blocks, and stays true.
     bool has_begun();
-    /// Nobody touches the memory from now on but a device until `last` (may be null).
+    /// Ends the turn. From now on only a device touches the memory, until `last` (may be null).
     void leave(std::shared_ptr<Mark> last);
     bool is_over();
 
@@ -48,8 +51,8 @@ class PinnedRing {
 
   PinnedRing(std::shared_ptr<StagingPool> pool, std::size_t most_turns)
       : pool_(std::move(pool)), most_turns_(most_turns) {}
-  /// At least so many bytes. It has a turn's memory from its beginning; errors: environment, of memory that
-  /// is short.
+  /// Returns a turn with at least `bytes`, which has its memory at once.
+  /// Errors: environment, memory is short.
   std::shared_ptr<Turn> take(std::size_t bytes);
 
  private:
@@ -57,7 +60,7 @@ class PinnedRing {
 
   std::shared_ptr<StagingPool> pool_;
   std::size_t most_turns_;
-  std::vector<std::shared_ptr<Turn>> newest_;  // of each place
+  std::vector<std::shared_ptr<Turn>> newest_;  // by place
   std::size_t last_place_ = 0;
   std::size_t largest_ = 0;  // so that places grow once, not little by little
 };

@@ -10,7 +10,7 @@ std::int64_t elements_per_portion(const Tensor& tensor, std::size_t portion_byte
   return std::max<std::int64_t>(1, elements_of(portion_bytes, tensor));
 }
 
-/// Adjoins the one before where it can, on both sides.
+/// Adds a span, or extends the last one if it adjoins that on both sides.
 void add_span(std::vector<Span>& spans, const Tensor& whole, const Part& part, std::int64_t begin) {
   const Tensor there = cut(whole, part);
   if (!spans.empty()) {

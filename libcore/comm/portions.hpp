@@ -1,6 +1,6 @@
 #pragma once
-// How an operation on a device is cut, so that as much of it is on the host at a time as there is memory
-// for. Reductions are of each element alone, so the bits are those of the whole.
+// Cuts an operation on a device, so that as much of it is on the host at a time as there is memory for.
+// Reductions treat each element alone, so the bits are those of the whole.
 
 #include <vector>
 
@@ -13,19 +13,20 @@ namespace dt::comm {
 
 struct Portion {
   std::int64_t numel = 0;
-  std::vector<Part> parts{};  // of its elements: each rank's, where ranks have parts
+  std::vector<Part> parts{};  // each rank's part of the portion's elements, if ranks have parts
   std::vector<Span> reads{}, writes{};
 };
 
-/// Which sides of an operation are used: what is read may be what is written.
+/// The tensors that an operation uses. What is read may be what is written.
 struct Sides {
   Tensor in, out;  // absent: unused
 };
 
-/// Of an operation for which all elements are alike; `portion_bytes` at most each. At least one.
+/// Cuts an operation for which all elements are alike. Returns at least one portion, each of at most
+/// `portion_bytes`.
 std::vector<Portion> cut_alike(const Sides& sides, std::size_t portion_bytes);
 
-/// How N elements are divided among a group's ranks.
+/// The division of N elements among a group's ranks.
 struct Division {
   int rank, size;
   std::int64_t numel, granule;
@@ -35,8 +36,8 @@ struct Division {
   }
 };
 
-/// Of one in which ranks have parts: each portion has a stretch of every rank's. The side that has fewer than
-/// N elements is this rank's part.
+/// Cuts an operation in which ranks have parts. Each portion has a stretch of every rank's part. A
+/// tensor that has fewer than N elements is this rank's part.
 std::vector<Portion> cut_parts(const Sides& sides, const Division& division, std::size_t portion_bytes);
 
 }  // namespace dt::comm

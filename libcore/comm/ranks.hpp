@@ -1,5 +1,5 @@
 #pragma once
-// What a tool's work is given when it runs as several ranks.
+// The arguments of a tool's work when it runs as several ranks.
 
 #include <functional>
 
@@ -13,19 +13,20 @@ namespace mpi {
 class Collectives;
 }
 
-/// Whether memory of GPUs goes between ranks through NCCL (see StreamLibrary), where all have it and a GPU of
-/// their own; or must; or goes by messages.
+/// Chooses whether GPU memory goes between ranks through NCCL (see StreamLibrary): never, and so by
+/// messages; if all ranks have NCCL and a GPU of their own; or always, else the run fails.
 enum class StreamWish { never, where_possible, required };
 
-/// This rank among all. The console is rank 0's voice; other ranks only report errors on it.
+/// This rank among all. Rank 0 writes to the console; other ranks only report errors on it.
 struct Ranks {
   Communicator& world;
   Console& console;
-  /// Says what happened and ends every rank at once; from any thread.
+  /// Reports the error and ends every rank at once.
+  /// Thread safety: any thread may call it.
   std::function<void(const Error&)> abort;
-  /// Whether ranks can be lost one by one.
+  /// True if ranks can be lost one by one.
   bool are_processes = false;
-  /// MPI's own operations among these ranks; none where they are threads.
+  /// MPI's own operations among these ranks; null if ranks are threads.
   mpi::Collectives* collectives = nullptr;
   StreamWish streams = StreamWish::never;
 

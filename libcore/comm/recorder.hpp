@@ -1,6 +1,6 @@
 #pragma once
-// Every operation of a rank's communicators, in a ring buffer: what a rank was waiting for when it was last
-// seen.
+// Records every operation of a rank's communicators in a ring buffer, which tells what a rank was
+// waiting for when it was last seen.
 
 #include <array>
 #include <atomic>
@@ -17,28 +17,30 @@ namespace dt::comm {
 
 enum class OperationKind { send, receive, all_reduce, reduce_scatter, all_gather, broadcast, barrier };
 inline constexpr std::size_t num_operation_kinds = 7;
-/// "all_reduce", ...
+/// Returns "all_reduce", ...
 const char* operation_name(OperationKind kind);
-/// Between two ranks, so that the rest of the group takes no part.
+/// Returns whether an operation is between two ranks, so that the rest of the group takes no part.
 inline bool is_point_to_point(OperationKind kind) {
   return kind == OperationKind::send || kind == OperationKind::receive;
 }
 
-/// Equal on all ranks that take part, but for group, peer and times. A rank's k-th send to another is
-/// received by that one's k-th receive from it, so both have sequence k.
+/// The record of an operation, equal on all ranks that take part except for group, peer and times. A
+/// rank's k-th send to another is received by that rank's k-th receive from it, so both have sequence
+/// k.
 struct OperationRecord {
-  std::int64_t sequence = 0;  // from 1, of the group's collectives, or of the sends from one rank to another
+  std::int64_t sequence =
+      0;  // from 1, among the group's collectives, or among the sends from one rank to another
   int group = 0;
   OperationKind kind = OperationKind::barrier;
   std::int64_t bytes = 0;
-  int peer = -1;            // of send and receive: rank within the group
-  std::int64_t step = 0;    // of training
+  int peer = -1;            // rank within the group; sends and receives only
+  std::int64_t step = 0;    // step of training
   double started_s = 0;     // monotonic
   double finished_s = 0;    // 0 while under way
   std::int64_t ticket = 0;  // counts this rank's operations, from 1
 };
 
-/// Sends to and receives from another rank of the group that were begun.
+/// Counts of the sends to and receives from another rank of the group that were begun.
 struct PeerRecord {
   int peer = -1;
   std::int64_t sends = 0;
@@ -50,27 +52,32 @@ struct GroupRecord {
   std::vector<int> members;            // global ranks
   std::int64_t started = 0;            // sequence of the newest collective begun
   std::int64_t finished = 0;           // collectives done
-  std::vector<PeerRecord> peers = {};  // those that there were
+  std::vector<PeerRecord> peers = {};  // peers that there were
 };
 
-/// One per rank. Thread-safe: the watchdog reads while the rank works. Starting and finishing an operation
-/// costs a fraction of a microsecond.
+/// Records the operations of one rank. Starting and finishing an operation costs a fraction of a
+/// microsecond.
+/// Thread safety: safe from several threads; the watchdog reads while the rank works.
 class Recorder {
  public:
   static constexpr std::size_t capacity = 1024;
-  /// A handle on a record, valid however many come after it; from 1.
+  /// A handle on a record, from 1. It stays valid however many records follow.
   using Ticket = std::int64_t;
 
   Recorder();
-  /// Groups that share members should differ in name, which is how ranks recognise each other's groups.
+  /// Adds a group. Groups that share members should differ in name, by which ranks recognise each
+  /// other's groups.
   int add_group(std::string name, std::vector<int> members);
-  /// `bytes` of a collective are the same on all ranks. Sends and receives leave the group's sequence alone.
+  /// Records the start of an operation. `bytes` of a collective are the same on all ranks. Sends and
+  /// receives leave the group's sequence alone.
   Ticket start(int group, OperationKind kind, std::int64_t bytes, int peer = -1);
-  /// Tickets that are finished already, and 0, are ignored. `on_stream`: when a stream carried it out, where
-  /// one did and somebody took the time; see device_clock().
+  /// Records the end of an operation. Ignores tickets that are finished already, and 0. `on_stream` is
+  /// the time on the stream that carried out the operation, if there is one and it was timed; see
+  /// device_clock().
   void finish(Ticket ticket, const std::optional<Interval>& on_stream = std::nullopt);
   void set_step(std::int64_t step);
-  /// What this rank is to the training, for messages that blame it: "stage 1 of 2: layers.1 to head".
+  /// Sets what this rank is to the training, for messages that blame it: "stage 1 of 2: layers.1 to
+  /// head".
   void set_duty(std::string duty);
   std::string duty() const;
 
@@ -84,23 +91,24 @@ class Recorder {
     std::vector<OperationRecord> newest;     // the newest `capacity`, oldest first; under way or done
   };
   Snapshot snapshot() const;
-  /// Start of the oldest operation under way, or 0: cheap.
+  /// Returns the start of the oldest operation under way, or 0. Cheap.
   double oldest_start_s() const;
 
-  /// From now on it keeps what begins, however much that is. `clock`: of the device whose streams carry out
-  /// operations; nullptr: none does.
+  /// Keeps every operation that begins from now on, however many. `clock` is the clock of the device
+  /// whose streams carry out operations, or null if none does.
   void keep(std::shared_ptr<const DeviceClock> clock = nullptr);
-  /// While it keeps: that by which to take the times of what streams carry out.
+  /// Returns the clock by which to time what streams carry out, while operations are kept; otherwise
+  /// null.
   std::shared_ptr<const DeviceClock> device_clock() const;
-  /// Those of them that have ended, in the order of their ends; it keeps no more.
+  /// Returns the kept operations that have ended, in the order of their ends, and stops keeping.
   std::vector<OperationRecord> take_kept();
 
-  /// Bytes that this rank's operations took part in, by kind, since the beginning.
+  /// Returns the bytes that this rank's operations of a kind took part in, since the beginning.
   std::int64_t bytes(OperationKind kind) const;
-  /// This rank begins to send a message of an operation.
+  /// Counts a message that this rank begins to send.
   void count_message(std::size_t bytes) { message_bytes_ += static_cast<std::int64_t>(bytes); }
-  /// Bytes that this rank has sent in messages, whatever operations they were parts of; what passes through
-  /// memory that ranks share is no message.
+  /// Returns the bytes that this rank has sent in messages, whatever operations they were parts of.
+  /// What passes through memory that ranks share is no message.
   std::int64_t message_bytes() const { return message_bytes_; }
 
  private:

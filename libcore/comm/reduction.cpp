@@ -18,11 +18,12 @@ namespace dt::comm::HWY_NAMESPACE {
 
 namespace {
 
-// Elements combined before the next ones are looked at: all partial results stay in the first-level cache.
+// Elements combined before the next are looked at, so that all partial results stay in the first-level
+// cache.
 constexpr std::int64_t block_size = 1024;
 
-// In all loops below `out` is one of the operands or apart from them, so iterations do not depend on each
-// other; the compiler cannot know and would take another code path by address.
+// In all loops below `out` is one of the operands or apart from them, so iterations do not depend on
+// each other. The compiler cannot know that, and would take another code path by address.
 template <class Format, class Op>
 class Combiner {
   using Storage = typename Format::Storage;
@@ -36,7 +37,7 @@ class Combiner {
     if (inputs_.size() > 2) scratch_.resize(depth * block_size);
   }
 
-  /// Elements [begin, begin + numel). Out: Storage, or Value, which is not rounded.
+  /// Combines elements [begin, begin + numel). Out is Storage, or Value, which is not rounded.
   template <class Out>
   void run(Out* out, std::int64_t begin, std::int64_t numel) {
     for (begin_ = begin; begin_ < begin + numel; begin_ += block_size) {
@@ -68,7 +69,7 @@ class Combiner {
     }
   }
 
-  /// target = the inputs [begin, end); what lies behind target's block is overwritten.
+  /// Sets target = the combined inputs [begin, end). Overwrites what lies behind target's block.
   void combine_node(int begin, int end, Value* target) const {
     if (end - begin == 1) return load(begin, target);
     if (end - begin == 2) return combine_pair(begin, target);
@@ -119,8 +120,8 @@ void combine_all(Reduction reduction, std::span<const Tensor> inputs, const Tens
 
 namespace {
 
-/// Stretches of inputs that lie in slots, but for this rank's own; the result goes into the slots and to
-/// `out`.
+/// Stretches of inputs that lie in slots, except for this rank's own. The result goes into the slots
+/// and to `out`.
 class Slots {
  public:
   Slots(std::span<const Tensor> inputs, std::size_t own, const Tensor& out, Stores stores)
@@ -132,7 +133,7 @@ class Slots {
 
   std::byte* result() const { return slots_.front(); }
 
-  /// While the last copy of the result is made, what is combined next is brought near.
+  /// Copies the result to the other slots and to `out`. The last copy prefetches what is combined next.
   void pass_on(std::size_t begin, std::size_t bytes) const {
     const std::byte* done = result() + begin;
     for (std::size_t i = 1; i < slots_.size(); ++i) {

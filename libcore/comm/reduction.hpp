@@ -13,28 +13,34 @@ namespace dt::comm {
 
 using dt::Reduction;
 
-/// Where the tree over [begin, end), two at least, divides: [begin, middle) and [middle, end). The first of
-/// them is of the largest power of two that leaves something to the second: so each run of 2ⁿ that begins at
-/// a multiple of 2ⁿ is a whole subtree, however many runs there are.
+/// Returns where the tree over [begin, end), two at least, divides into [begin, middle) and [middle,
+/// end). The first half has the largest power of two that leaves something to the second. So each run
+/// of 2ⁿ that begins at a multiple of 2ⁿ is a whole subtree, however many runs there are.
 inline int tree_middle(int begin, int end) {
   return begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)));
 }
 
-/// out = inputs[0] ∘ inputs[1] ∘ …, combined in the binary tree over [0, n) that tree_middle divides; 16-bit
-/// floats in fp32, rounded once, or not at all where out is of accumulator_dtype: then it is a node of a
-/// larger tree. Integers wrap; min and max of anything and NaN are NaN. All of one size, and inputs of one
-/// dtype; out may be one of the inputs, but not overlap one otherwise. The bits depend on the inputs and
-/// their order alone. Errors: internal for u8, u16 (no arithmetic is defined).
+/// Sets out = inputs[0] ∘ inputs[1] ∘ …, combined in the binary tree over [0, n) that tree_middle
+/// divides.
+/// Shapes: all of one size, and inputs of one dtype. `out` may be one of the inputs, but not overlap
+/// one otherwise.
+/// Numerics: 16-bit floats are combined in fp32 and rounded once, or not at all if `out` is of
+/// accumulator_dtype: then it is a node of a larger tree. Integers wrap. Min and max of anything and
+/// NaN are NaN. The bits depend on the inputs and their order alone.
+/// Errors: internal, u8 or u16 (no arithmetic is defined).
 void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out);
 
-/// The same of what lies in the ranks' slots, but for inputs[own]; the result goes into all slots and to
-/// `out`, which may be inputs[own]. Two inputs at least; all of one dtype.
+/// Combines inputs that lie in the ranks' slots, except for inputs[own]. The result goes into all slots
+/// and to `out`, which may be inputs[own].
+/// Shapes: two inputs at least, all of one dtype.
+/// Numerics: those of combine().
 void combine_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::size_t own, const Tensor& out,
                       Stores stores);
 
-/// What partial results are kept in, so that rounding happens once: fp32 for 16-bit floats, else the dtype.
+/// Returns the dtype of partial results, so that rounding happens once: fp32 for 16-bit floats, else
+/// `dtype`.
 DType accumulator_dtype(DType dtype);
-/// out = in, between a dtype and its accumulator's, either way.
+/// Sets out = in, converted between a dtype and its accumulator's, either way.
 void convert(const Tensor& in, const Tensor& out);
 
 }  // namespace dt::comm

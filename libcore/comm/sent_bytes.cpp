@@ -16,7 +16,7 @@ class Sender {
   Sender(std::span<const int> hosts, int rank, double bytes)
       : hosts_(hosts), rank_(rank), part_(bytes / static_cast<double>(hosts.size())) {}
 
-  /// So many ranks' parts.
+  /// Counts `parts` ranks' parts.
   void send(int to, double parts) {
     const bool is_here = hosts_[static_cast<std::size_t>(to)] == hosts_[static_cast<std::size_t>(rank_)];
     (is_here ? sent.within_hosts : sent.between_hosts) += parts * part_;
@@ -26,8 +26,9 @@ class Sender {
       if (to != rank_) send(to, 1);
     }
   }
-  /// A neighbour's part on each node to each neighbour, and this rank's to those of its place, which takes
-  /// `factor` as many bytes.
+  /// Counts the messages within a node and then between nodes. Each neighbour gets its part of each
+  /// node. The ranks of this rank's place on other nodes get one part each, which takes `factor` as
+  /// many bytes.
   void send_by_levels(const Placement& placement, double factor) {
     const int own_node = rank_ / placement.per_host, own_place = rank_ % placement.per_host;
     for (int place = 0; place < placement.per_host; ++place) {

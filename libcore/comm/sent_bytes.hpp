@@ -1,5 +1,5 @@
 #pragma once
-// What the group operations send, worked out without ranks.
+// Works out what the group operations send, without ranks.
 
 #include <span>
 
@@ -8,7 +8,7 @@
 
 namespace dt::comm {
 
-/// Bytes that a rank sends, by where to.
+/// Bytes that a rank sends, by destination.
 struct SentBytes {
   double within_hosts = 0, between_hosts = 0;
   double total() const { return within_hosts + between_hosts; }
@@ -22,9 +22,9 @@ struct SentBytes {
   }
 };
 
-/// Returns what that rank of a group on these hosts (one a rank, by number) sends of an all-reduce,
-/// reduce-scatter or all-gather of so many bytes, in equal parts and in dt's order: within runs of ranks and
-/// then between them (see placement_of), but for sums for which that does not pay.
+/// Returns what a rank sends in an all-reduce, reduce-scatter or all-gather of `bytes`, in equal parts
+/// and in dt's order. `hosts` has the number of each rank's host. Bytes pass within runs of ranks and
+/// then between runs (see placement_of), except in sums for which that does not pay.
 SentBytes sent_bytes(OperationKind kind, double bytes, DType dtype, std::span<const int> hosts, int rank);
 
 }  // namespace dt::comm

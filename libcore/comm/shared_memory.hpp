@@ -1,5 +1,5 @@
 #pragma once
-// Memory that processes of one host have in common.
+// Memory that processes of one host share.
 
 #include <array>
 #include <cstddef>
@@ -7,31 +7,34 @@
 
 namespace dt::comm {
 
-/// One process makes it, zeroed, and tells others where it is; they map the same. It has no name in any file
-/// system and goes with the last process that maps it. Ranks that are threads share it in the same way.
+/// Memory that one process makes, zeroed. That process tells others where it is, and they map the same.
+/// It has no name in any file system and goes with the last process that maps it. Ranks that are
+/// threads share it in the same way.
 class SharedMemory {
  public:
-  /// Where the memory is: any bytes that reach the others unchanged.
+  /// The place of the memory, as bytes that must reach the others unchanged.
   struct Offer {
     std::int64_t process = 0;
     std::int64_t descriptor = -1;  // −1: there is none
     std::array<std::uint64_t, 2> token{};
   };
 
-  /// Of so many bytes, which all must know. Nothing is there yet.
+  /// Sets the size, which all processes must know. Makes no memory yet.
   explicit SharedMemory(std::size_t bytes);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory(const SharedMemory&) = delete;
 
-  /// Of the one that makes it. Where the system refuses, there is none.
+  /// Makes the memory; one process calls it. Returns an offer without a descriptor if the system
+  /// refuses.
   Offer make();
-  /// Whether this process now has what another made; it must not have closed the offer yet.
+  /// Returns whether this process now has the memory that another made. The other must not have closed
+  /// the offer yet.
   bool accept(const Offer& offer);
-  /// All have it, or nobody will want it.
+  /// Ends the offer: all have the memory, or no process will want it.
   void close_offer();
 
-  /// Once made or accepted; begins a page.
+  /// Returns the memory, which begins a page. Call once it is made or accepted.
   std::byte* data() const;
   std::size_t bytes() const { return bytes_; }
 
@@ -40,7 +43,7 @@ class SharedMemory {
   std::size_t mapped_bytes() const;
 
   std::size_t bytes_;
-  int descriptor_ = -1;  // of the one that made it, until all have it
+  int descriptor_ = -1;  // open in the process that made the memory, until all have it
   std::byte* mapping_ = nullptr;
 };
 

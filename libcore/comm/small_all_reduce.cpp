@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t small_bytes = std::size_t{16} << 10;
 
-/// Memory for `count` partial results.
+/// Takes memory for `count` partial results.
 std::vector<Tensor> take_partials(StagingPool::Block& block, const Caller& caller, const Tensor& in,
                                   std::size_t count) {
   const DType dtype = accumulator_dtype(in.dtype());
@@ -35,7 +35,7 @@ class Doubling {
     convert(in, mine_);
   }
 
-  /// Round k: ranks that differ in bit k alone hold the two halves of a node of the tree.
+  /// Adds round k: ranks that differ in bit k alone hold the two halves of a node of the tree.
   bool operator()(int index, Stage& stage) const {
     const int bit = 1 << index;
     if (bit >= caller_.size) {
@@ -93,8 +93,8 @@ class Tree {
   }
 
  private:
-  /// A node over [begin, end) is `begin`'s, who combines what `middle` sends. Children: the lowest node
-  /// first.
+  /// Finds the parent and the children. Rank `begin` owns a node over [begin, end), and combines what
+  /// `middle` sends. Children have the lowest node first.
   void find_neighbours(const Caller& caller) {
     int begin = 0;
     int end = caller.size;
@@ -130,7 +130,7 @@ bool is_small_all_reduce(const Caller& caller, const Tensor& in) {
 
 Algorithm small_all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                      Reduction reduction) {
-  // The chains refer to themselves in what they leave to be done, and a std::function may copy.
+  // The chains' callbacks refer to the chains, and a std::function may copy them, so they are shared.
   if (std::has_single_bit(static_cast<unsigned>(caller.size))) {
     return {[=](std::size_t) -> Chain {
       return [state = std::make_shared<const Doubling>(caller, in, out, reduction)](int index, Stage& stage) {

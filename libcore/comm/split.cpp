@@ -1,4 +1,4 @@
-// Groups made of the ranks of a group.
+// Makes groups of the ranks of a group.
 
 #include <algorithm>
 #include <iterator>
@@ -15,8 +15,9 @@
 
 namespace dt::comm {
 
-/// Called by all ranks together. The library makes no communicator for a rank that is alone in its part,
-/// which takes part in the call like a rank without a colour.
+/// Splits the transport. A rank that is alone in its part gets no communicator of the library, and
+/// takes part in the call like a rank without a colour.
+/// Collective: all ranks call it; blocks.
 std::unique_ptr<StreamTransport> Communicator::split_streams(std::optional<int> color, int key, StreamUse use,
                                                              std::size_t num_ranks) {
   if (!streams_) return nullptr;
@@ -45,8 +46,8 @@ std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int 
     if (wishes[2 * r] == wished) order.emplace_back(wishes[2 * r + 1], rank);
   }
   std::sort(order.begin(), order.end());
-  std::vector<int> ranks;    // of this group
-  std::vector<int> members;  // of the group of everyone
+  std::vector<int> ranks;    // numbers in this group
+  std::vector<int> members;  // numbers in the group of all ranks
   for (const auto& [_, rank] : order) {
     ranks.push_back(rank);
     members.push_back(members_[static_cast<std::size_t>(rank)]);

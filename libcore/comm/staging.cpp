@@ -15,7 +15,7 @@ StagingPool::Block StagingPool::take(std::size_t bytes) {
   Buffer buffer;
   {
     const std::lock_guard lock(mutex_);
-    // Not one that is far too large: somebody else will ask for it.
+    // Leaves a block that is far too large to a later caller.
     const auto fits = [bytes](const Buffer& candidate) {
       return candidate.bytes() >= bytes && candidate.bytes() / 4 <= std::max(bytes, smallest_bytes);
     };
@@ -53,7 +53,7 @@ void StagingPool::give_back(Buffer buffer) noexcept {
     free_.push_back(std::move(buffer));
     free_bytes_ += bytes;
   } catch (const std::bad_alloc&) {
-    // Then it is freed instead of kept.
+    // The buffer is then freed instead of kept.
   }
 }
 

@@ -10,14 +10,15 @@
 
 namespace dt::comm {
 
-/// Of the host, through whose memory messages pass. Keeps what is given back, `most_kept_bytes` of it, so
-/// that segments find warm memory. Thread-safe.
+/// A pool of host memory, through which messages pass. Keeps `most_kept_bytes` of what is given back,
+/// so that segments find warm memory.
+/// Thread safety: safe from several threads.
 class StagingPool : public std::enable_shared_from_this<StagingPool> {
  public:
   explicit StagingPool(Pages pages = Pages::huge, std::size_t most_kept_bytes = std::size_t{64} << 20)
       : pages_(pages), most_kept_bytes_(most_kept_bytes) {}
   using Block = std::shared_ptr<Buffer>;
-  /// At least so many bytes, of any content; given back with the last copy.
+  /// Returns at least `bytes`, with any content. The block returns to the pool with its last copy.
   Block take(std::size_t bytes);
   std::size_t most_in_use_bytes() const;
 

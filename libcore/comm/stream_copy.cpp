@@ -34,7 +34,7 @@ HWY_INLINE void copy_into(const std::byte* from, std::byte* to, std::size_t byte
   }
 }
 
-/// Line by line: streams and reads of memory wait for different things, so they go side by side.
+/// Goes line by line: streams and reads of memory wait for different things, so they overlap.
 HWY_INLINE void stream_and_refill(std::byte* slot, std::byte* out, const std::byte* next, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += line) {
     take(slot + at + near_ahead);
@@ -44,7 +44,7 @@ HWY_INLINE void stream_and_refill(std::byte* slot, std::byte* out, const std::by
   }
 }
 
-/// Block by block, which here is faster.
+/// Goes block by block, which here is faster.
 HWY_INLINE void store_and_refill(std::byte* slot, std::byte* out, const std::byte* next, std::size_t bytes) {
   for (std::size_t begin = 0; begin < bytes; begin += block_bytes) {
     const std::size_t count = std::min(block_bytes, bytes - begin);
@@ -62,10 +62,10 @@ HWY_INLINE void store_and_refill(std::byte* slot, std::byte* out, const std::byt
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Source source, Stores stores) {
   if (stores == Stores::cached) return copy_into<false>(from, to, bytes, source);
   copy_into<true>(from, to, bytes, source);
-  hwy::FlushStream();  // before anyone is told
+  hwy::FlushStream();  // before any other rank is told
 }
 
-/// Of whole lines.
+/// Refills whole lines.
 void refill_lines(std::byte* slot, std::byte* out, const std::byte* next, std::size_t bytes, Stores stores) {
   if (stores == Stores::cached) return store_and_refill(slot, out, next, bytes);
   stream_and_refill(slot, out, next, bytes);

@@ -20,14 +20,14 @@ namespace dt::comm {
 
 namespace {
 
-// Between two looks at the other ranks. Whoever lives has beaten at least twice.
+// Time between two looks at the other ranks. A rank that lives has beaten at least twice by then.
 constexpr double look_again_beats = 2.5;
-// When a large group is stuck, its first ranks look at once, the others a little later, so that not all read
-// all files at the same time; mostly the first end the run before.
+// When a large group is stuck, its first ranks look at once, the others a little later, so that not all
+// read all files at the same time. Mostly the first ranks end the run before the others look.
 constexpr int num_first_lookers = 16;
 constexpr double looker_delay_beats = 0.02;
 constexpr double max_delay_beats = 4;
-// Up to here, ranks that take no part in the operation are looked at too.
+// Up to this size, ranks that take no part in the operation are looked at too.
 constexpr int max_ranks_to_scan = 1024;
 
 double delay_beats(const StuckOperation& operation) {
@@ -42,7 +42,7 @@ struct Inquiry {
   StuckOperation operation;
   std::map<int, Sighting> sightings;
   bool has_looked = false;
-  double due_s = 0;  // of the next look
+  double due_s = 0;  // time of the next look
 };
 
 }  // namespace
@@ -122,7 +122,7 @@ bool Watchdog::State::sleep_until(const std::stop_token& stop, double time_s) {
                    [&stop] { return stop.stop_requested(); });
   }
   const double now_s = monotonic_s();
-  // Overslept by far: the process was stopped, and what it waits for may need its time.
+  // The thread has overslept by far: the process was stopped, and what it waits for may need its time.
   if (now_s - planned_s > std::max(5.0, 5 * settings.beat_s)) {
     resumed_s = now_s;
     inquiry.reset();
@@ -143,7 +143,7 @@ void Watchdog::State::beat() {
   try {
     heartbeat.write(make_heartbeat(self, ++num_beats, recorder->snapshot()));
   } catch (const std::exception&) {
-    // As in run().
+    // Memory is short, as in run().
   }
 }
 
@@ -212,7 +212,7 @@ void Watchdog::State::find_evidence_of_silent_ranks() {
       const bool is_of_another = last != nullptr && last->writer != evidence.writer;  // an earlier process
       if (!is_of_another) sighting.evidence = std::move(evidence);
     } catch (const Error&) {
-      // It left none.
+      // The rank left none.
     }
     beat_if_due();
   }
@@ -233,7 +233,7 @@ void Watchdog::State::strike() {
   on_timeout(Error(ErrorKind::environment, text, keep_evidence(FlightCause::timeout, text)));
 }
 
-/// Says where it is, or why there is none.
+/// Writes evidence, unless there is some. Returns a text that says where it is, or why there is none.
 std::string Watchdog::State::keep_evidence(FlightCause cause, const std::string& verdict) noexcept {
   const std::lock_guard lock(evidence_mutex);
   const fs::path path = evidence_path(settings.folder, settings.start_name, settings.rank);

@@ -8,11 +8,11 @@ namespace dt::comm {
 
 namespace {
 
-// Less is soon read from the caches.
+// Smaller outputs are soon read from the caches.
 constexpr std::size_t min_streamed_bytes = std::size_t{8} << 20;
 
-/// Outputs that are gone from the caches by the end. Where they are the inputs their lines are in the caches
-/// already, and streams, which push these out, take a third longer than stores.
+/// Returns whether outputs are gone from the caches by the end. If they are the inputs, their lines are
+/// in the caches already, and streams, which push these out, take a third longer than stores.
 bool pays_to_stream(const Collective& collective) {
   return collective.in.raw() != collective.out.raw() && collective.out.bytes() >= min_streamed_bytes;
 }
@@ -28,8 +28,8 @@ std::size_t num_window_segments(const Collective& collective, int size) {
 }
 
 /// All ranks' pieces of their parts, one after the other, a segment each. A chain is a slot, which its
-/// segments take one after the other: where it is reduced and gathered the next one takes the place of each
-/// as that is gathered.
+/// segments take one after the other. If the collective reduces and gathers, the next segment takes the
+/// place of each piece as that is gathered.
 class Passage {
  public:
   Passage(const Caller& caller, const Collective& collective)

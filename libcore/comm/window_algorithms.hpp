@@ -8,7 +8,7 @@ namespace dt::comm {
 
 Algorithm window_algorithm(const Caller& caller, const Collective& collective);
 
-/// How many chains it has.
+/// Returns the number of chains of that algorithm.
 std::size_t num_window_chains(const Collective& collective, int size);
 
 }  // namespace dt::comm

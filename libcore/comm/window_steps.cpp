@@ -11,7 +11,7 @@ namespace dt::comm {
 
 namespace {
 
-/// One number of several.
+/// Mixes several numbers into one.
 std::uint64_t mix(std::initializer_list<std::uint64_t> numbers) {
   std::uint64_t mixed = 0;
   for (const std::uint64_t number : numbers) mixed = mixed * 0x9e3779b97f4a7c15U + number;
@@ -39,7 +39,8 @@ WindowRun::~WindowRun() {
   if (num_left_ > 0) window_->break_off();
 }
 
-/// Tells segments of different operations, and of different sizes, from each other.
+/// Returns a number that tells segments of different operations, and of different sizes, from each
+/// other.
 std::uint64_t WindowRun::content(const WindowSegment& segment) const {
   return mix({content_, segment.number});
 }
@@ -71,13 +72,13 @@ Tensor WindowRun::in_slot(const WindowSegment& segment, int rank, int part, std:
   return {window_->piece(rank, first_ + segment.number, part), segment.dtype, {count}, Device::host()};
 }
 
-/// Streams begin at lines.
+/// Chooses the stores. Streams begin at cache lines.
 Stores WindowRun::stores_to(const Tensor& out) const {
   const bool at_line = reinterpret_cast<std::uintptr_t>(out.raw()) % line_bytes == 0;
   return streams_ && at_line ? Stores::streamed : Stores::cached;
 }
 
-/// Other ranks are taken in the order of their distance, so that no rank is everyone's first.
+/// Takes other ranks in the order of their distance, so that no rank is the first of all others.
 void WindowRun::copy(const WindowSegment& segment) {
   const int rank = window_->rank();
   if (segment.reduces()) {
@@ -141,7 +142,7 @@ void WindowRun::refill(const WindowSegment& segment, const WindowSegment& next) 
   finish(Step::copy, next);
 }
 
-/// The last step done: the slot is free for another segment.
+/// Tells that a step is done. After the last step the slot is free for another segment.
 void WindowRun::finish(Step step, const WindowSegment& segment) {
   window_->finish(step, first_ + segment.number);
   if (step == Step::gather) --num_left_;

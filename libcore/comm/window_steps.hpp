@@ -1,5 +1,5 @@
 #pragma once
-// What ranks on one host do with a segment of their window.
+// The steps that ranks on one host take with a segment of their window.
 
 #include <functional>
 #include <memory>
@@ -13,16 +13,16 @@
 
 namespace dt::comm {
 
-/// Each of the window's ranks has a part of it. Ranks here are those of the window.
+/// A segment in which each of the window's ranks has a part. Ranks here are those of the window.
 struct WindowSegment {
-  std::uint64_t number = 0;  // among the operation's
+  std::uint64_t number = 0;  // number among the operation's segments
   DType dtype = DType::f32;
-  /// What this rank adds to a rank's part; absent where parts are brought together as they are.
+  /// Returns what this rank adds to a rank's part. Absent if parts are brought together as they are.
   std::function<Tensor(int rank)> in = {};
-  /// This rank's part: combined, where nothing is gathered (then accumulator_dtype is allowed, too); else
-  /// what it brings, where nothing is combined.
+  /// This rank's part. If nothing is gathered, the part combined (accumulator_dtype is allowed, too).
+  /// If nothing is combined, what this rank brings.
   Tensor mine = {};
-  /// Where a rank's part goes, this one's included; absent where parts stay with their ranks.
+  /// Returns where a rank's part goes, this rank's included. Absent if parts stay with their ranks.
   std::function<Tensor(int rank)> out = {};
 
   bool reduces() const { return static_cast<bool>(in); }
@@ -30,25 +30,27 @@ struct WindowSegment {
   int num_steps() const { return reduces() && gathers() ? 3 : 2; }
 };
 
-/// An operation's segments of a window. Each goes from a rank's buffer into its slot; the rank whose part it
-/// is combines all slots' and, where results are gathered, puts them in their place, so that a cache line
-/// passes between two cores once for each way; each rank takes them from its own slot to `out`. Slots stay in
-/// the caches, so what memory sees is each rank's in once and out once. Any order of segments is right; a
-/// lower one first is fast. Where it goes before all its steps are done, it breaks the window off.
+/// An operation's segments of a window. Each segment goes from a rank's buffer into its slot. The rank
+/// that owns a part combines all slots' and, if results are gathered, puts the results in their place.
+/// So a cache line passes between two cores once for each way. Each rank takes the results from its own
+/// slot to `out`. Slots stay in the caches, so memory sees each rank's in once and out once. Any order
+/// of segments is right; a lower one first is fast. An object that goes before all its steps are done
+/// breaks the window off.
 class WindowRun {
  public:
-  /// `content` tells operations from each other that ranks should not confuse. `streams`: what is written to
-  /// `out` is not read soon.
+  /// Reserves the segments. `content` tells operations from each other that ranks should not confuse.
+  /// `streams` says that what is written to `out` is not read soon.
   WindowRun(std::shared_ptr<NodeWindow> window, std::size_t num_segments, Reduction reduction,
             std::uint64_t content, bool streams);
   ~WindowRun();
   WindowRun(const WindowRun&) = delete;
 
   const NodeWindow& window() const { return *window_; }
-  /// Step `index` of a segment; it must stay as it is until that is done, but the rest of it need not.
+  /// Adds step `index` of a segment. What the step uses must stay as it is until the step is done; the
+  /// rest of the segment need not.
   void add_step(const WindowSegment& segment, int index, Stage& stage);
-  /// The last step of a segment that is reduced and gathered, and the first one of that which takes its slots
-  /// next.
+  /// Adds the last step of a segment that is reduced and gathered, and the first step of the segment
+  /// that takes its slots next.
   void add_refill(const WindowSegment& segment, const WindowSegment& next, Stage& stage);
 
  private:
@@ -71,7 +73,7 @@ class WindowRun {
   std::size_t num_left_;
 };
 
-/// Tells operations from each other.
+/// Returns a number that tells operations from each other.
 std::uint64_t content_of(const Collective& collective);
 
 }  // namespace dt::comm
