@@ -1,5 +1,5 @@
 #pragma once
-// MPI's error codes as dt's errors.
+// Turns MPI's error codes into dt's errors.
 
 #include <mpi.h>
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace dt::comm::mpi {
 
-/// MPI's words for one of its error codes.
+/// Returns MPI's words for one of its error codes.
 std::string words_of(int code);
 
-/// Errors: environment "MPI cannot <action>: <MPI's words>".
+/// Throws if an MPI call failed.
+/// Errors: environment, "MPI cannot <action>: <MPI's words>".
 inline void check(int code, const char* action) {
   if (code != MPI_SUCCESS) throw environment_error("MPI cannot {}: {}", action, words_of(code));
 }

@@ -28,7 +28,7 @@ MPI_Datatype reducible_type(DType dtype) {
   }
 }
 
-/// A type of the same width, for moving.
+/// Returns a type of the same width, for moving.
 MPI_Datatype movable_type(DType dtype) {
   switch (dtype_bytes(dtype)) {
     case 8:

@@ -1,5 +1,5 @@
 #pragma once
-// MPI's own collectives on the group of everyone, blocking, for comparison with dt's.
+// MPI's own collectives among all ranks, blocking, for comparison with dt's.
 
 #include <climits>
 #include <cstdint>
@@ -10,25 +10,31 @@
 
 namespace dt::comm::mpi {
 
-/// Made by World, on an MPI communicator of its own; see World::collectives. Every function is called by all
-/// ranks together (send and receive by two) and blocks. Errors: environment, with MPI's words; internal for
-/// dtypes other than f64, f32, i64, i32, u64, u32 where something is reduced, and for more than max_count.
+/// MPI's collectives on an MPI communicator of their own. World makes them; see World::collectives.
+/// Errors: environment, with MPI's words; internal, a reduction of a dtype other than f64, f32, i64,
+/// i32, u64, u32, or more than max_count elements.
+/// Collective: all ranks call each function together (send and receive: two ranks); every function
+/// blocks.
 class Collectives {
  public:
-  /// Elements of a call, or of each of its equal parts.
+  /// The most elements of a call, or of each of its equal parts.
   static constexpr std::int64_t max_count = INT_MAX;
 
-  /// out may be in.
+  /// Sets out = `in` of all ranks, combined. `out` may be `in`.
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// Equal parts: in has n times the elements of out, which may be the first of them.
+  /// Sets out = this rank's part of the combined `in`.
+  /// Shapes: equal parts; `in` has n times the elements of `out`, which may be the first elements of
+  /// `in`.
   void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// Equal parts: out has n times the elements of in, which may be this rank's of them.
+  /// Brings the ranks' parts together.
+  /// Shapes: equal parts; `out` has n times the elements of `in`, which may be this rank's part of
+  /// `out`.
   void all_gather(const Tensor& in, const Tensor& out);
   void broadcast(const Tensor& data, int root);
   void barrier();
   void send(int peer, const Tensor& data);
   void receive(int peer, const Tensor& data);
-  /// Both at once.
+  /// Sends and receives at once.
   void send_receive(int to, const Tensor& out, int from, const Tensor& in);
 
   ~Collectives();

@@ -1,5 +1,5 @@
 #pragma once
-// From what --comm says to ranks at work.
+// Starts ranks as --comm says, and runs their work.
 
 #include <functional>
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace dt::comm::mpi {
 
-/// `choice`: "self", "threads=N", "mpi", "nccl", which is mpi's ranks whose GPUs talk through NCCL; by
-/// default, where a launcher started several ranks, mpi's, through NCCL where that can be (see StreamWish),
-/// else self. Runs `body` on every rank and returns its exit code (of ranks as threads, the largest). When
-/// ranks fail together (SharedError) rank 0 says so and all end in good order; when one fails alone it says
-/// so and all end at once. Errors: usage for another choice; those of World; of one rank alone, what body
-/// throws. `to_work_alone`: see World.
+/// Runs `body` on every rank and returns its exit code (if ranks are threads, the largest). `choice` is
+/// "self", "threads=N", "mpi", or "nccl", which is MPI's ranks whose GPUs exchange through NCCL. By
+/// default: if a launcher started several ranks, MPI's, through NCCL where possible (see StreamWish);
+/// else self. If ranks fail together (SharedError), rank 0 reports it and all end in good order. If one
+/// rank fails alone, it reports that and all end at once. `to_work_alone`: see World.
+/// Errors: usage, another choice; those of World; in a job of one rank, what `body` throws.
 int run_ranks(const std::optional<std::string>& choice, Console& console,
               const std::function<int(const Ranks&)>& body, Threads threads = Threads::serialized,
               const std::string& to_work_alone = "");

@@ -14,15 +14,15 @@ namespace {
 
 // MPI counts bytes with an int.
 constexpr std::size_t max_message_bytes = std::size_t{1} << 30;
-// A peer with a core of its own answers within the first time; one that shares ours needs the core; after the
-// second time it is busy with something long.
+// A peer with a core of its own answers within spin_s. A peer that shares this rank's core needs the
+// core. After yield_s the peer is busy with something long.
 constexpr double spin_s = 20e-6;
 constexpr double yield_s = 50e-3;
 constexpr useconds_t sleep_us = 100;
-// How long a cancelled receive may take to end: it only waits for MPI's own turn.
+// Time that a cancelled receive may take to end: it only waits for MPI's own turn.
 constexpr double withdraw_s = 0.1;
 
-/// Calls with consecutive parts of no more than MPI's limit; once for no bytes.
+/// Calls `call` with consecutive parts of no more than MPI's limit; once for no bytes.
 template <class Byte, class Call>
 void in_messages(std::span<Byte> bytes, const Call& call) {
   do {
@@ -62,8 +62,8 @@ MpiTransport::MpiTransport(MPI_Comm communicator) : communicator_(communicator) 
 MpiTransport::~MpiTransport() {
   int is_over = 0;
   MPI_Finalized(&is_over);
-  // Freeing may involve the others, who do not come where something has gone wrong; and a later group that
-  // inherited the number would take a stray for its own.
+  // Freeing may involve the other ranks, which do not come if something has gone wrong. A later group
+  // that inherited the communicator's number would take a stray message for its own.
   if (is_over == 0 && requests_.empty() && !has_strays_ && std::uncaught_exceptions() == 0) {
     MPI_Comm_free(&communicator_);
   }
@@ -102,7 +102,7 @@ void MpiTransport::progress() {
   if (num_finished == MPI_UNDEFINED || num_finished == 0) return;
   for (int i = 0; i < num_finished; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (code == MPI_SUCCESS) statuses_[at].MPI_ERROR = MPI_SUCCESS;  // MPI sets it only where one failed
+    if (code == MPI_SUCCESS) statuses_[at].MPI_ERROR = MPI_SUCCESS;  // MPI sets it only if one failed
     finish(indices_[at], statuses_[at]);
   }
   drop_finished();
@@ -141,7 +141,7 @@ bool MpiTransport::withdraw(Pending& pending) noexcept {
     has_strays_ = has_strays_ || is_of_pending(i);
     if (is_of_pending(i) && transfers_[i].expected_bytes >= 0) MPI_Cancel(&requests_[i]);
   }
-  const double give_up_s = monotonic_s() + (is_stuck_ ? 0 : withdraw_s);  // once is enough to know
+  const double give_up_s = monotonic_s() + (is_stuck_ ? 0 : withdraw_s);  // one timeout is enough to know
   bool is_withdrawn = true;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     int is_done = is_of_pending(i) ? 0 : 1;

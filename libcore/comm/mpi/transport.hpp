@@ -1,5 +1,5 @@
 #pragma once
-// Messages through an MPI communicator.
+// Sends messages through an MPI communicator.
 
 #include <mpi.h>
 #include <vector>
@@ -10,7 +10,7 @@ namespace dt::comm::mpi {
 
 class MpiTransport : public Transport {
  public:
-  /// Owns the communicator.
+  /// Takes over the communicator.
   explicit MpiTransport(MPI_Comm communicator);
   ~MpiTransport() override;
   int rank() const override { return rank_; }
@@ -18,7 +18,7 @@ class MpiTransport : public Transport {
   void send(int to, int tag, std::span<const std::byte> bytes, Pending& pending) override;
   void receive(int from, int tag, std::span<std::byte> bytes, Pending& pending) override;
   void progress() override;
-  /// MPI cannot take back a send that its receiver has not asked for.
+  /// Takes back receives alone: MPI cannot take back a send that its receiver has not asked for.
   bool withdraw(Pending& pending) noexcept override;
   void idle(double waited_s) override;
   std::unique_ptr<Transport> split(std::optional<int> color, int key, std::span<const int> members) override;
@@ -37,11 +37,11 @@ class MpiTransport : public Transport {
   int rank_ = 0;
   int size_ = 0;
   std::vector<MPI_Request> requests_;
-  std::vector<Transfer> transfers_;  // of the same indices
-  std::vector<int> indices_;         // what MPI_Testsome fills
+  std::vector<Transfer> transfers_;  // by the same indices
+  std::vector<int> indices_;         // filled by MPI_Testsome
   std::vector<MPI_Status> statuses_;
   bool is_stuck_ = false;    // a transfer could not be taken back
-  bool has_strays_ = false;  // messages may come that nobody expects any more
+  bool has_strays_ = false;  // messages may come that no receive expects any more
 };
 
 }  // namespace dt::comm::mpi

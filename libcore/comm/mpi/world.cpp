@@ -23,7 +23,7 @@ bool is_set(const char* name) {
   return environment_variable(name).has_value();
 }
 
-/// Tasks of this srun step; 1 where there is none.
+/// Returns the tasks of this srun step; 1 if there is none.
 int num_srun_tasks() {
   const auto tasks = environment_variable("SLURM_STEP_NUM_TASKS");
   if (!tasks || !is_set("SLURM_PROCID")) return 1;
@@ -43,7 +43,8 @@ Error strangers(int num_tasks, const std::string& to_work_alone) {
                std::move(remedy));
 }
 
-/// A launcher of another MPI, such as MPICH's, whose processes this library would take for lone ones.
+/// Returns whether a launcher of another MPI, such as MPICH's, started the process. This library would
+/// take each of its processes for a lone one.
 bool is_under_other_launcher() {
   return environment_variable("PMI_SIZE").value_or("1") != "1" && !is_under_mpirun() && !is_set("PMIX_RANK");
 }
@@ -117,7 +118,7 @@ World::World(Threads threads, const std::string& to_work_alone) : state_(std::ma
 
 World::~World() {
   state_.reset();
-  // The others may never come to the end that MPI_Finalize waits for.
+  // The other ranks may never come to the end that MPI_Finalize waits for.
   if (std::uncaught_exceptions() == 0) MPI_Finalize();
 }
 
@@ -130,7 +131,7 @@ Collectives& World::collectives() {
 }
 
 void World::abort(int exit_code) noexcept {
-  // MPI_Abort talks to the launcher, and may hang where that, or MPI itself, is what failed.
+  // MPI_Abort talks to the launcher. It may hang if the launcher, or MPI itself, is what failed.
   std::signal(SIGALRM, SIG_DFL);
   sigset_t alarms;
   sigemptyset(&alarms);

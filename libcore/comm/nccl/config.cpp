@@ -8,9 +8,9 @@ namespace dt::comm::nccl {
 
 namespace {
 
-constexpr int most_channels = 64;  // MAXCHANNELS of NCCL's, to which it caps what is more
+constexpr int most_channels = 64;  // MAXCHANNELS of NCCL, which caps larger numbers to it
 
-/// 0: not set, or nothing that NCCL takes.
+/// Returns the number in a text; 0: not set, or nothing that NCCL takes.
 int number_in(const std::string& text) {
   int number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,6 +1,6 @@
 #pragma once
-// NCCL's functions, loaded when they are first asked for: the program starts, and trains on CPUs, where there
-// is none.
+// Loads NCCL's functions when they are first asked for. So the program starts, and trains on CPUs,
+// where there is no NCCL.
 
 #include <nccl.h>
 #include <string>
@@ -31,24 +31,27 @@ namespace dt::comm::nccl {
   FUNCTION(ncclReduceScatter)       \
   FUNCTION(ncclSend)
 
-/// By its names for them.
+/// NCCL's functions, by its names for them.
 struct Functions {
 #define DT_MEMBER(name) decltype(&::name) name;
   DT_NCCL_FUNCTIONS(DT_MEMBER)
 #undef DT_MEMBER
 };
 
-/// Has all that dt asks for: ncclCommRegister came last. Source: NCCL's releases, nccl.h.
+/// The oldest version that has all that dt asks for; ncclCommRegister came last.
+/// Source: NCCL's releases, nccl.h.
 inline constexpr int least_version = NCCL_VERSION(2, 19, 0);
 static_assert(NCCL_VERSION_CODE >= least_version, "dt is built with the header of NCCL 2.19 or newer");
 
-/// Errors: environment, where NCCL is missing, older than least_version, or of another major version.
+/// Returns NCCL's functions, and loads them at the first call.
+/// Errors: environment, NCCL is missing, older than least_version, or of another major version.
 const Functions& functions();
-/// Errors: environment, of a library of this version, as of functions().
+/// Throws if functions() would not take a library of this version.
+/// Errors: environment.
 void require_version(int version);
-/// "2.28.9"
+/// Returns "2.28.9".
 std::string version_text(int version);
-/// Before functions() is called: what plays NCCL in tests.
+/// Sets what plays NCCL in tests. Call before functions().
 void set_functions(const Functions* functions);
 
 }  // namespace dt::comm::nccl

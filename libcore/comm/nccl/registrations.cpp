@@ -6,7 +6,7 @@ ncclResult_t Registrations::add(const Tensor& exchanged) {
   const std::span<std::byte> memory = accelerator().allocations().around(exchanged.raw());
   const std::lock_guard lock(mutex_);
   if (handles_.contains(memory.data())) return ncclSuccess;
-  void* handle = nullptr;  // stays so where NCCL has no use for it
+  void* handle = nullptr;  // stays null if NCCL has no use for it
   const ncclResult_t result = functions().ncclCommRegister(comm_, memory.data(), memory.size(), &handle);
   if (result == ncclSuccess) handles_.emplace(memory.data(), handle);
   return result;

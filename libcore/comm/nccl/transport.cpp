@@ -15,7 +15,7 @@ namespace dt::comm::nccl {
 
 namespace {
 
-// For how long a communicator may take to go when nothing is under way; then it is aborted.
+// Time that a communicator may take to go when nothing is under way; then it is aborted.
 constexpr double longest_goodbye_s = 10;
 
 cudaStream_t native(Stream stream) {
@@ -48,7 +48,7 @@ ncclDataType_t type_of(DType dtype) {
   return ncclUint8;
 }
 
-/// Of what is only moved, the dtype does not matter.
+/// A number of elements and their type. For data that is only moved, the dtype does not matter.
 struct Count {
   std::size_t count;
   ncclDataType_t type;
@@ -57,13 +57,13 @@ Count bytes_of(const Tensor& tensor) {
   return {tensor.bytes(), ncclUint8};
 }
 
-/// All that dt asks of a communicator: what a group is split from says nothing of its parts. config_fields
-/// names what is set here.
+/// Returns all that dt asks of a communicator: the configuration of a group says nothing of the groups
+/// split from it. config_fields names what is set here.
 ncclConfig_t config_for(StreamUse use) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   if (most_ctas(use) > 0) config.maxCTAs = most_ctas(use);
-  config.splitShare = 0;  // channels of its own: those of the whole would have the whole's limit
+  config.splitShare = 0;  // channels of its own: those of the whole group would have its limit
   return config;
 }
 
@@ -110,8 +110,8 @@ Transport::Transport(ncclComm_t comm, Device device, double timeout_s)
   }
 }
 
-/// Where an error goes on its way the peers know nothing of it, and NCCL's farewell may wait for them: the
-/// communicator is left as it is, for the program ends.
+/// Leaves the communicator as it is while an exception unwinds, for the program ends. The peers know
+/// nothing of the error then, and NCCL's farewell may wait for them.
 Transport::~Transport() {
   if (is_aborted_ || comm_ == nullptr || std::uncaught_exceptions() > 0) return;
   registrations_->clear(true);
@@ -137,9 +137,9 @@ void Transport::enroll(const Tensor& data) {
   if (registrations_) settle("ncclCommRegister", registrations_->add(data));
 }
 
-/// Two ranks' first messages make NCCL wait for the peer on the host. Each of two channels between them would
-/// be opened first by one of them, perhaps; so it is now, when both are here. Larger groups' operations are
-/// begun in the same order by all.
+/// Exchanges first messages between two ranks, now that both are here. First messages make NCCL wait
+/// for the peer on the host. With two channels between them, each rank might open another channel
+/// first, and both would wait. In larger groups all ranks begin operations in the same order.
 void Transport::connect() {
   if (size_ == 2) meet();
   registrations_.emplace(comm_);
@@ -261,21 +261,22 @@ void Transport::abort() noexcept {
 
 ncclComm_t Transport::give_up() noexcept {
   if (is_aborted_.exchange(true)) return nullptr;
-  if (registrations_) registrations_->clear(false);  // they go with it
+  if (registrations_) registrations_->clear(false);  // they go with the communicator
   return comm_;
 }
 
 std::unique_ptr<StreamTransport> Transport::split(std::optional<int> color, int key, StreamUse use) {
   select();
   ncclConfig_t config = config_for(use);
-  // NCCL says success where it has only begun, and names the part when it has ended: the whole tells when.
+  // NCCL returns success when it has only begun, and names the part when it has ended. The whole's
+  // state tells when.
   auto part = std::make_unique<ncclComm_t>();
   const ncclResult_t begun =
       functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, part.get(), &config);
   try {
     settle("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
   } catch (...) {
-    static_cast<void>(part.release());  // NCCL may name it there yet
+    static_cast<void>(part.release());  // NCCL may still name the part there
     abort();
     throw;
   }

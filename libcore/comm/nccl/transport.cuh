@@ -1,5 +1,5 @@
 #pragma once
-// NCCL's communicators: what calls NCCL.
+// Wraps NCCL's communicators: the code that calls NCCL.
 
 #include <atomic>
 #include <initializer_list>
@@ -12,14 +12,17 @@
 
 namespace dt::comm::nccl {
 
-/// Communicators do not block: a rank that waits for others does so for a while, and says whom it waits for.
-/// Only such may be aborted while one of their groups hangs: ncclCommAbort joins the thread of a group that
-/// does not block (ncclGroupJobAbort); a blocking group runs in its caller, which it does not know, and the
-/// communicator is freed while the caller is in it. So NCCL's manual asks for it (User Guide, Fault
-/// Tolerance); the source of 2.19, 2.28 and 2.30 agrees (src/group.cc, src/init.cc).
+/// A group's NCCL communicator, which does not block: a rank that waits for others does so for a while,
+/// and then says for whom it waits. Only such communicators may be aborted while one of their groups
+/// hangs. ncclCommAbort joins the thread of a group that does not block (ncclGroupJobAbort). A blocking
+/// group runs in its caller, which NCCL does not know, and the communicator is freed while the caller
+/// is in it.
+/// Source: NCCL User Guide, Fault Tolerance, asks for this; the source of 2.19, 2.28 and 2.30 agrees
+/// (src/group.cc, src/init.cc).
 class Transport final : public StreamTransport {
  public:
-  /// As rank `rank` of `size`; all of them with the id that one has made.
+  /// Connects as rank `rank` of `size`.
+  /// Collective: all ranks call it, with the id that one of them has made.
   Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s, StreamUse use);
   ~Transport() override;
   Transport(const Transport&) = delete;
@@ -34,20 +37,21 @@ class Transport final : public StreamTransport {
   void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
   void check() override;
   void abort() noexcept override;
-  /// For abort_all: from now on good for nothing. Null where it was given up before.
+  /// Returns the communicator for abort_all, after which this object is good for nothing. Returns null
+  /// if it was given up before.
   ncclComm_t give_up() noexcept;
   std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) override;
 
  private:
-  /// Of one that is being split from another.
+  /// Takes over a communicator that is being split from another.
   Transport(ncclComm_t comm, Device device, double timeout_s);
   void select() const;
-  /// Until NCCL has done its part on this host. Of ranks that are connected the watchdog knows more: it comes
-  /// first.
+  /// Waits until NCCL has done its part on this host. Once ranks are connected the watchdog knows more,
+  /// so its timeout comes first.
   void settle(const char* what, ncclResult_t result);
   void connect();
   void meet();
-  /// Before an operation of these.
+  /// Prepares an operation on these tensors.
   void begin(std::initializer_list<Tensor> tensors);
   void enroll(const Tensor& data);
   [[noreturn]] void fail(const char* what, ncclResult_t result) const;
@@ -58,7 +62,7 @@ class Transport final : public StreamTransport {
   ncclComm_t comm_ = nullptr;
   int rank_ = 0, size_ = 0;
   std::atomic<bool> is_aborted_ = false;
-  std::optional<Registrations> registrations_;  // once connected
+  std::optional<Registrations> registrations_;  // present once connected
 };
 
 }  // namespace dt::comm::nccl

@@ -17,7 +17,8 @@ namespace dt::comm::nccl {
 
 namespace {
 
-// From here on several ranks of a communicator may be on one GPU, if NCCL_MULTI_RANK_GPU_ENABLE says so.
+// The first version in which several ranks of a communicator may be on one GPU, if
+// NCCL_MULTI_RANK_GPU_ENABLE says so.
 constexpr int first_with_shared_gpus = NCCL_VERSION(2, 30, 0);
 
 int loaded_version() {
@@ -30,7 +31,7 @@ std::string text_of(const ncclUniqueId& id) {
   return {id.internal, sizeof id.internal};
 }
 
-/// Of rank 0's making.
+/// Returns the id that rank 0 makes, on all ranks.
 ncclUniqueId common_id(Communicator& group, Device device) {
   ncclUniqueId id{};
   together(group, [&] {

@@ -2,7 +2,7 @@
 
 namespace dt::comm::nccl {
 
-/// Makes NCCL the program's stream library. It is loaded when it is first asked for.
+/// Makes NCCL the program's stream library. NCCL is loaded when it is first asked for.
 void use_nccl();
 
 }  // namespace dt::comm::nccl

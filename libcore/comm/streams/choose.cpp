@@ -12,7 +12,7 @@ namespace dt::comm {
 
 namespace {
 
-/// What a rank says of its library: its version, or why there is none.
+/// A rank's report of its library: its version, or why there is none.
 struct Seen {
   std::string version{}, why_none{};
   bool takes_shared_gpus = false;
@@ -32,8 +32,8 @@ std::size_t index(int rank) {
   return static_cast<std::size_t>(rank);
 }
 
-/// The first two ranks that are on one GPU, by their names; empty where none are. Parts of one GPU (MIG) are
-/// one to NCCL.
+/// Names the first two ranks that are on one GPU; empty if there are none. Parts of one GPU (MIG) are
+/// one GPU to NCCL.
 std::string sharers(const DeviceChoice& choice, const std::vector<SeenGpus>& seen) {
   std::map<std::pair<std::string, std::string>, std::size_t>
       first;  // rank on the GPU of that host and address
@@ -48,7 +48,8 @@ std::string sharers(const DeviceChoice& choice, const std::vector<SeenGpus>& see
   return {};
 }
 
-/// Error{environment}: ranks would not understand each other.
+/// Throws if ranks have different versions, and so would not understand each other.
+/// Errors: environment.
 void check_versions(const std::vector<std::string>& versions, const std::vector<SeenGpus>& seen,
                     int num_ranks) {
   for (int rank = 1; rank < num_ranks; ++rank) {
@@ -61,7 +62,7 @@ void check_versions(const std::vector<std::string>& versions, const std::vector<
   }
 }
 
-/// Why ranks cannot do with it, of all that are to; empty: they can.
+/// Returns why the first `num_ranks` ranks cannot use the library; empty: they can.
 std::string obstacle(const std::vector<std::string>& reasons, const std::vector<SeenGpus>& seen,
                      int num_ranks) {
   for (int rank = 0; rank < num_ranks; ++rank) {
@@ -85,7 +86,7 @@ StreamChoice choose_streams(const Ranks& ranks, const DeviceChoice& choice, cons
   const Seen mine = look_for_library();
   const std::vector<std::string> versions = gather_texts(ranks.world, mine.version),
                                  reasons = gather_texts(ranks.world, mine.why_none);
-  // What all go by must be the same.
+  // All ranks must decide by the same value.
   const bool takes_shared_gpus = broadcast_number(ranks.world, mine.takes_shared_gpus ? 1 : 0) != 0;
   std::string why_not;
   std::string sharing;

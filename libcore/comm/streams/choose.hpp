@@ -1,5 +1,5 @@
 #pragma once
-// Whether ranks on GPUs talk through NCCL, or by messages through their hosts' memory.
+// Chooses whether ranks on GPUs exchange through NCCL, or by messages through their hosts' memory.
 
 #include <string>
 #include <vector>
@@ -10,15 +10,17 @@
 namespace dt::comm {
 
 struct StreamChoice {
-  std::string library{};  // "NCCL 2.28.9", as all ranks have it; empty: GPUs' memory goes by messages
-  std::string why_not{};  // what to warn of, where ranks that have GPUs of their own lack one
+  std::string library{};  // "NCCL 2.28.9", the same on all ranks; empty: GPUs' memory goes by messages
+  std::string why_not{};  // a warning to give, if ranks that have GPUs of their own lack a library
 };
 
-/// Called by all ranks together, of which the first `num_ranks` compute as `choice` says. Where it was not
-/// asked for (--comm nccl) messages do where some rank lacks the library or shares its GPU, or is alone.
-/// Errors, where it was asked for: usage, on CPUs; environment, naming rank and host: it is missing, older
-/// than what dt was built with, or does not take ranks that share a GPU. In any case: environment, of ranks
-/// whose libraries are of different versions.
+/// Chooses how the first `num_ranks` ranks, which compute as `choice` says, exchange GPUs' memory.
+/// Unless NCCL was asked for (--comm nccl), messages serve if some rank lacks the library, shares its
+/// GPU, or is alone.
+/// Errors: usage, NCCL was asked for on CPUs. Environment, naming rank and host: NCCL was asked for,
+/// and the library is missing, older than what dt was built with, or does not take ranks that share a
+/// GPU. Environment, in any case: ranks' libraries are of different versions.
+/// Collective: all ranks call it; blocks.
 StreamChoice choose_streams(const Ranks& ranks, const DeviceChoice& choice, const std::vector<SeenGpus>& seen,
                             int num_ranks);
 

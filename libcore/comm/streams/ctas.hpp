@@ -1,10 +1,10 @@
 #pragma once
-// How many SMs of a GPU a group's operations may hold: NCCL's kernels run one block (CTA) a channel, and a
-// block holds an SM until its data have come.
+// Limits the SMs of a GPU that a group's operations may hold. NCCL's kernels run one block (CTA) a
+// channel, and a block holds an SM until its data have come.
 
 namespace dt::comm {
 
-/// What a group's operations run beside.
+/// The work beside which a group's operations run.
 enum class StreamUse {
   world,        // all ranks: decisions, and what has no group of its own
   overlapping,  // sums of gradients and gathers of weights, while units compute
@@ -15,9 +15,10 @@ enum class StreamUse {
 /// Returns the most CTAs of a communicator of that use (NCCL's maxCTAs); 0: as many as NCCL chooses. The
 /// communicator's configuration and the memory estimate both read it.
 constexpr int most_ctas(StreamUse use) {
-  // Of an H100's 132 SMs a stage's two standing receives hold 4, and what overlaps 16. NCCL takes two
-  // channels for a peer behind a network or PCIe, and up to 32 behind NVLink (ncclTopoGetNchannels in
-  // src/graph/paths.cc of 2.28), which is faster than a stage computes what it sends.
+  // An H100 has 132 SMs. A stage's two standing receives hold 4 of them, and what overlaps holds 16.
+  // NCCL takes two channels for a peer behind a network or PCIe, and up to 32 behind NVLink
+  // (ncclTopoGetNchannels in src/graph/paths.cc of 2.28), which is faster than a stage computes what it
+  // sends.
   constexpr int of_overlapping = 16, of_pipeline = 2;
   switch (use) {
     case StreamUse::overlapping:

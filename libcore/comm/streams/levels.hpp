@@ -1,6 +1,6 @@
 #pragma once
-// How a group's ranks lie on nodes, for operations that go within nodes and between them. Legend: H nodes
-// with L ranks each, rank hL + l. A node is a run of ranks on one host (see Placement).
+// Describes how a group's ranks lie on nodes, for operations that go within nodes and between them.
+// Legend: H nodes with L ranks each, rank hL + l. A node is a run of ranks on one host (see Placement).
 
 #include <optional>
 #include <vector>
@@ -15,9 +15,9 @@ struct Levels {
   int per_node = 1;
   int node = 0, local = 0;  // this rank's h and l
 
-  /// One level: all ranks as if one node had them.
+  /// Returns one level: all ranks as if one node had them.
   static Levels flat(int rank, int size) { return {1, size, 0, rank}; }
-  /// Returns one level where the ranks have no placement.
+  /// Returns the levels of a placement, or one level if there is none.
   static Levels of(int rank, int size, const std::optional<Placement>& placement) {
     if (!placement) return flat(rank, size);
     const int per_node = placement->per_host;
@@ -27,15 +27,15 @@ struct Levels {
   int rank_of(int h, int l) const { return h * per_node + l; }
   int rank() const { return rank_of(node, local); }
   Placement placement() const { return {num_nodes, per_node}; }
-  /// Returns the levels of sums of values of this type in a group that has these: one where two would send
-  /// more bytes between nodes.
+  /// Returns the levels of sums of values of this type in a group that has these levels: one if two
+  /// would send more bytes between nodes.
   Levels of_sums(DType dtype) const {
     return has_nodes() && pays_to_sum_by_host(dtype, placement()) ? *this
                                                                   : flat(rank(), num_nodes * per_node);
   }
 
-  /// visit(to, from): the other places of this rank's node; and the other nodes. The next one comes first, so
-  /// that no rank is everyone's first.
+  /// Calls visit(to, from) for the other places of this rank's node, or for the other nodes. The next
+  /// place or node comes first, so that no rank is the first of all others.
   template <class Visit>
   void for_neighbours(const Visit& visit) const {
     for_others(per_node, local, visit);
@@ -59,21 +59,21 @@ struct Stretch {
   bool is_whole = false;
 
   std::int64_t count(const Levels& levels, int h, int l) const { return parts(levels.rank_of(h, l)).count; }
-  /// The elements of the ranks `l` of all nodes, in order, in as few runs as they make up.
+  /// Returns the elements of the ranks `l` of all nodes, in order, in as few runs as they make up.
   std::vector<Part> runs(const Levels& levels, int l) const;
-  /// Where among these the elements of node h's begin.
+  /// Returns where among these the elements of node h begin.
   std::int64_t begin_in_runs(const Levels& levels, int h) const;
 };
 
-/// Memory that sums take of a stretch of which each rank has `count` elements at most, in whole cache lines:
-/// what neighbours send, this node's sums, and those of other nodes.
+/// The memory that sums take for a stretch of which each rank has `count` elements at most, in whole
+/// cache lines. It holds what neighbours send, this node's sums, and those of other nodes.
 struct StagedBytes {
   std::size_t of_neighbours = 0, partials = 0, of_nodes = 0;
   std::size_t total() const { return of_neighbours + partials + of_nodes; }
 };
 StagedBytes staged_bytes(const Levels& levels, DType dtype, std::int64_t count);
 
-/// Bytes of so many elements, in whole cache lines.
+/// Returns the bytes of `count` elements, in whole cache lines.
 inline std::size_t bytes_of_lines(DType dtype, std::int64_t count) {
   return (static_cast<std::size_t>(count) * dtype_bytes(dtype) + line_bytes - 1) / line_bytes * line_bytes;
 }

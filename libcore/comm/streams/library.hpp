@@ -1,5 +1,5 @@
 #pragma once
-// What makes the program's stream transports.
+// The library that makes the program's stream transports.
 
 #include <memory>
 #include <span>
@@ -14,24 +14,28 @@ class Communicator;
 class StreamLibrary {
  public:
   virtual ~StreamLibrary() = default;
-  /// "NCCL 2.28.9". Errors: environment, where it is missing, or another than the program was built for.
+  /// Returns "NCCL 2.28.9".
+  /// Errors: environment, the library is missing, or another than the program was built for.
   virtual std::string version() = 0;
-  /// Whether several ranks of a group may compute on one GPU.
+  /// Returns whether several ranks of a group may compute on one GPU.
   virtual bool takes_shared_gpus() = 0;
-  /// Called by all ranks of the group together, each for its device: all of them, in order. Waits for the
-  /// others for `timeout_s` (0: for ever). Errors: environment.
+  /// Makes the group's transport, each rank for its device. Waits for the other ranks for `timeout_s`
+  /// (0: for ever).
+  /// Errors: environment.
+  /// Collective: all ranks of the group call it, and no others; blocks.
   virtual std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s,
                                                 StreamUse use = StreamUse::world) = 0;
-  /// Tells which of the most CTAs of each use take effect, also where the environment says otherwise.
+  /// Tells which of the most CTAs of each use take effect, also if the environment says otherwise.
   virtual std::string limits() { return {}; }
-  /// All of its own that are under way end, though not as they should: at once, for the stream of one may
-  /// wait for another's. Leaves transports that are not its own alone.
+  /// Ends all operations under way on the transports of this library, though not as they should. Ends
+  /// all at once, for the stream of one may wait for another's. Leaves transports of other libraries
+  /// alone.
   virtual void abort(std::span<StreamTransport* const> transports) noexcept = 0;
 };
 
-/// nullptr: the program has none.
+/// Returns the program's library; null: there is none.
 StreamLibrary* stream_library();
-/// Once, before it is asked for; nullptr: none any more.
+/// Sets the program's library; null: there is none any more. Call once, before it is asked for.
 void set_stream_library(StreamLibrary* library);
 
 }  // namespace dt::comm

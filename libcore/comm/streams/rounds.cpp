@@ -8,17 +8,17 @@ namespace dt::comm {
 
 namespace {
 
-/// Kernels that the pace of an exchange covers. Over many nodes a stretch has a run, and so a kernel, for
-/// each.
+/// Kernels that the pace of an exchange covers. Over many nodes a stretch has several runs, each with a
+/// kernel.
 constexpr std::size_t kernels_of_exchange = 4;
 
-/// Rows of so many elements at the beginning of `memory`, each of whole cache lines.
+/// Returns `rows` rows of `count` elements at the beginning of `memory`, each of whole cache lines.
 Tensor rows_at(const Tensor& memory, int rows, std::int64_t count) {
   const auto row = bytes_of_lines(memory.dtype(), count) / dtype_bytes(memory.dtype());
   return {memory.raw(), memory.dtype(), {rows, static_cast<std::int64_t>(row)}, memory.device()};
 }
 
-/// In rows of all others by number, that of `other`.
+/// Returns the row of `other` among the rows of all others, by number.
 Tensor row_of(const Tensor& rows, int other, int own, std::int64_t count) {
   return rows.flat((other < own ? other : other - 1) * rows.dim(1), count);
 }
@@ -46,8 +46,9 @@ int Sums::add_rounds(std::vector<Round>& rounds) const {
   return 2 * lag_of_combining;
 }
 
-/// Areas lie in the same places for all stretches: while neighbours send of one, the sums of the one before
-/// the last, in the same half, are under way between nodes.
+/// Returns an area of the staging memory. Areas lie in the same places for all stretches. While
+/// neighbours send values of one stretch, the sums of the stretch before the last, in the same half,
+/// are under way between nodes.
 Tensor Sums::staged(std::int64_t number, Area area, DType dtype) const {
   const std::int64_t half = memory_.staging.numel() / num_halves;
   std::size_t begin = 0, bytes = staged_.of_neighbours;
@@ -58,7 +59,7 @@ Tensor Sums::staged(std::int64_t number, Area area, DType dtype) const {
   return {there.raw(), dtype, {static_cast<std::int64_t>(bytes / dtype_bytes(dtype))}, there.device()};
 }
 
-/// A row for each neighbour, by run of this rank's.
+/// Returns a row for each neighbour, by this rank's runs.
 std::vector<Tensor> Sums::of_neighbours(std::int64_t number, const std::vector<Part>& own) const {
   Tensor left = staged(number, Area::of_neighbours, in_.dtype());
   std::vector<Tensor> rows;
@@ -69,14 +70,14 @@ std::vector<Tensor> Sums::of_neighbours(std::int64_t number, const std::vector<P
   return rows;
 }
 
-/// What this node's ranks have of the elements of rank (h, local).
+/// Returns the sum that this node's ranks have of the elements of rank (h, local).
 Tensor Sums::partial(std::int64_t number, int h) const {
   const Stretch stretch = stretch_(number);
   return staged(number, Area::partials, sum_dtype_)
       .flat(stretch.begin_in_runs(levels_, h), stretch.count(levels_, h, levels_.local));
 }
 
-/// A row for each other node.
+/// Returns a row for each other node.
 Tensor Sums::of_nodes(std::int64_t number) const {
   return rows_at(staged(number, Area::of_nodes, sum_dtype_), levels_.num_nodes - 1,
                  stretch_(number).count(levels_, levels_.node, levels_.local));

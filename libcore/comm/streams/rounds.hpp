@@ -1,6 +1,6 @@
 #pragma once
-// Sums and gathers of stretches as rounds of exchanges, of which several stretches' go at once. Legend: as in
-// levels.hpp.
+// Sums and gathers stretches in rounds of exchanges. Rounds of several stretches go at once. Legend: as
+// in levels.hpp.
 
 #include <cstdint>
 #include <functional>
@@ -15,36 +15,41 @@ namespace dt::comm {
 
 using Transfers = std::vector<StreamTransport::Transfer>;
 
-/// What each stretch does once: in exchange number + lag what it sends and receives, and then what it
-/// computes of that, while the next exchange is under way.
+/// The work that each stretch does once. In exchange number + lag the stretch sends and receives; then
+/// it computes with what came, while the next exchange is under way.
 struct Round {
   int lag = 0;
   std::function<void(std::int64_t number, Transfers& transfers)> exchange;
   std::function<void(std::int64_t number)> combine{};
 };
-/// From the exchange before which a stretch is combined to the one that needs the result.
+/// The number of exchanges from the one before which a stretch is combined to the one that needs the
+/// result.
 inline constexpr int lag_of_combining = 2;
-/// Stretches that have memory for what arrives: what is being combined, and what is arriving meanwhile.
+/// The number of stretches that have memory for what arrives: one is being combined while another
+/// arrives.
 inline constexpr std::int64_t num_halves = 2;
 
 using StretchOf = std::function<Stretch(std::int64_t number)>;
-/// The elements of a stretch that are this rank's.
+/// Returns the elements of a stretch that are this rank's.
 using OwnOf = std::function<Tensor(std::int64_t number)>;
 
-/// The sum of all ranks' `in`, each rank's part of each stretch on it: within nodes, each rank for those of
-/// its place on all nodes, then between these. Two stretches' partial sums are held at a time.
+/// The sum of all ranks' `in`; each rank has the sum of its part of each stretch. Ranks sum within
+/// nodes first, each for the ranks of its place on all nodes, and then between these. Two stretches'
+/// partial sums are held at a time.
 class Sums {
  public:
-  /// `staging`: of num_halves · staged_bytes() of a stretch of which each rank has `most` elements at most.
+  /// Memory of num_halves · staged_bytes() for stretches of which each rank has `most` elements at
+  /// most.
   struct Memory {
     Tensor staging;  // bytes
     std::int64_t most;
-    const Context& context;      // what combines
+    const Context& context;      // runs the kernels that combine
     std::function<void()> pace;  // holds up the host as another exchange does
   };
   Sums(const Levels& levels, Reduction reduction, const Memory& memory, const Tensor& in, StretchOf stretch,
        OwnOf own_out);
-  /// After them own_out has the sum. Returns the lag of what may follow. This object must outlive them.
+  /// Adds the rounds of the sum, after which own_out has it. Returns the lag of what may follow. This
+  /// object must outlive the rounds.
   int add_rounds(std::vector<Round>& rounds) const;
 
  private:
@@ -68,8 +73,8 @@ class Sums {
   OwnOf own_out_;
 };
 
-/// Brings what lies in each rank's part of each stretch of `out` to all: between the ranks of a place, then
-/// within nodes.
+/// Adds rounds that bring each rank's part of each stretch of `out` to all ranks: between the ranks of
+/// a place, then within nodes.
 void add_gather_rounds(std::vector<Round>& rounds, int lag, const Levels& levels, const Tensor& out,
                        const StretchOf& stretch);
 

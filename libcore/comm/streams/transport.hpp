@@ -1,5 +1,5 @@
 #pragma once
-// What a backend is that moves the memory of devices by itself, in the order of a stream: NCCL.
+// The interface of a backend that moves device memory by itself, in the order of a stream: NCCL.
 
 #include <functional>
 #include <memory>
@@ -15,10 +15,12 @@
 
 namespace dt::comm {
 
-/// Ranks 0 … size−1 of one group, each with a device of its own. What is enqueued here begins when that
-/// before it on the stream has ended, and ends when all ranks that take part have come to it: so all ranks of
-/// the group enqueue the same, in the same order, on one stream each. Errors, of all: environment, naming
-/// host and device. For one thread at a time.
+/// Moves data between ranks 0 … size−1 of one group, each with a device of its own. What is enqueued
+/// here begins when the work before it on the stream has ended. It ends when all ranks that take part
+/// have come to it.
+/// Errors, of all functions: environment, naming host and device.
+/// Collective: all ranks of the group enqueue the same, in the same order, on one stream each.
+/// Thread safety: one thread at a time.
 class StreamTransport {
  public:
   struct Transfer {
@@ -27,29 +29,36 @@ class StreamTransport {
     bool is_send;
   };
   virtual ~StreamTransport() = default;
-  /// `meanwhile` is called again and again where an operation holds up the host, as when two ranks first
-  /// meet.
+  /// Sets a function that is called again and again while an operation holds up the host, as when two
+  /// ranks first meet.
   void set_meanwhile(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Device device() const = 0;
-  /// At once, so that none of them waits for another. Those between two ranks are matched in order.
+  /// Sends and receives at once, so that no transfer waits for another. Transfers between two ranks are
+  /// matched in order.
   virtual void exchange(Stream stream, std::span<const Transfer> transfers) = 0;
-  /// data of the root becomes everyone's.
+  /// Copies the root's `data` to all ranks.
   virtual void broadcast(Stream stream, const Tensor& data, int root) = 0;
-  /// out: the ranks' equal parts; in may be this rank's part of it.
+  /// Brings the ranks' equal parts together in `out`. `in` may be this rank's part of it.
   virtual void all_gather(Stream stream, const Tensor& in, const Tensor& out) = 0;
-  /// In an order that the library chooses: the bits depend on it, its version and where ranks are.
+  /// Sets out = `in` of all ranks, combined.
+  /// Numerics: the library chooses the order; the bits depend on it, its version and where ranks are.
   virtual void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) = 0;
-  /// in: N elements; out: this rank's of equal parts, and may be that part of in. In such an order, too.
+  /// Sets out = this rank's part of the combined `in`.
+  /// Shapes: `in` has N elements; `out` is this rank's of equal parts, and may be that part of `in`.
+  /// Numerics: those of all_reduce().
   virtual void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) = 0;
-  /// Throws what has gone wrong since it was last asked, here or at a peer. Cheap; from any thread.
+  /// Throws what has gone wrong since the last call, here or at a peer. Cheap.
+  /// Thread safety: any thread may call it.
   virtual void check() = 0;
-  /// All that is under way ends, though not as it should, within seconds, whatever peers do; this object is
-  /// good for nothing any more. From any thread.
+  /// Ends all that is under way, though not as it should, within seconds, whatever peers do. The object
+  /// is good for nothing afterwards.
+  /// Thread safety: any thread may call it.
   virtual void abort() noexcept = 0;
-  /// Called by all ranks together. Those of one colour (from 0) form a group, ordered by key, then by rank.
-  /// Null where a rank has none.
+  /// Splits the group. Ranks of one colour (from 0) form a group, ordered by key, then by rank. Returns
+  /// null if this rank has no colour.
+  /// Collective: all ranks call it; blocks.
   virtual std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) = 0;
 
  protected:

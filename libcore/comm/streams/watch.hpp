@@ -1,5 +1,5 @@
 #pragma once
-// Operations that streams carry out by themselves: somebody must look whether they end.
+// Watches operations that streams carry out by themselves: tells when they end, fail or are late.
 
 #include <atomic>
 #include <deque>
@@ -17,40 +17,42 @@
 
 namespace dt::comm {
 
-/// One that was enqueued.
+/// An operation that was enqueued on a stream.
 struct StreamOperation {
-  std::string text;  // what messages call it: "all_reduce 7 of 4096 bytes in group data"
+  std::string text;  // its name in messages: "all_reduce 7 of 4096 bytes in group data"
   std::vector<Recorder::Ticket> tickets{};
-  Transport* control = nullptr;  // of the group's messages, which hears of ranks that fail
+  Transport* control = nullptr;  // transport of the group's messages, which hears of ranks that fail
   std::unique_ptr<Mark> end;
-  std::unique_ptr<TimedSpan> span{};  // where its time is taken
+  std::unique_ptr<TimedSpan> span{};  // present if its time is taken
   double started_s = 0;
   double deadline_s = 0;  // 0: none
   std::atomic<bool> is_done = false;
-  std::atomic<bool> is_followed = false;  // what was computed after it comes after it
+  std::atomic<bool> is_followed = false;  // later work of a context waits for it
 };
 
-/// Of all groups of a rank. Thread-safe.
+/// Watches the stream operations of all groups of a rank.
+/// Thread safety: safe from several threads.
 class StreamWatch {
  public:
   explicit StreamWatch(std::shared_ptr<Recorder> recorder) : recorder_(std::move(recorder)) {}
   StreamWatch(const StreamWatch&) = delete;
 
   void join(StreamTransport& transport);
-  /// Before it goes.
+  /// Stops watching a transport. Call before it goes.
   void leave(StreamTransport& transport) noexcept;
-  /// Whether something of it is under way, as far as was looked.
+  /// Returns whether an operation of the transport is under way, as of the last look.
   bool has(StreamTransport& transport);
   void add(StreamTransport& transport, std::shared_ptr<StreamOperation> operation);
   bool is_idle() const { return num_operations_ == 0; }
-  /// Takes note of those that have ended; cheap, never blocks. Errors: environment: what a transport says, or
-  /// a mark; the oldest of a group whose time is up, naming it.
+  /// Takes note of operations that have ended. Cheap; never blocks.
+  /// Errors: environment: what a transport or a mark says; the time of a group's oldest operation is up
+  /// (the error names it).
   void look();
   /// Aborts all transports, so that their streams come to an end.
   void abort() noexcept;
 
  private:
-  /// The oldest of a group first: they end in this order.
+  /// A group's operations, the oldest first; they end in this order.
   using Queue = std::deque<std::shared_ptr<StreamOperation>>;
   void done(StreamOperation& operation, const std::optional<Interval>& times = std::nullopt);
   void look(StreamTransport& transport, Queue& queue);

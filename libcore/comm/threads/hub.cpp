@@ -89,7 +89,7 @@ void Hub::fail_lengths(int from, int to, std::size_t sent, std::size_t expected,
   throw error;
 }
 
-/// The counter goes down last: then its owner may free the buffer.
+/// Copies, and counts down last: then the counter's owner may free the buffer.
 void Hub::complete(int to, const Posted& send, const Posted& receive) {
   if (send.bytes > 0) std::memcpy(receive.data, send.data, send.bytes);
   --*send.pending;
@@ -121,7 +121,7 @@ void Hub::withdraw(Pending& pending) {
     pending -= static_cast<int>(std::erase_if(box.sends, is_of_pending));
     pending -= static_cast<int>(std::erase_if(box.receives, is_of_pending));
   }
-  // What is left has been matched: the counterpart is copying.
+  // The transfers that are left have been matched: the counterpart is copying.
   while (pending > 0) std::this_thread::yield();
 }
 
@@ -171,7 +171,7 @@ void ThreadTransport::notify() {
 
 std::unique_ptr<Transport> ThreadTransport::split(std::optional<int> color, int /*key*/,
                                                   std::span<const int> members) {
-  const int number = num_splits_++;  // counted by those in no group, too: all number splits alike
+  const int number = num_splits_++;  // ranks in no group count, too, so that all number splits alike
   if (!color) return {};
   const auto place = std::find(members.begin(), members.end(), rank_);
   return std::make_unique<ThreadTransport>(hub_->subgroup(number, *color, members),

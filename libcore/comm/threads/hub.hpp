@@ -1,5 +1,5 @@
 #pragma once
-// Where ranks that are threads meet.
+// Passes messages between ranks that are threads.
 
 #include <condition_variable>
 #include <cstdint>
@@ -14,21 +14,22 @@
 
 namespace dt::comm {
 
-/// What all threads of a run share: who has failed, and a bell per rank that rings when one of its transfers
-/// is done.
+/// The state that all threads of a run share: the rank that has failed, and a bell per rank that rings
+/// when one of its transfers is done.
 class ThreadWorld {
  public:
   explicit ThreadWorld(int size);
 
-  /// The first failure is kept.
+  /// Records a failure. The first one is kept.
   void fail(int rank, const std::string& message);
   int failed_rank() const { return failed_rank_; }  // −1: none
-  /// Errors: environment "rank r failed", where another rank did.
+  /// Throws if another rank has failed.
+  /// Errors: environment, "rank r failed".
   void throw_if_failed(int rank) const;
 
   void ring(int rank);
-  /// Sleeps until the bell rings that `heard` does not know of, a millisecond at most; returns what to pass
-  /// next.
+  /// Sleeps until the bell rings once more than `heard` says, a millisecond at most. Returns what to
+  /// pass next.
   std::int64_t listen(int rank, std::int64_t heard);
 
  private:
@@ -43,11 +44,11 @@ class ThreadWorld {
   std::string message_;
 };
 
-/// One group's messages. A transfer that finds its counterpart copies, straight from the sender's buffer to
-/// the receiver's; one that does not is left for the counterpart to find.
+/// The messages of one group. A transfer that finds its counterpart copies straight from the sender's
+/// buffer to the receiver's. Any other is left for its counterpart to find.
 class Hub {
  public:
-  /// `members`: ranks of the world.
+  /// Creates a group of `members`, which are ranks of the world.
   Hub(std::shared_ptr<ThreadWorld> world, std::vector<int> members);
 
   ThreadWorld& world() { return *world_; }
@@ -56,10 +57,10 @@ class Hub {
 
   void send(int from, int to, int tag, std::span<const std::byte> bytes, Pending& pending);
   void receive(int from, int to, int tag, std::span<std::byte> bytes, Pending& pending);
-  /// On return no thread touches the buffers of this counter's transfers.
+  /// Takes back this counter's transfers. On return no thread touches their buffers.
   void withdraw(Pending& pending);
 
-  /// The group that some ranks form in their `number`th split, made by whoever comes first.
+  /// Returns the group that some ranks form in their `number`th split. The first caller makes it.
   std::shared_ptr<Hub> subgroup(int number, int color, std::span<const int> ranks);
 
  private:
@@ -70,7 +71,8 @@ class Hub {
     std::size_t bytes;
     Pending* pending;
   };
-  /// Of one receiver. At most one of the two holds entries for a sender and a tag.
+  /// Transfers that wait at one receiver. At most one of the two lists has entries for a sender and a
+  /// tag.
   struct Mailbox {
     std::mutex mutex;
     std::vector<Posted> sends;

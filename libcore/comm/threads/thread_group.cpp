@@ -29,7 +29,7 @@ class Run {
     hub_ = std::make_shared<Hub>(world_, std::move(members));
   }
 
-  /// Rank 0 runs on the calling thread.
+  /// Runs all ranks, rank 0 on the calling thread.
   int all() {
     std::vector<std::thread> threads;
     try {

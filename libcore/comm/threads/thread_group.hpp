@@ -1,5 +1,5 @@
 #pragma once
-// Ranks as threads of one process.
+// Runs ranks as threads of one process.
 
 #include <functional>
 #include <memory>
@@ -8,14 +8,14 @@
 
 namespace dt::comm {
 
-/// Runs `body` on `size` threads, each a rank with an engine and a group "world" of its own; one rank runs on
-/// the calling thread. When a rank throws, the others' waits throw too; the first error is rethrown when all
-/// have ended. Returns the largest of the bodies' results. `host_of`: what each rank gives out for its host;
-/// where there is none, this one.
+/// Runs `body` on `size` threads, each a rank with an engine and a group "world" of its own. One rank
+/// runs on the calling thread. Returns the largest of the bodies' results. When a rank throws, the
+/// others' waits throw too; the first error is rethrown when all have ended. `host_of` returns what
+/// each rank gives out for its host; by default, this host.
 int run_threads(int size, const std::function<int(Communicator&)>& body,
                 const std::function<std::string(int rank)>& host_of = {});
 
-/// The only rank there is.
+/// Runs `body` as the only rank.
 inline int run_alone(const std::function<int(Communicator&)>& body) {
   return run_threads(1, body);
 }
