@@ -1,6 +1,6 @@
 #pragma once
-// Which memory of devices there is, for whoever must know the whole of what a tensor lies in, and when it
-// goes.
+// Tracks the memory of devices, for callers that must know the whole of what a tensor lies in, and when
+// it goes.
 
 #include <cstddef>
 #include <functional>
@@ -10,20 +10,24 @@
 
 namespace dt {
 
-/// Thread-safe.
+/// The allocations of devices that are not released yet.
+/// Thread safety: safe from several threads.
 class Allocations {
  public:
-  /// Called before memory is given back, by whoever does that; must not throw.
+  /// A function that is called before memory is given back, by the thread that gives it back. It must
+  /// not throw.
   using Watcher = std::function<void(std::span<std::byte> memory)>;
 
   void add(std::byte* begin, std::size_t bytes);
-  /// Tells the watchers, and forgets it: before another may be given the same address. How many bytes it had.
+  /// Tells the watchers and forgets the memory. Call before the same address may be allocated again.
+  /// Returns the bytes that it had.
   std::size_t remove(std::byte* begin);
   bool has(const std::byte* address) const;
-  /// What `address` lies in. Error{internal}: nothing.
+  /// Returns the allocation in which `address` lies.
+  /// Errors: internal, there is none.
   std::span<std::byte> around(const std::byte* address) const;
 
-  /// For as long as it lives somebody is told.
+  /// Has a watcher told for as long as the object lives.
   class Watch {
    public:
     Watch(Allocations& of, Watcher watcher);
@@ -36,11 +40,11 @@ class Allocations {
 
  private:
   using Memories = std::map<const std::byte*, std::span<std::byte>>;
-  /// What it lies in, or the end.
+  /// Returns the allocation in which an address lies, or the end.
   Memories::const_iterator find(const std::byte* address) const;
 
   mutable std::recursive_mutex mutex_;
-  Memories memories_;  // by where they begin
+  Memories memories_;  // by their beginnings
   std::map<const Watch*, Watcher> watchers_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What elements of matrices are multiplied in.
+// The formats in which elements of matrices are multiplied.
 
 #include <cstdint>
 #include <optional>
@@ -7,18 +7,19 @@
 
 namespace dt {
 
-/// Each has bits of its own; within one, a CPU's depend neither on sizes nor on threads.
+/// A format for products.
+/// Numerics: each has bits of its own. On a CPU these depend neither on sizes nor on threads.
 enum class Arithmetic : std::uint8_t {
   fp32,          // operands are widened to fp32 first
   bf16,          // pairs of bf16 by AVX512_BF16's vdpbf16ps
   amx,           // tiles of bf16 by AMX's tdpbf16ps
-  amx_by_loops,  // the bits of amx by plain loops: for tests where the processor has no such tiles
+  amx_by_loops,  // the bits of amx by plain loops: for tests on processors without such tiles
   tf32           // on GPUs: fp32 rounded to TF32, to 10 bits of mantissa, and added up in fp32
 };
 
-/// "fp32", "bf16", "amx", ...: as options, manifests and messages name it.
+/// Returns "fp32", "bf16", "amx", ...: the name in options, manifests and messages.
 std::string_view arithmetic_name(Arithmetic arithmetic);
-/// Nothing for an unknown name.
+/// Returns none for an unknown name.
 std::optional<Arithmetic> parse_arithmetic(std::string_view name);
 
 }  // namespace dt

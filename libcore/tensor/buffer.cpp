@@ -41,8 +41,8 @@ std::byte* allocate_small(std::size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-/// Zero pages from the kernel, placed by the thread that touches them first. Huge ones but for the end, where
-/// one would be mostly empty.
+/// Returns zero pages from the kernel. The thread that first touches a page places it. Pages are huge,
+/// except at the end, where a huge one would be mostly empty.
 std::byte* allocate_large(std::size_t bytes, Pages pages) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 4) throw short_memory(bytes);
   const std::size_t size = round_up(bytes, page_bytes);
@@ -99,7 +99,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
   if (data_ == nullptr) return;
-  const bool waits = device_ != Device::host() || pages_ == Pages::pinned;  // to free it
+  const bool waits = device_ != Device::host() || pages_ == Pages::pinned;  // freeing waits for the device
   if (waits && RetiredMemory::is_kept()) {
     RetiredMemory::keep(std::move(*this));
   } else if (device_ != Device::host()) {

@@ -1,5 +1,5 @@
 #pragma once
-// Owned memory of a device.
+// Memory of a device, and its owner.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace dt {
 
-/// What large buffers are made of.
+/// The pages that make up large buffers.
 enum class Pages {
-  huge,    // for speed
-  sparse,  // small ones, each taken when it is first written, for what is mostly zero
-  pinned,  // of the host alone: what the program's devices copy from and to while all else goes on
+  huge,    // fast
+  sparse,  // small pages, each taken when it is first written, for what is mostly zero
+  pinned,  // host memory only; the program's devices copy from and to it while all else goes on
 };
 
-/// `bytes` of zeroed memory aligned to 64 bytes (large ones to 2 MiB, for huge pages). Move-only. What
-/// devices do with one of theirs is done before it goes. Errors: environment, naming the size, when memory is
-/// short.
+/// An owner of `bytes` of zeroed memory, aligned to 64 bytes (large buffers to 2 MiB, for huge pages).
+/// Move-only. A buffer of a device goes once all that the device does with it is done.
+/// Errors: environment, naming the size, memory is short.
 class Buffer {
  public:
   Buffer() = default;  // absent
@@ -27,7 +27,7 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
-  /// Zeroes it, on the host; sparse pages are given back.
+  /// Zeroes the memory, on the host. Gives sparse pages back.
   void clear();
 
   std::byte* data() const { return data_; }
@@ -38,7 +38,7 @@ class Buffer {
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
-  Device device_ = Device::host();  // of an absent one: of no meaning
+  Device device_ = Device::host();  // no meaning if absent
   Pages pages_ = Pages::huge;
 };
 

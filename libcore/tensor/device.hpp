@@ -1,5 +1,5 @@
 #pragma once
-// Where memory lies and kernels run.
+// The place where memory lies and kernels run.
 
 #include <string>
 
@@ -7,14 +7,14 @@ namespace dt {
 
 enum class DeviceKind : unsigned char { cpu, cuda };
 
-/// There is no default: who makes a buffer, a tensor or a context says where, so that a forgotten device does
-/// not compile. Take it from the context or from what the new one stands beside; name the host for what only
-/// the host touches.
+/// A device. There is no default: the maker of a buffer, a tensor or a context says where, so that a
+/// forgotten device does not compile. Take the device from the context, or from what the new object
+/// stands beside. Name the host for what only the host touches.
 class Device {
  public:
-  /// The processors that run this program, and their memory.
+  /// Returns the processors that run this program, and their memory.
   static constexpr Device host() { return Device(DeviceKind::cpu, 0); }
-  /// A GPU, counted among those that this program can use (Accelerator::gpus).
+  /// Returns a GPU, counted among those that this program can use (Accelerator::gpus).
   static constexpr Device gpu(int index) { return Device(DeviceKind::cuda, index); }
 
   DeviceKind kind() const { return kind_; }

@@ -8,7 +8,8 @@ namespace dt {
 
 namespace {
 
-/// Of several, that in which a mark was seen soonest is the best: the first is slow for other reasons.
+/// Tries, of which the one counts in which a mark was seen soonest. The first is slow for other
+/// reasons.
 constexpr int num_tries = 5;
 
 }  // namespace

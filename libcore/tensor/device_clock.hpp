@@ -1,5 +1,5 @@
 #pragma once
-// When a device does what it is given, on the host's clock.
+// Tells when a device does what it is given, on the host's clock.
 
 #include <memory>
 #include <utility>
@@ -14,13 +14,13 @@ struct Interval {
   double ended_s = 0;
 };
 
-/// Of one device.
+/// The clock of one device.
 class DeviceClock {
  public:
-  /// Waits until the stream has done what it was given, so as to see when it reaches a mark. Errors: those of
-  /// marks.
+  /// Waits until the stream has done what it was given, so as to see when it reaches a mark.
+  /// Errors: those of marks.
   explicit DeviceClock(Stream stream);
-  /// When a mark was reached that is reached, to within error_s().
+  /// Returns when a reached mark was reached, to within error_s().
   double time_of(TimedMark& mark) const { return zero_s_ + mark.since_s(*zero_); }
   double error_s() const { return error_s_; }
 
@@ -29,15 +29,15 @@ class DeviceClock {
   double zero_s_ = 0, error_s_ = 0;
 };
 
-/// What a stream does from the making of this until end().
+/// The time of what a stream is given between the constructor and end().
 class TimedSpan {
  public:
   TimedSpan(std::shared_ptr<const DeviceClock> clock, Stream stream)
       : clock_(std::move(clock)), stream_(stream), start_(accelerator().timed_mark(stream)) {}
   void end() { end_ = accelerator().timed_mark(stream_); }
-  /// Once it has ended.
+  /// Returns whether the stream has done it. Call after end().
   bool is_over() const { return end_->is_reached(); }
-  /// Of one that is over.
+  /// Returns the times of a span that is over.
   Interval interval() const { return {clock_->time_of(*start_), clock_->time_of(*end_)}; }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace dt {
 
-/// A vector's, array's or span's numbers, as a vector.
+/// Returns a vector's, array's or span's numbers, as a vector.
 template <std::ranges::contiguous_range Values>
 requires std::ranges::borrowed_range<Values> Tensor host_tensor(Values&& values) {
   using Number = std::ranges::range_value_t<Values>;
@@ -18,7 +18,7 @@ requires std::ranges::borrowed_range<Values> Tensor host_tensor(Values&& values)
                 Device::host());
 }
 
-/// One number, as a vector of one element.
+/// Returns one number, as a vector of one element.
 template <class Number>
 requires std::is_arithmetic_v<Number> Tensor host_tensor(Number& number) {
   return Tensor(&number, dtype_of<Number>(), Shape{1}, Device::host());

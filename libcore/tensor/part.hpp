@@ -1,5 +1,5 @@
 #pragma once
-// Elements in a row divided among equals, as among the ranks of a group.
+// Divides elements in a row among equals, as among the ranks of a group.
 
 #include <cstdint>
 

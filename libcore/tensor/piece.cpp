@@ -15,7 +15,7 @@ class CommonRows {
   CommonRows(const Piece& source, const Piece& target);
   std::int64_t count() const { return num_rows_; }
   std::int64_t length() const { return row_length_; }
-  /// Where row `row` begins, in elements of the box.
+  /// Returns where row `row` begins, in elements of the box.
   std::int64_t source_offset(std::int64_t row) const { return offset(row, source_strides_, source_base_); }
   std::int64_t target_offset(std::int64_t row) const { return offset(row, target_strides_, target_base_); }
 
@@ -66,7 +66,7 @@ std::int64_t CommonRows::offset(std::int64_t row, const std::vector<std::int64_t
   return base;
 }
 
-/// The first of `count` rows for which `is_past` holds; rows that it holds for come last.
+/// Returns the first of `count` rows for which `is_past` holds. Rows for which it holds come last.
 template <class Predicate>
 std::int64_t first_row(std::int64_t count, Predicate is_past) {
   std::int64_t low = 0;
@@ -82,7 +82,7 @@ std::int64_t first_row(std::int64_t count, Predicate is_past) {
   return low;
 }
 
-/// The first row that both intervals touch, if any do.
+/// Returns the first row that both intervals touch, if any do.
 std::int64_t first_touched(const CommonRows& rows, const Piece& source, const Piece& target) {
   return first_row(rows.count(), [&](std::int64_t row) {
     return rows.source_offset(row) + rows.length() > source.begin &&

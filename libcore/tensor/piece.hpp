@@ -1,7 +1,7 @@
 #pragma once
-// Which elements of which global tensor a buffer holds: a hyperrectangle (a tensor-parallel slice) and an
-// interval of its row-major order (what ZeRO left here). Files hold pieces; a reader in another layout copies
-// intersections.
+// Describes which elements of which global tensor a buffer holds: a hyperrectangle (a tensor-parallel
+// slice) and an interval of its row-major order (what ZeRO left here). Files hold pieces; a reader in
+// another layout copies intersections.
 
 #include <cstdint>
 #include <vector>
@@ -11,9 +11,9 @@
 namespace dt {
 
 struct Piece {
-  Shape global;                     // of the whole tensor
-  std::vector<std::int64_t> start;  // of the box, per dim
-  Shape box;                        // its extents
+  Shape global;                     // shape of the whole tensor
+  std::vector<std::int64_t> start;  // the box's beginning, per dim
+  Shape box;                        // the box's extents
   std::int64_t begin = 0;           // interval [begin, end) in the box's row-major order
   std::int64_t end = 0;
 
@@ -21,7 +21,9 @@ struct Piece {
   std::int64_t numel() const { return end - begin; }
   bool is_whole() const;
   bool operator==(const Piece&) const = default;
-  /// Error{input} naming what is out of range: a box outside the global shape, an interval outside the box.
+  /// Checks the box and the interval.
+  /// Errors: input, naming what is out of range: a box outside the global shape, an interval outside
+  /// the box.
   void validate() const;
 };
 
@@ -33,11 +35,11 @@ struct CopyRun {
   bool operator==(const CopyRun&) const = default;
 };
 
-/// The elements that both pieces hold, as maximal runs in the target's order. Both must be of one global
-/// shape.
+/// Returns the elements that both pieces hold, as maximal runs in the target's order.
+/// Shapes: both are pieces of one global shape.
 std::vector<CopyRun> intersect(const Piece& source, const Piece& target);
-/// Returns an interval of source's box, in whole rows, that holds all elements that both have; {0, 0} where
-/// it is plain that they have none in common. Takes no longer for large pieces.
+/// Returns an interval of source's box, in whole rows, that holds all elements that both pieces have.
+/// Returns {0, 0} if it is plain that they have none in common. Takes no longer for large pieces.
 std::pair<std::int64_t, std::int64_t> touched_interval(const Piece& source, const Piece& target);
 
 }  // namespace dt

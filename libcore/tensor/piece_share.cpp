@@ -12,12 +12,13 @@ std::uint64_t bytes_of(const SizedPiece& p) {
   return static_cast<std::uint64_t>(p.piece.numel()) * p.element_bytes;
 }
 
-/// ⌊total·part/num_parts⌋, where the product may exceed 64 bits.
+/// Returns ⌊total·part/num_parts⌋, also if the product exceeds 64 bits.
 std::uint64_t border(std::uint64_t total, std::uint64_t part, std::uint64_t num_parts) {
   return total / num_parts * part + total % num_parts * part / num_parts;
 }
 
-/// How many whole elements of a piece that begins at byte `at` of the sequence end at or before byte `limit`.
+/// Returns how many whole elements of a piece that begins at byte `at` of the sequence end at or before
+/// byte `limit`.
 std::int64_t elements_before(std::uint64_t limit, std::uint64_t at, const SizedPiece& p) {
   if (limit <= at) return 0;
   return static_cast<std::int64_t>(std::min(limit - at, bytes_of(p)) / p.element_bytes);

@@ -1,5 +1,5 @@
 #pragma once
-// How ranks' values are combined, element by element: on hosts and on GPUs the same.
+// Combines ranks' values, element by element, the same on hosts and on GPUs.
 
 #include <type_traits>
 
@@ -7,7 +7,8 @@ namespace dt {
 
 enum class Reduction { sum, product, min, max };
 
-/// Signed overflow is undefined, unsigned wraps.
+/// The type in which values are combined: integers as unsigned ones, which wrap, since signed overflow
+/// is undefined.
 template <class T>
 using Wrapping =
     typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
@@ -24,7 +25,7 @@ struct Product {
     return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
   }
 };
-// a != a holds for NaN alone; where only b is NaN the comparison fails and b is taken.
+// a != a holds for NaN alone. If only b is NaN, the comparison fails and b is taken.
 struct Min {
   template <class T>
   static constexpr T apply(T a, T b) {
@@ -38,7 +39,7 @@ struct Max {
   }
 };
 
-/// visit(Op()) of the reduction.
+/// Calls visit(Op()) with the reduction's operator.
 template <class Visitor>
 void with_reduction(Reduction reduction, const Visitor& visit) {
   switch (reduction) {

@@ -64,7 +64,8 @@ bool RepeatingWork::comes_again(const std::string& key) {
   return !seen_.insert(std::hash<std::string>{}(key)).second;
 }
 
-/// Those that have not come for as many stretches as a few steps' make room.
+/// Returns whether there is room for a graph. Drops graphs that have not come for as many stretches as
+/// a few steps have.
 bool RepeatingWork::has_room() {
   if (graphs_.size() < limits_.most_graphs) return true;
   const std::size_t recent = 4 * limits_.most_graphs;

@@ -1,7 +1,7 @@
 #pragma once
-// Work for a device's stream that comes again and again, as a step's does: kept back for a while and given in
-// stretches, so that one that has come before costs the host one call (CUDA's graphs) instead of one for each
-// kernel.
+// Launches work that a device's stream gets again and again, as a step's work. Work is kept back for a
+// while and given in stretches. A stretch that has come before then costs the host one call (a CUDA
+// graph) instead of one call for each kernel.
 
 #include <cstddef>
 #include <exception>
@@ -16,29 +16,33 @@
 
 namespace dt {
 
-/// Of one stream; thread-safe. A stretch is what is kept between two uses of the stream. From its second
-/// coming on, when all that it runs has run before, and is loaded, it waits to be made a graph; then it is
-/// launched as one, and none of its pieces is asked for. What changes each time is given as it comes.
+/// The repeating work of one stream. A stretch is what is kept between two uses of the stream. When a
+/// stretch comes for the second time, all that it runs has run before and is loaded, so from then on it
+/// waits to be made a graph. A graph is launched as a whole, and none of its pieces is called. Work
+/// that changes each time is given as it comes.
+/// Thread safety: safe from several threads.
 class RepeatingWork {
  public:
-  /// Gives the stream something when it is called.
+  /// A function that gives the stream work when it is called.
   using Enqueue = std::function<void()>;
-  /// Makes what gives the stream all that `enqueue` does, which it gets nothing of meanwhile. Empty where
-  /// that cannot be.
+  /// A function that returns what gives the stream all that `enqueue` does. The stream gets nothing
+  /// meanwhile. Returns an empty function if that cannot be done.
   using Capture = std::function<Enqueue(const Enqueue& enqueue)>;
   struct Limits {
-    std::size_t least_pieces;  // of a graph: fewer cost the host no more by themselves
-    std::size_t most_graphs;   // each takes memory of the device; beyond them those go that are not used
+    std::size_t least_pieces;  // smallest graph; fewer pieces cost the host no more by themselves
+    std::size_t most_graphs;   // each takes memory of the device; beyond them those not in use go
   };
 
   explicit RepeatingWork(Capture capture, Limits limits = {.least_pieces = 4, .most_graphs = 1024})
       : capture_(std::move(capture)), limits_(limits) {}
-  /// A piece, which depends on nothing that its key does not hold. Errors: as of use.
+  /// Keeps a piece, which depends on nothing that its key does not hold.
+  /// Errors: as for use().
   void keep(const WorkKey& key, Enqueue enqueue);
-  /// Gives the stream what is kept, then `deed`, which does not wait: meanwhile nobody else gives it
-  /// anything. Errors: what enqueueing throws; that again for ever, for what was kept is lost.
+  /// Gives the stream what is kept, then calls `deed`, which must not wait. No other thread gives the
+  /// stream anything meanwhile.
+  /// Errors: what enqueueing throws. Every later call throws the same, for what was kept is lost.
   void use(const Enqueue& deed);
-  /// Makes the graphs that wait for it.
+  /// Makes the graphs that wait to be made.
   void make_graphs();
 
  private:

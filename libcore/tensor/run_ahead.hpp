@@ -1,6 +1,7 @@
 #pragma once
-// How far the host runs ahead of a device: a driver's queue has an end (CUDA's after about a thousand pieces
-// of work), and whoever gives it more is held up there without a time limit, and sends no messages.
+// Bounds how far the host runs ahead of a device. A driver's queue has an end (CUDA's after about a
+// thousand pieces of work). A caller that gives it more is held up there without a time limit, and
+// sends no messages.
 
 #include <functional>
 #include <memory>
@@ -9,16 +10,18 @@
 
 namespace dt {
 
-/// Of one stream.
+/// The bound of one stream.
 class RunAhead {
  public:
-  /// A kernel may be several pieces of work. The first mark is an early one: what is kept back (see
-  /// Accelerator::keep_back) goes with it to a device that has nothing to do yet.
+  /// Kernels between two marks; a kernel may be several pieces of work. The first mark comes early:
+  /// what is kept back (see Accelerator::keep_back) goes with it to a device that has nothing to do
+  /// yet.
   static constexpr int kernels_between_marks = 64, kernels_before_first_mark = 8;
 
   explicit RunAhead(Stream stream) : stream_(stream) {}
-  /// Before each kernel: at most twice as many as between two marks are under way. `meanwhile` is called
-  /// again and again where it waits. Errors: as of Mark.
+  /// Waits if the host is too far ahead: at most twice as many kernels as between two marks are under
+  /// way. Call before each kernel. `meanwhile` is called again and again during the wait.
+  /// Errors: those of Mark.
   void next(const std::function<void()>& meanwhile);
 
  private:

@@ -19,7 +19,7 @@ class Shape {
   std::int64_t operator[](int dim) const { return dims_[static_cast<std::size_t>(dim)]; }
   const std::vector<std::int64_t>& dims() const { return dims_; }
   std::int64_t numel() const;
-  /// "[2, 1024, 768]"
+  /// Returns "[2, 1024, 768]".
   std::string to_string() const;
   bool operator==(const Shape&) const = default;
 

@@ -1,5 +1,6 @@
 #pragma once
-// A view of row-major elements in memory that someone else owns: contiguous, but for matrices of padded rows.
+// A view of row-major elements in memory that another object owns: contiguous, except for matrices of
+// padded rows.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,17 +15,16 @@
 
 namespace dt {
 
-/// Rows that are padded are what a few kernels take, on devices alone; else whoever wants a tensor's elements
-/// as they follow each other is refused them: Error{internal}.
-///
-/// Copying a Tensor copies the view. An empty Tensor (no data) stands for "absent", such as a bias that a
-/// model lacks.
+/// A view of a tensor's elements. Copying a Tensor copies the view. An empty Tensor (no data) stands
+/// for "absent", such as a bias that a model lacks.
+/// Shapes: only a few kernels take padded rows, on devices alone.
+/// Errors: internal, a function that needs contiguous elements is called for a tensor with padded rows.
 class Tensor {
  public:
   Tensor() = default;
   Tensor(void* data, DType dtype, Shape shape, Device device)
       : data_(static_cast<std::byte*>(data)), dtype_(dtype), device_(device), shape_(std::move(shape)) {}
-  /// Of a buffer's memory, from byte `begin` on, where it lies.
+  /// Creates a view of a buffer's memory, from byte `begin` on, on the buffer's device.
   Tensor(const Buffer& buffer, DType dtype, Shape shape, std::size_t begin = 0);
 
   explicit operator bool() const { return data_ != nullptr; }
@@ -40,7 +40,7 @@ class Tensor {
   std::byte* raw() const { return data_; }
   std::span<std::byte> span_bytes() const { return {data_, bytes()}; }
 
-  /// The elements as T; the dtype must be T's.
+  /// Returns the elements as T; the dtype must be T's.
   template <class T>
   T* data() const {
     DT_CHECK(dtype_ == dtype_of<T>(), "a {} tensor is read as {}", dtype_name(dtype_),
@@ -53,17 +53,17 @@ class Tensor {
     return {data<T>(), static_cast<std::size_t>(numel())};
   }
 
-  /// The same elements under another shape of equal count.
+  /// Returns the same elements under another shape of equal count.
   Tensor reshaped(Shape shape) const;
-  /// Rows [begin, end) of the outermost dim.
+  /// Returns rows [begin, end) of the outermost dim.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
-  /// `count` elements from flat index `begin`, as a vector.
+  /// Returns `count` elements from flat index `begin`, as a vector.
   Tensor flat(std::int64_t begin, std::int64_t count) const;
 
-  /// Of a matrix its first `count` columns; the others become padding of its rows.
+  /// Returns the first `count` columns of a matrix; the others become padding of its rows.
   Tensor first_columns(std::int64_t count) const;
   bool has_padded_rows() const { return padding_ != 0; }
-  /// Of a matrix: elements from the begin of a row to that of the next.
+  /// Returns the elements from the beginning of a matrix's row to that of the next.
   std::int64_t pitch() const { return shape_[1] + padding_; }
 
  private:
@@ -74,7 +74,7 @@ class Tensor {
 
   std::byte* data_ = nullptr;
   DType dtype_ = DType::f32;
-  Device device_ = Device::host();  // of an absent one: of no meaning
+  Device device_ = Device::host();  // no meaning if absent
   Shape shape_;
   std::int64_t padding_ = 0;  // elements behind each row of a matrix
 };

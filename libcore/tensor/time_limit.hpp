@@ -1,5 +1,5 @@
 #pragma once
-// For how long a device is waited for: one that hangs says nothing.
+// Limits the time for which a device is waited for: a device that hangs says nothing.
 
 #include <atomic>
 #include <mutex>
@@ -11,18 +11,20 @@
 
 namespace dt {
 
-/// Thread-safe.
+/// A time limit on the waits for devices.
+/// Thread safety: safe from several threads.
 class TimeLimit {
  public:
-  /// 0: none.
+  /// Sets the limit; 0: none.
   void set(double seconds) { seconds_ = seconds; }
   bool is_set() const { return seconds_ > 0; }
-  /// Whether who has waited since then (monotonic) must not go on, or somebody else has waited in vain.
+  /// Returns whether a caller that has waited since then (monotonic) must not go on. It must not if
+  /// another caller has waited in vain.
   bool is_over(double since_s) const;
-  /// Error{environment}: so long it has been waited for the device's work. Whoever fails after that is told
-  /// the same.
+  /// Throws. Later failures throw the same error.
+  /// Errors: environment, naming the device, its work, and the time since `since_s`.
   [[noreturn]] void fail(double since_s, const std::string& device, const std::string& work);
-  /// Somebody has failed: what a device may still touch must stay.
+  /// Returns whether a caller has failed. What a device may still touch must then stay.
   bool has_passed() const { return has_passed_; }
 
  private:
@@ -32,11 +34,12 @@ class TimeLimit {
   std::optional<Error> reason_;
 };
 
-/// Between two questions of who has asked in vain for so long: at first hardly at all, later for a two
-/// hundredth of that time, so that nobody comes late by more, and at most for a millisecond.
+/// Pauses between two questions of a caller that has asked in vain for `asked_for_s`. The pause is
+/// short at first, later a two hundredth of that time, so that no caller comes late by more, and at
+/// most a millisecond.
 void pause_between_questions(double asked_for_s);
 
-/// Asks until it is so.
+/// Asks until the answer is yes.
 template <class Question>
 void ask_until(const Question& is_so) {
   const double since_s = monotonic_s();

@@ -1,5 +1,5 @@
 #pragma once
-// Which of the GPUs that a driver tells of this program can use, and why it can use none.
+// Finds which of the GPUs that a driver reports this program can use, and why it can use none.
 
 #include <filesystem>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace dt {
 
-/// What CUDA answered when it was asked for GPUs.
+/// CUDA's answer when it was asked for GPUs.
 struct DriverAnswer {
   enum class Kind {
     gpus,          // `gpus`
@@ -24,28 +24,30 @@ struct DriverAnswer {
     other          // `said`
   };
   Kind kind = Kind::no_gpu;
-  std::string said{};           // CUDA's words
-  int driver = 0, runtime = 0;  // for which CUDA the driver is (0: there is none), of which the program
+  std::string said{};                    // CUDA's words
+  int driver = 0, runtime = 0;           // CUDA of the driver (0: there is no driver), and of the program
   std::optional<std::string> visible{};  // CUDA_VISIBLE_DEVICES
-  std::string device_file{};             // of a GPU, which this process may open; empty: there is none
+  std::string device_file{};             // a GPU's file that this process may open; empty: there is none
   std::vector<Gpu> gpus{};               // by ordinal
 };
 
-/// No GPU is there for this program, which may compute on CPUs.
+/// The error that there is no GPU for this program, which may compute on CPUs.
 class NoGpu : public Error {
  public:
   explicit NoGpu(const std::string& why) : Error(ErrorKind::environment, why) {}
 };
 
-/// Returns the GPUs of compute capability 8.0 or newer. Errors: NoGpu, where none is there or
-/// CUDA_VISIBLE_DEVICES hides all; environment, why none of those that are there can be used, and the remedy.
+/// Returns the GPUs of compute capability 8.0 or newer.
+/// Errors: NoGpu, there is none or CUDA_VISIBLE_DEVICES hides all; environment, why none of those that
+/// are there can be used, and the remedy.
 std::vector<Gpu> usable_gpus(const DriverAnswer& answer);
 
-/// Returns "13.0" of 13000.
+/// Returns "13.0" for 13000.
 std::string cuda_version_text(int version);
 
 /// Returns the first device file of a GPU that this process may open: "/dev/nvidia0", or "/dev/dxg" of
-/// Windows. Empty: there is none. Opening one can take a second, for it may wake the GPU.
+/// Windows. Returns an empty text if there is none. Opening one can take a second, for it may wake the
+/// GPU.
 std::string gpu_device_file(const std::filesystem::path& folder = "/dev");
 
 }  // namespace dt

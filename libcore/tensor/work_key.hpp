@@ -1,5 +1,6 @@
 #pragma once
-// What a piece of a device's work depends on, as bytes: two with the same are the same work.
+// The values on which a piece of a device's work depends, as bytes: two with the same bytes are the
+// same work.
 
 #include <string>
 #include <string_view>
@@ -14,8 +15,8 @@ class WorkKey {
     bytes_.reserve(typical_bytes);
     (add(values), ...);
   }
-  /// Bytes between its members, where it has any, must be the same each time: else what comes again is taken
-  /// for something new.
+  /// Adds a value. If it has bytes between its members, these must be the same each time; else what
+  /// comes again is taken for something new.
   template <class Value>
   WorkKey& add(const Value& value) {
     static_assert(std::is_trivially_copyable_v<Value>);

@@ -1,12 +1,13 @@
 #pragma once
-// NVIDIA's GPUs.
+// Drives NVIDIA's GPUs.
 
 #include "tensor/accelerator.hpp"
 
 namespace dt::cuda {
 
-/// By the CUDA runtime, which this program carries. Nothing is asked of a driver before somebody asks this.
-/// Its streams are CUDA's. Errors name the host and the GPU; those of a GPU that has failed say so.
+/// Returns the accelerator that uses the CUDA runtime, which this program carries. Its streams are
+/// CUDA's. No call goes to a driver before this one.
+/// Errors: name the host and the GPU; a GPU that has failed is named as such.
 Accelerator& accelerator();
 
 }  // namespace dt::cuda

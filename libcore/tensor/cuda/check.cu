@@ -15,8 +15,8 @@ bool is_one_of(const cudaError_t (&errors)[count], cudaError_t error) {
   return std::ranges::find(errors, error) != std::end(errors);
 }
 
-// Source of both lists: CUDA's documentation of cudaError_t. Who asks had a GPU before, so that none is a
-// failure, too.
+// The caller had a GPU before, so finding none is a failure, too.
+// Source of both lists: CUDA's documentation of cudaError_t.
 constexpr cudaError_t gpu_failures[] = {
 #if CUDART_VERSION >= 13000
     cudaErrorContained,
@@ -35,7 +35,7 @@ const char* remedy(cudaError_t error) {
            "its compute mode and who uses it; in the mode Exclusive_Process start one rank a GPU, or have "
            "the "
            "mode set to Default";
-  // Of GPUs newer than those that dt has code for the driver compiles what nvcc left for them.
+  // The driver compiles what nvcc left for GPUs newer than those that dt has code for.
   if (error == cudaErrorUnsupportedPtxVersion)
     return "the driver is older than the nvcc that built dt: update the driver, or build dt with an nvcc "
            "of the driver's CUDA or older";
@@ -54,7 +54,7 @@ const char* remedy(cudaError_t error) {
 
 void check(Device device, const char* doing, cudaError_t error) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // the next call's is its own
+  cudaGetLastError();  // clears the error for the next call
   throw Error(ErrorKind::environment,
               fmt::format("{}: {}: {} ({})", name_of(device), doing, cudaGetErrorString(error),
                           cudaGetErrorName(error)),

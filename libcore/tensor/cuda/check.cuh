@@ -1,5 +1,5 @@
 #pragma once
-// What every call of CUDA's, and of its libraries, goes through.
+// Checks every call of CUDA's, and of its libraries.
 
 #include <cuda_runtime.h>
 #include <string>
@@ -8,15 +8,17 @@
 
 namespace dt::cuda {
 
-/// Errors: environment, naming the host, the GPU, what was being done and what CUDA says; and, where the GPU
-/// or a kernel has failed, what to look at. Such an error is told to whatever call comes next, too.
+/// Throws if a call failed. CUDA tells such an error to later calls, too.
+/// Errors: environment, naming the host, the GPU, what was being done and what CUDA says. If the GPU or
+/// a kernel has failed, also what to look at.
 void check(Device device, const char* doing, cudaError_t error);
 
-/// The same of what a library says has failed; of the GPU's failure, where that is beneath it.
+/// Throws the same for a failure that a library tells of. If the GPU's failure is beneath it, throws
+/// that.
 [[noreturn]] void fail(Device device, const char* doing, const std::string& said);
 
-/// For the calls of this thread that follow. What names no device goes to the one that was selected last, so
-/// that no other is opened for it. `doing` is what errors name.
+/// Selects the device of the calls of this thread that follow. A call that names no device goes to the
+/// one that was selected last, so no other device is opened for it. `doing` is what errors name.
 void select(Device device, const char* doing = "opening");
 Device selected();
 

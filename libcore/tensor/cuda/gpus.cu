@@ -10,7 +10,8 @@ namespace dt::cuda {
 
 namespace {
 
-/// As nvidia-smi writes it, but for its prefix. Of a part of a GPU (MIG) it is the part's own.
+/// Returns the text that nvidia-smi writes, without its prefix. A part of a GPU (MIG) has a UUID of its
+/// own.
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text;
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
@@ -65,7 +66,7 @@ DriverAnswer::Kind kind_of(cudaError_t error) {
 }
 
 std::mutex asking;
-/// What was found, which is never freed; null: nobody has asked, or there was none.
+/// The GPUs that were found, never freed; null: no thread has asked, or there was none.
 std::atomic<const std::vector<Gpu>*> found = nullptr;
 
 const Gpu* known(Device device) {
@@ -83,7 +84,7 @@ DriverAnswer ask_driver() {
       .kind = error == cudaSuccess && count == 0 ? DriverAnswer::Kind::no_gpu : kind_of(error),
       .said = cudaGetErrorString(error),
       .visible = environment_variable("CUDA_VISIBLE_DEVICES")};
-  cudaGetLastError();  // the next call's is its own
+  cudaGetLastError();  // clears the error for the next call
   cudaDriverGetVersion(&answer.driver);
   cudaRuntimeGetVersion(&answer.runtime);
   if (answer.kind != DriverAnswer::Kind::gpus) {

@@ -12,15 +12,15 @@ namespace dt::cuda {
 
 DriverAnswer ask_driver();
 
-/// Returns those that can be used, by index; asks the driver until it tells of one. Errors: as of
-/// usable_gpus.
+/// Returns the GPUs that can be used, by index. Asks the driver until it reports one.
+/// Errors: those of usable_gpus().
 std::vector<Gpu> gpus();
 
-/// Returns CUDA's number of a device; its index, where nobody has asked for gpus().
+/// Returns CUDA's number of a device, or its index if gpus() was not called yet.
 int ordinal_of(Device device);
 
-/// For messages: "n1: cuda:0 (NVIDIA H200, 0000:01:00.0)". Where nobody has asked for gpus(), without what is
-/// in brackets.
+/// Returns the device's name for messages: "n1: cuda:0 (NVIDIA H200, 0000:01:00.0)". Leaves out the
+/// brackets if gpus() was not called yet.
 std::string name_of(Device device);
 
 }  // namespace dt::cuda

@@ -20,8 +20,8 @@ struct DestroyExecutable {
 using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
 using Executable = std::shared_ptr<CUgraphExec_st>;
 
-/// What ends a capture must be called whatever happens in it. Only this thread is kept from what no capture
-/// may meet.
+/// Captures the work that `enqueue` gives the stream. The capture must be ended whatever happens in it.
+/// Only this thread is kept from calls that no capture may meet.
 Graph captured(Device device, cudaStream_t stream, const RepeatingWork::Enqueue& enqueue) {
   check(device, "capturing work", cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t graph = nullptr;
@@ -29,7 +29,7 @@ Graph captured(Device device, cudaStream_t stream, const RepeatingWork::Enqueue&
     enqueue();
   } catch (...) {
     cudaStreamEndCapture(stream, &graph);
-    cudaGetLastError();  // of a capture that is given up
+    cudaGetLastError();  // the error of the cancelled capture
     const Graph given_up(graph);
     throw;
   }
@@ -39,7 +39,7 @@ Graph captured(Device device, cudaStream_t stream, const RepeatingWork::Enqueue&
   return whole;
 }
 
-/// Uploaded, so that its first launch does not wait for that.
+/// Returns the graph to launch, uploaded, so that its first launch does not wait for that.
 Executable executable(Device device, cudaStream_t stream, const Graph& graph) {
   cudaGraphExec_t made = nullptr;
   check(device, "making a graph", cudaGraphInstantiate(&made, graph.get(), 0));

@@ -6,7 +6,7 @@
 
 namespace {
 
-/// Filled before main, one source's kernels after the other; only read from then on.
+/// The kernels of all sources, one source after the other. Filled before main; only read from then on.
 std::vector<const void*>& kernels() {
   static std::vector<const void*> all;
   return all;
@@ -15,7 +15,7 @@ std::vector<const void*>& kernels() {
 }  // namespace
 
 // NOLINTBEGIN: these names are CUDA's
-// What nvcc makes of a source tells CUDA's runtime of each kernel in it by this function
+// Code that nvcc makes of a source tells CUDA's runtime of each kernel in it by this function
 // (crt/host_runtime.h). The linker brings the calls here first: --wrap, in kernels/cuda/cuda.cmake.
 extern "C" {
 void __real___cudaRegisterFunction(void** fat_binary, const char* host_function, char* device_function,

@@ -1,5 +1,5 @@
 #pragma once
-// Memory of GPUs, and what is pinned of the host's.
+// Allocates memory of GPUs, and pins memory of the host.
 
 #include <cstddef>
 #include <map>
@@ -10,12 +10,14 @@
 
 namespace dt::cuda {
 
-/// As Accelerator says it; thread-safe.
+/// Memory as Accelerator specifies it.
+/// Thread safety: safe from several threads.
 class Memory {
  public:
   static std::size_t free_bytes(Device device);
   std::byte* allocate(Device device, std::size_t bytes);
-  /// Once nothing uses it any more. What goes wrong here was said, or will be, by who waits for work.
+  /// Frees memory that nothing uses any more. Ignores errors: callers that wait for work have been
+  /// told, or will be.
   void release(Device device, std::byte* memory, std::size_t bytes);
   static std::byte* allocate_pinned(std::size_t bytes);
   static void release_pinned(std::byte* memory);

@@ -6,7 +6,7 @@ namespace dt::cuda {
 
 namespace {
 
-/// NVTX gives none where no tool listens.
+/// Returns dt's NVTX domain; NVTX gives none if no tool listens.
 nvtxDomainHandle_t domain() {
   static const nvtxDomainHandle_t the_domain = nvtxDomainCreateA("dt");
   return the_domain;

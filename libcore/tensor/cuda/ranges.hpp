@@ -1,13 +1,14 @@
 #pragma once
-// Names for what the host does, in the tools of NVIDIA's that draw it (Nsight Systems): NVTX.
+// Names what the host does, for NVIDIA's tools that draw it (Nsight Systems): NVTX.
 
 #include <string>
 
 namespace dt::cuda {
 
-/// Whether such a tool was there when this was first asked; where none is, ranges cost next to nothing.
+/// Returns whether such a tool was there at the first call. If there is none, ranges cost next to
+/// nothing.
 bool has_audience();
-/// See Accelerator.
+/// See Accelerator::begin_range.
 void begin_range(const std::string& name);
 void end_range();
 

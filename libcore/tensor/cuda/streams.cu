@@ -15,7 +15,7 @@ cudaStream_t native(Stream stream) {
   return reinterpret_cast<cudaStream_t>(stream);
 }
 
-/// On the selected device.
+/// An event of the selected device.
 class EventMark final : public TimedMark {
  public:
   EventMark(Streams& streams, cudaEvent_t event, std::string work, TimeLimit& limit)
@@ -31,7 +31,7 @@ class EventMark final : public TimedMark {
     cuda::select(device_);
     const cudaError_t error = cudaEventQuery(event_);
     if (error == cudaErrorNotReady) {
-      cudaGetLastError();  // it is none
+      cudaGetLastError();  // not ready is no error
       if (limit_.is_over(made_s_)) limit_.fail(made_s_, name_of(device_), work_);
       return false;
     }
@@ -61,7 +61,7 @@ class EventMark final : public TimedMark {
 
 }  // namespace
 
-/// Before anything is enqueued there.
+/// Loads the kernels of a device. Call before anything is enqueued there.
 void Streams::load_kernels_once(Device device) {
   const std::lock_guard lock(mutex_);
   if (has_kernels_.contains(device.index())) return;
@@ -83,10 +83,10 @@ void Streams::close(Stream stream) {
   try {
     wait(stream);
   } catch (const std::exception&) {
-    // As for settle.
+    // A caller that waits for the work is told, as in settle().
   }
   {
-    const std::lock_guard lock(mutex_);  // before another may be given the same name
+    const std::lock_guard lock(mutex_);  // before another stream may get the same name
     known_.erase(stream);
   }
   if (!limit_.has_passed()) cudaStreamDestroy(native(stream));
@@ -129,7 +129,7 @@ void Streams::zero(Stream stream, std::byte* memory, std::size_t bytes) {
   });
 }
 
-std::unique_ptr<Mark> Streams::mark(Stream stream) {  // without a time it costs a device less
+std::unique_ptr<Mark> Streams::mark(Stream stream) {  // without a time the event costs a device less
   return mark(stream, known(stream), cudaEventDisableTiming);
 }
 
@@ -172,7 +172,7 @@ void Streams::settle(Device device) noexcept {
   };
   std::vector<std::unique_ptr<Mark>> ends;
   {
-    const std::lock_guard lock(mutex_);  // while they are marked none is closed
+    const std::lock_guard lock(mutex_);  // while streams are marked none is closed
     for (const auto& [stream, at] : known_) {
       if (at.device == device) attempt([&] { ends.push_back(mark(stream, at, cudaEventDisableTiming)); });
     }

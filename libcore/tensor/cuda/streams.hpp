@@ -1,5 +1,5 @@
 #pragma once
-// Streams of GPUs, and what they are given that is no kernel.
+// Streams of GPUs, and the work on them that is no kernel.
 
 #include <functional>
 #include <map>
@@ -14,7 +14,8 @@
 
 namespace dt::cuda {
 
-/// As Accelerator says it; thread-safe. A Stream is a cudaStream_t.
+/// Streams as Accelerator specifies them. A Stream is a cudaStream_t.
+/// Thread safety: safe from several threads.
 class Streams {
  public:
   explicit Streams(TimeLimit& limit) : limit_(limit) {}
@@ -30,12 +31,12 @@ class Streams {
   std::unique_ptr<TimedMark> timed_mark(Stream stream);
   void follow(Stream stream, Stream other);
   void wait(Stream stream);
-  /// Until all is done that any stream of the device was given. What has failed was said, or will be, by who
-  /// waits for it.
+  /// Blocks until all that any stream of the device was given is done. Ignores failed work: callers
+  /// that wait for it have been told, or will be.
   void settle(Device device) noexcept;
 
-  /// Gives it what is kept back, then calls `deed`, which uses it: on its device, and nobody else does
-  /// meanwhile.
+  /// Gives the stream what is kept back, then calls `deed`, which uses the stream. Selects the stream's
+  /// device; no other thread uses the stream meanwhile.
   void use(Stream stream, const std::function<void()>& deed);
 
  private:
