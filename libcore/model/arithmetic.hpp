@@ -1,5 +1,5 @@
 #pragma once
-// Counts that follow from a spec.
+// FLOP counts of a model, derived from its spec.
 
 #include <cstdint>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace dt::model {
 
-/// Model FLOPs of a unit per token.
+/// The model FLOPs of a unit per token.
 struct UnitFlops {
   double forward = 0;
   double backward_input = 0;
@@ -17,13 +17,13 @@ struct UnitFlops {
   double sum() const { return forward + backward_input + backward_weight; }
 };
 
-/// Of each unit: 2 · its matmul parameters (all matrices, the head's also when tied) in each of the three; in
-/// a block's forward 4 · heads · head_dim · keys more and in its backward_input twice that, attention having
-/// no weights. Keys are the sequence's or, where that is shorter, the window's. The embedding multiplies
-/// nothing.
+/// Returns the FLOPs of each unit. Each of the three counts is 2 · the unit's matmul parameters.
+/// These are all matrices, the head's also when it is tied. Attention has no weights: it adds 4 ·
+/// heads · head_dim · keys to a block's forward and twice that to its backward_input. Keys are the
+/// shorter of the sequence and the window. The embedding multiplies nothing.
 std::vector<UnitFlops> unit_flops_per_token(const ModelSpec& spec, std::int64_t sequence_length);
 
-/// The sum over units: 6 · matmul parameters + 12 · layers · heads · head_dim · keys.
+/// Returns the sum over units: 6 · matmul parameters + 12 · layers · heads · head_dim · keys.
 double flops_per_token(const ModelSpec& spec, std::int64_t sequence_length);
 
 }  // namespace dt::model

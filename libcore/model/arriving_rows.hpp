@@ -1,5 +1,5 @@
 #pragma once
-// All rows of a tensor of which each rank has some, on their way to all of them.
+// An all-gather of rows in chunks, each of which may be used while the next travels.
 
 #include <cstdint>
 #include <vector>
@@ -11,7 +11,8 @@
 
 namespace dt::model {
 
-/// Local rows [begin, end) of one chunk after the other, none of them empty: body(begin, end).
+/// Calls body(begin, end) for local rows [begin, end) of each of `num` chunks in turn. Skips empty
+/// chunks.
 template <class Body>
 void for_chunks(std::int64_t local_rows, int num, const Body& body) {
   for (int chunk = 0; chunk < num; ++chunk) {
@@ -20,30 +21,33 @@ void for_chunks(std::int64_t local_rows, int num, const Body& body) {
   }
 }
 
-/// In chunks, each of which may be used while the next travels. At most two are under way once they are
-/// waited for, so that the first has the network nearly to itself. Where rows are not divided they are all
-/// there. The memory that is handed in must stay until all have come.
+/// An all-gather of rows in chunks. At most two chunks are in flight once the caller waits for
+/// them, so that the first has the network nearly to itself. If the ranks do not divide rows, all
+/// rows are present from the start. The tensors and the memory that the caller passes must stay
+/// valid until all rows have arrived.
 class ArrivingRows {
  public:
-  /// Rows that are not divided, or have arrived.
+  /// Wraps rows that the ranks do not divide, or that have arrived.
   explicit ArrivingRows(const Tensor& all_RC) : all_RC_(all_RC) {}
-  /// In one chunk, to `all`.
+  /// Gathers the rows to `all` in one chunk.
   ArrivingRows(const Context& context, const Seam& seam, const Tensor& local_LC, const Tensor& all_RC);
-  /// In the seam's chunks, each together in a part of `memory`, and from there to its places in `all`; which
-  /// may be absent, for who takes them run by run.
+  /// Gathers the rows in the seam's chunks. The rows of each chunk are contiguous in a part of
+  /// `memory`, and are copied from there to their places in `all`. `all` may be absent for a caller
+  /// that uses for_runs().
   ArrivingRows(const Context& context, const Seam& seam, const Tensor& local_LC, const Tensor& memory_RC,
                const Tensor& all_RC);
 
-  /// All, of which at least the chunk that row `begin` is among has come; waits for it.
+  /// Waits for the chunk that row `begin` is in, and returns all rows. Later chunks may not have
+  /// arrived.
   const Tensor& wait_for(std::int64_t begin);
-  /// Starts every chunk, for who computes something else before it waits for one.
+  /// Starts every chunk. Call it to compute something else before the first wait.
   void start_all();
-  /// Starts `next` as soon as the last chunk but one has come, so that these come first.
+  /// Starts `next` as soon as the last chunk but one has arrived, so that these rows arrive first.
   void set_next(ArrivingRows& next) { next_ = &next; }
-  /// Waits for what has not come.
+  /// Waits for all rows and returns them.
   const Tensor& all();
 
-  /// One run of rows after the other, as they come: body(begin, end, they).
+  /// Calls body(begin, end, rows) for each run of rows in turn, as it arrives.
   template <class Body>
   void for_runs(const Body& body) {
     if (chunks_.empty()) return body(std::int64_t{0}, all_RC_.dim(0), all_RC_);
@@ -73,7 +77,8 @@ class ArrivingRows {
   ArrivingRows* next_ = nullptr;
 };
 
-/// Themselves, or in the seam's chunks on their way into scratch memory.
+/// Returns `local` if the ranks do not divide rows; otherwise a gather into scratch memory in the
+/// seam's chunks.
 ArrivingRows arriving_rows(const Context& context, const Seam& seam, const Tensor& local_LC);
 
 }  // namespace dt::model

@@ -1,8 +1,8 @@
 #pragma once
 // Causal self-attention with its projections.
-// Legend: B batch, T sequence, R = B·T rows, L those of them that are this rank's where nothing is cut (see
-// Seam), C hidden, H query heads and K key-value heads of this rank, D head size, Q = H·D, E = (H + 2K)·D, P
-// positions.
+// Legend: B batch, T sequence, R = B·T rows, L this rank's rows where tensors are not split by
+// features (see Seam), C hidden, H query heads and K key-value heads of this rank, D head size, Q =
+// H·D, E = (H + 2K)·D, P positions.
 
 #include <memory>
 #include <optional>
@@ -17,8 +17,8 @@
 
 namespace dt::model {
 
-/// The angles of rotary positions; one pair of tables serves all layers. Absent tensors where positions are
-/// learned.
+/// The cosines and sines of rotary positions. One pair of tables serves all layers. The tensors are
+/// absent if the model learns its positions.
 struct RotaryTables {
   RotaryTables(Device device, const ModelSpec& spec, DType statistics);
   Buffer memory;
@@ -26,31 +26,34 @@ struct RotaryTables {
   Tensor sin_PD2;
 };
 
-/// Parameters: q, k, v weights, their biases where the model has them, output weight, output bias likewise.
+/// Parameters: q, k, v weights, their biases if the model has them, output weight, output bias if
+/// it has one.
 class AttentionLayer {
  public:
-  /// E + Q elements a token, and H of statistics.
+  /// Takes E + Q elements and H statistics a token.
   struct Saved {
     Tensor qkv_RE;   // rotated
-    Tensor dqkv_RE;  // in its place, unless the backward is given memory for it
-    Tensor y_RQ;     // of the heads
+    Tensor dqkv_RE;  // gradient of qkv, in its place unless the handover has memory for it
+    Tensor y_RQ;     // outputs of the heads
     Tensor lse_BHT;
   };
 
-  /// `share` is the rank's part of the model. The seam must outlive the layer.
+  /// `share` is the model as this rank holds it. The seam must outlive the layer.
   AttentionLayer(const ModelSpec& share, DType dtype, std::shared_ptr<const RotaryTables> rotary,
                  const Seam& seam);
   std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
   Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
-  /// From what backward_input hands to backward_weight, for dqkv; absent where that lies over qkv.
+  /// Takes memory for dqkv from `handover`, which backward_input passes to backward_weight. Returns
+  /// an absent tensor if dqkv overwrites qkv.
   Tensor take_gradient(Device device, SavedMemory& handover, std::int64_t rows) const;
-  /// Of scratch memory, what keys and values take that go round.
+  /// Returns the bytes of scratch memory that the travelling keys and values of ring attention
+  /// take.
   std::size_t ring_bytes(std::int64_t batch, std::int64_t sequence) const;
 
-  /// y = residual + the layer's output.
+  /// Computes y = residual + the layer's output.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_LC, const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
-  /// Overwrites dx; `meanwhile` is done while that is added up.
+  /// Overwrites dx. Calls `meanwhile` while the ranks' parts of dx are being summed.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                       ArrivingRows& dy_RC, const Tensor& dx_LC, const Saved& saved,
                       const Meanwhile& meanwhile) const;
@@ -62,8 +65,8 @@ class AttentionLayer {
     Tensor qkv_weight_EC, qkv_bias_E, output_weight_CQ, output_bias_C;
   };
   Params params(std::span<const Tensor> tensors) const;
-  /// The first key that each row sees, by the micro-batch and the window: absent, the micro-batch's own or
-  /// from scratch.
+  /// Returns the first key that each row sees, by the micro-batch and the window. This is the
+  /// micro-batch's first_R, which may be absent, or a tensor in scratch memory.
   Tensor first_visible(const Context& context, const MicroBatch& micro_batch) const;
   bool is_ring() const { return seam_.share().context_size > 1; }
   std::int64_t packed_features() const { return (query_heads_ + 2 * key_value_heads_) * head_dim_; }  // E

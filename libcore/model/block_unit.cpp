@@ -40,7 +40,8 @@ std::size_t BlockUnit::scratch_bytes(Device device, std::int64_t batch, std::int
   const std::size_t widest = std::max(mlp_rows * static_cast<std::size_t>(mlp_features_) * element,
                                       rows * attention + attention_.ring_bytes(batch, sequence));
   const std::size_t gradient = static_cast<std::size_t>(output_shape(batch, sequence).numel()) * element;
-  // What arrives in chunks, and what of them all; what is not yet added up.
+  // Memory for rows that arrive in chunks, for a tensor of all rows, and for rows that are not yet
+  // summed.
   const std::size_t all_rows = divides_rows() ? 3 * rows * static_cast<std::size_t>(hidden_) * element : 0;
   const std::size_t remade = keeps_everything() ? 0 : remade_bytes(batch, sequence);
   return std::max(gradient + widest, remade) + all_rows;
@@ -77,8 +78,9 @@ void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
   mlp_.forward(context, w.mlp, s.mlp_in_LC, s.x1_LC, y_LC, s.mlp);
 }
 
-/// The gradients of weights in the order in which the backward comes by: what they need travels, and they are
-/// made, while something else does. Without gradients nothing is done.
+/// Computes the gradients of weights in the order in which the backward reaches them. Their
+/// operands travel, and they are computed, while other tensors travel. Does nothing without
+/// gradients.
 class BlockUnit::WeightHalf {
  public:
   WeightHalf(const BlockUnit& block, const Context& context, const MicroBatch& micro_batch,
@@ -90,7 +92,7 @@ class BlockUnit::WeightHalf {
     bring(s_.mlp_in_LC);
   }
 
-  /// What comes next is brought after the gradients of the MLP's output.
+  /// Starts the MLP's input right after the gradients of its output.
   void follow_mlp(ArrivingRows& dy_RC) {
     if (g_) dy_RC.set_next(*input_RC_);
   }
@@ -99,7 +101,7 @@ class BlockUnit::WeightHalf {
     if (!g_) return {};
     return [this] { block_.mlp_.backward_down_weight(context_, g_->mlp, s_.mlp_dy_RC, s_.mlp); };
   }
-  /// While those of attention's output travel.
+  /// Computes the MLP's up gradients while the gradients of attention's output travel.
   void of_mlp_up(ArrivingRows& dx1_RC) {
     if (!g_) return;
     dx1_RC.start_all();
@@ -121,7 +123,7 @@ class BlockUnit::WeightHalf {
   }
 
  private:
-  /// What weights were multiplied with, of all rows, once something starts it.
+  /// Prepares a gather of the input that weights were multiplied with. Another call starts it.
   void bring(const Tensor& in_LC) {
     input_RC_ =
         block_.divides_rows() ? ArrivingRows(context_, block_.seam_, in_LC, memory_RC_) : ArrivingRows(in_LC);

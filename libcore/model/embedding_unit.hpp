@@ -1,5 +1,6 @@
 #pragma once
-// Tokens to features. Legend: R rows, L those of them that are this rank's (see Seam), C hidden.
+// Maps tokens to features.
+// Legend: R rows, L this rank's rows (see Seam), C hidden.
 
 #include "kernels/embedding.hpp"
 #include "model/seam.hpp"
@@ -7,8 +8,9 @@
 
 namespace dt::model {
 
-/// Parameters: the token table (of ranks that share layers, each has some of its rows) and, where positions
-/// are learned, the position table. Nothing is saved.
+/// The embedding of tokens and of learned positions. Saves nothing.
+/// Parameters: the token table, whose rows the tensor-parallel ranks divide, and the position table
+/// if the model learns its positions.
 class EmbeddingUnit final : public Unit {
  public:
   EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const Seam& seam);
@@ -17,7 +19,7 @@ class EmbeddingUnit final : public Unit {
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
   std::size_t handover_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
-  /// Of divided rows, all.
+  /// Returns the bytes of all rows if ranks divide rows, else 0.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
@@ -35,7 +37,7 @@ class EmbeddingUnit final : public Unit {
   UnitSpec unit_;
   std::int64_t hidden_;
   bool learned_positions_;
-  kernels::Slice rows_;  // of the token table: this rank's
+  kernels::Slice rows_;  // this rank's rows of the token table
   DType dtype_;
   const Seam& seam_;
 };

@@ -12,9 +12,10 @@ namespace dt::model {
 
 namespace {
 
-/// Logits at once: large enough that each pass over the matrix and its gradient serves many rows, small
-/// beside a model. The faster products are, the more rows it takes until those passes are not what is waited
-/// for: on a GPU thousands. So few that its cache held them would read the matrix many times as often.
+/// Returns how many logits a chunk has: small beside a model, but enough that each pass over the
+/// matrix and its gradient serves many rows. The faster the products, the more rows a pass must
+/// serve until it is no longer the bottleneck: thousands on a GPU. A chunk that fits in cache would
+/// read the matrix many times as often.
 std::int64_t logits_at_once(Device device, DType dtype) {
   constexpr std::int64_t Mi = std::int64_t{1} << 20;
   if (device != Device::host()) return 512 * Mi / static_cast<std::int64_t>(dtype_bytes(dtype));
@@ -158,13 +159,14 @@ void HeadUnit::backward_input(const Context& context, const MicroBatch& micro_ba
 void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&, std::span<const Tensor>,
                                std::span<std::byte>, std::span<std::byte>) const {}
 
-/// Of this rank's rows; the same on all ranks that share the matrix, however uneven their parts are.
+/// Returns the rows of a chunk, among this rank's rows. The result is the same on all ranks that
+/// share the matrix, however uneven their parts are.
 std::int64_t HeadUnit::chunk_rows(Device device, std::int64_t rows) const {
   const Share& share = seam_.share();
   const std::int64_t columns = (vocabulary_ + share.size - 1) / share.size;
   const std::int64_t most =
       std::max<std::int64_t>(64, logits_at_once(device, dtype_) / (columns * share.row_ranks()));
-  const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // of nearly equal size
+  const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // nearly equal in size
   return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
 }
 

@@ -1,4 +1,4 @@
-// Hugging Face config.json, read: with the writer and hf_names.cpp the only place that knows families by
+// Reads Hugging Face's config.json. Only this file, the writer and hf_names.cpp know families by
 // name.
 
 #include <algorithm>
@@ -22,11 +22,11 @@ class Config {
  public:
   Config(Json json, std::string origin) : json_(std::move(json)), origin_(std::move(origin)) {}
 
-  /// A member that is null counts as absent, as transformers has it.
+  /// Returns whether the member is present. A null member counts as absent, as in transformers.
   bool has(const std::string& key) const { return json_.contains(key) && !json_[key].is_null(); }
   bool is_null(const std::string& key) const { return json_.contains(key) && json_[key].is_null(); }
   const Json& value(const std::string& key) const { return json_[key]; }
-  /// An object that is a member; its errors say "key.member".
+  /// Returns a member that is an object. Errors within it name "key.member".
   Config nested(const std::string& key) const {
     if (!json_[key].is_object()) refuse(key, "an object");
     return Config(json_[key], origin_, path(key) + ".");
@@ -53,7 +53,7 @@ class Config {
   }
   double positive_or(const std::string& key, double otherwise) const {
     if (!has(key)) return otherwise;
-    constexpr double least = 1e-30, most = 1e30;  // numbers of fp32, and so are their reciprocals
+    constexpr double least = 1e-30, most = 1e30;  // numbers of fp32, as are their reciprocals
     const double number = json_[key].is_number() ? json_[key].get<double>() : 0;
     if (!(number >= least && number <= most)) refuse(key, fmt::format("a number from {} to {}", least, most));
     return number;
@@ -63,11 +63,11 @@ class Config {
     if (!json_[key].is_boolean()) refuse(key, "true, false");
     return json_[key].get<bool>();
   }
-  /// Ids of tokens: none, one, or a list of them, such as Llama 3's ends of a text.
+  /// Returns ids of tokens: none, one, or a list, such as Llama 3's ends of a text.
   std::vector<std::int64_t> tokens(const std::string& key) const {
     if (!has(key)) return {};
     const Json list = json_[key].is_array() ? json_[key] : Json::array({json_[key]});
-    // Some files say −1 for none.
+    // Some files use −1 for none.
     const auto is_id = [](const Json& id) {
       return id.is_number_integer() && id.get<double>() >= -1 &&
              id.get<double>() <= std::numeric_limits<std::uint32_t>::max();
@@ -75,13 +75,14 @@ class Config {
     if (!std::all_of(list.begin(), list.end(), is_id)) refuse(key, "a token's number, a list of them, null");
     return list.get<std::vector<std::int64_t>>();
   }
-  /// The first of them.
+  /// Returns the first of the ids.
   std::optional<std::int64_t> token(const std::string& key) const {
     const std::vector<std::int64_t> ids = tokens(key);
     return ids.empty() ? std::nullopt : std::optional(ids.front());
   }
 
-  /// For settings that dt computes in one way only: absent, or equal to one of the values.
+  /// Checks a setting that dt computes in one way only. It may be absent or equal one of the
+  /// values.
   void require(const std::string& key, std::initializer_list<Json> values) const {
     if (!has(key)) return;
     std::string allowed;
@@ -91,12 +92,12 @@ class Config {
     }
     refuse(key, allowed);
   }
-  /// Returns whether a list of one setting a layer has the same value for each.
+  /// Returns whether a list with one setting for each layer has the same value for all.
   bool has_each(const std::string& key, const char* value) const {
     const auto same = [value](const Json& v) { return v == value; };
     return json_[key].is_array() && std::all_of(json_[key].begin(), json_[key].end(), same);
   }
-  /// For such lists: absent, or one of the values for every layer.
+  /// Checks such a list. It may be absent or have one of the values for every layer.
   void require_each(const std::string& key, std::initializer_list<const char*> values) const {
     if (!has(key)) return;
     std::string allowed;
@@ -123,7 +124,7 @@ class Config {
   Config(Json json, std::string origin, std::string prefix)
       : json_(std::move(json)), origin_(std::move(origin)), prefix_(std::move(prefix)) {}
   std::string path(const std::string& key) const { return prefix_ + key; }
-  /// Sizes fit an int32, so that products of two never overflow.
+  /// Returns a size. Sizes fit an int32, so that products of two never overflow.
   std::int64_t integer(const std::string& key, std::int64_t smallest) const {
     constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
     if (!json_[key].is_number_integer() || json_[key].get<double>() < static_cast<double>(smallest) ||
@@ -137,7 +138,7 @@ class Config {
   std::string prefix_;
 };
 
-/// What all families share.
+/// Refuses settings that dt supports for no family.
 void refuse_unsupported(const Config& config) {
   config.require("add_cross_attention", {false});
   config.require_absent("quantization_config");
@@ -147,7 +148,8 @@ SpecialTokens read_special(const Config& config) {
   return {config.token("bos_token_id"), config.tokens("eos_token_id"), config.token("pad_token_id")};
 }
 
-/// A model beyond this is a typing error, and sums of its sizes would leave int64.
+/// Refuses sizes beyond any real model. Such a file has a typing error, and sums of its sizes would
+/// overflow int64.
 void refuse_absurd_size(const ModelSpec& s, const std::string& origin) {
   constexpr double most_parameters = 1e15;
   constexpr std::int64_t most_layers = 16384;
@@ -162,8 +164,8 @@ void refuse_absurd_size(const ModelSpec& s, const std::string& origin) {
   }
 }
 
-/// Dropout probabilities are not read: dt trains without dropout, and transformers writes 0.1 where nobody
-/// chose any.
+/// Reads a gpt2 model. Dropout probabilities are not read: dt trains without dropout, and
+/// transformers writes 0.1 by default.
 ModelSpec read_gpt2(const Config& config) {
   refuse_unsupported(config);
   config.require("activation_function", {"gelu_new", "gelu_pytorch_tanh"});  // two names of one formula
@@ -193,9 +195,9 @@ double number(const Config& config, const std::string& key) {
   return config.positive_or(key, 0);
 }
 
-/// Absent for frequencies as they are.
+/// Returns nothing if the frequencies are not scaled.
 std::optional<RotaryScaling> read_rotary_scaling(const Config& rope) {
-  const std::string key = rope.has("rope_type") ? "rope_type" : "type";  // its older name
+  const std::string key = rope.has("rope_type") ? "rope_type" : "type";  // "type" is the older name
   rope.require(key, {"default", "linear", "llama3"});
   if (key == "rope_type" && rope.has("type")) rope.require("type", {rope.value(key)});
   rope.require("partial_rotary_factor", {1.0});
@@ -215,8 +217,8 @@ std::optional<RotaryScaling> read_rotary_scaling(const Config& rope) {
   return scaling;
 }
 
-/// θ stands at the top, in files of transformers 5 in rope_parameters; rope_scaling is the older home of a
-/// rope_type. What the file says twice it must say alike.
+/// Reads θ and its scaling. θ is at the top level, or in rope_parameters in files of transformers
+/// 5. rope_scaling is the older member for a rope_type. Settings that the file repeats must agree.
 void read_rotary(const Config& config, ModelSpec& s) {
   s.position = Position::rotary;
   config.require("partial_rotary_factor", {1.0});
@@ -235,7 +237,7 @@ void read_rotary(const Config& config, ModelSpec& s) {
   s.rotary_theta = theta;
 }
 
-/// What Llama and the families made after it share; biases and windows are each family's own.
+/// Reads what Llama and its descendants share. Each family reads its own biases and windows.
 ModelSpec read_llama_like(const Config& config, const std::string& family) {
   refuse_unsupported(config);
   config.require("hidden_act", {"silu", "swish"});  // two names of one function
@@ -276,7 +278,7 @@ ModelSpec read_llama(const Config& config) {
   return s;
 }
 
-/// null is no window; a file that says nothing has transformers' default.
+/// Returns the window. null means none; a missing member means transformers' default.
 std::optional<std::int64_t> read_window_size(const Config& config) {
   if (config.is_null("sliding_window")) return std::nullopt;
   return config.size_or("sliding_window", 4096);
@@ -291,8 +293,9 @@ ModelSpec read_mistral(const Config& config) {
   return s;
 }
 
-/// Qwen2 may give windows to the layers that layer_types names, which transformers 5 writes beside
-/// use_sliding_window, or else to those from max_window_layers on; dt has one for all layers or none.
+/// Reads Qwen2's window. A file may limit windows to the layers that layer_types names, which
+/// transformers 5 writes beside use_sliding_window, or else to the layers from max_window_layers
+/// on. dt supports one window for all layers or none.
 std::optional<std::int64_t> read_qwen2_window(const Config& config, std::int64_t layers) {
   std::optional<std::int64_t> window;
   if (config.flag_or("use_sliding_window", false)) window = read_window_size(config);

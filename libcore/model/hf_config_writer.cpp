@@ -1,4 +1,4 @@
-// Hugging Face config.json, written: with the reader and hf_names.cpp the only place that knows families by
+// Writes Hugging Face's config.json. Only this file, the reader and hf_names.cpp know families by
 // name.
 
 #include <nlohmann/json.hpp>
@@ -38,7 +38,7 @@ Json write_gpt2(const ModelSpec& s) {
           {"reorder_and_upcast_attn", false}};
 }
 
-/// The rope_type and what belongs to it.
+/// Returns the rope_type and its settings.
 Json rotary_scaling(const std::optional<RotaryScaling>& scaling) {
   if (!scaling) return {{"rope_type", "default"}};
   if (scaling->type == RotaryScaling::Type::linear)
@@ -50,7 +50,7 @@ Json rotary_scaling(const std::optional<RotaryScaling>& scaling) {
           {"original_max_position_embeddings", scaling->original_positions}};
 }
 
-/// What Llama and the families made after it share.
+/// Writes what Llama and its descendants share.
 Json write_llama_like(const ModelSpec& s, const char* architecture) {
   Json rope_parameters = rotary_scaling(s.rotary_scaling);
   rope_parameters["rope_theta"] = s.rotary_theta;
@@ -68,7 +68,7 @@ Json write_llama_like(const ModelSpec& s, const char* architecture) {
           {"rms_norm_eps", s.norm_eps},
           {"initializer_range", s.init_std},
           {"rope_theta", s.rotary_theta},
-          {"rope_parameters", rope_parameters},  // transformers 5
+          {"rope_parameters", rope_parameters},  // for transformers 5
           {"rope_scaling", s.rotary_scaling ? rotary_scaling(s.rotary_scaling) : Json(nullptr)},
           {"attention_dropout", 0.0}};
 }
@@ -94,7 +94,7 @@ Json write_qwen2(const ModelSpec& s) {
   return json;
 }
 
-/// One id stands alone, as most files have it.
+/// Writes a single id without a list, as most files do.
 Json ends_json(const std::vector<std::int64_t>& ends) {
   if (ends.empty()) return nullptr;
   return ends.size() == 1 ? Json(ends.front()) : Json(ends);

@@ -10,7 +10,7 @@ namespace dt::model {
 
 namespace {
 
-/// What stands before ".weight" or ".bias" in both worlds; of blocks, what stands behind the layer's prefix.
+/// A stem: the part of a name before ".weight" or ".bias" and, in blocks, after the layer's prefix.
 struct Rule {
   const char* ours;
   const char* theirs;
@@ -19,8 +19,8 @@ struct Rule {
 
 struct Family {
   std::span<const Rule> rules;
-  const char* base;    // before every name but the head's; files of the bare base model lack it
-  const char* layers;  // before the number of a layer
+  const char* base;    // prefix of every name but the head's; files of the bare base model lack it
+  const char* layers;  // prefix of a layer's number
 };
 
 constexpr std::array gpt2_rules{Rule{"embedding.token", "wte", false},
@@ -66,7 +66,7 @@ const Rule& rule_for(const Family& family, const std::string& stem) {
 
 HfTensor hf_tensor(const Family& family, const ParamSpec& param) {
   std::string rest = param.name;
-  std::string layer;  // "3." within a block
+  std::string layer;  // with the layer's number, such as "h.3.", within a block
   if (rest.starts_with("layers.")) {
     const std::size_t behind = rest.find('.', 7) + 1;
     layer = family.layers + rest.substr(7, behind - 7);
@@ -80,7 +80,7 @@ HfTensor hf_tensor(const Family& family, const ParamSpec& param) {
   return {family.base + name, {name}, param.shape, {param.name}, is_transposed};
 }
 
-/// Stacks `more` below the parts that are there already.
+/// Appends `more` below the tensor's parts.
 void append(HfTensor& tensor, const HfTensor& more) {
   std::vector<std::int64_t> dims = tensor.shape.dims();
   dims[0] += more.shape[0];
@@ -96,7 +96,7 @@ std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   std::vector<HfTensor> tensors;
   for (const ParamSpec& param : table.params()) {
     HfTensor tensor = hf_tensor(family, param);
-    // A tied table is one tensor of two names, and some programs keep the head's.
+    // A tied table is one tensor with two names, and some programs keep the head's.
     if (spec.tied && param.name == "embedding.token.weight") tensor.aliases.push_back(hf_head_name);
     if (!tensors.empty() && tensors.back().name == tensor.name)
       append(tensors.back(), tensor);

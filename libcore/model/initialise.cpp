@@ -11,7 +11,7 @@ namespace dt::model {
 
 namespace {
 
-/// values = std · normal(first, first + 1, ...), as fp32.
+/// Computes values = std · normal(first, first + 1, ...), as fp32.
 void fill(const RandomField& field, double std, std::uint64_t first, std::span<float> values) {
   field.fill_normal(first, 0.0, std, values);
 }
@@ -21,7 +21,7 @@ void fill(const RandomField& field, double std, std::uint64_t first, std::span<d
   std::copy(rounded.begin(), rounded.end(), values.begin());
 }
 
-/// Elements [begin, end) of the piece's buffer. `runs` cover the buffer in its order.
+/// Fills elements [begin, end) of the piece's buffer. `runs` cover the buffer in its order.
 template <class T>
 void fill_normal(const RandomField& field, double std, std::span<const CopyRun> runs, std::int64_t begin,
                  std::int64_t end, std::span<T> values) {

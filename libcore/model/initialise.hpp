@@ -1,5 +1,6 @@
 #pragma once
-// Initial weights: a pure function of (seed, parameter name, global element index), whatever the layout.
+// Initial weights. They are a pure function of seed, parameter name and global element index in any
+// layout.
 
 #include <cstdint>
 
@@ -9,8 +10,10 @@
 
 namespace dt::model {
 
-/// Fills `values` (piece.numel() elements, f32 or f64) with the part of the parameter that `piece` names.
-/// An f64 value is the f32 value, so that both precisions start from the same weights.
+/// Fills `values` (piece.numel() elements, f32 or f64) with the elements of the parameter that
+/// `piece` names.
+/// Numerics: an f64 value equals the f32 value, so that both precisions start from the same
+/// weights.
 void initialise(const ParamSpec& param, std::uint64_t seed, const Piece& piece, const Tensor& values,
                 int threads);
 

@@ -1,5 +1,5 @@
 #pragma once
-// One tensor over parameters that lie beside each other.
+// One tensor over adjacent parameters.
 
 #include <span>
 
@@ -7,8 +7,8 @@
 
 namespace dt::model {
 
-/// The parts stacked along their outermost dim, as a view: q, k and v, or gate and up.
-/// Errors: internal, where a part does not begin at the end of the one before it.
+/// Returns a view of the parts stacked along their outermost dim: q, k and v, or gate and up.
+/// Errors: internal if a part does not begin at the end of the previous part.
 Tensor joined(std::span<const Tensor> parts);
 
 }  // namespace dt::model

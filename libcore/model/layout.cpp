@@ -48,7 +48,8 @@ std::string pipeline_schedule_names() {
 }
 
 StageUnits even_stages(int num_units, int pp) {
-  const int ends = num_units - 2 < pp ? 0 : 1;  // the embedding, or the head, beside its stage's share
+  const int ends =
+      num_units - 2 < pp ? 0 : 1;  // the embedding, or the head, in addition to its stage's blocks
   const auto first_of = [&](int stage) {
     return ends + static_cast<int>(std::int64_t{stage} * (num_units - 2 * ends) / pp);
   };
@@ -62,7 +63,7 @@ StageUnits even_stages(int num_units, int pp) {
 }
 
 std::vector<int> stage_counts(const StageUnits& stages) {
-  std::map<int, int> counts;  // by the first unit
+  std::map<int, int> counts;  // keyed by the first unit
   for (const std::vector<UnitRange>& ranges : stages) {
     for (const UnitRange& range : ranges) counts[range.begin] = range.end - range.begin;
   }
@@ -108,7 +109,7 @@ std::int64_t LayoutText::read_number(const std::string& key, std::int64_t least,
   std::int64_t number = -1;
   try {
     number = parse_count(value(key));
-  } catch (const Error&) {  // said below
+  } catch (const Error&) {  // reported below
   }
   if (number >= least && number <= most) return number;
   throw error(fmt::format("{}={}", key, value(key)),

@@ -1,6 +1,6 @@
 #pragma once
-// How a model's training is laid over ranks: one type, one way to read it and one to print it, wherever a
-// user or a file names one.
+// The layout of a model's training over ranks. All options and files that name a layout parse and
+// print it here.
 
 #include <map>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace dt::model {
 
-/// Where a rank stands on each axis.
+/// The coordinates of a rank on each axis.
 struct Place {
   int pp = 0;
   int dp = 0;
@@ -28,21 +28,22 @@ struct UnitRange {
   bool operator==(const UnitRange&) const = default;
 };
 
-/// Of each stage, the units that it holds.
+/// The unit ranges that each stage holds.
 using StageUnits = std::vector<std::vector<UnitRange>>;
 
-/// Who of a pipeline computes what when; parallel/schedules has them.
+/// The order in which a pipeline's stages compute. parallel/schedules implements the schedules.
 enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble };
-/// "1f1b"; as users and files name it.
+/// Returns the name that users and files use, for example "1f1b".
 const char* schedule_name(PipelineSchedule schedule);
-/// None of that name: none.
+/// Returns nothing for an unknown name.
 std::optional<PipelineSchedule> parse_pipeline_schedule(const std::string& name);
-/// "gpipe, 1f1b, interleaved, zero-bubble"
+/// Returns "gpipe, 1f1b, interleaved, zero-bubble".
 std::string pipeline_schedule_names();
 
-/// Ranks form axes pp × dp × cp × tp, tp fastest. Those of dp × cp hold the same and sum their gradients, cp
-/// slowest (data ranks): ZeRO `zero` divides state among `zero_group` of them in a row, which then exist
-/// dp · cp ÷ zero_group times. Sequence parallelism is Korthikanti et al.'s (2022).
+/// Ranks form axes pp × dp × cp × tp, tp fastest. Data ranks are the ranks of dp × cp, cp slowest.
+/// They hold the same parameters and sum their gradients. ZeRO `zero` divides state among each
+/// `zero_group` consecutive data ranks. There are dp · cp ÷ zero_group such groups.
+/// Source: Korthikanti et al. 2022 (sequence parallelism).
 struct Layout {
   int pp = 1;
   int dp = 1;
@@ -50,53 +51,59 @@ struct Layout {
   int zero = 0;
   int zero_group = 0;              // 0: all data ranks
   bool sequence_parallel = false;  // tp ranks divide the sequence where they do not divide features
-  int cp = 1;                      // ranks divide each sequence, and pass keys and values around
+  int cp = 1;                      // ranks that divide each sequence and pass keys and values around
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  int virtual_stages = 1;  // ranges of units on each stage rank; 2 with zero-bubble: the V-shaped one
-  StageUnits stages{};     // empty: even_stages
+  int virtual_stages = 1;  // ranges of units on each stage rank; with zero-bubble, 2 is the V-shaped schedule
+  StageUnits stages{};     // empty for even_stages()
 
   bool operator==(const Layout&) const = default;
   int size() const { return pp * dp * cp * tp; }
   int data_ranks() const { return dp * cp; }
   int data_rank(const Place& place) const { return place.cp * dp + place.dp; }
-  /// Error{internal}: there is no such rank.
+  /// Errors: internal if there is no such rank.
   Place place_of(int rank) const;
   int group_size() const { return zero_group == 0 ? data_ranks() : zero_group; }
-  /// How many ranks hold what ZeRO leaves of what pp and tp leave, and which of them a place is.
+  /// Return how many ranks hold the same shard, as ZeRO, pp and tp divide the model, and the index
+  /// of a place among these ranks.
   int num_replicas() const { return zero == 0 ? data_ranks() : data_ranks() / group_size(); }
   int replica_of(const Place& place) const {
     return zero == 0 ? data_rank(place) : data_rank(place) / group_size();
   }
-  /// "pp=1,dp=2,tp=1,zero=0"; ",zero-group=2" where it is not all of dp; behind pp ",schedule=gpipe" where it
-  /// is not 1f1b, and ",virtual-stages=2" where it is not 1; before tp ",cp=2" where it is not 1, behind it
-  /// ",sp=on" where it is.
+  /// Returns for example "pp=1,dp=2,tp=1,zero=0". Settings other than the default are added:
+  /// ",schedule=gpipe" and ",virtual-stages=2" after pp, ",cp=2" before tp, ",sp=on" after tp, and
+  /// ",zero-group=2" at the end.
   std::string to_string() const;
 };
 
-/// One range a stage: the first has the embedding, the last the head, and of the L blocks between, stage s
-/// has ⌊sL/pp⌋ … ⌊(s+1)L/pp⌋−1. Of fewer blocks than stages and n units, stage s has units ⌊sn/pp⌋ …
-/// ⌊(s+1)n/pp⌋−1.
+/// Returns one range for each stage. The first stage has the embedding, the last the head. Of the L
+/// blocks between, stage s has ⌊sL/pp⌋ … ⌊(s+1)L/pp⌋−1. If there are fewer blocks than stages,
+/// stage s has units ⌊sn/pp⌋ … ⌊(s+1)n/pp⌋−1 of n units.
 StageUnits even_stages(int num_units, int pp);
-/// How many units each range has, in the order of the model: each virtual stage's.
+/// Returns the number of units of each range (each virtual stage), in the order of the model.
 std::vector<int> stage_counts(const StageUnits& stages);
-/// The stage that holds each unit. Error{internal}: the layout's table does not name each once.
+/// Returns the stage that holds each unit.
+/// Errors: internal if the layout's table does not name each unit once.
 std::vector<int> stages_of(const Layout& layout, int num_units);
 
-/// A layout as a user writes it: "pp=2, dp=4". All errors are of kind usage and begin with `origin`.
+/// A layout as a user writes it: "pp=2, dp=4".
+/// Errors: all errors are of kind usage and begin with `origin`.
 class LayoutText {
  public:
-  /// Error: what is none of `keys`, or given twice.
+  /// Parses the text.
+  /// Errors: an item is none of `keys`, or is given twice.
   LayoutText(const std::string& text, std::string origin, std::span<const char* const> keys);
   bool empty() const { return values_.empty(); }
   bool has(const std::string& key) const { return values_.contains(key); }
-  /// Of a key that it has.
+  /// Returns the text of a key that is present.
   const std::string& value(const std::string& key) const { return values_.at(key); }
-  /// Sets what is given. Error: no number from `least` to `most`.
+  /// Sets `number` if the key is present.
+  /// Errors: the value is no number from `least` to `most`.
   template <class Integer>
   void read(const std::string& key, std::int64_t least, std::int64_t most, Integer& number) const {
     if (has(key)) number = static_cast<Integer>(read_number(key, least, most));
   }
-  /// Error: neither on nor off.
+  /// Sets `is_on` if the key is present.
+  /// Errors: the value is neither on nor off.
   void read(const std::string& key, bool& is_on) const;
   Error error(const std::string& what, const std::string& remedy) const;
 

@@ -1,7 +1,7 @@
 #pragma once
 // The feed-forward half of a block.
-// Legend: R rows, L those of them that are this rank's where nothing is cut (see Seam), C hidden, F MLP
-// features of this rank, G = 2F for a gated MLP, else F.
+// Legend: R rows, L this rank's rows where tensors are not split by features (see Seam), C hidden,
+// F MLP features of this rank, G = 2F for a gated MLP, else F.
 
 #include <span>
 
@@ -13,35 +13,37 @@
 
 namespace dt::model {
 
-/// Parameters: gate weight (gated only), up weight, their biases where the model has biases, down weight,
-/// down bias likewise.
+/// Parameters: gate weight (gated only), up weight, their biases if the model has them, down
+/// weight, down bias if the model has it.
 class MlpLayer {
  public:
-  /// G elements a token, and F of `hidden`, which can be made again from the rest.
+  /// Takes G elements a token, and F elements for `hidden`, which can be recomputed from the
+  /// others.
   struct Saved {
-    Tensor up_RG;  // gate and up halves, or up alone; backward_input puts its gradient in its place
+    Tensor up_RG;  // gate and up halves, or up alone; backward_input replaces it by its gradient
     Tensor hidden_RF;
   };
 
-  /// Returns for how many of `rows` rows the gradient of `hidden` is made at a time: on the host so many that
-  /// it is used while it lies in cache; on a GPU, whose products want many rows, all.
+  /// Returns how many of `rows` rows of the gradient of `hidden` are computed at a time. On the
+  /// host they are few enough to stay in cache until their use. On a GPU, whose products need many
+  /// rows, they are all rows.
   static std::int64_t backward_rows(Device device, std::int64_t rows);
 
-  /// `share` is the rank's part of the model. The seam must outlive the layer.
+  /// `share` is the model as this rank holds it. The seam must outlive the layer.
   MlpLayer(const ModelSpec& share, DType dtype, const Seam& seam);
   std::size_t num_params() const { return (bias_ ? 2 : 1) * (gated() ? 3 : 2); }
-  /// `hidden` is taken from a memory of its own.
+  /// Lays out the saved tensors. `hidden` comes from its own memory.
   Saved saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const;
 
-  /// y = residual + the layer's output; nothing but `saved` where y is absent.
+  /// Computes y = residual + the layer's output. If y is absent, computes only `saved`.
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_LC,
                const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
-  /// Makes `hidden` again from `up`.
+  /// Computes `hidden` from `up`.
   void activate(const Context& context, const Saved& saved) const;
-  /// Overwrites dx; `meanwhile` is done while that is added up.
+  /// Overwrites dx. Calls `meanwhile` while the ranks' parts of dx are being summed.
   void backward_input(const Context& context, std::span<const Tensor> weights, ArrivingRows& dy_RC,
                       const Tensor& dx_LC, const Saved& saved, const Meanwhile& meanwhile) const;
-  /// The two halves of backward_weight, both after backward_input.
+  /// The two halves of backward_weight. Call both after backward_input.
   void backward_down_weight(const Context& context, std::span<const Tensor> grads, const Tensor& dy_RC,
                             const Saved& saved) const;
   void backward_up_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,

@@ -1,5 +1,5 @@
 #pragma once
-// What to train, as data: one decoder serves every family; the spec chooses its parts.
+// A model's description as data. One decoder serves every family; the spec selects its parts.
 
 #include <cstdint>
 #include <optional>
@@ -16,18 +16,18 @@ enum class Norm { layer_norm, rms_norm };
 enum class Position { learned, rotary };
 enum class Mlp { gelu, swiglu };
 
-/// Ids that tell programs which run the model where a text begins and ends. What it computes does not depend
-/// on them.
+/// Ids that mark the beginning and the end of a text for programs that run the model. They do not
+/// affect what the model computes.
 struct SpecialTokens {
   std::optional<std::int64_t> bos;
-  std::vector<std::int64_t> eos;  // each of them ends a text
+  std::vector<std::int64_t> eos;  // each id ends a text
   std::optional<std::int64_t> pad;
 
   bool operator==(const SpecialTokens&) const = default;
 };
 
 struct ModelSpec {
-  std::string family;  // "gpt2", "llama", ...: how Hugging Face names it (model_type)
+  std::string family;  // "gpt2", "llama", ...: Hugging Face's model_type
   std::int64_t vocabulary = 0;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
@@ -41,7 +41,7 @@ struct ModelSpec {
   Position position = Position::learned;
   double rotary_theta = 10000;
   std::optional<kernels::RotaryScaling> rotary_scaling;
-  /// A token sees as many keys as this at most, its own included.
+  /// The most keys that a token sees, its own included.
   std::optional<std::int64_t> sliding_window;
   Mlp mlp = Mlp::gelu;
   bool qkv_bias = true;
@@ -56,30 +56,33 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 };
 
-/// Returns whether both compute the same: they differ in their special tokens at most.
+/// Returns whether both specs compute the same, so that they differ at most in their special
+/// tokens.
 bool computes_alike(const ModelSpec& a, const ModelSpec& b);
 
-/// Returns `special` for a model that learns from texts which end with `eos`. Where `eos` is among the ends
-/// of a text already, nothing changes. A single other one is replaced where `replaces_one`, and so is a `bos`
-/// of the same id; otherwise `eos` joins the ends that are there, as the first.
+/// Returns `special` for a model that learns from texts that end with `eos`. If `eos` is among the
+/// ends of a text, nothing changes. With `replaces_one`, a single other end is replaced, and so is
+/// a `bos` of the same id. Otherwise `eos` becomes the first of the ends.
 SpecialTokens with_end_of_text(SpecialTokens special, std::int64_t eos, bool replaces_one = true);
-/// "2", "2, 7", "none": the ends of a text.
+/// Returns the ends of a text: "2", "2, 7", "none".
 std::string ends_text(const SpecialTokens& special);
 
-/// A preset's name (see preset_names) or the path of a Hugging Face config.json.
-/// Errors: input, naming file and key, for an unknown family, a missing key, heads that do not divide, and
-/// any setting of the file that dt does not compute (another activation, windows in some layers only, ...).
+/// Returns the spec of a preset (see preset_names) or of a Hugging Face config.json at a path.
+/// Errors: input, naming file and key, for an unknown family, a missing key, heads that do not
+/// divide, and any setting of the file that dt does not compute (another activation, windows in
+/// some layers only, ...).
 ModelSpec load_model_spec(const std::string& preset_or_path);
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin);
 inline constexpr const char* generation_config_name = "generation_config.json";
-/// Returns the ends of a text that a Hugging Face generation_config.json names; none where it names none.
+/// Returns the ends of a text that a Hugging Face generation_config.json names; empty if it names
+/// none.
 std::vector<std::int64_t> parse_generation_ends(std::string_view json, const std::string& origin);
-/// The config.json with which Hugging Face transformers loads the model, its `torch_dtype` that of `weights`;
-/// parse_hf_config reads it back as an equal spec.
+/// Returns the config.json with which Hugging Face transformers loads the model. Its `torch_dtype`
+/// is that of `weights`. parse_hf_config reads it back as an equal spec.
 std::string hf_config(const ModelSpec& spec, DType weights = DType::f32);
-/// Returns the generation_config.json that goes with the model: `given`, another one's text, with the model's
-/// own ends of a text, or one of the special tokens alone where `given` is empty. Errors: input, naming
-/// `origin`, where `given` is no JSON object.
+/// Returns the generation_config.json of the model. It is `given`, the text of another such file,
+/// with the model's ends of a text. If `given` is empty, it has only the special tokens.
+/// Errors: input, naming `origin`, if `given` is no JSON object.
 std::string hf_generation_config(const SpecialTokens& special, std::string_view given,
                                  const std::string& origin);
 const std::vector<std::string>& preset_names();

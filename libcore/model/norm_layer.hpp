@@ -1,5 +1,5 @@
 #pragma once
-// The normalisation before attention, before the MLP and before the head.
+// The normalization before attention, before the MLP and before the head.
 // Legend: R rows, C hidden, P parameters.
 
 #include <span>
@@ -10,15 +10,16 @@
 
 namespace dt::model {
 
-/// Parameters: weight_C and, for layer norm, bias_C. What it saves is in statistics_dtype().
+/// Parameters: weight_C and, for layer norm, bias_C. Saved tensors have the dtype
+/// statistics_dtype().
 class NormLayer {
  public:
-  /// The parameters' gradients are sums over rows: backward_input makes them while it has what they need, so
-  /// that neither x nor dy need live until backward_weight.
+  /// The parameters' gradients are sums over rows. backward_input computes them while x and dy
+  /// exist, so that neither needs to live until backward_weight.
   struct Saved {
     Tensor mean_R;  // layer norm only
     Tensor rstd_R;
-    Tensor dparams_PC;  // of each parameter
+    Tensor dparams_PC;  // gradient of each parameter
   };
 
   NormLayer(const ModelSpec& spec, DType statistics);
@@ -27,7 +28,8 @@ class NormLayer {
 
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
                const Tensor& y_RC, const Saved& saved) const;
-  /// dx = dresidual + the gradient with respect to x; dresidual may be absent, and dx may alias it.
+  /// Computes dx = dresidual + the gradient with respect to x. dresidual may be absent, and dx may
+  /// alias it.
   void backward_input(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
                       const Tensor& dy_RC, const Tensor& dresidual_RC, const Tensor& dx_RC,
                       const Saved& saved) const;

@@ -9,8 +9,9 @@ namespace dt::model {
 
 namespace {
 
-/// local_LC = Σ over the ranks of what `multiply(run of rows, where it goes)` makes: chunks travel, as many
-/// as are made, while others are made, and at last `meanwhile` is. `finish` follows each sum.
+/// Computes local_LC = Σ over the ranks of the products that multiply(rows, run, target) writes.
+/// Each chunk travels as soon as it is computed, while later chunks and then `meanwhile` are
+/// computed. Calls `finish` after each chunk's sum.
 template <class Multiply, class Finish>
 void sum_of_products(const Context& context, const Seam& seam, const Tensor& local_LC,
                      const Multiply& multiply, const Finish& finish, const Meanwhile& meanwhile = {}) {

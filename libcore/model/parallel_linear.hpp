@@ -1,11 +1,12 @@
 #pragma once
-// Matrix products cut among the ranks that share a layer (Shoeybi et al. 2019, section 3): by columns, where
-// each rank makes some of the features from all that come in, and by rows, where each has some of the
-// features that come in and the ranks' products add up. What lies between the two is never exchanged. A
-// product may be made in chunks of rows, so that one is exchanged while the next is multiplied; no bit
-// depends on that.
-// Legend: R rows, L those of them that are this rank's where nothing is cut (see Seam), C features that all
-// ranks have, F those of which each has some.
+// Matrix products that tensor-parallel ranks divide. A column-parallel product computes some of the
+// output features on each rank from all input features. In a row-parallel product each rank has
+// some of the input features, and the ranks' products are summed. The ranks never exchange the
+// tensors between the two. A product may be computed in chunks of rows, so that one chunk is
+// exchanged while the next is multiplied. No bit depends on the chunks.
+// Source: Shoeybi et al. 2019, section 3.
+// Legend: R rows, L this rank's rows where tensors are not split by features (see Seam), C features
+// that all ranks have, F features that the ranks divide.
 
 #include <cstdint>
 #include <functional>
@@ -15,38 +16,42 @@
 
 namespace dt::model {
 
-/// All rows of a tensor: itself, or gathered into scratch memory; blocks.
+/// Returns `local` if ranks do not divide rows; otherwise all rows, gathered into scratch memory.
+/// Blocks.
 Tensor all_rows(const Context& context, const Seam& seam, const Tensor& local_LC);
-/// Σ over the ranks of what each has of all rows; blocks.
+/// Computes the sum over the ranks of their `partial`, and writes this rank's rows to `local`.
+/// Blocks.
 void sum(const Context& context, const Seam& seam, const Tensor& partial_RC, const Tensor& local_LC);
-/// Where what a rank makes of all rows lies until the ranks' are added up: where their sum will be, unless
-/// that has fewer rows.
+/// Returns memory for a rank's partial products of all rows until they are summed. It is `local`,
+/// or scratch memory if `local` has fewer rows.
 Tensor memory_for_partial(const Context& context, const Seam& seam, std::int64_t rows,
                           const Tensor& local_LC);
 
-/// Makes rows [begin, end) of a product's operand, just before they are multiplied and while others travel.
+/// Computes rows [begin, end) of a product's operand, just before they are multiplied and while
+/// other rows travel.
 using MakeRows = std::function<void(std::int64_t begin, std::int64_t end)>;
-/// What is computed while a product's last rows travel; may be absent.
+/// Work that overlaps the exchange of a product's last rows; may be absent.
 using Meanwhile = std::function<void()>;
 
-/// y_RF = x_RC · w_FCᵀ + bias_F; the bias may be absent.
+/// Computes y_RF = x_RC · w_FCᵀ + bias_F. The bias may be absent.
 void column_parallel(const Context& context, const Seam& seam, const Tensor& x_LC, const Tensor& w_FC,
                      const Tensor& bias_F, const Tensor& y_RF);
-/// dx_LC, which may not alias dy, = Σ over the ranks of dy_RF · w_FC; `make_dy`, where given, makes dy.
+/// Computes dx_LC = Σ over the ranks of dy_RF · w_FC. dx may not alias dy. `make_dy`, if given,
+/// computes dy.
 void column_parallel_backward_input(const Context& context, const Seam& seam, const Tensor& dy_RF,
                                     const Tensor& w_FC, const Tensor& dx_LC, const MakeRows& make_dy,
                                     const Meanwhile& meanwhile);
 
-/// y_LC = residual_LC + bias_C + Σ over the ranks of x_RF · w_CFᵀ. Bias and residual may be absent; y may
-/// alias neither x, which `make_x`, where given, makes, nor the residual.
+/// Computes y_LC = residual_LC + bias_C + Σ over the ranks of x_RF · w_CFᵀ. Bias and residual may
+/// be absent. y may alias neither x nor the residual. `make_x`, if given, computes x.
 void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, const Tensor& w_CF,
                   const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC,
                   const MakeRows& make_x = {});
-/// dx_RF = dy_RC · w_CF, chunk by chunk as dy comes.
+/// Computes dx_RF = dy_RC · w_CF, chunk by chunk as dy arrives.
 void row_parallel_backward_input(const Context& context, ArrivingRows& dy_RC, const Tensor& w_CF,
                                  const Tensor& dx_RF);
-/// dw_CF += dy_RCᵀ · x_RF; dbias_C += Σ over rows of dy (where present): with rows divided over the rank's
-/// own, so that each has a part of that sum.
+/// Computes dw_CF += dy_RCᵀ · x_RF and, if present, dbias_C += Σ over rows of dy. If ranks divide
+/// rows, dbias sums over this rank's rows, so that each rank has a part of that sum.
 void row_parallel_backward_weight(const Context& context, const Seam& seam, const Tensor& dy_RC,
                                   const Tensor& x_RF, const Tensor& dw_CF, const Tensor& dbias_C);
 

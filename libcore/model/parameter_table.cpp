@@ -9,7 +9,7 @@ namespace dt::model {
 
 namespace {
 
-/// Writes the list of parameters of a spec, unit by unit.
+/// Builds the list of a spec's parameters, unit by unit.
 class Builder {
  public:
   explicit Builder(const ModelSpec& spec)
@@ -153,7 +153,7 @@ void ParameterTable::add_group(GroupSpec group) {
 
 FlatLayout ParameterTable::lay_out(const std::vector<int>& params,
                                    const std::vector<std::vector<std::int64_t>>& numels, int rank) const {
-  std::vector<std::int64_t> ends(numels.size());  // on each rank, of what has been laid out
+  std::vector<std::int64_t> ends(numels.size());  // ends[r]: elements laid out so far on rank r
   const auto next_aligned = [&ends] {
     const std::int64_t most = *std::max_element(ends.begin(), ends.end());
     return (most + alignment - 1) / alignment * alignment;

@@ -28,7 +28,8 @@ std::size_t RingAttention::scratch_bytes(const kernels::AttentionShape& shape, D
              q = static_cast<std::size_t>(shape.query_heads * shape.head_dim),
              kv = static_cast<std::size_t>(2 * shape.key_value_heads * shape.head_dim),
              heads = static_cast<std::size_t>(shape.query_heads), sum = dtype_bytes(statistics_dtype(dtype));
-  const std::size_t part = (q + heads) * sum / Zigzag::num_chunks;  // of one chunk's queries, to be merged
+  const std::size_t part =
+      (q + heads) * sum / Zigzag::num_chunks;  // the result of one chunk's queries, before it is merged
   return rows * (2 * kv * dtype_bytes(dtype) + q * sum + std::max(3 * kv * sum, part));
 }
 
@@ -95,7 +96,8 @@ void RingAttention::for_blocks(const Context& context, const Tensor& own_kv, con
   }
 }
 
-/// Adds what the rank's queries see of a block to `sums`, and writes y where that was the last.
+/// Adds to `sums` what the rank's queries see of a block. Writes a query chunk's y after its last
+/// key chunk.
 void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const Block& block, Sums& sums,
                            const Tensor& y_RQ) const {
   for (int chunk = 0; chunk < Zigzag::num_chunks; ++chunk) {
@@ -127,8 +129,8 @@ void RingAttention::forward(const Context& context, const Tensor& qkv_RE, const 
              [&](const Block& block) { attend(context, qkv_RE, block, sums, y_RQ); });
 }
 
-/// Adds to dq, or begins it with the rank's own block, and writes dkv: the gradient of the block's keys and
-/// values through the rank's queries.
+/// Adds to dq, or starts it with the rank's own block. Writes dkv, the gradient of the block's keys
+/// and values through the rank's queries.
 void RingAttention::gradients(const Context& context, const Block& block, const Tensor& dy_RQ,
                               const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse, const Tensor& dq,
                               const Tensor& dkv) const {
@@ -154,7 +156,8 @@ void RingAttention::backward(const Context& context, const Tensor& dy_RQ, const 
   Arena& scratch = context.scratch();
   const DType sums = lse.dtype();
   const Tensor dq = scratch.allocate(sums, y_RQ.shape());
-  // A block's gradients follow it round the ranks, each of which adds its own, and come home at last.
+  // A block's gradients travel round the ranks behind it. Each rank adds its part, and they end on
+  // the owner.
   const Shape shape{qkv_RE.dim(0), key_value_features_};
   const Tensor own = scratch.allocate(sums, shape);
   std::array<Tensor, 2> travelling{scratch.allocate(sums, shape), scratch.allocate(sums, shape)};

@@ -1,9 +1,10 @@
 #pragma once
-// Attention of sequences that ranks divide (context parallelism): each keeps its queries, while keys and
-// values go round the ranks, a block being computed with while the next one travels (Liu et al. 2023). What
-// queries see of each block is merged in the order in which blocks come by.
-// Legend: see kernels/attention.hpp. A rank's rows are those of its earlier chunk of all sequences, then
-// those of its later one (see Zigzag).
+// Ring attention: context-parallel ranks divide sequences. Each rank keeps its queries. Keys and
+// values pass from rank to rank, and a rank computes with one block while the next travels. The
+// results of the blocks are merged in the order in which the blocks arrive.
+// Source: Liu et al. 2023.
+// Legend: see kernels/attention.hpp. A rank's rows are its earlier chunk of all sequences, then its
+// later chunk (see Zigzag).
 
 #include <optional>
 
@@ -16,28 +17,28 @@ namespace dt::model {
 
 class RingAttention {
  public:
-  /// `shape.sequence` is the length of the rank's part of each sequence: two chunks. first_R: for each row
-  /// the first position of its sequence that it sees; absent: 0. `window`: the most keys that a query sees,
-  /// of which first_R tells each row: chunks that lie before the windows of all queries are passed over. The
-  /// seam must outlive it.
+  /// `shape.sequence` is the length of the rank's part of each sequence, which is two chunks.
+  /// `first_R` is the first position of its sequence that each row sees; absent means 0. `window`
+  /// is the most keys that a query sees. It only lets chunks before the windows of all queries be
+  /// skipped: first_R must contain each row's window. The seam must outlive this object.
   RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R,
                 std::optional<std::int64_t> window = {});
 
-  /// y_RQ and lse, [2, B, H, chunk], from packed rows.
+  /// Computes y_RQ and lse, [2, B, H, chunk], from packed rows.
   void forward(const Context& context, const Tensor& qkv_RE, const Tensor& y_RQ, const Tensor& lse) const;
-  /// Puts the gradient of the packed rows in their place.
+  /// Replaces the packed rows by their gradient.
   void backward(const Context& context, const Tensor& dy_RQ, const Tensor& qkv_RE, const Tensor& y_RQ,
                 const Tensor& lse) const;
 
-  /// Of the context's scratch memory, at most.
+  /// Returns the most bytes of scratch memory that a call takes.
   static std::size_t scratch_bytes(const kernels::AttentionShape& shape, DType dtype);
 
  private:
-  struct Block {  // keys and values of a rank: [R, 2·K·D]
+  struct Block {  // a rank's keys and values: [R, 2·K·D]
     Tensor kv;
     int owner;
   };
-  struct Sums {  // of what was seen so far, and of how many chunks of keys, by each chunk of queries
+  struct Sums {  // results so far, and the number of key chunks seen by each query chunk
     Tensor y_RQ, lse_BHT;
     std::int64_t num_seen[Zigzag::num_chunks] = {};
   };
@@ -50,9 +51,9 @@ class RingAttention {
   Tensor stretch(const Tensor& lse, int chunk) const;
   kernels::Visibility visibility(int query_chunk, const Block& block, int key_chunk) const;
   bool sees(int query_chunk, const Block& block, int key_chunk) const;
-  /// Of all key chunks of a sequence, how many a chunk of the rank's queries sees.
+  /// Returns how many key chunks of a sequence a chunk of the rank's queries sees.
   std::int64_t num_chunks_seen(int query_chunk) const;
-  /// The first position that the first query of a chunk may see.
+  /// Returns the first position that the first query of a chunk may see.
   std::int64_t first_in_sight(int query_chunk) const;
   kernels::QueriesKeysValues operands(const Tensor& q, const Tensor& kv, int query_chunk,
                                       int key_chunk) const;
@@ -61,7 +62,8 @@ class RingAttention {
               const Tensor& y_RQ) const;
   void gradients(const Context& context, const Block& block, const Tensor& dy_RQ, const Tensor& qkv_RE,
                  const Tensor& y_RQ, const Tensor& lse, const Tensor& dq, const Tensor& dkv) const;
-  /// body(block) for each rank's keys and values, its own first, while the next ones arrive.
+  /// Calls body(block) for each rank's keys and values, its own first, while the next block
+  /// arrives.
   template <class Body>
   void for_blocks(const Context& context, const Tensor& own_kv, const Body& body) const;
 
@@ -72,7 +74,7 @@ class RingAttention {
   std::optional<std::int64_t> window_;
   std::int64_t chunk_rows_;
   std::int64_t query_features_;
-  std::int64_t key_value_features_;  // of keys and values together
+  std::int64_t key_value_features_;  // keys and values together
 };
 
 }  // namespace dt::model

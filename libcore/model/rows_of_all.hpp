@@ -1,5 +1,5 @@
 #pragma once
-// Rows that ranks divide, some at a time: the same places of each rank's.
+// The same range of local rows of each rank, as ranks divide all rows.
 
 #include <cstdint>
 
@@ -9,9 +9,10 @@
 
 namespace dt::model {
 
-/// Local rows [begin, end), of `local_rows`, of each of the ranks that divide the rows. In a tensor of all
-/// rows, whose first part is rank 0's, they lie apart, one run a rank; together they are runs behind each
-/// other. Where rows are not divided, or these are all, there is one run.
+/// Local rows [begin, end) of `local_rows` on each of the ranks that divide the rows. In a tensor
+/// of all rows, which begins with rank 0's, they are apart: one run for each rank. In a tensor of
+/// these rows only they are together: the runs are contiguous. There is one run if ranks do not
+/// divide rows or if the range is all rows.
 class RowsOfAll {
  public:
   RowsOfAll(const Share& share, std::int64_t local_rows, std::int64_t begin, std::int64_t end)
@@ -23,27 +24,27 @@ class RowsOfAll {
 
   int num_runs() const { return runs_; }
   std::int64_t count() const { return length_ * runs_; }
-  /// One run, of a tensor of all rows and of one of these.
+  /// Return one run of a tensor of all rows (apart) and of a tensor of these rows only (run_of).
   Tensor apart(const Tensor& full_R, int run) const { return full_R.rows(first(run), first(run) + length_); }
-  /// Where it begins among all rows, and how many it is.
+  /// Returns the index of the run's first row among all rows.
   std::int64_t first(int run) const { return local_rows_ * run + begin_; }
   std::int64_t length() const { return length_; }
   Tensor run_of(const Tensor& together_R, int run) const {
     return together_R.rows(length_ * run, length_ * (run + 1));
   }
-  /// Of memory that has room for all rows: a place for these together, behind those of lower places.
+  /// Returns the place of these rows in memory for all rows, after the rows of lower ranges.
   Tensor place_in(const Tensor& memory_R) const { return memory_R.rows(before_, before_ + count()); }
 
-  /// Memory for them together: where they lie in `full`, if that is one run, else scratch. Absent for an
-  /// absent tensor.
+  /// Returns memory for these rows together: their view of `full` if they are one run, else scratch
+  /// memory. Returns an absent tensor for an absent `full`.
   Tensor together(const Context& context, const Tensor& full_R) const;
-  /// Between the two, unless they are one.
+  /// Copy the rows between the two tensors. Do nothing if there is one run, or if `full` is absent.
   void copy_in(const Context& context, const Tensor& full_R, const Tensor& together_R) const;
   void copy_out(const Context& context, const Tensor& together_R, const Tensor& full_R) const;
 
  private:
   int runs_;
-  std::int64_t length_;  // of a run
+  std::int64_t length_;  // rows of a run
   std::int64_t begin_, local_rows_, before_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// How a unit divides its saved memory into tensors.
+// The division of a unit's saved memory into tensors.
 
 #include <span>
 
@@ -7,11 +7,11 @@
 
 namespace dt::model {
 
-/// Hands out parts of a unit's saved memory one after the other, each 64-byte aligned relative to its start.
-/// Taken twice in the same order they are the same parts.
+/// Hands out consecutive parts of a unit's saved memory, each aligned to 64 bytes relative to its
+/// start. Taking them again in the same order returns the same parts.
 class SavedMemory {
  public:
-  /// Counts the bytes; the tensors are absent.
+  /// Only counts bytes; returns absent tensors.
   SavedMemory() : SavedMemory(Device::host(), {}) {}
   SavedMemory(Device device, std::span<std::byte> memory) : device_(device), memory_(memory) {}
 

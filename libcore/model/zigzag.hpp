@@ -1,6 +1,7 @@
 #pragma once
-// How ranks divide a sequence so that each has as much of the causal triangle to compute: of 2·cp chunks of
-// equal length rank r has the r-th and the one as far from the end (zigzag order).
+// The zigzag order, which divides a sequence so that each rank computes as much of the causal
+// triangle. Of 2·cp chunks of equal length, rank r has chunk r and the chunk at the same distance
+// from the end.
 
 #include <cstdint>
 
@@ -13,7 +14,7 @@ struct Zigzag {
   int size = 1;
 
   static constexpr int num_chunks = 2;
-  /// The first position of one of its chunks.
+  /// Returns the first position of one of the rank's chunks.
   std::int64_t position(int chunk) const {
     return length * (chunk == 0 ? rank : std::int64_t{2} * size - 1 - rank);
   }
