@@ -52,7 +52,7 @@ int rank_behind(const Caller& caller, int distance) {
 }
 
 /// Sends each rank p its elements of part p, and combines what arrives for this rank into `out`. Takes
-/// peers in the order of their distance, so that no rank is the first of all others.
+/// peers in the order of their distance, so that ranks do not all begin with the same one.
 void scatter_and_combine(const Caller& caller, const Tensor& in, const PartOf& part, const Tensor& out,
                          Reduction reduction, Stage& stage) {
   const Part own = part(caller.rank);

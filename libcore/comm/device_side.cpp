@@ -39,8 +39,8 @@ DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType
       computed_(std::move(computed)) {
   forget_empty(reads_);
   forget_empty(writes_);
-  // The host waits for nothing that comes after what was computed with the memory until now, so the
-  // copy must.
+  // The host does not wait for the work that uses the memory until now, so the copies must come after
+  // that.
   if (reads_.empty() && !writes_.empty()) accelerator().follow(link_->up_, link_->compute_);
   if (reads_.empty()) computed_.reset();
 }

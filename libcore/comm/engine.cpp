@@ -310,8 +310,8 @@ bool Engine::advance(Operation& operation) {
   return moved;
 }
 
-/// Begins an operation if it may. Asks the devices of those behind, too, so that what they read comes
-/// while those in front are under way.
+/// Begins an operation if it may. Asks its device even while other operations are in front of it, so
+/// that what it reads comes meanwhile.
 bool Engine::begins(Operation& operation) {
   if (operation.has_begun) return true;
   const bool is_ready = !operation.device || operation.device->may_begin();
@@ -381,8 +381,8 @@ Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
                                 : active_.emplace_back(ActiveTransport{.transport = operation.transport});
 }
 
-/// Returns whether a chain may begin. All ranks begin chains in the same order, so the oldest of all
-/// that are not done is under way on all ranks.
+/// Returns whether a chain may begin. All ranks begin chains in the same order, so the oldest chain
+/// that is not done is under way on all ranks.
 bool Engine::may_begin_chain(const Operation& operation) {
   if (!has_chain_to_begin(operation)) return false;
   if (!operation.takes_turns()) return true;

@@ -26,7 +26,7 @@ struct Placement {
 };
 
 /// Finds the longest runs by which a group of ranks on these hosts may be divided. Each run is a whole
-/// subtree of combine(), so summing runs first leaves every bit. A run is all ranks if one host has
+/// subtree of combine(), so summing runs first keeps every bit. A run is all ranks if one host has
 /// them (up to NodeWindow::max_ranks). Otherwise it is the largest power of two that divides the group
 /// so that no run is on two hosts. Returns none if only single ranks would do.
 std::optional<Placement> placement_of(std::span<const int> hosts);

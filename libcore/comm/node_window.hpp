@@ -32,7 +32,7 @@ class NodeWindow {
   int size() const { return size_; }
   /// Makes the memory. The first rank calls it.
   Offer make() { return memory_.make(); }
-  /// Returns whether this rank, which is not the first, now has the memory, too.
+  /// Maps the memory that the first rank offers. Returns whether this rank now has it, too.
   bool accept(const Offer& offer) { return memory_.accept(offer); }
   /// Ends the offer: all ranks have the memory, or no rank will want it.
   void close_offer() { memory_.close_offer(); }

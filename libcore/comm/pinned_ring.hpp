@@ -51,7 +51,7 @@ class PinnedRing {
 
   PinnedRing(std::shared_ptr<StagingPool> pool, std::size_t most_turns)
       : pool_(std::move(pool)), most_turns_(most_turns) {}
-  /// Returns a turn with at least `bytes`, which has its memory at once.
+  /// Returns a turn with at least `bytes` of memory, which is the portion's once the turn has begun.
   /// Errors: environment, memory is short.
   std::shared_ptr<Turn> take(std::size_t bytes);
 

@@ -28,8 +28,7 @@ inline bool is_point_to_point(OperationKind kind) {
 /// rank's k-th send to another is received by that rank's k-th receive from it, so both have sequence
 /// k.
 struct OperationRecord {
-  std::int64_t sequence =
-      0;  // from 1, among the group's collectives, or among the sends from one rank to another
+  std::int64_t sequence = 0;  // from 1, among the group's collectives or one rank's sends to another
   int group = 0;
   OperationKind kind = OperationKind::barrier;
   std::int64_t bytes = 0;

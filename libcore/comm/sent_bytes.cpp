@@ -27,8 +27,8 @@ class Sender {
     }
   }
   /// Counts the messages within a node and then between nodes. Each neighbour gets its part of each
-  /// node. The ranks of this rank's place on other nodes get one part each, which takes `factor` as
-  /// many bytes.
+  /// node. The ranks of this rank's place on other nodes get one part each, of `factor` times the
+  /// bytes.
   void send_by_levels(const Placement& placement, double factor) {
     const int own_node = rank_ / placement.per_host, own_place = rank_ % placement.per_host;
     for (int place = 0; place < placement.per_host; ++place) {

@@ -28,8 +28,8 @@ class SharedMemory {
   /// Makes the memory; one process calls it. Returns an offer without a descriptor if the system
   /// refuses.
   Offer make();
-  /// Returns whether this process now has the memory that another made. The other must not have closed
-  /// the offer yet.
+  /// Maps the memory that another process made. Returns whether this process now has it. The maker must
+  /// not have closed the offer yet.
   bool accept(const Offer& offer);
   /// Ends the offer: all have the memory, or no process will want it.
   void close_offer();

@@ -78,7 +78,7 @@ Stores WindowRun::stores_to(const Tensor& out) const {
   return streams_ && at_line ? Stores::streamed : Stores::cached;
 }
 
-/// Takes other ranks in the order of their distance, so that no rank is the first of all others.
+/// Takes other ranks in the order of their distance, so that ranks do not all begin with the same one.
 void WindowRun::copy(const WindowSegment& segment) {
   const int rank = window_->rank();
   if (segment.reduces()) {

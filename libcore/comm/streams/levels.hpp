@@ -35,7 +35,7 @@ struct Levels {
   }
 
   /// Calls visit(to, from) for the other places of this rank's node, or for the other nodes. The next
-  /// place or node comes first, so that no rank is the first of all others.
+  /// place or node comes first, so that ranks do not all begin with the same one.
   template <class Visit>
   void for_neighbours(const Visit& visit) const {
     for_others(per_node, local, visit);
