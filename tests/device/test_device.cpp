@@ -22,6 +22,7 @@
 #include "base/error.hpp"
 #include "kernels/cuda/table.hpp"
 #include "tensor/repeating_work.hpp"
+#include "tensor/retired.hpp"
 #include "tensor/time_limit.hpp"
 
 namespace dt {
@@ -95,13 +96,15 @@ class TestDevice final : public Accelerator {
   void select(Device) override {}
   void set_time_limit(double seconds) override { limit_.set(seconds); }
 
-  std::byte* allocate(Device, std::size_t bytes) override {
+  std::byte* allocate(Device of, std::size_t bytes) override {
+    if (waits_in_allocations_) settle(of);
     const Lock lock(mutex_);
     throw_if_failed();
     auto memory = std::make_unique<Memory>(bytes);
     if (stays_open_) memory->open(true);
     std::byte* const begin = memory->begin();
     ++counts_.allocations;
+    if (RetiredMemory::is_kept()) ++counts_.in_lists;
     counts_.bytes += memory->bytes();
     counts_.most_bytes = std::max(counts_.most_bytes, counts_.bytes);
     allocations_.add(begin, bytes);
@@ -113,6 +116,7 @@ class TestDevice final : public Accelerator {
     allocations_.remove(memory);
     const Lock lock(mutex_);
     const auto place = memories_.find(memory);
+    ++counts_.frees;
     counts_.bytes -= place->second->bytes();
     memories_.erase(place);
   }
@@ -127,10 +131,13 @@ class TestDevice final : public Accelerator {
   }
   void pin(std::byte* memory, std::size_t bytes) override {
     const Lock lock(mutex_);
+    ++counts_.pinnings;
+    if (RetiredMemory::is_kept()) ++counts_.in_lists;
     pinned_.emplace(memory, bytes);
   }
   void unpin(std::byte* memory) override {
     const Lock lock(mutex_);
+    ++counts_.unpinnings;
     pinned_.erase(memory);
   }
 
@@ -244,6 +251,7 @@ class TestDevice final : public Accelerator {
 
   void slow_down(double seconds) { more_s_ = seconds; }
   void skip_work() { skips_work_ = true; }
+  void wait_in_allocations() { waits_in_allocations_ = true; }
   void leave_open() {
     const Lock lock(mutex_);
     open(true);
@@ -470,6 +478,7 @@ class TestDevice final : public Accelerator {
   double more_s_ = 0;
   bool skips_work_ = false;
   bool stays_open_ = false;
+  bool waits_in_allocations_ = false;
   Use::Loading loading_ = Use::Loading::beforehand;
   std::set<std::pair<int, std::string>> loaded_;  // by device
   std::optional<Error> failed_;
@@ -516,6 +525,10 @@ void Use::slow_down(double seconds) {
 
 void Use::skip_work() {
   device->skip_work();
+}
+
+void Use::wait_in_allocations() {
+  device->wait_in_allocations();
 }
 
 void Use::leave_open() {

@@ -24,6 +24,10 @@ class Use {
   /// What the host asked for so far.
   struct Counts {
     std::int64_t allocations = 0;  // of the device's memory
+    std::int64_t frees = 0;        // of these
+    std::int64_t pinnings = 0;     // of the host's memory
+    std::int64_t unpinnings = 0;   // of that
+    std::int64_t in_lists = 0;     // allocations and pinnings while RetiredMemory keeps what is given back
     std::int64_t reads = 0;        // copies from there to the host
     std::int64_t unpinned = 0;     // copies from or to memory of the host that is not pinned
     std::int64_t kernels = 0;      // and products
@@ -33,6 +37,8 @@ class Use {
     std::int64_t in_graphs = 0;    // kernels and moves of these launches
     std::int64_t bytes = 0;        // of its memory now
     std::int64_t most_bytes = 0;   // of its memory at a time
+    /// Returns how often something was asked for that may wait for all that a device was given.
+    std::int64_t memory_calls() const { return allocations + frees + pinnings + unpinnings; }
   };
   Counts counts() const;
   /// How deep ranges have lain in each other at most, and their names, in the order of their beginnings. From
@@ -56,6 +62,9 @@ class Use {
   void load(Loading loading);
   /// How often something was loaded so.
   std::int64_t loaded() const;
+
+  /// Makes allocations of the device's memory wait for all that it was given, as freeing always does.
+  void wait_in_allocations();
 
   /// From now on the host may touch the device's memory: ranks that ask again and again are held up by
   /// opening it and closing it.

@@ -29,7 +29,7 @@ TEST_CASE("a share that another rank writes is copied from its device into pinne
   const test_device::Use device(1);
   const Piece piece = Piece::whole({num_values});
   std::array<Values, 2> written{};
-  std::int64_t num_unpinned = -1;
+  std::int64_t num_unpinned = -1, memory_calls = -1;
   comm::run_threads(2, [&](comm::Communicator& world) {
     const Context context(1, Device::gpu(world.rank()));
     const Buffer memory = filled(context.device(), static_cast<float>(world.rank() + 1));
@@ -45,19 +45,21 @@ TEST_CASE("a share that another rank writes is copied from its device into pinne
     WritingGroup group(world, shares, 1, false);
     group.follow_training();
     world.barrier().wait_host();
-    const std::int64_t before = device.counts().unpinned;
+    const test_device::Use::Counts before = device.counts();
     world.barrier().wait_host();
     std::vector<checkpoint::SourcePiece> pieces = shares.own();
     group.copy(pieces);
     world.barrier().wait_host();
     if (!group.writes()) return 0;
-    num_unpinned = device.counts().unpinned - before;
+    num_unpinned = device.counts().unpinned - before.unpinned;
+    memory_calls = device.counts().memory_calls() - before.memory_calls();
     group.collect(pieces, [] {});
     for (std::size_t rank = 0; rank < written.size(); ++rank)
       std::ranges::copy(pieces.at(rank).data.span<float>(), written[rank].begin());
     return 0;
   });
   CHECK(num_unpinned == 0);
+  CHECK(memory_calls == 0);  // a step may be under way
   for (std::size_t rank = 0; rank < written.size(); ++rank)
     CHECK(std::ranges::count(written[rank], static_cast<float>(rank + 1)) == num_values);
 }
