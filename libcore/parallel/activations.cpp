@@ -1,23 +1,26 @@
 #include "parallel/activations.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace dt::parallel {
 
 using model::MicroBatch;
 using model::Unit;
 
-void Activations::start(std::span<const MicroBatch> micro_batches, int first) {
+bool Activations::start(std::span<const MicroBatch> micro_batches, int first) {
   micro_batches_ = micro_batches;
   first_ = first;
   std::int64_t tokens = 0;
   for (const MicroBatch& m : micro_batches) tokens = std::max(tokens, m.batch * m.sequence);
-  if (tokens > pool_tokens_) {
+  const bool is_larger = tokens > pool_tokens_;
+  if (is_larger) {
     pool_.clear();
     pool_bytes_ = 0;
     pool_tokens_ = tokens;
   }
   is_exact_ = tokens == pool_tokens_;
+  return is_larger;
 }
 
 const MicroBatch& Activations::micro_batch(const Action& action) const {
@@ -61,14 +64,30 @@ Tensor Activations::output_gradient(int unit, const Action& action) {
   return view(unit, action, of(unit, action.micro_batch).output_gradient);
 }
 
+/// Leaves larger buffers to the kinds that need them, where each kind has its own.
+std::size_t Activations::largest_for(std::size_t bytes) const {
+  return is_exact_ ? bytes : std::numeric_limits<std::size_t>::max();
+}
+
 Buffer Activations::take(std::size_t bytes) {
   if (bytes == 0) return {};
-  // A larger one that another kind of buffer will need is not to be taken where each can have its own.
   const auto found = pool_.lower_bound({bytes, nullptr});
-  if (found != pool_.end() && (!is_exact_ || found->second.bytes() == bytes))
+  if (found != pool_.end() && found->second.bytes() <= largest_for(bytes))
     return std::move(pool_.extract(found).mapped());
   pool_bytes_ += bytes;
   return Buffer(device_, bytes);
+}
+
+void Activations::add(std::size_t bytes) {
+  Buffer buffer(device_, bytes);
+  pool_bytes_ += bytes;
+  give_back(std::move(buffer));
+}
+
+PoolOnPaper Activations::on_paper() const {
+  std::vector<std::size_t> spare;
+  for (const auto& [place, buffer] : pool_) spare.push_back(buffer.bytes());
+  return {spare, [this](std::size_t bytes) { return largest_for(bytes); }};
 }
 
 void Activations::give_back(Buffer&& buffer) {

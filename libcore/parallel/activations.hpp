@@ -10,6 +10,7 @@
 #include "comm/communicator.hpp"
 #include "model/unit.hpp"
 #include "parallel/action.hpp"
+#include "parallel/pool_on_paper.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/device.hpp"
 
@@ -35,8 +36,9 @@ class Activations {
   Activations(Device device, const std::vector<std::unique_ptr<model::Unit>>& units)
       : device_(device), units_(units) {}
 
-  /// Begins a list over these micro-batches, which actions number from `first` on.
-  void start(std::span<const model::MicroBatch> micro_batches, int first);
+  /// Begins a list over these micro-batches, which actions number from `first` on. Returns true where the
+  /// pool was emptied because they are larger than any before.
+  bool start(std::span<const model::MicroBatch> micro_batches, int first);
 
   const model::MicroBatch& micro_batch(const Action& action) const;
   const model::Unit& unit(int number) const { return *units_[static_cast<std::size_t>(number)]; }
@@ -53,7 +55,13 @@ class Activations {
 
   /// Of `bytes`, or larger.
   Buffer take(std::size_t bytes);
+  /// Adds a spare buffer of `bytes` to the pool. Errors: environment, of memory that is short.
+  void add(std::size_t bytes);
+  /// Returns the pool's spare buffers as sizes.
+  PoolOnPaper on_paper() const;
   void give_back(Buffer&& buffer);
+  std::size_t output_bytes(int unit, const Action& action) const;
+  Device device() const { return device_; }
   void forget_if_empty(int unit, int micro_batch);
 
   /// Units and micro-batches that hold something.
@@ -63,7 +71,7 @@ class Activations {
 
  private:
   Tensor view(int unit, const Action& action, const Buffer& buffer) const;
-  std::size_t output_bytes(int unit, const Action& action) const;
+  std::size_t largest_for(std::size_t bytes) const;
 
   Device device_;
   const std::vector<std::unique_ptr<model::Unit>>& units_;

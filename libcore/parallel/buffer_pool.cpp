@@ -7,6 +7,15 @@
 
 namespace dt::parallel {
 
+namespace {
+
+/// Returns the size of the largest spare buffer that take(bytes) returns.
+std::size_t largest_for(std::size_t bytes) {
+  return 2 * bytes + 1;
+}
+
+}  // namespace
+
 /// Of equals the one that lies first, so that what each step takes is the same.
 Buffer BufferPool::take(std::size_t bytes) {
   if (bytes == 0) return {};
@@ -15,7 +24,7 @@ Buffer BufferPool::take(std::size_t bytes) {
   };
   auto best = spare_.end();
   for (auto one = spare_.begin(); one != spare_.end(); ++one) {
-    const bool fits = one->bytes() >= bytes && one->bytes() / 2 <= bytes;
+    const bool fits = one->bytes() >= bytes && one->bytes() <= largest_for(bytes);
     if (fits && (best == spare_.end() || comes_first(*one, *best))) best = one;
   }
   Buffer buffer;
@@ -41,6 +50,12 @@ Buffer BufferPool::allocate(std::size_t bytes) {
   }
   spare_.clear();
   return Buffer(device_, bytes);
+}
+
+PoolOnPaper BufferPool::on_paper() const {
+  std::vector<std::size_t> spare;
+  for (const Buffer& buffer : spare_) spare.push_back(buffer.bytes());
+  return {spare, largest_for};
 }
 
 void BufferPool::give(Buffer&& buffer) {

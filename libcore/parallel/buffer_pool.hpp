@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "parallel/pool_on_paper.hpp"
 #include "tensor/buffer.hpp"
 
 namespace dt::parallel {
@@ -18,6 +19,10 @@ class BufferPool {
   /// At least so many bytes; their contents are arbitrary.
   Buffer take(std::size_t bytes);
   void give(Buffer&& buffer);
+  /// Adds a spare buffer of `bytes`. Errors: environment, of memory that is short.
+  void add(std::size_t bytes) { spare_.push_back(Buffer(device_, bytes)); }
+  /// Returns the spare buffers as sizes.
+  PoolOnPaper on_paper() const;
   std::size_t most_in_use_bytes() const { return most_in_use_; }
 
  private:

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "kernels/elementwise.hpp"
+#include "parallel/list_memory.hpp"
 #include "tensor/retired.hpp"
 
 namespace dt::parallel {
@@ -20,6 +21,10 @@ namespace {
 /// Asked of the unit, not of its place: it need not be last in a list of units.
 bool is_head(const Unit& unit) {
   return unit.spec().kind == model::UnitKind::head;
+}
+
+bool trains(const ActionList& list) {
+  return std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
 }
 
 /// Whether a backward_input's other half follows it, with nothing between them that others wait for.
@@ -51,15 +56,10 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
 /// own end, to which nothing of the next list is needed: to wait for it is to wait for others' lists alone.
 void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
                    const StepHooks& hooks) {
-  const bool trains =
-      std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
+  prepare(list, micro_batches, first);
   std::optional<RetiredMemory> retired;
-  if (receives_wait_in_streams()) {
-    if (trains && !std::exchange(has_rehearsed_, true)) rehearse(micro_batches, first);
-    retired.emplace();
-  }
-  trains_ = trains;
-  activations_.start(micro_batches, first);
+  if (receives_wait_in_streams()) retired.emplace();
+  trains_ = trains(list);
   if (trains_) storage_.gradients().start_step(context_);
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Action& action = list[i];
@@ -79,6 +79,21 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
   }
   DT_CHECK(activations_.num_records() == 0, "{} units still hold activations after the step",
            activations_.num_records());
+}
+
+void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro_batches, int first) {
+  if (receives_wait_in_streams() && trains(list) && !std::exchange(has_rehearsed_, true)) {
+    storage_.gradients().take_memory_of_sums();
+    rehearse(micro_batches, first);
+  }
+  const bool is_larger = activations_.start(micro_batches, first);
+  if (context_.device() == Device::host()) return;
+  if (is_larger) prepared_ = {};
+  Demand demand{list};
+  for (const MicroBatch& m : micro_batches) demand.shapes.emplace_back(m.batch, m.sequence);
+  if (demand == prepared_) return;
+  take_memory_of(list, trains(list), !overlaps_, activations_, storage_);
+  if (trains(list)) prepared_ = std::move(demand);
 }
 
 /// It cannot wait for itself. What ranks of a stage do together here they start in one order: who waits for

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/unit.hpp"
@@ -40,11 +41,16 @@ class Executor {
   void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first,
            const StepHooks& hooks);
 
+  /// Rehearses once, where receives wait in streams, and allocates the device memory that the list needs: an
+  /// allocation inside the list might wait for a receive. run() begins with it. All ranks of a stage call it
+  /// together.
+  void prepare(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first);
+
   /// Computes one unit of each kind that this rank holds, on the first of these micro-batches, forward and
   /// back, and waits: libraries load and choose what they will need, which may wait for all that the device
-  /// was given. run() does it before the first receive that waits in a stream begins. No trace is left of it:
-  /// gradients go nowhere, nothing is sent, losses are told to nobody, nothing is random, and no more memory
-  /// is taken than a unit of a step takes. All ranks of a stage call it together.
+  /// was given. prepare() calls it. No trace is left of it: gradients go nowhere, nothing is sent, losses are
+  /// told to nobody, nothing is random, and no more memory is taken than a unit of a step takes. All ranks of
+  /// a stage call it together.
   void rehearse(std::span<const model::MicroBatch> micro_batches, int first);
 
   /// Off: every gather and every sum is finished before this rank computes on.
@@ -64,6 +70,12 @@ class Executor {
   std::size_t activation_bytes() const { return activations_.pool_bytes(); }
 
  private:
+  /// The list and the shapes that determine which memory it takes.
+  struct Demand {
+    ActionList list{};
+    std::vector<std::pair<std::int64_t, std::int64_t>> shapes{};  // batch and sequence of each micro-batch
+    bool operator==(const Demand&) const = default;
+  };
   void perform(const Action& action, const StepHooks& hooks);
   /// The same, and tells whoever wants to know.
   void perform_observed(const Action& action, const StepHooks& hooks);
@@ -102,6 +114,7 @@ class Executor {
   std::vector<StepObserver*> observers_;
   bool overlaps_ = true;
   bool has_rehearsed_ = false;
+  Demand prepared_{};         // last training list whose memory was allocated
   bool trains_ = false;       // the list at hand
   bool both_halves_ = false;  // of the backward, by the action at hand: where ranks share layers
 };

@@ -16,9 +16,6 @@ bool is_beside_another(const LocalGroup& group, const model::UnitSpec& unit) {
   return group.holders.size() > 1 && unit.kind == model::UnitKind::embedding;
 }
 
-/// Micro-batches' sums over the ranks that may be under way while the next one's gradients are made.
-constexpr std::size_t most_under_way = 1;
-
 }  // namespace
 
 GradientStore::GradientStore(Device device, const LocalTable& local, const Precision& precision,
@@ -61,6 +58,22 @@ GradientStore::Holder& GradientStore::holder_of(int group, int unit) {
   const auto place = std::find(units.begin(), units.end(), unit);
   DT_CHECK(place != units.end(), "unit {} does not hold group {}", unit, name(group));
   return groups_[at(group)][static_cast<std::size_t>(place - units.begin())];
+}
+
+void GradientStore::take_memory_of_sums() {
+  bool divides_any = false, sums_any = false, sums_any_replicas = false;
+  for (const LocalGroup& group : local_.groups()) {
+    divides_any |= group.division.divides_optimizer();
+    for (const TensorSumRun& sum : group.tensor_sums)
+      (sum.over == TensorSum::all ? sums_any : sums_any_replicas) = true;
+  }
+  const auto take = [](bool sums, comm::Communicator* ranks) {
+    if (sums && ranks) ranks->take_memory_of_sums();
+  };
+  take(divides_any, ranks_.shards());
+  take(ranks_.has_replicas(), ranks_.replicas());
+  take(sums_any, ranks_.tensor());
+  take(sums_any_replicas, ranks_.tensor_replicas());
 }
 
 void GradientStore::start_step(const Context& context) {

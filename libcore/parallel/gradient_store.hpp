@@ -28,6 +28,10 @@ class GradientStore {
   GradientStore(Device device, const LocalTable& local, const Precision& precision, const LanePlan& plan,
                 const Groups& ranks);
 
+  /// The number of micro-batches whose sums over the ranks may be under way while the next one computes.
+  static constexpr std::size_t most_under_way = 1;
+  /// Allocates the device memory in which the groups sum, before their first sums do.
+  void take_memory_of_sums();
   /// Begins a step. The last one's gradients are gone then.
   void start_step(const Context& context);
   /// Where a micro-batch's gradients of a unit are to be added, in UnitSpec::params order.
@@ -55,6 +59,7 @@ class GradientStore {
 
   /// Of what stays, and of whole gradients beside it (the most at one time).
   std::size_t bytes() const;
+  BufferPool& pool() { return pool_; }
   std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }
 
  private:

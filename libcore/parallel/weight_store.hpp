@@ -39,6 +39,7 @@ class WeightStore {
 
   /// Of the parts, and of wholes beside them (the most at one time).
   std::size_t bytes() const;
+  BufferPool& pool() { return pool_; }
   std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }
 
  private:

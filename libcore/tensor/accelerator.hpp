@@ -62,7 +62,8 @@ class Accelerator {
   /// memory that the device may still touch is never given back.
   virtual void set_time_limit(double seconds) = 0;
 
-  /// Zeroed and aligned to 256 bytes, for work of any stream. Errors: also of memory that is short, naming
+  /// Zeroed and aligned to 256 bytes, for work of any stream. Allocating may wait for all that any
+  /// stream of the device was given. Errors: also of memory that is short, naming
   /// the size.
   virtual std::byte* allocate(Device device, std::size_t bytes) = 0;
   /// Waits until all is done that any stream of the device was given: it may use the memory.

@@ -55,7 +55,8 @@ void tell_counts(const dt::test_device::Use::Counts& counts) {
       << counts.reads << " reads, " << counts.allocations << " allocations, " << counts.most_bytes
       << " bytes at a time, " << counts.kernels << " kernels, " << counts.moves << " copies or zeros, "
       << counts.graphs << " graphs launched " << counts.launches << " times with " << counts.in_graphs
-      << " of these\n";
+      << " of these, " << counts.in_lists << " allocations in lists, " << counts.frees << " frees, "
+      << counts.pinnings << " pinnings, " << counts.unpinnings << " unpinnings\n";
 }
 
 void tell_ranges(const dt::test_device::Use::Ranges& ranges) {

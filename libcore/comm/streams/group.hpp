@@ -41,6 +41,8 @@ class StreamGroup {
   void set_order(ReduceOrder order) { order_ = order; }
   Stream stream() const { return context_.stream(); }
 
+  /// Allocates the staging memory of sums and opens the stream that combines, before the first sum does.
+  void take_memory();
   /// Sends and receives at once, of which none waits for another.
   void exchange(const Transfers& transfers);
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);

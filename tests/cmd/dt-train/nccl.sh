@@ -19,6 +19,24 @@ small=("${small[@]/llama.json/deep.json}")
 DT_TEST_DEVICE_LOADING=libraries expect_bits_of_messages 2 'pp=3,dp=1; pp=4,dp=1; pp=4,dp=1,schedule=zero-bubble' 3
 small=("${small[@]/deep.json/llama.json}")
 
+# From its first step on a pipeline allocates no memory of GPUs while receives may wait, and none later; nor does it free any in a save.
+# memory_calls STEPS OPTIONS...: how often each rank did.
+memory_calls() {
+  rm -rf calls*
+  DT_TEST_DEVICE_COUNTS=$PWD/calls on_gpus 4 nccl --steps "$1" --save-every 1 --eval-batches 1 --run calls-run "${@:2}" >/dev/null 2>&1
+  grep -oE '[0-9]+ (allocations( in lists)?|frees|(un)?pinnings)' calls calls.*
+}
+if [[ -z ${DT_GPU_TRAIN:-} ]]; then
+  for options in '--pp 2 --zero 1 --pp-schedule zero-bubble' '--pp 2 --zero 3 --precision bf16 --reduce-dtype bf16 --recompute full' \
+    '--pp 2 --tp 2 --recompute selective --precision fp16'; do
+    # shellcheck disable=SC2086 # several
+    few=$(memory_calls 3 $options)
+    expect_equal "$(grep -c ':0 allocations in lists$' <<<"$few")" 4 "ranks that allocate nothing in lists of $options: $few"
+    # shellcheck disable=SC2086
+    expect_equal "$(memory_calls 5 $options)" "$few" "what five steps of $options allocate and free, and three"
+  done
+fi
+
 # The same weights, to the bit; and in NCCL's order others, which is known of the checkpoint.
 for comm in mpi nccl; do on_gpus 4 $comm --steps 3 --run $comm >/dev/null 2>&1; done
 expect_same_model mpi nccl

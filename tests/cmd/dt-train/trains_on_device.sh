@@ -54,8 +54,8 @@ counts() { # FAMILY STEPS MICRO-BATCHES
 # expect_counts FAMILY MICRO-BATCHES LAUNCHES WITH KERNELS MOVES: of each step after the third: graphs, in which so many of the kernels
 # and moves are; no graph is new.
 expect_counts() {
-  read -r few_reads few_allocations _ few_kernels few_moves few_graphs few_launches few_with <<<"$(counts "$1" 4 "$2")"
-  read -r many_reads many_allocations _ many_kernels many_moves many_graphs many_launches many_with <<<"$(counts "$1" 11 "$2")"
+  read -r few_reads few_allocations _ few_kernels few_moves few_graphs few_launches few_with _ <<<"$(counts "$1" 4 "$2")"
+  read -r many_reads many_allocations _ many_kernels many_moves many_graphs many_launches many_with _ <<<"$(counts "$1" 11 "$2")"
   expect_equal $((many_reads - few_reads)) 7 "reads of seven steps of $1"
   expect_equal "$many_allocations" "$few_allocations" "allocations of $1"
   expect_equal "$many_graphs" "$few_graphs" "graphs of $1 with $2 micro-batches"

@@ -1,5 +1,6 @@
 // Pipelines whose stages talk through NCCL, played: whatever a GPU makes a rank wait for, no step hangs.
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <deque>
 #include <numeric>
@@ -32,6 +33,9 @@ struct Case {
   int micro_batches = 0;  // of a step
   bool recomputes = false;
   int chunks = 1;  // in which layers that ranks share are exchanged
+  Precision precision{};
+  model::Kept kept = model::Kept::everything;
+  bool grows = true;  // kernels work in more than the arena has at first
   int num_stages() const { return layout.pp * layout.virtual_stages; }
   /// The most of any rank.
   int rounds() const { return (micro_batches + layout.dp - 1) / layout.dp; }
@@ -62,8 +66,8 @@ class Rank {
                 spec.key_value_heads),
         plan_(LanePlan(c.micro_batches, c.layout.dp).of_rank(local_.place().dp, c.layout.dp)),
         seam_(c.layout, local_.place(), groups_, c.chunks),
-        units_(model::make_units(context_.device(), spec, table, DType::f32, model::Kept::everything, seam_)),
-        storage_(context_.device(), local_, Precision{}, &plan_, groups_),
+        units_(model::make_units(context_.device(), spec, table, c.precision.compute, c.kept, seam_)),
+        storage_(context_.device(), local_, c.precision, &plan_, groups_),
         executor_(context_, units_, storage_, &seam_) {
     context_.set_poll([this] { executor_.poll(); });
     for (const LocalParam& param : local_.params()) {
@@ -76,32 +80,35 @@ class Rank {
       model::MicroBatch& m = micro_batches_.emplace_back(batch.micro_batch(s, s + 1));
       for (Tensor* const rows : {&m.tokens_R, &m.labels_R, &m.positions_R}) *rows = placed(*rows);
     }
+    if (!c.grows) take_scratch();
     context_.finish();
   }
 
-  /// Kernels work in more than the arena has, from the second micro-batch on.
+  void prepare() { executor_.prepare(list_, micro_batches_, static_cast<int>(plan_.first_micro_batch())); }
   void step() {
+    StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().changed(); }};
+    // The arena grows from the second micro-batch on.
+    if (case_.grows) hooks.output = [this](int, int, const Tensor&) { take_scratch(); };
+    executor_.run(list_, micro_batches_, static_cast<int>(plan_.first_micro_batch()), hooks);
+    context_.finish();
+    // Interleaved, or made again, kinds of buffers are most at different times, and each has its own.
+    const bool is_exact = case_.layout.schedule != PipelineSchedule::interleaved && !micro_batches_.empty() &&
+                          !case_.recomputes && case_.kept == model::Kept::everything;
+    if (is_exact &&
+        executor_.activation_bytes() > static_cast<std::size_t>(most_held_bytes(list_, unit_bytes())))
+      throw Error(ErrorKind::internal, fmt::format("{} bytes of activations", executor_.activation_bytes()));
+  }
+
+ private:
+  ActionList list_of_steps() const {
     const StepShape shape{.num_units = case_.num_units(),
                           .first_micro_batch = static_cast<int>(plan_.first_micro_batch()),
                           .num_micro_batches = static_cast<int>(plan_.num_micro_batches()),
                           .rounds = case_.rounds(),
                           .recompute = case_.recomputes,
                           .zero = case_.layout.zero};
-    const ActionList list =
-        build_training_steps(shape, pipeline_)[static_cast<std::size_t>(local_.place().pp)];
-    StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().changed(); }};
-    hooks.output = [this](int, int, const Tensor&) { take_scratch(); };
-    executor_.run(list, micro_batches_, shape.first_micro_batch, hooks);
-    context_.finish();
-    // Interleaved, or made again, kinds of buffers are most at different times, and each has its own.
-    const bool is_exact = case_.layout.schedule != PipelineSchedule::interleaved && !micro_batches_.empty() &&
-                          !case_.recomputes;
-    if (is_exact &&
-        executor_.activation_bytes() > static_cast<std::size_t>(most_held_bytes(list, unit_bytes())))
-      throw Error(ErrorKind::internal, fmt::format("{} bytes of activations", executor_.activation_bytes()));
+    return build_training_steps(shape, pipeline_)[static_cast<std::size_t>(local_.place().pp)];
   }
-
- private:
   static comm::Communicator& with_streams(comm::Communicator& world, Device device) {
     world.set_streams(comm::stream_library()->open(world, device, patience_s));
     return world;
@@ -138,6 +145,7 @@ class Rank {
   LocalTable local_;
   Groups groups_;
   LanePlan plan_;
+  ActionList list_ = list_of_steps();
   TensorSeam seam_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   ModelStorage storage_;
@@ -162,6 +170,35 @@ void train(const Case& c, std::uint64_t seed) {
     return 0;
   });
   CHECK(device.loaded() > 0);
+}
+
+/// Runs three steps on a device whose allocations wait for all that it was given. Returns how often memory
+/// was allocated, freed, pinned or unpinned after all ranks had prepared the first.
+std::int64_t memory_calls_of_steps(const Case& c) {
+  Use device(1);
+  device.leave_open();
+  device.load(Use::Loading::of_libraries);
+  device.wait_in_allocations();
+  accelerator().set_time_limit(patience_s);
+  test_device::use_nccl();
+  const model::ModelSpec spec = grouped_spec(c.num_stages(), true);
+  const model::ParameterTable table(spec);
+  std::int64_t calls = 0;
+  comm::run_threads(c.layout.size(), [&](comm::Communicator& world) {
+    world.engine().set_timeout(patience_s);
+    Rank rank(c, table, spec, world);
+    const auto add = [&](std::int64_t sign) {
+      world.barrier().wait_host();
+      if (world.rank() == 0) calls += sign * device.counts().memory_calls();
+      world.barrier().wait_host();
+    };
+    rank.prepare();
+    add(-1);
+    for (int step = 0; step < 3; ++step) rank.step();
+    add(1);
+    return 0;
+  });
+  return calls;
 }
 
 std::vector<model::Layout> layouts(int pp) {
@@ -212,4 +249,36 @@ TEST_CASE("no pipeline hangs whose ranks share layers in chunks of rows and make
       one_block_a_stage({.pp = 3, .schedule = PipelineSchedule::zero_bubble, .virtual_stages = 2});
   layout.tp = 2;
   CHECK_NOTHROW(train({layout, 5, true, 2}, 5));
+}
+
+TEST_CASE("from the first on no step of a pipeline allocates or frees memory of a device", "[test-device]") {
+  const auto check = [](const Case& c) {
+    INFO(c.layout.to_string() << ", " << c.micro_batches << " micro-batches of "
+                              << dtype_name(c.precision.compute) << ", sums of "
+                              << dtype_name(c.precision.wire()) << (c.recomputes ? ", all again" : "")
+                              << (c.kept == model::Kept::matmuls ? ", some again" : ""));
+    std::int64_t calls = -1;
+    CHECK_NOTHROW(calls = memory_calls_of_steps(c));
+    CHECK(calls == 0);
+  };
+  const Precision bf16{DType::bf16, DType::f32, DType::f32}, bf16_sums{DType::bf16, DType::f32, DType::bf16};
+  bool again = false;
+  for (const model::Layout& layout : layouts(3)) {
+    again = !again;
+    check({.layout = layout, .micro_batches = 5, .recomputes = again, .precision = bf16, .grows = false});
+    if (layout.virtual_stages == 1)
+      check({.layout = layout, .micro_batches = 5, .kept = model::Kept::matmuls, .grows = false});
+  }
+  const std::array precisions{Precision{}, bf16, bf16_sums};
+  std::size_t number = 0;
+  for (model::Layout layout : layouts(2)) {
+    if (layout.schedule == PipelineSchedule::gpipe) continue;
+    layout.dp = 2;
+    for (const int zero : {0, 1, 2, 3}) {
+      layout.zero = zero;
+      const int micro_batches = number % 5 == 0 ? 1 : 4;
+      const Precision& precision = precisions[number++ % 3];
+      check({.layout = layout, .micro_batches = micro_batches, .precision = precision, .grows = false});
+    }
+  }
 }

@@ -1,0 +1,19 @@
+#include "parallel/pool_on_paper.hpp"
+
+namespace dt::parallel {
+
+std::size_t PoolOnPaper::take(std::size_t bytes) {
+  if (bytes == 0) return 0;
+  const auto found = spare_.lower_bound(bytes);
+  if (found == spare_.end() || *found > largest_(bytes)) {
+    missing_.push_back(bytes);
+    return bytes;
+  }
+  return spare_.extract(found).value();
+}
+
+void PoolOnPaper::give(std::size_t& bytes) {
+  if (bytes > 0) spare_.insert(std::exchange(bytes, 0));
+}
+
+}  // namespace dt::parallel
