@@ -18,10 +18,10 @@ namespace dt::train {
 
 namespace {
 
-/// Network file systems let a node look at an old view of a folder for some seconds.
+/// The time in which a network file system may show a node an old view of a folder.
 constexpr double patience_s = 15;
 
-/// One fact of a rank: equal on all, or an error.
+/// A fact about a rank. It must be equal on all ranks; otherwise the kind of error is `kind`.
 struct Fact {
   ErrorKind kind;
   std::string name;
@@ -29,7 +29,7 @@ struct Fact {
 };
 
 std::vector<Fact> facts(const std::vector<OptionValue>& asked, const data::Mixture& dataset) {
-  // The program first: the same one has the same options.
+  // The program comes first, since the same program has the same options.
   std::vector<Fact> list{
       {ErrorKind::input, "the program", build_description() + ", digest " + to_hex(executable_digest())}};
   for (const OptionValue& option : asked)
@@ -48,8 +48,8 @@ bool all_equal(const std::vector<std::string>& texts) {
   return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
 }
 
-/// The first fact in which ranks differ, told with the hosts of both. Digests first: they nearly always
-/// agree.
+/// Reports the first fact in which ranks differ, with the hosts of both. Compares digests first,
+/// since they nearly always agree.
 void compare(const comm::Ranks& ranks, const std::vector<Fact>& own) {
   if (all_equal(comm::gather_texts(ranks.world, to_hex(digest(joined(own)))))) return;
   const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
@@ -67,7 +67,7 @@ void compare(const comm::Ranks& ranks, const std::vector<Fact>& own) {
   }
 }
 
-/// The digest of a file's content.
+/// Returns the digest of a file's content.
 std::string content(const fs::path& path) {
   return to_hex(digest(read_file(path)));
 }
@@ -107,7 +107,7 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, co
       {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
   const parallel::Groups& groups = storage.ranks();
   if (groups.replicas() == groups.control()) return compare(ranks, facts);
-  // Each part of a divided state is compared by those who hold it; what they find, all must know.
+  // The replicas of each part of divided state compare it. All ranks must then learn the result.
   std::exception_ptr failure;
   if (groups.has_replicas()) {
     try {

@@ -1,5 +1,5 @@
 #pragma once
-// What ranks must have in common before they train together.
+// Checks that ranks agree on options, data, programs and state before they train together.
 
 #include <string>
 #include <vector>
@@ -13,20 +13,25 @@
 
 namespace dt::train {
 
-/// Called by all ranks together. Errors, on all ranks, naming rank 0's host, the first other and what
-/// differs: usage, where options do; input, where data or programs do. Other instruction sets, and other
-/// settings of the environment, are warned of.
+/// Checks that the ranks have the same options, data and programs. Warns of different instruction
+/// sets and of other differences in the environment.
+/// Errors: usage if options differ, input if data or programs differ. The error is raised on all
+/// ranks. It names rank 0's host, the first host that differs, and the difference.
+/// Collective: all ranks.
 void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
                  const data::Mixture& dataset);
 
-/// Called by all ranks together, with what each is about to compute with. Error{input}, on all ranks, where
-/// model, weights or moments are not the same bits: replicas would drift apart unnoticed.
+/// Checks that the ranks' model, weights and moments are the same bits, since replicas would drift
+/// apart unnoticed otherwise.
+/// Errors: input, on all ranks, if they differ.
+/// Collective: all ranks, each with the state that it is about to compute with.
 void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, const Context& context,
                       const parallel::ModelStorage& storage);
 
-/// Called by all ranks together: does rank 0's `path` have the same content for everyone? Network file
-/// systems show changes late, so ranks look again for some seconds. Error{environment}, on all ranks, naming
-/// one that does not see it.
+/// Checks that all ranks see the same content in rank 0's `path`. Network file systems show changes
+/// late, so ranks retry for some seconds.
+/// Errors: environment, on all ranks, naming a rank that does not see it.
+/// Collective: all ranks.
 void check_visible(const comm::Ranks& ranks, const fs::path& path);
 
 }  // namespace dt::train

@@ -45,7 +45,7 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
       {"precision", plan::precision_name(plan.precision.compute)},
       {"grad_dtype", plan::precision_name(plan.precision.gradient)},
       {"matmul", matmul_of(plan)},
-      {"row_chunks", is_host ? 1 : plan.tp_chunks},  // CPUs' products do not care for rows
+      {"row_chunks", is_host ? 1 : plan.tp_chunks},  // chunks of rows do not affect CPUs' products
       {"tp", plan.layout.tp},
       {"cp", plan.layout.cp},
       {"sequence_parallel", plan.layout.sequence_parallel},
@@ -84,7 +84,7 @@ std::vector<std::string> condition_differences(const std::string& then, const st
   std::vector<std::string> differences;
   if (!a || !b) return differences;
   for (const std::string& name : b->names()) {
-    if (!a->has(name)) continue;  // not told by the version that wrote it
+    if (!a->has(name)) continue;  // absent in manifests of other versions
     const std::string before = a->at(name).text(), after = b->at(name).text();
     if (before != after) differences.push_back(fmt::format("{} {} → {}", name, before, after));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What bit-equality of two runs depends on beside their settings.
+// Conditions, other than settings, that bit-equality of two runs depends on.
 
 #include <string>
 #include <vector>
@@ -8,15 +8,16 @@
 
 namespace dt::train {
 
-/// A JSON object: threads a rank, batches, the optimizer's constants, instruction set, the program's digest,
-/// …; and, once they are known, by which algorithms GPUs multiply.
+/// Returns a JSON object: threads for each rank, batches, the optimizer's constants, instruction
+/// set, the program's digest, and more. `gpu_products` are the algorithms of GPUs' matrix products,
+/// once they are known.
 std::string describe_conditions(const plan::Plan& plan, const std::vector<std::string>& gpu_products = {});
 
-/// The learning rate's way, as a JSON object.
+/// Returns the learning-rate schedule as a JSON object.
 std::string describe_schedule(const optim::Schedule& schedule);
 
-/// "threads 2 → 1", ... for each member of such objects that differs; of those that only one has, nothing is
-/// known.
+/// Returns "threads 2 → 1" and so on for each member of such objects that differs. A member that
+/// only one of them has does not count.
 std::vector<std::string> condition_differences(const std::string& then, const std::string& now);
 
 }  // namespace dt::train

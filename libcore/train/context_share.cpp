@@ -10,7 +10,7 @@ namespace dt::train {
 
 namespace {
 
-/// The rank's elements of values_BT, micro-batch by micro-batch, chunk by chunk.
+/// Returns the rank's elements of values_BT, micro-batch by micro-batch, chunk by chunk.
 std::vector<std::int32_t> share_of(const std::vector<std::int32_t>& values_BT, std::int64_t samples,
                                    std::int64_t size, const model::Zigzag& zigzag) {
   std::vector<std::int32_t> own;

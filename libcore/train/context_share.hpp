@@ -1,14 +1,16 @@
 #pragma once
-// What a rank has of a batch whose sequences ranks divide.
+// Selects a rank's part of a batch whose sequences the ranks divide.
 
 #include "data/loader.hpp"
 #include "model/layout.hpp"
 
 namespace dt::train {
 
-/// Leaves of a batch the rank's part of each sequence, as micro-batches of `size` samples (the last may be
-/// smaller) want their rows (see model::MicroBatch), and says where they stand. Its sequence length becomes
-/// that of the part, which 2·cp divide. Errors: internal, where it has been done: the positions are there.
+/// Reduces a batch to the rank's part of each sequence and sets the tokens' positions. Rows are in
+/// the order that micro-batches of `size` samples need (see model::MicroBatch); the last
+/// micro-batch may be smaller. The batch's sequence length becomes that of the part. 2·cp divides
+/// it.
+/// Errors: internal if the batch has positions, because it has been reduced before.
 void take_context_share(data::Batch& batch, std::int64_t size, const model::Layout& layout,
                         const model::Place& place);
 

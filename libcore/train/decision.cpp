@@ -13,10 +13,11 @@ namespace dt::train {
 
 namespace {
 
-/// Requests to stop, the most pressing last.
+/// Signals that request a stop, the most pressing last.
 constexpr std::array stop_signals{SIGHUP, SIGINT, SIGUSR1, SIGTERM};
 
-/// Moves numbers between a report and the vector that ranks add: writing it, then reading what all wrote.
+/// Moves numbers between a report and the vector that ranks sum. It writes the vector before the
+/// sum and reads it afterwards.
 class Cursor {
  public:
   Cursor(std::vector<std::int64_t>& numbers, bool writes) : numbers_(numbers), writes_(writes) {}

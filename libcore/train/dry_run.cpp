@@ -36,7 +36,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The nearest folder that exists must be writable.
+/// Checks that the nearest existing folder of a path is writable.
 void check_writable(const char* option, const fs::path& path) {
   fs::path folder = fs::absolute(path);
   while (!path_exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
@@ -46,7 +46,8 @@ void check_writable(const char* option, const fs::path& path) {
   }
 }
 
-/// The newest candidate whose manifest can be read, checked against the plan's settings.
+/// Returns the manifest of the newest candidate that can be read, after checking it against the
+/// plan's settings.
 std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>& candidates,
                                                     std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
@@ -65,8 +66,8 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-/// Checkpoints that lie in the run directory at most: those that --keep-last and --keep-every keep of all,
-/// and the one that is written before an old one goes.
+/// Returns the most checkpoints that the run directory holds at once: those that --keep-last and
+/// --keep-every keep, and a new one that is written before an old one is removed.
 std::int64_t num_checkpoints(const plan::Settings& s, std::int64_t steps) {
   const std::int64_t saves = s.save_every > 0 ? (steps + s.save_every - 1) / s.save_every : 1;
   if (!s.keep_last || saves <= *s.keep_last) return saves;
@@ -75,7 +76,7 @@ std::int64_t num_checkpoints(const plan::Settings& s, std::int64_t steps) {
   return std::min(saves, *s.keep_last + kept_apart + 1);
 }
 
-/// Of all ranks together: weights and two moments.
+/// Returns the bytes of a checkpoint, over all ranks: weights and two moments.
 std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::Plan& plan) {
   const std::size_t each = dtype_bytes(plan.precision.master());
   return 3 * each * static_cast<std::uint64_t>(table.num_parameters());
@@ -98,7 +99,7 @@ void add_times_and_disk(Json& json, const plan::Settings& settings, const plan::
       static_cast<std::uint64_t>(checkpoints) * checkpoint_bytes(model::ParameterTable(plan.spec), plan);
 }
 
-/// Passes over the one dataset by the run's end.
+/// Returns the passes over the single dataset by the run's end.
 double epochs_by_the_end(const data::Mixture& dataset, const plan::Plan& plan,
                          const checkpoint::TrainingState& state) {
   const std::int64_t steps = std::max<std::int64_t>(0, plan.total_steps - state.step);
@@ -203,7 +204,7 @@ void add_shares(Json& plan, const std::vector<SourceShare>& shares) {
   }
 }
 
-/// The hosts that the job will run on may be others, so this is no error here.
+/// Warns if memory does not suffice. This is no error, since the job may run on other hosts.
 void warn_of_memory(const plan::Settings& settings, const plan::Plan& plan, const plan::Replan& replan,
                     Console& console) {
   using NeededBytes = std::function<std::uint64_t(const plan::Plan&)>;

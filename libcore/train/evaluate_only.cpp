@@ -28,8 +28,8 @@ namespace dt::train {
 
 namespace {
 
-/// Where the weights lie: --init-from, else the newest checkpoint that --resume leads to and that can be
-/// read.
+/// Returns the path of the weights: --init-from, else the newest readable checkpoint that --resume
+/// selects.
 fs::path weights_path(const plan::Settings& settings, Console& console) {
   if (settings.init_from) return *settings.init_from;
   std::optional<run::RunDirectory> run;
@@ -41,7 +41,7 @@ fs::path weights_path(const plan::Settings& settings, Console& console) {
     for (const Candidate& candidate : candidates) {
       const std::string why = candidate.required ? "" : run::why_incomplete(candidate.path);
       if (why.empty()) return candidate.path;
-      // A living job that prunes has saved newer ones since they were listed.
+      // A running job that prunes has saved newer checkpoints since they were listed.
       is_pruned = run && checkpoint::is_removed(candidate.path) &&
                   candidate.path.parent_path() == run->checkpoints_path();
       if (is_pruned) break;
@@ -52,7 +52,7 @@ fs::path weights_path(const plan::Settings& settings, Console& console) {
               "name them with --init-from, or a checkpoint with --resume, or a run that has one with --run");
 }
 
-/// The same, chosen by rank 0 for all.
+/// Returns rank 0's choice of weights on all ranks.
 fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::string path;
   comm::at_first(ranks, [&] {
@@ -62,15 +62,15 @@ fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks
   return comm::broadcast_text(ranks.world, path);
 }
 
-/// Returns whether the checkpoint, which nobody named, is gone: a living job of the run has pruned it and has
-/// newer ones.
+/// Returns whether a checkpoint that was found by --resume auto is gone. A running job of the run
+/// has then pruned it and has newer checkpoints.
 bool was_pruned(const plan::Settings& settings, const fs::path& checkpoint, const comm::Ranks& ranks) {
   if (settings.init_from || settings.resume != "auto" || !settings.run) return false;
   const std::int64_t is_gone = ranks.is_first() && checkpoint::is_removed(checkpoint) ? 1 : 0;
   return comm::broadcast_number(ranks.world, is_gone) != 0;
 }
 
-/// Of a checkpoint; as before any step where the weights lie in no checkpoint.
+/// Returns a checkpoint's state, or the state before any step for other weights.
 checkpoint::TrainingState state_of(const fs::path& weights) {
   if (!path_exists(weights / checkpoint::manifest_name)) return {};
   return checkpoint::load_manifest(weights).state;
@@ -81,7 +81,8 @@ std::string describe(const fs::path& weights, const checkpoint::TrainingState& s
   return state.step > 0 ? fmt::format("{} (step {})", weights.string(), state.step) : weights.string();
 }
 
-/// All of `ranks` take part.
+/// Evaluates.
+/// Collective: all of `ranks`.
 int evaluate_together(plan::Settings settings, const fs::path& path, const data::Mixture& dataset,
                       const StopSignals& signals, const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
@@ -152,7 +153,7 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
       try {
         return evaluate_together(settings, path, *dataset, signals, used);
       } catch (const Error& error) {
-        // The others know nothing of an error of one rank alone, so they would not answer.
+        // Other ranks do not know the error of a single rank, so they would not answer.
         const bool all_know =
             used.world.size() == 1 || dynamic_cast<const comm::SharedError*>(&error) != nullptr;
         if (!all_know || !was_pruned(settings, path, used)) throw;

@@ -1,5 +1,5 @@
 #pragma once
-// dt-train --eval-only: the validation loss of weights from anywhere.
+// dt-train --eval-only: the validation loss of weights from any source.
 
 #include <vector>
 
@@ -10,8 +10,10 @@
 
 namespace dt::train {
 
-/// Called by all ranks together: takes --init-from, or what --resume leads to; writes the evaluation to
-/// stdout and, with --logits-out, logits to a file. Touches no run directory. Returns the exit code.
+/// Evaluates the weights of --init-from, or of the checkpoint that --resume selects. Writes the
+/// evaluation to stdout and, with --logits-out, logits to a file. Changes no run directory. Returns
+/// the exit code.
+/// Collective: all ranks.
 int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                   const StopSignals& signals, const comm::Ranks& ranks);
 

@@ -27,17 +27,18 @@ namespace dt::train {
 
 namespace {
 
-/// Micro-batches that a pipeline has under way between two looks at signals: enough to keep its stages busy.
+/// Returns the micro-batches that a pipeline computes between two checks for signals. They are
+/// enough to keep its stages busy.
 std::int64_t rounds_at_a_time(const model::Layout& layout) {
   return layout.pp > 1 ? 4 * layout.pp : 1;
 }
 
-/// Validation windows in micro-batches, which must not be more than the request's.
+/// Validation windows in micro-batches. There must be no more than the request's.
 struct Windows {
   std::vector<data::Batch> batches;
-  std::vector<MicroBatches> rows;  // of each batch
+  std::vector<MicroBatches> rows;  // rows of each batch
   std::vector<model::MicroBatch> micro_batches;
-  std::vector<std::size_t> sources;  // of each
+  std::vector<std::size_t> sources;  // source of each micro-batch
 
   void add(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
            const ValidationWindows::Part& part, std::vector<std::int64_t>& targets) {
@@ -50,7 +51,7 @@ struct Windows {
   }
 };
 
-/// Their forwards, which are done then, where some rank has `rounds` micro-batches.
+/// Runs the forwards and waits for them. `rounds` is the most micro-batches that any rank has.
 void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
              const parallel::StepHooks& hooks) {
   const parallel::LocalTable& local = runtime.local();
@@ -61,7 +62,8 @@ void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
   runtime.context().finish();
 }
 
-/// Those that the request takes. Error{input}: there is none.
+/// Returns the windows that the request takes.
+/// Errors: input if there is none.
 ValidationWindows windows_of(const data::Mixture& dataset, const EvaluationRequest& request) {
   ValidationWindows windows(dataset, request.sequence_length, request.micro_batch, request.max_windows);
   if (windows.total() > 0) return windows;
@@ -72,7 +74,7 @@ ValidationWindows windows_of(const data::Mixture& dataset, const EvaluationReque
       "shard the data with a larger --val-fraction");
 }
 
-/// From each source's exact sum, and its targets.
+/// Combines the exact sums and the targets of the sources.
 Evaluation combine(const std::vector<ExactSum>& nll, const std::vector<std::int64_t>& targets,
                    const data::Mixture& dataset) {
   ExactSum sum;
@@ -120,7 +122,8 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
                     const comm::Ranks& ranks) {
   comm::Communicator& control = ranks.world;
   const ValidationWindows windows = windows_of(dataset, request);
-  // Whole micro-batches are divided, so that each window is computed in the same company whatever the ranks.
+  // Ranks divide whole micro-batches, so that each window is computed beside the same windows on
+  // any number of ranks.
   const std::int64_t micro_batches = windows.num_micro_batches();
   const parallel::LocalTable& local = runtime.local();
   const int dp = local.layout().dp;
@@ -131,7 +134,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   for (ExactSum& sum : nll) sums_of_sources.push_back(&sum);
   parallel::DeviceSums sums(runtime.context(), static_cast<int>(nll.size()));
   std::vector<std::int64_t> targets(dataset.size());
-  Windows part;  // may be empty: the others may need this rank's part of the weights
+  Windows part;  // may be empty; other ranks may need this rank's part of the weights
   parallel::StepHooks hooks;
   if (local.counts_loss()) {
     hooks.loss = [&](int micro_batch, const Tensor& nll_R) {
@@ -180,11 +183,11 @@ struct Owned {
   Tensor tensor;
 };
 
-/// A sequence's logits, of which ranks that share the head have some columns each, and ranks that divide
-/// sequences some rows.
+/// The logits of a sequence. Ranks that share the head have some columns each; context-parallel
+/// ranks have some rows.
 class Logits {
  public:
-  /// By all that hold the head.
+  /// Collective: all ranks that hold the head.
   Logits(ModelRuntime& runtime, std::int64_t sequence_length)
       : tensor_(runtime.storage().ranks().tensor()),
         context_ranks_(runtime.storage().ranks().context()),
@@ -198,9 +201,10 @@ class Logits {
     for (int other = 0; other < size(tensor_); ++other) columns_.push_back(columns_of(runtime.spec(), other));
   }
 
-  /// Where the head leaves this rank's columns of its rows.
+  /// Returns the tensor to which the head writes this rank's columns of its rows.
   const Tensor& own() const { return own_.tensor; }
-  /// Called by all that hold the head. On the first of them: all logits into whole_TV, fp32, of the host.
+  /// Gathers all logits into whole_TV, fp32 on the host, on the first of the ranks.
+  /// Collective: all ranks that hold the head.
   void gather(const Context& context, const Tensor& whole_TV) {
     gather_columns(context);
     if (rank(tensor_) > 0) return;
@@ -242,7 +246,7 @@ class Logits {
       const std::int64_t to = zigzag.position(chunk), from = chunk * zigzag.length;
       kernels::copy(context, rows.rows(from, from + zigzag.length), whole_TV.rows(to, to + zigzag.length));
     }
-    context.finish();  // others' rows come to the same place
+    context.finish();  // the next rank's rows come to the same place
   }
 
   comm::Communicator* tensor_;
@@ -251,11 +255,12 @@ class Logits {
   model::Zigzag zigzag_;
   std::int64_t rows_;
   DType dtype_;
-  std::vector<Part> columns_;  // of each rank that shares the head
+  std::vector<Part> columns_;  // columns of each rank that shares the head
   Owned own_, rows_TV_;
 };
 
-/// fp32 logits and int32 tokens of so many sequences, which appear under their name only when whole.
+/// A file of the fp32 logits and int32 tokens of a number of sequences. It appears only when it is
+/// complete.
 class LogitsFile {
  public:
   LogitsFile(ModelRuntime& runtime, std::int64_t sequence_length, std::int64_t num_sequences,
@@ -273,7 +278,7 @@ class LogitsFile {
     writer_.layout();
   }
 
-  /// Where a sequence's logits go.
+  /// Returns the tensor for a sequence's logits.
   const Tensor& logits() const { return floats_.tensor; }
   void write(std::uint64_t sequence, std::span<const std::int32_t> tokens) {
     writer_.write("/tokens", sequence * tokens.size_bytes(), std::as_bytes(tokens));

@@ -12,7 +12,7 @@ namespace dt::train {
 
 namespace {
 
-/// Each line that any rank has, once, sorted.
+/// Returns each line that any rank has, once, sorted.
 std::vector<std::string> lines_of_all(comm::Communicator& ranks, const std::vector<std::string>& own) {
   std::set<std::string> all;
   for (const std::string& text : comm::gather_texts(ranks, fmt::format("{}", fmt::join(own, "\n")))) {

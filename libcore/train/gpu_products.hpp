@@ -1,6 +1,6 @@
 #pragma once
-// What GPUs' libraries did for a run: by which algorithms they multiply, which bits depend on beside versions
-// and settings; and what they have no kernel for.
+// The algorithms that GPU libraries chose for products, and the attention problems that they
+// declined. Bits depend on these algorithms, and not only on versions and settings.
 
 #include <string>
 #include <vector>
@@ -9,11 +9,13 @@
 
 namespace dt::train {
 
-/// Called by all ranks together: those that any of them has taken so far, sorted (see
-/// kernels::product_algorithms). Of ranks that compute on GPUs.
+/// Returns the algorithms that any rank has used so far, sorted (see kernels::product_algorithms).
+/// Only for ranks that compute on GPUs.
+/// Collective: all ranks.
 std::vector<std::string> gpu_products(comm::Communicator& ranks);
 
-/// Called by all ranks together: what kernels::attention_declines says on any of them, sorted.
+/// Returns what kernels::attention_declines returns on any rank, sorted.
+/// Collective: all ranks.
 std::vector<std::string> gpu_attention_declines(comm::Communicator& ranks);
 
 }  // namespace dt::train

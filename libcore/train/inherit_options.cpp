@@ -29,7 +29,7 @@ bool has_record(const fs::path& folder) {
   return file_exists(folder / "run.json");
 }
 
-/// The run directory whose options are inherited; "" for none.
+/// Returns the run directory whose options are inherited; "" if there is none.
 fs::path run_to_inherit(const plan::Settings& s) {
   if (s.resume == "never") return {};
   if (s.run && has_record(*s.run)) return *s.run;
@@ -41,7 +41,7 @@ fs::path run_to_inherit(const plan::Settings& s) {
   return !error && checkpoint::parse_checkpoint_name(checkpoint) && has_record(run) ? run : fs::path();
 }
 
-/// Whether a start has a checkpoint to go on from, which names the model.
+/// Returns whether a start has a checkpoint to continue from. The checkpoint then names the model.
 bool has_checkpoint(const plan::Settings& s, const fs::path& run) {
   if (s.resume != "auto" || (s.eval_only && s.init_from)) return true;
   const run::RunDirectory directory(run);
@@ -54,7 +54,8 @@ bool exists(const OptionKind& kind, const std::string& value) {
                              [&](const data::MixturePart& part) { return path_exists(part.folder); });
 }
 
-/// As it was written where that means the same here; else where it lay.
+/// Returns the value as written if it means the same path here; otherwise the recorded absolute
+/// path.
 std::string value_here(const OptionKind& kind, const RecordedOption& option) {
   if (option.path.empty() || absolute_value(kind, option.value) == option.path) return option.value;
   return exists(kind, option.path) ? option.path : option.value;
@@ -69,19 +70,19 @@ std::string as_option(const Supply& supply) {
 std::int64_t number_of(const std::string& text) {
   try {
     return parse_count(text);
-  } catch (const Error&) {  // which supplying it says
+  } catch (const Error&) {  // supplying the option reports it
     return 1;
   }
 }
 
-/// Chooses what is supplied, in the order of option_kinds().
+/// Chooses the supplied options in the order of option_kinds().
 class Choice {
  public:
   Choice(const plan::Settings& settings, const OptionTable& options, RecordedOptions recorded,
          const plan::Launch& launch)
       : settings_(settings), recorded_(std::move(recorded)), launch_(launch) {
     for (const OptionValue& option : options.values()) asked_.emplace(option.name, option);
-    ranks_ = settings.ranks_per_model();  // of what is given; the others are 1
+    ranks_ = settings.ranks_per_model();  // ranks that the given options need; the others count 1
   }
 
   void choose(bool has_checkpoint) {
@@ -99,7 +100,7 @@ class Choice {
     }
   }
   const std::vector<Supply>& supplies() const { return supplies_; }
-  /// Options that the ranks do not allow: "--tp 4".
+  /// Returns the options that the number of ranks does not allow: "--tp 4".
   const std::vector<std::string>& refused() const { return refused_; }
 
  private:
@@ -141,11 +142,11 @@ class Choice {
   std::map<std::string, OptionValue> asked_;
   std::vector<Supply> supplies_;
   std::vector<std::string> refused_;
-  std::set<std::string> kept_;  // options in force as the run has them
-  std::int64_t ranks_ = 1;      // that one model takes, as far as it is chosen
+  std::set<std::string> kept_;  // options that have the run's values
+  std::int64_t ranks_ = 1;      // ranks of one model, as far as they are chosen
 };
 
-/// A run that began with other weights must not begin anew without them.
+/// Refuses to start a run anew without the weights that it began with.
 void refuse_forgetting_weights(const plan::Settings& s, const RecordedOptions& recorded,
                                const fs::path& run) {
   const auto found = recorded.find("init-from");
@@ -191,7 +192,7 @@ std::vector<Supply> choose(const plan::Settings& settings, const OptionTable& op
     return {};
   }
   const bool can_go_on = has_checkpoint(settings, run);
-  // Checkpoints on the nodes alone are found later, and the start goes on from them.
+  // Checkpoints on nodes alone are found later, and the start continues from them.
   if (!can_go_on && announced_local_checkpoints(run / "metrics.jsonl").empty())
     refuse_forgetting_weights(settings, recorded, run);
   Choice choice(settings, options, std::move(recorded), launch);
@@ -212,7 +213,7 @@ void inherit_options(const plan::Settings& settings, OptionTable& options, const
                      const comm::Ranks& ranks) {
   std::string text;
   comm::at_first(ranks, [&] {
-    for (const OptionValue& option : options.values()) kind_of(option.name);  // none is missing
+    for (const OptionValue& option : options.values()) kind_of(option.name);  // checks that it exists
     if (settings.run) run::RunDirectory(*settings.run).refuse_strangers();
     text = to_text(choose(settings, options, launch, ranks.console));
   });

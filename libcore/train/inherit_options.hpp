@@ -1,5 +1,5 @@
 #pragma once
-// A resume goes on with the options of its run.
+// Supplies a resume with the options of its run.
 
 #include "base/options.hpp"
 #include "comm/ranks.hpp"
@@ -8,11 +8,13 @@
 
 namespace dt::train {
 
-/// Supplies the options that the command leaves out from the run.json of --run, else of the run that the
-/// named checkpoint lies in, and says so in one line. `settings` are those that `options` fills. --resume
-/// never takes nothing. A run.json that is torn is told and passed over. Collective: called by all ranks
-/// together; rank 0 reads. Errors: usage, where the run began with --init-from and has nothing to go on from;
+/// Supplies the options that the command leaves out. They come from the run.json of --run, or else
+/// from the run of the checkpoint that the command names. Reports them in one line. `settings` are
+/// those that `options` fills. With `--resume never`, nothing is supplied. An incomplete run.json is
+/// reported and ignored. Rank 0 reads.
+/// Errors: usage if the run began with --init-from and has no checkpoint to continue from;
 /// environment.
+/// Collective: all ranks.
 void inherit_options(const plan::Settings& settings, OptionTable& options, const plan::Launch& launch,
                      const comm::Ranks& ranks);
 

@@ -17,7 +17,7 @@ std::string absolute_path(const std::string& path) {
   return fs::absolute(path).lexically_normal().string();
 }
 
-/// "" where the absolute text would be read as another mixture, as below a folder named "x=1,y".
+/// Returns "" if the absolute text would parse as another mixture, as below a folder named "x=1,y".
 std::string absolute_mixture(const std::string& text) {
   const std::vector<data::MixturePart> parts = data::parse_mixture(text);
   if (parts.size() == 1 && parts[0].folder == fs::path(text)) return absolute_path(text);
@@ -28,7 +28,7 @@ std::string absolute_mixture(const std::string& text) {
   std::vector<data::MixturePart> read;
   try {
     read = data::parse_mixture(joined);
-  } catch (const Error&) {  // which reads a folder's name as several
+  } catch (const Error&) {  // a folder's name parses as several
     return "";
   }
   const bool is_same =

@@ -11,7 +11,7 @@ namespace dt::train {
 
 namespace {
 
-/// 0 where the line does not say, or says what no line of dt does.
+/// Returns 0 if the line lacks the member, or has a value that dt does not write.
 std::int64_t count_of(const std::optional<JsonValue>& line, const char* member) {
   try {
     return line && line->has(member) ? line->integer(member, 0, INT64_MAX) : 0;
@@ -26,7 +26,7 @@ void MetricsLineage::add(const std::string& line) {
   if (!line.starts_with("{\"kind\":\"start\"") && !line.starts_with("{\"kind\":\"resume\"")) return;
   const std::optional<JsonValue> json = JsonValue::parse_if_object(line);
   const std::int64_t generation = count_of(json, "generation");
-  if (generation == 0) return;  // torn
+  if (generation == 0) return;  // incomplete line
   last_ = generation;
   Origin origin{.step = count_of(json, "step")};
   if (const auto text = json->find("checkpoint"); text && text->is_string()) {

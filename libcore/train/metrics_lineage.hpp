@@ -1,5 +1,5 @@
 #pragma once
-// Which lines of metrics.jsonl tell of the run's present history. See FORMATS.md.
+// Selects the lines of metrics.jsonl that belong to the run's current history. See FORMATS.md.
 
 #include <cstdint>
 #include <map>
@@ -7,27 +7,29 @@
 
 namespace dt::train {
 
-/// The lineage of a run's newest generation, as metrics.jsonl tells it.
+/// The lineage of a run's newest generation, as recorded in metrics.jsonl.
 class MetricsLineage {
  public:
-  /// Takes up a line; all are given in the file's order. Lines other than of starts and resumes change
-  /// nothing.
+  /// Reads a line. The caller passes all lines in the file's order. Only lines of starts and
+  /// resumes have an effect.
   void add(const std::string& line);
-  /// Returns the generation that wrote a line; of a line that does not say so, the last that began before it.
+  /// Returns the generation that wrote a line. If the line does not name it, this is the last
+  /// generation that began before the line.
   std::int64_t generation_of(const std::string& line) const;
-  /// Returns whether a start or a resume was told.
+  /// Returns whether there was a line of a start or a resume.
   bool is_told() const { return !origins_.empty(); }
-  /// Returns the generations on the lineage, each with the last step whose lines count: the next generation
-  /// continued from no earlier step. Lines of generation 0, of before the first that is told, count always.
+  /// Returns the generations on the lineage, each with the last step whose lines count. The next
+  /// generation continued from that step or a later one. Lines of generation 0, which are before
+  /// the first start, always count.
   std::map<std::int64_t, std::int64_t> last_steps() const;
 
  private:
   struct Origin {
-    std::int64_t generation = 0;  // that is continued; 0: none
+    std::int64_t generation = 0;  // generation that this one continues; 0: none
     std::int64_t step = 0;
   };
-  std::map<std::int64_t, Origin> origins_;  // by generation
-  std::int64_t last_ = 0;                   // of the starts and resumes
+  std::map<std::int64_t, Origin> origins_;  // keyed by generation
+  std::int64_t last_ = 0;                   // generation of the last start or resume
 };
 
 }  // namespace dt::train

@@ -12,14 +12,15 @@ namespace dt::train {
 
 namespace {
 
-/// Kernels of the host look at every id that they take; those of devices cannot say what they see.
+/// Checks ids here for devices, whose kernels cannot report them. The host's kernels check each id
+/// themselves.
 void check_ids(data::Batch& batch, std::int64_t vocabulary) {
   constexpr std::int64_t lowest_label = std::numeric_limits<std::int32_t>::min();
   kernels::check_ids("tokens", host_tensor(batch.tokens_BT), 0, vocabulary);
   kernels::check_ids("labels", host_tensor(batch.labels_BT), lowest_label, vocabulary);
 }
 
-/// Absent where there are none.
+/// Returns an absent tensor for no values.
 Tensor all_of(std::vector<std::int32_t>& values) {
   return values.empty() ? Tensor() : host_tensor(values);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A batch where a rank computes, in micro-batches.
+// A batch in micro-batches, on the device of the rank.
 
 #include <span>
 #include <vector>
@@ -12,12 +12,13 @@
 
 namespace dt::train {
 
-/// Views of the batch itself on the host; on a device of a copy, whose memory goes back to a pool.
+/// On the host, views of the batch. On a device, views of a copy whose memory returns to a pool.
 class MicroBatches {
  public:
-  /// Of `size` samples each (the last may be smaller). `positions_R` are those of rows that lie in their
-  /// order. All must outlive them; the batch, too, what is computed with them. Error{internal}: ids that lie
-  /// outside of the vocabulary.
+  /// Cuts the batch into micro-batches of `size` samples each; the last may be smaller.
+  /// `positions_R` are the positions of rows in sequence order. All arguments must outlive this
+  /// object. The batch must also outlive the work with the micro-batches.
+  /// Errors: internal if ids are outside the vocabulary.
   MicroBatches(const Context& context, parallel::BufferPool& pool, PinnedRows& pinned, data::Batch& batch,
                std::int64_t size, std::int64_t vocabulary, const Tensor& positions_R);
   MicroBatches(MicroBatches&&) = default;
@@ -26,7 +27,7 @@ class MicroBatches {
   std::span<model::MicroBatch> list() { return list_; }
 
  private:
-  /// Puts what there is of a batch on the device.
+  /// Copies the present tensors of a batch to the device.
   void place(PinnedRows& pinned, std::span<Tensor> of_batch);
 
   parallel::BufferPool& pool_;

@@ -28,8 +28,7 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
   if (plan.device != Device::host() && purpose == Purpose::training) take_scratch(plan);
   executor_.set_overlap(plan.overlap);
   seam_.set_overlap(plan.overlap);
-  const bool has_streams =
-      groups.control() && groups.control()->has_streams();  // of which somebody must hear
+  const bool has_streams = groups.control() && groups.control()->has_streams();  // the poll checks them
   if (!groups.is_alone() && (plan.overlap || has_streams)) context_.set_poll([this] { executor_.poll(); });
   std::vector<std::int32_t> positions;
   for (std::int64_t i = 0; i < num_positions_; ++i)
@@ -38,8 +37,9 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
   context_.finish();
 }
 
-/// Takes what units and kernels work in at once, and gives it back. An arena that grew inside a step would
-/// keep both sizes until the next one, and its owner would wait for the device when the smaller one goes.
+/// Allocates the most scratch memory that units and kernels use at once, and frees it. An arena
+/// that grew within a step would keep both sizes until the next step, and freeing the smaller one
+/// would wait for the device.
 void ModelRuntime::take_scratch(const plan::Plan& plan) {
   const Arena::Scope scope(context_.scratch());
   const std::size_t bytes = plan::scratch_bytes(plan, units_, local_.units()) + plan::workspace_bytes(plan);

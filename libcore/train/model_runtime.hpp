@@ -1,5 +1,5 @@
 #pragma once
-// A model in memory and the means to run it: what training and evaluation share.
+// A model in memory with its executor, for training and evaluation.
 
 #include <memory>
 #include <optional>
@@ -21,7 +21,8 @@ namespace dt::train {
 class ModelRuntime {
  public:
   enum class Purpose { training, evaluation };
-  /// Weights are zero until one of the functions below fills them. The groups must outlive it.
+  /// Weights are zero until one of the functions below fills them. The groups must outlive this
+  /// object.
   ModelRuntime(const plan::Plan& plan, Purpose purpose, const parallel::Groups& groups);
 
   void initialise_weights(std::uint64_t seed);
@@ -34,12 +35,13 @@ class ModelRuntime {
   const std::string& unit_name(int unit) const { return table_.units()[static_cast<std::size_t>(unit)].name; }
   parallel::ModelStorage& storage() { return storage_; }
   parallel::Executor& executor() { return executor_; }
-  /// This rank's part of a step; of a runtime for training.
+  /// Returns this rank's part of a step. Only for training.
   const parallel::LanePlan& lanes() const { return *lanes_; }
 
-  /// A batch's rows as micro-batches of `size` samples (the last may be smaller), where the rank computes;
-  /// the batch must outlive them, and what is computed with them. Where ranks divide sequences, it keeps this
-  /// rank's part alone. Error{internal}: ids beyond the model's.
+  /// Returns the batch's rows on the rank's device as micro-batches of `size` samples; the last may
+  /// be smaller. The batch must outlive them and the work with them. If ranks divide sequences, the
+  /// batch is reduced to this rank's part.
+  /// Errors: internal if ids are outside the model's vocabulary.
   MicroBatches micro_batches(data::Batch& batch, std::int64_t size);
 
  private:
@@ -55,10 +57,10 @@ class ModelRuntime {
   std::vector<std::unique_ptr<model::Unit>> units_;
   parallel::ModelStorage storage_;
   parallel::Executor executor_;
-  parallel::BufferPool rows_;   // of batches
-  PinnedRows pinned_rows_;      // on their way there
-  std::int64_t num_positions_;  // of a micro-batch
-  Buffer positions_;            // 0 … T−1, as often as it has samples
+  parallel::BufferPool rows_;   // memory of batches
+  PinnedRows pinned_rows_;      // for copies of batches to the device
+  std::int64_t num_positions_;  // positions in a micro-batch
+  Buffer positions_;            // 0 … T−1 for each sample
 };
 
 }  // namespace dt::train

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
 
-/// What a rank found; of all ranks', the one with the lowest key was first.
+/// A rank's finding. The lowest key of all ranks was first.
 struct Finding {
   std::int64_t key = none;
   std::string text;
@@ -61,7 +61,7 @@ Finding in_outputs(const plan::Plan& plan, ModelRuntime& runtime,
   return first;
 }
 
-/// Gradients come from the last unit to the first.
+/// Searches gradients, which are computed from the last unit to the first.
 Finding in_gradients(const plan::Plan& plan, ModelRuntime& runtime, std::uint64_t first_sample) {
   Finding first;
   const parallel::LocalTable& local = runtime.local();
@@ -76,7 +76,7 @@ Finding in_gradients(const plan::Plan& plan, ModelRuntime& runtime, std::uint64_
   return first;
 }
 
-/// The first of all ranks'; "" where there is none.
+/// Returns the text of the first finding of all ranks; "" if there is none.
 std::string first_of(const Finding& own, comm::Communicator& control) {
   std::int64_t key = own.key;
   const Tensor least = host_tensor(key);

@@ -6,7 +6,8 @@ namespace dt::train {
 
 namespace {
 
-/// What to start again from, with a learning rate that keeps the weights from going the same way.
+/// Returns the advice to restart from older weights, with a learning rate that avoids the same
+/// divergence.
 std::string go_back(const Standing& s) {
   const std::string lower = fmt::format("a lower --lr (it was {}) or longer --warmup-steps", s.lr);
   if (s.older_is_local)
@@ -21,7 +22,8 @@ std::string wider_precision(const Standing& s) {
   return s.precision == "fp16" ? "--precision bf16 or fp32" : "--precision fp32";
 }
 
-/// When the same weights would do: in a type of wider range (bf16 has that of fp32), or as they were made.
+/// Returns the case in which the same weights would do: with a type of wider range (bf16 has that
+/// of fp32), or with the settings that made them.
 std::string or_same_weights(const Standing& s) {
   if (s.step == s.first_step && !s.checkpoint.empty() && !s.is_local)
     return fmt::format(

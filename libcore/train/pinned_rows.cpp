@@ -15,7 +15,7 @@ PinnedRows::~PinnedRows() {
   try {
     if (!leaving_.empty()) context_.finish();
   } catch (const std::exception&) {
-    // A device that has failed reads nothing any more, and to one that hangs its memory is left.
+    // A failed device no longer reads the memory. A device that hangs keeps it.
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// On their way to a device: what a rank's batches are made of.
+// Copies of a rank's batches to its device.
 
 #include <cstddef>
 #include <deque>
@@ -13,8 +13,8 @@
 
 namespace dt::train {
 
-/// Pinned memory that is kept from one batch to the next: copies from it go on while the host does, and it is
-/// not written again before they are done.
+/// Pinned memory that is kept from batch to batch. Copies from it are asynchronous, and it is not
+/// written again before they are done.
 class PinnedRows {
  public:
   /// The context must outlive it.
@@ -22,7 +22,8 @@ class PinnedRows {
   ~PinnedRows();
   PinnedRows(const PinnedRows&) = delete;
 
-  /// Enqueues it: the device's `there` holds these, one after the other. They may go when this returns.
+  /// Enqueues a copy of the rows, one after the other, to `there` on the device. The rows may be
+  /// freed after the call.
   void copy(std::span<const Tensor> rows, const Tensor& there);
   std::size_t most_in_use_bytes() const { return pool_->most_in_use_bytes(); }
 

@@ -58,7 +58,7 @@ void Profiler::end(const StepTimes& times) {
   tell(result, problem_of_writing(result));
 }
 
-/// A step lasts until the device has done it.
+/// Extends the step to the end of its work on the device.
 void Profiler::add_device(UnderWay& step) {
   StepProfile& result = step.result;
   result.is_on_device = true;
@@ -67,7 +67,7 @@ void Profiler::add_device(UnderWay& step) {
     result.whole.ended_s = std::max(result.whole.ended_s, traced.device.ended_s);
 }
 
-/// "": it is there.
+/// Returns "" if the trace was written.
 std::string Profiler::problem_of_writing(const StepProfile& profile) const {
   try {
     profile::write_trace(folder(), profile);

@@ -1,5 +1,5 @@
 #pragma once
-// Traces of the steps that a user wants to see.
+// Traces of the steps that a user selects.
 
 #include <cstdint>
 #include <memory>
@@ -18,15 +18,17 @@
 
 namespace dt::train {
 
-/// Does nothing where no step is asked for. All references must outlive it.
+/// Does nothing if no step is selected. All references must outlive this object.
 class Profiler {
  public:
   Profiler(const plan::Settings& settings, const plan::Plan& plan, ModelRuntime& runtime,
            const run::RunDirectory& run, const run::Generation& generation, const comm::Ranks& ranks);
-  /// Before each step, by all ranks together; blocks where it is to be traced.
+  /// Call it before each step. Blocks if the step is traced.
+  /// Collective: all ranks.
   void begin(std::int64_t step);
-  /// After a step that was made, likewise: each rank writes its trace, rank 0 tells where the time went. What
-  /// cannot be written is told, too, and costs no more.
+  /// Call it after a completed step. Each rank writes its trace, and rank 0 reports where the time
+  /// went. A trace that cannot be written is reported, and the run continues.
+  /// Collective: all ranks.
   void end(const StepTimes& times);
 
  private:
@@ -47,7 +49,7 @@ class Profiler {
   const run::RunDirectory& run_;
   const run::Generation& generation_;
   const comm::Ranks& ranks_;
-  std::unique_ptr<UnderWay> under_way_;  // the step
+  std::unique_ptr<UnderWay> under_way_;  // step being traced
 };
 
 }  // namespace dt::train

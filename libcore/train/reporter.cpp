@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* local_checkpoint_kind = "local_checkpoint";
 
-/// `file` is open for appending to what has the path.
+/// Removes an incomplete last line. `file` must be open for appending to the file at its path.
 void cut_torn_line(const File& file) {
   const std::string text = read_file(file.path(), any_number_of_bytes);
   const std::size_t end = text.rfind('\n');
@@ -37,7 +37,7 @@ Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics, std
   if (!metrics) return;
   metrics_ = File::open_append(*metrics);
   cut_torn_line(metrics_);
-  sync_directory(metrics->parent_path());  // it may be new
+  sync_directory(metrics->parent_path());  // the file may be new
 }
 
 void Reporter::line(std::string json) {
@@ -76,7 +76,7 @@ void Reporter::train(const TrainRecord& r) {
                     "tokens/s", fmt::format("MFU ({})", r.mfu_base), "UTC"));
     has_heading_ = true;
   }
-  constexpr std::size_t date = 11;  // of 2026-01-31T12:00:00Z
+  constexpr std::size_t date = 11;  // length of the date in 2026-01-31T12:00:00Z
   row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>13.1f}%  {:>9}\n", r.step, r.mean_loss,
                   r.lr, r.grad_norm, r.tokens_per_s, 100 * r.mfu, utc_timestamp().substr(date)));
 }
@@ -134,7 +134,7 @@ std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::p
   const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_kind);
   for (const std::string& text : split(read_file(metrics, any_number_of_bytes), '\n')) {
     if (!text.starts_with(beginning)) continue;
-    const auto line = JsonValue::parse_if_object(text);  // nothing where it is torn
+    const auto line = JsonValue::parse_if_object(text);  // nothing for an incomplete line
     const auto path = line ? line->find("path") : std::nullopt;
     if (!path || !path->is_string()) continue;
     if (const auto entry = checkpoint::parse_checkpoint_name(bytes_of(path->string())))
@@ -147,7 +147,7 @@ bool has_evaluation(const fs::path& metrics, std::int64_t step) {
   if (!path_exists(metrics)) return false;
   const std::string beginning = fmt::format("{{\"kind\":\"eval\",\"step\":{},", step);
   MetricsLineage lineage;
-  std::vector<std::int64_t> generations;  // that evaluated the step
+  std::vector<std::int64_t> generations;  // generations that evaluated the step
   for (const std::string& text : split(read_file(metrics, any_number_of_bytes), '\n')) {
     lineage.add(text);
     if (text.starts_with(beginning)) generations.push_back(lineage.generation_of(text));

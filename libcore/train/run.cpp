@@ -37,7 +37,7 @@ bool is_of_run(const fs::path& checkpoint, const run::RunDirectory& run) {
   return fs::canonical(checkpoint).parent_path() == fs::weakly_canonical(run.checkpoints_path());
 }
 
-/// How generations name the checkpoint that they go on from: by its name within the run, by its path
+/// Returns the name of a checkpoint in its successors' lineage: its name within the run, its path
 /// elsewhere.
 std::string lineage_name(const fs::path& checkpoint, const run::RunDirectory& run) {
   if (checkpoint.empty()) return "";
@@ -45,7 +45,7 @@ std::string lineage_name(const fs::path& checkpoint, const run::RunDirectory& ru
   return is_of_run(checkpoint, run) ? path.filename().string() : path.string();
 }
 
-/// A run that is at its end, evaluated and all, needs no new generation.
+/// Returns whether a run is complete, with its last evaluation. It then needs no new generation.
 bool has_nothing_to_do(const Start& start, const plan::Settings& settings, const data::Mixture& dataset,
                        const run::RunDirectory& run) {
   return !start.checkpoint.empty() && start.state.step >= start.plan.total_steps &&
@@ -53,7 +53,7 @@ bool has_nothing_to_do(const Start& start, const plan::Settings& settings, const
          !is_evaluation_missing(settings, start.plan, dataset, run, start.state.step);
 }
 
-/// Of a rank that is lost, a launcher tells no more than its number.
+/// Reports each stage's ranks. For a lost rank, a launcher reports only its number.
 void announce_stages(const plan::Plan& plan, Console& console) {
   if (plan.layout.pp == 1) return;
   const int each = plan.layout.size() / plan.layout.pp;
@@ -74,7 +74,7 @@ std::string describe_model(const model::ModelSpec& spec) {
                      counted(model::ParameterTable(spec).num_parameters(), "parameter"));
 }
 
-/// "267,943 tokens to train on, 35,150 to validate; 2.29 epochs"
+/// Returns "267,943 tokens to train on, 35,150 to validate; 2.29 epochs".
 std::string describe_data(const plan::Plan& plan, const data::Mixture& mixture) {
   const std::uint64_t tokens = mixture.tokens(data::Split::train);
   const std::string epochs =
@@ -87,7 +87,7 @@ std::string describe_data(const plan::Plan& plan, const data::Mixture& mixture) 
                      format_count(mixture.tokens(data::Split::validation)), epochs);
 }
 
-/// "2 hosts: n1 (4), n2 (4)"; long lists end after some.
+/// Returns "2 hosts: n1 (4), n2 (4)". Long lists are truncated.
 std::string describe_hosts(const std::vector<std::string>& of_ranks) {
   constexpr std::size_t most = 8;
   std::vector<std::pair<std::string, int>> counts;
@@ -149,7 +149,7 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
   }
 }
 
-/// Ranks as processes can be lost one by one; someone must notice.
+/// Starts a watchdog if ranks are processes, since single processes can be lost.
 std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run::RunDirectory& run,
                                       const run::Generation& own, const comm::Ranks& ranks) {
   if (!ranks.are_processes) return nullptr;
@@ -168,7 +168,7 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
                                           ranks.world.engine().shared_recorder(), ranks.abort);
 }
 
-/// dt trusts what others may write there, so it tells the user.
+/// Warns of other users that may write to the run directory, since dt trusts its content.
 void tell_of_other_writers(const run::RunDirectory& run, Console& console) {
   const std::string writers = run.other_writers();
   if (!writers.empty())
@@ -184,7 +184,7 @@ void remove_leftovers(const run::RunDirectory& run, Console& console) {
     console.warn("{}, which a killed save left behind, stays: {}", problem.where, problem.what);
 }
 
-/// --resume never leaves what is there alone.
+/// Reports what `--resume never` means for existing checkpoints. Those of the run directory stay.
 void tell_of_others(const run::RunDirectory& run, const std::vector<run::LocalCheckpoint>& local,
                     Console& console) {
   if (!local.empty())
@@ -197,7 +197,8 @@ void tell_of_others(const run::RunDirectory& run, const std::vector<run::LocalCh
       others, others == 1 ? "" : "s");
 }
 
-/// What another folder's run.json says is inherited and compared with; a copy looks like the run itself.
+/// Reports that the run directory is a copy. The run.json of another folder is then inherited and
+/// compared with, while a copy looks like the run itself.
 void tell_of_copy(const run::RunDirectory& run, Console& console) {
   const std::vector<run::Generation> claimed = run.generations();
   std::error_code error;
@@ -213,7 +214,8 @@ std::int64_t newest_generation(const run::RunDirectory& run) {
   return generations.empty() ? 0 : generations.back().number;
 }
 
-/// A start that came and went between our look at the lineage and our claim may have moved the run on.
+/// Refuses if another start has moved the run on between this process's look at the lineage and its
+/// claim.
 void refuse_if_moved_on(const run::RunDirectory& run, std::int64_t newest_seen, const run::Generation& own) {
   for (const run::Generation& other : run.generations()) {
     if (other.number <= newest_seen || other.number == own.number) continue;
@@ -225,7 +227,7 @@ void refuse_if_moved_on(const run::RunDirectory& run, std::int64_t newest_seen, 
   }
 }
 
-/// What was promised and no node holds any of must not be passed over in silence.
+/// Adds announced local checkpoints that no node holds, which must not be ignored silently.
 void add_announced(std::vector<run::LocalCheckpoint>& local, const run::RunDirectory& run) {
   for (const checkpoint::CheckpointEntry& entry : announced_local_checkpoints(run.path() / "metrics.jsonl")) {
     const auto is_same = [&](const run::LocalCheckpoint& c) {
@@ -236,7 +238,7 @@ void add_announced(std::vector<run::LocalCheckpoint>& local, const run::RunDirec
   }
 }
 
-/// Candidates as a text that rank 0 can send, and back.
+/// Serializes candidates for the broadcast from rank 0; from_text() is the inverse.
 std::string to_text(const std::vector<Candidate>& candidates) {
   std::string text;
   for (const Candidate& c : candidates)
@@ -256,8 +258,9 @@ std::vector<Candidate> from_text(const std::string& text) {
   return candidates;
 }
 
-/// Error{environment}: what the nodes hold is newest, and not where --checkpoint-local says now but where it
-/// said before.
+/// Checks that --checkpoint-local has not changed while the newest checkpoint is on nodes.
+/// Errors: environment if the newest checkpoint is incomplete here and was saved under another
+/// path.
 void refuse_moved_storage(const plan::Settings& settings, const run::RunDirectory& run,
                           const std::vector<Candidate>& candidates) {
   if (!settings.checkpoint_local || candidates.empty() || candidates.front().local.empty()) return;
@@ -273,9 +276,10 @@ void refuse_moved_storage(const plan::Settings& settings, const run::RunDirector
               "with --resume");
 }
 
-/// Returns what --resume means in this life of the job. A job that Slurm starts again repeats its command:
-/// where an earlier life has saved, `never` or a checkpoint would throw that away, so both then mean `auto`.
-/// Collective: all ranks; rank 0 reads the run's folder.
+/// Returns the effective --resume. A job that Slurm restarts repeats its command. If an earlier
+/// life of the job has saved, `never` or a checkpoint would discard that, so both then mean `auto`.
+/// Rank 0 reads the run's folder.
+/// Collective: all ranks.
 std::string resume_in_this_life(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::string resume = settings.resume;
   comm::at_first(ranks, [&] {
@@ -297,7 +301,8 @@ std::string resume_in_this_life(const plan::Settings& settings, const comm::Rank
   return comm::broadcast_text(ranks.world, resume);
 }
 
-/// Started again by a script, the same command would lose each time what the run did since.
+/// Warns if --resume names another checkpoint than the run's newest. A script that repeats the
+/// command would lose the run's progress each time.
 void warn_of_own_checkpoints(const plan::Settings& settings, const run::RunDirectory& run, Console& console) {
   if (settings.resume == "auto" || settings.resume == "never") return;
   const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
@@ -307,13 +312,13 @@ void warn_of_own_checkpoints(const plan::Settings& settings, const run::RunDirec
                run.path().string(), own.front().path.filename().string());
 }
 
-/// What rank 0 holds of a run directory while the run lives, and what it has told the others.
+/// The claim on a run directory. Rank 0 holds it while the run lives, and shares the generation.
 struct OwnedRun {
   run::Generation generation;
   std::optional<run::LiveRun> alive;
 };
 
-/// On rank 0.
+/// Claims the run directory. Only on rank 0.
 void take_over(OwnedRun& owned, const run::RunDirectory& run, const Start& start, std::int64_t newest_seen,
                Console& console) {
   run.create();
@@ -340,14 +345,15 @@ void record_options(const run::RunDirectory& run, const std::vector<OptionValue>
   }
 }
 
-/// Rank 0's generation, on every rank; its claim is the proof that all see the same run directory.
+/// Copies rank 0's generation to every rank. Its claim proves that all ranks see the same run
+/// directory.
 void share(run::Generation& generation, const run::RunDirectory& run, const comm::Ranks& ranks) {
   generation.number = comm::broadcast_number(ranks.world, generation.number);
   generation.continues = comm::broadcast_text(ranks.world, generation.continues);
   check_visible(ranks, run.generation_path(generation.number));
 }
 
-/// What a start may go on from, newest first, and what nodes hold of it, which they told in `local`.
+/// Returns the candidates for a start, newest first. `local` is what the nodes reported.
 std::vector<Candidate> find_candidates(const plan::Settings& settings, const run::RunDirectory& run,
                                        std::vector<run::LocalCheckpoint> local, const comm::Ranks& ranks) {
   std::vector<Candidate> candidates;
@@ -360,8 +366,8 @@ std::vector<Candidate> find_candidates(const plan::Settings& settings, const run
   return from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
 }
 
-/// The newest that nodes alone hold whole becomes a checkpoint like any other while all of them are asked:
-/// nodes whose ranks sit out may hold what the others lack. The search passes over the rest.
+/// Makes the newest checkpoint that nodes alone hold completely an ordinary one. All ranks take
+/// part, since nodes of idle ranks may hold parts that others lack. The search skips the rest.
 void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);
@@ -381,8 +387,8 @@ void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   promotion.promote_newest(newer_than_the_runs_own);
 }
 
-/// What the nodes of ranks that sit out held before the run went on is of no use once it has ended in good
-/// order.
+/// Removes what the nodes of idle ranks held before the run continued, which is useless once the
+/// run has ended successfully.
 void clear_older_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local) return;
   const run::RunDirectory run(*settings.run);
@@ -395,7 +401,8 @@ void clear_older_local(const plan::Settings& settings, const comm::Ranks& ranks)
   if (entry) run::Promotion(ranks, settings.checkpoint_local, run).clear_older(*entry);
 }
 
-/// All of `ranks` take part. `was_surveyed`: they and others have been asked what their nodes hold.
+/// Trains. `was_surveyed` says that these and other ranks have been asked what their nodes hold.
+/// Collective: all of `ranks`.
 int train_together(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                    const data::Mixture& dataset, const StopSignals& signals, bool was_surveyed,
                    const comm::Ranks& ranks) {
@@ -418,7 +425,7 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
       start.checkpoint.empty() ? fs::path(settings.init_from.value_or("")) : start.checkpoint;
   comm::at_first(ranks, [&] {
     check_same_tokens(weights, dataset.source_name(0), ranks.console);
-    // What has trained goes on: its data is what it is.
+    // A run that has trained continues with its data as it is.
     if (start.state.step == 0) check_validation_targets(dataset, evaluation_request(settings, start.plan));
   });
 
@@ -441,17 +448,17 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   });
   share(owned.generation, run, ranks);
   const auto watchdog = watch(settings, run, owned.generation, ranks);
-  std::optional<Trainer> trainer;  // outlives the handlers: its end may wait for a file
+  std::optional<Trainer> trainer;  // outlives the handlers, since its destructor may wait for a file
   try {
     trainer.emplace(settings, dataset, run, owned.generation, owned.alive ? &*owned.alive : nullptr, start,
                     signals, ranks);
     return trainer->run();
   } catch (const comm::SharedError&) {
-    throw;  // all ranks know
+    throw;  // all ranks know it
   } catch (...) {
     const Error error = current_error();
     if (watchdog) watchdog->write_evidence(error.message());
-    if (ranks.are_processes) ranks.abort(error);  // the others must not wait for that
+    if (ranks.are_processes) ranks.abort(error);  // the others must not wait for this rank
     throw;
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// dt-train's work: from settings to a trained model.
+// dt-train's training run, from settings to a trained model.
 
 #include <vector>
 
@@ -10,8 +10,9 @@
 
 namespace dt::train {
 
-/// Called by all ranks together: starts or goes on with a run and trains it to its end or to a request to
-/// stop. `asked` are the options as text, for run.json. Returns the exit code.
+/// Starts or resumes a run and trains it until its end or until a request to stop. `asked` are the
+/// options as text, for run.json. Returns the exit code.
+/// Collective: all ranks.
 int run_training(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                  const StopSignals& signals, const comm::Ranks& ranks);
 

@@ -16,8 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns nothing of a file that is no JSON: a crash or a full disk tore it. One of another format or
-/// version is whole. Errors: input, where it is whole and no record that dt knows.
+/// Returns nothing if the file is no JSON, because a crash or a full disk truncated it. A file of
+/// another format or version is complete.
+/// Errors: input if it is complete but no record that dt knows.
 std::optional<JsonValue> load_unless_torn(const fs::path& path) {
   const std::string text = read_file(path);
   std::optional<JsonValue> record;
@@ -34,10 +35,10 @@ std::optional<JsonValue> load_unless_torn(const fs::path& path) {
   return record;
 }
 
-/// Appends the layout where it is not the last start's.
+/// Appends the layout if it differs from the last start's.
 bool add_layout(Json& record, const model::Layout& layout, std::int64_t generation, std::int64_t step) {
   const Json now{{"layout", layout.to_string()}, {"stage_units", model::stage_counts(layout.stages)}};
-  Json& layouts = record["layouts"];  // an older dt wrote none
+  Json& layouts = record["layouts"];  // absent in files of older versions
   if (!layouts.is_array()) layouts = Json::array();
   if (!layouts.empty() && layouts.back().is_object() && layouts.back().contains("layout") &&
       layouts.back().contains("stage_units") && layouts.back()["layout"] == now["layout"] &&
@@ -49,7 +50,7 @@ bool add_layout(Json& record, const model::Layout& layout, std::int64_t generati
   return true;
 }
 
-/// The options as the last start left them: what was asked first, then every change.
+/// Returns the options as the last start left them: the first options, then every change.
 RecordedOptions current_options(const JsonValue& record) {
   RecordedOptions options;
   const JsonValue asked = record.object("asked");
@@ -82,8 +83,8 @@ const OptionValue* find(const std::vector<OptionValue>& asked, const std::string
   return found == asked.end() ? nullptr : &*found;
 }
 
-/// Whether the start gives another value to an option that this one comes after: units are of other stages
-/// then.
+/// Returns whether the start changes an option that this one comes after. Units then belong to
+/// other stages.
 bool is_reset(const OptionKind& kind, const std::vector<OptionValue>& asked, const RecordedOptions& before) {
   if (kind.after.empty()) return false;
   const OptionValue* leader = find(asked, kind.after);
@@ -99,7 +100,7 @@ bool is_replaced(const OptionValue& option, const std::vector<OptionValue>& aske
   });
 }
 
-/// What the start makes of an option that was as `before` says.
+/// Returns the option as this start leaves it. `before` are the options that it found.
 RecordedOption now_of(const OptionValue& option, const std::vector<OptionValue>& asked,
                       const RecordedOptions& before, bool goes_on) {
   const OptionKind& kind = kind_of(option.name);
@@ -125,7 +126,7 @@ Json new_record(const std::vector<OptionValue>& asked) {
   return record;
 }
 
-/// Whether a start has another value, or says for the first time that it was given.
+/// Returns whether a start has another value, or records for the first time that it was given.
 bool differ(const RecordedOption& before, const RecordedOption& now, const std::string& initial) {
   return before.value != now.value || before.is_given(initial) != now.is_given(initial);
 }
@@ -173,7 +174,7 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
   bool is_changed = add_layout(record, layout, generation, step);
   for (const OptionValue& option : asked) {
     const auto found = before.find(option.name);
-    const bool is_new = found == before.end();  // to a run that an older dt began
+    const bool is_new = found == before.end();  // in a run that an older dt began
     if (is_new && !option.given) continue;
     const RecordedOption from = is_new ? RecordedOption{.value = "", .given = false} : found->second;
     const RecordedOption now = now_of(option, asked, before, goes_on);

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of a model's folder, the file that says its tokens; "" where there is none.
+/// Returns the file with a model's tokens in its folder; "" if there is none.
 fs::path tokenizer_of(const fs::path& model) {
   for (const char* name : {data::tokenizer_file_name, "tokenizer.model"}) {
     if (!model.empty() && file_exists(model / name)) return model / name;
@@ -36,7 +36,7 @@ bool has_tokenizer(const fs::path& folder, const data::TokenizerInfo& info) {
   return file_exists(file) && digest(read_file(file)) == info.digest;
 }
 
-/// All but what says the tokens, which is the data's.
+/// Copies all files but the one with the tokens, which is the data's.
 void copy_what_lies_beside(const fs::path& model, const fs::path& folder) {
   if (model.empty()) return;
   if (path_exists(model / checkpoint::manifest_name)) {
@@ -68,7 +68,8 @@ bool has_chat_template(const fs::path& folder) {
   return data::find_chat_template(folder / data::tokenizer_file_name).has_value();
 }
 
-/// Writes what the model lacks: the configuration of the data's tokenizer, and its chat template.
+/// Writes the files that the model lacks: the configuration of the data's tokenizer, and its chat
+/// template.
 void add_what_the_data_keep(const fs::path& dataset, const fs::path& folder) {
   const auto kept = data::find_chat_template(dataset / data::tokenizer_file_name);
   if (kept && !has_chat_template(folder)) write_text(folder / data::chat_template_name, kept->text);
@@ -77,7 +78,7 @@ void add_what_the_data_keep(const fs::path& dataset, const fs::path& folder) {
     checkpoint::copy_companion(dataset / data::tokenizer_config_name, config);
 }
 
-/// What AutoTokenizer needs to know beside tokenizer.json.
+/// Writes the settings that AutoTokenizer needs in addition to tokenizer.json.
 void write_config(const fs::path& file, const std::optional<std::string>& end_of_document) {
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
   if (end_of_document) config["eos_token"] = *end_of_document;
@@ -86,8 +87,8 @@ void write_config(const fs::path& file, const std::optional<std::string>& end_of
 
 /// The texts of a model's ends of a text.
 struct Ends {
-  std::optional<std::string> of_data;  // of the token that ends the data's documents, where one does
-  std::set<std::string> all;           // of those that the tokenizer has
+  std::optional<std::string> of_data;  // text of the token that ends the data's documents, if one does
+  std::set<std::string> all;           // texts of the ends that the tokenizer has
 };
 
 Ends read_ends(const fs::path& dataset, const data::TokenizerInfo& info,
@@ -102,7 +103,8 @@ Ends read_ends(const fs::path& dataset, const data::TokenizerInfo& info,
   return result;
 }
 
-/// The eos_token of a file as transformers writes it, a text or an object with one; none where it has none.
+/// Returns the eos_token of a file of transformers, which is a text or an object with one; nothing
+/// if it has none.
 std::optional<std::string> eos_text(const Json& json) {
   const auto found = json.find("eos_token");
   if (found == json.end()) return std::nullopt;
@@ -123,7 +125,7 @@ bool names_ends(const fs::path& folder, const Ends& ends) {
   });
 }
 
-/// Has the files that came with a model name an end that the model stops at.
+/// Makes the model's files name an end at which the model stops.
 void make_ends_agree(const fs::path& folder, const Ends& ends, Console& console) {
   if (!ends.of_data) return;
   for (const char* name : naming_files) {

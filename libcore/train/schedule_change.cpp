@@ -37,8 +37,8 @@ Json members_of(const Schedule& schedule) {
   return parse_json(describe_schedule(schedule), {"schedule"});
 }
 
-/// Whether two schedules have another rate at a step from `first` to `last`. Of long ranges some steps are
-/// looked at: schedules that cross agree at single steps alone.
+/// Returns whether two schedules differ in rate at a step from `first` to `last`. In long ranges it
+/// samples steps: schedules that cross agree only at single steps.
 bool differ(const Schedule& a, const Schedule& b, std::int64_t first, std::int64_t last) {
   constexpr std::int64_t max_looks = 1000;
   const std::int64_t stride = std::max<std::int64_t>(1, (last - first) / max_looks);
@@ -59,7 +59,7 @@ std::string length_option(const plan::Settings& s) {
   return s.epochs ? "--epochs" : "--steps";
 }
 
-/// The option that a member of the schedule comes from.
+/// Returns the option that determines a member of the schedule.
 std::string option_of(const std::string& member, const plan::Settings& s) {
   const bool is_lr = member == "lr" || (member == "min_lr" && !s.min_lr);
   if (is_lr) return s.lr_reference_batch ? "--lr or --global-batch with --lr-reference-batch" : "--lr";
@@ -79,9 +79,10 @@ std::string schedule_change(const std::string& then, const Schedule& now, const 
   const std::int64_t first = step + 1, last = std::max(first, now.total_steps);
   if (!differ(*old, now, first, last)) return "";
   const Json before = members_of(*old), after = members_of(now);
-  std::vector<std::pair<std::string, std::string>> options;  // and what each changes
-  // A member matters where the new schedule with its old value has other rates. Where none does alone, as of
-  // two that hide each other, it matters where the old schedule with its new value has.
+  std::vector<std::pair<std::string, std::string>> options;  // options and their changes
+  // A member matters if the new schedule with the member's old value has other rates. Two members
+  // may hide each other, so that none matters alone. A member then matters if the old schedule with
+  // its new value has other rates.
   const auto collect = [&](bool into_old) {
     for (const auto& [member, value] : after.items()) {
       if (before[member] == value) continue;

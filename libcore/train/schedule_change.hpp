@@ -1,5 +1,5 @@
 #pragma once
-// Whether a resume's learning rate goes another way than the run's did.
+// Compares a resume's learning-rate schedule with the run's.
 
 #include <cstdint>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace dt::train {
 
-/// Returns the options that change the learning rate of a step after `step`, with what they change: "--lr (lr
-/// 0.001 → 0.002, min_lr 0.0001 → 0.0002)"; "" where every rate is as it was. `then` is a manifest's
-/// schedule; of members that it lacks, nothing is known.
+/// Returns the options that change the learning rate of a step after `step`, with their changes:
+/// "--lr (lr 0.001 → 0.002, min_lr 0.0001 → 0.0002)". Returns "" if every rate is unchanged. `then`
+/// is a manifest's schedule. Members that it lacks are unknown.
 std::string schedule_change(const std::string& then, const optim::Schedule& now,
                             const plan::Settings& settings, std::int64_t step);
 

@@ -19,7 +19,8 @@ namespace dt::train {
 
 namespace {
 
-/// A file that is there but may not be read is no damage: an older checkpoint would be the wrong answer.
+/// Refuses a file that exists but may not be read. It is no damage: an older checkpoint would be
+/// the wrong answer.
 void check_permitted(const fs::path& path) {
   if (::access(path.c_str(), R_OK) != 0 && errno != ENOENT) throw system_error(errno, "read", path.string());
 }
@@ -30,19 +31,19 @@ void check_permitted(const checkpoint::Reader& reader) {
   }
 }
 
-/// Nor is one that another version of dt wrote.
+/// Refuses a checkpoint of another version of dt, which is no damage either.
 void check_own_format(const fs::path& checkpoint) {
   check_permitted(checkpoint / checkpoint::manifest_name);
   const fs::path path = checkpoint / checkpoint::manifest_name;
   if (checkpoint::is_manifest_whole(checkpoint)) checkpoint::parse_manifest(read_file(path), path.string());
 }
 
-/// One of weights alone, which somebody has put among the run's own.
+/// Returns whether a checkpoint has only weights. A user has then put it among the run's own.
 bool is_sound_but_stateless(const fs::path& checkpoint) {
   try {
     return checkpoint::is_manifest_whole(checkpoint) &&
            checkpoint::holds_weights_alone(checkpoint::load_manifest(checkpoint));
-  } catch (const Error&) {  // whole, but not this checkpoint's
+  } catch (const Error&) {  // complete, but not this checkpoint's
     return false;
   }
 }
@@ -92,7 +93,7 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
 void Search::count(const Candidate& candidate, const Error& error) const {
   try {
     run::record_failed_load(candidate.path, error.message());
-  } catch (const Error& failure) {  // it costs the next start a reading
+  } catch (const Error& failure) {  // the next start must read the checkpoint again
     ranks_.console.warn("cannot keep account of that: {}", failure.message());
   }
 }
@@ -176,7 +177,7 @@ std::optional<Start> Search::start_from(const Candidate& candidate) {
   if (ranks_.is_first()) {
     try {
       run::forget_failed_loads(candidate.path);
-    } catch (const Error& failure) {  // as in another's run
+    } catch (const Error& failure) {  // as in another user's run
       ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
     }
   }

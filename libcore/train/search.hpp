@@ -1,5 +1,5 @@
 #pragma once
-// Looking for a checkpoint that can be loaded among those that a run could go on from.
+// The search for a checkpoint that can be loaded, among a run's candidates.
 
 #include <functional>
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace dt::train {
 
-/// What preparing needs to know.
+/// The inputs of preparing a start.
 struct Origin {
   const plan::Settings& settings;
   const model::ModelSpec& spec;
@@ -29,7 +29,8 @@ struct Origin {
     plan::require_team(plan, ranks);
     return plan::choose_arithmetic(settings, plan, resumed, ranks);
   }
-  /// Error{usage}, beside those of plan::make_plan: more than the hosts' memory holds.
+  /// Errors: usage, in addition to those of plan::make_plan, if the plan needs more than the hosts'
+  /// memory.
   plan::Plan make_plan(const checkpoint::TrainingState* resumed) const {
     const plan::Replan replan = [&](const plan::Settings& s) {
       return plan::make_plan(s, spec, &dataset, launch, resumed);
@@ -48,26 +49,30 @@ struct Origin {
   }
 };
 
-/// Goes through candidates, and remembers those that it passed over.
+/// Tries candidates, and remembers those that it skips.
 class Search {
  public:
   explicit Search(const Origin& origin) : origin_(origin), ranks_(origin.ranks) {}
 
-  /// None where an optional candidate is damaged.
+  /// Returns nothing if an optional candidate is damaged.
   std::optional<Start> start_from(const Candidate& candidate);
   [[noreturn]] void give_up() const;
 
  private:
-  /// Runs `attempt` on all ranks. Where it fails on any for what an optional candidate holds, passes over it
-  /// and answers false. What the machine does wrong says nothing about the checkpoint, and is thrown.
+  /// Runs `attempt` on all ranks. If it fails on any rank because of an optional candidate's
+  /// content, skips the candidate and returns false. Failures of the machine say nothing about the
+  /// checkpoint, and are thrown.
   bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
   void pass_over(const Candidate& candidate, const Error& error);
   void count(const Candidate& candidate, const Error& error) const;
-  /// On all ranks: whether no start takes the candidate of its own accord, though it may load.
+  /// Returns whether starts ignore the candidate unless a user names it, though it may load.
+  /// Collective: all ranks.
   bool is_shunned(const Candidate& candidate);
-  /// On all ranks: whether the candidate is in a folder that all see, by now at least.
+  /// Returns whether the candidate is in a folder that all ranks see, after promotion if necessary.
+  /// Collective: all ranks.
   bool is_at_hand(const Candidate& candidate);
-  /// On all ranks; rank 0's verdict stands for all.
+  /// Opens the candidate. Rank 0's verdict applies to all ranks.
+  /// Collective: all ranks.
   std::optional<checkpoint::Reader> open(const Candidate& candidate);
   void plan(Start& start, const checkpoint::Manifest& manifest) const;
   void tell(const Start& start) const;
@@ -75,8 +80,8 @@ class Search {
   const Origin& origin_;
   const comm::Ranks& ranks_;
   std::vector<checkpoint::Problem> passed_over_;
-  std::string damaged_;     // the first of them that is, and is there to be mended
-  std::string not_finite_;  // the first of them whose weights gave a loss that is not finite
+  std::string damaged_;     // the first damaged candidate that can be repaired
+  std::string not_finite_;  // the first candidate whose weights gave a loss that is not finite
 };
 
 }  // namespace dt::train

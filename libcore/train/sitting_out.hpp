@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that make up no whole pipeline.
+// Idle ranks, which are part of no complete pipeline.
 
 #include <functional>
 
@@ -9,15 +9,17 @@
 
 namespace dt::train {
 
-/// Called by all ranks together: `body` on those that make up whole pipelines, while the others sit out,
-/// told, for a job that goes on with fewer nodes must not end for that. Its exit code, on all. A request to
-/// stop that reaches none but one of those others does nothing.
+/// Runs `body` on the ranks that form complete pipelines, while the other ranks are idle. Reports
+/// the idle ranks; a job that continues with fewer nodes must not end because of them. Returns the
+/// exit code on all ranks. A request to stop that reaches only an idle rank has no effect.
+/// Collective: all ranks.
 int on_used_ranks(const plan::Settings& settings, const comm::Ranks& ranks,
                   const std::function<int(const comm::Ranks&)>& body);
 
-/// Called by all ranks together: how those that make up whole pipelines would train, of --ranks where that is
-/// given. Tells of others.
-/// Error{usage}, on all ranks: there is no whole pipeline.
+/// Returns how the ranks that form complete pipelines would train, or --ranks of them if given.
+/// Reports idle ranks.
+/// Errors: usage, on all ranks, if there is no complete pipeline.
+/// Collective: all ranks.
 plan::Launch find_used_launch(const plan::Settings& settings, const comm::Ranks& ranks);
 
 }  // namespace dt::train

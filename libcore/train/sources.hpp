@@ -1,5 +1,5 @@
 #pragma once
-// What a run takes from each dataset of a mixture.
+// A run's samples from each dataset of a mixture.
 
 #include <cstdint>
 #include <string>
@@ -18,16 +18,17 @@ struct SourceShare {
   double epochs() const { return static_cast<double>(samples) / static_cast<double>(windows); }
 };
 
-/// Of a run's first `samples` samples, source by source; empty where there is one dataset alone. Errors: of
-/// data::samplers_of.
+/// Returns the shares of a run's first `samples` samples by source; empty if there is only one
+/// dataset.
+/// Errors: as data::samplers_of.
 std::vector<SourceShare> source_shares(const data::Mixture& mixture, std::int64_t sequence_length,
                                        std::uint64_t samples);
 
-/// Until the plan's last step, for a run that stands at `state`.
+/// Returns the shares until the plan's last step, for a run in `state`.
 std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const plan::Plan& plan,
                                            const checkpoint::TrainingState& state);
 
-/// "weight 7 of 10: 2800 samples, 2.33 epochs".
+/// Returns "weight 7 of 10: 2800 samples, 2.33 epochs".
 std::string describe(const SourceShare& share, const data::Mixture& mixture);
 
 }  // namespace dt::train

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char separator = '\0';
 
-/// Empty where --data is no mixture that can be: who opens it says why.
+/// Returns nothing if --data is not a valid mixture; opening it reports the error.
 std::vector<data::MixturePart> parts_of(const plan::Settings& settings) {
   try {
     return data::parse_mixture(settings.data);
@@ -24,7 +24,7 @@ std::vector<data::MixturePart> parts_of(const plan::Settings& settings) {
   }
 }
 
-/// The copy of a dataset, or why there is none.
+/// The copy of a dataset, or the reason why there is none.
 struct Place {
   fs::path dataset;
   fs::path copy = {};
@@ -48,7 +48,7 @@ Place stage(const fs::path& dataset, const plan::Settings& settings, const std::
   }
 }
 
-/// Of this host, as the text that its ranks are sent.
+/// Stages all datasets on this host. Returns the text that the host's ranks receive.
 std::string stage_all(const plan::Settings& settings, const std::function<bool()>& stop, Console& console,
                       std::vector<data::StagedDataset>& held) {
   std::string text;
@@ -75,7 +75,7 @@ data::ShardShare share_of(const std::vector<std::string>& hosts, std::size_t ran
           static_cast<std::size_t>(std::count(hosts.begin(), hosts.end(), *own))};
 }
 
-/// What each host came to, told once where hosts came to the same.
+/// Reports each host's warnings, and rank 0's copies for all.
 void report(const std::vector<std::string>& hosts, const std::vector<std::string>& results,
             Console& console) {
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
@@ -88,7 +88,8 @@ void report(const std::vector<std::string>& hosts, const std::vector<std::string
   }
 }
 
-/// The first of a host's ranks that finds the copy damaged says so, though it may not be rank 0.
+/// Returns the copy. The first of a host's ranks that finds it damaged reports that, even if it is
+/// not rank 0.
 data::DatasetCopy copy_at(const Place& place, const comm::Ranks& ranks) {
   if (place.copy.empty()) return {};
   return {place.copy, [place, &ranks](const std::string& why) {
@@ -112,7 +113,7 @@ StagedData stage_data(const plan::Settings& settings, const std::function<bool()
   StagedData staged;
   const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
   const bool copies = first == rank && settings.stage_dir;
-  const comm::Patience patience(ranks.world.engine(), 0);  // copying takes as long as it takes
+  const comm::Patience patience(ranks.world.engine(), 0);  // copying has no time limit
   const std::vector<std::string> results =
       comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.held) : "");
   if (ranks.is_first()) report(hosts, results, ranks.console);

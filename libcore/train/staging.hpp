@@ -1,5 +1,6 @@
 #pragma once
-// Where a run reads its datasets from (--stage-dir), and what of them each rank of a node looks at first.
+// Copies of a run's datasets on the nodes (--stage-dir), and the part that each rank of a node
+// opens first.
 
 #include <functional>
 #include <vector>
@@ -13,16 +14,17 @@
 namespace dt::train {
 
 struct StagedData {
-  /// That this rank reads of each dataset of --data; empty: all are read where --data says.
+  /// The copy of each dataset of --data that this rank reads; empty: all are read from --data.
   std::vector<data::DatasetCopy> copies = {};
-  data::ShardShare share = {};                 // of this rank among those of its host; all of copies
-  std::vector<data::StagedDataset> held = {};  // the copies that this rank keeps from removal
+  data::ShardShare share = {};                 // this rank's share among those of its host; all of copies
+  std::vector<data::StagedDataset> held = {};  // copies that this rank protects from removal
 };
 
-/// Called by all ranks together, whatever they think of --stage-dir: the first of each host that has it finds
-/// or makes the copies, the others wait for it, however long that takes. What cannot be copied is read where
-/// --data says, with a warning. So is a copy that turns out to be damaged, which the next run makes anew.
-/// `stop`: asked while it copies; makes it give up.
+/// Finds or makes the copies on each host. The host's first rank with --stage-dir does so, and the
+/// others wait without a time limit. A dataset that cannot be copied is read from --data, with a
+/// warning. So is one whose copy turns out to be damaged; the next run copies it again. `stop` is
+/// called during copies, and ends them by returning true.
+/// Collective: all ranks, also those without --stage-dir.
 StagedData stage_data(const plan::Settings& settings, const std::function<bool()>& stop,
                       const comm::Ranks& ranks);
 

@@ -44,7 +44,7 @@ std::string outside_origin(const run::RunDirectory& run) {
 
 namespace {
 
-/// Nothing on the lineage is no reason to begin anew where there were checkpoints.
+/// Refuses to start anew if the lineage has no checkpoints, but the run has or had some.
 void refuse_forgetting(const run::RunDirectory& run) {
   const std::vector<run::Generation> claimed = run.generations();
   const std::size_t others = run.checkpoints().size();
@@ -62,8 +62,9 @@ void refuse_forgetting(const run::RunDirectory& run) {
                           name));
 }
 
-/// The run's own and those that its nodes hold, newest first. What was announced and no node holds any of is
-/// among them where it is newer than all of these: an older one went when a newer one came.
+/// Returns the run's checkpoints and those on its nodes, newest first. An announced checkpoint that
+/// no node holds is included if it is newer than all of these. An older one was removed when a
+/// newer one was saved.
 std::vector<Candidate> candidates_on_lineage(const run::RunDirectory& run,
                                              std::span<const run::LocalCheckpoint> local) {
   std::vector<checkpoint::CheckpointEntry> entries = run.checkpoints();
@@ -169,7 +170,7 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
   }
   if (!candidates.empty()) search.give_up();
   Start start = start_anew(origin);
-  // A preset's ids are those of another tokenizer: nobody chose them.
+  // A preset's ids are those of another tokenizer, and the user did not choose them.
   if (!model::is_preset(settings.model.value_or("")) || settings.init_from)
     tell_changed_ends(given, spec->special, ranks.console);
   return start;

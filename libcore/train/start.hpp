@@ -1,5 +1,5 @@
 #pragma once
-// How a run begins: anew, from other weights, or from the newest checkpoint that can be read.
+// The start of a run: anew, from other weights, or from the newest readable checkpoint.
 
 #include <memory>
 #include <optional>
@@ -19,62 +19,68 @@
 
 namespace dt::train {
 
-/// A checkpoint that a run could go on from.
+/// A checkpoint that a run could continue from.
 struct Candidate {
   fs::path path;
-  bool required;  // named by the user: anything wrong with it is an error, not a reason to look further
-  std::string
-      local{};  // where nodes hold it, as text, until they are told to bring it to `path`; "": it is there
+  bool required;  // named by the user: any problem is an error, not a reason to try another
+  /// The places on nodes, as text, until the nodes are told to move it to `path`; "" if it is there.
+  std::string local{};
 };
 
-/// The checkpoint of another run with which the newest generation's line began, or "".
+/// Returns the checkpoint of another run that the newest generation's lineage began with, or "".
 std::string outside_origin(const run::RunDirectory& run);
 
-/// What --resume leads to, newest first; empty means to begin anew. A run that began with another run's
-/// checkpoint has that one last. Error{input}: --resume auto finds nothing on the lineage, but the run has or
-/// had checkpoints. `local`: what the nodes hold; on the lineage they are candidates where the run has none
-/// of that name.
+/// Returns the candidates of --resume, newest first; empty means to start anew. A run that began
+/// with another run's checkpoint has that one last. `local` are the nodes' checkpoints. Those on
+/// the lineage are candidates if the run has none of the same name.
+/// Errors: input if --resume auto finds nothing on the lineage, but the run has or had checkpoints.
 std::vector<Candidate> resume_candidates(const plan::Settings& settings, const run::RunDirectory* run,
                                          std::span<const run::LocalCheckpoint> local = {});
 
-/// --model, else what the checkpoint or --init-from says. Special tokens belong to the weights: those of
-/// --init-from stand for those of --model. Error{usage}: none of them.
+/// Returns the model: --model, else that of the checkpoint or of --init-from. Special tokens belong
+/// to the weights, so those of --init-from replace those of --model.
+/// Errors: usage if there is none of these.
 model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<Candidate>& candidates);
 
-/// Error{input}: weights of another model than --model asks for. Special tokens may differ.
+/// Checks that the weights are of the model that --model names. Special tokens may differ.
+/// Errors: input if they are not.
 void check_same_spec(const model::ModelSpec& asked, const interchange::WeightSource& found,
                      const fs::path& weights);
 
-/// Returns the special tokens of a model that `before` were those of its weights, or of --model where the
-/// weights have none, and that learns from `dataset`: the token that ends its documents ends a text.
+/// Returns the special tokens of a model that trains on `dataset`. The token that ends the
+/// dataset's documents ends a text. `before` are the tokens of its weights, or of --model if the
+/// weights have none.
 model::SpecialTokens trained_special(const model::SpecialTokens& before, const data::Mixture& dataset);
-/// Warns where `after` ends texts otherwise than `before` did.
+/// Warns if the ends of a text in `after` differ from those in `before`.
 void tell_changed_ends(const model::SpecialTokens& before, const model::SpecialTokens& after,
                        Console& console);
 
 struct Start {
   plan::Plan plan;
   std::unique_ptr<parallel::Groups> groups;
-  std::unique_ptr<ModelRuntime> runtime;  // weights and moments in place
+  std::unique_ptr<ModelRuntime> runtime;  // holds weights and moments
   checkpoint::TrainingState state;
-  fs::path checkpoint;                           // gone on from; empty when begun anew
-  std::vector<checkpoint::Problem> passed_over;  // newer ones, newest first
+  fs::path checkpoint;  // checkpoint that the run continues from; empty for a new run
+  std::vector<checkpoint::Problem> passed_over;  // newer checkpoints, newest first
 };
 
-/// Called by all ranks together with the same candidates: plans and loads, every block verified that a rank
-/// reads. Damaged checkpoints are passed over with a warning, and each time counted (failed_loads.hpp).
-/// Errors: input, where there are candidates and none can be loaded, or where a whole one is not of the
-/// training asked for (no older one would be), before its tensors are read; environment, where the machine
-/// fails to read (nothing is known of the checkpoint then), or a rank does not see what rank 0 reads.
+/// Plans the run and loads its state. Every block that a rank reads is verified. Damaged
+/// checkpoints are skipped with a warning, and each failure is counted (failed_loads.hpp).
+/// Errors: input if there are candidates and none can be loaded. Input, before tensors are read, if
+/// a complete checkpoint is not of the requested training, since no older one would be. Environment
+/// if the machine fails to read, which says nothing about the checkpoint, or if a rank does not see
+/// what rank 0 reads.
+/// Collective: all ranks, with the same candidates.
 Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset,
                     const std::vector<Candidate>& candidates, const run::Promotion& promotion,
                     const plan::Launch& launch, const comm::Ranks& ranks);
 
-/// Gives a model that begins anew its weights: those of --init-from, else initial ones. Errors: input, where
-/// --init-from is another model or cannot be read. Returns what a user should know of how they were read.
+/// Fills the weights of a model that starts anew, from --init-from or with initial weights. Returns
+/// a note for the user on how they were read.
+/// Errors: input if --init-from is another model or cannot be read.
 std::string fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan);
 
-/// The state of a run that has not made a step.
+/// Returns the state of a run before its first step.
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset);
 
 }  // namespace dt::train

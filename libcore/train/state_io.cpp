@@ -14,7 +14,7 @@ using parallel::LocalTable;
 using parallel::ModelStorage;
 using parallel::OwnedPiece;
 
-/// A kind of state, and where a group's lies.
+/// A kind of state, and the method that returns a group's tensor of it.
 struct Kind {
   const char* name;
   Tensor (ModelStorage::*of_group)(int group) const;

@@ -1,5 +1,5 @@
 #pragma once
-// Between a model's storage and checkpoints.
+// Transfers between a model's storage and checkpoints.
 
 #include <vector>
 
@@ -10,17 +10,18 @@
 
 namespace dt::train {
 
-/// What this rank writes into a checkpoint of the weights (the masters) and both moments: what it owns (see
-/// parallel::owned_pieces), as views.
+/// Returns the views that this rank writes into a checkpoint: its pieces of the weights (the
+/// masters) and of both moments (see parallel::owned_pieces).
 std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage& storage);
-/// What that is on rank `rank` of those that this one trains with.
+/// Returns the pieces of rank `rank` among the ranks that train with this one.
 std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank);
 
-/// Both, for a Saver; `context`, whose work changes the state, and `storage` must outlive them.
+/// Returns both for a Saver. `context`, whose work changes the state, and `storage` must outlive
+/// them.
 run::StateShares shares_of(const Context& context, const parallel::ModelStorage& storage);
 
-/// Fills weights and moments from a checkpoint. Errors: input (a digest that differs, a tensor that is
-/// missing).
+/// Fills weights and moments from a checkpoint.
+/// Errors: input for a digest that differs or a missing tensor.
 void load_state(const Context& context, const checkpoint::Reader& reader, parallel::ModelStorage& storage);
 
 }  // namespace dt::train

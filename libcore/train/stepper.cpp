@@ -15,7 +15,7 @@ namespace dt::train {
 
 namespace {
 
-/// Of this rank's part of each group.
+/// Returns the segments of this rank's part of each group.
 std::vector<std::vector<optim::Segment>> segments_of(const parallel::LocalTable& local) {
   std::vector<std::vector<optim::Segment>> segments;
   for (const parallel::LocalGroup& group : local.groups()) {
@@ -29,7 +29,8 @@ std::vector<std::vector<optim::Segment>> segments_of(const parallel::LocalTable&
   return segments;
 }
 
-/// All stages read the same samples; the first one's tokens and the last one's labels make the loss.
+/// Checks that all stages read the same samples. The loss uses the first stage's tokens and the
+/// last stage's labels.
 void check_same_data(const StepReport& combined) {
   if (combined.data_digest == combined.head_digest) return;
   throw comm::SharedError(ErrorKind::input,
@@ -64,14 +65,14 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
 
 Decision Stepper::step(const std::function<void(StepReport&)>& report, StepTimes& times) {
   control_.engine().recorder().set_step(state_.step + 1);
-  if (++num_steps_ == 2)
-    runtime_.executor().unit_times().clear();  // the first takes memory for the first time
+  if (++num_steps_ == 2) runtime_.executor().unit_times().clear();  // the first step allocates memory
   const double started_s = monotonic_s(), waited_before_s = loader_.wait_s();
   const parallel::ExposedTime& exposed = runtime_.storage().ranks().exposed();
   const double exposed_before_s = exposed.sum_s();
   data::Batch batch = next_batch();
   const Decision decision = run_actions(batch, report);
-  times.data_wait_s = loader_.wait_s() - waited_before_s;  // also for the next batch, to count its targets
+  times.data_wait_s =
+      loader_.wait_s() - waited_before_s;  // includes the wait for the next batch, to count its targets
   times.step_s = monotonic_s() - started_s - times.data_wait_s;
   times.exposed_comm_s = exposed.sum_s() - exposed_before_s;
   if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
@@ -92,11 +93,12 @@ data::Batch Stepper::next_batch() {
   return loader_.next(own.first, own.count, own.first + static_cast<std::uint64_t>(plan_.global_batch));
 }
 
-/// Of the step to be made, on all ranks; later ones' come with the decision of the one before.
+/// Counts the targets of the next step on all ranks. Targets of later steps come with the previous
+/// decision.
 std::int64_t Stepper::count_first_targets() {
   const Samples own = next_samples();
   std::vector<std::int64_t> targets = {0};
-  const data::Batch batch = loader_.next(own.first, own.count, own.first);  // and again, for the step
+  const data::Batch batch = loader_.next(own.first, own.count, own.first);  // read again for the step
   if (runtime_.local().counts_targets()) targets.front() = data::num_targets(batch);
   comm::all_sum(control_, targets);
   return targets.front();
@@ -126,7 +128,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
       data::batch_digest(batch.digest_seeds_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
                          batch.num_samples, batch.sequence_length);
   const std::int64_t num_targets = next_targets_;
-  const std::int64_t targets = std::max<std::int64_t>(1, num_targets);  // of a step without any, no loss
+  const std::int64_t targets = std::max<std::int64_t>(1, num_targets);  // a step without targets has no loss
   MicroBatches micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
   for (model::MicroBatch& m : micro_batches.list()) {
     m.step = step;

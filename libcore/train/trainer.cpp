@@ -21,13 +21,13 @@ namespace dt::train {
 
 namespace {
 
-/// Long enough for a stable figure, short beside any real start.
+/// Long enough for a stable figure, short compared with any real start.
 constexpr double matmul_measurement_s = 0.5;
 
-/// A look costs a network file system a round trip.
+/// A look takes a round trip to a network file system.
 constexpr double look_for_newer_every_s = 2;
 
-/// Of all ranks together.
+/// Returns the matmul rate of all ranks together.
 double measure_peak_flops(const Context& context, DType dtype, comm::Communicator& world) {
   double rate = context.device() == Device::host()
                     ? kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s)
@@ -37,7 +37,8 @@ double measure_peak_flops(const Context& context, DType dtype, comm::Communicato
   return rate;
 }
 
-/// Whether a generation's `continues` names a checkpoint of its own run, not a path or nothing.
+/// Returns whether a generation's `continues` names a checkpoint of its own run, not a path or
+/// nothing.
 bool is_own_name(const std::string& continues) {
   return checkpoint::parse_checkpoint_name(continues) && continues.find('/') == std::string::npos;
 }
@@ -127,7 +128,7 @@ int Trainer::run() {
       if (const int signal = evaluate()) return save_and_stop(signal);
     }
   }
-  save();  // where the run began at its end, with another run's checkpoint
+  save();  // for a run that began at its end, with another run's checkpoint
   prove();
   stop("finished");
   return 0;
@@ -162,7 +163,7 @@ Decision Trainer::train_step() {
   if (progress_) progress_->note(fmt::format("loss {:.4f}", decision.loss));
   log_step(decision, times);
   if (progress_) progress_->set(static_cast<std::uint64_t>(state_.step));
-  if (state_.step == plan_.total_steps) progress_.reset();  // what follows has bars of its own
+  if (state_.step == plan_.total_steps) progress_.reset();  // the rest has progress bars of its own
   return decision;
 }
 
@@ -228,7 +229,7 @@ Standing Trainer::standing() const {
       older_step = entry.step;
       break;
     }
-  } catch (const Error&) {  // the message is the poorer for it
+  } catch (const Error&) {  // the message then lacks the older checkpoint
   }
   if (local_target_ && local_target_->proven_step() > older_step) {
     s.older = fmt::format("step {} on the nodes' own storage", local_target_->proven_step());
@@ -243,7 +244,7 @@ void Trainer::tell_proven(std::int64_t step) {
   tell_targets();
   if (step != first_step_ || newest_.step != step || !ranks_.is_first()) return;
   try {
-    run::forget_not_finite(run_.checkpoints_path() / newest_.name);  // another precision may bear them
+    run::forget_not_finite(run_.checkpoints_path() / newest_.name);  // another precision may have helped
   } catch (const Error& error) {
     ranks_.console.warn("{} is still marked: {}", newest_.name, error.message());
   }
@@ -332,7 +333,7 @@ void Trainer::announce(const run::SavedCheckpoint& saved) {
 }
 
 int Trainer::evaluate() {
-  finish_saving();  // an evaluation may be long, and has no decision points
+  finish_saving();  // an evaluation may be long and has no decision points
   const EvaluationRequest request = evaluation_request(settings_, plan_, [&] { return signals_.received(); });
   const Evaluation result = train::evaluate(runtime_, dataset_, request, ranks_);
   if (result.stopped_by != 0) return result.stopped_by;
@@ -346,7 +347,7 @@ int Trainer::evaluate() {
   const std::string found = fmt::format("the validation loss of step {}", state_.step);
   if (!std::isfinite(result.loss))
     refuse_weights({result.loss, found}, fmt::format("{} is {}", found, result.loss));
-  // While training goes on the next step says more: its gradients must be finite, too.
+  // While training continues, the next step proves more: its gradients must be finite, too.
   if (state_.step >= plan_.total_steps) tell_proven(state_.step);
   return 0;
 }
@@ -362,7 +363,7 @@ void Trainer::report(const std::function<void()>& write) {
 
 int Trainer::save_and_stop(int signal) {
   save();
-  if (local_target_) prove();  // what the nodes hold may go only then; else the next start proves it
+  if (local_target_) prove();  // only then may the nodes' checkpoints go; otherwise the next start proves it
   const char* reason = signal != 0 ? signal_name(signal) : "output cannot be written";
   ranks_.console.warn("{}: stopped after step {}; the run can go on", reason, state_.step);
   stop(reason);
@@ -370,19 +371,20 @@ int Trainer::save_and_stop(int signal) {
 }
 
 void Trainer::record_unit_times() {
-  if (plan_.device != Device::host()) return;  // they are of the host's time
+  if (plan_.device != Device::host()) return;  // unit times are the host's times
   parallel::UnitTimes& times = runtime_.executor().unit_times();
   comm::all_sum(ranks_.world, times.sums());
   if (!ranks_.is_first()) return;
   try {
     plan::write_unit_times(run_.path(), plan_, times);
-  } catch (const Error& error) {  // which no run may fail for
+  } catch (const Error& error) {  // no run may fail because of them
     ranks_.console.warn("no times of units are kept: {}", error.what());
   }
 }
 
 void Trainer::stop(const char* reason) {
-  // What the nodes hold is older than what was just saved, where anything was and is good.
+  // Checkpoints on nodes are older than the one just saved, if there was a save and its weights are
+  // good.
   if (local_target_ && saved_step_ == state_.step && proven_step_ >= state_.step) local_target_->clear();
   shared_target_.finish_removal();
   if (local_target_) local_target_->finish_removal();
@@ -401,7 +403,7 @@ void Trainer::tell_memory() const {
   if (plan_.device == Device::host() || !ranks_.is_first()) return;
   try {
     ranks_.console.info("{}", plan::describe_gpu_memory(plan_));
-  } catch (const Error& error) {  // the run has ended all the same
+  } catch (const Error& error) {  // the run has ended in any case
     ranks_.console.warn("{}", error.message());
   }
 }

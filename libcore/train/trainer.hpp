@@ -24,61 +24,67 @@
 
 namespace dt::train {
 
-/// Trains until the plan's last step or a request to stop; all ranks together. All references must outlive
-/// it.
+/// Trains until the plan's last step or a request to stop. All references must outlive this object.
+/// Collective: all ranks.
 class Trainer {
  public:
-  /// `alive`: on rank 0, what holds the run.
+  /// `alive` is, on rank 0, the object that holds the run.
   Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
           const run::Generation& generation, const run::LiveRun* alive, Start& start,
           const StopSignals& signals, const comm::Ranks& ranks);
 
-  /// 0 when the run is complete, exit_requeue when a signal ended it after a save. Errors: input, where a
-  /// loss is not finite (its weights are not saved; their checkpoint, if there is one, is marked) or
-  /// gradients are not (the weights, which are those of the step before, are saved); environment, where
-  /// output could not be written (after a save), or where a newer generation has taken the run over (nothing
-  /// is saved).
+  /// Returns 0 if the run is complete, exit_requeue if a signal ended it after a save.
+  /// Errors: input if a loss is not finite; its weights are not saved, and their checkpoint, if
+  /// any, is marked. Input if gradients are not finite; the weights, which are those of the step
+  /// before, are saved. Environment if output could not be written, after a save. Environment if a
+  /// newer generation has taken the run over; nothing is saved.
   int run();
 
  private:
   Decision train_step();
-  /// Asked of the file system on rank 0, and not at each step.
+  /// Returns whether a newer generation has the run. Rank 0 asks the file system, but not at each
+  /// step.
   bool is_superseded();
   [[noreturn]] void refuse_gradients(const Decision& decision);
-  /// `found`: what was computed from the weights, `text`: the whole of it for the message.
+  /// `found` is the result of the weights, `text` describes all of it for the message.
   [[noreturn]] void refuse_weights(const run::NotFiniteLoss& found, const std::string& text);
-  /// On rank 0: marks the checkpoint of the weights, where there is one. What keeps it from that is warned
-  /// of: the next start finds the same.
+  /// Marks the checkpoint of the weights, if there is one. If marking fails, only warns: the next
+  /// start gets the same result. Only on rank 0.
   void mark(const run::NotFiniteLoss& found);
-  /// On rank 0, for messages.
+  /// Returns the state for advice. Only on rank 0.
   Standing standing() const;
-  /// Called by all ranks together: the weights of this step have given a finite loss, and so have all before.
+  /// Records that the weights of this step, and of all steps before, have given a finite loss.
+  /// Collective: all ranks.
   void tell_proven(std::int64_t step);
-  /// What has been saved up to proven_step_ may make older ones superfluous.
+  /// Tells the targets which checkpoints are proven up to proven_step_, which may make older ones
+  /// superfluous.
   void tell_targets();
-  /// Called by all ranks together at a run's end: a forward pass.
+  /// Proves the last weights at a run's end by a forward pass.
+  /// Collective: all ranks.
   void prove();
   void log_step(const Decision& decision, const StepTimes& times);
-  /// Unless this step has been saved. `goes_on`: training need not wait for its end.
+  /// Saves unless this step has been saved. `goes_on` means that training need not wait for the end
+  /// of the save.
   void save(bool goes_on = false);
-  /// Whether a save that is due now goes to the nodes' own storage.
+  /// Returns whether a save that is due now goes to the nodes' own storage.
   bool is_local_due() const;
-  /// Called by all ranks together, after a step: once, where GPUs' libraries lack kernels for attention.
+  /// Warns once after a step if GPU libraries lack kernels for attention.
+  /// Collective: all ranks.
   void tell_slow_attention();
-  /// Waits for the save under way, if any.
+  /// Waits for the save in flight, if any.
   void finish_saving();
   void announce(const run::SavedCheckpoint& saved);
-  /// The signal that interrupted it, or 0.
+  /// Returns the signal that interrupted the evaluation, or 0.
   int evaluate();
-  /// A line or row that cannot be written must not cost the training: the next decision point saves and
-  /// stops.
+  /// Runs `write`. If a line or row cannot be written, training is not lost: the next decision
+  /// point saves and stops.
   void report(const std::function<void()>& write);
   int save_and_stop(int signal);
-  /// What units' computations took on all ranks, into the run directory.
+  /// Writes the times of units' computations on all ranks into the run directory.
   void record_unit_times();
-  /// Of its GPU, by rank 0.
+  /// Reports the memory of rank 0's GPU.
   void tell_memory() const;
-  /// Reports the end; throws what kept the account from being written.
+  /// Reports the end. Throws the error that kept reports from being written, if any.
   void stop(const char* reason);
 
   const plan::Settings& settings_;
@@ -98,28 +104,28 @@ class Trainer {
   std::optional<run::LocalTarget> local_target_;
   run::Saver saver_;
   struct Peak {
-    double flops = 0;  // of all ranks
-    std::string base;  // as TrainRecord::mfu_base
+    double flops = 0;  // all ranks together
+    std::string base;  // see TrainRecord::mfu_base
   };
   Peak find_peak() const;
-  Peak peak_;  // that MFU refers to
+  Peak peak_;  // base of MFU
   std::optional<Progress> progress_;
-  double looked_for_newer_s_;  // when is_superseded looked last
-  std::int64_t saved_step_;    // in the run directory
-  /// The newest checkpoint and its step, wherever it is; the name that generations call it by.
+  double looked_for_newer_s_;  // time of is_superseded()'s last look
+  std::int64_t saved_step_;    // last step saved in the run directory
+  /// The newest checkpoint in any place: its step, and its name in generations.
   struct {
     std::int64_t step = -1;
     std::string name;
-    bool is_local = false;  // on the nodes alone
+    bool is_local = false;  // stored on the nodes alone
   } newest_;
-  std::int64_t first_step_;  // where this start began
+  std::int64_t first_step_;  // step at which this start began
   bool has_told_slow_attention_ = false;
   std::int64_t proven_step_ = -1;  // weights up to this step have given a finite loss
   std::exception_ptr output_failure_;
 
-  struct Interval {  // since the last logged step
+  struct Interval {  // sums since the last logged step
     std::int64_t steps = 0;
-    double loss = 0;  // the sum of the steps'
+    double loss = 0;  // sum over steps
     double compute_s = 0;
     double exposed_comm_s = 0;
     double data_wait_s = 0;

@@ -10,7 +10,7 @@ namespace dt::train {
 
 namespace {
 
-/// ⌊a · b / c⌋, exactly.
+/// Returns ⌊a · b / c⌋, exactly.
 std::uint64_t share(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(Wide{a} * b / c);

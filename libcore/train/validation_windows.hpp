@@ -1,5 +1,5 @@
 #pragma once
-// Which validation windows an evaluation takes, and in which company they are computed.
+// The choice of an evaluation's validation windows, and their division into micro-batches.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace dt::train {
 
-/// Windows of each source's validation split in order, source after source, in micro-batches of which none
-/// has windows of two sources.
+/// The windows of each source's validation split in order, source after source. No micro-batch has
+/// windows of two sources.
 class ValidationWindows {
  public:
-  /// `max_windows`: so many at most, of each source its first ones, in proportion to how many it has.
+  /// `max_windows` is the most windows to take. Each source contributes its first ones, in
+  /// proportion to its number of windows.
   ValidationWindows(const data::Mixture& mixture, std::int64_t sequence_length, std::int64_t micro_batch,
                     std::optional<std::uint64_t> max_windows);
 
@@ -30,11 +31,11 @@ class ValidationWindows {
 
  private:
   std::int64_t size_;
-  std::vector<std::uint64_t> windows_;          // of each source
-  std::vector<std::int64_t> micro_batch_ends_;  // of each source, among all
+  std::vector<std::uint64_t> windows_;          // windows of each source
+  std::vector<std::int64_t> micro_batch_ends_;  // end of each source, among all micro-batches
 };
 
-/// Whether a token of these windows of the mixture is a target. Reads until it meets one.
+/// Returns whether a token of these windows of the mixture is a target. Reads until it finds one.
 bool has_targets(const data::Mixture& mixture, const ValidationWindows& windows,
                  std::int64_t sequence_length);
 
