@@ -15,13 +15,16 @@ struct AdamWStep {
   double eps;
   double weight_decay;  // decoupled: w −= lr · weight_decay · w
   std::int64_t step;    // t, counted from 1
-  double grad_scale;    // multiplies every gradient first (clipping, loss scale)
+  double grad_scale;    // factor of every gradient, applied first (clipping, loss scale)
 };
 
+/// Updates w, m and v in place, and sets copy to the new w, rounded:
 /// g = grad · grad_scale; m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²;
-/// w = w − lr · weight_decay · w − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps), in place; copy = the new w,
-/// rounded. All of one length; w, m and v are of one dtype, f32 or f64; grad is f64 for f64, else f32 or
-/// bf16; copy is bf16 or f16 beside an fp32 w, or absent. Source: Loshchilov & Hutter 2019, algorithm 2.
+/// w = w − lr · weight_decay · w − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps).
+/// All tensors have one length. copy may be absent.
+/// Numerics: w, m and v are of one dtype, f32 or f64. grad is f64 for f64, else f32 or bf16. copy
+/// is bf16 or f16 and requires an fp32 w.
+/// Source: Loshchilov & Hutter 2019, algorithm 2.
 void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
            const Tensor& m, const Tensor& v, const Tensor& copy);
 

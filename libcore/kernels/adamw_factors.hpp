@@ -1,5 +1,5 @@
 #pragma once
-// What one step of AdamW multiplies with, taken from the double settings once.
+// The factors of one AdamW step, computed once from the settings in double.
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 
 namespace dt::kernels {
 
-/// W: what weights are computed in.
+/// W is the type in which weights are computed.
 template <class W>
 struct AdamWFactors {
   W grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2;

@@ -19,7 +19,7 @@ void check_heads(const char* kernel, const AttentionShape& shape) {
   DT_CHECK(K > 0 && H % K == 0, "{}: {} query heads are no multiple of {} key-value heads", kernel, H, K);
 }
 
-/// Room for `width` columns of a dtype in `rows` rows.
+/// Checks that the columns have room for `width` columns of the dtype in `rows` rows.
 void check_columns(const char* kernel, const char* name, const Columns& columns, DType dtype,
                    std::int64_t rows, std::int64_t width) {
   check_rank(kernel, name, columns.rows_RS, 2);
@@ -43,7 +43,7 @@ Dims check_inputs(const char* kernel, const AttentionShape& shape, const Queries
   return n;
 }
 
-/// first_R's own values where the host has them.
+/// Checks the visibility, and first_R's values if they are on the host.
 void check_visibility(const char* kernel, const AttentionShape& shape, const Visibility& visibility) {
   const std::int64_t position = visibility.query_position;
   DT_CHECK(position >= 0 && visibility.key_position >= 0, "{}: queries at position {}, keys at {}", kernel,
@@ -63,7 +63,7 @@ void check_visibility(const char* kernel, const AttentionShape& shape, const Vis
   }
 }
 
-/// Of the inputs' dtype or of the one that sums are kept in.
+/// Returns the dtype that an output must have: the inputs', or that of their sums.
 DType output_dtype(DType inputs, const Tensor& output) {
   return output.dtype() == inputs ? inputs : statistics_dtype(inputs);
 }
@@ -190,7 +190,7 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
 void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2) {
   check_rank("rotary_tables", "cos_PD2", cos_PD2, 2);
   check_tensor("rotary_tables", "sin_PD2", sin_PD2, cos_PD2.dtype(), {cos_PD2.dim(0), cos_PD2.dim(1)});
-  // Filled once in a run, in double whatever the dtype: there is nothing to make faster.
+  // Filled once a run, in double for any dtype, so that a faster kernel would gain nothing.
   const bool is_double = cos_PD2.dtype() == DType::f64;
   (is_double ? reference::rotary_tables<double> : reference::rotary_tables<float>)(frequencies, cos_PD2,
                                                                                    sin_PD2);

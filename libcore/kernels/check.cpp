@@ -9,7 +9,7 @@ namespace {
 void check_type(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
                 std::initializer_list<std::int64_t> shape) {
   const auto& dims = tensor.shape().dims();
-  // Compared in place: building a Shape for every call would allocate.
+  // Compared in place, since building a Shape for every call would allocate.
   const bool same =
       tensor.dtype() == dtype && std::equal(dims.begin(), dims.end(), shape.begin(), shape.end());
   DT_CHECK(same, "{}: {} is {} {}, expected {} {}", kernel, name, dtype_name(tensor.dtype()),

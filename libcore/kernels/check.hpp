@@ -1,5 +1,5 @@
 #pragma once
-// Guards at the kernels' doors.
+// Argument checks of kernels.
 
 #include <initializer_list>
 
@@ -8,31 +8,36 @@
 
 namespace dt::kernels {
 
-/// Error{internal} naming kernel, tensor and both shapes unless `tensor` has this dtype and shape, and no
-/// padded rows.
+/// Checks a tensor's dtype, shape and lack of padded rows.
+/// Errors: internal, naming kernel, tensor and both shapes.
 void check_tensor(const char* kernel, const char* name, const Tensor& tensor, DType dtype,
                   std::initializer_list<std::int64_t> shape);
 
-/// Error{internal} unless `gradient` has this shape and a dtype that gradients of parameters may have beside
+/// Checks that `gradient` has this shape, and a dtype that gradients of parameters may have with
 /// tensors of `dtype`: f64 for f64, else f32 or bf16.
+/// Errors: internal.
 void check_gradient(const char* kernel, const char* name, const Tensor& gradient, DType dtype,
                     std::initializer_list<std::int64_t> shape);
 
-/// Error{internal} unless `tensor` has this rank, and no padded rows.
+/// Checks a tensor's rank and lack of padded rows.
+/// Errors: internal.
 void check_rank(const char* kernel, const char* name, const Tensor& tensor, int rank);
 
-/// Of a kernel that knows Tensor::pitch on GPUs. Error{internal} unless `matrix` has two dims and, on the
-/// host, no padded rows.
+/// Checks that `matrix` has two dims and, on the host, no padded rows. Used by kernels that support
+/// Tensor::pitch on GPUs.
+/// Errors: internal.
 void check_matrix(const char* kernel, const char* name, const Tensor& matrix);
-/// Also unless it has this dtype and shape.
+/// Also checks dtype and shape.
 void check_matrix(const char* kernel, const char* name, const Tensor& matrix, DType dtype,
                   std::initializer_list<std::int64_t> shape);
 
-/// Error{internal} unless every one of the int32 ids lies in [lowest, end). Not of those that lie on a
-/// GPU: reading them would wait for it.
+/// Checks that all of the int32 ids are in [lowest, end). Does not check ids on a GPU, since
+/// reading them would wait for it.
+/// Errors: internal.
 void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::int64_t end);
 
-/// The whole dim of which a tensor has `held`. Error{internal} unless the slice lies in it.
+/// Returns the whole dim of which a tensor has `held`.
+/// Errors: internal if the slice is not within the dim.
 std::int64_t check_slice(const char* kernel, const Slice& slice, std::int64_t held);
 
 }  // namespace dt::kernels

@@ -63,7 +63,7 @@ void cross_entropy_part(const Context& context, const Tensor& logits_RV, const T
   pick(implementations, context, "cross_entropy_part", dtype)(context, logits_RV, labels_R, columns, part_3R);
 }
 
-// A few numbers a row, of which the reference takes care on the host.
+// Parts are a few numbers a row, for which the host uses the reference.
 void cross_entropy_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
                             const Tensor& nll_R) {
   check_parts("cross_entropy_of_parts", parts_N3R, labels_R, nll_R);

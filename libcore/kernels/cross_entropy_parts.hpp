@@ -1,6 +1,6 @@
 #pragma once
-// What ranks that divide the vocabulary tell each other of a row's loss, and how it becomes one: also on
-// GPUs.
+// The parts of a row's loss that ranks which divide the vocabulary exchange, and their combination.
+// Also for GPUs.
 
 #include <cmath>
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace dt::kernels {
 
-/// Σ e^x over logits, as e^shift · sum; kept apart, since log Σ e^x would lose log(sum) beside a huge shift.
+/// Σ e^x over logits, as e^shift · sum. A single log Σ e^x would lose log(sum) beside a huge shift.
 struct SumOfExponentials {
   double shift, sum;
-  /// −log of the share that e^x has of it.
+  /// Returns −log of the share of e^x in the sum.
   DT_ALSO_ON_GPUS double nll(double x) const { return shift - x + std::log(sum); }
 };
 
-/// A row's loss as a rank's columns have it, or all ranks'.
+/// A row's loss over the columns of one rank, or of all ranks.
 struct LossPart {
   SumOfExponentials exponentials;
-  double at_label;  // 0 where the label's column is elsewhere
+  double at_label;  // 0 if another rank has the label's column
   DT_ALSO_ON_GPUS double nll() const { return exponentials.nll(at_label); }
 };
 
@@ -34,7 +34,7 @@ DT_ALSO_ON_GPUS inline void set_part(double* part_3R, std::int64_t R, std::int64
   part_3R[2 * R + r] = part.at_label;
 }
 
-/// The whole of row r of R, added up in the order of the N ranks.
+/// Returns the loss of row r of R, summed over the N ranks in order.
 DT_ALSO_ON_GPUS inline LossPart combine_parts(const double* parts_N3R, std::int64_t N, std::int64_t R,
                                               std::int64_t r) {
   const double* parts = parts_N3R + r;

@@ -1,5 +1,5 @@
 #pragma once
-// Which implementation of a kernel runs: the one place that decides.
+// The choice of a kernel's implementation, made only here.
 
 #include "kernels/gpu_kernels.hpp"
 #include "tensor/context.hpp"
@@ -16,9 +16,10 @@ struct Implementations {
   Function* GpuKernels::*gpu = nullptr;
 };
 
-/// On a GPU, that for GPUs, of any dtype. Else: fp64 is the reference's; fp32 and the 16-bit floats are the
-/// fast kernels', but fp32 is the reference's where the context asks for it. Errors: internal, for what no
-/// implementation takes.
+/// Returns the implementation. On a GPU it is the GPU's, for any dtype. On the host, fp64 uses the
+/// reference; fp32 and the 16-bit floats use the fast kernels, but fp32 uses the reference if the
+/// context requests it.
+/// Errors: internal if no implementation supports the dtype.
 template <class Function>
 Function* pick(const Implementations<Function>& implementations, const Context& context, const char* kernel,
                DType dtype) {

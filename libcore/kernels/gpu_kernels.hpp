@@ -1,5 +1,5 @@
 #pragma once
-// The kernels of a program's GPUs. Most programs know of none, and link none.
+// The table of GPU kernels. Most programs have none, and link none.
 
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
@@ -13,7 +13,7 @@
 
 namespace dt::kernels {
 
-/// All of them, by op: KERNEL(name) once for each public function that GPUs have.
+/// All GPU kernels by op: KERNEL(name) once for each public function that GPUs have.
 #define DT_GPU_KERNELS(KERNEL)            \
   /* norm */                              \
   KERNEL(layer_norm)                      \
@@ -63,18 +63,20 @@ namespace dt::kernels {
   /* optimizer */                         \
   KERNEL(adamw)
 
-/// Each has the signature of the public function of its name, which has checked the arguments.
+/// Each member has the signature of the public function of its name, which has checked the
+/// arguments.
 struct GpuKernels {
 #define DT_MEMBER(name) decltype(kernels::name)* name;
   DT_GPU_KERNELS(DT_MEMBER)
 #undef DT_MEMBER
 };
 
-/// Errors: internal, where the program has none: nobody made a context of a GPU then.
+/// Returns the table.
+/// Errors: internal if the program has none. In this case no context of a GPU exists.
 const GpuKernels& gpu_kernels();
-/// For one of them to be called: see Context::keep_pace.
+/// Returns the table for a call; see Context::keep_pace.
 const GpuKernels& gpu_kernels(const Context& context);
-/// Once, before any is asked for; nullptr: none any more.
+/// Sets the table. Call it once, before the table is used; nullptr removes it.
 void set_gpu_kernels(const GpuKernels* kernels);
 
 }  // namespace dt::kernels

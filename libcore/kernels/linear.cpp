@@ -99,8 +99,8 @@ double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double
 
 namespace {
 
-/// Seconds of the fastest of the products of so many rows, columns and terms that begin within `seconds`, two
-/// at least.
+/// Returns the seconds of the fastest n × n product among those that begin within `seconds`. Runs
+/// at least two.
 double fastest_product_s(const Context& context, DType dtype, std::int64_t n, double seconds) {
   const Buffer memory(context.device(), static_cast<std::size_t>(3 * n * n) * dtype_bytes(dtype));
   const auto matrix = [&](std::int64_t i) {
@@ -121,7 +121,7 @@ double fastest_product_s(const Context& context, DType dtype, std::int64_t n, do
 
 double measure_gpu_matmul_rate(const Context& context, DType dtype, double seconds) {
   constexpr std::int64_t largest = 4096;
-  constexpr double long_enough_s = 1e-3;  // beside what it takes to start one
+  constexpr double long_enough_s = 1e-3;  // long compared with a launch
   std::int64_t n = 256;
   while (n < largest && fastest_product_s(context, dtype, n, 0) < long_enough_s) n *= 2;
   return 2.0 * static_cast<double>(n * n * n) / fastest_product_s(context, dtype, n, seconds);

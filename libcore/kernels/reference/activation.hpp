@@ -1,5 +1,5 @@
 #pragma once
-// kernels/activation.hpp as plain loops; sums are taken in double.
+// kernels/activation.hpp as plain loops. Sums are in double.
 
 #include "kernels/activation.hpp"
 

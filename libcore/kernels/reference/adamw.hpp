@@ -1,5 +1,5 @@
 #pragma once
-// kernels/adamw.hpp as plain loops; sums are taken in double.
+// kernels/adamw.hpp as plain loops. Sums are in double.
 
 #include "kernels/adamw.hpp"
 

@@ -1,4 +1,4 @@
-// Legend: as kernels/attention.hpp.
+// Legend: see kernels/attention.hpp.
 #include "kernels/reference/attention.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace dt::kernels::reference {
 namespace {
 
-/// A head of one sequence: its row i has D elements from row(i) on.
+/// A head of one sequence. row(i) has D elements.
 template <class T>
 class Head {
  public:
@@ -24,7 +24,7 @@ class Head {
   T* first_;
 };
 
-/// The heads of queries, keys and values, or of their gradients, that go together.
+/// The corresponding heads of queries, keys and values, or of their gradients.
 template <class T>
 struct Heads {
   Heads(const AttentionShape& s, const QueriesKeysValues& qkv, std::int64_t b, std::int64_t h)
@@ -56,8 +56,8 @@ double dot(const T* a, const T* b, std::int64_t count) {
   return sum;
 }
 
-/// One query's softmax over the keys that it sees, and the values' mean under it; returns the log of the sum
-/// of exponentials.
+/// Computes one query's softmax over the keys that it sees, and the values' mean under it. Returns
+/// the log of the sum of exponentials.
 template <class T>
 double attend(const Heads<T>& heads, std::int64_t D, const Seen& seen, std::int64_t t,
               std::vector<double>& score, T* y) {
@@ -79,7 +79,7 @@ double attend(const Heads<T>& heads, std::int64_t D, const Seen& seen, std::int6
   return highest + std::log(sum);
 }
 
-/// One query's part of the gradients, added to the block's.
+/// Adds one query's part of the gradients to the block's.
 template <class T>
 void attend_backward(const Heads<T>& heads, std::int64_t D, const Seen& seen, std::int64_t t, const T* dy,
                      const T* y, double lse, const Heads<double>& gradients) {
@@ -97,7 +97,7 @@ void attend_backward(const Heads<T>& heads, std::int64_t D, const Seen& seen, st
   }
 }
 
-/// Zeros for a call's gradients.
+/// Accumulators for a call's gradients, initially zero.
 struct Sums {
   explicit Sums(std::int64_t rows, std::int64_t width)
       : memory(Device::host(), static_cast<std::size_t>(rows * width) * sizeof(double)),
@@ -108,7 +108,7 @@ struct Sums {
   Tensor rows_RS;
 };
 
-/// Writes the sums to columns or adds them to what is there.
+/// Writes the sums to columns, or adds them to the columns' content.
 template <class T>
 void put(const Sums& sums, bool add, const Columns& to) {
   const std::int64_t rows = sums.rows_RS.dim(0), width = sums.rows_RS.dim(1);

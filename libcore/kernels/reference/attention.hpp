@@ -1,5 +1,5 @@
 #pragma once
-// kernels/attention.hpp as plain loops; sums are taken in double.
+// kernels/attention.hpp as plain loops. Sums are in double.
 
 #include "kernels/attention.hpp"
 

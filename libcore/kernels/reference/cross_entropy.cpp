@@ -19,7 +19,7 @@ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V) {
   return {highest, sum};
 }
 
-/// `label` is the label's place among these logits, −1 where it is none of them.
+/// `label` is the index of the label among these logits, −1 if it is not among them.
 template <class T>
 void set_gradient(T* logits, std::int64_t V, std::int64_t label, const SumOfExponentials& whole,
                   double scale) {

@@ -1,5 +1,5 @@
 #pragma once
-// kernels/cross_entropy.hpp as plain loops; sums are taken in double.
+// kernels/cross_entropy.hpp as plain loops. Sums are in double.
 
 #include "kernels/cross_entropy.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// kernels/elementwise.hpp as plain loops; sums are taken in double.
+// kernels/elementwise.hpp as plain loops. Sums are in double.
 
 #include "kernels/elementwise.hpp"
 

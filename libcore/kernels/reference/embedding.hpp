@@ -1,5 +1,5 @@
 #pragma once
-// kernels/embedding.hpp as plain loops; sums are taken in double.
+// kernels/embedding.hpp as plain loops. Sums are in double.
 
 #include "kernels/embedding.hpp"
 

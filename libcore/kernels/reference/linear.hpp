@@ -1,5 +1,5 @@
 #pragma once
-// kernels/linear.hpp as plain loops; sums are taken in double.
+// kernels/linear.hpp as plain loops. Sums are in double.
 
 #include "kernels/linear.hpp"
 

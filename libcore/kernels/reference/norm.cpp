@@ -80,7 +80,7 @@ void layer_norm_backward_weight(const Tensor& dy_RC, const Tensor& x_RC, const T
 
 }  // namespace
 
-// The sums over rows first: dx may lie over dy or x.
+// Sums over rows come first, since dx may alias dy or x.
 template <class T>
 void layer_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
                          const Tensor& mean_R, const Tensor& rstd_R, const Tensor& dresidual_RC,

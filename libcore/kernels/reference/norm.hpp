@@ -1,5 +1,5 @@
 #pragma once
-// kernels/norm.hpp as plain loops; sums are taken in double.
+// kernels/norm.hpp as plain loops. Sums are in double.
 
 #include "kernels/norm.hpp"
 
