@@ -11,11 +11,12 @@ namespace dt::comm {
 
 namespace {
 
-// Fewer bytes of all ranks are exchanged once and combined by everyone, rather than twice.
+// Smaller operations, by the bytes of all ranks, are exchanged once and combined by every rank, rather
+// than exchanged twice.
 constexpr std::size_t most_small_bytes = std::size_t{256} << 10;
 
-// Large operations are divided so that exchanges, which follow each other, are seldom alone with nothing to
-// combine or to send between nodes; smaller stretches would be mostly latency.
+// Large operations are divided so that exchanges, which follow each other, are seldom alone with
+// nothing to combine or to send between nodes. Smaller stretches would be mostly latency.
 constexpr std::int64_t wished_stretches = 8;
 constexpr std::size_t least_stretch_bytes = std::size_t{16} << 20;
 
@@ -33,13 +34,13 @@ StreamGroup::StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder
       context_(transport_->device(), "communicating in group " + name),
       ahead_(context_.stream()),
       meanwhile_(std::move(meanwhile)) {
-  // Both halves are of whole lines, and enough for a line of each rank, whatever its levels and dtype.
+  // Both halves have whole lines, and enough for a line of each rank, whatever its levels and dtype.
   const std::size_t unit = num_halves * line_bytes;
   staging_bytes_ = std::max(staging_bytes / unit, static_cast<std::size_t>(4 * size_)) * unit;
   transport_->set_meanwhile(meanwhile_);
 }
 
-/// For one more exchange, and the few kernels that combine or copy what came.
+/// Returns the stream for one more exchange, and for the few kernels that combine or copy what came.
 Stream StreamGroup::paced() {
   ahead_.next(meanwhile_);
   return stream();
@@ -55,14 +56,16 @@ void StreamGroup::copy(const Tensor& from, const Tensor& to) {
   if (from.numel() > 0 && from.raw() != to.raw()) kernels::copy(context_, from, to);
 }
 
-/// Elements of each rank that half of the staging memory is enough for, in whole cache lines.
+/// Returns the elements of each rank for which half of the staging memory is enough, in whole cache
+/// lines.
 std::int64_t StreamGroup::most_staged(const Levels& levels, DType dtype) const {
   const auto line = static_cast<std::int64_t>(line_bytes / dtype_bytes(dtype));
   const std::size_t lines = staging_bytes_ / num_halves / staged_bytes(levels, dtype, line).total();
   return static_cast<std::int64_t>(lines) * line;
 }
 
-/// Elements of each rank in a stretch, in whole cache lines, of an operation in which one has `longest`.
+/// Returns the elements of each rank in a stretch, in whole cache lines, of an operation in which one
+/// rank has `longest`.
 std::int64_t StreamGroup::stretch_of(const Tensor& tensor, std::int64_t longest, std::int64_t most) const {
   const std::int64_t line = elements_of(line_bytes, tensor);
   const std::int64_t least = elements_of(least_stretch_bytes, tensor) / size_;
@@ -83,8 +86,9 @@ Sums::Memory StreamGroup::memory_for(std::int64_t num_stretches, std::int64_t mo
           num_stretches > 1 ? *combining_ : context_, [this] { ahead_.next(meanwhile_); }};
 }
 
-/// Exchange i has what all rounds send of stretch i − lag, and comes after what was combined behind exchange
-/// i − 2. So memory of stretch i is that of stretch i − 2, which nobody needs any more.
+/// Runs the rounds of all stretches. Exchange i has what all rounds send of stretch i − lag, and comes
+/// after what was combined behind exchange i − 2. So memory of stretch i is that of stretch i − 2,
+/// which no work needs any more.
 void StreamGroup::run(std::int64_t num_stretches, std::span<const Round> rounds) {
   const bool is_beside = num_stretches > 1 && std::ranges::any_of(rounds, [](const Round& round) {
                            return static_cast<bool>(round.combine);
@@ -160,7 +164,7 @@ std::int64_t StreamGroup::longest_of(const PartOf& parts) const {
   return longest;
 }
 
-/// As NCCL's own operations take them.
+/// Returns whether all parts are equal, as NCCL's own operations take them.
 bool StreamGroup::are_equal(const PartOf& parts) const {
   const std::int64_t count = parts(0).count;
   for (int rank = 0; rank < size_; ++rank) {

@@ -17,21 +17,24 @@
 
 namespace dt::comm {
 
-/// In which order ranks' values are added: dt's tree, of the same bits wherever ranks are; or as the library
-/// likes, which may be faster.
+/// The order in which ranks' values are added: dt's tree, with the same bits wherever ranks are; or as
+/// the library likes, which may be faster.
 enum class ReduceOrder { tree, free };
 
-/// Each enqueues on the group's own stream, in the order of calls, and returns. Errors: those of the
-/// transport. In dt's order reductions have the bits of messages: parts go to their ranks, which combine them
-/// along the tree, and come back where all want them. On several nodes each sums its own ranks' first, where
-/// that leaves the bits and pays, so that per_node times fewer bytes pass between nodes (16-bit reductions:
-/// half as many times), and gathers go between nodes once. Large operations go in stretches: while one is
-/// combined others are exchanged, within nodes and between them at once.
+/// A group's operations on streams. Each function enqueues on the group's own stream, in the order of
+/// calls, and returns. In dt's order, parts go to their ranks, which combine them along the tree, and
+/// come back if all ranks want them. On several nodes each node sums its own ranks' values first, if
+/// that keeps the bits and pays. Then per_node times fewer bytes pass between nodes (16-bit
+/// reductions: half as many times). Gathers go between nodes once. Large operations go in stretches:
+/// while one is combined, others are exchanged, within nodes and between them at once.
+/// Numerics: in dt's order reductions have the bits of messages.
+/// Errors: those of the transport.
 class StreamGroup {
  public:
-  /// `placement`: of the ranks on nodes, where they have one (see placement_of). `staging_bytes`: of what
-  /// arrives at a time to be combined. `meanwhile` is called again and again where the host is held up: by
-  /// other ranks that have not come, or because it is far ahead of the stream.
+  /// Creates the group's stream. `placement` is that of the ranks on nodes, if they have one (see
+  /// placement_of). `staging_bytes` is the memory for what arrives at a time to be combined.
+  /// `meanwhile` is called again and again while the host is held up: by other ranks that have not
+  /// come, or because the host is far ahead of the stream.
   StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder order,
               const std::optional<Placement>& placement, std::size_t staging_bytes, const std::string& name,
               std::function<void()> meanwhile);
@@ -43,10 +46,10 @@ class StreamGroup {
 
   /// Allocates the staging memory of sums and opens the stream that combines, before the first sum does.
   void take_memory();
-  /// Sends and receives at once, of which none waits for another.
+  /// Sends and receives at once; no transfer waits for another.
   void exchange(const Transfers& transfers);
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// `parts`: each rank's of the N elements.
+  /// Reduces `in` over all ranks; `parts` returns each rank's part of the N elements.
   void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction, const PartOf& parts);
   void all_gather(const Tensor& in, const Tensor& out, const PartOf& parts);
   void broadcast(const Tensor& data, int root);
@@ -59,7 +62,8 @@ class StreamGroup {
   void copy(const Tensor& from, const Tensor& to);
   std::int64_t stretch_of(const Tensor& tensor, std::int64_t longest, std::int64_t most) const;
   std::int64_t most_staged(const Levels& levels, DType dtype) const;
-  /// For stretches of which each rank has `most` elements at most; several are combined beside exchanges.
+  /// Returns memory for stretches of which each rank has `most` elements at most. Several stretches are
+  /// combined beside exchanges.
   Sums::Memory memory_for(std::int64_t num_stretches, std::int64_t most);
   void run(std::int64_t num_stretches, std::span<const Round> rounds);
   void reduce_small(const Tensor& in, const Tensor& out, Reduction reduction);
@@ -72,8 +76,8 @@ class StreamGroup {
   Levels levels_;
   std::size_t staging_bytes_;
   std::string name_;
-  Buffer staging_;   // when it is first used
-  Context context_;  // after it: its work goes first
+  Buffer staging_;   // allocated by take_memory(), or when first used
+  Context context_;  // declared after staging_, so that its work ends first
   std::optional<Context> combining_;
   RunAhead ahead_;
   std::function<void()> meanwhile_;
