@@ -38,8 +38,8 @@ class Transport {
   /// Returns false if that cannot be had: this object must not be used any more, and the buffers should
   /// stay.
   virtual bool withdraw(Pending& pending) noexcept = 0;
-  /// Called, without the engine's lock, by a rank that has waited in vain for `waited_s`. May sleep for
-  /// an instant.
+  /// Pauses a rank that has waited in vain for `waited_s`; may sleep for an instant. Called without the
+  /// engine's lock.
   virtual void idle(double waited_s) = 0;
   /// Tells that this rank has done something in shared memory for which others may be waiting in
   /// idle().
