@@ -12,7 +12,7 @@ namespace dt::kernels::cpu::HWY_NAMESPACE {
 constexpr float cubic = 0.044715f;
 constexpr float twice_scale = 1.5957691216057308f;  // 2√(2/π)
 
-/// ½(1 + tanh(u)) = sigmoid(2u).
+/// Returns ½(1 + tanh(u)) = sigmoid(2u).
 HWY_INLINE V gelu_gate(V x) {
   const V minus_slope =
       hn::MulAdd(hn::Mul(x, x), hn::Set(floats, -twice_scale * cubic), hn::Set(floats, -twice_scale));
@@ -31,7 +31,8 @@ void gelu_elements(const T* x, T* y, std::int64_t count) {
   });
 }
 
-// With s = sigmoid(2u): gelu' = s + x · 2u' · s(1 − s). Beyond ±9 that is 0 or 1, and u' would overflow.
+// Uses gelu' = s + x · 2u' · s(1 − s) with s = sigmoid(2u). Beyond ±9 this is 0 or 1, and u' would
+// overflow.
 template <class T>
 void gelu_backward_elements(const T* dy, const T* x, T* dx, std::int64_t count) {
   for_lanes(count, [=](std::int64_t i, auto lanes) HWY_ATTR {

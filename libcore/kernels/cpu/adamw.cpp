@@ -8,7 +8,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// copy may be absent: null.
+/// `copy` is null if it is absent.
 template <class G, class T>
 void adamw_elements(const AdamWFactors<float>& f, float* w, const G* grad, float* m, float* v, T* copy,
                     std::int64_t count) {

@@ -1,16 +1,17 @@
 #pragma once
-// Memory that is needed next.
+// Prefetch of memory that a kernel needs next.
 
 #include <cstdint>
 
 namespace dt::kernels::cpu {
 
-/// What an inner kernel asks for, so that it lies in the L2 cache when its turn comes: so many bytes for each
-/// unit of k that it multiplies. Tiles ask as they go: all at once would fill the core's queue of misses,
-/// behind which their own loads wait. Vectors, which need every load that the core can make, ask at once.
+/// A prefetch into the L2 cache by an inner kernel: `unit_bytes` for each unit of k that it
+/// multiplies. Kernels of tiles fetch a part with each unit. All at once would fill the core's
+/// queue of misses, behind which their own loads wait. Kernels of vectors, which need every load
+/// that the core can make, fetch all at once.
 ///
-/// Kernels take it by reference: a copy on the stack, read in another width than it was written, waits for
-/// every store before it.
+/// Kernels take it by reference. A copy on the stack that is read in another width than it was
+/// written waits for every store before it.
 struct Ahead {
   const char* from = nullptr;
   std::int64_t unit_bytes = 0;

@@ -1,11 +1,12 @@
-// Flash attention's backward pass: per chunk of keys, blocks of queries stream by and their softmax is
-// computed again from lse (Dao et al. 2022, algorithm 4). The gradients of keys and values stay with the
-// chunk; those of queries gather in fp32, chunk after chunk in the order of keys, whichever threads compute
-// them. All gradients may lie over what they are gradients of: nobody but the chunk reads its keys and
-// values, and the last of the chunks that a block of queries sees has its turn after all others have packed
-// the block.
+// Flash attention's backward pass. For each chunk of keys, blocks of queries stream by, and their
+// softmax is recomputed from lse. The gradients of keys and values stay with the chunk. Those of
+// queries are summed in fp32, chunk after chunk in the order of keys, on any threads. All gradients
+// may alias their inputs. Only the chunk reads its keys and values. The last of the chunks that a
+// block of queries sees takes its turn after all others have packed the block.
+// Source: Dao et al. 2022, algorithm 4.
 //
-// Legend: as attention_panels.hpp; N tile_columns: the keys of a panel; Q queries and S keys of a block.
+// Legend: see attention_panels.hpp; N tile_columns, the keys of a panel; Q queries and S keys of a
+// block.
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -19,7 +20,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// Σ over d of dy · y, per row and head.
+/// Computes Σ over d of dy · y for each row and head.
 template <class T>
 void dot_outputs(const Backward<T>& g, const T* y_RQ) {
   const AttentionShape& s = g.call.shape;
@@ -72,12 +73,12 @@ void pack_queries(const Backward<T>& g, const BackwardScratch& scratch, const At
   note_queries(g, scratch, head, first_key, query, rows);
 }
 
-/// A row of weights from its scores, and of the scores' gradients from the weights'.
+/// The weight of a score, and the gradient of the score from that of the weight.
 struct Gradient {
   V weight, dscore;
 };
 
-/// Vector n of row i of a panel.
+/// Returns the weights and gradients of vector n in row i of a panel.
 HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float* dweights, float scale,
                                      QueryBlock block, std::int64_t key, bool masked, std::int64_t i,
                                      std::int64_t n) {
@@ -95,8 +96,9 @@ HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float
   return {hn::IfThenZeroElse(unseen, weight), hn::IfThenZeroElse(unseen, dscore)};
 }
 
-/// Turns a panel's scores into weights and its weights' gradients into scores', as units of queries; for
-/// pairs also the latter as units of keys, in dscore_rows.
+/// Turns a panel's scores into weights, and its weights' gradients into scores' gradients, with
+/// queries as units. If units are pairs, the scores' gradients are also written with keys as units,
+/// in dscore_rows.
 template <class Multiply>
 void softmax_gradients(const BackwardScratch& scratch, float* dweights, float scale, QueryBlock block,
                        std::int64_t key, const Seeing& seeing) {
@@ -121,7 +123,7 @@ void softmax_gradients(const BackwardScratch& scratch, float* dweights, float sc
   }
 }
 
-/// Brings a panel's scores' gradients into left panels whose units are keys, from the `panel`th on.
+/// Copies a panel's scores' gradients into left panels whose units are keys, from panel `panel` on.
 template <class Multiply>
 void by_key(const BackwardScratch& scratch, const float* dscores, const Seeing& seeing, std::int64_t panel) {
   constexpr std::int64_t units = N / Multiply::unit, length = S / Multiply::unit;
@@ -136,7 +138,8 @@ void by_key(const BackwardScratch& scratch, const float* dscores, const Seeing& 
   }
 }
 
-/// A panel of keys and a block of queries: adds to dk and dv, leaves the scores' gradients by key.
+/// Processes a panel of keys and a block of queries. Adds to dk and dv, and leaves the scores'
+/// gradients by key.
 template <class Multiply>
 void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const QueryBlock& block,
                      std::int64_t key, std::int64_t chunk_panel, std::int64_t block_panel) {
@@ -160,7 +163,8 @@ void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const Query
   by_key<Multiply>(scratch, dscores, seeing, block_panel);
 }
 
-/// Adds panels [begin, end) of a block's keys, weighed by the scores' gradients, to its queries' gradients.
+/// Adds panels [begin, end) of a block's keys, weighted by the scores' gradients, to its queries'
+/// gradients.
 template <class Multiply>
 void add_to_queries(const BackwardScratch& scratch, std::int64_t, std::int64_t begin, std::int64_t end,
                     std::int64_t, const float* rows, std::int64_t columns, bool add, float* dq) {
@@ -171,13 +175,13 @@ void add_to_queries(const BackwardScratch& scratch, std::int64_t, std::int64_t b
   }
 }
 
-/// The q and dy of the next block of queries.
+/// Prefetches of q and dy of the next block of queries.
 struct ComingQueries {
   ComingRows q, dy;
   std::int64_t at_once;
 };
 
-/// A block of queries against a chunk's block of keys.
+/// Processes a block of queries and a chunk's block of keys.
 template <class Multiply>
 void block_gradients(ComingQueries& coming, const BackwardScratch& scratch, std::int64_t D,
                      const QueryBlock& block, std::int64_t chunk, std::int64_t key, std::int64_t keys,
@@ -193,12 +197,12 @@ void block_gradients(ComingQueries& coming, const BackwardScratch& scratch, std:
                            scratch.key_rows + (key - chunk) / Multiply::unit * columns, columns, add, dq);
 }
 
-/// Waits until the chunks before have added to a block of queries' gradients.
+/// Waits until the previous chunks have added to the gradients of a block of queries.
 void await_turn(std::int32_t& turn, std::int64_t chunk) {
   while (std::atomic_ref(turn).load(std::memory_order_acquire) != chunk) std::this_thread::yield();
 }
 
-/// A block of queries of one head against a chunk of keys.
+/// Processes a block of queries of one head and a chunk of keys.
 template <class Multiply, class T>
 void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead<T>& head,
                            std::int64_t query, std::int64_t chunk, float* dq, std::int32_t& turn) {
@@ -222,8 +226,8 @@ void query_block_gradients(const Backward<T>& g, const BackwardScratch& scratch,
   std::atomic_ref(turn).store(static_cast<std::int32_t>(chunk / g.chunk + 1), std::memory_order_release);
 }
 
-/// A chunk of one key-value head's keys, with all its query heads, which are those from h on. `slot` is the
-/// batch entry's place in dq.
+/// Processes a chunk of one key-value head's keys with all its query heads, which start at h.
+/// `slot` is the batch entry's index in dq.
 template <class Multiply, class T>
 void chunk_gradients(const Backward<T>& g, const BackwardScratch& scratch, std::int64_t b, std::int64_t slot,
                      std::int64_t h, std::int64_t chunk) {
@@ -256,7 +260,7 @@ void chunk_gradients(const Backward<T>& g, const BackwardScratch& scratch, std::
   }
 }
 
-/// Blocks of queries that see no key have no chunk to write their gradients.
+/// Zeros the gradients of blocks of queries that see no key, since no chunk writes them.
 template <class T>
 void clear_unseeing_blocks(const Backward<T>& g) {
   if (g.gradients.add_q) return;
@@ -283,7 +287,7 @@ void attention_backward_of(const Context& context, const AttentionCall& call, co
   std::int64_t chunk = most_blocks * S;
   while (chunk > S && shape.batch * K * ceil_div(call.keys, chunk) < 4 * threads) chunk /= 2;
   const std::int64_t chunks = ceil_div(call.keys, chunk);
-  // Batch entries whose dq is held at a time: enough to keep the threads busy.
+  // The number of batch entries whose dq is held at a time. It is enough to keep the threads busy.
   const std::int64_t slots = HWY_MIN(shape.batch, ceil_div(8 * threads, K * chunks));
   const BackwardSizes sizes{chunk, units, columns, dkv_rows<Multiply>(D), N * HWY_MAX(units, round_up(D, 4))};
 
@@ -310,7 +314,7 @@ void attention_backward_of(const Context& context, const AttentionCall& call, co
   for (std::int64_t b = 0; b < shape.batch; b += slots) {
     const std::int64_t jobs = HWY_MIN(slots, shape.batch - b) * K;
     std::memset(g.turns_BHLQ, 0, turns.bytes());
-    // The first chunks are seen by most queries: longest first.
+    // Most queries see the first chunks, so that the longest jobs come first.
     for_jobs(context, chunks * jobs, [&](std::int64_t job, int thread) {
       [[maybe_unused]] const typename Multiply::OnThread on_thread;
       const std::int64_t slot = job % jobs / K, h = job % K * (heads / K);

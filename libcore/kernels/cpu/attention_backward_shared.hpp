@@ -1,6 +1,8 @@
-// What attention's backward passes share, by vectors and by AMX's tiles. Once per instruction set.
+// Code that attention's backward passes with vectors and with AMX tiles share. Compiled once per
+// instruction set.
 //
-// Legend: as attention_panels.hpp; N tile_columns: the keys of a panel; Q queries and S keys of a block.
+// Legend: see attention_panels.hpp; N tile_columns, the keys of a panel; Q queries and S keys of a
+// block.
 #include <cmath>
 #include <utility>
 
@@ -18,9 +20,10 @@ namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t N = tile_columns, R = tile_rows;
 constexpr std::int64_t Q = 128, S = 128 / N * N;
-constexpr std::int64_t most_blocks = 4;  // of keys in a chunk: they share the packing of queries
+constexpr std::int64_t most_blocks = 4;  // blocks of keys in a chunk; they share the packing of queries
 
-/// What all threads share. Legend: L the queries in whole blocks, P columns of D in whole panels.
+/// State that all threads share.
+/// Legend: L the queries in whole blocks, P columns of D in whole panels.
 template <class T>
 struct Backward {
   const Context& context;
@@ -29,8 +32,8 @@ struct Backward {
   Tensor dy_RQ;
   const float* lse_BHT;
   float* dy_y_BHT;           // Σ over d of dy · y
-  float* dq_BHLP;            // of some batch entries at a time
-  std::int32_t* turns_BHLQ;  // per block of queries: the chunk whose turn it is to add to dq
+  float* dq_BHLP;            // for a number of batch entries at a time
+  std::int32_t* turns_BHLQ;  // for each block of queries, the chunk whose turn it is to add to dq
   std::int64_t chunk;        // keys
   std::int64_t padded_queries, columns;
 
@@ -39,8 +42,8 @@ struct Backward {
   }
 };
 
-/// A block of queries: where its first stands among the keys, how many there are, and the last key that any
-/// of them sees.
+/// A block of queries: the position of the first among the keys, the number of queries, and the
+/// last key that any of them sees.
 struct QueryBlock {
   std::int64_t position, rows, last_key;
   std::int64_t last_key_of(std::int64_t i) const { return HWY_MIN(position + i, last_key); }
@@ -59,7 +62,7 @@ struct BackwardScratch {
   float* dy_rows;         // left, Q · D
   float* weights;         // Q · N
   float* dscores;         // S · Q
-  float* dscore_rows;     // Q · N, where units are pairs of keys
+  float* dscore_rows;     // Q · N, if units are pairs of keys
   float* dscores_by_key;  // left, Q · S: keys are units
   float* staging;
   float* shift;         // Q: lse in powers of two
@@ -67,7 +70,7 @@ struct BackwardScratch {
   std::int32_t* first;  // Q
 };
 
-/// Features that dk, dv and the left operands of positions have room for.
+/// Returns the features for which dk, dv and the left operands of positions have room.
 template <class Multiply>
 std::int64_t dkv_rows(std::int64_t D) {
   return Multiply::in_tiles ? round_up(D, 2 * amx_rows) : padded_features<R>(D);
@@ -104,14 +107,14 @@ struct BackwardSizes {
   }
 };
 
-/// The queries of a block that see some of a panel of keys, in whole rows of tiles, and whether some do not
-/// see all of it.
+/// The queries of a block that see part of a panel of keys, in whole rows of tiles. `masked` says
+/// that some do not see all of the panel.
 struct Seeing {
   std::int64_t begin, end;
   bool masked;
 };
 
-/// Of the first `rows` queries, in groups of `group`.
+/// Considers the first `rows` queries, in groups of `group`.
 inline Seeing seeing_queries(const std::int32_t* first, std::int64_t rows, std::int64_t group,
                              const QueryBlock& block, std::int64_t key) {
   std::int64_t end = rows;
@@ -122,7 +125,7 @@ inline Seeing seeing_queries(const std::int32_t* first, std::int64_t rows, std::
   return {whole_begin, whole_end, key + N - 1 > block.last_key_of(whole_begin) || first[whole_end - 1] > key};
 }
 
-/// 16 bits of each lane, rounded to bf16 as join_bf16 does.
+/// Stores 16 bits of each lane, rounded to bf16 as join_bf16 does.
 HWY_INLINE void store_bf16(V v, float* target, std::int64_t lane) {
   constexpr hn::RebindToUnsigned<Floats> bits;
   constexpr hn::RebindToSigned<Floats> integers;
@@ -131,13 +134,14 @@ HWY_INLINE void store_bf16(V v, float* target, std::int64_t lane) {
              reinterpret_cast<std::uint16_t*>(target) + lane);
 }
 
-/// What the softmax's gradient takes of a block of queries, beside what was packed of them.
+/// Sets the values that the softmax's gradient needs for a block of queries, in addition to packed
+/// ones.
 template <class T>
 void note_queries(const Backward<T>& g, const BackwardScratch& scratch, const AttentionHead<T>& head,
                   const FirstKeys& first_key, std::int64_t query, std::int64_t rows) {
   const float scale = 1 / std::sqrt(static_cast<float>(head.head_dim)), log2_e = std::log2(std::exp(1.0f));
   for (std::int64_t i = 0; i < Q; ++i) {
-    const std::int64_t t = head.lse + query + i;  // rows beyond the queries weigh zeros by one
+    const std::int64_t t = head.lse + query + i;  // rows beyond the queries multiply zeros by one
     scratch.shift[i] = i < rows ? g.lse_BHT[t] * log2_e : 0;
     scratch.mean[i] = i < rows ? g.dy_y_BHT[t] * scale : 0;
     scratch.first[i] = static_cast<std::int32_t>(first_key(query + i));

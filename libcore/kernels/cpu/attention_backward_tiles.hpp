@@ -1,6 +1,6 @@
-// Flash attention's backward pass (attention_backward.cpp) where it multiplies in AMX's tiles: what of it
-// depends on how operands are packed. A left operand holds rows of units, so that the scores' gradients,
-// which come by query, are one as they are stored.
+// Flash attention's backward pass (attention_backward.cpp) with products in AMX tiles. This file
+// has the parts that depend on the packing of operands. A left operand holds rows of units. The
+// scores' gradients, which are computed by query, are thus a left operand as they are stored.
 #include "kernels/cpu/attention_backward_shared.hpp"
 #include "kernels/cpu/attention_tiles.hpp"
 
@@ -9,9 +9,10 @@ HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 static_assert(N == 2 * amx_columns && N == tile_pairs && Q % tile_pairs == 0);
-/// From one panel of 16 queries to the next, of the scores' gradients by key.
+/// The distance between panels of 16 queries in the scores' gradients by key.
 constexpr std::int64_t by_key_panel = amx_rows * S / 2;
-/// From the panel of 16 keys to the other, of weights and scores' gradients whose units are queries.
+/// The distance between the two panels of 16 keys in weights and scores' gradients whose units are
+/// queries.
 constexpr std::int64_t pairs_panel = amx_columns * Q / 2;
 
 template <InTiles Multiply>
@@ -41,7 +42,7 @@ void pack_queries(const Backward<BFloat16>& g, const BackwardScratch& scratch,
   note_queries(g, scratch, head, first_key, query, rows);
 }
 
-/// As weights and as gradients of scores come: of a pair of queries and num_lanes keys.
+/// Computes the weights and the scores' gradients of a pair of queries and num_lanes keys.
 template <bool MASKED>
 HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const float* dweights, float scale,
                                           QueryBlock block, std::int64_t key, std::int64_t i, std::int64_t n,
@@ -72,8 +73,9 @@ HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const 
   hn::StoreU(join_bf16(dscores[0], dscores[1]), floats, pairs + 2 * pairs_panel);
 }
 
-/// Turns a panel's scores into weights and its weights' gradients into scores', as units of queries in
-/// dscore_rows, one behind the other; the latter also as units of keys.
+/// Turns a panel's scores into weights, and its weights' gradients into scores' gradients. Both are
+/// written with queries as units to dscore_rows, one after the other. The gradients are also
+/// written with keys as units.
 template <bool MASKED>
 void softmax_gradients_in_tiles(const BackwardScratch& scratch, const float* dweights, float scale,
                                 QueryBlock block, std::int64_t key, const Seeing& seeing,
@@ -87,7 +89,7 @@ void softmax_gradients_in_tiles(const BackwardScratch& scratch, const float* dwe
   }
 }
 
-/// Queries that see nothing of a panel of keys have no scores' gradients there.
+/// Zeros the scores' gradients of queries that see nothing of a panel of keys.
 inline void clear_unseeing(const BackwardScratch& scratch, const Seeing& seeing, std::int64_t block_panel) {
   for (std::int64_t i = 0; i < Q; i += amx_rows) {
     if (i >= seeing.begin && i < seeing.end) continue;

@@ -1,8 +1,9 @@
-// Flash attention's forward pass: per block of queries, blocks of keys and values stream by while a running
-// maximum and sum are kept (Dao et al. 2022, algorithm 1; Dao 2023 for the threads' share). Scores lie
-// transposed, a query to a lane, so that no sum or maximum runs across lanes.
+// Flash attention's forward pass. For each block of queries, blocks of keys and values stream by,
+// with a running maximum and sum. Scores are transposed, one query to a lane, so that no sum or
+// maximum runs across lanes.
+// Source: Dao et al. 2022, algorithm 1; Dao 2023 for the division among threads.
 //
-// Legend: as attention_panels.hpp; S keys of a block, N tile_columns: the queries of a panel.
+// Legend: see attention_panels.hpp; S keys of a block; N tile_columns, the queries of a panel.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -18,12 +19,12 @@ HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t N = tile_columns, R = tile_rows;
-constexpr std::int64_t most_panels = 16;  // of queries in a job: they share the packing of keys and values
-/// A maximum is raised only by more than this, as a power of two, so that sums are rarely rescaled; fp32 has
-/// the room.
+constexpr std::int64_t most_panels = 16;  // panels of a job; they share packed keys and values
+/// A maximum is raised only by more than this power of two, so that sums are rarely rescaled. The
+/// range of fp32 permits that.
 constexpr float slack = 8;
 
-/// Scores that are not seen become −∞.
+/// Sets scores that are not seen to −∞.
 void mask_scores(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query, std::int64_t key,
                  const Seen& seen, float* scores) {
   constexpr hn::RebindToSigned<Floats> integers;
@@ -41,8 +42,8 @@ void mask_scores(const AttentionCall& call, const FirstKeys& first_key, std::int
   }
 }
 
-/// Turns a panel of scores into weights 2^(scale · score − maximum), in units, and brings maxima, sums and y
-/// up to date.
+/// Turns a panel of scores into weights 2^(scale · score − maximum), in units. Updates maxima, sums
+/// and y.
 template <class Multiply>
 void weigh_panel(const Seen& seen, float scale, std::int64_t D, float* scores, float* highest, float* sum,
                  float* y) {
@@ -58,7 +59,7 @@ void weigh_panel(const Seen& seen, float scale, std::int64_t D, float* scores, f
     V total = hn::LoadU(floats, sum + n), maximum = old;
     if (!hn::AllFalse(floats, raised)) {
       maximum = hn::IfThenElse(raised, top, old);
-      const V rescale = power_of_two(hn::Sub(old, maximum));  // exactly 1 where nothing was raised
+      const V rescale = power_of_two(hn::Sub(old, maximum));  // exactly 1 if nothing was raised
       total = hn::Mul(total, rescale);
       for (std::int64_t d = 0; d < D; ++d) {
         hn::StoreU(hn::Mul(hn::LoadU(floats, y + d * N + n), rescale), floats, y + d * N + n);
@@ -98,7 +99,7 @@ void pack_keys(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int
   pack_positions<Multiply, R>(head.v(key), head.v.stride, keys, Multiply::S, D, scratch.values);
 }
 
-/// Adds to a panel of queries what it sees of a block of keys.
+/// Adds the contribution of a block of keys to a panel of queries.
 template <class Multiply, class T>
 void attend_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t key,
                   std::int64_t panel) {
@@ -132,7 +133,7 @@ void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
   }
 }
 
-/// Divides a panel of y by its sums, where there are any, and writes it with its lse.
+/// Divides a panel of y by its sums, unless they are 0, and writes it with its lse.
 template <class T>
 void finish_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::int64_t panel) {
   const std::int64_t D = job.head.head_dim, features = padded_features<R>(D);
@@ -198,7 +199,8 @@ void attention_of(const Context& context, const AttentionCall& call, const Tenso
                                  .highest = take(panels * N),
                                  .sum = take(panels * N),
                                  .staging = take(staging)};
-    const std::int64_t first = blocks - 1 - number / heads;  // the last queries see most: longest first
+    // The last queries see the most keys, so that the longest jobs come first.
+    const std::int64_t first = blocks - 1 - number / heads;
     const std::int64_t b = number % heads / shape.query_heads, h = number % shape.query_heads;
     const AttentionHead<T> head(call, b, h);
     [[maybe_unused]] const typename Multiply::OnThread on_thread{};

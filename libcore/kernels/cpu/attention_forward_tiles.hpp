@@ -1,8 +1,9 @@
-// Flash attention's forward pass (attention_forward.cpp) where it multiplies in AMX's tiles. These are so
-// fast that the softmax takes as long as both products. Hence no pass looks for a maximum before scores
-// become weights: one that turns out too low shows in the weights' sum, and the slab of keys is weighed anew.
+// Flash attention's forward pass (attention_forward.cpp) with products in AMX tiles. These are so
+// fast that the softmax takes as long as both products. So no pass looks for a maximum before
+// scores become weights. If a maximum turns out too low, the weights' sum shows it, and the slab of
+// keys is weighted again.
 //
-// Legend: as attention_panels.hpp; S keys of a block, N queries of a panel.
+// Legend: see attention_panels.hpp; S keys of a block, N queries of a panel.
 #include <limits>
 
 #include "kernels/cpu/attention_tiles.hpp"
@@ -11,14 +12,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// Keys whose scores are held at a time.
+/// The number of keys whose scores are held at a time.
 constexpr std::int64_t slab_keys = 64;
 constexpr std::int64_t slab_queries = tile_columns, slab_vectors = slab_queries / num_lanes;
 static_assert(slab_queries == 2 * amx_columns && num_lanes == amx_columns);
-/// Weights of a slab may sum up to this before a maximum is raised, so that it rarely is: fp32 has the room.
+/// The most that a slab's weights may sum to before a maximum is raised. It is large, so that
+/// raises are rare; the range of fp32 permits that.
 constexpr float most_sum = 8192;
 
-/// A panel's queries and some keys: scores by key, and the weights that they become as a right operand.
+/// A panel's queries and some keys: scores by key, and the weights that they become, as a right
+/// operand.
 struct Slab {
   const float* scores;
   float* weights;
@@ -37,7 +40,7 @@ struct Slab {
   }
 };
 
-/// What each query sees, counted from the slab's first key.
+/// Sets the keys that each query sees, counted from the slab's first key.
 HWY_INLINE void look(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
                      std::int64_t key, Slab& slab) {
   for (std::int64_t n = 0; n < slab_vectors; ++n) {
@@ -46,12 +49,12 @@ HWY_INLINE void look(const AttentionCall& call, const FirstKeys& first_key, std:
   }
 }
 
-/// A value of each query.
+/// A value for each query.
 struct OfQueries {
   V of[slab_vectors];
 };
 
-/// Makes the weights 2^(scale · score − maximum) and returns their sums.
+/// Computes the weights 2^(scale · score − maximum) and returns their sums.
 template <bool MASKED>
 HWY_INLINE OfQueries weigh(const Slab& slab, const float* highest) {
   const V factor = hn::Set(floats, slab.scale);
@@ -83,7 +86,7 @@ OfQueries weigh(const Slab& slab, const float* highest) {
   return slab.masked ? weigh<true>(slab, highest) : weigh<false>(slab, highest);
 }
 
-/// The highest seen score of each of num_lanes queries, −∞ without one.
+/// Returns the highest seen score of each of num_lanes queries; −∞ if there is none.
 HWY_INLINE V highest_score(const Slab& slab, std::int64_t n) {
   const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
   V top = lowest;
@@ -94,13 +97,13 @@ HWY_INLINE V highest_score(const Slab& slab, std::int64_t n) {
   return top;
 }
 
-/// Of a panel of queries: running maxima, in powers of two, and sums; D rows of y.
+/// The running state of a panel of queries: maxima as powers of two, sums, and D rows of y.
 struct Running {
   float *highest, *sum, *y;
   std::int64_t D;
 };
 
-/// Raises maxima to a slab's where that sums to too much, and scales what has been summed so far.
+/// Raises maxima to a slab's where its sum is too large, and rescales previous sums.
 void raise(const Slab& slab, const OfQueries& sums, const Running& running) {
   const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
   for (std::int64_t n = 0; n < slab_vectors; ++n) {
@@ -142,19 +145,19 @@ void pack_keys(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch, s
   pack_tile_positions<true>(head.v(key), head.v.stride, keys, head.head_dim, scratch.values);
 }
 
-/// A panel of queries and a block of keys.
+/// The operands of a panel of queries and a block of keys.
 template <InTiles Multiply>
 struct TilesOfPanel {
   std::int64_t U, D;
   TilePanels queries, keys, values, weights;
   float *scores, *y;
 
-  /// Scores of keys [begin, end) of the block.
+  /// Computes the scores of keys [begin, end) of the block.
   void score(std::int64_t begin, std::int64_t end) const {
     Multiply::strips(end - begin, U, {keys.first + begin * U, keys.stride}, queries, scores, slab_queries,
                      false);
   }
-  /// Adds their values, weighed, to y.
+  /// Adds the weighted values of these keys to y.
   void add_values(std::int64_t begin, std::int64_t end) const {
     if (begin == end) return;
     const std::int64_t offset = begin / 2 * amx_rows;

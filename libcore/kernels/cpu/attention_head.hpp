@@ -1,5 +1,6 @@
 #pragma once
-// One head's share of an attention, as the vector code sees it. Legend: as kernels/attention.hpp.
+// One head's part of an attention, for the vector code.
+// Legend: see kernels/attention.hpp.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,21 +10,21 @@
 
 namespace dt::kernels::cpu {
 
-/// Rows of one head, of a sequence: D elements each.
+/// The rows of one head in a sequence, D elements each.
 template <class T>
 struct HeadRows {
   T* first;
   std::int64_t stride;
   T* operator()(std::int64_t i) const { return first + i * stride; }
 };
-/// Those from a row on, and from a column of the range on.
+/// Returns the rows from a row on, and from a column of the range on.
 template <class T>
 HeadRows<T> head_rows(const Columns& columns, std::int64_t row, std::int64_t column) {
   const std::int64_t S = columns.rows_RS.dim(1);
   return {columns.rows_RS.data<std::remove_const_t<T>>() + row * S + columns.first + column, S};
 }
 
-/// Rows that results go to: of 16 bits, or wide, to which they may be added.
+/// The rows for results: of 16 bits, or wide rows, to which results may be added.
 template <class T>
 struct OutputRows {
   HeadRows<T> rows;
@@ -42,7 +43,7 @@ OutputRows<T> output_rows(const Columns& columns, std::int64_t row, std::int64_t
   return {head_rows<T>(columns, row, column), {}, false};
 }
 
-/// What a call attends to. Its keys are counted from their first.
+/// The operands of a call. Keys are counted from the call's first key.
 struct AttentionCall {
   AttentionCall(const AttentionShape& shape, const Visibility& visibility, const QueriesKeysValues& qkv)
       : shape(shape),
@@ -51,14 +52,15 @@ struct AttentionCall {
         queries(shape.sequence),
         keys(qkv.k.rows_RS.dim(0) / shape.batch),
         offset(visibility.query_position - visibility.key_position) {}
-  /// The last key that query t of a sequence sees; none where it lies before the first that it sees.
+  /// Returns the last key that query t of a sequence sees. If it is before the first such key, t
+  /// sees none.
   std::int64_t last_key(std::int64_t t) const { return std::min(offset + t, keys - 1); }
 
   AttentionShape shape;
   Visibility visibility;
   QueriesKeysValues qkv;
-  std::int64_t queries, keys;  // of a sequence
-  std::int64_t offset;         // query t stands where key offset + t does
+  std::int64_t queries, keys;  // per sequence
+  std::int64_t offset;         // query t is at the position of key offset + t
 };
 
 /// A query head and its key-value head.
@@ -76,9 +78,9 @@ struct AttentionHead {
         v(head_rows<const T>(call.qkv.v, kv_row, kv_column)) {}
 
   std::int64_t head_dim;
-  std::int64_t row, column;        // of the first query, in whatever holds all query heads alone
-  std::int64_t kv_row, kv_column;  // of the first key, likewise
-  std::int64_t lse;                // of the first query
+  std::int64_t row, column;        // the first query's, in a tensor of query heads only
+  std::int64_t kv_row, kv_column;  // the first key's, in a tensor of key-value heads only
+  std::int64_t lse;                // index of the first query
   HeadRows<const T> q, k, v;
 };
 
@@ -90,11 +92,11 @@ class FirstKeys {
     const Tensor& first_R = call.visibility.first_R;
     if (first_R) first_ = first_R.data<std::int32_t>() + b * call.queries;
   }
-  /// Of query t; what lies beyond the queries is as the last.
+  /// Returns the first key of query t. Indices beyond the queries get that of the last query.
   std::int64_t operator()(std::int64_t t) const {
     return first_ ? std::max<std::int64_t>(first_[t < last_ ? t : last_] - key_position_, 0) : 0;
   }
-  /// Positions of `count` queries from t on, where there are as many and any is told.
+  /// Returns the positions of `count` queries from t on, or null if first_R is absent or has fewer.
   const std::int32_t* positions(std::int64_t t, std::int64_t count) const {
     return first_ && t + count <= last_ + 1 ? first_ + t : nullptr;
   }
@@ -105,8 +107,8 @@ class FirstKeys {
   std::int64_t last_, key_position_;
 };
 
-/// Rows that will be packed soon: heads lie too far apart in memory for the processor to guess the next, so
-/// that they are fetched a few at a time while others are computed on.
+/// A prefetch of rows that will be packed soon. Heads are too far apart in memory for the processor
+/// to predict the next one. So a few rows at a time are fetched while others are computed.
 class ComingRows {
  public:
   template <class T>
@@ -128,7 +130,7 @@ class ComingRows {
   std::int64_t row_, count_, width_, next_ = 0;
 };
 
-/// A job of the forward pass: some panels of queries that share the packing of keys and values.
+/// A job of the forward pass: some panels of queries, which share the packing of keys and values.
 template <class T>
 struct ForwardJob {
   const AttentionCall& call;
@@ -136,24 +138,25 @@ struct ForwardJob {
   FirstKeys first_key;
   OutputRows<T> y;
   float* lse;
-  std::int64_t first;  // query
+  std::int64_t first;  // index of the first query
   std::int64_t panels;
 };
 
-/// One thread's scratch of the forward pass, in panels. Legend: N queries of a panel, S keys of a block, U
-/// units of a row of D features.
+/// One thread's scratch of the forward pass, in panels.
+/// Legend: N queries of a panel, S keys of a block, U units of a row of D features.
 struct ForwardScratch {
   float* queries;  // panels · U · N
   float* keys;     // S · U
   float* values;   // D · S, in units
   float* scores;   // S · N
   float* y;        // panels · D · N
-  float* highest;  // panels · N: in powers of two
+  float* highest;  // panels · N, as powers of two
   float* sum;      // panels · N
   float* staging;
 };
 
-/// What some queries see of some keys, counted from the first of those, and whether some of it is masked.
+/// The keys that some queries see, counted from the first of the given keys. `masked` says that
+/// some queries do not see all of them.
 struct Seen {
   std::int64_t begin, end;
   bool masked;
@@ -169,7 +172,8 @@ inline std::int64_t round_down(std::int64_t a, std::int64_t multiple) {
   return a / multiple * multiple;
 }
 
-/// What `queries` from `query` on see of `keys` from `key` on, in whole granules.
+/// Returns what `queries` queries from `query` on see of `keys` keys from `key` on, in whole
+/// granules.
 inline Seen seen_keys(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
                       std::int64_t queries, std::int64_t key, std::int64_t keys, std::int64_t granule) {
   const std::int64_t first = first_key(query), last = std::min(query + queries, call.queries) - 1;

@@ -1,4 +1,4 @@
-// Two parts of an attention become one.
+// Merges two parts of an attention.
 #include <cmath>
 #include <limits>
 
@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// What y of either part is multiplied by, and the whole's lse.
+/// The factors of both parts' y, and the lse of the whole.
 struct MergeWeights {
   float a, b, lse;
 };

@@ -1,8 +1,8 @@
-// How attention lays out heads for the inner kernel of tile.hpp, whose panels and units these are. Once per
-// instruction set.
+// The layout of heads for the inner kernel of tile.hpp, whose panels and units these are. Compiled
+// once per instruction set.
 //
-// Legend: D head dim, U units of a row of D features, W width of a panel: tile_rows for a left operand,
-// tile_columns for a right one.
+// Legend: D head dim, U units of a row of D features, W width of a panel: tile_rows for a left
+// operand, tile_columns for a right one.
 #include "kernels/cpu/attention_head.hpp"
 #include "kernels/cpu/tile.hpp"
 #include "kernels/cpu/tile_amx.hpp"
@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// Operands are fp32: a unit is one element.
+/// Multiplies fp32 operands: a unit is one element.
 struct MultiplyFp32 {
   struct OnThread {};
   static constexpr bool in_tiles = false;
@@ -30,7 +30,7 @@ struct MultiplyFp32 {
   }
 };
 
-/// Operands are bf16: a unit is two elements.
+/// Multiplies bf16 operands: a unit is two elements.
 struct MultiplyBf16 {
   struct OnThread {};
   static constexpr bool in_tiles = false;
@@ -42,10 +42,10 @@ struct MultiplyBf16 {
   }
 };
 
-/// Operands are bf16 in tiles (tile_amx.hpp): a unit is two elements.
+/// Multiplies bf16 operands in tiles (tile_amx.hpp): a unit is two elements.
 template <auto STRIPS>
 struct MultiplyTiles {
-  /// What a thread holds while it computes.
+  /// State that a thread holds while it computes.
   struct OnThread {
     AmxTiles tiles{STRIPS == multiply_strips_amx};
     WithoutSubnormals without_subnormals;
@@ -62,7 +62,8 @@ struct MultiplyTiles {
 template <class Multiply>
 concept InTiles = Multiply::in_tiles;
 
-/// Calls body(Multiply{}, T{}) with the arithmetic that the context and this machine have for a dtype.
+/// Calls body(Multiply{}, T{}) with the arithmetic that the context and this machine use for a
+/// dtype.
 template <class Body>
 void with_arithmetic([[maybe_unused]] const Context& context, DType dtype, const Body& body) {
   if (dtype == DType::f32) return body(MultiplyFp32{}, float{});
@@ -80,8 +81,8 @@ void with_arithmetic([[maybe_unused]] const Context& context, DType dtype, const
   body(MultiplyFp32{}, BFloat16{});
 }
 
-/// c, of tile_columns columns, = or += the product of left panels of K units, `a_panel` units apart from
-/// their next, and one right panel.
+/// Sets c, of tile_columns columns, to the product of left panels of K units and one right panel,
+/// or adds it to c. Left panels are `a_panel` units apart.
 template <class Multiply>
 HWY_INLINE void multiply_panels(std::int64_t rows, std::int64_t K, const float* a, std::int64_t a_panel,
                                 const float* b, float* c, std::int64_t c_row, bool add) {
@@ -90,18 +91,19 @@ HWY_INLINE void multiply_panels(std::int64_t rows, std::int64_t K, const float* 
   }
 }
 
-/// Units of D features, and what a panel of them has room for.
+/// Returns the units of D features, padded to the size of a panel.
 template <class Multiply>
 std::int64_t feature_units(std::int64_t D) {
   return round_up(ceil_div(D, Multiply::unit), Multiply::in_tiles ? amx_units : 4);
 }
-/// Features where they are rows or columns of panels.
+/// Returns D padded for features that are rows or columns of panels.
 template <std::int64_t W>
 std::int64_t padded_features(std::int64_t D) {
   return round_up(D, HWY_MAX(W, num_lanes));
 }
 
-/// Two rows as units: rounded to bf16, halves up, `even` low. (A NaN stays one unless all its bits are set.)
+/// Joins two rows as units: rounded to bf16, halves up, `even` low. A NaN stays a NaN unless all
+/// its bits are set.
 HWY_INLINE V join_bf16(V even, V odd) {
   constexpr hn::RebindToUnsigned<Floats> bits;
   const auto half = hn::Set(bits, 0x8000);
@@ -110,7 +112,7 @@ HWY_INLINE V join_bf16(V even, V odd) {
   return hn::BitCast(floats, hn::Or(low, high));
 }
 
-/// target[c][r] = source[r][c]; rows and columns are multiples of 4.
+/// Sets target[c][r] = source[r][c]. Rows and columns are multiples of 4.
 inline void transpose(const float* source, std::int64_t source_row, std::int64_t rows, std::int64_t columns,
                       float* target, std::int64_t target_row) {
 #if HWY_TARGET == HWY_SCALAR
@@ -140,7 +142,7 @@ inline void transpose(const float* source, std::int64_t source_row, std::int64_t
 #endif
 }
 
-/// A row's features as units, zero up to `units`.
+/// Copies a row's features as units, zero up to `units`.
 template <class Multiply, class T>
 HWY_INLINE void row_units(const T* source, std::int64_t D, std::int64_t units, float* target) {
   std::memset(target + units - 4, 0, 4 * sizeof(float));
@@ -153,8 +155,9 @@ HWY_INLINE void row_units(const T* source, std::int64_t D, std::int64_t units, f
   }
 }
 
-/// Positions are a panel's rows or columns, features its units: target[position / W][unit][position % W],
-/// zero from `rows` on up to a whole panel. `staging` holds W rows.
+/// Packs with positions as a panel's rows or columns and features as its units: target[position /
+/// W][unit][position % W]. Pads with zeros from `rows` on up to a whole panel. `staging` holds W
+/// rows.
 template <class Multiply, std::int64_t W, class T>
 void pack_features(const T* source, std::int64_t source_row, std::int64_t rows, std::int64_t D, float* target,
                    float* staging) {
@@ -172,7 +175,8 @@ void pack_features(const T* source, std::int64_t source_row, std::int64_t rows, 
   }
 }
 
-/// A vector of features from d on of one unit of positions, into panels that are `panel` floats apart.
+/// Stores a vector of features from d on, of one unit of positions, into panels that are `panel`
+/// floats apart.
 template <std::int64_t W>
 HWY_INLINE void store_features(V v, std::int64_t d, std::int64_t panel, float* target) {
 #if HWY_TARGET == HWY_SCALAR
@@ -189,15 +193,15 @@ HWY_INLINE void store_features(V v, std::int64_t d, std::int64_t panel, float* t
 #endif
 }
 
-/// `count` features from p on, zero beyond; none of them where count ≤ 0.
+/// Returns `count` features from p on, zero beyond them; all zero if count ≤ 0.
 template <class T>
 HWY_INLINE V load_features(const T* p, std::int64_t count) {
   if (count >= num_lanes) return load(All{}, p);
   return count > 0 ? load(First{count}, p) : hn::Zero(floats);
 }
 
-/// Features are a panel's rows or columns, positions its units: target[feature / W][unit][feature % W], zero
-/// from `rows` on up to `padded_rows`.
+/// Packs with features as a panel's rows or columns and positions as its units: target[feature /
+/// W][unit][feature % W]. Pads with zeros from `rows` on up to `padded_rows`.
 template <class Multiply, std::int64_t W, class T>
 void pack_positions(const T* source, std::int64_t source_row, std::int64_t rows, std::int64_t padded_rows,
                     std::int64_t D, float* target) {
@@ -214,7 +218,7 @@ void pack_positions(const T* source, std::int64_t source_row, std::int64_t rows,
   }
 }
 
-/// Writes rows of D features, or adds them to what is there.
+/// Writes rows of D features, or adds them to the target.
 template <bool ADD, class T>
 HWY_INLINE void put_rows(const float* source, std::int64_t source_row, std::int64_t rows, std::int64_t D,
                          HeadRows<T> target) {
@@ -235,7 +239,8 @@ void put_rows(const float* source, std::int64_t source_row, std::int64_t rows, s
   put_rows<false>(source, source_row, rows, D, target.wide_rows);
 }
 
-/// Rows of D features from panels of columns: source[feature][position] of tile_columns positions.
+/// Unpacks rows of D features from panels of columns: source[feature][position] of tile_columns
+/// positions.
 template <class T>
 void unpack_positions(const float* source, std::int64_t rows, std::int64_t D, const OutputRows<T>& target,
                       float* staging) {
@@ -244,7 +249,8 @@ void unpack_positions(const float* source, std::int64_t rows, std::int64_t D, co
   put_rows(staging, features, rows, D, target);
 }
 
-/// first, first + 1, … in the lanes. (gcc 12 builds Highway's Iota lane by lane wherever it is used.)
+/// Returns first, first + 1, … in the lanes. (gcc 12 builds Highway's Iota lane by lane at each
+/// use.)
 HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> counting_from(std::int64_t first) {
   constexpr hn::RebindToSigned<Floats> integers;
   static constexpr std::int32_t counting[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -252,8 +258,8 @@ HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> counting_from(std::int64_t fir
   return hn::Add(hn::LoadU(integers, counting), hn::Set(integers, static_cast<std::int32_t>(first)));
 }
 
-/// The first keys, counted from `key`, that queries from `query` on see; what lies before all keys may be
-/// negative.
+/// Returns the first keys, counted from `key`, that queries from `query` on see. They are negative
+/// for keys before `key`.
 HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> first_keys(const FirstKeys& first_key, std::int64_t query,
                                                              std::int64_t key) {
   constexpr hn::RebindToSigned<Floats> integers;
@@ -267,7 +273,7 @@ HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> first_keys(const FirstKeys& fi
   }
   return hn::LoadU(integers, first);
 }
-/// The last keys, counted from `key`, that queries from `query` on see.
+/// Returns the last keys, counted from `key`, that queries from `query` on see.
 HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> last_keys(const AttentionCall& call, std::int64_t query,
                                                             std::int64_t key) {
   constexpr hn::RebindToSigned<Floats> integers;
@@ -275,15 +281,16 @@ HWY_INLINE hn::VFromD<hn::RebindToSigned<Floats>> last_keys(const AttentionCall&
   return hn::Min(counting_from(call.offset + query - key), last);
 }
 
-/// 2^x for x < 128, within 2 units in the last place; 0 below −126. It lets NaN through, since a diverged run
-/// must show in the loss. With n = round(x), r = x − n: 2^x = 2ⁿ · 2^r.
+/// Returns 2^x for x < 128; 0 below −126. NaN stays NaN, since a diverged run must show in the
+/// loss. With n = round(x), r = x − n: 2^x = 2ⁿ · 2^r.
+/// Numerics: within 2 units in the last place.
 HWY_INLINE V power_of_two(V x) {
   const auto f = [](float value) HWY_ATTR { return hn::Set(floats, value); };
   constexpr hn::RebindToSigned<Floats> integers;
   constexpr float magic = 12582912;  // 1.5 · 2²³: adding it leaves n in the lowest bits
   const V shifted = hn::Add(x, f(magic));
   const V r = hn::Sub(x, hn::Sub(shifted, f(magic)));
-  // Of least relative error on ±1/2 among those that are exact at 0.
+  // The polynomial of least relative error on ±1/2 among those that are exact at 0.
   V p = hn::MulAdd(r, f(1.55946778e-4f), f(1.34066434e-3f));
   p = hn::MulAdd(r, p, f(9.61769279e-3f));
   p = hn::MulAdd(r, p, f(5.55031039e-2f));

@@ -1,5 +1,5 @@
-// What attention's passes in AMX's tiles share: packing, and the softmax's power. Once per instruction set;
-// for AVX-512 alone, which every processor with AMX has.
+// Packing and the softmax's power for attention's passes with AMX tiles. Compiled once per
+// instruction set, only for AVX-512, which every processor with AMX has.
 #include "kernels/cpu/attention_panels.hpp"
 #include "kernels/cpu/gemm_pack_tiles.hpp"
 
@@ -14,30 +14,31 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// Keys, or queries, of a tile's block of units.
+/// The keys, or queries, in a tile's block of units.
 constexpr std::int64_t tile_pairs = 2 * amx_units;
 
-/// Positions are a panel's rows (LEFT) or columns, features its units. Zero up to a multiple of 32 of either.
+/// Packs with positions as a panel's rows (LEFT) or columns and features as its units. Pads both
+/// with zeros up to a multiple of 32.
 template <bool LEFT>
 void pack_tile_features(const BFloat16* source, std::int64_t source_row, std::int64_t rows, std::int64_t D,
                         float* panels) {
   pack_tiles<LEFT>({reinterpret_cast<const std::byte*>(source), source_row, true, Units::bf16_pairs}, rows, D,
                    panels);
 }
-/// Features are a panel's rows (LEFT) or columns, positions its units.
+/// Packs with features as a panel's rows (LEFT) or columns and positions as its units.
 template <bool LEFT>
 void pack_tile_positions(const BFloat16* source, std::int64_t source_row, std::int64_t rows, std::int64_t D,
                          float* panels) {
   pack_tiles<LEFT>({reinterpret_cast<const std::byte*>(source), source_row, false, Units::bf16_pairs}, D,
                    rows, panels);
 }
-/// Floats of such a panel.
+/// Returns the floats of a panel of `elements` elements.
 inline std::int64_t tile_panel(std::int64_t elements) {
   return amx_rows * round_up(elements, tile_pairs) / 2;
 }
 
-/// 2^x within 2^-13, for what is rounded to bf16 afterwards. NaN stays. With n = ⌊x⌋: 2ⁿ · 2^(x − n), the
-/// latter by the polynomial of least relative error.
+/// Returns 2^x within 2^-13, for values that are then rounded to bf16. NaN stays NaN. With n = ⌊x⌋:
+/// 2ⁿ · 2^(x − n), the latter by the polynomial of least relative error.
 HWY_INLINE V rough_power_of_two(V x) {
   const auto f = [](float value) HWY_ATTR { return hn::Set(floats, value); };
   constexpr int downwards = 1;

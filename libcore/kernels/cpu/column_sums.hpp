@@ -8,9 +8,10 @@
 
 namespace dt::kernels::cpu {
 
-/// targets[i][c] += Σ over rows; the targets are gradients (fp32 or bf16) of C elements, absent ones are left
-/// out. body(begin, end, sums) writes the sums of rows [begin, end): C floats for each target. Rows are
-/// summed in chunks of 64 and the chunks added in order, whichever thread summed them.
+/// Computes targets[i][c] += Σ over rows. The targets are gradients (fp32 or bf16) of C elements;
+/// absent ones are skipped. body(begin, end, sums) writes the sums of rows [begin, end): C floats
+/// for each present target.
+/// Numerics: rows are summed in chunks of 64, and the chunks are added in order, on any threads.
 template <class Body>
 void add_column_sums(const Context& context, std::int64_t R, std::int64_t C,
                      std::initializer_list<Tensor> targets, const Body& body) {

@@ -12,16 +12,16 @@
 #define DT_KERNELS_CPU_CROSS_ENTROPY_RUN
 namespace dt::kernels::cpu {
 
-/// A row is summed in runs of this many logits, each in fp32 and their sums in double: the loss keeps digits
-/// that one fp32 sum over a vocabulary loses.
+/// The number of logits in a run. Each run is summed in fp32, and runs are summed in double. A
+/// single fp32 sum over a vocabulary would lose digits of the loss.
 template <class T>
 inline constexpr std::int64_t softmax_run = 8192 / sizeof(T);
 
 inline constexpr double log2_e = 1.4426950408889634;
-/// The fp32 next to it, and what it lacks.
+/// The fp32 nearest to log2_e, and the difference.
 inline constexpr float log2_e_high = 1.44269502f, log2_e_low = 1.92596303e-8f;
 
-/// 2^(j/32).
+/// The powers 2^(j/32).
 inline constexpr auto powers_of_two = [] {
   std::array<double, 64> powers{1};
   for (std::size_t j = 1; j < powers.size(); ++j) powers[j] = powers[j - 1] * 1.0218971486541166;
@@ -37,7 +37,7 @@ inline constexpr auto powers_of_two = [] {
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// The highest of x and `least`.
+/// Returns the highest of x and `least`.
 template <class T>
 HWY_INLINE float highest_of(const T* x, std::int64_t count, float least) {
   const V lowest = hn::Set(floats, least);
@@ -53,13 +53,13 @@ HWY_INLINE float highest_of(const T* x, std::int64_t count, float least) {
   return hn::GetLane(hn::MaxOfLanes(floats, pairs));
 }
 
-// Exponentials e^(x − shift) come as products, which a sum takes by a fused multiply-add.
+// Exponentials e^(x − shift) are products, so that a sum adds them by a fused multiply-add.
 
 struct Product {
   V power, rest;
 };
 
-/// For any x ≤ shift, or not much above it.
+/// The exponential for any x ≤ shift, or slightly above it.
 struct FromHighest {
   double shift;
   V highest;
@@ -67,14 +67,16 @@ struct FromHighest {
   HWY_INLINE Product operator()(V x) const { return {exponential(hn::Sub(x, highest)), hn::Set(floats, 1)}; }
 };
 
-// In half as many operations, for a shift anywhere near x: what lies 87 or more above it comes out huge or
-// infinite, what lies as far below as 0, and what is not finite as NaN or infinite.
+// The quick exponential takes half as many operations, for a shift anywhere near x. Values 87 or
+// more above the shift give huge or infinite results; values as far below give 0. Values that are
+// not finite give NaN or infinity.
 //
-// e^(x − shift) = 2^(n − s) · 2^r, where the shift is s ln 2 for an integer s, n is x log₂e rounded (to whole
-// numbers or to a fraction that a table knows), and r = x log₂e − n. Nothing is lost however far x lies from
-// 0 or from the shift, since r is found from x itself: n is exact, x log₂e − n is rounded once and is small,
-// and so is what the low part of log₂e adds to it. Logits of 16 bits leave the low part out: then e^(x −
-// shift) has a relative error of 1.4e-8 |x − shift|, with the shift that goes with the high part alone.
+// e^(x − shift) = 2^(n − s) · 2^r. The shift is s ln 2 for an integer s. n is x log₂e, rounded to
+// an integer or to a fraction in a table. r = x log₂e − n. Digits are not lost for x at any
+// distance from 0 or from the shift, since r is computed from x itself: n is exact, x log₂e − n is
+// rounded once and is small, and so is the part that the low part of log₂e adds. For 16-bit logits
+// the low part is left out. Then e^(x − shift) has a relative error of 1.4e-8 |x − shift|, with the
+// shift that belongs to the high part alone.
 
 template <class T>
 constexpr bool is_short = !std::same_as<T, float>;
@@ -85,13 +87,14 @@ double shift_of(double s) {
 
 #if HWY_TARGET == HWY_AVX3
 
-/// By a table: n is a multiple of 1/32, |r| ≤ 1/64. The power is 2^(n − s) within ½ unit in the last place.
-/// Of fp32 the rest is the quadratic polynomial 1 + r + … with the least relative error, 5.4e-8: with two
-/// more roundings the product is good to two units in the last place. Of 16 bits the square is completed, so
-/// that the rest takes one operation: 2^r = a (h² + b), h = r + 46/32, where the least relative error is
-/// 1.3e-7; n + r = (n − 46/32) + h, and the table has a and 2^(46/32) in it.
+/// The quick exponential with a table: n is a multiple of 1/32, |r| ≤ 1/64. The power is 2^(n − s)
+/// within ½ unit in the last place. For fp32 the rest is the quadratic polynomial 1 + r + … with
+/// the least relative error, 5.4e-8. With two more roundings, the product is within two units in
+/// the last place. For 16 bits the square is completed, so that the rest takes one operation: 2^r =
+/// a (h² + b), h = r + 46/32, with a least relative error of 1.3e-7. Then n + r = (n − 46/32) + h,
+/// and the table includes a and 2^(46/32).
 ///
-/// The power of the shift is in the table, too, where fp32 has it; else `is_far`.
+/// The table also includes the power of the shift if fp32 can represent that; otherwise `is_far`.
 template <class T, bool is_far>
 struct Quick {
   static constexpr std::size_t offset = is_short<T> ? 46 : 0;  // in 32nds
@@ -99,7 +102,7 @@ struct Quick {
   static constexpr auto table = [] {
     std::array<float, 32> entries{};
     for (std::size_t j = 0; j < 32; ++j) {
-      // n's fraction is j/32; ⌊n − offset/32⌋ is what scalef adds to the exponent.
+      // n's fraction is j/32. scalef adds ⌊n − offset/32⌋ to the exponent.
       const std::size_t above_floor = (j + 64 - offset) % 32;
       entries[j] = static_cast<float>(a * powers_of_two[above_floor] * powers_of_two[offset]);
     }
@@ -133,8 +136,9 @@ struct Quick {
 
 #elif HWY_TARGET != HWY_SCALAR
 
-/// n is whole and |r| ≤ ½: 2^r is the polynomial 1 + r + … with the least relative error, of degree 5 and
-/// 9.2e-8 for fp32, of degree 4 and 2.9e-6 for 16 bits. Here a shift of any size costs the same.
+/// The quick exponential without a table: n is an integer and |r| ≤ ½. 2^r is the polynomial 1 + r
+/// + … with the least relative error: degree 5 and 9.2e-8 for fp32, degree 4 and 2.9e-6 for 16
+/// bits. A shift of any size costs the same.
 template <class T, bool>
 struct Quick {
   double shift;
@@ -142,8 +146,8 @@ struct Quick {
   explicit Quick(float about) {
     const double s = std::round(double{about} * log2_e);
     shift = shift_of<T>(s);
-    // 1.5 · 2²³ would leave n in the lowest bits; like this it is the exponent's field of 2^(n − s), which is
-    // 0 for 0 and 254 at most.
+    // 1.5 · 2²³ would leave n in the lowest bits. This value leaves the exponent field of 2^(n −
+    // s), which is 0 for 0 and at most 254.
     magic = hn::Set(floats, static_cast<float>(12582912 + 127 - s));
     lowest = hn::Set(floats, static_cast<float>((s - 126.9) / log2_e));
     highest = hn::Set(floats, static_cast<float>((s + 126.9) / log2_e));
@@ -174,8 +178,8 @@ struct Quick {
 
 #endif
 
-/// Whether `body` served, which is called with a quick exponential for a shift near `about` and says whether
-/// it did; false where there is none.
+/// Calls `body` with a quick exponential for a shift near `about`. Returns whether body accepted
+/// it; false if no quick exponential exists.
 template <class T, class Body>
 HWY_INLINE bool with_quick([[maybe_unused]] float about, [[maybe_unused]] const Body& body) {
 #if HWY_TARGET != HWY_SCALAR
@@ -185,7 +189,7 @@ HWY_INLINE bool with_quick([[maybe_unused]] float about, [[maybe_unused]] const 
   return false;
 }
 
-/// A quick exponential for x of −∞, too: e^−200 is as much 0.
+/// The quick exponential for x that may be −∞: e^−200 is 0 as well.
 template <class Exponential>
 struct Floored {
   const Exponential& exponential_of;
@@ -219,7 +223,7 @@ HWY_INLINE float sum_run(const T* x, std::int64_t count, const Exponential& expo
   return hn::GetLane(hn::SumOfLanes(floats, total));
 }
 
-/// Σ e^(x − shift); infinite or NaN where some are too high for that, or not finite.
+/// Returns Σ e^(x − shift); infinity or NaN if some x are too high or not finite.
 template <class T, class Exponential>
 double sum_row(const T* x, std::int64_t count, const Exponential& exponential_of) {
   constexpr float most_of_run = 0x1p60f;
@@ -232,7 +236,7 @@ double sum_row(const T* x, std::int64_t count, const Exponential& exponential_of
   return sum;
 }
 
-/// For any logits: each run relative to the highest so far.
+/// Sums any logits, each run relative to the highest so far.
 template <class T>
 SumOfExponentials sum_from_highest(const T* x, std::int64_t count) {
   float highest = std::numeric_limits<float>::lowest();  // finite, so that a run of −∞ adds 0
@@ -247,9 +251,9 @@ SumOfExponentials sum_from_highest(const T* x, std::int64_t count) {
   return {double{highest}, sum};
 }
 
-/// body(exponential_of, Σ e^x), where both have the same shift. The first few logits tell where the
-/// others may be: looking for the highest of all would cost as much as a quick exponential, and is needed
-/// only where the sum shows that some are far higher.
+/// Calls body(exponential_of, Σ e^x), which share one shift. The first logits indicate the range of
+/// the others. A search for the highest of all would cost as much as a quick exponential. It is
+/// needed only if the sum shows that some logits are far higher.
 template <class T, class Body>
 HWY_INLINE void with_exponentials(const T* x, std::int64_t count, const Body& body) {
   const float about = highest_of(x, HWY_MIN(count, 64), std::numeric_limits<float>::lowest());
@@ -263,8 +267,8 @@ HWY_INLINE void with_exponentials(const T* x, std::int64_t count, const Body& bo
   body(FromHighest(static_cast<float>(all.shift)), all);
 }
 
-/// body(exponential_of) for x that are some of those whose sum has this shift, so that none lies far above
-/// it: no run's sum is more than 2⁶⁰ e^shift.
+/// Calls body(exponential_of) for x that are part of a sum with this shift. Thus none is far above
+/// the shift: no run's sum exceeds 2⁶⁰ e^shift.
 template <class T, class Body>
 HWY_INLINE void with_exponential_of_sum(const T*, double shift, const Body& body) {
   const auto about = static_cast<float>(shift);
@@ -275,8 +279,8 @@ HWY_INLINE void with_exponential_of_sum(const T*, double shift, const Body& body
   if (!with_quick<T>(about, run)) body(FromHighest(about));
 }
 
-/// logits become e · factor. Meanwhile memory is asked for the row at `next`: for all of one of 16 bits, half
-/// of one of fp32, where less is computed for a byte.
+/// Replaces logits by e · factor. Meanwhile prefetches the row at `next`: all of a row of 16 bits,
+/// half of one of fp32, which takes less computation per byte.
 template <class T, class Exponential>
 HWY_INLINE void softmax_row(T* logits, std::int64_t count, const Exponential& exponential_of, float by,
                             const T* next) {
@@ -300,12 +304,12 @@ struct Row {
   T* logits;
   std::int64_t count;
   bool has_target;
-  std::int64_t label;  // its place among the logits, −1 where it is none of them
-  const T* next;       // the row to come
+  std::int64_t label;  // index among these logits, −1 if it is not among them
+  const T* next;       // the following row
   double at_label() const { return label < 0 ? 0 : double{static_cast<float>(logits[label])}; }
 };
 
-/// body(r, row) for rows [begin, end).
+/// Calls body(r, row) for rows [begin, end).
 template <class Body>
 HWY_INLINE void for_rows(const Tensor& logits_RV, const Tensor& labels_R, Slice columns, std::int64_t begin,
                          std::int64_t end, const Body& body) {
@@ -321,7 +325,7 @@ HWY_INLINE void for_rows(const Tensor& logits_RV, const Tensor& labels_R, Slice 
   });
 }
 
-/// Turns the row into its gradient and returns its nll.
+/// Replaces the row by its gradient and returns its nll.
 template <class T, class Exponential>
 HWY_INLINE double set_gradient(const Row<T>& row, const Exponential& exponential_of, const LossPart& whole,
                                float scale) {
@@ -331,7 +335,7 @@ HWY_INLINE double set_gradient(const Row<T>& row, const Exponential& exponential
   return nll;
 }
 
-/// The same without a target.
+/// Does the same for a row without a target.
 template <class T>
 double set_no_gradient(const Row<T>& row) {
   std::fill_n(row.logits, row.count, T{});

@@ -82,7 +82,7 @@ void convert_columns_of_rows(const ColumnBlock& source, const ColumnBlock& targe
 
 constexpr hn::ScalableTag<double> doubles;
 
-/// The squares of a vector of floats, in fp64 and in two halves.
+/// Adds the squares of a vector of floats to sums, in fp64 and in two halves.
 HWY_INLINE void add_squares(V v, hn::Vec<decltype(doubles)> (&sums)[2]) {
 #if HWY_TARGET == HWY_SCALAR
   const auto wide = hn::PromoteTo(doubles, v);
@@ -122,7 +122,7 @@ void add_floats(const float* a, const float* b, float* y, std::int64_t count) {
   add_elements(a, b, y, count);
 }
 
-// Eight rows at a time, so that the sums are loaded and stored an eighth as often.
+// Sums eight rows at a time, so that the sums are loaded and stored an eighth as often.
 template <class T>
 void sum_rows(const T* x, std::int64_t rows, std::int64_t columns, float* sums) {
   std::memset(sums, 0, static_cast<std::size_t>(columns) * sizeof(float));

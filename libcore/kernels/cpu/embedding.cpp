@@ -71,11 +71,11 @@ void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_
   });
 }
 
-// Threads share the columns, not the rows: two rows may have one id, and then must be added in order.
+// Threads divide columns, not rows: two rows may have one id, and must then be added in order.
 void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
                         const Tensor& dtable_VC, Slice slice) {
   const std::int64_t R = ids_R.dim(0), C = dtable_VC.dim(1);
-  constexpr std::int64_t group = 32;  // columns of whole cache lines
+  constexpr std::int64_t group = 32;  // columns in whole cache lines
   for_ranges(context, (C + group - 1) / group, R * group, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(embedding_backward_columns)
     (ids_R, dy_RC, dtable_VC, slice, begin * group, std::min(end * group, C));

@@ -48,7 +48,7 @@ void widen(DType dtype, const void* from, std::int64_t count, float* to) {
   });
 }
 
-/// An inner kernel of vectors.
+/// An inner kernel of vectors, which prefetches first.
 template <auto* TILE>
 void multiply_after_fetch(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
                           std::int64_t c_row, bool add, const Ahead& ahead) {
@@ -56,7 +56,7 @@ void multiply_after_fetch(std::int64_t rows, std::int64_t K, const float* a, con
   TILE(rows, K, a, b, c, c_row, add);
 }
 
-/// `tile` of a panel of vectors.
+/// Returns the kernels for `tile`, an inner kernel of vectors.
 GemmKernels with_vectors(Tile* tile, std::int64_t unit_elements) {
   constexpr std::int64_t columns = wide_vectors * num_lanes;
   return {.a = {tile_rows, Panels<tile_rows>::group, pack<tile_rows>},
@@ -67,7 +67,7 @@ GemmKernels with_vectors(Tile* tile, std::int64_t unit_elements) {
           .chain = vector_chain,
           .most_whole_units = 2048,
           .units_of_part = 10 * vector_chain,
-          .most_block_units = std::int64_t{3} << 16,  // 768 KB: they stay in a thread's L2 cache
+          .most_block_units = std::int64_t{3} << 16,  // 768 KB, which stay in a thread's L2 cache
           .most_block_rows = 192,
           .fetches_c_to_write = true,
           .past_caches_from = std::numeric_limits<std::int64_t>::max(),
@@ -113,9 +113,9 @@ HWY_EXPORT(is_avx512);
 
 namespace {
 
-/// Units of B that are packed at once, 12 MB: within reach of a shared cache.
+/// The most units of B that are packed at once: 12 MB, within reach of a shared cache.
 constexpr std::int64_t most_packed = std::int64_t{3} << 20;
-/// Sums that are kept, 16 MB: for rows beyond them B is packed once more.
+/// The most sums that are kept, 16 MB. For more rows, B is packed again.
 constexpr std::int64_t most_sums = std::int64_t{4} << 20;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -125,13 +125,14 @@ std::int64_t round_up(std::int64_t a, std::int64_t b) {
   return ceil_div(a, b) * b;
 }
 
-/// Asks for memory to be brought into the L2 cache, to be written.
+/// Prefetches memory into the L2 cache for writing.
 void fetch_to_write(const void* from, std::int64_t bytes) {
   const auto* p = static_cast<const std::byte*>(from);
   for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 1, 2);
 }
 
-/// [0, extent) in parts that differ by one granule at the most; the last one ends with extent.
+/// The division of [0, extent) into parts that differ by at most one granule. The last part ends at
+/// extent.
 struct Split {
   Split(std::int64_t extent, std::int64_t most_parts, std::int64_t granule)
       : extent(extent),
@@ -145,10 +146,10 @@ struct Split {
   std::int64_t mean() const { return ceil_div(granules * granule, parts); }
 
   std::int64_t extent, granule, granules, parts;
-  std::int64_t most;  // that a part is long
+  std::int64_t most;  // length of the longest part
 };
 
-/// How rows and columns of C are cut into blocks, one job each: equal work for every thread, large blocks.
+/// The division of C into blocks, one job each: equal work for every thread, large blocks.
 struct Blocks {
   Split rows, columns;
 
@@ -165,7 +166,8 @@ struct Blocks {
     }
     return best;
   }
-  /// Elements that the busiest thread computes, and those that it packs or loads at the price of some.
+  /// Returns the elements that the busiest thread computes, and those that it packs or loads,
+  /// weighted by their relative cost.
   std::int64_t cost(std::int64_t threads) const {
     const std::int64_t height = rows.mean(), width = columns.mean();
     return ceil_div(count(), threads) * (height * width + 48 * height + 8 * width);
@@ -174,8 +176,8 @@ struct Blocks {
   std::int64_t floats() const { return rows.most * columns.most; }
 };
 
-/// One operand as panels (gemm_pack.hpp, gemm_pack_tiles.hpp): stretches of a chain's units of k one after
-/// another, panels within each.
+/// One operand as panels (gemm_pack.hpp, gemm_pack_tiles.hpp). Stretches, each of one chain's units
+/// of k, are consecutive, and so are the panels within each.
 class PackedOperand {
  public:
   PackedOperand(const PanelKind& kind, const GemmKernels& kernels, const Matrix& matrix, bool k_contiguous,
@@ -186,14 +188,14 @@ class PackedOperand {
         source_{static_cast<const std::byte*>(matrix.data), matrix.stride, k_contiguous, units},
         element_bytes_(static_cast<std::int64_t>(element_bytes)) {}
 
-  /// Room for `count` rows (or columns) over `units` units, `copies` times.
+  /// Allocates room for `count` rows (or columns) over `units` units, `copies` times.
   void allocate(Arena& arena, std::int64_t count, std::int64_t units, std::int64_t copies) {
     padded_ = round_up(count, kind_.group);
     copy_ = padded_ * units;
     panels_ = arena.allocate(DType::f32, {copies, copy_}).data<float>();
   }
-  /// The panel of copy `copy` that starts at its row (or column) i of stretch `first_unit` with `units`
-  /// units.
+  /// Returns the panel of copy `copy` that starts at row (or column) i, in the stretch that starts
+  /// at `first_unit` and has `units` units.
   const float* panel(std::int64_t copy, std::int64_t i, std::int64_t first_unit, std::int64_t units) const {
     return panels_ + copy * copy_ + padded_ * first_unit + i * units;
   }
@@ -204,7 +206,8 @@ class PackedOperand {
       pack_stretch(copy, begin, 0, count, k, K, stretch);
     }
   }
-  /// The same by every thread of the team, into copy 0; which stretches and rows a thread packs is its luck.
+  /// Does the same with all threads of the team, into copy 0. OpenMP chooses the stretches and rows
+  /// of each thread.
   void pack_by_team(std::int64_t begin, std::int64_t count, std::int64_t k, std::int64_t K) {
     const std::int64_t chunk = round_up(std::min<std::int64_t>(128, 8 * kind_.width), kind_.group);
     const std::int64_t chunks = ceil_div(count, chunk);
@@ -220,7 +223,7 @@ class PackedOperand {
     return ceil_div(K, stretch_elements_);
   }
 
-  /// Of what begins at `begin`, rows [i, i + count) of one stretch.
+  /// Packs rows [i, i + count), counted from `begin`, of one stretch.
   void pack_stretch(std::int64_t copy, std::int64_t begin, std::int64_t i, std::int64_t count, std::int64_t k,
                     std::int64_t K, std::int64_t stretch) {
     const std::int64_t first = stretch * stretch_elements_;
@@ -248,8 +251,9 @@ Units units_of(const Product& p) {
   return p.operands == DType::f32 ? Units::f32 : p.operands == DType::bf16 ? Units::bf16 : Units::f16;
 }
 
-/// A product under way. B is packed by all threads, a part of N and of K at a time; the blocks of C that need
-/// it are jobs, each of which packs its rows of A for itself (Goto & van de Geijn 2008, section 4).
+/// A product in progress. All threads pack B, a part of N and of K at a time. The blocks of C that
+/// need it are jobs, each of which packs its own rows of A.
+/// Source: Goto & van de Geijn 2008, section 4.
 class Multiplication {
  public:
   Multiplication(const Context& context, const Product& product, const GemmKernels& kernels, int threads)
@@ -286,7 +290,7 @@ class Multiplication {
 
   void rethrow() const { poll_.rethrow(); }
 
-  /// Called by every thread of the team.
+  /// Computes the product. Every thread of the team calls it.
   void run() {
     const AmxTiles tiles(p_.arithmetic == Arithmetic::amx);
     for (std::int64_t n = 0; n < parts_n_.parts; ++n) {
@@ -304,14 +308,14 @@ class Multiplication {
 
  private:
   bool sums_are_kept() const { return packed_units_ < units_; }
-  /// Of those from k on.
+  /// Returns the elements that are packed from k on.
   std::int64_t packed_elements(std::int64_t k) const {
     return std::min(packed_units_ * kernels_.unit_elements, p_.K - k);
   }
 
   void multiply_part(std::int64_t m, std::int64_t n, std::int64_t unit) {
     const int thread = omp_get_thread_num();
-    std::int64_t packed = -1;  // rows of A that this thread holds
+    std::int64_t packed = -1;  // row block of A that this thread has packed
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t job = 0; job < blocks_.count(); ++job) {
       const std::int64_t block_row = job / blocks_.columns.parts, block_column = job % blocks_.columns.parts;
@@ -332,13 +336,13 @@ class Multiplication {
     }
   }
 
-  /// Where a panel's products lie in C.
+  /// The place of a panel's products in C.
   struct Place {
     std::int64_t row, rows, column, columns;
   };
 
-  /// The sums of column panel j of B's part, which the caches hold while all units of k that are packed are
-  /// added to them.
+  /// Computes the sums of column panel j of B's part. The caches hold them while all packed units
+  /// of k are added.
   void multiply_panel(const Place& place, int thread, std::int64_t j, std::int64_t unit, float* sums) const {
     const std::int64_t end = std::min(unit + packed_units_, units_);
     if (units_ == 0) std::fill_n(sums, panel_floats(), 0.0f);
@@ -353,9 +357,9 @@ class Multiplication {
     if (units_ == 0) finish_rows(place, sums);
   }
 
-  /// A panel of B passes by those of A, which stay in the L2 cache. What comes next (a panel of B; C, where
-  /// these are the last units) is fetched meanwhile, a part with each tile. A tile that is whole goes to C at
-  /// once.
+  /// Multiplies a panel of B by those of A, which stay in the L2 cache. Each tile prefetches a part
+  /// of the data that comes next: a panel of B, and C at the last units. A complete tile is written
+  /// to C at once.
   void multiply_stretch(const Place& place, const float* a, std::int64_t units, const float* b,
                         const float* next_b, float* sums, bool add, bool is_last) const {
     const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
@@ -383,7 +387,8 @@ class Multiplication {
                      p_.residual_stride, past_caches_});
   }
 
-  /// A C that is only written, in whole lines, and too large to be found in a cache by who reads it.
+  /// Returns whether C is only written, in whole lines, and too large for its next reader to find
+  /// it in a cache.
   bool writes_past_caches() const {
     constexpr std::int64_t line = 64;
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));

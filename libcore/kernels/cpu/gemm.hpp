@@ -8,15 +8,16 @@
 
 namespace dt::kernels::cpu {
 
-/// A row-major matrix; `transposed` says that it enters the product as the transpose of what is stored,
-/// `stride` is the distance in elements from one stored row to the next.
+/// A row-major matrix. If `transposed`, the product uses the transpose of the stored matrix.
+/// `stride` is the distance in elements between stored rows.
 struct Matrix {
   const void* data;
   std::int64_t stride;
   bool transposed = false;
 };
 
-/// c = a · b + bias + residual, or c += with `accumulate`. Formats: f32, bf16, f16, each side its own.
+/// The product c = a · b + bias + residual, or c += that with `accumulate`. Operands and output are
+/// each f32, bf16 or f16.
 struct Product {
   std::int64_t M, N, K;
   DType operands;
@@ -29,19 +30,22 @@ struct Product {
   DType bias_dtype = DType::f32;
   const void* residual = nullptr;  // M × N values of c's dtype; may be c itself
   std::int64_t residual_stride = 0;
-  Arithmetic arithmetic = Arithmetic::fp32;  // other than fp32 for operands of bf16 alone
+  Arithmetic arithmetic = Arithmetic::fp32;  // other than fp32 only for bf16 operands
 };
 
-/// Whether the processor has the instructions that it takes, whoever may use them.
+/// Returns whether the processor has the instructions of `arithmetic`, even if this process may not
+/// use them.
 bool cpu_has(Arithmetic arithmetic);
-/// Why this machine cannot multiply so, as what follows "the CPU of HOST"; empty where it can. fp32 always
-/// can (operands are widened while they are packed). bf16 and amx take exact products, and subnormal operands
-/// and sums as zero.
+/// Returns why this machine cannot multiply in `arithmetic`, as text after "the CPU of HOST"; empty
+/// if it can. fp32 always works: operands are widened during packing.
+/// Numerics: bf16 and amx compute exact products, and treat subnormal operands and sums as zero.
 std::string why_not(Arithmetic arithmetic);
 
-/// Sums are fp32 and c is rounded once. Each element of c has the same bits whatever M and N, the number of
-/// threads, and the place and stride of the matrices: it is a sum of chains over fixed stretches of k (with
-/// amx, one chain of them). Scratch is the context's: the packed operands, some 30 MB at most, and the sums.
+/// Computes the product. Scratch is the context's: the packed operands, about 30 MB at most, and
+/// the sums.
+/// Numerics: sums are fp32, and c is rounded once. An element of c has the same bits for any M and
+/// N, any number of threads, and any place and stride of the matrices. It is a sum of chains over
+/// fixed stretches of k (a single chain of them with amx).
 void multiply(const Context& context, const Product& product);
 
 }  // namespace dt::kernels::cpu

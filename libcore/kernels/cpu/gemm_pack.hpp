@@ -1,4 +1,5 @@
-// Packing operands of a matrix product into the panels of tile.hpp. Once per instruction set.
+// Packs operands of a matrix product into the panels of tile.hpp. Compiled once per instruction
+// set.
 #include "kernels/cpu/gemm_kernels.hpp"
 #include "kernels/cpu/tile.hpp"
 
@@ -12,8 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-// How units are read. along_k: num_lanes units of one row, from a source whose k is contiguous; across_k: one
-// unit of each of num_lanes rows. `count` of a tail is in elements.
+// Readers of units. along_k reads num_lanes units of one row, from a source whose k is contiguous.
+// across_k reads one unit of each of num_lanes rows. `count` of a tail is in elements.
 template <class T>
 struct Widened {
   using Element = T;
@@ -51,7 +52,7 @@ struct Bf16Pairs {
 };
 #endif
 
-/// rows[i] lane j ↔ rows[j] lane i.
+/// Exchanges rows[i] lane j and rows[j] lane i.
 HWY_INLINE void transpose([[maybe_unused]] V (&rows)[num_lanes]) {
 #if HWY_TARGET != HWY_SCALAR
   constexpr hn::RepartitionToWide<Floats> doubles;
@@ -92,7 +93,7 @@ template <int WIDTH>
 struct Panels {
   static constexpr std::int64_t group = WIDTH < num_lanes ? num_lanes : WIDTH;
 
-  /// Rows [i, i + num_lanes) at k.
+  /// Stores rows [i, i + num_lanes) at k.
   HWY_INLINE void put(std::int64_t i, std::int64_t k, V v) const {
     float* p = data + i / WIDTH * WIDTH * K + k * WIDTH + i % WIDTH;
 #if HWY_TARGET != HWY_SCALAR
@@ -112,7 +113,7 @@ struct Panels {
 
 constexpr std::int64_t steps_ahead = 8;
 
-/// From rows whose k is contiguous: num_lanes rows by num_lanes units at a time.
+/// Packs rows whose k is contiguous: num_lanes rows by num_lanes units at a time.
 template <class Reader, int WIDTH>
 void pack_along_k(const typename Reader::Element* source, std::int64_t stride, std::int64_t count,
                   std::int64_t K, Panels<WIDTH> panels) {
@@ -145,10 +146,11 @@ void pack_along_k(const typename Reader::Element* source, std::int64_t stride, s
   }
 }
 
-/// How far ahead, in rows of the source, memory is asked for: its stride defeats the processor's own guess.
+/// The prefetch distance in rows of the source. The source's stride defeats the processor's own
+/// prediction.
 constexpr std::int64_t rows_ahead = 16;
 
-/// From a source whose rows (of the panel) are contiguous at each k.
+/// Packs a source whose rows (of the panel) are contiguous at each k.
 template <class Reader, int WIDTH>
 void pack_across_k(const typename Reader::Element* source, std::int64_t stride, std::int64_t count,
                    std::int64_t K, Panels<WIDTH> panels) {

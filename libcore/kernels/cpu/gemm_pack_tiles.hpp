@@ -1,5 +1,5 @@
-// Packing operands of a matrix product into the panels of tile_amx.hpp. Once per instruction set; for AVX-512
-// alone, which every processor with AMX has.
+// Packs operands of a matrix product into the panels of tile_amx.hpp. Compiled once per instruction
+// set, only for AVX-512, which every processor with AMX has.
 #include "kernels/cpu/gemm_pack.hpp"
 #include "kernels/cpu/tile_amx.hpp"
 
@@ -7,7 +7,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// Two panels' blocks side by side: a register a row, whose lanes are units, or a unit, whose lanes are rows.
+/// The blocks of two adjacent panels. A register is a row whose lanes are units, or a unit whose
+/// lanes are rows.
 struct TwoBlocks {
   V first[amx_units], second[amx_units];
 };
@@ -16,7 +17,8 @@ HWY_INLINE __mmask32 first_of_32(std::int64_t count) {
   return count >= 32 ? ~__mmask32{0} : count > 0 ? (__mmask32{1} << count) - 1 : 0;
 }
 
-/// Rows [0, count) of 32 over elements [k, K) of a block, from a source whose k is contiguous.
+/// Reads rows [0, count) of 32 over elements [k, K) of a block, from a source whose k is
+/// contiguous.
 HWY_INLINE void read_rows(const BFloat16* source, std::int64_t stride, std::int64_t count, std::int64_t left,
                           TwoBlocks& to) {
   const __mmask32 elements = first_of_32(left);
@@ -30,7 +32,8 @@ HWY_INLINE void read_rows(const BFloat16* source, std::int64_t stride, std::int6
   for (std::int64_t i = 0; i < amx_rows; ++i) to.second[i] = row(i + amx_rows);
 }
 
-/// The same from a source whose rows are contiguous at each k: `left` of its rows are there.
+/// Reads the same from a source whose rows are contiguous at each k. The source has `left` values
+/// of k left.
 HWY_INLINE void read_units(const BFloat16* source, std::int64_t stride, std::int64_t count, std::int64_t left,
                            TwoBlocks& to) {
   alignas(64) static constexpr std::uint16_t low_pairs[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
@@ -51,8 +54,8 @@ HWY_INLINE void read_units(const BFloat16* source, std::int64_t stride, std::int
   }
 }
 
-/// The block of 32 rows from i on and of 32 elements from k on. A left operand's panels hold rows, a right
-/// one's units: the registers are turned where they hold the other.
+/// Packs the block of 32 rows from i on and of 32 elements from k on. A left operand's panels hold
+/// rows, a right operand's hold units. Registers that hold the other are transposed.
 template <bool LEFT>
 HWY_INLINE void pack_two_blocks(const Unpacked& source, std::int64_t i, std::int64_t k, std::int64_t count,
                                 std::int64_t K, std::int64_t units, float* panels) {
@@ -75,7 +78,7 @@ HWY_INLINE void pack_two_blocks(const Unpacked& source, std::int64_t i, std::int
   for (std::int64_t r = 0; r < amx_units; ++r) hn::StoreU(blocks.second[r], floats, to + r * amx_rows);
 }
 
-/// Blocks are taken along what is contiguous in memory.
+/// Packs blocks in the order that is contiguous in memory.
 template <bool LEFT>
 void pack_tiles(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels) {
   constexpr std::int64_t step = 32;  // rows, and elements

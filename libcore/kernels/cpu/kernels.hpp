@@ -1,6 +1,6 @@
 #pragma once
-// The fast CPU kernels: fp32 and 16-bit floats, threads and vectors, with the public functions' signatures.
-// Arguments were checked already.
+// The fast CPU kernels: fp32 and 16-bit floats, with threads and vectors. They have the public
+// functions' signatures, and their arguments have been checked.
 
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"

@@ -10,7 +10,7 @@
 namespace dt::kernels::cpu {
 namespace {
 
-/// left · right, each as stored or transposed, into `output`.
+/// Returns the product left · right, each as stored or transposed, into `output`.
 Product product(const Context& context, const Tensor& left, bool left_transposed, const Tensor& right,
                 bool right_transposed, const Tensor& output) {
   Product p{};

@@ -22,8 +22,9 @@ struct NormRow {
   float mean, rstd;
 };
 
-/// Near a row's mean: that of its first vector. Sums about it lose no more digits than C ÷ num_lanes can
-/// take, since no mean of m of C elements is farther from that of all than √(C/m) standard deviations.
+/// Returns the mean of a row's first vector, which is near the row's mean. Sums about it lose at
+/// most the digits that C ÷ num_lanes can take. No mean of m of C elements is farther from the mean
+/// of all than √(C/m) standard deviations.
 template <class T>
 float near_mean(const T* x, std::int64_t C) {
   const std::int64_t count = HWY_MIN(num_lanes, C);
@@ -48,7 +49,7 @@ class SumMoments {
   V shift_;
 };
 
-/// y = (x − mean) · rstd · weight + bias of a row; bias may be null.
+/// Computes y = (x − mean) · rstd · weight + bias for a row. bias may be null.
 template <class T>
 class Normalise {
  public:
@@ -82,8 +83,8 @@ class Normalise {
   V shift_, scale_, one_;
 };
 
-/// Without mean_R it is RMS norm. A row is normalised while the next is summed, so that memory is read all
-/// the time.
+/// Normalizes rows; RMS norm if mean_R is absent. A row is normalized while the next is summed, so
+/// that memory is read all the time.
 void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C, float eps,
                const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool past_caches,
                std::int64_t begin, std::int64_t end) {

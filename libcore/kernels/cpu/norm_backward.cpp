@@ -9,8 +9,8 @@
 #define DT_KERNELS_CPU_NORM_BACKWARD
 namespace dt::kernels::cpu {
 
-/// What a norm's backward reads and writes row by row. mean_R is absent for RMS norm; dresidual_RC and
-/// dbias_C may be. dx_RC may be dresidual_RC.
+/// The tensors that a norm's backward reads and writes row by row. mean_R is absent for RMS norm.
+/// dresidual_RC and dbias_C may be absent. dx_RC may alias dresidual_RC.
 struct NormBackward {
   const Tensor &dy_RC, &x_RC, &weight_C, &mean_R, &rstd_R, &dresidual_RC, &dx_RC, &dbias_C;
   bool past_caches = false;
@@ -25,13 +25,13 @@ struct NormBackward {
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-/// A row of a backward. dresidual may be null.
+/// One row of a backward. dresidual may be null.
 template <class T>
 struct BackwardRow {
   const T *dy, *x, *dresidual;
   T* dx;
   float mean, rstd;
-  // Over the columns, of g = dy · weight and of g · x̂; of RMS norm the first is 0.
+  // Means over the columns, of g = dy · weight and of g · x̂. The first is 0 for RMS norm.
   float mean_g = 0, mean_gx = 0;
 };
 
@@ -55,8 +55,9 @@ class SumRow {
   V shift_, scale_;
 };
 
-/// dx = dresidual + rstd · (g − mean(g) − x̂ · mean(g · x̂)) of a row; dweight += dy · x̂; dbias += dy, where it
-/// is not null. The sums of vectors that come in twos lie in the order of twos.
+/// Computes dx = dresidual + rstd · (g − mean(g) − x̂ · mean(g · x̂)) for a row; dweight += dy ·
+/// x̂; dbias += dy, unless it is null. Sums of vectors that are processed in twos are in the order
+/// of twos.
 template <class T>
 class FinishRow {
  public:
@@ -98,8 +99,9 @@ class FinishRow {
   V shift_, scale_, mean_g_, mean_gx_, one_;
 };
 
-/// Rows [begin, end); `sums` becomes their share of dweight and, where it is present, behind it that of
-/// dbias. A row is finished while the next is summed, so that memory is read all the time.
+/// Processes rows [begin, end). Writes their part of dweight to `sums`, followed by that of dbias
+/// if it is present. A row is finished while the next is summed, so that memory is read all the
+/// time.
 void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t end, float* sums) {
   const std::int64_t C = p.x_RC.dim(1);
   const bool centred = static_cast<bool>(p.mean_R);

@@ -1,5 +1,5 @@
 #pragma once
-// Sharing a kernel's work among a context's threads.
+// The division of a kernel's work among a context's threads.
 
 #include <algorithm>
 #include <atomic>
@@ -11,11 +11,11 @@
 
 namespace dt::kernels::cpu {
 
-/// Below this many elements waking other threads costs more than they save.
+/// The number of elements below which waking other threads costs more than they save.
 inline constexpr std::int64_t serial_elements = 16384;
 
-/// A team's first thread lets messages advance while all compute. What that throws is kept until they are
-/// done, as no exception may leave a team.
+/// Polls the context on a team's first thread, so that messages advance during computation. An
+/// exception is kept until the team is done, since none may leave a team.
 class TeamPoll {
  public:
   explicit TeamPoll(const Context& context) : context_(context) {}
@@ -28,7 +28,7 @@ class TeamPoll {
       failure_ = std::current_exception();
     }
   }
-  /// After the team.
+  /// Rethrows the exception. Call it after the team.
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -38,9 +38,9 @@ class TeamPoll {
   std::exception_ptr failure_;
 };
 
-/// Calls body(begin, end) on contiguous ranges that cover [0, count), one per thread; `elements` is what one
-/// item touches. A team is the whole context or just this thread: libgomp ends and restarts threads when team
-/// sizes alternate.
+/// Calls body(begin, end) on contiguous ranges that cover [0, count), one for each thread.
+/// `elements` is the number of elements that one item touches. A team is the whole context or only
+/// this thread, since libgomp ends and restarts threads when team sizes alternate.
 template <class Body>
 void for_ranges(const Context& context, std::int64_t count, std::int64_t elements, const Body& body) {
   if (context.threads() == 1 || count * elements < serial_elements) {
@@ -55,7 +55,8 @@ void for_ranges(const Context& context, std::int64_t count, std::int64_t element
   }
 }
 
-/// The same for flat elements: bounds are multiples of 1,024, so that threads do not share cache lines.
+/// Does the same for flat elements. Bounds are multiples of 1,024, so that threads do not share
+/// cache lines.
 template <class Body>
 void for_elements(const Context& context, std::int64_t count, const Body& body) {
   constexpr std::int64_t block = 1024;
@@ -64,8 +65,8 @@ void for_elements(const Context& context, std::int64_t count, const Body& body) 
   });
 }
 
-/// Calls body(job, thread) for each job in [0, count); free threads take the next, so that jobs begin in
-/// order. Polls between those of the first thread.
+/// Calls body(job, thread) for each job in [0, count). Free threads take the next job, so that jobs
+/// start in order. Polls between the jobs of the first thread.
 template <class Body>
 void for_jobs(const Context& context, std::int64_t count, const Body& body) {
   TeamPoll poll(context);

@@ -1,5 +1,5 @@
 #pragma once
-// Stores that do not go through the caches.
+// Stores that bypass the caches.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,13 +8,14 @@
 
 namespace dt::kernels::cpu {
 
-/// About what a last-level cache has for one process. (What machines say of it, virtual ones above all, is
-/// of no use.)
+/// An estimate of one process's share of a last-level cache. The sizes that machines report,
+/// virtual ones above all, are useless.
 inline constexpr std::size_t cache_bytes = std::size_t{32} << 20;
 
-/// Whether an operation that reads `bytes_read` and writes all of rows_RC once does so past the caches: where
-/// both together are larger than those, what was written first is gone from them by the end, and a line that
-/// is written whole need not be read first. Rows begin at lines then.
+/// Returns whether an operation that reads `bytes_read`, and writes all of rows_RC once, should
+/// bypass the caches. If both together exceed the caches, the first writes are evicted before the
+/// operation ends. Such a store need not read a line that it writes whole, so that rows must start at
+/// lines.
 inline bool writes_past_caches(const Tensor& rows_RC, std::size_t bytes_read) {
   constexpr std::size_t line = 64;
   const std::size_t row_bytes = static_cast<std::size_t>(rows_RC.dim(1)) * dtype_bytes(rows_RC.dtype());

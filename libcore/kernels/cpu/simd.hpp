@@ -1,7 +1,7 @@
-// Vectors of fp32 for every instruction set that dt is built for, by Highway's dynamic dispatch. A source
-// that uses it defines HWY_TARGET_INCLUDE as its own path first; it is then compiled once per instruction set
-// (no #pragma once here). What follows HWY_ONCE in it is compiled once and picks the best one that the
-// machine has.
+// Vectors of fp32 for every instruction set of the build, by Highway's dynamic dispatch. A source
+// that uses this file first defines HWY_TARGET_INCLUDE as its own path. The source is then compiled
+// once per instruction set, so that there is no #pragma once here. Code within HWY_ONCE is compiled
+// once, and picks the best set that the machine has.
 
 #ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/simd.hpp"
@@ -23,7 +23,7 @@
 
 #include "base/half.hpp"
 
-// Once per instruction set, however often it is included.
+// Compiled once per instruction set, however often it is included.
 #if defined(DT_KERNELS_CPU_SIMD_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef DT_KERNELS_CPU_SIMD_TOGGLE
 #undef DT_KERNELS_CPU_SIMD_TOGGLE
@@ -42,8 +42,8 @@ constexpr Floats floats;
 constexpr std::int64_t num_lanes = hn::MaxLanes(floats);
 static_assert(num_lanes <= 8 || HWY_TARGET == HWY_AVX3, "vectors of 16 floats are known as AVX-512 alone");
 
-// Which lanes a load or store touches. Tails use First: the same arithmetic as everywhere else, so that a
-// value does not depend on its place in a buffer.
+// The lanes that a load or store touches. Tails use First, with the same arithmetic as elsewhere,
+// so that a value does not depend on its place in a buffer.
 struct All {};
 struct First {
   std::int64_t count;
@@ -56,7 +56,7 @@ HWY_INLINE void store(All, V v, float* p) {
   hn::StoreU(v, floats, p);
 }
 
-/// Lanes beyond the first are zero.
+/// Lanes beyond the first `count` are zero.
 HWY_INLINE V load(First first, const float* p) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(floats, static_cast<std::size_t>(first.count)), floats, p);
@@ -76,8 +76,9 @@ HWY_INLINE void store(First first, V v, float* p) {
 #endif
 }
 
-// 16-bit elements are fp32 in registers; a store rounds to nearest, ties to even, and a NaN stays one. (The
-// instructions of AVX512_BF16 would flush subnormals, Highway's own conversion would truncate.)
+// 16-bit elements are fp32 in registers. A store rounds to nearest, ties to even, and a NaN stays a
+// NaN. (The instructions of AVX512_BF16 would flush subnormals; Highway's own conversion would
+// truncate.)
 
 using Halves = hn::Rebind<std::uint16_t, Floats>;
 constexpr Halves halves;
@@ -86,8 +87,8 @@ HWY_INLINE V widen(hn::Vec<Halves> v, const BFloat16*) {
   constexpr hn::RebindToUnsigned<Floats> integers;
   return hn::BitCast(floats, hn::ShiftLeft<16>(hn::PromoteTo(integers, v)));
 }
-/// The high halves of the result are v as bf16: a NaN stays one if it comes from arithmetic with bf16, whose
-/// lower half is 0 or that of the CPU's own NaN.
+/// Returns v as bf16 in the high halves. A NaN stays a NaN if it comes from arithmetic with bf16.
+/// Its lower half is then 0 or that of the CPU's own NaN.
 HWY_INLINE hn::VFromD<hn::RebindToUnsigned<Floats>> round_to_bf16(V v) {
   constexpr hn::RebindToUnsigned<Floats> integers;
   const auto bits = hn::BitCast(integers, v);
@@ -145,7 +146,7 @@ template <Half T>
 HWY_INLINE void store(All, V v, T* p) {
   hn::StoreU(narrow(v, p), halves, reinterpret_cast<std::uint16_t*>(p));
 }
-/// Lanes beyond the first are zero.
+/// Lanes beyond the first `count` are zero.
 template <Half T>
 HWY_INLINE V load(First first, const T* p) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -169,8 +170,8 @@ HWY_INLINE void store(First first, V v, T* p) {
 #endif
 }
 
-// Two vectors of consecutive elements at a time, in the order that takes least work: of bf16 the even ones
-// and the odd ones, else the first and the second.
+// Two vectors of consecutive elements at a time, in the cheapest order: the even and the odd
+// elements for bf16, else the first and the second vector.
 
 struct OneOfTwo {};
 struct OtherOfTwo {};
@@ -188,7 +189,7 @@ HWY_INLINE void store_two(V one, V other, T* p) {
   store(All{}, one, p);
   store(All{}, other, p + num_lanes);
 }
-/// The same past the caches where `past_caches`; p is then at a multiple of a vector.
+/// Does the same past the caches if `past_caches`. p is then a multiple of a vector.
 template <class T>
 HWY_INLINE void store_two(V one, V other, T* p, bool) {
   store_two(one, other, p);
@@ -198,7 +199,7 @@ HWY_INLINE void store_two(V one, V other, float* p, bool past_caches) {
   hn::Stream(one, floats, p);
   hn::Stream(other, floats, p + num_lanes);
 }
-/// Two vectors at p, of what was made from two of T's, come to be in the order of the elements.
+/// Reorders two vectors at p, made from two of T's, into the order of the elements.
 template <class T>
 HWY_INLINE void order_two(const T*, float*) {}
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
@@ -232,8 +233,8 @@ HWY_INLINE void order_two(const BFloat16*, float* p) {
 }
 #endif
 
-/// Two vectors of consecutive elements in their order; past the caches where `past_caches` and T's are made
-/// in one piece, p then at a multiple of it.
+/// Stores two vectors of consecutive elements in their order. Bypasses the caches if `past_caches`
+/// and two T vectors are stored in one piece. p is then a multiple of that piece.
 template <class T>
 HWY_INLINE void store_next_two(V first, V second, T* p, bool) {
   store(All{}, first, p);
@@ -251,21 +252,22 @@ HWY_INLINE void store_next_two(V first, V second, BFloat16* p, bool past_caches)
 }
 #endif
 
-/// body(T()) for the element type T of `dtype`: functions that are picked at run time cannot be templates.
+/// Calls body(T()) for the element type T of `dtype`. Functions that are picked at run time cannot
+/// be templates.
 template <class Body>
 HWY_INLINE void with_elements(DType dtype, Body body) {
   if (dtype == DType::bf16) return body(BFloat16());
   if (dtype == DType::f16) return body(Float16());
   body(float());
 }
-/// The same for gradients of parameters.
+/// Does the same for gradients of parameters.
 template <class Body>
 HWY_INLINE void with_gradients(DType dtype, Body body) {
   if (dtype == DType::bf16) return body(BFloat16());
   body(float());
 }
 
-/// `v` in the lanes in use, `other` in the rest.
+/// Returns `v` in the lanes in use, `other` in the rest.
 template <class Lanes>
 HWY_INLINE V keep(Lanes, V v, V) {
   return v;
@@ -274,7 +276,7 @@ HWY_INLINE V keep(First first, V v, V other) {
   return hn::IfThenElse(hn::FirstN(floats, static_cast<std::size_t>(first.count)), v, other);
 }
 
-/// body(i, lanes) for each vector of [0, count).
+/// Calls body(i, lanes) for each vector of [0, count).
 template <class Body>
 HWY_INLINE void for_lanes(std::int64_t count, Body body) {
   std::int64_t i = 0;
@@ -282,8 +284,8 @@ HWY_INLINE void for_lanes(std::int64_t count, Body body) {
   if (i < count) body(i, First{count - i});
 }
 
-/// Asks memory for what a loop over p comes to soon: what the CPU asks for by itself falls behind where much
-/// is computed.
+/// Prefetches the data that a loop over p will soon reach. The CPU's own prefetch falls behind in
+/// loops with much computation.
 template <class Lanes, class T>
 HWY_INLINE void fetch_ahead(Lanes, const T* p) {
   __builtin_prefetch(reinterpret_cast<const char*>(p) + 2048, 0, 3);
@@ -296,8 +298,8 @@ HWY_INLINE void fetch_ahead(OneOfTwo, const T* p) {
 template <class T>
 HWY_INLINE void fetch_ahead(OtherOfTwo, const T*) {}
 
-/// term(i, lanes, sums) adds each vector of [0, count) to its sums; four independent sets of sums hide the
-/// latency.
+/// Calls term(i, lanes, sums), which adds a vector to its sums, for each vector of [0, count). Four
+/// independent sets of sums hide the latency.
 template <int N, class Term>
 HWY_INLINE void accumulate(std::int64_t count, float (&totals)[N], Term term) {
   V sums[4][N];
@@ -319,13 +321,13 @@ HWY_INLINE void accumulate(std::int64_t count, float (&totals)[N], Term term) {
   }
 }
 
-/// body(i) for the vectors of which accumulate(count, …) takes two at a time.
+/// Calls body(i) for the vectors that accumulate(count, …) processes in twos.
 template <class Body>
 HWY_INLINE void for_twos(std::int64_t count, Body body) {
   for (std::int64_t i = 0; i < count / (4 * num_lanes) * 4 * num_lanes; i += 2 * num_lanes) body(i);
 }
 
-// Of a number and NaN these give NaN, as long as the NaN comes second: so do the instructions of x86.
+// Given a number and a NaN, these return NaN as long as the NaN is second, as x86 instructions do.
 HWY_INLINE V at_least(float limit, V x) {
 #if HWY_TARGET == HWY_SCALAR
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Max(hn::Set(floats, limit), x));
@@ -340,15 +342,16 @@ HWY_INLINE V at_most(float limit, V x) {
   return hn::Min(hn::Set(floats, limit), x);
 #endif
 }
-/// x brought into ±limit; NaN stays.
+/// Limits x to ±limit. NaN stays NaN.
 HWY_INLINE V clamp(V x, float limit) {
   return at_most(limit, at_least(-limit, x));
 }
 
-/// e^x for x ≤ 88, within 2 units in the last place; below −87 it is 0 or nearly. Unlike Highway's it lets
-/// NaN through, since a diverged run must show in the loss, and is shorter. With n = round(x/ln 2), r = x − n
-/// ln 2: e^x = 2ⁿ · e^r, and e^r is the polynomial 1 + r + … of degree 5 with the least relative error for
-/// |r| ≤ ½ ln 2, 1.1e-7.
+/// Returns e^x for x ≤ 88; below −87 it is 0 or nearly 0. Unlike Highway's function, it returns NaN
+/// for NaN, since a diverged run must show in the loss, and is shorter. With n = round(x/ln 2), r =
+/// x − n ln 2: e^x = 2ⁿ · e^r. e^r is the polynomial 1 + r + … of degree 5 with the least relative
+/// error for |r| ≤ ½ ln 2, 1.1e-7.
+/// Numerics: within 2 units in the last place.
 HWY_INLINE V exponential(V x) {
   const auto f = [](float value) HWY_ATTR { return hn::Set(floats, value); };
 #if HWY_TARGET == HWY_AVX3
@@ -373,7 +376,8 @@ HWY_INLINE V exponential(V x) {
 #endif
 }
 
-/// 1/x for 1 ≤ x ≤ 2¹²⁶, within 2 units in the last place: one step of Newton's is quicker than a division.
+/// Returns 1/x for 1 ≤ x ≤ 2¹²⁶. One Newton step is faster than a division.
+/// Numerics: within 2 units in the last place.
 HWY_INLINE V reciprocal(V x) {
   const V one = hn::Set(floats, 1.0f);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
@@ -384,7 +388,7 @@ HWY_INLINE V reciprocal(V x) {
 #endif
 }
 
-/// 1/(1 + e^minus_x): the caller has the argument's sign turned at no cost. NaN stays.
+/// Returns 1/(1 + e^minus_x). The caller negates the argument at no cost. NaN stays NaN.
 HWY_INLINE V sigmoid_of_minus(V minus_x) {
   return reciprocal(hn::Add(hn::Set(floats, 1.0f), exponential(at_most(87, minus_x))));
 }

@@ -1,14 +1,14 @@
-// The inner kernel of dt's matrix products: a tile of C in registers from packed panels of A and B, which lie
-// in cache. Once per instruction set.
+// The inner kernel of dt's matrix products: a tile of C in registers from packed panels of A and B,
+// which are in cache. Compiled once per instruction set.
 //
-// Panels. K counts units: one unit is one fp32, or a pair of bf16 (2k low, 2k+1 high, zero beyond an odd end)
-// where the tile is multiplied by multiply_tile_bf16 (tile_bf16.hpp). A panel of A holds tile_rows rows, k by
-// k: unit (i, k) at a[k · tile_rows + i]. A panel of B holds tile_columns columns: unit (k, j) at b[k ·
-// tile_columns + j]. Rows and columns beyond the matrix are zero, and the tile of C is whole: c must have
-// room for tile_columns in each row.
+// Panels. K counts units. A unit is one fp32, or, for multiply_tile_bf16 (tile_bf16.hpp), a pair of
+// bf16: 2k low, 2k+1 high, zero beyond an odd end. A panel of A holds tile_rows rows, k by k: unit
+// (i, k) is at a[k · tile_rows + i]. A panel of B holds tile_columns columns: unit (k, j) is at b[k
+// · tile_columns + j]. Rows and columns beyond the matrix are zero, and the tile of C is whole:
+// each row of c must have room for tile_columns.
 //
-// Bits. Each element of the tile is one chain of multiply-adds in the order of k that starts at zero,
-// wherever it lies in the tile; with `add` the chain's sum is then added to c.
+// Numerics: each element of the tile is one chain of multiply-adds in the order of k that starts at
+// zero, at any place in the tile. With `add`, the chain's sum is then added to c.
 #include "kernels/cpu/simd.hpp"
 
 #if defined(DT_KERNELS_CPU_TILE_TOGGLE) == defined(HWY_TARGET_TOGGLE)
@@ -21,8 +21,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
-// Accumulators for rows × vectors, the vectors of B and one broadcast of A must fit the registers; a panel of
-// A is half a vector wide, or whole vectors, so that packing can split what it transposes.
+// Accumulators for rows × vectors, the vectors of B and one broadcast of A must fit the registers.
+// A panel of A is half a vector wide, or whole vectors, so that packing can split what it
+// transposes.
 #if HWY_TARGET == HWY_AVX3
 constexpr int tile_rows = 8, tile_vectors = 2;
 #elif HWY_TARGET == HWY_AVX2
@@ -33,7 +34,8 @@ constexpr int tile_rows = 4, tile_vectors = 4;
 constexpr int tile_rows = 8, tile_vectors = 2;
 #endif
 constexpr std::int64_t tile_columns = tile_vectors * num_lanes;
-// For large products: fewer loads for the same multiplications, but blocks of 64 columns would fill it badly.
+// Large products use wider tiles, with fewer loads for the same multiplications. Blocks of 64
+// columns would leave them partly empty.
 constexpr int wide_vectors = tile_vectors < 3 ? 3 : tile_vectors;
 static_assert(tile_rows % num_lanes == 0 || tile_rows * 2 == num_lanes);
 
@@ -62,8 +64,9 @@ HWY_INLINE void multiply_rows(std::int64_t K, const float* a, const float* b, fl
   }
 }
 
-/// c = a · b, or c += with `add`, for the first `rows` rows of a panel (it may write up to tile_rows of them)
-/// and all columns of one of b: tile_columns, or VECTORS whole vectors.
+/// Computes c = a · b, or adds that to c with `add`, for the first `rows` rows of a panel. It may
+/// write up to tile_rows rows. It covers all columns of one panel of b: tile_columns, or VECTORS
+/// whole vectors.
 template <int VECTORS = tile_vectors>
 void multiply_tile(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
                    std::int64_t c_row, bool add) {

@@ -17,16 +17,17 @@
 namespace dt::kernels::cpu {
 namespace {
 
-constexpr std::int64_t panel_block = amx_rows * amx_units;  // floats of a tile
+constexpr std::int64_t panel_block = amx_rows * amx_units;  // floats in a tile
 constexpr std::int64_t tile_row_bytes = 64;
 
-/// Linux saves a thread's 8 KiB of tiles only for processes that asked (Documentation/arch/x86/xstate.rst).
+/// Linux saves a thread's 8 KiB of tiles only for processes that have requested it
+/// (Documentation/arch/x86/xstate.rst).
 bool kernel_permits_tiles() {
   constexpr long request_permission = 0x1023, tile_data = 18;
   return ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
-/// All eight tiles of 16 rows of 64 bytes.
+/// The configuration of all eight tiles: 16 rows of 64 bytes.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -41,7 +42,8 @@ DT_AMX void release_tiles() {
   _tile_release();
 }
 
-/// Tiles 0 to 3 are those of C, 4 and 5 of A, 6 and 7 of B; tiles are named by constants, hence no loops.
+/// Uses tiles 0 to 3 for C, 4 and 5 for A, 6 and 7 for B. Tiles are named by constants, hence no
+/// loops.
 DT_AMX void multiply_two_rows(std::int64_t units, const float* a, const float* b, float* c,
                               std::int64_t c_row, bool add, const Ahead& ahead) {
   const std::int64_t c_bytes = c_row * 4;
@@ -97,8 +99,8 @@ DT_AMX void multiply_one_row(std::int64_t units, const float* a, const float* b,
   _tile_stored(1, c + amx_columns, c_bytes);
 }
 
-// Strips are 16 rows of 32 columns. One's sums lie in tiles 0 and 1, the next one's in 2 and 3, so that the
-// first are stored while the next are multiplied.
+// Strips are 16 rows of 32 columns. The sums of one strip are in tiles 0 and 1, those of the next
+// in 2 and 3, so that one strip is stored while the next is multiplied.
 struct Strips {
   std::int64_t units;
   TilePanels a, b;
@@ -155,7 +157,7 @@ DT_AMX void store_strip(const Strips& p, std::int64_t strip) {
   }
 }
 
-/// One block of one row: 16 columns of C.
+/// Adds one block of one row: 16 columns of C.
 DT_AVX512 void add_block_by_loops(const float* a, const float* b, float* c) {
   const __m512i high_half = _mm512_set1_epi32(static_cast<int>(0xffff0000));
   __m512 low = _mm512_setzero_ps(), high = _mm512_setzero_ps();

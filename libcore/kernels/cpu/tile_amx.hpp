@@ -1,14 +1,16 @@
 #pragma once
-// The inner kernel on bf16 operands: AMX's tdpbf16ps, which multiplies tiles of 16 × 16 pairs.
+// The inner kernel on bf16 operands with AMX's tdpbf16ps, which multiplies tiles of 16 × 16 pairs.
 //
-// Panels. A unit is a pair of bf16 along k (2k low, 2k+1 high); units come in blocks of 16, zero beyond the
-// end. A panel of A holds 16 rows, one tile image a block: unit (i, k) at a[k / 16 · 256 + i · 16 + k % 16].
-// A panel of B holds 16 columns: unit (k, j) at b[k · 16 + j]. So a block of either is 1 KiB as it lies.
+// Panels. A unit is a pair of bf16 along k (2k low, 2k+1 high). Units come in blocks of 16, zero
+// beyond the end. A panel of A holds 16 rows, one tile image for each block: unit (i, k) is at a[k
+// / 16 · 256 + i · 16 + k % 16]. A panel of B holds 16 columns: unit (k, j) is at b[k · 16 + j]. So
+// a block of either is 1 KiB as stored.
 //
-// Bits. Within a block the products of low and of high halves are two chains of fused multiply-adds in the
-// order of k that start at zero; their sum is added to the element of C. Operands and results that are
-// subnormal count as zero. (Intel SDM vol. 2, TDPBF16PS.) An element is one chain over all blocks, wherever
-// k is cut between calls with `add`.
+// Numerics: within a block, the products of low and of high halves are two chains of fused
+// multiply-adds in the order of k that start at zero. Their sum is added to the element of C.
+// Subnormal operands and results count as zero. An element is one chain over all blocks, at any
+// division of k into calls with `add`.
+// Source: Intel SDM vol. 2, TDPBF16PS.
 
 #include <cstdint>
 #include <string>
@@ -20,11 +22,11 @@ namespace dt::kernels::cpu {
 inline constexpr std::int64_t amx_rows = 16, amx_columns = 16, amx_units = 16;
 
 bool cpu_has_amx();
-/// Why this process cannot use AMX's tiles of bf16, as what follows "the CPU of HOST"; empty where it can.
-/// Asks the kernel for them the first time.
+/// Returns why this process cannot use AMX's bf16 tiles, as text after "the CPU of HOST"; empty if
+/// it can. The first call requests permission from the kernel.
 const std::string& why_no_amx();
 
-/// While it lives, this thread's tiles are set up as multiply_tiles_amx expects. Not needed by loops.
+/// Configures this thread's tiles for multiply_tiles_amx for its lifetime. Loops do not need it.
 class AmxTiles {
  public:
   explicit AmxTiles(bool in_use);
@@ -35,32 +37,32 @@ class AmxTiles {
   bool in_use_;
 };
 
-/// c = a · b, or c += with `add`, for 1 to 32 rows and 32 columns: of two panels of A, `units` (whole blocks)
-/// times 16 floats apart, and two of B likewise. It may write up to a whole panel's rows. The thread holds
-/// AmxTiles.
+/// Computes c = a · b, or adds that to c with `add`, for 1 to 32 rows and 32 columns. The operands
+/// are two panels of A and two of B, each pair `units` (whole blocks) times 16 floats apart. It may
+/// write up to a whole panel's rows. The thread must hold AmxTiles.
 void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
                         std::int64_t c_row, bool add, const Ahead& ahead = {});
 
-/// The same bits without AMX, for tests; needs AVX-512. (A NaN is one, whichever.)
+/// Computes the same bits without AMX, for tests. Needs AVX-512. (NaNs may differ in their bits.)
 void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
                              std::int64_t c_row, bool add, const Ahead& ahead = {});
 
-/// Panels of an operand, `stride` floats from one to the next.
+/// The panels of an operand, `stride` floats apart.
 struct TilePanels {
   const float* first;
   std::int64_t stride;
 };
 
-/// c = a · b, or c += with `add`, for whole panels of A that hold `rows` rows, and 32 columns. The thread
-/// holds AmxTiles.
+/// Computes c = a · b, or adds that to c with `add`, for whole panels of A with `rows` rows, and 32
+/// columns. The thread must hold AmxTiles.
 void multiply_strips_amx(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
                          std::int64_t c_row, bool add);
-/// As multiply_tiles_by_loops.
+/// Computes the same bits without AMX, like multiply_tiles_by_loops.
 void multiply_strips_by_loops(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
                               std::int64_t c_row, bool add);
 
-/// While it lives, subnormals count as zero in this thread's vectors too, as they do in tiles: a vector's
-/// instruction that meets one may take a hundred times as long.
+/// Makes subnormals count as zero in this thread's vectors for its lifetime, as they do in tiles. A
+/// vector instruction that meets a subnormal may take a hundred times as long.
 class WithoutSubnormals {
  public:
   WithoutSubnormals();

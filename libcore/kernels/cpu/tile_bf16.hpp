@@ -1,18 +1,21 @@
 #pragma once
-// The inner kernel on bf16 operands: AVX512_BF16's vdpbf16ps, which this version of Highway does not have.
+// The inner kernel on bf16 operands with AVX512_BF16's vdpbf16ps, which this version of Highway
+// lacks.
 
 #include <cstdint>
 
 namespace dt::kernels::cpu {
 
-/// Whether this machine has the instruction; the caller also asks Highway whether AVX-512 is its choice.
+/// Returns whether this machine has the instruction. The caller also checks that Highway has picked
+/// AVX-512.
 bool has_bf16_tiles();
 
-/// As multiply_tile of tile.hpp, for AVX-512's panels (8 rows, 32 columns) whose units are pairs of bf16, K
-/// of them. Sums are fp32; a subnormal operand or sum counts as zero, as the instruction has it.
+/// Multiplies like multiply_tile of tile.hpp, for AVX-512's panels (8 rows, 32 columns) of K units,
+/// which are pairs of bf16.
+/// Numerics: sums are fp32. Subnormal operands and sums count as zero, as the instruction defines.
 void multiply_tile_bf16(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
                         std::int64_t c_row, bool add);
-/// The same with 48 columns.
+/// Multiplies the same with 48 columns.
 void multiply_wide_tile_bf16(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
                              std::int64_t c_row, bool add);
 
