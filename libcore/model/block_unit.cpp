@@ -92,7 +92,7 @@ class BlockUnit::WeightHalf {
     bring(s_.mlp_in_LC);
   }
 
-  /// Starts the MLP's input right after the gradients of its output.
+  /// Lets the gather of the MLP's input follow that of its output's gradients.
   void follow_mlp(ArrivingRows& dy_RC) {
     if (g_) dy_RC.set_next(*input_RC_);
   }

@@ -40,9 +40,9 @@ std::optional<PipelineSchedule> parse_pipeline_schedule(const std::string& name)
 /// Returns "gpipe, 1f1b, interleaved, zero-bubble".
 std::string pipeline_schedule_names();
 
-/// Ranks form axes pp × dp × cp × tp, tp fastest. Data ranks are the ranks of dp × cp, cp slowest.
-/// They hold the same parameters and sum their gradients. ZeRO `zero` divides state among each
-/// `zero_group` consecutive data ranks. There are dp · cp ÷ zero_group such groups.
+/// Ranks form axes pp × dp × cp × tp, tp fastest. Data ranks are the ranks of dp × cp at one place of
+/// pp and tp, cp slowest. They hold the same parameters and sum their gradients. ZeRO `zero` divides
+/// state among each `zero_group` consecutive data ranks. There are dp · cp ÷ zero_group such groups.
 /// Source: Korthikanti et al. 2022 (sequence parallelism).
 struct Layout {
   int pp = 1;

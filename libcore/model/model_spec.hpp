@@ -62,7 +62,7 @@ bool computes_alike(const ModelSpec& a, const ModelSpec& b);
 
 /// Returns `special` for a model that learns from texts that end with `eos`. If `eos` is among the
 /// ends of a text, nothing changes. With `replaces_one`, a single other end is replaced, and so is
-/// a `bos` of the same id. Otherwise `eos` becomes the first of the ends.
+/// a `bos` of the same id. Otherwise `eos` is added as the first end.
 SpecialTokens with_end_of_text(SpecialTokens special, std::int64_t eos, bool replaces_one = true);
 /// Returns the ends of a text: "2", "2, 7", "none".
 std::string ends_text(const SpecialTokens& special);

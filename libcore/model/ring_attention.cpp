@@ -28,8 +28,7 @@ std::size_t RingAttention::scratch_bytes(const kernels::AttentionShape& shape, D
              q = static_cast<std::size_t>(shape.query_heads * shape.head_dim),
              kv = static_cast<std::size_t>(2 * shape.key_value_heads * shape.head_dim),
              heads = static_cast<std::size_t>(shape.query_heads), sum = dtype_bytes(statistics_dtype(dtype));
-  const std::size_t part =
-      (q + heads) * sum / Zigzag::num_chunks;  // the result of one chunk's queries, before it is merged
+  const std::size_t part = (q + heads) * sum / Zigzag::num_chunks;  // one query chunk, before it is merged
   return rows * (2 * kv * dtype_bytes(dtype) + q * sum + std::max(3 * kv * sum, part));
 }
 

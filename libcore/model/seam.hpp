@@ -67,8 +67,9 @@ class Seam {
   virtual ~Seam() = default;
   const Share& share() const { return share_; }
 
-  /// Starts a reduce-scatter of `partial`, [R, …], over the ranks. `local`, [L, …], receives this
-  /// rank's rows of the sum. The two may be one tensor if L is R.
+  /// Starts a sum over the ranks of `partial`, [R, …]: a reduce-scatter if ranks divide rows, else
+  /// an all-reduce. `local`, [L, …], receives this rank's rows of the sum. The two may be one tensor
+  /// if L is R.
   virtual ExchangeHandle start_sum(const Tensor& partial_RC, const Tensor& local_LC) const;
   /// Starts an all-gather: full = the rows of all ranks, [L, …] each, in rank order. Only if ranks
   /// divide rows.

@@ -1,5 +1,5 @@
 #pragma once
-// The zigzag order, which divides a sequence so that each rank computes as much of the causal
+// The zigzag order, which divides a sequence so that all ranks compute equal parts of the causal
 // triangle. Of 2·cp chunks of equal length, rank r has chunk r and the chunk at the same distance
 // from the end.
 
