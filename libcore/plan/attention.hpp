@@ -1,5 +1,6 @@
 #pragma once
-// Attention on GPUs as a plan asks for it: what estimates count, conditions record and the start announces.
+// Describes attention on GPUs as a plan needs it, for estimates, recorded conditions and the
+// announcement at the start.
 
 #include <string>
 
@@ -9,16 +10,18 @@
 
 namespace dt::plan {
 
-/// One call of a rank: of its heads; where ranks divide sequences, of one chunk's queries and keys.
+/// Returns the shape of one attention call of a rank, with the rank's heads. If ranks divide
+/// sequences, a call takes the queries and keys of one chunk.
 kernels::AttentionShape attention_shape(const Plan& plan);
 kernels::cuda::AttentionUse attention_use(const Plan& plan);
 
-/// How a library's backward pass sums: "ordered", or "kept weights" (see kernels::cuda::backward_way). Empty
-/// where dt's own kernels compute attention, and on CPUs.
+/// Returns how a library's backward pass sums: "ordered", or "kept weights" (see
+/// kernels::cuda::backward_way). Returns an empty text if dt's own kernels compute attention, and on
+/// CPUs.
 std::string attention_sums(const Plan& plan);
 
-/// Why dt's own kernels, which are slow, compute all of a plan's attention, whichever libraries there are.
-/// Empty where they need not, and on CPUs.
+/// Returns why dt's own kernels, which are slow, compute all of a plan's attention, whichever
+/// libraries are installed. Returns an empty text if they need not, and on CPUs.
 std::string describe_slow_attention(const Plan& plan);
 
 }  // namespace dt::plan

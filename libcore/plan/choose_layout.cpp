@@ -14,12 +14,14 @@ namespace dt::plan {
 
 namespace {
 
-/// A value of the layout, named as it was asked for: "zero=1" in a layout's text, "--zero 1" as an option.
+/// Returns a value of the layout, named as it was asked for: "zero=1" in a layout's text, "--zero 1"
+/// as an option.
 std::string named(const Settings& s, const char* key, const std::string& value) {
   return s.compare_layouts ? fmt::format("{}={}", key, value) : fmt::format("--{} {}", key, value);
 }
 
-/// What is said of a layout in the keys of its text ("pp=2,schedule=1f1b"), as it was asked for.
+/// Returns a text about a layout that uses the keys of its text ("pp=2,schedule=1f1b"), with the keys
+/// as they were asked for.
 std::string as_asked(const Settings& s, std::string text) {
   if (s.compare_layouts) return text;
   const auto put = [&text](const char* from, const char* to) {
@@ -28,19 +30,20 @@ std::string as_asked(const Settings& s, std::string text) {
   put(",(?=[a-z-]+=)", " ");
   put("\\bsp=on", "--sequence-parallel");
   put("\\bsp=off", "--no-sequence-parallel");
-  put("\\bschedule=", "pp-schedule=");  // --schedule is the learning rate's
+  put("\\bschedule=", "pp-schedule=");  // --schedule is the learning rate's schedule
   put("\\b([a-z-]+)=([0-9a-z-]+)", "--$1 $2");
   put("without stage-units", "without --stage-units");
   return text;
 }
 
-/// How many data ranks of a node follow each other, with no other node's between them; 0 where that is not
-/// the same of all nodes. Data ranks follow each other cp slowest, those of a node cp fastest: a node has all
-/// of them, or one of both axes is alone.
+/// Returns how many data ranks of a node follow each other, with no other node's between them.
+/// Returns 0 if the number differs between nodes. Data ranks follow each other with cp slowest, those
+/// of a node with cp fastest. So a node must have all data ranks, or one of the two axes must have
+/// size 1.
 int data_ranks_of_node(const Launch& launch, const model::Layout& layout) {
   const int per_node = launch.ranks_per_node / layout.tp, ranks = layout.data_ranks();
   if (per_node == 0 || launch.ranks_per_node % layout.tp != 0) return 0;
-  if (per_node % ranks == 0) return ranks;  // of several stages
+  if (per_node % ranks == 0) return ranks;  // the node's ranks belong to several stages
   return ranks % per_node == 0 && (layout.dp == 1 || layout.cp == 1) ? per_node : 0;
 }
 
@@ -57,7 +60,8 @@ int data_ranks_of_node(const Launch& launch, const model::Layout& layout) {
                   named(s, "zero-group", std::to_string(layout.dp))));
 }
 
-/// Ranks among which --zero divides the state: whole groups of ranks that follow each other.
+/// Returns how many ranks --zero divides the state among. Ranks that follow each other make up whole
+/// groups of that size.
 int parse_zero_group(const Settings& s, const Launch& launch, const model::Layout& layout) {
   const int ranks = layout.data_ranks();
   if (s.zero_group == "all" || s.zero == 0) return ranks;
@@ -88,7 +92,7 @@ void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
   if (layout.zero > 0 && group < layout.data_ranks()) layout.zero_group = group;
 }
 
-/// "--tp 2 --pp 4": of the three, those that `asked` has more than 1 of.
+/// Returns "--tp 2 --pp 4": the values in `s` of those of the three that `asked` has more than 1 of.
 std::string ranks_text(const Settings& asked, const Settings& s) {
   std::string text;
   if (asked.tp > 1) text += fmt::format(" --tp {}", s.tp);
@@ -97,13 +101,14 @@ std::string ranks_text(const Settings& asked, const Settings& s) {
   return text.substr(1);
 }
 
-/// The units of each stage, as numbers or as they were given.
+/// Returns the --stage-units option, with the units of each stage as numbers or as they were given.
 template <class Counts>
 std::string named_units(const Settings& s, const Counts& counts) {
   return named(s, "stage-units", fmt::format("{}", fmt::join(counts, s.compare_layouts ? "+" : ",")));
 }
 
-/// Error{usage}, beginning with what was asked for.
+/// Throws.
+/// Errors: usage, beginning with the stage units that were asked for.
 [[noreturn]] void refuse(const Settings& s, const std::string& why, const std::string& remedy) {
   throw Error(ErrorKind::usage, fmt::format("{}: {}", named_units(s, s.stage_units), why), remedy);
 }
@@ -114,7 +119,7 @@ std::vector<int> counts_of(const Settings& s, int num_units, const std::string& 
     std::int64_t count = 0;
     try {
       count = parse_count(text);
-    } catch (const Error&) {  // said below
+    } catch (const Error&) {  // reported below
     }
     if (count < 1 || count > num_units)
       refuse(s, fmt::format("'{}' is not a number of units, from 1 to the model's {}", text, num_units),
@@ -144,7 +149,7 @@ parallel::Stages asked_stages(const Settings& s, const parallel::Stages& by_cost
   }
 }
 
-/// Of each rank of the pipeline.
+/// Returns the units of each rank of the pipeline.
 model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                             const model::Layout& layout) {
   const int num_stages = layout.pp * layout.virtual_stages;
@@ -162,7 +167,7 @@ model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std
 model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                       const Launch& launch, bool suggests);
 
-/// Whether the ranks that there are would be laid out so.
+/// Returns whether the launch's ranks can be laid out as these settings ask.
 bool is_accepted(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                  const Launch& launch) {
   if (launch.num_ranks < s.ranks_per_model()) return false;
@@ -175,8 +180,9 @@ bool is_accepted(const Settings& s, const model::ModelSpec& spec, std::int64_t s
   }
 }
 
-/// What follows from a change: rows are not divided within one rank, and units that were given are of the
-/// stages that were. Returns these as changes of a layout's text.
+/// Adapts settings to a change of their layout. Rows are not divided within one rank, and the units
+/// that were given belong to the stages that were asked for. Returns these adaptations as changes of
+/// a layout's text.
 std::string adapt(Settings& s, const Settings& asked) {
   std::string changes;
   if (s.tp == 1 && asked.tp > 1 && s.sequence_parallel) {
@@ -190,8 +196,8 @@ std::string adapt(Settings& s, const Settings& asked) {
   return changes;
 }
 
-/// Makes a change of a layout's text, "tp=4,sp=off" or "a length of 32", in settings. Returns false for
-/// others.
+/// Makes a change of a layout's text, "tp=4,sp=off" or "a length of 32", in the settings. Returns
+/// false for other texts.
 bool make_change(const std::string& text, Settings& s, std::int64_t& length) {
   static const std::string of_length = "a length of ", at_most = "at most ";
   if (text.starts_with(of_length)) {
@@ -220,7 +226,8 @@ bool make_change(const std::string& text, Settings& s, std::int64_t& length) {
   return true;
 }
 
-/// Of "why; A, B or C would do" the alternatives that these ranks accept; where none is, one rank a model.
+/// Keeps, of "why; A, B or C would do", the alternatives that these ranks accept. If they accept
+/// none, offers a model on one rank.
 std::string with_accepted(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                           const Launch& launch, const std::string& why) {
   static const std::string end = " would do";
@@ -232,7 +239,8 @@ std::string with_accepted(const Settings& s, const model::ModelSpec& spec, std::
     Settings other = s;
     std::int64_t length = sequence_length;
     if (!make_change(change, other, length)) return;
-    // Which ranks would then sit out is not known here, and groups of --zero-group depend on it.
+    // The ranks that would then sit out are not known here, and groups of --zero-group depend on
+    // them.
     const bool is_of_groups = s.zero > 0 && s.zero_group != "all";
     if (is_of_groups && other.ranks_per_model() != s.ranks_per_model()) return;
     const std::string changes = change + adapt(other, s);
@@ -278,15 +286,16 @@ model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int6
   return layout;
 }
 
-/// The nearest that so many ranks can hold: of fewer stages first, then of fewer ranks that divide sequences,
-/// then that share a layer. "" where the model is not known, or nothing is accepted.
+/// Returns the options of the nearest layout that so many ranks can hold. Tries fewer stages first,
+/// then fewer context-parallel ranks, then fewer tensor-parallel ranks. Returns "" if the model is
+/// not known, or nothing is accepted.
 std::string fewer_ranks(const Settings& asked, std::int64_t num_ranks) {
   if (!asked.model) return "";
   try {
     const model::ModelSpec spec = model::load_model_spec(*asked.model);
     const std::int64_t length = asked.sequence_length.value_or(spec.max_positions);
     const Launch launch{.num_ranks = static_cast<int>(num_ranks),
-                        .ranks_per_node = 0};  // so that no group of --zero-group node is
+                        .ranks_per_node = 0};  // then --zero-group node makes no groups
     Settings s = asked;
     for (s.tp = std::min(asked.tp, num_ranks); s.tp > 0; --s.tp) {
       if (asked.tp % s.tp != 0) continue;
@@ -300,7 +309,7 @@ std::string fewer_ranks(const Settings& asked, std::int64_t num_ranks) {
         }
       }
     }
-  } catch (const Error&) {  // of the model, which who loads it says
+  } catch (const Error&) {  // an error of the model, which the code that loads it reports
   }
   return "";
 }

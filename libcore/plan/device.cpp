@@ -13,16 +13,16 @@ namespace dt::plan {
 
 namespace {
 
-// For so long a GPU is waited for: less than for other ranks, so that of a GPU that hangs its own rank says
-// so before those that wait for that rank.
+// Time limit of waits for a GPU, as a part of --comm-timeout. It is less than the limit for other
+// ranks: the rank of a GPU that hangs reports this before the ranks that wait for that rank fail.
 constexpr double of_comm_timeout = 0.8;
-// Where GPUs wait for each other, though, whom they wait for is for the watchdog to say, and after it the
-// engine.
+// Time added to --comm-timeout if GPUs wait for each other. The watchdog, and after it the engine,
+// can then report which ranks they wait for.
 constexpr double after_comm_timeout_s = 60;
 
-/// Error{usage}: what CPUs alone can be told.
+/// Errors: usage, an option that only CPUs take.
 void check_options_of_gpus(const Settings& settings) {
-  const bool is_short = dtype_bytes(precision_of(settings).compute) == 2;  // refuses tf32 of others than fp32
+  const bool is_short = dtype_bytes(precision_of(settings).compute) == 2;  // refuses tf32 without fp32
   if (settings.matmul == "auto" || settings.matmul == "tf32" || (settings.matmul == "fp32" && !is_short))
     return;
   throw Error(ErrorKind::usage,
@@ -31,7 +31,7 @@ void check_options_of_gpus(const Settings& settings) {
               "give --matmul auto, or fp32 or tf32 with --precision fp32, or --device cpu");
 }
 
-/// Error{usage}: what GPUs alone can be told.
+/// Errors: usage, an option that only GPUs take.
 void check_options_of_cpus(const Settings& settings) {
   if (settings.matmul != "tf32") return;
   throw Error(ErrorKind::usage,
@@ -40,7 +40,7 @@ void check_options_of_cpus(const Settings& settings) {
               "give --matmul auto, or --device cuda where ranks have GPUs");
 }
 
-/// Error{usage}: it would have no effect.
+/// Errors: usage, --reduce-order would have no effect.
 void check_reduce_order(const comm::Ranks& ranks, const Settings& settings, const Launch& launch) {
   comm::together(ranks.world, [&] {
     if (settings.reduce_order == "free" && launch.streams.empty())

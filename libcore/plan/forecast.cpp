@@ -29,14 +29,15 @@ double seconds_of(const SentBytes& sent, Links links) {
   return sent.within_hosts / links.within_node + sent.between_hosts / links.between_nodes;
 }
 
-/// The most that an action of a kind sends; what has been brought together already sends nothing.
+/// The most that an action of each kind sends. An action whose buffers have been brought together
+/// already sends nothing.
 using SentByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, SentBytes>;
 
 int rank_of(const model::Layout& layout, const model::Place& place) {
   return ((place.pp * layout.dp + place.dp) * layout.cp + place.cp) * layout.tp + place.tp;
 }
 
-/// The hosts of a group's ranks, in its order, and which of them is the plan's.
+/// The hosts of a group's ranks, in the group's order, and the place of the plan's rank in it.
 struct GroupHosts {
   std::vector<int> hosts{};
   int own = 0;
@@ -46,7 +47,7 @@ struct GroupHosts {
   }
 };
 
-/// Of parallel::Groups::data(): every `step`th from `first` on, `count` of them.
+/// Returns the hosts of `count` ranks of parallel::Groups::data(): every `step`th from `first` on.
 GroupHosts hosts_of_data_ranks(const Plan& plan, int first, int count, int step) {
   const model::Layout& layout = plan.layout;
   GroupHosts group{.own = (layout.data_rank(plan.place) - first) / step};
@@ -78,7 +79,7 @@ GroupHosts hosts_of_tensor(const Plan& plan) {
   return group;
 }
 
-/// What the plan's rank sends, of each byte of the buffers that operations sum or gather.
+/// Computes what the plan's rank sends, for each byte of the buffers that operations sum or gather.
 class Sending {
  public:
   explicit Sending(const Plan& plan) : plan_(plan) {
@@ -95,16 +96,16 @@ class Sending {
     layer_gather_ = tensor.sent(OperationKind::all_gather, compute);
   }
 
-  /// For ranks that share the layer.
+  /// Returns what goes to the tensor-parallel ranks of the layer.
   SentBytes to_sharers(const parallel::LayerBytes& layer) const {
     SentBytes sent = static_cast<double>(layer.summed) * layer_sum_;
     return sent += static_cast<double>(layer.gathered) * layer_gather_;
   }
-  /// To the next of those that divide the sequence.
+  /// Returns what goes to the next context-parallel rank.
   SentBytes round(const parallel::LayerBytes& layer) const {
     return one_way(static_cast<double>(layer.passed_on), plan_.has_context_within_nodes());
   }
-  /// `bytes`: as Traffic::bytes_of has it.
+  /// Returns what an action sends. `bytes` is the action's value in Traffic::bytes_of.
   SentBytes of(const Traffic& traffic, const Action& action, std::int64_t bytes) const {
     const auto all = static_cast<double>(bytes);
     switch (action.kind) {
@@ -133,7 +134,8 @@ class Sending {
   static SentBytes one_way(double bytes, bool is_near) {
     return is_near ? SentBytes{.within_hosts = bytes} : SentBytes{.between_hosts = bytes};
   }
-  /// NCCL's own order has no wider partial sums between nodes.
+  /// Returns the type in which values are summed. NCCL's own order has no wider partial sums between
+  /// nodes.
   DType summed_as(DType dtype) const {
     return plan_.reduce_order == comm::ReduceOrder::free ? DType::f32 : dtype;
   }
@@ -161,7 +163,7 @@ double computing_s(const Action& a, const std::vector<parallel::UnitCost>& unit_
   return a.kind == ActionKind::backward_weight ? unit.backward_weight : unit.forward;
 }
 
-/// What the lists of a plan's rank move.
+/// Counts what the lists of a plan's rank move.
 class PlanTraffic {
  public:
   explicit PlanTraffic(const Plan& plan)
@@ -179,7 +181,7 @@ class PlanTraffic {
   Traffic traffic_;
 };
 
-/// `visit(plan, traffic, list)` of each stage.
+/// Calls `visit(plan, traffic, list)` for each stage.
 template <class Visit>
 void for_stages(Plan plan, const std::vector<ActionList>& lists, const Visit& visit) {
   for (plan.place.pp = 0; plan.place.pp < plan.layout.pp; ++plan.place.pp)
@@ -195,8 +197,8 @@ std::int64_t most_for_zero(const Plan& plan) {
   return most;
 }
 
-/// What a rank sends in a step because layers are shared or sequences divided, and what of it crosses nodes;
-/// of the stage that sends most.
+/// Returns what a rank sends in a step because of tensor and context parallelism, and what of it
+/// crosses nodes. Counts the stage that sends most.
 SentBytes sharing_of(const Plan& plan) {
   SentBytes most;
   const auto count = [&](const Plan& of_stage, const Traffic& traffic, const ActionList& list) {

@@ -27,7 +27,7 @@ int ranks_per_node(const std::vector<std::string>& hosts) {
   return static_cast<int>(count);
 }
 
-/// Of each, its number among those that differ.
+/// Returns for each name its number among the distinct names.
 std::vector<int> numbers_of(const std::vector<std::string>& names) {
   std::map<std::string, int> numbers;
   std::vector<int> of_each;
@@ -36,11 +36,11 @@ std::vector<int> numbers_of(const std::vector<std::string>& names) {
   return of_each;
 }
 
-/// What a rank may compute with.
+/// The CPU resources that a rank may use.
 struct Bounds {
   std::string host;
-  std::string quota_group{};  // the cgroup that bounds its processor time, "" where none does
-  int quota_cores = 0;        // that this lasts for, rounded up
+  std::string quota_group{};  // the cgroup that bounds its processor time, "" if there is none
+  int quota_cores = 0;        // cores that the quota lasts for, rounded up
   std::vector<int> cores;
 };
 
@@ -85,7 +85,7 @@ Launch find_launch(comm::Communicator& world, int num_ranks) {
   const Bounds own = own_bounds();
   std::set<int> cores;
   int ranks = 0, with_quota = 0;   // on this host
-  std::vector<std::string> hosts;  // of each rank
+  std::vector<std::string> hosts;  // hosts of all ranks
   std::vector<std::string> texts = comm::gather_texts(world, to_text(own));
   texts.resize(static_cast<std::size_t>(num_ranks));
   for (const std::string& text : texts) {

@@ -1,5 +1,5 @@
 #pragma once
-// How this rank was started: with whom, and what of its host is its own.
+// Describes how this rank was started: the ranks beside it, and its share of its host.
 
 #include <cstddef>
 #include <string>
@@ -13,30 +13,33 @@ namespace dt::plan {
 struct Launch {
   int rank = 0;
   int num_ranks = 1;
-  int cores = 1;  // of this rank's host that are this rank's share
-  /// On each host, where all have as many and those of a host follow each other; else 0.
+  int cores = 1;  // this rank's share of its host's cores
+  /// Number of ranks on each host, if all hosts have as many and the ranks of a host follow each
+  /// other; else 0.
   int ranks_per_node = 1;
-  Device device = Device::host();  // that this rank computes on
-  // Where that is a GPU:
+  Device device = Device::host();  // this rank's device
+  // If the device is a GPU:
   Gpu gpu{};
   std::size_t gpu_free_bytes = 0;      // before any rank of this job has allocated
   bool orders_attention_sums = false;  // see kernels::cuda::backward_way
-  std::string streams{};               // through what ranks' GPUs talk: see comm::choose_streams
-  int gpus_per_node = 0;               // that ranks compute on, each as many; of the node with the fewest
-  // Of each rank, the number of its host and of its GPU among all that have ranks; of a launch on paper
-  // without any, as the numbers above say.
+  std::string streams{};  // library through which ranks' GPUs communicate: see comm::choose_streams
+  int gpus_per_node = 0;  // GPUs with ranks, each with as many ranks; on the node with the fewest
+  // For each rank, the number of its host and of its GPU among all that have ranks. A launch on paper
+  // has none, and the numbers above stand for them.
   std::vector<int> hosts{}, gpus{};
   int host_of(int rank) const;
   int gpu_of(int rank) const;
 };
 
-/// Called by all ranks together, which compute on their CPUs (see device.hpp): how the first `num_ranks` of
-/// them are started; of another rank: as the last of those. Cores: those that any of them on the host may use
-/// (launchers bind ranks to some), divided by their number there, or their share of what a cgroup's quota
-/// lasts for where that is less; at least 1.
+/// Finds how the first `num_ranks` ranks, which compute on their CPUs (see device.hpp), are started.
+/// Another rank gets the launch of the last of those. `cores` are those that any rank on the host may
+/// use (launchers bind ranks to some), divided by the number of ranks there. If the rank's share of
+/// what a cgroup's quota lasts for is less, `cores` is that share. It is at least 1.
+/// Collective: all ranks call it.
 Launch find_launch(comm::Communicator& world, int num_ranks);
 
-/// The same where only the first `num_ranks` take part, each with as many cores as before.
+/// Returns the launch of which only the first `num_ranks` take part, each with as many cores as
+/// before.
 Launch of_first(const Launch& launch, int num_ranks);
 
 }  // namespace dt::plan

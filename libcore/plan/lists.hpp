@@ -1,5 +1,5 @@
 #pragma once
-// What ranks do in a step and in an evaluation, by their plan.
+// Builds the lists of what ranks do in a step and in an evaluation, by their plan.
 
 #include <memory>
 #include <string>
@@ -12,27 +12,29 @@
 
 namespace dt::plan {
 
-/// Of a step: the schedule is the same on all data-parallel ranks.
+/// Returns the pipeline of a step. The schedule is the same on all data-parallel ranks.
 parallel::Pipeline pipeline_of(const Plan& plan);
 
-/// Of each stage of this rank's pipeline, in their order.
+/// Returns the lists of this rank's pipeline, by stage.
 std::vector<parallel::ActionList> training_lists(const Plan& plan);
-/// This rank's, proved together with the other stages'.
+/// Returns this rank's list, validated together with those of the other stages.
 parallel::ActionList training_list(const Plan& plan);
 
-/// This rank's forwards of micro-batches from 0, where it has `num_micro_batches` of the `rounds` that some
-/// rank has.
+/// Returns this rank's forward passes of micro-batches from 0 on. The rank has `num_micro_batches` of
+/// the `rounds` that some rank has.
 parallel::ActionList evaluation_list(const model::Layout& layout, const model::Place& place, int num_units,
                                      int num_micro_batches, int rounds);
 
-/// "stage 1 of 2: layers.1 to head"; "" where there is one.
+/// Returns "stage 1 of 2: layers.1 to head", or "" if there is one stage.
 std::string describe_stage(const Plan& plan, int stage);
 
-/// What the group of all ranks runs beside: where all are data ranks it sums their gradients.
+/// Returns the use of the group of all ranks. If all ranks are data ranks, it overlaps with
+/// computation, as it sums their gradients.
 comm::StreamUse use_of_world(const Plan& plan);
 
-/// Called by all ranks of `world` together, whose recorders know their stages from then on; with the channels
-/// of the plan's pipelines.
+/// Makes the groups, with the channels of the plan's pipelines. The ranks' recorders know their
+/// stages from then on.
+/// Collective: all ranks of `world` call it.
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world);
 
 }  // namespace dt::plan

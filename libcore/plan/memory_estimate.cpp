@@ -18,7 +18,7 @@ namespace {
 
 using Units = std::vector<std::unique_ptr<model::Unit>>;
 
-/// What training all of a step's micro-batches, or evaluation, keeps of a stage.
+/// Returns what a stage keeps in training all of a step's micro-batches, or in evaluation.
 parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
   if (plan.micro_batches_per_step == 0)
     return parallel::ModelStorage::estimate(local, plan.precision, nullptr);
@@ -39,14 +39,15 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
   return bytes;
 }
 
-/// The batch in work and the one read ahead: tokens, labels and, where documents are masked, their starts.
+/// Returns the bytes of the current batch and of the one read ahead: tokens, labels and, if documents
+/// are masked, their starts.
 std::size_t batch_bytes(const Plan& plan) {
   const auto samples = static_cast<std::size_t>(plan.lanes().num_micro_batches() * plan.micro_batch);
   return (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
          sizeof(std::int32_t);
 }
 
-/// All of what a rank sums or gathers with others.
+/// Returns the bytes of all that a rank sums or gathers with others.
 std::size_t most_under_way_bytes(const Plan& plan, const parallel::LocalTable& local,
                                  const parallel::StorageBytes& storage) {
   if (plan.layout.data_ranks() == 1) return 0;
@@ -56,12 +57,12 @@ std::size_t most_under_way_bytes(const Plan& plan, const parallel::LocalTable& l
   return plan.layout.zero >= 2 ? storage.gathered : gradients;
 }
 
-/// The bucket, unless all that can be under way at a time is less.
+/// Returns the bucket's bytes, or all that can be under way at a time if that is less.
 std::size_t most_arriving_bytes(const Plan& plan, std::size_t most) {
   return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
 }
 
-/// Of each group that sums on streams so much (see comm::StreamGroup).
+/// Returns the staging memory of all groups that sum on streams (see comm::StreamGroup).
 std::size_t combining_bytes(const Plan& plan, const parallel::LocalTable& local) {
   const model::Layout& layout = plan.layout;
   const bool has_data = layout.data_ranks() > 1;
@@ -72,11 +73,12 @@ std::size_t combining_bytes(const Plan& plan, const parallel::LocalTable& local)
   return static_cast<std::size_t>(groups) * each;
 }
 
-/// What CUDA takes for a process on a GPU, in proportion to its SMs, and what libraries load of their code.
-/// Sources: free memory before and after a context was made, 555 MiB on 188 SMs and 107 MiB on 34
-/// (ggml-org/llama.cpp#23604); SMs as in NVIDIA's whitepapers for A100, H100 and B200; NCCL 2.28's kernels
-/// and tables, beside what nccl_memory counts of a communicator of one rank (NVIDIA/nccl#2366). That of
-/// cuBLASLt, cuDNN and dt is an allowance.
+/// Returns what CUDA takes for a process on a GPU, in proportion to its SMs, and what libraries load
+/// of their code. The code of cuBLASLt, cuDNN and dt is an allowance.
+/// Source: free memory before and after a context was made, 555 MiB on 188 SMs and 107 MiB on 34
+/// (ggml-org/llama.cpp#23604); SMs as in NVIDIA's whitepapers for A100, H100 and B200; NCCL 2.28's
+/// kernels and tables, beside what nccl_memory counts for a communicator of one rank
+/// (NVIDIA/nccl#2366).
 std::size_t context_bytes(const Plan& plan) {
   constexpr std::size_t MiB = std::size_t{1} << 20;
   constexpr std::size_t of_sm = 3 * MiB, nccl_code = 96 * MiB, other_code = 64 * MiB;
@@ -86,14 +88,14 @@ std::size_t context_bytes(const Plan& plan) {
   return sms * of_sm + other_code + (plan.launch.streams.empty() ? 0 : nccl_code);
 }
 
-/// Whether there are ranks that do not write their share of a checkpoint themselves.
+/// Returns whether there are ranks that do not write their share of a checkpoint themselves.
 bool has_others_write(const Plan& plan) {
   const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
   return plan.writers_per_node && plan.layout.size() > 1 &&
          (per_node == 0 || *plan.writers_per_node < per_node);
 }
 
-/// All but activations, and what messages of a GPU pin.
+/// Returns all but activations and what messages of a GPU pin.
 MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   MemoryEstimate memory{.storage = storage_of(plan, local)};
   memory.batches = batch_bytes(plan);
@@ -109,8 +111,8 @@ MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   return memory;
 }
 
-/// Of the places that ranks share the one where all of theirs together is most. Each rank has what its
-/// stage's do, and the number of its place.
+/// Returns the largest sum over the ranks that share a place. Each rank takes what the ranks of its
+/// stage take (`of_stage`), at the place whose number `place_of` gives.
 template <class PlaceOf>
 std::uint64_t most_of_any(const Plan& plan, const std::vector<std::uint64_t>& of_stage,
                           const PlaceOf& place_of) {
@@ -132,7 +134,7 @@ std::uint64_t most_of_gpus(const Plan& plan, const std::vector<std::uint64_t>& o
   return most_of_any(plan, of_stage, [&](int rank) { return plan.launch.gpu_of(rank); });
 }
 
-/// Weights, gradients and the optimizer's state of each stage's ranks.
+/// Returns the bytes of weights, gradients and the optimizer's state of a rank of each stage.
 std::vector<std::uint64_t> state_bytes(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
   Plan plan = busiest(asked, 0);

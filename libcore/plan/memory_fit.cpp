@@ -11,7 +11,7 @@ namespace dt::plan {
 
 namespace {
 
-/// Settings that differ in how training is laid out, the most like those asked for first.
+/// Makes settings that differ in how training is laid out, the most similar to the asked ones first.
 class Variations {
  public:
   Variations(const Settings& asked, const Plan& plan) : asked_(asked), plan_(plan) {}
@@ -24,7 +24,7 @@ class Variations {
       list.push_back(with(asked_, [](Settings& s) { s.recompute = "full"; }));
     return list;
   }
-  /// Rows of norms and residuals divided among ranks that share layers.
+  /// Divides rows of norms and residuals among tensor-parallel ranks.
   std::vector<Settings> of_sequence() const {
     if (plan_.layout.tp == 1 || plan_.layout.sequence_parallel) return {};
     return {with(asked_, [](Settings& s) { s.sequence_parallel = true; })};
@@ -35,7 +35,7 @@ class Variations {
       list.push_back(with(base, [&](Settings& s) { s.zero = zero; }));
     return list;
   }
-  /// Pipelines that leave no rank out.
+  /// Lengthens the pipeline without leaving a rank out.
   std::vector<Settings> of_pipeline() const {
     std::vector<Settings> list;
     const int ranks = plan_.layout.size();
@@ -45,7 +45,8 @@ class Variations {
     }
     return list;
   }
-  /// Layers shared by more ranks, of which none is left out; heads may not allow it.
+  /// Divides layers among more ranks without leaving a rank out. The number of heads may not allow
+  /// it.
   std::vector<Settings> of_tensor() const {
     std::vector<Settings> list;
     const int ranks = plan_.layout.size();
@@ -55,7 +56,7 @@ class Variations {
     }
     return list;
   }
-  /// Sequences divided among more ranks, which leaves each fewer activations.
+  /// Divides sequences among more ranks, which leaves each rank fewer activations.
   std::vector<Settings> of_context() const {
     std::vector<Settings> list;
     const int ranks = plan_.layout.size();
@@ -95,7 +96,8 @@ std::string difference(const Settings& asked, const Settings& other) {
   return fmt::format("{}", fmt::join(options, " "));
 }
 
-/// What of it NCCL takes, of the stage where that is most; "" where ranks do not talk through it.
+/// Returns a note on what NCCL takes of the memory, on the stage that needs most, or "" if ranks do
+/// not use NCCL.
 std::string share_of_nccl(const Plan& plan) {
   std::size_t most = 0;
   if (plan.micro_batches_per_step > 0) {
@@ -121,7 +123,8 @@ void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& 
           : fitting + " would do");
 }
 
-/// Beside what lies on the GPUs. Most of it is pinned, and cannot be swapped either.
+/// Checks the host's memory beside what lies on the GPUs. Most of it is pinned, and cannot be swapped
+/// either.
 void check_memory_beside(const Settings& settings, const Plan& plan, const Replan& replan,
                          std::uint64_t host_bytes) {
   if (plan.micro_batches_per_step == 0) return;  // evaluation: next to nothing

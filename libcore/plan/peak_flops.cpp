@@ -17,17 +17,17 @@ constexpr double tera = 1e12;
 
 /// TFLOP/s without sparsity, summed in fp32; 0: not published.
 struct GpuPeaks {
-  std::string_view name;  // without the maker's
+  std::string_view name;  // without the maker's name
   double half;            // bf16 and fp16 on tensor cores
   double tf32;
   double fp32;  // outside of tensor cores
   double fp64;  // on tensor cores where they have it
 };
 
-/// Sources: NVIDIA's whitepapers "A100 Tensor Core GPU Architecture" (table 4), "H100 Tensor Core GPU
-/// Architecture" (table 2), "Ampere GA102 GPU Architecture" and "Ada GPU Architecture" (appendices), and the
-/// data sheets of A10, A30, A40, L4, L40, L40S, H100 NVL, H200, GH200 and HGX B200, whose figures with
-/// sparsity are halved.
+/// Source: NVIDIA's whitepapers "A100 Tensor Core GPU Architecture" (table 4), "H100 Tensor Core GPU
+/// Architecture" (table 2), "Ampere GA102 GPU Architecture" and "Ada GPU Architecture" (appendices),
+/// and the data sheets of A10, A30, A40, L4, L40, L40S, H100 NVL, H200, GH200 and HGX B200, whose
+/// figures with sparsity are halved.
 constexpr std::array<GpuPeaks, 22> gpu_peaks = {{
     {"A100-SXM4-40GB", 312, 156, 19.5, 19.5},
     {"A100-SXM4-80GB", 312, 156, 19.5, 19.5},
@@ -53,18 +53,19 @@ constexpr std::array<GpuPeaks, 22> gpu_peaks = {{
     {"B200", 2250, 1100, 75, 37},
 }};
 
-/// FLOPs that a core does in a cycle: 2 × FMA units × fp32 numbers in a vector; AMX: 2 × 16 × 16 products of
-/// pairs.
+/// FLOPs of a core in a cycle: 2 × FMA units × fp32 numbers in a vector; for AMX 2 × 16 × 16 products
+/// of pairs.
 struct CoreRate {
   std::string_view vendor;
   int family;
   int first_model, last_model;
   double fp32;
-  double amx;  // 0: it has none
+  double amx;  // 0: no AMX
 };
 
-/// Those alone of which each model has as many units. Sources: AMD's "Software Optimization Guide" for
-/// families 17h, 19h and 1Ah; Intel's "64 and IA-32 Architectures Optimization Reference Manual".
+/// Only families in which each model has as many units.
+/// Source: AMD's "Software Optimization Guide" for families 17h, 19h and 1Ah; Intel's "64 and IA-32
+/// Architectures Optimization Reference Manual".
 constexpr std::array<CoreRate, 12> core_rates = {{
     {"AuthenticAMD", 0x17, 0x00, 0x2f, 16, 0},  // Zen: two units of 128 bits
     {"AuthenticAMD", 0x17, 0x30, 0xff, 32, 0},  // Zen 2: two of 256 bits
@@ -80,7 +81,8 @@ constexpr std::array<CoreRate, 12> core_rates = {{
     {"GenuineIntel", 6, 174, 174, 64, 1024},    // Granite Rapids-D
 }};
 
-/// The first line of a file, or its line that begins with `key` behind its ':'; "" without.
+/// Returns the first line of a file, or the value behind the ':' of its line that begins with `key`.
+/// Returns "" if there is none.
 std::string value_in(const std::filesystem::path& path, std::string_view key = {}) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return "";
@@ -91,7 +93,7 @@ std::string value_in(const std::filesystem::path& path, std::string_view key = {
       if (colon != std::string::npos && trim(std::string_view(line).substr(0, colon)) == key)
         return std::string(trim(std::string_view(line).substr(colon + 1)));
     }
-  } catch (const std::exception&) {  // what cannot be read is not known
+  } catch (const std::exception&) {  // a value that cannot be read is unknown
   }
   return "";
 }

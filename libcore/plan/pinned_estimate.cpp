@@ -19,7 +19,7 @@ class Lanes {
   std::size_t bytes_ = 0;
 };
 
-/// Of a micro-batch's rows, as they are where nobody divides their features.
+/// Returns the bytes of a micro-batch's rows with all their features.
 std::size_t rows_bytes(const Plan& plan) {
   return static_cast<std::size_t>(plan.micro_batch * plan.local_length() * plan.spec.hidden) *
          dtype_bytes(plan.precision.compute);
@@ -39,7 +39,7 @@ void add_data(const Plan& plan, const parallel::LocalTable& local, Lanes& lanes)
   if (local.num_replicas() > 1) lanes.add(bytes);
 }
 
-/// Rows, and sums of gradients that tensor-parallel ranks have only parts of.
+/// Adds lanes for rows, and for sums of gradients of which tensor-parallel ranks have only parts.
 void add_tensor(const Plan& plan, const parallel::LocalTable& local, Lanes& lanes) {
   if (plan.layout.tp == 1) return;
   std::map<parallel::TensorSum, std::size_t> largest;
@@ -53,7 +53,7 @@ void add_tensor(const Plan& plan, const parallel::LocalTable& local, Lanes& lane
   for (const auto& [over, bytes] : largest) lanes.add(bytes);
 }
 
-/// Keys and values of all heads at the most, either way.
+/// Adds a lane each way, for keys and values of at most all heads.
 void add_context(const Plan& plan, Lanes& lanes) {
   for (int way = 0; plan.layout.cp > 1 && way < 2; ++way) lanes.add(2 * rows_bytes(plan));
 }

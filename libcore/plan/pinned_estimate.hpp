@@ -1,5 +1,5 @@
 #pragma once
-// What messages of a GPU's memory take of its host's, which they pass through.
+// Estimates what messages of a GPU's memory, which pass through the host's, take there.
 
 #include "parallel/action.hpp"
 #include "parallel/local_table.hpp"
@@ -7,7 +7,8 @@
 
 namespace dt::plan {
 
-/// Bytes that a rank pins at the most: of each lane (see comm::PinnedRing) that its list and its groups have.
+/// Returns the most bytes that a rank pins: the sum over all lanes (see comm::PinnedRing) of its list
+/// and its groups.
 std::size_t most_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
                               const parallel::ActionList& list);
 

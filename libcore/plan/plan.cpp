@@ -27,8 +27,9 @@ Recompute parse_recompute(const std::string& name) {
   return name == "full" ? Recompute::full : Recompute::none;
 }
 
-/// As many as still are of a size that a network carries well; between ranks of a node, where a chunk takes
-/// less time than what smaller products lose, one.
+/// Returns the number of chunks of rows that tensor-parallel ranks exchange: as many as keep a size
+/// that a network carries well. Between ranks of a node it is 1, as a chunk's transfer takes less
+/// time there than smaller products lose.
 int chunks_of(const Settings& s, const Plan& plan) {
   constexpr std::int64_t least_bytes = std::int64_t{1} << 20, most = 4;
   if (s.tp_overlap_chunks > 0) return static_cast<int>(s.tp_overlap_chunks);
@@ -38,7 +39,7 @@ int chunks_of(const Settings& s, const Plan& plan) {
   return static_cast<int>(std::clamp<std::int64_t>(bytes / least_bytes, 1, most));
 }
 
-/// And how ranks of that layout exchange.
+/// Sets the layout, and how its ranks exchange.
 void set_layout(Plan& plan, const Settings& s, const model::Layout& layout) {
   plan.layout = layout;
   plan.place = layout.place_of(plan.launch.rank);
@@ -46,7 +47,7 @@ void set_layout(Plan& plan, const Settings& s, const model::Layout& layout) {
   plan.tp_chunks = chunks_of(s, plan);
 }
 
-/// What training and evaluation share.
+/// Makes the part of a plan that training and evaluation share.
 Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture* dataset,
                  const Launch& launch) {
   if (dataset && dataset->vocabulary_size() > spec.vocabulary) {
@@ -76,7 +77,9 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
   return plan;
 }
 
-/// Of the one dataset; of a mixture's no epoch is the run's. Errors: of data::samplers_of; usage.
+/// Returns the windows in an epoch of the only dataset. A mixture's datasets have epochs of their
+/// own, and the run has none.
+/// Errors: those of data::samplers_of; usage.
 std::uint64_t windows_of_an_epoch(const Settings& s, const Plan& plan, const data::Mixture* mixture) {
   if (!mixture && s.epochs)
     throw Error(ErrorKind::usage,
@@ -91,7 +94,7 @@ std::uint64_t windows_of_an_epoch(const Settings& s, const Plan& plan, const dat
   return samplers.front().num_windows();
 }
 
-/// The step at which --steps, --tokens or --epochs ends the run.
+/// Returns the step at which --steps, --tokens or --epochs ends the run.
 std::int64_t last_step(const Settings& s, const Plan& plan, std::uint64_t windows,
                        const checkpoint::TrainingState* resumed) {
   if (s.steps) return *s.steps;
@@ -104,7 +107,7 @@ std::int64_t last_step(const Settings& s, const Plan& plan, std::uint64_t window
   return target > consumed ? done + ceil_div(target - consumed, plan.global_batch) : done;
 }
 
-/// Micro-batches are counted by int, tokens by 64 bits.
+/// Checks that an int can count micro-batches, and 64 bits can count tokens.
 void check_countable(const Plan& plan) {
   std::int64_t tokens = 0;
   const bool overflows = __builtin_mul_overflow(plan.tokens_per_step(), plan.total_steps, &tokens);
@@ -119,7 +122,7 @@ void check_profile(const Settings& s, std::int64_t total_steps) {
   throw usage_error("--profile {}: the run ends with step {}", *s.profile, total_steps);
 }
 
-/// Where it vanishes in the update's type, an update of moments that are zero is 0/0.
+/// Checks that eps does not vanish in the update's type: an update with moments of zero would be 0/0.
 void check_adam_eps(double eps, DType type) {
   const bool is_double = type == DType::f64;
   const double least =
@@ -220,7 +223,7 @@ Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const
                           const Launch& launch) {
   Plan plan = common_plan(s, spec, &dataset, launch);
   Settings whole = s;
-  whole.zero = 0;  // nothing but weights, which each stage has whole
+  whole.zero = 0;  // evaluation has weights alone, and each stage has them whole
   set_layout(plan, s, choose_layout(whole, spec, plan.sequence_length, launch));
   return plan;
 }

@@ -14,10 +14,10 @@ namespace dt::plan {
 
 namespace {
 
-/// Of each candidate; long enough to tell which is faster, short beside any real start.
+/// Time for each candidate: long enough to tell which is faster, short beside any real start.
 constexpr double measurement_s = 0.25;
-/// What is less preferred is taken only where it is clearly faster, so that two starts on one machine choose
-/// the same.
+/// A less preferred candidate is taken only if it is clearly faster, so that two starts on one
+/// machine choose the same.
 constexpr double clearly_faster = 1.1;
 
 DType parse_precision(const std::string& name) {
@@ -27,10 +27,11 @@ DType parse_precision(const std::string& name) {
   return DType::f32;
 }
 
-/// Of bf16, from the one to prefer.
+/// Arithmetics for bf16, the preferred one first.
 constexpr Arithmetic candidates[] = {Arithmetic::amx, Arithmetic::bf16, Arithmetic::fp32};
 
-/// The first rank whose CPU does not multiply so, and why; empty where all do.
+/// Returns the first rank whose CPU lacks this arithmetic, and why. Returns an empty text if all
+/// ranks have it.
 std::string who_cannot(Arithmetic arithmetic, const comm::Ranks& ranks) {
   const std::string why = kernels::why_not(arithmetic);
   const std::vector<std::string> reasons =
@@ -46,7 +47,8 @@ comm::SharedError cannot(Arithmetic asked, const std::string& why) {
           "leave --matmul out: dt then takes what is fastest there"};
 }
 
-/// Those that all ranks can, from the one to prefer; says which ones the first rank's CPU has in vain.
+/// Returns the arithmetics that all ranks have, the preferred one first. Announces those that the
+/// first rank's CPU has in vain, as some rank cannot use them.
 std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
   std::vector<Arithmetic> common;
   for (const Arithmetic arithmetic : candidates) {
@@ -79,7 +81,7 @@ Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Consol
   return fastest;
 }
 
-/// Error{usage} where it multiplies numbers of another precision.
+/// Errors: usage, --matmul is for numbers of another precision.
 void check_matmul(const Settings& settings, DType compute) {
   if (settings.matmul == "auto" || settings.matmul == "fp32") return;
   const DType needed = settings.matmul == "tf32" ? DType::f32 : DType::bf16;
@@ -127,13 +129,13 @@ void check_arithmetic(const Settings& settings) {
 }
 
 void require_team(const Plan& plan, const comm::Ranks& ranks) {
-  constexpr int beside = 4;  // reading ahead, saving, watching, and one that ends a little later than joined
+  constexpr int beside = 4;  // reading ahead, saving, watching, and a thread that ends after its join
   comm::require_threads(ranks, plan.threads - 1 + beside);
 }
 
 Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
-  if (settings.matmul == "tf32") return Arithmetic::tf32;  // on a GPU: find_launch has seen to it
+  if (settings.matmul == "tf32") return Arithmetic::tf32;  // on a GPU, as find_launch has checked
   const bool is_open = plan.device == Device::host() && plan.precision.compute == DType::bf16;
   if (!is_open || settings.matmul == "fp32") return Arithmetic::fp32;
   if (const auto asked = parse_arithmetic(settings.matmul)) {

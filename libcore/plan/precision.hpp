@@ -1,5 +1,5 @@
 #pragma once
-// The numbers that a run computes with: --precision, --grad-dtype, --matmul.
+// Chooses the numbers that a run computes with: --precision, --grad-dtype, --matmul.
 
 #include <string>
 
@@ -13,25 +13,30 @@
 
 namespace dt::plan {
 
-/// Error{usage}: a combination that dt does not compute.
+/// Returns the precision that the settings ask for.
+/// Errors: usage, a combination that dt does not compute.
 parallel::Precision precision_of(const Settings& settings);
 
-/// Of a run on CPUs. Error{environment}: --matmul asks for what this machine's lacks.
+/// Checks --matmul of a run on CPUs.
+/// Errors: environment, this machine's CPU lacks what --matmul asks for.
 void check_arithmetic(const Settings& settings);
 
-/// "fp32", "bf16", ...: as options name it.
+/// Returns the name that options use: "fp32", "bf16", ….
 std::string precision_name(DType dtype);
 
-/// Called by all ranks together before any computes with the plan's threads, which end the process where the
-/// system refuses one: sees that it grants them, and those that work beside them. Errors: environment, naming
-/// the limit.
+/// Checks that the system grants the plan's threads, and those that work beside them. Call before any
+/// rank computes with the plan's threads: if the system refuses one of these, the process ends.
+/// Errors: environment, naming the limit.
+/// Collective: all ranks call it.
 void require_team(const Plan& plan, const comm::Ranks& ranks);
 
-/// What bf16 matrices are multiplied in, decided by rank 0 for all, who call it together: as --matmul says;
-/// else as the run did before (`resumed`); else the fastest here of those that all ranks have, in doubt the
-/// one of most bits a cycle. Says what was chosen where nobody asked for it, and why. Errors: environment,
-/// naming the rank, where --matmul asks for what a CPU lacks. On GPUs, of fp32 ones: fp32, or tf32 where
-/// --matmul asks for it.
+/// Returns the arithmetic in which bf16 matrices are multiplied. Rank 0 decides for all: as --matmul
+/// says; else as the run did before (`resumed`); else the fastest here of those that all ranks have.
+/// In doubt it takes the one with most bits a cycle. If the choice was not asked for, rank 0
+/// announces it, and why. On GPUs the choice is for fp32 matrices: fp32, or tf32 if --matmul asks for
+/// it.
+/// Errors: environment, naming the rank whose CPU lacks what --matmul asks for.
+/// Collective: all ranks call it.
 Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
 

@@ -10,12 +10,13 @@ namespace dt::plan {
 
 namespace {
 
-/// About what a matrix product and attention pack of their operands, beside what each thread packs.
+/// Approximate memory in which a matrix product and attention pack their operands, and what each
+/// thread packs beside it.
 constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
 
-/// What one kernel of a GPU takes, beside what its unit has: attention; a product's workspace, and where
-/// gradients are rounded the product itself; sums of columns (both of a norm; a bias); what the embedding
-/// sorts.
+/// Returns the most that one kernel of a GPU takes, beside its unit's scratch. The kernels are:
+/// attention; a product's workspace, and the product itself if gradients are rounded; sums of columns
+/// (both of a norm; a bias); what the embedding sorts.
 std::size_t kernel_bytes(const Plan& plan) {
   const model::ModelSpec& spec = plan.spec;
   const std::int64_t rows = plan.micro_batch * plan.local_length();

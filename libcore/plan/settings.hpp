@@ -1,6 +1,6 @@
 #pragma once
-// What a user asks of dt-train, before anything is known of model, data or run directory. One member per
-// option.
+// Settings that a user asks of dt-train, before anything is known of model, data or run directory.
+// One member for each option.
 
 #include <cstdint>
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace dt::plan {
 
-/// The most ranks of a pipeline, and virtual stages on each; models have fewer units.
+/// The most ranks of a pipeline, and virtual stages on each. Models have fewer units.
 constexpr std::int64_t max_stages = std::int64_t{1} << 16;
-/// The most threads of a rank; more than any node has cores.
+/// The most threads of a rank. No node has as many cores.
 constexpr std::int64_t max_threads = 4096;
 
 struct Settings {
@@ -57,7 +57,7 @@ struct Settings {
   std::string recompute = "none";
   std::int64_t tp = 1;
   std::int64_t cp = 1;
-  /// How many ranks hold one model, once.
+  /// Returns how many ranks hold one model, once.
   std::int64_t ranks_per_model() const { return pp * tp * cp; }
   bool sequence_parallel = false;
   std::int64_t tp_overlap_chunks = 0;  // 0: by size

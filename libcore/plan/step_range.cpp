@@ -9,7 +9,7 @@ namespace dt::plan {
 
 namespace {
 
-/// Nothing, where it is no step or several ranges.
+/// Returns an empty range if the text is no step, or several ranges.
 StepRange range_of(const std::vector<std::string>& bounds) {
   if (bounds.empty() || bounds.size() > 2) return {};
   try {

@@ -1,19 +1,20 @@
 #pragma once
-// Steps that a user names.
+// Parses the steps that a user names.
 
 #include <cstdint>
 #include <string>
 
 namespace dt::plan {
 
-/// Both included, counted from the run's beginning.
+/// A range of steps, both ends included, counted from the run's beginning.
 struct StepRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
   bool has(std::int64_t step) const { return step >= first && step <= last; }
 };
 
-/// "10" or "10-12". Error{usage}: anything else, naming the option, which is called `option`.
+/// Parses "10" or "10-12". `option` is the name of the option.
+/// Errors: usage, naming the option: any other text.
 StepRange parse_step_range(const std::string& option, const std::string& text);
 
 }  // namespace dt::plan

@@ -1,5 +1,5 @@
 #pragma once
-// unit_times.json of a run directory: how long its units' computations took.
+// Writes and reads unit_times.json of a run directory: how long the computations of its units took.
 
 #include <vector>
 
@@ -9,14 +9,16 @@
 
 namespace dt::plan {
 
-/// Replaces the run's; atomic. Not written where a unit has no times: nothing was trained.
+/// Replaces the run's file atomically. Writes nothing if a unit has no times: nothing was trained.
 /// Errors: environment.
 void write_unit_times(const fs::path& run, const Plan& plan, const parallel::UnitTimes& times);
 
-/// Of the plan's units, seconds for a micro-batch. Error{input}: the run has none (it writes them as it
-/// ends), or they are of another model, or of computations that the plan's are not: of another micro-batch,
-/// sequence length, precision, recompute, number of threads or of ranks that share layers or divide
-/// sequences, or with documents masked.
+/// Returns the times of the plan's units.
+/// Units: seconds for a micro-batch.
+/// Errors: input, the run has no file (it writes it as it ends), or the times are of another model or
+/// of other computations than the plan's: of another micro-batch, sequence length, precision,
+/// recomputation, number of threads, or number of tensor-parallel or context-parallel ranks, or with
+/// other masking of documents.
 std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan& plan);
 
 }  // namespace dt::plan

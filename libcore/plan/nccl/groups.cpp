@@ -18,7 +18,7 @@ namespace dt::plan {
 
 namespace {
 
-/// Where the plan's ranks are, seen from the plan's place.
+/// Places of the plan's ranks, seen from the plan's place.
 class Ranks {
  public:
   explicit Ranks(const Plan& plan) : plan_(plan) {
@@ -54,7 +54,7 @@ class Ranks {
 /// The ranks with which a rank of a communicator exchanges by ncclSend and ncclRecv.
 enum class Peers {
   none,
-  next,     // sends to the next rank of a ring, and receives from the one before
+  next,     // sends to the next rank of a ring, and receives from the previous one
   summing,  // exchanges terms of sums in dt's order, or unequal parts: see comm::Levels
 };
 
@@ -89,7 +89,7 @@ struct PeersOfRank {
 PeersOfRank peers_of(const Work& work, int own, std::span<const int> hosts) {
   const auto size = static_cast<int>(hosts.size());
   PeersOfRank peers;
-  // Two ranks send each other something when their communicator is made.
+  // The ranks of a communicator of two send each other something when it is made.
   if (work.peers == Peers::next || size == 2) peers = {{(own + 1) % size}, {(own + size - 1) % size}};
   if (work.peers != Peers::summing) return peers;
   const auto levels = comm::Levels::of(own, size, comm::placement_of(hosts));
@@ -119,14 +119,15 @@ NcclGroup group_of(const Plan& plan, const Ranks& ranks, const std::vector<int>&
   return group;
 }
 
-/// Sums in dt's order are exchanges between ranks; in NCCL's own they are its operations.
+/// Returns the work of sums. In dt's order they are exchanges between ranks; in NCCL's own order they
+/// are its operations.
 Work sums(const Plan& plan, DType dtype) {
   if (plan.reduce_order == comm::ReduceOrder::free) return {.reduces = true};
   return {.peers = Peers::summing, .sums = {dtype}};
 }
 
-/// The sums and gathers of state that ranks divide. Equal parts NCCL gathers, and may sum by itself; others
-/// are exchanged.
+/// Returns the work of sums and gathers of state that ranks divide. NCCL gathers equal parts, and may
+/// sum them by itself. Unequal parts are exchanged.
 Work divided_sums(const Plan& plan, const parallel::LocalTable& local) {
   Work work;
   for (const parallel::LocalGroup& group : local.groups()) {
@@ -150,9 +151,9 @@ class Collected {
  public:
   Collected(const Plan& plan, const Ranks& ranks) : plan_(plan), ranks_(ranks) {}
 
-  /// Adds to what is done in the communicator of all ranks.
+  /// Adds to the work of the communicator of all ranks.
   void add_to_world(const Work& work) { of_world_ += work; }
-  /// Adds a communicator that was split from it. A rank alone has none.
+  /// Adds a communicator that was split from that of all ranks. A single rank has none.
   void add(const std::string& name, comm::StreamUse use, const std::vector<int>& members, const Work& work) {
     if (members.size() > 1) groups_.push_back({name, use, group_of(plan_, ranks_, members, use, work)});
   }
@@ -193,7 +194,7 @@ void add_data(const Plan& plan, const parallel::LocalTable& local, const Ranks& 
   groups.add("replicas", comm::StreamUse::overlapping, part(layout.group_size(), true), sums(plan, wire));
 }
 
-/// Sums of gradients of which tensor-parallel ranks have only parts.
+/// Returns the work of sums of gradients of which tensor-parallel ranks have only parts.
 Work sums_over(const Plan& plan, const parallel::LocalTable& local, parallel::TensorSum over) {
   Work work;
   for (const parallel::LocalGroup& group : local.groups()) {
@@ -209,8 +210,8 @@ void add_tensor(const Plan& plan, const parallel::LocalTable& local, const Ranks
   const auto tensor = ranks.like([](const model::Place& p) { return std::tuple(p.pp, p.dp, p.cp); });
   const std::int64_t heads = plan.spec.key_value_heads;
   const Work over_replicas = sums_over(plan, local, parallel::TensorSum::replicas);
-  Work work = sums(plan, plan.precision.compute);  // of rows
-  work.gathers = true;                             // of what the head's ranks have found, and of rows
+  Work work = sums(plan, plan.precision.compute);  // sums of rows
+  work.gathers = true;                             // gathers of rows, and of what the head's ranks have found
   work += sums_over(plan, local, parallel::TensorSum::all);
   if (heads == 1) work += over_replicas;
   if (layout.tp == layout.size())
@@ -230,7 +231,7 @@ void add_context(const Plan& plan, const Ranks& ranks, Collected& groups) {
   groups.add("context", comm::StreamUse::waited_for, context, {.peers = Peers::next});
 }
 
-/// Each is a communicator of two ranks.
+/// Adds the pipeline's channels. Each is a communicator of two ranks.
 void add_channels(const Plan& plan, const Ranks& ranks, Collected& groups) {
   for (const parallel::Channel& channel : parallel::channels_of(pipeline_of(plan))) {
     if (channel.sender != plan.place.pp && channel.receiver != plan.place.pp) continue;

@@ -46,10 +46,10 @@ NetLinks net_of(const NcclTopology& topology, const NcclSettings& settings) {
   return settings.sockets ? NetLinks::tcp : topology.between;
 }
 
-/// The rings that NCCL runs, of which each block of a kernel serves one.
-/// Source: src/graph/search.cc (ncclTopoCompute finds as many paths as links carry, ncclTopoDupChannels
-/// doubles them from 25 GB/s on, but on sm_90 and newer not more than 4 of less than 50 GB/s);
-/// src/graph/connect.cc, ncclTopoPostset: twice as many channels as paths.
+/// Returns the number of rings that NCCL runs. Each block of a kernel serves one ring.
+/// Source: src/graph/search.cc (ncclTopoCompute finds as many paths as links carry;
+/// ncclTopoDupChannels doubles them from 25 GB/s on, but on sm_90 and newer to at most 4 of less than
+/// 50 GB/s); src/graph/connect.cc, ncclTopoPostset: twice as many channels as paths.
 int ring_channels(const NcclGroup& group, const NcclTopology& topology, NetLinks net) {
   if (group.ranks == 1) return max_channels;  // a path to itself has no end: 32 are found, and doubled
   if (group.nodes == 1 && topology.within == NodeLinks::pcie) return 2;  // one path of 12 to 24 GB/s
@@ -62,10 +62,10 @@ int ring_channels(const NcclGroup& group, const NcclTopology& topology, NetLinks
   return std::min(max_channels, (doubles ? 4 : 2) * group.local_ranks);
 }
 
-/// Channels of ncclSend and ncclRecv to one peer.
-/// Source: src/graph/paths.cc, ncclTopoGetNchannels and ncclTopoComputeP2pChannels: between GPUs of a node
-/// two for each NVLink, or two; over the network two that are fewer the more ranks there are, or (2.29 and
-/// newer) one for each 14 GB/s.
+/// Returns the number of channels of ncclSend and ncclRecv to one peer.
+/// Source: src/graph/paths.cc, ncclTopoGetNchannels and ncclTopoComputeP2pChannels: between GPUs of a
+/// node two for each NVLink, or two. Over the network two, and fewer the more ranks there are; from
+/// 2.29 on, one for each 14 GB/s.
 int channels_per_peer(const NcclGroup& group, const NcclTopology& topology, NetLinks net, int p2p_before,
                       int p2p) {
   int least = p2p_before;
@@ -85,7 +85,7 @@ int channels_per_peer(const NcclGroup& group, const NcclTopology& topology, NetL
     least = std::min(least, over_net);
   }
   int per_peer = std::min(up_to_power_of_two(least), p2p);
-  // 2.29 and newer: all peers within one round, of 8 operations a channel.
+  // From 2.29 on, all peers fit within one round of 8 operations a channel.
   while (by_bandwidth && group.nodes > 1 && per_peer > 1 && per_peer * ((group.ranks + 7) / 8) > p2p)
     per_peer /= 2;
   return per_peer;
@@ -102,15 +102,15 @@ int nvls_channels(const NcclGroup& group, const NcclTopology& topology, const Nc
   return std::min(channels, most);
 }
 
-/// What one direction of a connection to one peer takes on one channel.
+/// The memory of each direction of a connection to one peer on one channel.
 struct Connection {
   NcclBytes send, receive;
 };
 
-/// Between GPUs of a node.
+/// Returns the memory of a connection between GPUs of a node.
 /// Source: src/transport/p2p.cc, p2pSendSetup and p2pRecvSetup: the receiver has the buffers of all
-/// protocols; on sm_80 GPUs with NVLink it reads (src/graph/paths.cc, ncclTopoCheckP2p), and the sender has
-/// that of SIMPLE.
+/// protocols. On sm_80 GPUs with NVLink the receiver reads (src/graph/paths.cc, ncclTopoCheckP2p),
+/// and the sender has the buffer of SIMPLE.
 Connection local_connection(const NcclTopology& topology, const NcclSettings& s) {
   const bool reads = topology.compute_major == 8 && topology.within == NodeLinks::nvswitch;
   const std::size_t of_sender = head_bytes + (reads ? s.simple_buffer_bytes : 0);
@@ -120,9 +120,9 @@ Connection local_connection(const NcclTopology& topology, const NcclSettings& s)
           {.device = round_up(of_receiver, shareable_granule)}};
 }
 
-/// Of rings and trees between nodes.
-/// Source: src/transport/net.cc, sendProxyConnect and recvProxyConnect: with GPUDirect all buffers but LL's
-/// lie in the GPU's memory, else in the host's.
+/// Returns the memory of a connection of rings and trees between nodes.
+/// Source: src/transport/net.cc, sendProxyConnect and recvProxyConnect: with GPUDirect all buffers
+/// but LL's lie in the GPU's memory, else in the host's.
 Connection net_connection(NetLinks net, const NcclSettings& s) {
   const std::size_t heads = 2 * head_bytes, large = s.ll128_buffer_bytes + s.simple_buffer_bytes;
   const NcclBytes either = net == NetLinks::infiniband
@@ -136,9 +136,9 @@ NcclBytes times(int count, const NcclBytes& bytes) {
   return {n * bytes.device, n * bytes.host};
 }
 
-/// What ncclSend and ncclRecv take over the network.
-/// Source: src/transport/net.cc, sharedNetBuffersInit: one buffer for all peers each way, of 16 chunks for
-/// each channel; beside it two heads a connection in the host's memory.
+/// Returns the memory of ncclSend and ncclRecv over the network.
+/// Source: src/transport/net.cc, sharedNetBuffersInit: one buffer for all peers each way, of 16
+/// chunks for each channel. Beside it two heads a connection lie in the host's memory.
 NcclBytes shared_net_buffers(const NcclGroup& group, NetLinks net, const NcclChannels& channels,
                              const NcclSettings& s) {
   const std::size_t chunk = std::min(net_chunk_bytes, s.simple_buffer_bytes / steps);
@@ -152,22 +152,24 @@ NcclBytes shared_net_buffers(const NcclGroup& group, NetLinks net, const NcclCha
   return bytes;
 }
 
-/// Source: src/channel.cc, initChannel: three allocations a channel (devPeers of the communicator and of what
-/// splits may share, devRingUserRanks), initNvlsChannel: one; src/init.cc, devCommSetup: two, and the work
-/// FIFO; src/transport/nvls.cc, ncclNvlsSetup: one, of credits.
+/// Returns what a communicator takes before any rank is connected.
+/// Source: src/channel.cc, initChannel: three allocations a channel (devPeers of the communicator and
+/// of what splits may share, devRingUserRanks), initNvlsChannel: one; src/init.cc, devCommSetup: two,
+/// and the work FIFO; src/transport/nvls.cc, ncclNvlsSetup: one, of credits.
 NcclBytes base_bytes(const NcclChannels& channels) {
   const int initialised = std::max({channels.collective, channels.p2p, channels.nvls});
   const int allocations = 3 * initialised + channels.nvls + (channels.nvls > 0 ? 1 : 0) + 2;
   return {static_cast<std::size_t>(allocations) * granule, work_fifo_bytes};
 }
 
-/// Rings (src/transport/generic.cc, ncclTransportRingConnect): from the rank before, to the one behind. Trees
-/// (ncclTransportTreeConnect): within a node along the same ranks, the other way, too.
+/// Returns the buffers of rings and trees. Rings (src/transport/generic.cc, ncclTransportRingConnect)
+/// connect a rank with the previous and the next rank. Trees (ncclTransportTreeConnect) connect the
+/// same ranks within a node, in both directions.
 NcclBytes collective_buffers(const NcclGroup& group, NetLinks net, const NcclChannels& channels,
                              const NcclTopology& topology, const NcclSettings& settings) {
   const Connection near = local_connection(topology, settings), far = net_connection(net, settings);
-  // Each ring crosses between nodes once a node, by one rank each way; each rank does so in as many rings as
-  // the node has ranks that share them.
+  // Each ring leaves each node once, by one rank each way. A rank does so in as many rings as fall to
+  // it when the node's ranks share them.
   const int crossing = group.nodes == 1 ? 0
                        : group.local_ranks == 1
                            ? channels.collective
@@ -181,9 +183,10 @@ NcclBytes collective_buffers(const NcclGroup& group, NetLinks net, const NcclCha
   return bytes;
 }
 
-/// Source: src/transport/nvls.cc, ncclNvlsBufferSetup: reduction and broadcast buffers for each head (GPU of
-/// the node) and channel. NCCL takes NVLS for gathers on one node alone, for reductions also over several
-/// (src/graph/tuning.cc, ncclTopoTuneModel).
+/// Returns the buffers of NVLS. NCCL takes NVLS for gathers on one node alone, for reductions also
+/// over several nodes (src/graph/tuning.cc, ncclTopoTuneModel).
+/// Source: src/transport/nvls.cc, ncclNvlsBufferSetup: reduction and broadcast buffers for each head
+/// (GPU of the node) and channel.
 NcclBytes nvls_buffers(const NcclGroup& group, const NcclChannels& channels) {
   if (channels.nvls == 0 || (group.nodes > 1 && !group.reduces)) return {};
   const std::size_t bytes = static_cast<std::size_t>(channels.nvls) * 2 * nvls_chunk_bytes * steps *
@@ -191,7 +194,8 @@ NcclBytes nvls_buffers(const NcclGroup& group, const NcclChannels& channels) {
   return {.device = round_up(bytes, granule)};
 }
 
-/// As NCCL reads it (src/misc/param.cc): a whole number, decimal or 0x…; `otherwise` where it is none.
+/// Returns a number as NCCL reads it (src/misc/param.cc): a whole number, decimal or 0x…. Returns
+/// `otherwise` if there is none.
 std::int64_t number_in(const Environment& environment, const char* name, std::int64_t otherwise) {
   const char* const text = environment(name);
   if (text == nullptr || *text == '\0') return otherwise;
@@ -205,7 +209,7 @@ std::size_t buffer_in(const Environment& environment, const char* name, std::siz
   return bytes > 0 ? static_cast<std::size_t>(bytes) : otherwise;
 }
 
-/// 0 where it is none, as NCCL takes it.
+/// Returns a number of channels, or 0 if there is none, as NCCL takes it.
 int channels_in(const Environment& environment, const char* name) {
   const std::int64_t channels = number_in(environment, name, 0);
   return channels > 0 ? static_cast<int>(std::min<std::int64_t>(channels, max_channels)) : 0;

@@ -1,30 +1,31 @@
 #pragma once
-// The memory that an NCCL communicator takes: what its source allocates, without NCCL and without a GPU.
+// Computes the memory that an NCCL communicator takes: what its source allocates, without NCCL and
+// without a GPU.
 //
-// Source: NCCL 2.28.9 (tag v2.28.9-1) and 2.30.7 (v2.30.7-1); each rule names the file. Where the two differ,
-// NcclTopology::version decides. NCCL connects ranks when an operation first needs it (init.cc, runtimeConn),
-// so what a communicator takes follows from what it is used for.
+// Source: NCCL 2.28.9 (tag v2.28.9-1) and 2.30.7 (v2.30.7-1); each rule names the file. If the two
+// differ, NcclTopology::version decides. NCCL connects ranks when an operation first needs the
+// connection (init.cc, runtimeConn), so what a communicator takes follows from what it is used for.
 
 #include <cstddef>
 #include <functional>
 
 namespace dt::plan {
 
-/// What joins GPUs of a node, and nodes.
+/// Links between the GPUs of a node, and between nodes.
 enum class NodeLinks { nvswitch, pcie };
 enum class NetLinks { infiniband, tcp };
 
 struct NcclTopology {
   NodeLinks within = NodeLinks::nvswitch;
   NetLinks between = NetLinks::infiniband;
-  int compute_major = 9;  // of the GPUs' compute capability
+  int compute_major = 9;  // major number of the GPUs' compute capability
   int version = 22809;    // NCCL_VERSION_CODE
 };
 
-/// What users ask of NCCL in its environment that changes its memory.
+/// Settings in NCCL's environment that change its memory.
 struct NcclSettings {
   std::size_t ll_buffer_bytes, ll128_buffer_bytes, simple_buffer_bytes;
-  int max_ctas = 0;       // NCCL_MAX_CTAS, which NCCL takes instead of a communicator's own; 0: not set
+  int max_ctas = 0;       // NCCL_MAX_CTAS, which overrides a communicator's own; 0: not set
   int most_channels = 0;  // NCCL_MAX_NCHANNELS, or as many as NCCL has
   bool nvls = true;       // NCCL_NVLS_ENABLE
   bool sockets = false;   // NCCL_NET=Socket or NCCL_IB_DISABLE=1
@@ -37,7 +38,7 @@ NcclSettings nccl_settings(const Environment& environment);
 struct NcclGroup {
   int ranks = 1;
   int nodes = 1;
-  int local_ranks = 1;  // on the node that has most of them
+  int local_ranks = 1;  // ranks on the node that has most of them
   int most_ctas = 0;    // ncclConfig_t::maxCTAs; 0: NCCL's choice
   // Peers that this rank sends to and receives from by ncclSend and ncclRecv.
   int local_sends = 0, local_receives = 0;
@@ -46,8 +47,8 @@ struct NcclGroup {
   bool reduces = false;  // uses ncclAllReduce or ncclReduceScatter
 };
 
-/// The numbers of NCCL's line "24 coll channels, … 16 nvls channels, 32 p2p channels, 32 p2p channels per
-/// peer" (NCCL_DEBUG=INFO).
+/// The numbers in NCCL's line "24 coll channels, … 16 nvls channels, 32 p2p channels, 32 p2p channels
+/// per peer" (NCCL_DEBUG=INFO).
 struct NcclChannels {
   int collective = 0;
   int nvls = 0;
@@ -66,8 +67,8 @@ struct NcclBytes {
     return *this;
   }
 };
-/// Returns the most that the communicator takes: all peers are connected, and of the algorithms that NCCL may
-/// choose for its operations those are counted that its defaults allow.
+/// Returns the most that the communicator takes. All peers are connected. Of the algorithms that NCCL
+/// may choose for its operations, those that its defaults allow are counted.
 NcclBytes nccl_memory(const NcclGroup& group, const NcclTopology& topology, const NcclSettings& settings);
 
 }  // namespace dt::plan

@@ -16,7 +16,7 @@ struct Tile {
 constexpr std::array<Tile, 5> tiles = {
     {{128, 256, 1}, {256, 128, 1}, {128, 128, 0.93}, {64, 256, 0.93}, {192, 128, 0.93}}};
 constexpr std::array<std::int64_t, 8> splits = {1, 2, 3, 4, 6, 8, 12, 16};
-constexpr std::int64_t shortest_split = 256;  // terms of a sum
+constexpr std::int64_t shortest_split = 256;  // in terms of a sum
 
 double achieved_bytes_s(const GpuRates& rates) {
   return rates.memory_bytes_s * memory_fraction;
@@ -31,8 +31,9 @@ struct Choice {
   double seconds = std::numeric_limits<double>::infinity();
 };
 
-/// Each wave computes as many tiles as there are SMs. What a tile has summed is written when its sums are
-/// done, while its SM computes nothing; parts of a split sum are written and read in fp32 beside that.
+/// Chooses the tile and the split. Each wave computes as many tiles as there are SMs. A tile's result
+/// is written when its sums are done, while its SM computes nothing. The parts of a split sum are
+/// written and read in fp32 beside that.
 Choice choose(const Operation& p, const GpuRates& rates) {
   const auto M = static_cast<double>(p.M), N = static_cast<double>(p.N), K = static_cast<double>(p.K);
   const double of_factors = (M * K + K * N) * 2 / achieved_bytes_s(rates);

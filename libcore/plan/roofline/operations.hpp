@@ -1,6 +1,6 @@
 #pragma once
-// Operations of a training step on a GPU, and the time that each takes at least: a roofline of products,
-// memory, launches and links.
+// Lists the operations of a training step on a GPU, and the time that each takes at least: a roofline
+// of products, memory, launches and links.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 namespace dt::plan {
 
 enum class OperationKind { product, attention, memory, exchange };
-/// "products", "attention", "memory", "exchanges"
+/// Returns "products", "attention", "memory" or "exchanges".
 const char* kind_name(OperationKind kind);
 
 struct Operation {
@@ -19,27 +19,29 @@ struct Operation {
   OperationKind kind = OperationKind::memory;
   double count = 1;  // times a step
 
-  // product: output_MN of K terms each, of factors of 16 bits.
+  // product: output_MN of K terms each, from 16-bit factors.
   std::int64_t M = 0, N = 0, K = 0;
-  double result_bytes = 2;  // of an element, written, and read where it is added to
+  double result_bytes = 2;  // bytes of an element that are written, and read if it is added to
   bool is_aligned = true;
 
-  // attention: of a micro-batch.
+  // attention: values of a micro-batch.
   double flops = 0;
   double flops_s = 0;  // on H100
 
-  /// memory: all; attention: while it computes; product: beside factors and result; exchange: sent, while
-  /// nothing is computed.
+  /// memory: all bytes; attention: those moved while it computes; product: those beside factors and
+  /// result; exchange: those sent while nothing is computed.
   double bytes = 0;
-  /// memory: the part of what the memory could do that the kernel does: the last wave's SMs, instructions.
+  /// memory: the part of a copy's rate that the kernel reaches, for the last wave's SMs and its
+  /// instructions.
   double efficiency = 1;
-  int kernels = 1;  // that one of `count` launches
+  int kernels = 1;  // launches of one of `count`
 
   static Operation product(std::string name, std::int64_t M, std::int64_t N, std::int64_t K);
   static Operation memory(std::string name, double bytes, int kernels = 1);
 };
 
-/// Returns how much of its waves a product's tiles fill, of the tile and the split of K that take least time.
+/// The tile and the split of K with which a product takes least time, and the part of its waves that
+/// its tiles fill.
 struct ProductShape {
   std::int64_t tile_m = 0, tile_n = 0, split = 1;
   std::int64_t waves = 0;
@@ -47,7 +49,7 @@ struct ProductShape {
 };
 ProductShape shape_of(const Operation& product, const GpuRates& rates);
 
-/// Seconds of one; of all `count` of them.
+/// Return the seconds of one operation, of all `count` of it, and of a list.
 double seconds_of_one(const Operation& operation, const GpuRates& rates);
 double seconds_of(const Operation& operation, const GpuRates& rates);
 double seconds_of(const std::vector<Operation>& operations, const GpuRates& rates);

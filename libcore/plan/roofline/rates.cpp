@@ -12,21 +12,21 @@ namespace {
 
 constexpr double tera = 1e12, giga = 1e9;
 
-/// Sources:
-/// - SMs, peaks, memory: NVIDIA's whitepapers "A100 Tensor Core GPU Architecture" (80 GB) and "H100 Tensor
-///   Core GPU Architecture", data sheets of H200 and HGX B200 (with sparsity halved).
+/// Source:
+/// - SMs, peaks, memory: NVIDIA's whitepapers "A100 Tensor Core GPU Architecture" (80 GB) and "H100
+///   Tensor Core GPU Architecture", data sheets of H200 and HGX B200 (with sparsity halved).
 /// - Products, A100: 271.2 of 312 TFLOP/s, the best of many shapes (stas00/ml-engineering,
-///   compute/accelerator, "Maximum Achievable Matmul FLOPS", v2). H100: there 794.5 of 989, and 741 to 798
-///   for sizes of 6144 and 8192 (pranjalssh/fast.cu). H200 is the same chip; B200's is not published, and
-///   taken to be H100's. Of each `chosen` is reached.
-/// - Links: 240, 360 and 720 GB/s, which NCCL's search finds for rings over NVLink (see nccl/memory.cpp),
-///   less a twelfth. NVLink has not been measured.
-/// - Attention: FlashAttention-2 (Dao 2023, figures 4 to 7) on A100, beside FlashAttention-3's figures of
-///   H100 (below); B200 as its peak.
+///   compute/accelerator, "Maximum Achievable Matmul FLOPS", v2). H100: 794.5 of 989 in the same
+///   table, and 741 to 798 for sizes of 6144 and 8192 (pranjalssh/fast.cu). H200 is the same chip.
+///   B200's rate is not published, and taken to be H100's. Products reach `chosen` of each.
+/// - Links: 240, 360 and 720 GB/s, which NCCL's search finds for rings over NVLink (see
+///   nccl/memory.cpp), less a twelfth. NVLink has not been measured.
+/// - Attention: FlashAttention-2 (Dao 2023, figures 4 to 7) on A100, beside FlashAttention-3's
+///   figures of H100 (below); B200 in proportion to its peak.
 ///
-/// The algorithm that dt takes reaches 91 to 100 % of the rate of cuBLASLt's fastest for the shape, measured
-/// on an H100 SXM (gpu-check, 2026-11): `chosen` is the middle. Few of the shapes do worse: GPT-2's head
-/// (82.6 % forward), and products that make gradients of biases (88 to 93 %).
+/// The algorithm that dt takes reaches 91 to 100 % of the rate of cuBLASLt's fastest for the shape,
+/// measured on an H100 SXM (gpu-check, 2026-11): `chosen` is the middle. Few of the shapes do worse:
+/// GPT-2's head (82.6 % forward), and products that make gradients of biases (88 to 93 %).
 constexpr double chosen = 0.955;
 constexpr std::array<GpuRates, 4> all_rates = {{
     {"a100", 108, 312 * tera, 0.869 * chosen, 2.039 * tera, 220 * giga, 0.5},
@@ -35,11 +35,13 @@ constexpr std::array<GpuRates, 4> all_rates = {{
     {"b200", 148, 2250 * tera, 0.803 * chosen, 7.7 * tera, 660 * giga, 2.27},
 }};
 
-// TFLOP/s of H100 80GB SXM5 at 512, 1k, 2k, 4k, 8k and 16k. Source: "FlashAttention-3" (Shah et al. 2024),
-// figures 5 and 6, without a mask. `causal` is what figure 5 has of cuDNN with a causal mask at head size
-// 128, beside the same without. Of the backward at head size 64 the last three follow the trend of 128's.
-// The backward that gives the same bits again reaches 82 % (1k) and 63 % (4k) of the rate of the fastest at
-// head size 64, measured beside cuDNN of 2026, whose own rate was not kept: figures of 2024 stand for both.
+// TFLOP/s of H100 80GB SXM5 at 512, 1k, 2k, 4k, 8k and 16k, without a mask. `causal` is the rate of
+// cuDNN with a causal mask at head size 128 in figure 5, beside the same without. The last three
+// values of the backward pass at head size 64 follow the trend of head size 128. The backward pass
+// that gives the same bits again reaches 82 % (1k) and 63 % (4k) of the rate of the fastest at head
+// size 64. This was measured beside cuDNN of 2026, whose own rate was not kept: figures of 2024 stand
+// for both.
+// Source: "FlashAttention-3" (Shah et al. 2024), figures 5 and 6.
 using BySequence = std::array<double, 6>;
 constexpr BySequence cudnn_forward_64 = {335, 373, 395, 408, 412, 413},
                      cudnn_forward_128 = {497, 574, 617, 609, 600, 595},

@@ -1,5 +1,5 @@
 #pragma once
-// What GPUs do in a second: the constants of the roofline, each with its source.
+// Rates of GPUs: the constants of the roofline, each with its source.
 
 #include <cstdint>
 #include <span>
@@ -11,46 +11,50 @@ namespace dt::plan {
 struct GpuRates {
   std::string_view name;  // "h100", as users write it
   int sms;
-  double peak_flops;          // of 16-bit products, summed in fp32, without sparsity
-  double product_fraction;    // of it that large products reach by the algorithms that dt takes
-  double memory_bytes_s;      // as the maker says
-  double link_bytes_s;        // that a GPU sends to others of its node, in large collectives
+  double peak_flops;          // FLOP/s of 16-bit products, summed in fp32, without sparsity
+  double product_fraction;    // part of the peak that large products reach by the algorithms that dt takes
+  double memory_bytes_s;      // maker's figure
+  double link_bytes_s;        // rate at which a GPU sends to others of its node, in large collectives
   double attention_relative;  // speed of attention beside H100's
 };
 
-/// A100, H100, H200 and B200, each the one for servers with NVLink switches (SXM).
+/// Returns the rates of A100, H100, H200 and B200, each for the model in servers with NVLink switches
+/// (SXM).
 std::span<const GpuRates> gpu_rates();
-/// "a100, h100, h200, b200"
+/// Returns "a100, h100, h200, b200".
 std::string gpu_rate_names();
-/// Error{usage}: there is none of that name.
+/// Returns the rates of a GPU.
+/// Errors: usage, there is no GPU of that name.
 const GpuRates& rates_of(std::string_view name);
 
-// "Measured" is: on one H100 SXM (80 GB, CUDA 13) by gpu-check.sh, 2026-11.
+// "Measured" means: on one H100 SXM (80 GB, CUDA 13) by gpu-check.sh, 2026-11.
 
 /// The part of the memory's bandwidth that a copy reaches: 2795 of 3350 GB/s, measured. Additions, roundings,
 /// activations, rotations, sums of squares and AdamW reach 0.95 to 1.07 of that, and are taken to reach all.
 inline constexpr double memory_fraction = 0.834;
-/// Parts of a copy's rate that other kernels of dt reach, measured: layer_norm, layer_norm_backward (8 bytes
-/// a feature, with the gradients of its weights), sums of columns for biases, cross-entropy's gradient.
+/// Parts of a copy's rate that other kernels of dt reach, measured: layer_norm, layer_norm_backward
+/// (8 bytes a feature, with the gradients of its weights), sums of columns for biases, and
+/// cross-entropy's gradient.
 inline constexpr double norm_relative = 0.59, norm_backward_relative = 0.65, column_sums_relative = 0.5,
                         loss_relative = 0.79;
-/// From the end of a kernel to the work of the next one in the same stream: its first loads and its last
-/// blocks. An assumption. The host is no part of it: in a graph it takes 0.4 µs a kernel, measured.
+/// Time from the end of a kernel to the work of the next kernel in the same stream: its first loads
+/// and its last blocks. An assumption. The host is no part of it: in a graph it takes 0.4 µs a kernel,
+/// measured.
 inline constexpr double kernel_gap_s = 2e-6;
-/// From the start of a product's wave until its first factors have come from memory and are multiplied:
-/// memory's latency, about 480 cycles of H100 (Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
-/// Architecture", 2024), for what says where they lie and once more for themselves.
+/// Time from the start of a product's wave until its first factors have come from memory and are
+/// multiplied. It is memory's latency, about 480 cycles of H100, twice: for what says where the
+/// factors lie, and for the factors.
+/// Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture", 2024.
 inline constexpr double wave_start_s = 0.55e-6;
-/// How much longer a product takes at most whose extents are no multiples of 16 bytes. Source: nanoGPT's
-/// GPT-2 124M became 25 % faster on A100 by a vocabulary of 50304 instead of 50257 (karpathy/nanoGPT,
-/// model.py), with the head's products a quarter of the step. There rows began off such multiples, too, as
-/// dt's never do.
+/// Largest factor by which a product takes longer if its extents are no multiples of 16 bytes. In the
+/// source, rows began off such multiples, too, as dt's never do.
+/// Source: nanoGPT's GPT-2 124M became 25 % faster on A100 by a vocabulary of 50304 instead of 50257
+/// (karpathy/nanoGPT, model.py), with the head's products a quarter of the step.
 inline constexpr double unaligned_factor = 1.9;
 
 enum class AttentionLibrary { cudnn, flash_attention_2 };
 enum class Pass { forward, backward };
-/// Returns FLOP/s on H100 of attention in which queries see no keys behind them, whose FLOPs are half those
-/// of all pairs.
+/// Returns the FLOP/s on H100 of causal attention, whose FLOPs are half those of all pairs.
 double causal_attention_flops(AttentionLibrary library, Pass pass, std::int64_t head_dim,
                               std::int64_t sequence);
 

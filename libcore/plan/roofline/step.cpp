@@ -14,16 +14,17 @@ namespace dt::plan {
 namespace {
 
 constexpr double half_bytes = 2, single_bytes = 4;
-/// The part of a copy's rate that kernels bound by instructions reach: that of the norm, which is one.
+/// Part of a copy's rate that instruction-bound kernels reach: that of the norm, which is such a
+/// kernel.
 constexpr double instruction_bound = norm_relative;
-constexpr std::int64_t rows_of_mlp_backward = 1024;  // at a time, before all rows were taken at once
-/// Of cross-entropy before it had a block for each row: as many rows at work as a cache of so many bytes
-/// holds, or at least so many; of its blocks an SM takes two.
+constexpr std::int64_t rows_of_mlp_backward = 1024;  // rows at a time without whole_mlp_backward
+/// Cross-entropy without block_per_row: as many rows are at work as a cache of loss_cache_bytes
+/// holds, and at least fewest_loss_rows. An SM runs two of its blocks at a time.
 constexpr std::int64_t loss_cache_bytes = 32 << 20, fewest_loss_rows = 128, loss_slots = 2 * 132;
 
-/// Makes the operations of one micro-batch. Legend: R rows, C hidden, F features of the MLP, V columns of the
-/// vocabulary, P the same as products have them, E queries, keys and values; of those that ranks share, this
-/// rank's.
+/// Makes the operations of one micro-batch. Legend: R rows, C hidden, F features of the MLP, V
+/// columns of the vocabulary, P the columns that products have for V, Q queries, E queries, keys and
+/// values. Dims that ranks share are this rank's part.
 class Maker {
  public:
   Maker(const Plan& plan, const StepTraits& traits)
@@ -41,7 +42,7 @@ class Maker {
   UnitOperations embedding() const {
     UnitOperations unit;
     unit.forward = {Operation::memory("embedding", bytes(2 * C_))};
-    // Rows are sorted by token, and added up in fp32.
+    // Rows are sorted by token, and added in fp32.
     unit.backward_weight = {Operation::memory("embedding's gradient", bytes(C_) + 2 * fp32(C_), 6)};
     return unit;
   }
@@ -61,7 +62,7 @@ class Maker {
 
   UnitOperations head() const {
     UnitOperations unit;
-    const std::int64_t fit = (std::int64_t{256} << 20) / V_;  // rows of logits at once: see HeadUnit
+    const std::int64_t fit = (std::int64_t{256} << 20) / V_;  // rows of logits at a time: see HeadUnit
     const std::int64_t chunks = std::max<std::int64_t>(1, (R_ + fit - 1) / fit),
                        rows = (R_ + chunks - 1) / chunks;
     const auto add = [&](Operation operation) {
@@ -92,14 +93,15 @@ class Maker {
   bool several() const { return plan_.lanes().num_micro_batches() > 1; }
   bool gated() const { return share_.mlp == model::Mlp::swiglu; }
   std::int64_t up_features() const { return gated() ? 2 * F_ : F_; }
-  /// Rows that norms take: with sequence parallelism a rank's own.
+  /// Returns the part of the rows that norms take: with sequence parallelism the rank's own.
   double norm_share() const { return plan_.layout.sequence_parallel ? 1.0 / plan_.layout.tp : 1.0; }
 
   Operation bound(Operation operation) const {
     operation.efficiency = traits_.few_instructions ? 1 : instruction_bound;
     return operation;
   }
-  /// Its blocks take turns on an H100's SMs; the last turn may have few.
+  /// Returns the part of a copy's rate that the loss reaches. Its blocks take turns on an H100's SMs,
+  /// and the last turn may have few of them.
   double loss_efficiency(std::int64_t rows) const {
     const std::int64_t at_work = std::max(fewest_loss_rows, loss_cache_bytes / (2 * V_));
     const std::int64_t of_block = (rows + at_work - 1) / at_work, blocks = (rows + of_block - 1) / of_block;
@@ -111,8 +113,8 @@ class Maker {
     list.push_back(Operation::memory("norm", norm_share() * bytes(2 * C_)));
     list.back().efficiency = norm_relative;
   }
-  /// Both gradients of a norm move 12 bytes a feature, and take as long as a copy of 12.3: 8 at
-  /// norm_backward_relative.
+  /// Adds both gradients of a norm. They move 12 bytes a feature, and take as long as a copy of 12.3:
+  /// 8 at norm_backward_relative.
   void add_norm_backward(std::vector<Operation>& list) const {
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
     list.push_back(bound(Operation::memory("norm's weight gradient", norm_share() * bytes(2 * C_), 2)));
@@ -124,7 +126,7 @@ class Maker {
     if (share_.position != model::Position::rotary) return;
     list.push_back(Operation::memory("rotary", 2 * bytes(Q_ + (E_ - Q_) / 2)));
   }
-  /// The product's result is added to what was there, so that it is read, too.
+  /// Makes a product add its result to the output, which it therefore also reads.
   static Operation added(Operation product) {
     product.result_bytes = 2 * half_bytes;
     return product;
@@ -134,13 +136,14 @@ class Maker {
     Operation operation{.name = pass == Pass::forward ? "attention" : "attention's gradient",
                         .kind = OperationKind::attention};
     const std::int64_t T = plan_.sequence_length, seen = std::min(T, share_.sliding_window.value_or(T));
-    // Of all pairs of positions half, or a window's width of each.
+    // Half of all pairs of positions, or a window's width for each position.
     const double pairs = static_cast<double>(plan_.micro_batch * plan_.local_length()) *
                          (seen < T ? static_cast<double>(seen) : static_cast<double>(T) / 2);
     operation.flops = 4 * pairs * static_cast<double>(Q_) * (pass == Pass::forward ? 1 : 2.5);
     operation.flops_s = causal_attention_flops(AttentionLibrary::cudnn, pass, share_.head_dim, T);
     if (pass == Pass::backward) {
-      // By kernels that give the same bits again: weights' gradients are written, and read for the queries'.
+      // The kernels give the same bits again: the weights' gradients are written, and read for the
+      // queries' gradients.
       operation.bytes = 2 * half_bytes * pairs * static_cast<double>(share_.query_heads);
       operation.kernels = 3;
     }
@@ -159,7 +162,7 @@ class Maker {
     list.push_back(added(Operation::product("MLP down", R_, C_, F_)));
   }
 
-  /// All rows, or so many at a time.
+  /// Adds the MLP's backward pass, over all rows or a fixed number of rows at a time.
   void add_mlp_backward(std::vector<Operation>& list) const {
     const std::int64_t step = traits_.whole_mlp_backward ? R_ : std::min(R_, rows_of_mlp_backward);
     const double turns = static_cast<double>((R_ + step - 1) / step);
@@ -208,8 +211,8 @@ class Maker {
   std::int64_t R_, C_, F_, Q_, E_, V_, P_;
 };
 
-/// Masters and moments are read and written, gradients read twice (also for their norm) and zeroed, 16-bit
-/// weights written.
+/// Returns the operations that are done once a step. Masters and moments are read and written.
+/// Gradients are read twice (also for their norm) and zeroed. 16-bit weights are written.
 std::vector<Operation> of_step(const Plan& plan, const StepTraits& traits) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
@@ -232,7 +235,7 @@ parallel::UnitCost cost_of(const UnitOperations& unit, const GpuRates& rates) {
           .backward_weight = seconds_of(unit.backward_weight, rates)};
 }
 
-/// Adds up what has one name and shape.
+/// Adds operations to a list. Those of the same name and shape become one.
 void merge(std::vector<Operation>& operations, const std::vector<Operation>& more, double times) {
   for (Operation operation : more) {
     operation.count *= times;
@@ -247,7 +250,7 @@ void merge(std::vector<Operation>& operations, const std::vector<Operation>& mor
   }
 }
 
-/// All of a step of the rank's stage.
+/// Returns all operations of a step of the rank's stage.
 std::vector<Operation> all_of(const Plan& plan, const StepOperations& step) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);

@@ -1,5 +1,6 @@
 #pragma once
-// What dt's ranks compute in a training step on GPUs, as a list of operations, and what it takes.
+// Lists the operations that dt's ranks compute in a training step on GPUs, and the time that the step
+// takes.
 
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace dt::plan {
 
-/// Properties of the kernels that training has; each is off to see what it is worth.
+/// Properties of the kernels that training has. Each can be turned off to see what it is worth.
 struct StepTraits {
   bool aligned_head = true;        // the head's products have whole 16 bytes of columns
   bool block_per_row = true;       // cross-entropy starts as many blocks as there are rows
@@ -20,27 +21,28 @@ struct StepTraits {
                                    // products make the gradients of biases
 };
 
-/// One micro-batch's of each unit.
+/// The operations of a unit for one micro-batch.
 struct UnitOperations {
   std::vector<Operation> forward, backward_input, backward_weight;
 };
 
 /// The operations of the plan's rank.
 struct StepOperations {
-  std::vector<UnitOperations> units;  // by number; of the model's units, as the rank shares them
-  std::vector<Operation> step;        // once a step: the norm of gradients, the optimizer, what is zeroed
+  std::vector<UnitOperations> units;  // by number of the model's unit; the rank's share of each
+  std::vector<Operation> step;        // once a step: norm of gradients, optimizer, zeroing
 };
 
-/// Error{usage}: training is not in 16 bits.
+/// Returns the operations of the plan's rank.
+/// Errors: usage, training is not in 16 bits.
 StepOperations step_operations(const Plan& plan, const StepTraits& traits);
 
-/// A step of the stage that is busiest.
+/// A step of the busiest stage.
 struct StepRoofline {
   double step_s = 0;
-  double computing_s = 0;  // of it
-  double tokens_s = 0;     // of all ranks
+  double computing_s = 0;  // part of step_s
+  double tokens_s = 0;     // over all ranks
   double mfu = 0;
-  std::vector<Operation> operations{};                       // with what they are done a step
+  std::vector<Operation> operations{};                       // with their counts a step
   double waiting_s() const { return step_s - computing_s; }  // for other ranks: exchanges, idle stages
 };
 
