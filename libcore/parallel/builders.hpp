@@ -1,5 +1,5 @@
 #pragma once
-// Functions that emit action lists.
+// Builds action lists.
 
 #include <vector>
 
@@ -8,31 +8,32 @@
 
 namespace dt::parallel {
 
-/// What a rank's part of a step is made of.
+/// The shape of a rank's part of a step.
 struct StepShape {
   int num_units = 0;
-  int first_micro_batch = 0;  // numbers are those within the step
+  int first_micro_batch = 0;  // numbered within the step
   int num_micro_batches = 0;
-  /// The most micro-batches of any rank: where ranks bring weights together, all do it as often.
+  /// The most micro-batches of any rank. If ranks bring weights together, all do it as often.
   int rounds = 0;
-  /// Blocks keep only their input; see with_recompute().
+  /// If true, blocks keep only their input; see with_recompute().
   bool recompute = false;
   int zero = 0;  // see Division
 
-  /// Whether the ranks hold parts of the weights when a step begins.
+  /// Returns whether the ranks hold parts of the weights when a step begins.
   bool gathers() const { return zero >= 1; }
   bool reduces_each_micro_batch() const { return zero >= 2; }
   bool frees() const { return zero >= 3; }
 };
 
-/// What each rank of a pipeline does of a step: what the schedule says, and what passes make follow from it;
-/// then the decision point and the optimizer. All data-parallel ranks follow one schedule, made for the most
-/// micro-batches of any: what a rank lacks it neither computes nor sends, but takes part in what ranks do
-/// together. `shape.num_units` and `rounds` are the pipeline's.
+/// Returns what each rank of a pipeline does in a step: what the schedule says, what passes make
+/// follow from it, then the decision point and the optimizer. All data-parallel ranks follow one
+/// schedule, made for the most micro-batches of any rank. A rank neither computes nor sends the
+/// micro-batches that it lacks, but it takes part in what ranks do together. `shape.num_units` and
+/// `rounds` are the pipeline's.
 std::vector<ActionList> build_training_steps(const StepShape& shape, const Pipeline& pipeline);
 
-/// The forwards of the same; where weights are gathered, as often as the pipeline's schedule has
-/// micro-batches.
+/// Returns the forward passes of the same. If weights are gathered, they are as often as the
+/// pipeline's schedule has micro-batches.
 std::vector<ActionList> build_evaluations(const StepShape& shape, const Pipeline& pipeline);
 
 }  // namespace dt::parallel

@@ -1,5 +1,5 @@
 #pragma once
-// Between whom of a pipeline what travels.
+// Lists the channels of a pipeline: which payloads travel between which ranks.
 
 #include <compare>
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 namespace dt::parallel {
 
-/// One direction of one payload: a communicator of its own, whose k-th send meets its k-th receive.
+/// One direction of one payload. It is a communicator of its own, whose k-th send meets its k-th
+/// receive.
 struct Channel {
   int sender = 0;  // places on the pipeline's axis
   int receiver = 0;
@@ -20,20 +21,21 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;
 };
 
-/// A send starts only when the one so many before it in its channel is complete; a receive when that one's
-/// data are in use. What runs lists, proves them and works out their memory and time all go by this.
+/// Most sends of a channel under way. A send starts only when the send so many before it in its
+/// channel is complete. A receive starts only when the data of the receive so many before it are in
+/// use. The executor, the validator and the estimates of memory and time all go by this.
 inline constexpr std::size_t most_sends_under_way = 2;
 
-/// "activation from stage 0 to stage 1"
+/// Returns "activation from stage 0 to stage 1".
 std::string to_string(const Channel& channel);
 
-/// The one that a send or receive of stage rank `rank` goes through.
+/// Returns the channel of a send or receive of stage rank `rank`.
 Channel channel_of(const Action& transfer, int rank);
 
-/// All of a pipeline's, each once.
+/// Returns all channels of a pipeline, each once.
 std::vector<Channel> channels_of(const Pipeline& pipeline);
 
-/// The same in rounds, in each of which no rank is an end of two.
+/// Returns the channels in rounds. No rank is an end of two channels of a round.
 std::vector<std::vector<Channel>> rounds_of(std::span<const Channel> channels);
 
 }  // namespace dt::parallel

@@ -1,5 +1,5 @@
 #pragma once
-// Exact sums that a device adds to while the host goes on.
+// Keeps exact sums that a device adds to while the host goes on.
 
 #include <cstdint>
 #include <span>
@@ -11,21 +11,21 @@
 
 namespace dt::parallel {
 
-/// Where a context computes; the host reads them together, in one look at the device.
+/// Exact sums on a context's device. The host reads them all at once, in one copy from the device.
 class DeviceSums {
  public:
-  /// Zero. The context must outlive them.
+  /// Begins with zero. The context must outlive the sums.
   DeviceSums(const Context& context, int count);
-  /// Adds fp64 terms: 2^30 of them at most before the next look.
+  /// Adds fp64 terms: at most 2^30 of them before the next take().
   void add(int sum, const Tensor& terms_N);
-  /// Blocks; adds them to `sums`, of which there are as many, and begins with zero again.
+  /// Adds the sums to `sums`, of which there are as many, and begins with zero again. Blocks.
   void take(std::span<ExactSum* const> sums);
 
  private:
   Tensor of(const Buffer& buffer) const;
   const Context& context_;
   std::int64_t count_;
-  Buffer digits_, seen_;  // there, and what the host sees of them: the same memory where that is one
+  Buffer digits_, seen_;  // on the device, and as the host reads them; on the host one buffer
 };
 
 }  // namespace dt::parallel

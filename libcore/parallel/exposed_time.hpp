@@ -1,5 +1,5 @@
 #pragma once
-// What communication takes from a rank's computing.
+// Measures the time that communication takes from a rank's computing.
 
 #include "base/host.hpp"
 #include "comm/engine.hpp"
@@ -7,20 +7,21 @@
 
 namespace dt::parallel {
 
-/// The sum since the beginning: starting operations, waiting for weights, gradients, other stages and the
-/// ranks that share layers, and advancing messages between kernels. For one thread.
+/// The sum since the beginning: starting operations, waiting for weights, gradients, other stages and
+/// tensor-parallel ranks, and advancing messages between kernels.
+/// Thread safety: one thread.
 class ExposedTime {
  public:
-  /// The rank's engine must outlive it; nullptr: a rank alone.
+  /// The rank's engine must outlive the object; nullptr: a single rank.
   explicit ExposedTime(comm::Engine* engine = nullptr) : engine_(engine) {}
 
   double sum_s() const { return sum_s_; }
-  /// From now on; nullptr: nobody.
+  /// Sets the observer from now on; nullptr: none.
   void set_observer(StepObserver* observer) { observer_ = observer; }
 
-  /// Runs it and adds its time, but for that in which what is sent was not there yet, as the rank's device
-  /// was still computing it. It must not compute: a kernel may wait for the device. Calls within it count
-  /// once.
+  /// Runs `body` and adds its time, except the time in which the data to be sent were not there yet
+  /// because the rank's device was still computing them. `body` must not compute, as a kernel may
+  /// wait for the device. Calls within it count once.
   template <class Body>
   void of(const Body& body) {
     if (is_within_) return body();

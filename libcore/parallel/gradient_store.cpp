@@ -10,8 +10,9 @@ namespace dt::parallel {
 
 namespace {
 
-/// The embedding's gradient of a tied table: it has the tokens that a step saw, and zeros, and is read once.
-/// (What is read or written whole is slower in small pages.)
+/// Returns whether this is the embedding's gradient of a tied table. It has the tokens that a step
+/// saw, and zeros, and is read once. (Buffers that are read or written whole are slower in small
+/// pages.)
 bool is_beside_another(const LocalGroup& group, const model::UnitSpec& unit) {
   return group.holders.size() > 1 && unit.kind == model::UnitKind::embedding;
 }
@@ -136,7 +137,8 @@ void GradientStore::reduce(const Context& context, int unit) {
   if (!reductions.empty()) under_way_.push_back(std::move(reductions));
 }
 
-/// Starts or waits for an operation: that is communication, what is computed before and after it is not.
+/// Runs `body`, which starts or waits for an operation. Its time counts as communication; what is
+/// computed before and after it does not.
 template <class Body>
 void GradientStore::communicate(const Body& body) {
   ranks_.exposed().of(body);
@@ -255,8 +257,8 @@ comm::Communicator& GradientStore::tensor_ranks(TensorSum over) const {
   return *ranks;
 }
 
-/// Starts the sums of what tensor-parallel ranks have only parts of, once each part is summed over the
-/// others.
+/// Starts the sums of what tensor-parallel ranks have only parts of, once each part is summed over
+/// the others.
 void GradientStore::sum_over_tensor(const Context& context, int group) {
   settle_replicas(context, group);
   for (Holder& holder : groups_[at(group)]) {
@@ -292,8 +294,8 @@ Tensor GradientStore::other_end() {
   return part_of(group, other);
 }
 
-/// Where the two ends of a tied table meet. The last holder's gradient takes the sum: the embedding's, the
-/// first, is mostly zero.
+/// Adds the two ends of a tied table. The last holder's gradient takes the sum, as the first
+/// holder's, the embedding's, is mostly zero.
 void GradientStore::add_holders(const Context& context, int group) {
   settle_tensor(context, group);
   const std::vector<Holder>& holders = groups_[at(group)];

@@ -49,7 +49,7 @@ void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_hea
                          : make(*tensor_, shard, "tensor replicas", same_order, StreamUse::waited_for);
 }
 
-/// One group each, of which no rank is in two.
+/// Makes one group for each channel. No rank is in two of these channels.
 void Groups::make_channels(const model::Layout& layout, std::span<const Channel> together) {
   comm::Communicator& world = *control_;
   const model::Place place = layout.place_of(world.rank());
@@ -72,7 +72,8 @@ comm::Communicator& Groups::channel(const Channel& channel) const {
   return *found->second;
 }
 
-/// The ranks of `from` that name one colour, in the order of their keys, or as they are there.
+/// Makes the group of those ranks of `from` that name one colour, in the order of their keys, or in
+/// their order there.
 comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name, int key,
                                  StreamUse use) {
   made_.push_back(from.split(color, key < 0 ? from.rank() : key, name, use));

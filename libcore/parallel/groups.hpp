@@ -1,5 +1,5 @@
 #pragma once
-// The groups of ranks that a rank takes part in.
+// Makes the groups of ranks that a rank takes part in.
 
 #include <cstdint>
 #include <limits>
@@ -15,49 +15,52 @@
 
 namespace dt::parallel {
 
-/// Made once, from the mesh and the world. No code but control asks for the world.
+/// The groups of a rank, made once from the mesh and the world. Only the decision point (control)
+/// uses the world.
 class Groups {
  public:
-  /// Of a rank alone.
+  /// Creates the groups of a single-rank job.
   Groups() = default;
-  /// Called by all ranks of `world` together, of which there are as many as the mesh has places; it must
-  /// outlive the groups, which are made from it only where they are not all of it. `channels` are those of
-  /// its pipelines, the key-value heads the model's: with fewer of them than tensor-parallel ranks, several
-  /// ranks hold the same.
+  /// Creates the groups of the mesh. `world` has as many ranks as the mesh has places, and must
+  /// outlive the groups. A group that has all ranks is `world` itself. `channels` are those of the
+  /// mesh's pipelines. If the model has fewer key-value heads than there are tensor-parallel ranks,
+  /// several ranks hold the same heads.
+  /// Collective: all ranks of `world` call it.
   Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels = {},
          std::int64_t key_value_heads = std::numeric_limits<int>::max());
 
-  /// Everyone: what all must agree on, and sums of what each counted once.
+  /// All ranks. Used for decisions, and for sums in which each rank counts what it owns.
   comm::Communicator* control() const { return control_; }
-  /// Those of this rank's stage and tensor-parallel place, which compute other micro-batches.
+  /// The ranks of this rank's stage and tensor-parallel place, which compute other micro-batches.
   comm::Communicator* data() const { return data_; }
-  /// Of these, those that divide the state with this rank; absent: it is not divided.
+  /// The ranks of data() that divide the state with this rank; absent: it is not divided.
   comm::Communicator* shards() const { return shards_; }
-  /// And those that hold the same part of it; absent: none does.
+  /// The ranks of data() that hold the same part of the state; absent: there are none.
   comm::Communicator* replicas() const { return replicas_; }
   bool has_replicas() const { return replicas_ && replicas_->size() > 1; }
 
-  /// Those of this rank's stage and data-parallel place, among which tensor parallelism cuts the model;
-  /// absent: it does not.
+  /// The ranks of this rank's stage and data-parallel place, among which tensor parallelism splits
+  /// the model; absent: it does not.
   comm::Communicator* tensor() const { return tensor_; }
-  /// Of these, those that hold the same key-value heads; absent: each has its own.
+  /// The ranks of tensor() that hold the same key-value heads; absent: each rank has its own.
   comm::Communicator* tensor_replicas() const { return tensor_replicas_; }
 
-  /// Those of this rank's stage, data-parallel and tensor-parallel place, who divide each sequence; absent:
-  /// it is not divided.
+  /// The ranks of this rank's stage, data-parallel and tensor-parallel place, which divide each
+  /// sequence; absent: it is not divided.
   comm::Communicator* context() const { return context_; }
 
-  /// Between this rank and another stage's of the same pipeline. Error{internal}: this rank is no end of it.
+  /// Returns the communicator between this rank and another stage's of the same pipeline.
+  /// Errors: internal, this rank is no end of the channel.
   comm::Communicator& channel(const Channel& channel) const;
 
   bool is_alone() const { return !control_ || control_->size() == 1; }
   /// Lets the messages of all groups advance; never blocks.
   void poll() const;
-  /// What communication among them takes from this rank's computing.
+  /// Returns the time that communication in these groups takes from this rank's computing.
   ExposedTime& exposed() const { return exposed_; }
 
  private:
-  /// `key` is negative where ranks lie as they do in `from`.
+  /// Makes a group from `from`. `key` is negative if ranks keep the order that they have there.
   comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key,
                            comm::StreamUse use);
   void make_tensor(const model::Layout& layout, std::int64_t key_value_heads);

@@ -25,9 +25,9 @@ class Holdings {
       case recompute:
         return add(of(a.unit).saved);
       case backward_input:
-        add(of(a.unit).handover);  // dx lies over x
+        add(of(a.unit).handover);  // dx takes the place of x
         return add(is_head(a.unit) ? -of(a.unit).saved : 0);
-      case backward_weight:  // dy goes, which the head has not; but its own output
+      case backward_weight:  // frees dy; the head has none, and frees its own output
         return add(-of(a.unit).handover - of(a.unit).output - (is_head(a.unit) ? 0 : of(a.unit).saved));
       case receive:
         return add(transfer_bytes(a));

@@ -1,5 +1,5 @@
 #pragma once
-// What a list makes its rank hold of activations, worked out from the list as the executor goes about it.
+// Works out, from a list, what activations it makes its rank hold as the executor runs it.
 
 #include <cstdint>
 #include <span>
@@ -8,17 +8,17 @@
 
 namespace dt::parallel {
 
-/// Of one micro-batch; see model::Unit. With {.saved = 1} for every block, what is counted is micro-batches ×
-/// blocks.
+/// Bytes of a unit for one micro-batch; see model::Unit. With {.saved = 1} for every block, the count
+/// is micro-batches × blocks.
 struct UnitBytes {
   std::int64_t output = 0;
   std::int64_t saved = 0;
   std::int64_t handover = 0;
 };
 
-/// The most bytes that activations and their gradients take at one time of a training step. `units` are all
-/// of the model's. What is sent counts until the second send after it in its communicator, or control, by
-/// when it is complete for certain.
+/// Returns the most bytes that activations and their gradients take at one time of a training step.
+/// `units` are all units of the model. A sent buffer counts until the second send after it in its
+/// communicator, or until control, when it is complete for certain.
 std::int64_t most_held_bytes(const ActionList& list, std::span<const UnitBytes> units);
 
 }  // namespace dt::parallel

@@ -1,5 +1,5 @@
 #pragma once
-// Units, parameters and groups are numbered by int.
+// Converts the int numbers of units, parameters and groups to indices.
 
 #include <cstddef>
 

@@ -9,7 +9,8 @@ namespace dt::parallel {
 
 namespace {
 
-/// ⌊part · total / parts⌋; the product may need more than 64 bits, as the number of lanes has no bound.
+/// Returns ⌊part · total / parts⌋. The product may need more than 64 bits, as the number of lanes has
+/// no bound.
 std::int64_t share(std::int64_t part, std::int64_t total, std::int64_t parts) {
   __extension__ using Wide = __int128;
   return static_cast<std::int64_t>(static_cast<Wide>(part) * total / parts);
@@ -53,8 +54,8 @@ std::int64_t LanePlan::first_of_lane(std::int64_t lane) const {
   return share(lane, step_micro_batches_, num_lanes_);
 }
 
-/// Goes down only to where this plan has micro-batches and there is still something to combine, so its time
-/// does not depend on how many lanes are empty.
+/// Walks the tree. It goes down only while this plan has micro-batches and there is still something
+/// to combine, so its time does not depend on how many lanes are empty.
 void LanePlan::walk(const Node& node) {
   const std::int64_t last = first_ + num_micro_batches();
   const std::int64_t begin = std::max(node.begin, first_), end = std::min(node.end, last);

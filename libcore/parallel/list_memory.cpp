@@ -187,7 +187,7 @@ class ListOnPaper {
     }
   }
 
-  /// Allocates the missing buffers. Returns false where none was missing.
+  /// Allocates the missing buffers. Returns false if none was missing.
   bool take_missing(Activations& activations) {
     const auto take = [](const std::vector<std::size_t>& missing, auto& pool) {
       for (const std::size_t bytes : missing) pool.add(bytes);

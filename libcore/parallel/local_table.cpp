@@ -9,8 +9,8 @@ namespace dt::parallel {
 
 namespace {
 
-/// Which elements of a piece, laid from element `offset` of a flat buffer, lie in a part of that; may be
-/// none.
+/// Returns the elements of a piece, laid from element `offset` of a flat buffer, that lie in a part
+/// of that buffer; may be none.
 Piece held_of(Piece piece, std::int64_t offset, const Part& part) {
   const std::int64_t shift = piece.begin - offset;
   const std::int64_t end = std::clamp(part.begin + part.count + shift, piece.begin, piece.end);
@@ -19,19 +19,19 @@ Piece held_of(Piece piece, std::int64_t offset, const Part& part) {
   return piece;
 }
 
-/// Those of elements [begin, end) of the flat buffer that lie in a part of it; may be none.
+/// Returns the elements of [begin, end) of the flat buffer that lie in a part of it; may be none.
 Part within(const Part& part, std::int64_t begin, std::int64_t end) {
   begin = std::max(begin, part.begin);
   end = std::min(end, part.begin + part.count);
   return {begin, std::max<std::int64_t>(0, end - begin)};
 }
 
-/// Whether a run goes on where another ends.
+/// Returns whether a run begins at the end of another.
 bool follows(const Part& next, const Part& run) {
   return run.begin + run.count == next.begin;
 }
 
-/// A run behind all that were added before.
+/// Adds a run behind all that were added before.
 void add_counted(LocalGroup& group, const Part& run) {
   if (run.count == 0) return;
   if (!group.counted.empty() && follows(run, group.counted.back()))
@@ -78,7 +78,7 @@ LocalTable::LocalTable(const model::ParameterTable& table, const model::Layout& 
   for (LocalGroup& group : groups_) lay_out(group);
 }
 
-/// Those that any of this rank's units computes with.
+/// Finds the groups that any of this rank's units computes with.
 void LocalTable::find_groups() {
   const auto is_here = [&](int unit) { return std::binary_search(units_.begin(), units_.end(), unit); };
   for (int group = 0; group < static_cast<int>(table_.groups().size()); ++group) {
@@ -94,7 +94,7 @@ void LocalTable::find_groups() {
   }
 }
 
-/// Of these groups; where they lie is said later.
+/// Finds the parameters of these groups. lay_out() sets their offsets.
 void LocalTable::find_params() {
   std::vector<int> local_group(table_.groups().size(), -1), local_param(table_.params().size(), -1);
   for (std::size_t g = 0; g < groups_.size(); ++g) local_group[at(groups_[g].group)] = static_cast<int>(g);
@@ -163,7 +163,7 @@ int LocalTable::tied_group() const {
 }
 
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes) {
-  std::vector<OwnedPiece> alike;  // all that the rank and its replicas own
+  std::vector<OwnedPiece> alike;  // pieces that the rank and its replicas own
   std::vector<SizedPiece> sized;
   for (std::size_t param = 0; param < local.params().size(); ++param) {
     const LocalParam& p = local.params()[param];

@@ -1,6 +1,6 @@
 #pragma once
-// What one rank holds of a model: which units and groups of parameters, which slice of each parameter, where
-// it lies in memory and who answers for it. Only arithmetic: no rank needs to exist.
+// Describes what one rank holds of a model: its units and groups of parameters, its slice of each
+// parameter, the place in memory, and the owner. Only arithmetic: no rank needs to exist.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,24 +17,27 @@
 
 namespace dt::parallel {
 
-/// A parameter in its group's flat buffer. There lies the rank's slice of it (all that units compute with),
-/// and within the rank's own part of the buffer (what its optimizer updates), some of that.
+/// A parameter in its group's flat buffer. The buffer holds the rank's slice of it, which units
+/// compute with. The rank's own part of the buffer, which its optimizer updates, holds some of that
+/// slice.
 struct LocalParam {
   int param = 0;                 // index into the parameter table
   int group = 0;                 // index into LocalTable::groups()
-  Piece slice;                   // of the global parameter
-  std::int64_t offset = 0;       // of the slice in the buffer, in elements
-  Piece part;                    // of the slice in the own part; may be empty
-  std::int64_t part_offset = 0;  // of that within the own part
-  bool is_owned = false;         // the rank and its replicas alone answer for it: norm, checkpoint
+  Piece slice;                   // slice of the global parameter
+  std::int64_t offset = 0;       // offset of the slice in the buffer, in elements
+  Piece part;                    // part of the slice in the own part; may be empty
+  std::int64_t part_offset = 0;  // offset of `part` within the own part
+  bool is_owned = false;         // only the rank and its replicas count it: norm, checkpoint
 
-  /// In the group's flat buffer, in the slice's shape.
+  /// Returns the slice in the group's flat buffer, in the slice's shape.
   Tensor in_whole(const Tensor& whole) const;
-  /// In the rank's own part of it: flat, or in the slice's shape where that is all of it.
+  /// Returns `part` in the rank's own part of the buffer: flat, or in the slice's shape if it is the
+  /// whole slice.
   Tensor in_part(const Tensor& own_part) const;
 };
 
-/// What becomes a whole gradient only by a sum over tensor-parallel ranks, on all of which it lies alike.
+/// A run that becomes a whole gradient only by a sum over tensor-parallel ranks. It lies at the same
+/// place on all of them.
 struct TensorSumRun {
   TensorSum over = TensorSum::none;
   Part run = {0, 0};
@@ -42,16 +45,17 @@ struct TensorSumRun {
 };
 
 struct LocalGroup {
-  int group = 0;             // index into the parameter table's
+  int group = 0;             // index into the parameter table's groups
   std::vector<int> params;   // indices into LocalTable::params(), in the buffer's order
-  std::int64_t numel = 0;    // of the flat buffer, padding included
-  std::vector<int> holders;  // those of this rank's units that compute with it, in order
-  /// The optimizer's, where the unit that owns the group is (a tied table's: the first); what the other end
-  /// of a tied table sums goes there, and what is updated comes from there.
+  std::int64_t numel = 0;    // elements of the flat buffer, padding included
+  std::vector<int> holders;  // this rank's units that compute with it, in order
+  /// If true, the optimizer's state is here, with the unit that owns the group (for a tied table the
+  /// first). The other end of a tied table sends its sum there, and receives the updated weights from
+  /// there.
   bool has_state = false;
-  Division division;  // of the flat buffer among ranks
-  Part own = {0, 0};  // of the flat buffer: this rank's part
-  /// Runs of `own` that the rank and its replicas alone answer for, padding included.
+  Division division;  // division of the flat buffer among ranks
+  Part own = {0, 0};  // this rank's part of the flat buffer
+  /// Runs of `own` that only the rank and its replicas count, padding included.
   std::vector<Part> counted;
   /// Runs of `own`, padding included, in order.
   std::vector<TensorSumRun> tensor_sums;
@@ -59,43 +63,47 @@ struct LocalGroup {
   std::int64_t state_numel() const { return has_state ? own.count : 0; }
 };
 
-/// With one stage and no tensor parallelism: the parameter table as it is.
+/// The table of one rank. With one stage and no tensor parallelism it is the parameter table.
 class LocalTable {
  public:
-  /// `table` must outlive it. Error{internal}: stages that do not hold each unit once.
+  /// `table` must outlive it.
+  /// Errors: internal, the stages do not hold each unit once.
   LocalTable(const model::ParameterTable& table, const model::Layout& layout, const model::Place& place);
 
   const model::ParameterTable& table() const { return table_; }
   const model::Layout& layout() const { return layout_; }
   const model::Place& place() const { return place_; }
 
-  /// Global numbers, in order.
+  /// Returns the global numbers of this rank's units, in order.
   const std::vector<int>& units() const { return units_; }
   bool holds(int unit) const { return !unit_groups_.at(at(unit)).empty(); }
-  /// In the order of the parameter table's.
+  /// Returns the groups, in the order of the parameter table's.
   const std::vector<LocalGroup>& groups() const { return groups_; }
   const LocalGroup& group(int local) const { return groups_[at(local)]; }
-  /// In the order of the parameter table's.
+  /// Returns the parameters, in the order of the parameter table's.
   const std::vector<LocalParam>& params() const { return params_; }
   const LocalParam& param(int local) const { return params_[at(local)]; }
   const model::ParamSpec& spec(const LocalParam& param) const { return table_.params()[at(param.param)]; }
   const std::string& name(int local) const { return spec(param(local)).name; }
 
-  /// What a unit computes with: groups, each once, in ascending order, and parameters in UnitSpec::params
-  /// order. Local indices. Error{internal}: a unit that this rank does not hold.
+  /// Return what a unit computes with, as local indices: groups, each once, in ascending order, and
+  /// parameters in UnitSpec::params order.
+  /// Errors: internal, this rank does not hold the unit.
   const std::vector<int>& groups_of(int unit) const;
   const std::vector<int>& params_of(int unit) const;
 
-  /// Whether another stage has the other end of a tied table, and this rank its state.
+  /// Returns whether another stage has the other end of a tied table, and this rank its state.
   bool has_end_elsewhere(const LocalGroup& group) const;
-  /// The local group of a table that the first and the last unit hold both; none here: −1.
+  /// Returns the local group of a table that both the first and the last unit hold, or −1 if there is
+  /// none here.
   int tied_group() const;
 
-  /// Of the ranks that own the same, which one this is.
+  /// Returns this rank's number among the ranks that own the same.
   int replica() const { return layout_.replica_of(place_); }
   int num_replicas() const { return layout_.num_replicas(); }
-  /// Whether this rank answers for its micro-batches' samples, and for their loss: one rank of those that
-  /// compute them, where the embedding and where the head is.
+  /// Return whether this rank counts its micro-batches' samples, targets or loss. Of the ranks that
+  /// compute a micro-batch, one rank does: at the embedding for samples, at the head for targets and
+  /// loss.
   bool counts_samples() const { return place_.tp == 0 && place_.cp == 0 && holds(0); }
   bool counts_targets() const { return place_.cp == 0 && counts_loss(); }
   bool counts_loss() const { return place_.tp == 0 && holds(static_cast<int>(unit_groups_.size()) - 1); }
@@ -112,7 +120,7 @@ class LocalTable {
   std::vector<int> units_;
   std::vector<LocalGroup> groups_;
   std::vector<LocalParam> params_;
-  std::vector<std::vector<int>> unit_groups_;  // by global unit; of those that are not held, empty
+  std::vector<std::vector<int>> unit_groups_;  // by global unit; empty for units that are not held
   std::vector<std::vector<int>> unit_params_;
 };
 
@@ -124,11 +132,12 @@ struct OwnedPiece {
   bool operator==(const OwnedPiece&) const = default;
 };
 
-/// What a rank writes of the model's state into a checkpoint. There are kind_bytes.size() kinds of state
-/// alike (weights and each moment), the elements of the i-th of kind_bytes[i] bytes. Over all ranks of the
-/// mesh each element of each kind is owned once: by the stage of its group's owner unit (a tied table: the
-/// first), by the first of the tp ranks that hold its slice, by the dp rank whose ZeRO part it is in; what
-/// replicas hold alike, they share by bytes. Sorted by parameter, then kind; none is empty.
+/// Returns what a rank writes of the model's state into a checkpoint. There are kind_bytes.size()
+/// kinds of state alike (weights and each moment). The elements of the i-th kind have kind_bytes[i]
+/// bytes. Over all ranks of the mesh each element of each kind is owned once: by the stage of its
+/// group's owner unit (for a tied table the first), by the first of the tp ranks that hold its slice,
+/// and by the dp rank whose ZeRO part it is in. Replicas share by bytes what they hold alike. The
+/// pieces are sorted by parameter, then kind; none is empty.
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes);
 
 }  // namespace dt::parallel

@@ -16,7 +16,7 @@ bool divides_heads(std::int64_t tp, const model::ModelSpec& spec) {
   return spec.query_heads % tp == 0 && (spec.key_value_heads % tp == 0 || tp % spec.key_value_heads == 0);
 }
 
-/// Of what may be cut unevenly.
+/// Returns whether each rank gets a row of every dim that may be split unevenly.
 bool has_enough_rows(std::int64_t tp, const model::ModelSpec& spec) {
   return std::min(spec.mlp_hidden, spec.vocabulary) >= tp;
 }
@@ -25,7 +25,7 @@ bool is_possible(std::int64_t tp, const model::ModelSpec& spec) {
   return divides_heads(tp, spec) && has_enough_rows(tp, spec);
 }
 
-/// Below and, where there is one, above: "tp=4 or tp=8".
+/// Returns the nearest tp below and, if there is one, above: "tp=4 or tp=8".
 std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
   std::int64_t below = std::min(tp, spec.query_heads), above = tp;
   while (!is_possible(below, spec)) --below;
@@ -34,7 +34,7 @@ std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
   return above > spec.query_heads ? text : fmt::format("{} or tp={}", text, above);
 }
 
-/// "" where tensor parallelism leaves each rank its share.
+/// Returns why tensor parallelism does not leave each rank its share, or "".
 std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
   if (!divides_heads(tp, spec)) {
     return fmt::format(
@@ -49,13 +49,13 @@ std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
       tp, spec.mlp_hidden, spec.vocabulary, nearest_tp(tp, spec));
 }
 
-/// What divides the lengths of sequences: two chunks for each of cp ranks, and of what they leave as many
-/// rows for each of tp that divide rows.
+/// Returns the number that must divide the lengths of sequences: two chunks for each of cp ranks, and
+/// as many rows of what they leave for each of tp ranks that divide rows.
 std::int64_t divisor_of_lengths(const model::Layout& mesh) {
   return mesh.cp * std::lcm(mesh.cp > 1 ? 2 : 1, mesh.sequence_parallel ? mesh.tp : 1);
 }
 
-/// Below, and above where the model has positions for it: "a length of 8".
+/// Returns the nearest length below, and above if the model has positions for it: "a length of 8".
 std::vector<std::string> nearest_lengths(const model::Layout& mesh, const model::ModelSpec& spec,
                                          std::int64_t length) {
   const std::int64_t divisor = divisor_of_lengths(mesh), shorter = length - length % divisor;
@@ -66,7 +66,7 @@ std::vector<std::string> nearest_lengths(const model::Layout& mesh, const model:
   return lengths;
 }
 
-/// Fewer ranks that can divide sequences of that length: the most of them, if any.
+/// Returns the largest number of fewer ranks that can divide sequences of that length, if any.
 std::vector<std::string> fewer_parts(model::Layout mesh, std::int64_t length) {
   while (--mesh.cp > 0) {
     if (length % divisor_of_lengths(mesh) == 0) return {fmt::format("cp={}", mesh.cp)};
@@ -74,13 +74,13 @@ std::vector<std::string> fewer_parts(model::Layout mesh, std::int64_t length) {
   return {};
 }
 
-/// "a, b or c"
+/// Returns "a, b or c".
 std::string either(const std::vector<std::string>& options) {
   if (options.size() == 1) return options.front();
   return fmt::format("{} or {}", fmt::join(options.begin(), options.end() - 1, ", "), options.back());
 }
 
-/// What a schedule asks of the number of virtual stages; "" where it has it.
+/// Returns what a schedule requires of the number of virtual stages, or "" if the layout has it.
 std::string why_not_scheduled(const model::Layout& layout) {
   using enum model::PipelineSchedule;
   const int number = layout.virtual_stages;
@@ -94,7 +94,7 @@ std::string why_not_scheduled(const model::Layout& layout) {
   return number == 1 ? "" : given + "1 stage; schedule=interleaved or virtual-stages=1 would do";
 }
 
-/// Fewer ranks, or fewer stages on each.
+/// Returns layouts of fewer ranks, or of fewer stages on each.
 std::string fewer_stages(const model::Layout& layout, int num_units) {
   const int ranks = num_units / layout.virtual_stages, stages = num_units / layout.pp;
   const std::string one = "schedule=1f1b,virtual-stages=1";
@@ -104,7 +104,7 @@ std::string fewer_stages(const model::Layout& layout, int num_units) {
   return fmt::format("pp={}{}", ranks, stages == 0 ? "" : " or " + fewer);
 }
 
-/// Each virtual stage holds a unit at least.
+/// Returns why there are too many stages, or "". Each virtual stage holds at least one unit.
 std::string why_too_many_stages(const model::Layout& layout, int num_units) {
   if (std::int64_t{layout.pp} * layout.virtual_stages <= num_units) return {};
   const std::string each =

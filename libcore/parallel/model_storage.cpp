@@ -34,7 +34,7 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
 }
 
 Tensor ModelStorage::state(int group, const Buffer& buffer) const {
-  if (buffer.bytes() == 0 && local_.group(group).state_numel() > 0) return {};  // of evaluation alone
+  if (buffer.bytes() == 0 && local_.group(group).state_numel() > 0) return {};  // only in evaluation
   return Tensor(buffer, precision_.master(), Shape{local_.group(group).state_numel()});
 }
 
@@ -49,7 +49,7 @@ Tensor ModelStorage::group_second_moment(int group) const {
 }
 
 void ModelStorage::set_weights(const Context& context, const LocalParam& param, const FillPiece& fill) {
-  weights_.changed();  // also where another rank holds all of it: ranks gather together
+  weights_.changed();  // also if another rank holds all of it: ranks gather together
   if (param.part.numel() == 0) return;
   const Tensor weights = param.in_part(group_weights(param.group));
   if (!precision_.has_masters()) return fill_from_host(context, param.part, weights, fill);
@@ -73,13 +73,13 @@ std::size_t most_of_neighbours(const std::vector<int>& units, const UnitBytesInT
   return most;
 }
 
-/// Where one micro-batch follows another, a unit may follow itself: the head in GPipe's forwards, whatever is
-/// alone in its stage.
+/// If one micro-batch follows another, a unit may follow itself: the head in GPipe's forwards, and a
+/// unit that is alone in its stage.
 std::size_t twice_the_most(const UnitBytesInTurn& bytes) {
   return 2 * *std::max_element(bytes.begin(), bytes.end());
 }
 
-/// What gradients that travel take, beside those that stay.
+/// Counts what travelling gradients take, beside those that stay.
 class Reductions {
  public:
   Reductions(const LocalTable& local, const Precision& precision, bool is_repeated)
@@ -91,8 +91,8 @@ class Reductions {
     for (const LocalGroup& group : local.groups()) add(group);
   }
 
-  /// The micro-batch's in work and the one whose sum is under way; what is summed once is on the way until
-  /// the step's end.
+  /// Returns the most bytes: of the current micro-batch and of the one whose sum is under way. What
+  /// is summed once is under way until the step's end.
   std::size_t most() const {
     const std::size_t in_turn =
         is_repeated_ ? twice_the_most(units_) : most_of_neighbours(local_.units(), units_);
@@ -105,7 +105,7 @@ class Reductions {
                part = static_cast<std::size_t>(group.own.count);
     const Division& division = group.division;
     if (division.divides_gradients()) {
-      const std::size_t arrives = is_repeated_ ? part : 0;  // the first sum goes where it stays
+      const std::size_t arrives = is_repeated_ ? part : 0;  // the first sum arrives where it stays
       for (const int unit : group.holders)
         units_[at(unit)] += (whole + arrives) * gradient_bytes_ + whole * wire_bytes_;
     } else if (division.divides_optimizer() || local_.num_replicas() > 1) {
@@ -115,7 +115,7 @@ class Reductions {
   }
 
   const LocalTable& local_;
-  std::size_t gradient_bytes_, wire_bytes_;  // 0: they travel as they are
+  std::size_t gradient_bytes_, wire_bytes_;  // 0: gradients travel as they are
   bool is_repeated_;
   UnitBytesInTurn units_;
   std::size_t until_end_ = 0, replicas_ = 0;
@@ -144,7 +144,7 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;
     total.checkpoint += 3 * state * master_bytes;
   }
-  // The unit in work and the next one that is computed in a row with it.
+  // The current unit, and the next one that is computed in a row with it.
   total.gathered = most_of_neighbours(local.units(), unit_weights);
   if (plan) total.gathered += Reductions(local, precision, plan->num_micro_batches() > 1).most();
   return total;

@@ -1,5 +1,5 @@
 #pragma once
-// Actions by name in the tools that draw what host and device do.
+// Names actions in profilers, which draw what host and device do.
 
 #include "parallel/step_observer.hpp"
 #include "tensor/accelerator.hpp"

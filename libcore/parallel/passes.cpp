@@ -24,7 +24,7 @@ bool is(const ActionList& list, std::size_t i, const Action& action) {
   return i < list.size() && list[i] == action;
 }
 
-/// Gathers and frees around computations.
+/// Adds gathers and frees around computations.
 class Gatherer {
  public:
   Gatherer(const ActionList& list, bool frees) : list_(list), frees_(frees) {}
@@ -63,7 +63,7 @@ class Gatherer {
   ActionList out_;
 };
 
-/// Whether a micro-batch goes forward through the unit before the one before has gone back.
+/// Returns whether a micro-batch goes forward through the unit before the previous one has gone back.
 bool runs_ahead(const ActionList& list, int unit) {
   bool is_open = false;
   for (const Action& a : list) {
@@ -74,7 +74,8 @@ bool runs_ahead(const ActionList& list, int unit) {
   return false;
 }
 
-/// See with_recompute().
+/// Returns whether the backward follows with nothing but the head's work between; see
+/// with_recompute().
 bool goes_back_at_once(const ActionList& list, std::size_t i, int last_unit) {
   const Action back{backward_input, list[i].unit, list[i].micro_batch};
   for (++i; i < list.size() && list[i] != back; ++i) {
@@ -84,7 +85,7 @@ bool goes_back_at_once(const ActionList& list, std::size_t i, int last_unit) {
   return true;
 }
 
-/// Where a unit's input, or dy, comes from another rank: the receive that brings it.
+/// Returns the receive that brings a unit's input, or dy, if it comes from another rank.
 Action receive_for(const Action& a, const Pipeline& pipeline, int rank) {
   if (a.kind == forward && a.unit > 0 && pipeline.rank_of(a.unit - 1) != rank)
     return {receive, a.unit - 1, a.micro_batch, Payload::activation, pipeline.rank_of(a.unit - 1)};
@@ -120,7 +121,7 @@ ActionList with_gathers(const ActionList& list, bool frees) {
 
 ActionList with_reduces(const ActionList& list, int last_unit, bool each) {
   const bool head_goes_early = each && runs_ahead(list, last_unit);
-  std::map<int, int> last;  // of each unit, the micro-batch whose weight half comes last
+  std::map<int, int> last;  // by unit: micro-batch whose weight half comes last
   for (const Action& a : list) {
     if (a.kind == backward_weight) last[a.unit] = a.micro_batch;
   }
@@ -163,9 +164,9 @@ ActionList with_recompute(const ActionList& list, int last_unit) {
 }
 
 ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int rank) {
-  std::vector<ActionList> starting(list.size());        // receives, before each action
-  std::map<std::pair<int, Payload>, std::size_t> used;  // of each communicator: who uses what came last
-  std::map<int, std::size_t> sent;                      // of each micro-batch: who follows its last send
+  std::vector<ActionList> starting(list.size());        // receives before each action
+  std::map<std::pair<int, Payload>, std::size_t> used;  // by communicator: action that uses what came last
+  std::map<int, std::size_t> sent;                      // by micro-batch: action that follows its last send
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Action needed = receive_for(list[i], pipeline, rank);
     if (needed.peer >= 0) {

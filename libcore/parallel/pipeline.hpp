@@ -1,5 +1,5 @@
 #pragma once
-// Who computes what of a step: a schedule over the stages of a model.
+// Describes which rank computes what in a step: a schedule over the stages of a model.
 
 #include "model/layout.hpp"
 #include "parallel/schedules/schedule.hpp"
@@ -15,19 +15,20 @@ struct Pipeline {
   int num_ranks() const { return schedule.num_ranks(); }
   int num_units() const { return stages.num_units(); }
   int last_unit() const { return num_units() - 1; }
-  /// The place on the pipeline's axis that computes a unit.
+  /// Returns the place on the pipeline's axis that computes a unit.
   int rank_of(int unit) const { return schedule.rank_of[static_cast<std::size_t>(stages.stage_of(unit))]; }
-  /// Whether the table's holders are two ranks. The first unit's owns it.
+  /// Returns whether the tied table's holders are two ranks. The first unit's rank owns it.
   bool exchanges_tied() const { return tied && rank_of(0) != rank_of(last_unit()); }
 };
 
-/// That of a layout whose schedule, virtual stages and stages fit each other; `num_micro_batches` are the
-/// most of any data-parallel rank. Error{internal}: a table of stages that the schedule does not go by.
+/// Returns the pipeline of a layout whose schedule, virtual stages and stages fit each other.
+/// `num_micro_batches` are the most of any data-parallel rank.
+/// Errors: internal, the table of stages is not the schedule's.
 Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_batches, bool tied);
 
-/// The layout's schedule; micro-batches as above.
+/// Returns the layout's schedule; micro-batches as above.
 Schedule schedule_of(const model::Layout& layout, int num_micro_batches);
-/// As a layout's table names them: of each stage rank, what the virtual stages on it hold.
+/// Returns the units of each stage rank's virtual stages, as a layout's table names them.
 model::StageUnits ranges_of(const Stages& stages, const Schedule& schedule);
 
 }  // namespace dt::parallel

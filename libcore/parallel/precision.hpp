@@ -1,18 +1,19 @@
 #pragma once
-// Which element types a run keeps what in.
+// The element types in which a run keeps weights, gradients and the optimizer's state.
 
 #include "base/dtype.hpp"
 
 namespace dt::parallel {
 
-/// Mixed precision keeps fp32 masters of 16-bit weights, as updates are often smaller than what 16 bits can
-/// add (Micikevicius et al. 2018, section 3.1). Otherwise weights are their own masters.
+/// The element types of a run. Mixed precision keeps fp32 masters of 16-bit weights, as updates are
+/// often smaller than what 16 bits can add. Otherwise weights are their own masters.
+/// Source: Micikevicius et al. 2018, section 3.1.
 struct Precision {
   DType compute = DType::f32;   // weights as units see them, and activations
   DType gradient = DType::f32;  // gradients of weights, as they are summed
-  DType reduce = DType::f32;    // bf16: they travel between ranks in 16 bits, whatever they are summed in
+  DType reduce = DType::f32;  // bf16: gradients travel between ranks in 16 bits, whatever they are summed in
   DType wire() const { return reduce == DType::bf16 ? DType::bf16 : gradient; }
-  /// What the optimizer updates and checkpoints hold, and the moments.
+  /// Returns the type of what the optimizer updates and checkpoints hold, and of the moments.
   DType master() const { return compute == DType::f64 ? DType::f64 : DType::f32; }
   bool has_masters() const { return compute != master(); }
   bool operator==(const Precision&) const = default;

@@ -182,7 +182,7 @@ void RankRules::take_reduce(const Action& action) {
   require_new(times < reductions(), action);
   const int until =
       shape_.reduces_each_micro_batch() ? std::min(times + 1, num_micro_batches_) : num_micro_batches_;
-  // The head's gradients are made in its forward.
+  // The head makes its gradients in its forward.
   const bool is_early = shape_.reduces_each_micro_batch() && is_last(action.unit);
   const ActionKind makes = is_early ? ActionKind::forward : ActionKind::backward_weight;
   for (int m = first_; m < first_ + until; ++m) {

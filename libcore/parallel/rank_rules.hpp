@@ -1,5 +1,5 @@
 #pragma once
-// What a rank's list must keep to, taken action by action: a part of the validator.
+// Checks the rules that a rank's list must keep to, action by action: a part of the validator.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace dt::parallel {
 
-/// What a rank has done so far. Error{internal} naming the first action that is out of order.
+/// Keeps what a rank has done so far.
+/// Errors: internal, naming the first action that is out of order.
 class RankRules {
  public:
   RankRules(const StepShape& shape, const Pipeline& pipeline, int rank);
@@ -26,7 +27,7 @@ class RankRules {
   std::vector<bool>::reference done(ActionKind kind, int unit, int micro_batch);
   static void require(bool condition, const Action& action, const Action& earlier);
   static void require_new(bool condition, const Action& action);
-  /// Marks an action done; it must not have been.
+  /// Marks an action done. It must not be done already.
   void mark(const Action& action);
   void require_done(const Action& action, ActionKind kind, int unit);
 
@@ -34,12 +35,13 @@ class RankRules {
   /// A unit's gradients are summed in the order of micro-batches, which fixes the bits.
   void require_in_order(const Action& action);
 
-  /// Of each unit.
+  /// Returns the number of reductions of each unit.
   int reductions() const { return shape_.reduces_each_micro_batch() ? std::max(1, shape_.rounds) : 1; }
   void require_whole(const Action& action);
   void require_unit(const Action& action) const;
   bool is_last(int unit) const { return unit == num_units_ - 1; }
-  /// Whole gradients of one micro-batch are held where ranks divide them: those before must be summed.
+  /// Requires that earlier micro-batches are summed: if ranks divide gradients, whole ones of only
+  /// one micro-batch are held.
   void require_reduced_before(const Action& action) const;
 
   void take_gather(const Action& action);
@@ -54,7 +56,7 @@ class RankRules {
 
   void take_send(const Action& action);
   void take_receive(const Action& action);
-  /// The tied table's, either way, at its time.
+  /// Checks that an exchange of the tied table, in either direction, comes at its time.
   void require_exchange(const Action& action);
   void take_control(const Action& action);
 
@@ -65,7 +67,7 @@ class RankRules {
   int num_micro_batches_;
   std::vector<bool> done_;
   std::vector<bool> discarded_;
-  std::vector<int> reduced_;  // how often
+  std::vector<int> reduced_;  // number of reduces, by unit
   std::vector<bool> whole_;
   bool controlled_ = false;
   bool stepped_ = false;

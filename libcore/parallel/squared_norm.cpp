@@ -15,7 +15,7 @@ void add_squared_norm(const Context& context, const LocalTable& local, const Loc
     const std::int64_t first = std::max(run.begin - group.own.begin, share.begin);
     const std::int64_t last = std::min(run.begin + run.count - group.own.begin, share.begin + share.count);
     for (std::int64_t begin = first; begin < last;) {
-      // Up to the next block's beginning, then all the rest.
+      // Goes up to the next block's beginning, then takes all the rest.
       const std::int64_t end = begin % block == 0 ? last : std::min(last, (begin / block + 1) * block);
       const Arena::Scope scope(context.scratch());
       const Tensor partials_N =

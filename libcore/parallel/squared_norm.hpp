@@ -1,5 +1,5 @@
 #pragma once
-// The squared norm of gradients that ranks hold in part.
+// Computes the squared norm of gradients that ranks hold in part.
 
 #include "parallel/device_sums.hpp"
 #include "parallel/local_table.hpp"
@@ -8,10 +8,11 @@
 
 namespace dt::parallel {
 
-/// Adds to sum number `index` of `sums` the squares of those elements of a group's gradient that this rank
-/// answers for; of what replicas hold alike, its share. `gradient` is the rank's own part. Added up over all
-/// ranks, each element is counted once. Partial sums are of the whole flat buffer's blocks, so that the bits
-/// do not depend on ZeRO.
+/// Adds to sum number `index` of `sums` the squares of the elements of a group's gradient that this
+/// rank counts. Of what replicas hold alike, it counts its share. `gradient` is the rank's own part.
+/// Over all ranks, each element is counted once.
+/// Numerics: partial sums are of the whole flat buffer's blocks, so that the bits do not depend on
+/// ZeRO.
 void add_squared_norm(const Context& context, const LocalTable& local, const LocalGroup& group,
                       const Tensor& gradient, DeviceSums& sums, int index);
 

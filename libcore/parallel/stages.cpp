@@ -13,7 +13,8 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// The best value of laying all units, where `join(best of the stages before, cost of one)` is to be least.
+/// The best way to lay out all units: the one with the least `join(best of the stages before, cost of
+/// one)`.
 struct Laid {
   double value = infinite;
   Stages stages;
@@ -67,7 +68,7 @@ Stages lay_stages(std::span<const UnitCost> costs, int num_stages) {
   for (const UnitCost& cost : costs) until.push_back(until.back() + cost.sum());
   const double slowest =
       least(until, num_stages, [](double before, double one) { return std::max(before, one); }).value;
-  const double limit = slowest * (1 + 1e-12);  // the same sums in another order
+  const double limit = slowest * (1 + 1e-12);  // allows for the same sums in another order
   return least(until, num_stages,
                [&](double before, double one) { return one > limit ? infinite : before + one * one; })
       .stages;

@@ -1,5 +1,5 @@
 #pragma once
-// Which units a virtual stage holds: a table of contiguous ranges, which may be uneven.
+// Lays units out on virtual stages: a table of contiguous ranges, which may be uneven.
 
 #include <span>
 #include <vector>
@@ -17,21 +17,24 @@ struct Stages {
   bool operator==(const Stages&) const = default;
 };
 
-/// Of stages that hold so many units each. Error{usage}: one holds none, or they do not add up.
+/// Returns the stages that hold so many units each.
+/// Errors: usage, a stage holds none, or the counts do not add up.
 Stages stages_of_counts(std::span<const int> counts, int num_units);
 
-/// What a unit's computations take for a micro-batch; any unit of time, the same for all.
+/// The cost of a unit's computations for a micro-batch.
+/// Units: any unit of time, the same for all.
 struct UnitCost {
-  double forward = 0;  // of the head: with its gradients, which it makes in it
+  double forward = 0;  // the head's includes its gradients, which its forward makes
   double backward_input = 0;
   double backward_weight = 0;
 
   double sum() const { return forward + backward_input + backward_weight; }
 };
 
-/// Units on `num_stages` stages so that the slowest stage, which sets the pace, is as fast as can be; of
-/// all such, the one whose stages are most equal (least sum of squares). Every stage holds a unit.
-/// Dynamic programming, num_stages × units². Error{usage}: fewer units than stages.
+/// Lays units out on `num_stages` stages so that the slowest stage, which sets the pace, is as fast
+/// as can be. Of all such layouts, it takes the one whose stages are most equal (least sum of
+/// squares). Every stage holds a unit. Dynamic programming, num_stages × units².
+/// Errors: usage, there are fewer units than stages.
 Stages lay_stages(std::span<const UnitCost> costs, int num_stages);
 
 }  // namespace dt::parallel

@@ -1,5 +1,5 @@
 #pragma once
-// The seam between ranks that share layers, or divide sequences.
+// Implements the seam between tensor-parallel and context-parallel ranks.
 
 #include "comm/communicator.hpp"
 #include "model/layout.hpp"
@@ -8,11 +8,11 @@
 
 namespace dt::parallel {
 
-/// Which part of each layer a place of the mesh has.
+/// Returns the part of each layer that a place of the mesh has.
 model::Share share_of(const model::Layout& layout, const model::Place& place);
 
-/// Sums and gathers over the tensor-parallel ranks of `groups`, in their order, and passes keys and values
-/// round its context-parallel ones.
+/// Sums and gathers over the tensor-parallel ranks of `groups`, in their order. Passes keys and
+/// values round the ring of its context-parallel ranks.
 class TensorSeam final : public model::Seam {
  public:
   /// The groups must outlive the seam.
@@ -25,11 +25,11 @@ class TensorSeam final : public model::Seam {
   model::ExchangeHandle start_shift(const Tensor& own, const Tensor& arriving) const override;
   int num_chunks() const override { return num_chunks_; }
 
-  /// Off: every exchange is finished before this rank computes on.
+  /// Sets whether exchanges overlap. If off, every exchange is finished before this rank computes on.
   void set_overlap(bool value) { overlaps_ = value; }
 
  private:
-  /// Until both are done.
+  /// Returns the handle of started work. Without overlap, waits for it first.
   model::ExchangeHandle under_way(comm::Work work) const;
 
   const Groups& groups_;

@@ -13,17 +13,17 @@ namespace dt::parallel {
 
 namespace {
 
-/// What has come to one.
+/// The transfers that have arrived at a channel.
 struct ChannelState {
   struct Side {
     std::vector<Action> actions;
     std::vector<double> at_s;
   };
   Side sends, receives;
-  std::vector<double> done_s;  // of those that both sides have come to
+  std::vector<double> done_s;  // ends of transfers at which both sides have arrived
 };
 
-/// What ranks do together, once.
+/// An operation that ranks do together, once.
 struct Meeting {
   Action what;
   int first_rank = 0;
@@ -45,7 +45,7 @@ class Walk {
         clock_(clock),
         ranks_(lists.size()),
         groups_(lists.size() / at(dp), {dp, {}}) {
-    groups_.push_back({static_cast<int>(lists.size()), {}});  // everyone
+    groups_.push_back({static_cast<int>(lists.size()), {}});  // all ranks
     for (const ActionList& list : lists) timeline_.actions.emplace_back().reserve(list.size());
     timeline_.computing_s.resize(lists.size());
   }
@@ -65,15 +65,15 @@ class Walk {
   struct Rank {
     std::size_t next = 0;
     double now_s = 0;
-    std::optional<std::size_t> meeting;  // that the next action has come to
-    std::map<int, std::size_t> met;      // of each group, how often
-    std::map<int, std::size_t> gathers;  // of each unit, the last one's number in the stage's group
+    std::optional<std::size_t> meeting;  // meeting at which the next action has arrived
+    std::map<int, std::size_t> met;      // by group, how often
+    std::map<int, std::size_t> gathers;  // by unit: number of its last gather in the stage's group
     std::map<std::tuple<Payload, int, int>, std::pair<ChannelState*, std::size_t>>
-        receives;                                              // by what they bring
+        receives;                                              // by payload, unit and micro-batch
     std::vector<std::pair<ChannelState*, std::size_t>> sends;  // control waits for them
   };
 
-  /// The rank's next action, if all that it waits for has come.
+  /// Takes the rank's next action, if all that it waits for has come.
   bool advance(int rank) {
     Rank& r = ranks_[at(rank)];
     if (r.next == lists_[at(rank)].size()) return false;
@@ -102,7 +102,8 @@ class Walk {
     return k < channel->done_s.size() ? std::optional(channel->done_s[k]) : std::nullopt;
   }
 
-  /// When a computation's input, or dy, has been received, and its weights have been gathered.
+  /// Returns when a computation's input, or dy, has been received, and its weights have been
+  /// gathered.
   std::optional<double> inputs_of(int rank, const Action& a) {
     if (!a.computes()) return 0;
     Rank& r = ranks_[at(rank)];
@@ -121,7 +122,8 @@ class Walk {
     return whole_s < 0 ? std::nullopt : std::optional(std::max(ready_s, whole_s));
   }
 
-  /// When the channel's next send may begin: those before it leave room, and a sum over ranks is complete.
+  /// Returns when the channel's next send may begin: those before it leave room, and a sum over ranks
+  /// is complete.
   std::optional<double> ready_to_send(int rank, const Action& a, const ChannelState& channel) {
     const std::size_t k = channel.sends.actions.size();
     double room_s = 0;
@@ -155,7 +157,7 @@ class Walk {
     return start_s;
   }
 
-  /// Completes what both sides have come to.
+  /// Completes the transfers at which both sides have arrived.
   void settle(ChannelState& channel, int sender, int receiver) {
     while (channel.done_s.size() < std::min(channel.sends.actions.size(), channel.receives.actions.size())) {
       const std::size_t k = channel.done_s.size();
@@ -170,7 +172,7 @@ class Walk {
     }
   }
 
-  /// Counts the rank in; whether it goes on.
+  /// Counts the rank in. Returns when it continues, or nothing if it must wait.
   std::optional<double> meet(int rank, const Action& a) {
     Rank& r = ranks_[at(rank)];
     const bool is_control = a.kind == ActionKind::control;
@@ -206,7 +208,7 @@ class Walk {
       timeline_.movements.push_back({meeting.what, meeting.first_rank, -1, {start_s, meeting.done_s}});
   }
 
-  /// When all sends and sums that the rank has started are complete.
+  /// Returns when all sends and sums that the rank has started are complete.
   std::optional<double> own_operations(int rank) {
     double complete_s = 0;
     for (const auto& send : ranks_[at(rank)].sends) {
@@ -218,7 +220,7 @@ class Walk {
     return summed_s ? std::optional(std::max(complete_s, *summed_s)) : std::nullopt;
   }
 
-  /// When all sums that the rank has started are complete.
+  /// Returns when all sums that the rank has started are complete.
   std::optional<double> own_sums(int rank) {
     const std::size_t met = ranks_[at(rank)].met[rank / dp_];
     if (met == 0) return 0;
@@ -250,7 +252,7 @@ class Walk {
   int dp_;
   const Clock& clock_;
   std::vector<Rank> ranks_;
-  std::vector<Group> groups_;                 // of each stage, then everyone
+  std::vector<Group> groups_;                 // by stage, then all ranks
   std::map<Channel, ChannelState> channels_;  // between ranks, not their places on the pipeline's axis
   Timeline timeline_;
 };

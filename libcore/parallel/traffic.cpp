@@ -6,7 +6,8 @@ namespace dt::parallel {
 
 namespace {
 
-/// How often the ranks that share a layer add up all rows' features, and, of divided rows, gather them.
+/// Numbers of exchanges of tensor-parallel ranks: sums of all rows' features, and gathers of divided
+/// rows.
 struct Exchanges {
   int sums = 0;
   int gathers = 0;
@@ -19,7 +20,7 @@ Exchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains) {
       if (is_forward) return {.sums = 1};
       return {.gathers = action == ActionKind::backward_weight ? 1 : 0};
     case model::UnitKind::block:
-      if (action == ActionKind::recompute) return {.sums = 1, .gathers = 2};  // its output is known
+      if (action == ActionKind::recompute) return {.sums = 1, .gathers = 2};  // the output is known
       if (action == ActionKind::backward_weight) return {.gathers = 2};
       return {.sums = 2, .gathers = 2};
     default:
@@ -50,7 +51,7 @@ std::int64_t Traffic::stage_bytes(const Action& send) const {
   return local.group(local.tied_group()).own.count * static_cast<std::int64_t>(dtype_bytes(dtype));
 }
 
-/// The head's ranks gather three sums a row, in fp64.
+/// Includes the three sums a row that the head's ranks gather, in fp64.
 LayerBytes Traffic::layer_bytes(const Action& action) const {
   if (!action.computes()) return {};
   const model::Layout& layout = local.layout();
@@ -66,7 +67,7 @@ LayerBytes Traffic::layer_bytes(const Action& action) const {
   return bytes;
 }
 
-/// Keys and values visit all ranks but the last; their gradients come home.
+/// Counts visits of keys and values to all ranks but the last, and the way home of their gradients.
 std::int64_t Traffic::ring_bytes(model::UnitKind kind, ActionKind action) const {
   const int cp = local.layout().cp;
   if (cp == 1 || kind != model::UnitKind::block || action == ActionKind::backward_weight) return 0;

@@ -1,5 +1,6 @@
 #pragma once
-// What a rank of a pipeline may send and receive, and has so far: a part of the validator.
+// Checks what a rank of a pipeline may send and receive, from what it has so far: a part of the
+// validator.
 
 #include <map>
 #include <set>
@@ -11,21 +12,22 @@
 
 namespace dt::parallel {
 
-/// Every check throws Error{internal} naming the action.
+/// The rules of one rank's transfers.
+/// Errors: every check throws internal, naming the action.
 class TransferRules {
  public:
   TransferRules(const Pipeline& pipeline, int rank);
 
   bool holds(int unit) const { return holds_[static_cast<std::size_t>(unit)]; }
-  /// Checks that it is this rank's to send, and to whom; whether it is the first time.
+  /// Checks that the send is this rank's, and its peer. Returns whether it is the first time.
   bool send(const Action& action);
-  /// The same; and that at most two wait to be used.
+  /// Does the same for a receive, and checks that at most two wait to be used.
   bool receive(const Action& action);
-  /// A computation uses what another rank has made: a receive has come before.
+  /// Records that a computation uses what another rank has made: a receive must have come before.
   void use(const Action& action, Payload payload, int unit);
-  /// The tied table's sum has been exchanged, and nothing that came has not been used.
+  /// Checks that the tied table's sum has been exchanged, and that all that came has been used.
   void check_control() const;
-  /// Its weights have been.
+  /// Checks that the tied table's weights have been exchanged.
   void check_end() const;
 
  private:
@@ -39,7 +41,7 @@ class TransferRules {
   std::vector<bool> holds_;
   std::set<Key> sent_;
   std::set<Key> received_;
-  std::map<Key, int> unused_;  // and from whom
+  std::map<Key, int> unused_;  // peers that they came from
 };
 
 }  // namespace dt::parallel

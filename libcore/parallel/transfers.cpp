@@ -8,7 +8,7 @@ Transfers::Transfers(const Context& context, const Groups& ranks, int rank,
                      std::function<void(Buffer&&)> release)
     : context_(context), ranks_(ranks), rank_(rank), release_(std::move(release)) {}
 
-/// Of the two ranks, in the order of their places.
+/// Returns the communicator of the two ranks, which are in the order of their places.
 comm::Communicator& Transfers::channel(const Action& transfer) const {
   return ranks_.channel(channel_of(transfer, rank_));
 }

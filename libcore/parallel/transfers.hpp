@@ -1,5 +1,5 @@
 #pragma once
-// What a rank sends to and receives from its neighbours on the pipeline's axis; see Payload for the rules.
+// Sends to and receives from a rank's neighbours on the pipeline's axis; see Payload for the rules.
 
 #include <deque>
 #include <functional>
@@ -16,14 +16,14 @@ namespace dt::parallel {
 
 class Transfers {
  public:
-  /// `rank` is this one's place on the axis. What was sent is handed to `release`. Context and groups must
-  /// outlive it.
+  /// `rank` is this rank's place on the axis. `release` takes the buffers that were sent. Context and
+  /// groups must outlive the object.
   Transfers(const Context& context, const Groups& ranks, int rank, std::function<void(Buffer&&)> release);
 
-  /// Starts it, once the last but one before it in its channel is complete: waits for that. `buffer`, in
-  /// which the data lies, is kept; without one the data must stay until finish().
+  /// Starts a send, once the last but one before it in its channel is complete: waits for that.
+  /// `buffer`, in which the data lie, is kept. Without a buffer the data must stay until finish().
   void send(const Action& send, const Tensor& data, Buffer&& buffer = {});
-  /// Starts it; the data must not be read before the Work, or finish(), is done.
+  /// Starts a receive. The data must not be read before the Work, or finish(), is done.
   comm::Work receive(const Action& receive, const Tensor& data);
   /// Waits for all that was started.
   void finish();
@@ -31,7 +31,7 @@ class Transfers {
  private:
   struct Sent {
     Buffer buffer;
-    comm::Work work;  // after what it reads: it goes first
+    comm::Work work;  // declared after what it reads, so that it is destroyed first
   };
   comm::Communicator& channel(const Action& transfer) const;
   void settle_oldest(std::deque<Sent>& sent);
@@ -41,7 +41,7 @@ class Transfers {
   int rank_;
   std::function<void(Buffer&&)> release_;
   std::map<Channel, std::deque<Sent>> sent_;
-  std::map<Channel, comm::Work> received_;  // the newest of each: those before it are complete sooner
+  std::map<Channel, comm::Work> received_;  // newest of each; earlier ones are complete sooner
 };
 
 }  // namespace dt::parallel

@@ -1,5 +1,5 @@
 #pragma once
-// How long a rank's computations take, by unit.
+// Measures how long a rank's computations take, by unit.
 
 #include <cstdint>
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace dt::parallel {
 
-/// Sums over a training's steps. A recompute counts as none of the three.
+/// Sums of times over a training's steps. A recompute counts as none of the three.
 class UnitTimes final : public StepObserver {
  public:
   explicit UnitTimes(std::size_t num_units) : sums_(num_units * 6) {}
 
   void add(const Action& action, double seconds);
-  /// What computing took, without communication.
+  /// Adds the time of computing, without communication.
   void ended(const Action& action, const ActionTimes& times) override { add(action, times.own_s()); }
   void clear() { sums_.assign(sums_.size(), 0); }
-  /// Of each unit, nanoseconds and number of its forwards, backward_inputs and backward_weights in turn: what
-  /// several ranks' times add up by.
+  /// Returns for each unit the nanoseconds and the number of its forwards, backward_inputs and
+  /// backward_weights in turn. Times of several ranks add up by these.
   std::span<std::int64_t> sums() { return sums_; }
 
   int num_units() const { return static_cast<int>(sums_.size() / 6); }
-  /// Seconds, each the mean; none where one of them was never done.
+  /// Returns the mean of each, in seconds, or nothing if one of them was never done.
   std::optional<UnitCost> mean(int unit) const;
 
  private:

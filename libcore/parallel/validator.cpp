@@ -8,7 +8,7 @@ namespace dt::parallel {
 
 void validate_together(std::span<const ActionList> lists, int pp) {
   const int dp = static_cast<int>(lists.size()) / pp;
-  // Who waits for whom does not hang on times; with what ranks do together waited for, nobody waits for less.
+  // Waits between ranks do not depend on times. Without overlap, no rank waits for less.
   walk_together(lists, dp, {.seconds = [](int, const Action&) { return 0.0; }, .overlaps = false});
 }
 

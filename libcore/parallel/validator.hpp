@@ -1,5 +1,5 @@
 #pragma once
-// Proof that an action list is complete and in order, without running it.
+// Proves that an action list is complete and in order, without running it.
 
 #include <span>
 #include <string>
@@ -11,28 +11,36 @@
 
 namespace dt::parallel {
 
-/// Of each rank's list: every forward once and after its predecessor's, the last unit's in the order of
-/// micro-batches, as the head adds to its gradients in them; every backward_input once, after the forward and
-/// its successor's backward_input, and with what the forward saved: a discard, of a block alone, is followed
-/// by a recompute; every backward_weight once, after its backward_input and after the unit's backward_weight
-/// of the micro-batch before, as a unit's gradients are summed in order; every reduce once, after the unit's
-/// last backward_weight, or once after that of each micro-batch, and as often without one as other ranks have
-/// more; then control, then step, each once, nothing after. Where weights are gathered: whatever computes
-/// with a unit's comes after its gather; where they are freed too: before its free, at most two units are
-/// whole at a time, and none at the end.
+/// Checks the lists of a training step. lists[p · dp + d] is that of stage rank p of the
+/// data-parallel rank with shapes[d]. Each rank's list must keep these rules:
+/// - Every forward comes once, after its predecessor's. The last unit's forwards come in the order of
+///   micro-batches, as the head adds to its gradients in them.
+/// - Every backward_input comes once, after the forward and its successor's backward_input. It needs
+///   what the forward saved: a discard, of a block alone, is followed by a recompute.
+/// - Every backward_weight comes once, after its backward_input and after the unit's backward_weight
+///   of the previous micro-batch, as a unit's gradients are summed in order.
+/// - Every reduce comes once, after the unit's last backward_weight; or once after that of each
+///   micro-batch, and as often without one as other ranks have more.
+/// - Control and step follow, each once, and nothing after them.
+/// - If weights are gathered, what computes with a unit's weights comes after its gather. If they are
+///   freed too, it comes before the unit's free, at most two units are whole at a time, and none at
+///   the end.
+/// - A unit that another rank computes before (after) must have sent its output (gradient). A receive
+///   comes once, and at most two of each communicator wait to be used. A send comes once, after what
+///   it sends is made.
+/// - If a tied table has two holders, the last unit's sum goes to the owner between its reduce and
+///   control, and the new weights go back after the step.
+/// - If each micro-batch's gradients are reduced, they are before the next ones of the same unit
+///   begin: the head's with its forward.
 ///
-/// lists[p · dp + d] is that of stage rank p of the data-parallel rank with shapes[d]. A unit that another
-/// rank computes before (after) must have sent its output (gradient): a receive, once, of at most two of each
-/// communicator that wait to be used; a send, once, after what it sends is made. Where a tied table has two
-/// holders, the last unit's sum goes to the owner between its reduce and control, the new weights back after
-/// the step. Where each micro-batch's gradients are reduced, they are before the next one's of the same unit
-/// begin: the head's with its forward. Then validate_together(). Error{internal} naming the rank and the
-/// first action that is out of order, or missing.
+/// validate_together() then checks all lists together.
+/// Errors: internal, naming the rank and the first action that is out of order, or missing.
 void validate_training_steps(std::span<const ActionList> lists, std::span<const StepShape> shapes,
                              const Pipeline& pipeline);
 
-/// Whatever the times, no rank of `pp` stages waits for another in vain; see walk_together(). Of evaluations
-/// as of steps. Error{internal} naming the first difference, or the first rank that waits and its action.
+/// Checks that no rank of `pp` stages waits for another in vain, whatever the times; see
+/// walk_together(). Takes lists of evaluations as well as of steps.
+/// Errors: internal, naming the first difference, or the first rank that waits and its action.
 void validate_together(std::span<const ActionList> lists, int pp = 1);
 
 }  // namespace dt::parallel

@@ -1,6 +1,6 @@
 #pragma once
-// The weights that units compute with. Where they are divided, each rank holds a part of every group, and a
-// unit's weights are whole from its gather to its release.
+// Holds the weights that units compute with. If they are divided, each rank holds a part of every
+// group, and a unit's weights are whole from its gather to its release.
 
 #include <optional>
 #include <vector>
@@ -15,37 +15,39 @@
 
 namespace dt::parallel {
 
-/// Groups are local ones, units have their global numbers. Error{internal}: a unit that this rank does not
-/// hold.
+/// The weights of one rank. Groups are local ones, units have their global numbers.
+/// Errors: internal, this rank does not hold the unit.
 class WeightStore {
  public:
-  /// Both must outlive it.
+  /// Table and groups must outlive the store.
   WeightStore(Device device, const LocalTable& local, DType dtype, const Groups& ranks);
 
-  /// This rank's part of a group's flat buffer: what the optimizer writes.
+  /// Returns this rank's part of a group's flat buffer, which the optimizer writes.
   Tensor part(int group) const;
-  /// Parts have new values. Wholes are out of date until the next gather; none may be in use.
+  /// Records that parts have new values. Wholes are out of date until the next gather; none may be in
+  /// use.
   void changed();
 
-  /// Starts to bring together what a unit computes with, unless it is whole already. All ranks gather the
-  /// same units in the same order.
+  /// Starts to bring together what a unit computes with, unless it is whole already.
+  /// Collective: all ranks gather the same units in the same order.
   void gather(int unit);
-  /// Waits for every gather that was started, also those that nobody waited for.
+  /// Waits for every started gather, also for those that no unit waited for.
   void finish_gathers(const Context& context);
-  /// The unit is done with what was gathered. Weights that are not divided stay.
+  /// Ends the unit's use of what was gathered. Weights that are not divided stay.
   void release(const Context& context, int unit);
-  /// In UnitSpec::params order; waits until they are whole. Error{internal} where they were not gathered.
+  /// Returns the unit's weights, in UnitSpec::params order; waits until they are whole.
+  /// Errors: internal, they were not gathered.
   const std::vector<Tensor>& of_unit(const Context& context, int unit);
 
-  /// Of the parts, and of wholes beside them (the most at one time).
+  /// Return the bytes of the parts, and the most that wholes take beside them at one time.
   std::size_t bytes() const;
   BufferPool& pool() { return pool_; }
   std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }
 
  private:
   struct Group {
-    Buffer part;   // where weights are divided
-    Buffer whole;  // else; or while somebody uses it
+    Buffer part;   // set if weights are divided
+    Buffer whole;  // set if they are not, or while a unit uses it
     int users = 0;
     bool is_whole = true;
     std::optional<comm::Work> gathering{};
@@ -61,7 +63,7 @@ class WeightStore {
   const Groups& ranks_;
   std::vector<Group> groups_;
   std::vector<std::vector<Tensor>> unit_weights_;
-  BufferPool pool_;  // of wholes
+  BufferPool pool_;  // pool of wholes
 };
 
 }  // namespace dt::parallel

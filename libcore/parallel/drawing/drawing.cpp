@@ -15,7 +15,7 @@ char letter_of(const Action& a, const Schedule& schedule) {
   return a.kind == ActionKind::backward_weight && schedule.splits_backward ? 'W' : 'B';
 }
 
-/// Of each virtual stage, how many its rank has before it.
+/// Returns for each virtual stage how many virtual stages its rank has before it.
 std::vector<int> chunks_of(const Schedule& schedule) {
   std::vector<int> chunks, of_rank(at(schedule.num_ranks()));
   for (const int rank : schedule.rank_of) chunks.push_back(of_rank[at(rank)]++);

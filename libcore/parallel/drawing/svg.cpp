@@ -10,7 +10,7 @@ namespace dt::parallel {
 
 namespace {
 
-// Pixels.
+// Units: pixels.
 constexpr double margin = 64, top = 30, row_height = 26, row_pitch = 46, room_for_name = 26;
 constexpr double least_width = 800, most_width = 40'000;
 
@@ -82,7 +82,7 @@ class SvgDrawing {
         ".send{{stroke:#555;stroke-width:.8}} .together{{stroke:#bb3344;stroke-width:4}}</style>");
   }
 
-  /// A tick at a round number of seconds about every 120 pixels.
+  /// Draws a tick at a round number of seconds about every 120 pixels.
   void axis() {
     const double about_s = 120 / scale_;
     const double power = std::pow(10, std::floor(std::log10(about_s)));
@@ -138,7 +138,7 @@ class SvgDrawing {
 
   void line(const Movement& m) {
     const bool is_sent = m.receiver >= 0;
-    if (!is_sent && m.when.end_s <= m.when.start_s) return;  // of a rank that is alone
+    if (!is_sent && m.when.end_s <= m.when.start_s) return;  // a single rank moves nothing
     const double below = y(m.rank) + row_height + 4;
     const bool goes_down = m.receiver > m.rank;
     const double from = !is_sent ? below : goes_down ? y(m.rank) + row_height : y(m.rank);
@@ -167,7 +167,7 @@ class SvgDrawing {
 
   const Drawing& drawing_;
   std::vector<std::vector<Block>> rows_;
-  double width_ = 0;  // of the time axis
+  double width_ = 0;  // width of the time axis
   double scale_ = 1;  // pixels a second
   std::string text_;
 };

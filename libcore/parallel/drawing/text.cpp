@@ -12,7 +12,7 @@ namespace dt::parallel {
 
 namespace {
 
-constexpr std::string_view fills = "-=~+:*o%";  // of each virtual stage
+constexpr std::string_view fills = "-=~+:*o%";  // by virtual stage of the rank
 constexpr int most_bands = 4;
 
 /// Columns [first, first + count) of the whole drawing.
@@ -56,7 +56,8 @@ class TextDrawing {
     return format_short_time(std::min(static_cast<double>(column) * column_s_, drawing_.timeline.end_s()));
   }
 
-  /// A forward of usual length has room for the longest name, and a column to its right.
+  /// Returns the seconds of a column. A forward pass of usual length has room for the longest name,
+  /// and a column to its right.
   double choose_column_s() const {
     std::vector<double> lengths_s;
     std::size_t longest = 0;
@@ -86,7 +87,7 @@ class TextDrawing {
     return text;
   }
 
-  /// The first column whose middle is not before.
+  /// Returns the first column whose middle is not before `at_s`.
   std::int64_t column(double at_s) const {
     return static_cast<std::int64_t>(std::ceil(at_s / column_s_ - 0.5 - 1e-6));
   }
@@ -94,7 +95,7 @@ class TextDrawing {
   std::string cells(const std::vector<Block>& row, const Band& band) const {
     std::string cells(static_cast<std::size_t>(band.count), '.');
     for (const Block& block : row) {
-      Band unbroken;  // the first columns that it fills
+      Band unbroken;  // first columns that the block fills
       for (const Interval& interval : block.computing) {
         const std::int64_t begin = column(interval.start_s), end = column(interval.end_s);
         if (unbroken.count == 0) unbroken.first = begin;
@@ -107,12 +108,12 @@ class TextDrawing {
     return cells;
   }
 
-  /// Where there is room; else the letter.
+  /// Writes the name if there is room, else the letter.
   void write_name(const Block& block, const Band& band, const Band& unbroken, std::string& cells) const {
     const std::string label = block.label();
     const auto size = static_cast<std::int64_t>(label.size());
     std::int64_t first = unbroken.first;
-    if (first < band.first && first + size > band.first) first = band.first;  // the band before had no room
+    if (first < band.first && first + size > band.first) first = band.first;  // the previous band had no room
     const std::int64_t room = std::min(unbroken.first + unbroken.count, band.first + band.count) - first;
     if (first < band.first || room <= 0) return;
     const std::size_t length = size <= room ? label.size() : 1;
@@ -133,7 +134,7 @@ class TextDrawing {
   const Drawing& drawing_;
   std::vector<std::vector<Block>> rows_;
   std::size_t margin_ = 0;
-  std::int64_t width_ = 0;  // of a band
+  std::int64_t width_ = 0;  // columns of a band
   double column_s_ = 0;
   std::int64_t num_columns_ = 0;
 };

@@ -5,7 +5,8 @@ namespace dt::parallel {
 
 namespace {
 
-/// Groups of P micro-batches go through all virtual stages of the rank, one stage after the other.
+/// Returns a rank's turns. Groups of P micro-batches go through all virtual stages of the rank, one
+/// stage after the other.
 std::vector<Turn> turns_of(int rank, int num_ranks, int virtual_stages, int num_micro_batches,
                            bool backward) {
   std::vector<Turn> turns;

@@ -1,5 +1,5 @@
-// Schedules of one virtual stage a rank whose weight halves follow at once: they differ in how many forwards
-// come before the first backward.
+// Makes schedules of one virtual stage a rank whose weight halves follow at once. They differ in how
+// many forwards come before the first backward.
 
 #include <algorithm>
 #include <numeric>

@@ -1,14 +1,15 @@
 #pragma once
-// Which rank of a pipeline computes what, in which order. A schedule knows no units, no weights and no
-// messages: passes add what follows from it. All are flushed: a step begins and ends with one set of weights,
-// so they change no result (PipeDream's weight versions would, Narayanan et al. 2019, and are not here).
+// Describes which rank of a pipeline computes what, in which order. A schedule knows no units, no
+// weights and no messages: passes add what follows from it. All schedules are flushed: a step begins
+// and ends with one set of weights, so they change no result. PipeDream's weight versions (Narayanan
+// et al. 2019) would, and are not here.
 //
-// Of a step of M micro-batches over P ranks with F, B, W seconds a stage, the bubble is the time that ranks
-// are idle over the time that they compute:
+// For a step of M micro-batches over P ranks with F, B, W seconds a stage, the bubble is the time
+// that ranks are idle over the time that they compute:
 //   GPipe, 1F1B       (P − 1) / M
 //   interleaved 1F1B  (P − 1) / (V M), P dividing M
 //   zero-bubble H1    (P − 1)(F + B − W) / (M (F + B + W)), M ≥ P
-//   V-shaped          (P − 1) F / (2 M (F + B + W)) where F = B = W, M ≥ 2 P
+//   V-shaped          (P − 1) F / (2 M (F + B + W)) if F = B = W, M ≥ 2 P
 
 #include <span>
 #include <string>
@@ -29,44 +30,50 @@ using Order = std::vector<Computation>;
 
 struct Schedule {
   int num_micro_batches = 0;
-  std::vector<int> rank_of{};   // of each virtual stage, in the order of the model
-  std::vector<Order> orders{};  // of each rank
-  /// Whether a stage goes backward through all its units before it begins with their weight halves, which
-  /// may wait. Otherwise a unit's weight half follows at once, which frees what the unit holds.
+  std::vector<int> rank_of{};   // rank of each virtual stage, in the order of the model
+  std::vector<Order> orders{};  // orders by rank
+  /// If true, a stage goes backward through all its units before it begins with their weight halves,
+  /// which may wait. Otherwise a unit's weight half follows at once, which frees what the unit holds.
   bool splits_backward = false;
 
   int num_ranks() const { return static_cast<int>(orders.size()); }
   int num_stages() const { return static_cast<int>(rank_of.size()); }
 };
 
-/// All forwards, then all backwards. Holds all micro-batches. Source: Huang et al. 2019 (GPipe), section 2.
-/// Backwards go in the order of micro-batches too, in which gradients are summed.
+/// Returns the schedule of all forwards, then all backwards. It holds all micro-batches. Backwards go
+/// in the order of micro-batches too, in which gradients are summed.
+/// Source: Huang et al. 2019 (GPipe), section 2.
 Schedule gpipe(int num_ranks, int num_micro_batches);
-/// A backward as soon as there can be one, then forwards and backwards in turns: rank p holds at most P − p
-/// micro-batches. One rank alone goes from each micro-batch's forward to its backward. Source: Narayanan et
-/// al. 2021, section 2.2.1 (PipeDream-Flush).
+/// Returns the schedule with a backward as soon as there can be one, then forwards and backwards in
+/// turns. Rank p holds at most P − p micro-batches. A single rank goes from each micro-batch's
+/// forward to its backward.
+/// Source: Narayanan et al. 2021, section 2.2.1 (PipeDream-Flush).
 Schedule one_f_one_b(int num_ranks, int num_micro_batches);
-/// The same with `virtual_stages` on each rank, stage s on rank s mod P, which go by groups of P
-/// micro-batches. Source: Narayanan et al. 2021, section 2.2.2. Where P does not divide M, it is the schedule
-/// of the next multiple without the micro-batches that do not exist, whose places stay empty.
+/// Returns the same with `virtual_stages` on each rank, stage s on rank s mod P, which go by groups
+/// of P micro-batches. If P does not divide M, it is the schedule of the next multiple without the
+/// micro-batches that do not exist, whose places stay empty.
+/// Source: Narayanan et al. 2021, section 2.2.2.
 Schedule interleaved(int num_ranks, int virtual_stages, int num_micro_batches);
-/// 1F1B whose weight halves wait and fill the bubble; no rank holds more than P micro-batches, the most that
-/// 1F1B does. Source: Qi et al. 2023 (Zero Bubble Pipeline Parallelism), ZB-H1 in section 2.
+/// Returns 1F1B whose weight halves wait and fill the bubble. No rank holds more than P
+/// micro-batches, the most that 1F1B does.
+/// Source: Qi et al. 2023 (Zero Bubble Pipeline Parallelism), ZB-H1 in section 2.
 Schedule zero_bubble_h1(int num_ranks, int num_micro_batches);
-/// Two virtual stages a rank, down the ranks and up again, so that the first and the last are on rank 0; no
-/// rank holds more than 2 P of its halves, 1F1B's memory. Source: Qi et al. 2024 (Pipeline Parallelism with
-/// Controllable Memory), V-ZB in section 3.
+/// Returns the schedule with two virtual stages a rank, down the ranks and up again, so that the
+/// first and the last are on rank 0. No rank holds more than 2 P of its halves, 1F1B's memory.
+/// Source: Qi et al. 2024 (Pipeline Parallelism with Controllable Memory), V-ZB in section 3.
 Schedule v_shaped(int num_ranks, int num_micro_batches);
 
-/// The forwards alone, as an evaluation has them: whatever waits for nothing but forwards keeps its order.
+/// Returns the forwards alone, as an evaluation has them. Computations that wait for nothing but
+/// forwards keep their order.
 Schedule forwards_of(Schedule schedule);
 
-/// What a stage does of a micro-batch.
+/// A stage's turn with a micro-batch.
 struct Turn {
   int stage = 0;
   int micro_batch = 0;
 };
-/// `warm_up` forwards, then a forward and both halves of a backward in turns, then the backwards that remain.
+/// Returns `warm_up` forwards, then a forward and both halves of a backward in turns, then the
+/// backwards that remain.
 Order in_turns(std::span<const Turn> forwards, std::span<const Turn> backwards, std::size_t warm_up);
 
 }  // namespace dt::parallel

@@ -1,5 +1,6 @@
-// Schedules whose weight halves wait until a rank has nothing else to do. Both come from one list scheduler:
-// time goes by units in which every rank does one computation, the first on its list of wishes that is ready.
+// Makes schedules whose weight halves wait until a rank has nothing else to do. Both come from one
+// list scheduler. Time goes by units in which every rank does one computation: the first on its list
+// of wishes that is ready.
 
 #include <algorithm>
 #include <array>
@@ -13,17 +14,17 @@ namespace dt::parallel {
 
 namespace {
 
-/// A computation of one of the rank's virtual stages: its first, or its second.
+/// A computation of the rank's first or second virtual stage.
 struct Wish {
   ActionKind kind;
   int chunk = 0;
 };
 
-/// What a rank may do.
+/// The rules for what a rank may do.
 struct Rules {
   std::vector<Wish> wishes;             // the most urgent first
-  int most_held = 0;                    // forwards whose weight half is to come
-  std::vector<int> most_before_back{};  // of each rank: forwards whose input half is to come
+  int most_held = 0;                    // most forwards whose weight half is to come
+  std::vector<int> most_before_back{};  // by rank: most forwards whose input half is to come
 };
 
 class ListScheduler {
@@ -54,8 +55,8 @@ class ListScheduler {
   static constexpr int never = 1 << 30;
   static constexpr std::size_t forward_ = 0, backward_ = 1, weight_ = 2;
   struct Stage {
-    std::array<int, 3> next{};               // micro-batch of each kind
-    std::array<std::vector<int>, 2> ends{};  // when each forward and each backward is done
+    std::array<int, 3> next{};               // next micro-batch, by kind
+    std::array<std::vector<int>, 2> ends{};  // ends of each forward and each backward
   };
 
   bool do_one(int rank) {
@@ -74,7 +75,7 @@ class ListScheduler {
   bool is_done(int stage, std::size_t kind, int m) const {
     return stages_[at(stage)].ends[kind][at(m)] <= now_;
   }
-  /// Forwards of a rank less what has been done of a later kind.
+  /// Returns the forwards of a rank less its computations of a later kind.
   int held(int rank, std::size_t until) const {
     int count = 0;
     for (const int s : chunks_[at(rank)]) count += stages_[at(s)].next[forward_] - stages_[at(s)].next[until];
@@ -110,7 +111,8 @@ Schedule zero_bubble_h1(int num_ranks, int num_micro_batches) {
                     .rank_of = std::vector<int>(at(num_ranks)),
                     .splits_backward = true};
   std::iota(schedule.rank_of.begin(), schedule.rank_of.end(), 0);
-  // As far ahead of its backwards as 1F1B is, a rank goes forward before all else: the next one waits for it.
+  // Up to as far ahead of its backwards as 1F1B is, a rank goes forward before all else, as the next
+  // rank waits for it.
   Rules rules{.wishes = {{forward}, {backward_input}, {backward_weight}}, .most_held = num_ranks};
   for (int rank = 0; rank < num_ranks; ++rank) rules.most_before_back.push_back(num_ranks - rank);
   return ListScheduler(std::move(schedule), num_ranks, std::move(rules)).run();
@@ -123,8 +125,8 @@ Schedule v_shaped(int num_ranks, int num_micro_batches) {
   Schedule schedule{.num_micro_batches = num_micro_batches, .splits_backward = true};
   for (int rank = 0; rank < num_ranks; ++rank) schedule.rank_of.push_back(rank);
   for (int rank = num_ranks - 1; rank >= 0; --rank) schedule.rank_of.push_back(rank);
-  // Forwards first, up to the memory's limit, and of them what turns back sooner: the last rank has work from
-  // its first forward on.
+  // Forwards come first, up to the memory's limit, and of them those that turn back sooner: the last
+  // rank has work from its first forward on.
   Rules rules{.wishes = {{forward, 1},
                          {forward, 0},
                          {backward_input, 0},
