@@ -7,20 +7,20 @@ namespace {
 
 constexpr double cubic = 0.044715, twice_scale = 1.5957691216057308;  // 2√(2/π)
 
-/// As exact as elements of T are.
+/// Returns the sigmoid of x, as exact as elements of T are.
 template <class T, class V = Value<T>>
 __device__ V sigmoid(V x) {
   return reciprocal_for<T>(1 + exp_for<T>(-x));
 }
 
-/// ½(1 + tanh(u)) = sigmoid(2u).
+/// Returns ½(1 + tanh(u)) = sigmoid(2u).
 template <class T, class V = Value<T>>
 __device__ V gelu_gate(V x) {
   return sigmoid<T>(x * (V(twice_scale) + V(twice_scale * cubic) * x * x));
 }
 
-/// With s = sigmoid(2u): gelu' = s + x · 2u' · s(1 − s). Beyond ±9 that is 0 or 1, and u' would overflow. A
-/// NaN stays one.
+/// Returns gelu' = s + x · 2u' · s(1 − s), with s = sigmoid(2u). Beyond ±9 it is 0 or 1, and u' would
+/// overflow. A NaN stays a NaN.
 template <class T, class V = Value<T>>
 __device__ V gelu_slope(V x) {
   constexpr V bound = 9;

@@ -1,6 +1,7 @@
-// A warp has a query of a head and goes over the keys that it sees, 32 at a time: each lane has a key's
-// score, then each some features of the sum. For dtypes, head sizes and masks that cuDNN has no kernel for.
-// Source: Dao et al. 2022, algorithm 1 (online softmax). Legend: as kernels/attention.hpp.
+// Computes attention for dtypes, head sizes and masks that cuDNN has no kernel for. A warp has a
+// query of a head, and goes over the keys that the query sees, 32 at a time. Each lane first has a
+// key's score, then some features of the sum. Legend: as kernels/attention.hpp.
+// Source: Dao et al. 2022, algorithm 1 (online softmax).
 #include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_problem.cuh"
 #include "kernels/cuda/kernels.hpp"
@@ -59,7 +60,7 @@ __global__ void merge(AttentionProblem p, const V* y_a, const V* lse_a, const V*
   const bool has_seen = highest != V(-INFINITY);
   const V weight_a = has_seen ? exp(a - highest) : V(0), weight_b = has_seen ? exp(b - highest) : V(0);
   const V sum = has_seen ? weight_a + weight_b : V(1);
-  __syncwarp();  // `lse` may lie over either part's
+  __syncwarp();  // `lse` may alias either part's
   const std::int64_t row = ((at.b * p.Tq + at.i) * p.H + at.h) * p.D;
   for (std::int64_t d = row + lane; d < row + p.D; d += warp_size)
     y[d] = Y((weight_a * y_a[d] + weight_b * y_b[d]) / sum);

@@ -1,7 +1,9 @@
-// First a warp a query: dq, and what its weights' gradients have in common, dy · y. Then a warp a key: dk and
-// dv, over the queries that see it. No sum is shared, so none has an order to lose. dq waits in scratch
-// memory: it may lie over q, which the keys' part reads; dk and dv lie over what only their own warp reads.
-// Source: Dao et al. 2022, algorithm 4. Legend: as kernels/attention.hpp.
+// Computes attention's gradients. First a warp has a query: it computes dq and dy · y, which the
+// gradients of the query's weights have in common. Then a warp has a key: it computes dk and dv, over
+// the queries that see the key. No sum is shared between warps, so none depends on an order. dq waits
+// in scratch memory, as it may alias q, which the keys' part reads. dk and dv alias only what their
+// own warp reads. Legend: as kernels/attention.hpp.
+// Source: Dao et al. 2022, algorithm 4.
 #include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_problem.cuh"
 #include "kernels/cuda/kernels.hpp"
@@ -54,7 +56,7 @@ __global__ void queries_gradients(AttentionProblem p, BackwardInputs<T> in, Valu
   if (lane == 0) dy_y_BHT[index] = dy_y;
 }
 
-/// Of one key and one query head: adds to the warp's sums.
+/// Adds the gradients of one key by one query head to the warp's sums.
 template <class T>
 __device__ void add_queries(const AttentionProblem& p, const BackwardInputs<T>& in, const Value<T>* dy_y_BHT,
                             const Place& at, std::int64_t h, Value<T>* memory) {

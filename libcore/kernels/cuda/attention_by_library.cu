@@ -1,8 +1,8 @@
-// The library writes 16-bit rows: what is in fp32, added or lies over its inputs waits in scratch memory. A
-// backward pass that gives the same bits each time takes memory for a weight of each query and key, or adds
-// up dq in order (attention_slices.hpp), and masks take as much: as many sequences, or heads of one, are
-// computed at a time as fit a bound, or one. No head knows of another. Legend: as kernels/attention.hpp; S
-// keys.
+// Computes attention by a library, which writes 16-bit rows. Results that are fp32, added, or alias
+// the library's inputs wait in scratch memory. A backward pass that gives the same bits each time
+// takes memory for a weight of each query and key, or sums dq in order (attention_slices.hpp). Masks
+// take as much. So as many sequences, or heads of one sequence, are computed at a time as fit a
+// bound, or one. Heads do not depend on each other. Legend: as kernels/attention.hpp; S keys.
 #include <algorithm>
 #include <initializer_list>
 
@@ -17,7 +17,7 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// What is hidden has no weight beside what is seen, whatever the scores.
+/// Adds a mask to the scores. A hidden key has no weight beside a seen one, whatever the scores.
 template <class T>
 __global__ void add_hidden(AttentionProblem p, T* added_BTS, float hidden) {
   for (std::int64_t i = first_element(); i < p.B * p.Tq * p.Tk; i += element_stride()) {
@@ -38,8 +38,8 @@ Tensor hidden_keys(const Context& context, DType dtype, const AttentionProblem& 
   return added_BTS;
 }
 
-/// A mask that is added where it is neither a triangle nor all keys: of documents, of windows, and of both
-/// against keys that lie before the queries.
+/// Returns the mask of a problem. It is added if it is neither a triangle nor all keys: for
+/// documents, for windows, and for both against keys that lie before the queries.
 Mask mask_of(const AttentionProblem& p) {
   const std::int64_t ahead = p.query_position - p.key_position;
   if (p.first_R != nullptr) return Mask::added;
@@ -47,8 +47,8 @@ Mask mask_of(const AttentionProblem& p) {
   return ahead >= p.Tk - 1 ? Mask::none : Mask::added;
 }
 
-/// Whether each query sees a key of the call, whatever first_R says. What the library makes of a query that
-/// sees none is the mean of what is hidden from it.
+/// Returns whether each query sees a key of the call, whatever first_R says. For a query that sees
+/// none, the library returns the mean of what is hidden from it.
 bool all_see(const AttentionProblem& p) {
   const std::int64_t ahead = p.query_position - p.key_position;
   return ahead >= 0 && (p.first_R == nullptr || ahead + p.Tq <= p.Tk);
@@ -59,7 +59,7 @@ __device__ inline bool sees_any(const AttentionProblem& p, std::int64_t b, std::
   return seen.begin < seen.end;
 }
 
-/// y = 0 and lse = −∞ of queries that see no key of the call.
+/// Sets y = 0 and lse = −∞ for queries that see no key of the call.
 template <class Y>
 __global__ void clear_unseeing(AttentionProblem p, Y* y_RQ, float* lse_BHT) {
   const std::int64_t Q = p.H * p.D;
@@ -83,7 +83,8 @@ void clear_unseeing_rows(const Context& context, const AttentionProblem& p, cons
                                 : clear(Float16());
 }
 
-/// Weights of a query that saw no key at all are e^(score − lse) = 0 of all keys, and so are its gradients.
+/// Replaces lse = −∞ by a finite value, with which the weights e^(score − lse) of a query that saw no
+/// key are 0 for all keys. So are its gradients.
 __global__ void hide_unseeing(std::int64_t count, const float* lse, float* finite) {
   for (std::int64_t i = first_element(); i < count; i += element_stride())
     finite[i] = lse[i] == -INFINITY ? 1e30F : lse[i];
@@ -97,12 +98,12 @@ Tensor finite_lse(const Context& context, const Tensor& lse_BHT) {
 }
 
 bool is_aligned(const Columns& columns) {
-  constexpr std::int64_t elements = 8;  // of 16 bits: the widest loads
+  constexpr std::int64_t elements = 8;  // 16-bit elements of the widest loads
   return reinterpret_cast<std::uintptr_t>(columns.rows_RS.raw()) % 16 == 0 && columns.first % elements == 0 &&
          columns.rows_RS.dim(1) % elements == 0;
 }
 
-/// Whether the library is asked. Rows that are not aligned are told: no model has them.
+/// Returns whether the library is asked. Rows that are not aligned are reported: no model has them.
 bool is_askable(const Context& context, const AttentionShape& shape, const QueriesKeysValues& qkv,
                 std::initializer_list<Columns> others) {
   if (context.reference_only() || dtype_bytes(qkv.q.rows_RS.dtype()) != 2 || shape.head_dim % 8 != 0)
@@ -113,12 +114,13 @@ bool is_askable(const Context& context, const AttentionShape& shape, const Queri
   return all_aligned;
 }
 
-/// Some sequences with all of their heads, or some groups of one's: of key-value heads and their queries'.
+/// Some sequences with all of their heads, or some groups of one sequence. A group is a key-value
+/// head with its query heads.
 struct Slice {
   std::int64_t batch, batches, group, groups;
 };
 
-/// True if body(slice) was for each; the first that is false ends it.
+/// Calls body(slice) for each slice, until it returns false. Returns true if all calls did.
 template <class Body>
 bool for_slices(const AttentionProblem& p, const Together& at_a_time, const Body& body) {
   const auto [batches, groups] = at_a_time;
@@ -128,7 +130,7 @@ bool for_slices(const AttentionProblem& p, const Together& at_a_time, const Body
   return true;
 }
 
-/// A whole problem's tensors by slices.
+/// Cuts a whole problem's tensors into slices.
 struct Cut {
   const AttentionShape& shape;
 
@@ -158,14 +160,15 @@ struct Cut {
   }
 };
 
-/// Whether the library's backward pass can do without the weights' gradients on the context's GPU.
+/// Returns whether the library's backward pass can do without the weights' gradients on the context's
+/// GPU.
 bool orders_sums(const Context& context) {
   const int ordered = attention_library().ordered_major;
   return ordered != 0 &&
          accelerator().gpus().at(static_cast<std::size_t>(context.device().index())).major == ordered;
 }
 
-/// The call of a slice, with its mask in scratch memory.
+/// Returns the call of a slice, with its mask in scratch memory.
 FusedAttention fused(const Context& context, const Cut& cut, const Slice& s, Mask mask,
                      const Visibility& visibility, const QueriesKeysValues& qkv, const Columns& y,
                      const Tensor& lse_BHT) {
@@ -176,8 +179,8 @@ FusedAttention fused(const Context& context, const Cut& cut, const Slice& s, Mas
   return call;
 }
 
-/// Whether the library can write where the gradients go: aligned rows of its dtype that lie over none of its
-/// inputs and are not added to.
+/// Returns whether the library can write the gradients in place: they are aligned rows of its dtype
+/// that alias none of its inputs and are not added to.
 bool is_writable(DType dtype, const QueriesKeysValues& qkv, const AttentionGradients& gradients) {
   const auto is_apart = [&](const Columns& to, const Columns& from) {
     return to.rows_RS.dtype() == dtype && to.rows_RS.raw() != from.rows_RS.raw() && is_aligned(to);
@@ -192,7 +195,7 @@ QueriesKeysValues gradients_in_scratch(const Context& context, DType dtype, cons
   const Tensor dkv = context.scratch().allocate(dtype, {p.B * p.Tk, 2 * p.K * p.D});
   return {{dq_RQ}, {dkv}, {dkv, p.K * p.D}};
 }
-/// They go where they belong.
+/// Copies or adds the gradients to their targets.
 template <class T>
 void put_gradients(const Context& context, const AttentionProblem& p, const QueriesKeysValues& from,
                    const AttentionGradients& to) {

@@ -1,11 +1,12 @@
 #pragma once
-// What a library on GPUs has no kernel for: a run tells it once, after its first step.
+// Collects what a library on GPUs has no kernel for. A run reports it once, after its first step.
 
 #include <string>
 
 namespace dt::kernels::cuda {
 
-/// Keeps a line for attention_declines, unless it has it already. Any thread may call.
+/// Keeps a line for attention_declines, unless it has the line already.
+/// Thread safety: safe from several threads.
 void tell_declined(const std::string& line);
 
 }  // namespace dt::kernels::cuda

@@ -1,5 +1,5 @@
 #pragma once
-// What attention's kernels know of a call. Legend: as kernels/attention.hpp.
+// Describes a call to attention's kernels. Legend: as kernels/attention.hpp.
 
 #include "kernels/attention.hpp"
 #include "kernels/cuda/code.cuh"
@@ -31,18 +31,18 @@ struct AttentionProblem {
   }
 };
 
-/// [begin, end) of a call's keys or queries; empty where end is not beyond begin.
+/// A range [begin, end) of a call's keys or queries; empty if end is not beyond begin.
 struct Range {
   std::int64_t begin, end;
 };
 
-/// The keys that query t sees.
+/// Returns the keys that query t sees.
 __device__ inline Range seen_keys(const AttentionProblem& p, std::int64_t b, std::int64_t t) {
   const std::int64_t begin = p.first(b, t) - p.key_position, end = p.query_position + t - p.key_position + 1;
   return {begin > 0 ? begin : 0, end < p.Tk ? end : p.Tk};
 }
 
-/// The queries that see key s: `first` does not fall along a sequence.
+/// Returns the queries that see key s. `first` does not fall along a sequence.
 __device__ inline Range seeing_queries(const AttentionProblem& p, std::int64_t b, std::int64_t s) {
   const std::int64_t position = s + p.key_position, begin = position - p.query_position;
   std::int64_t low = begin > 0 ? begin : 0, high = p.Tq;
@@ -62,7 +62,7 @@ __device__ inline Range seeing_queries(const AttentionProblem& p, std::int64_t b
 template <class T>
 struct HeadRows {
   T* elements;
-  std::int64_t stride, rows;  // between rows, and in a sequence
+  std::int64_t stride, rows;  // elements between rows, and rows of a sequence
 
   HeadRows(const Columns& columns, std::int64_t batch)
       : elements(columns.rows_RS.data<std::remove_const_t<T>>() + columns.first),
@@ -73,7 +73,7 @@ struct HeadRows {
   }
 };
 
-/// Which head of which sequence, and which of its queries or keys, a warp has: the last goes fastest.
+/// The sequence, the head, and its query or key that a warp has. The last goes fastest.
 struct Place {
   std::int64_t b, h, i;
 };
@@ -84,12 +84,13 @@ __device__ inline Place place_of(std::int64_t index, std::int64_t heads, std::in
   return {index / (heads * length), index / length % heads, index % length};
 }
 
-/// `count` values of the warp's own in the block's memory, of `each` that a warp has in all.
+/// Returns the warp's own values in the block's memory, of which each warp has `each`.
 template <class V>
 __device__ V* of_warp(std::int64_t each) {
   return reinterpret_cast<V*>(shared_bytes()) + threadIdx.x / warp_size * each;
 }
-/// A warp for each of `places`, each with `values` of memory. Errors: internal, where a block has less.
+/// Returns a grid with a warp for each of `places`, each with `values` of memory.
+/// Errors: internal, a block has less memory.
 template <class V>
 Grid grid_of_warps(std::int64_t places, std::int64_t values) {
   constexpr std::size_t most_bytes = 48 << 10;
@@ -101,7 +102,7 @@ Grid grid_of_warps(std::int64_t places, std::int64_t values) {
   return grid;
 }
 
-/// A row's values into the warp's memory; whoever reads them waits first.
+/// Copies a row's values into the warp's memory. Its readers synchronise first.
 template <class V, class T>
 __device__ void keep(const T* row, std::int64_t D, V* values) {
   for (std::int64_t d = threadIdx.x % warp_size; d < D; d += warp_size) values[d] = load(row + d);
@@ -114,13 +115,13 @@ __device__ V dot(const V* values, const T* row, std::int64_t D) {
   return sum;
 }
 
-/// What is there counts where gradients are added, in their own dtype then.
+/// Stores a gradient, or adds it to what is there, in its own dtype.
 template <class G, class V>
 __device__ void put(G* row, V value, bool add) {
   *row = G(add ? load(row) + value : value);
 }
 
-/// `width` columns of rows into those of others.
+/// Stores or adds `width` columns of rows in those of others.
 template <class S, class G>
 __global__ void put_rows(HeadRows<const S> from, HeadRows<G> to, std::int64_t rows, std::int64_t width,
                          bool add) {
@@ -129,7 +130,7 @@ __global__ void put_rows(HeadRows<const S> from, HeadRows<G> to, std::int64_t ro
         load(from.elements + i / width * from.stride + i % width), add);
 }
 
-/// body(G()) with the gradient's type: the inputs' or that of sums.
+/// Calls body(G()) with the gradient's type: the inputs' or that of sums.
 template <class T, class Body>
 void with_gradients(const Columns& gradient, const Body& body) {
   gradient.rows_RS.dtype() == dtype_of<T>() ? body(T()) : body(Value<T>());

@@ -1,6 +1,6 @@
 #pragma once
-// What the sources of kernels for GPUs begin with. They are ordinary CUDA C++: nvcc compiles them for GPUs,
-// and tests for threads on the host, whose twin of CUDA's own names is included before them.
+// The beginning of the sources of kernels for GPUs. They are ordinary CUDA C++. nvcc compiles them
+// for GPUs, and tests for threads on the host, where a twin of CUDA's own names is included first.
 
 #include <cstdint>
 #include <type_traits>
@@ -17,7 +17,7 @@
 
 namespace dt::kernels::cuda {
 
-/// What is computed with: fp64 for fp64, else fp32.
+/// The type of computations: fp64 for fp64, else fp32.
 template <class T>
 using Value = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -30,7 +30,7 @@ __device__ inline Value<T> load(const T* p) {
   }
 }
 
-/// The first element of this thread, and how far it is to its next.
+/// Return this thread's first element, and the distance to its next.
 __device__ inline std::int64_t first_element() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -38,7 +38,7 @@ __device__ inline std::int64_t element_stride() {
   return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
 }
 
-/// Null where the tensor is absent.
+/// Returns the tensor's elements, or null if it is absent.
 template <class T>
 T* elements(const Tensor& tensor) {
   return tensor ? tensor.data<T>() : nullptr;

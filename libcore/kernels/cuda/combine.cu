@@ -5,16 +5,16 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// What an element is combined in: integers as they are.
+/// The type in which an element is combined; integers stay as they are.
 template <class T>
 using Combined = std::conditional_t<std::is_integral_v<T>, T, Value<T>>;
 
-/// As RankInputs says it.
+/// The inputs of ranks, as in RankInputs.
 template <class T>
 struct Inputs {
   const T* own;
   const T* others;
-  std::int64_t stride;  // of slots
+  std::int64_t stride;  // elements between slots
   int own_rank, num_ranks;
 
   __device__ Combined<T> at(int rank, std::int64_t i) const {
@@ -27,13 +27,14 @@ struct Inputs {
   }
 };
 
-/// What whole subtrees have come to, of 2^level ranks each, at most one of a level at a time. Levels are
-/// known when it is compiled, so that all of it lies in registers.
+/// The results of whole subtrees of 2^level ranks each, at most one of a level at a time. The levels
+/// are compile-time constants, so that all results lie in registers.
 template <class Op, class V, int levels>
 class Subtrees {
  public:
-  /// Those of the levels at which `rank` has a digit 1, from the first 0 on down, are left of it, smallest
-  /// next: so digits are carried when one counts in binary.
+  /// Adds a rank's value. The subtrees of the levels at which `rank` has a digit 1, below its lowest
+  /// 0, lie left of it, the smallest next to it. They are combined as digits are carried in binary
+  /// counting.
   template <int level = 0>
   __device__ void add(int rank, V sum) {
     if constexpr (level < levels) {
@@ -41,7 +42,8 @@ class Subtrees {
       of_[level] = sum;
     }
   }
-  /// Of so many ranks, whose digits 1 say which there are: the smallest is the rightmost.
+  /// Returns the result over `ranks` ranks. Their number's digits 1 say which subtrees there are; the
+  /// smallest is the rightmost.
   __device__ V total(int ranks) const { return from<0>(ranks); }
 
  private:
@@ -72,7 +74,8 @@ __global__ void combine_elements(Inputs<T> inputs, Sum* out, std::int64_t count)
   }
 }
 
-/// body(levels) as a constant, enough for so many ranks: few where few do, since each takes a register.
+/// Calls body(levels) with a constant that is enough for so many ranks: small if that suffices, since
+/// each level takes a register.
 template <class Body>
 void with_levels(int num_ranks, const Body& body) {
   if (num_ranks < 1 << 8) return body(std::integral_constant<int, 8>());
@@ -95,7 +98,8 @@ void with_reducible(DType dtype, const Body& body) {
   }
 }
 
-/// body(an input, a sum): of one dtype, or one of them fp32 and the other of 16 bits.
+/// Calls body(an input, a sum) with values of one dtype, or with one of them fp32 and the other of 16
+/// bits.
 template <class Body>
 void with_sums(DType in, DType out, const Body& body) {
   with_reducible(in, [&](auto element) {

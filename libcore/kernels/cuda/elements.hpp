@@ -1,5 +1,5 @@
 #pragma once
-// Kernels for GPUs are written for any type of element.
+// Selects the type of elements: kernels for GPUs are written for any.
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -7,7 +7,7 @@
 
 namespace dt::kernels::cuda {
 
-/// body(T()) with the type of a tensor's elements.
+/// Calls body(T()) with the type of a tensor's elements.
 template <class Body>
 void with_elements(DType dtype, const Body& body) {
   switch (dtype) {

@@ -46,7 +46,7 @@ __global__ void add_to_rows(const T* x, const T* bias, const T* residual, T* y, 
   });
 }
 
-/// Columns of R rows, each of which begins so far from the one before.
+/// Columns of R rows. `source` and `target` are the distances from each row to the next.
 struct Strided {
   std::int64_t R, width, source, target;
 };
@@ -81,16 +81,16 @@ __global__ void sum_squares(const T* x, double* partials, std::int64_t count) {
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
-using Digit = unsigned long long;  // what CUDA adds atomically; two's complement
+using Digit = unsigned long long;  // type that CUDA adds atomically; two's complement
 constexpr int num_digits = ExactSum::num_digits + 1;
 
-/// Digits of a warp's own: those of a sum, the count of terms that are not finite, and as many more as a term
-/// that begins there would reach.
+/// Digits of each warp: those of a sum, the count of terms that are not finite, and as many more as a
+/// term that begins there would reach.
 constexpr int digits_of_warp = num_digits + 2;
 
-/// Lanes whose terms begin at the same digit are added up before one lane adds them to the warp's digits, so
-/// that no two threads of a block add to the same memory: GPUs have no 64-bit atomics there. Integers, so
-/// atomics leave no trace of their order.
+/// Adds terms exactly. The lanes whose terms begin at the same digit are added before one lane adds
+/// them to the warp's digits, so that no two threads of a block add to the same memory: GPUs have no
+/// 64-bit atomics there. These are integers, so atomics leave no trace of their order.
 __global__ void add_terms(const double* terms, std::int64_t count, Digit* digits) {
   Digit* const of_block = reinterpret_cast<Digit*>(shared_bytes());
   for (unsigned i = threadIdx.x; i < warps_per_block * digits_of_warp; i += blockDim.x) of_block[i] = 0;

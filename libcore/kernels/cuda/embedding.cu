@@ -17,7 +17,7 @@ __device__ std::int64_t column_stride() {
   return static_cast<std::int64_t>(gridDim.y) * blockDim.x;
 }
 
-/// Rows R of ids, whose features are C, and the V rows of the table that are here.
+/// R rows of ids with C features, and the V rows of the table that are here.
 struct LookUp {
   const std::int32_t* ids;
   std::int64_t R, V, C;
@@ -40,8 +40,9 @@ __global__ void look_up(LookUp of, const T* table, bool add, T* y) {
   });
 }
 
-// The gradient's rows are sorted by their place in the table, those of one place in the batch's order, so
-// that each table row is added to by one thread a column. A key is both; rows that are elsewhere come last.
+// The gradient's rows are sorted by their place in the table, and those of one place in the batch's
+// order, so that one thread a column adds to each table row. A key holds the place and the row. Rows
+// that are elsewhere come last.
 
 using Key = std::uint64_t;
 
@@ -52,7 +53,7 @@ __device__ std::int64_t row_of(Key key) {
   return static_cast<std::int64_t>(key & 0xFFFFFFFFU);
 }
 
-/// As many of the sorted keys as are below `key`.
+/// Returns how many of the sorted keys are below `key`.
 __device__ std::int64_t num_below(const Key* sorted, std::int64_t count, Key key) {
   std::int64_t begin = 0, end = count;
   while (begin < end) {
@@ -66,7 +67,8 @@ __device__ std::int64_t num_below(const Key* sorted, std::int64_t count, Key key
   return begin;
 }
 
-/// Each block sorts as many keys as it has threads: no two are equal, so a key's place is how many are below.
+/// Sorts runs of keys. Each block sorts as many keys as it has threads. No two are equal, so a key's
+/// place is the number of keys below it.
 __global__ void sort_runs(LookUp of, Key* keys) {
   Key* const run = reinterpret_cast<Key*>(shared_bytes());
   const std::int64_t r = first_element();
@@ -83,7 +85,8 @@ __global__ void sort_runs(LookUp of, Key* keys) {
   keys[r - threadIdx.x + below] = own;
 }
 
-/// Each two sorted runs, of a power of two, become one: a key moves up by those of the other that are below.
+/// Merges each two sorted runs, whose length is a power of two. A key moves up by the number of keys
+/// of the other run that are below it.
 __global__ void merge_runs(const Key* from, Key* to, std::int64_t count, std::int64_t run) {
   for (std::int64_t i = first_element(); i < count; i += element_stride()) {
     const std::int64_t own = i & ~(run - 1), other = own ^ run, pair = own & other;
@@ -93,7 +96,7 @@ __global__ void merge_runs(const Key* from, Key* to, std::int64_t count, std::in
   }
 }
 
-/// One block for the first key of each place: it adds all rows of the place.
+/// Adds all rows of each place, by the block that has the place's first key.
 template <class T, class G>
 __global__ void add_rows(LookUp of, const Key* keys, const T* dy, G* dtable) {
   for (std::int64_t k = blockIdx.x; k < of.R; k += gridDim.x) {
@@ -109,7 +112,7 @@ __global__ void add_rows(LookUp of, const Key* keys, const T* dy, G* dtable) {
   }
 }
 
-/// In one of the two memories, of R keys each.
+/// Returns the sorted keys, in one of the two memories, which have room for R keys each.
 const Key* sorted_keys(const Context& context, const LookUp& of, Key* memory, Key* other) {
   launch(context, "embedding_backward", grid_for_sorted_keys(of.R, sizeof(Key)), sort_runs, of, memory);
   for (std::int64_t run = threads_per_block; run < of.R; run *= 2, std::swap(memory, other))

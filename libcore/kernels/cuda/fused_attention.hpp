@@ -1,6 +1,6 @@
 #pragma once
-// Attention by a library's fused kernels: cuDNN, and for tests loops. A program is linked with one of them,
-// which also is kernels::attention_library. Legend: as kernels/attention.hpp.
+// Computes attention by a library's fused kernels: cuDNN, and for tests loops. A program is linked
+// with one of them, which also defines kernels::attention_library. Legend: as kernels/attention.hpp.
 
 #include "kernels/attention.hpp"
 
@@ -9,10 +9,10 @@ namespace dt::kernels::cuda {
 enum class Mask {
   none,    // queries see all keys
   causal,  // query t sees the keys 0..t
-  added,   // what a tensor adds to the scores
+  added,   // a tensor is added to the scores
 };
 
-/// q, k, v, y and added in one 16-bit dtype, lse in fp32.
+/// A call. q, k, v, y and added have one 16-bit dtype, lse is fp32.
 struct FusedAttention {
   AttentionShape shape;
   Mask mask = Mask::none;
@@ -23,21 +23,22 @@ struct FusedAttention {
 
   std::int64_t keys() const { return qkv.k.rows_RS.dim(0) / shape.batch; }  // Tk
 };
-/// The gradients are of the same dtype, and overlap nothing.
+/// The gradients of a call. They have the same dtype, and overlap nothing.
 struct FusedAttentionGradients {
   Columns dy;
   QueriesKeysValues to;
 };
 
-/// Enqueues it, or false where the library has no kernel for it, or is absent: nothing is enqueued then. y
-/// and lse are as attention's. The same bits each time. Errors: environment, naming the GPU and what the
-/// library says.
+/// Enqueues attention. Returns false, and has enqueued nothing, if the library has no kernel for it
+/// or is absent. y and lse are as those of attention(). They have the same bits each time.
+/// Errors: environment, naming the GPU and what the library says.
 bool attend(const Context& context, const FusedAttention& attention);
-/// The same of the gradients, which follow from y and lse.
+/// Enqueues the gradients in the same way. They follow from y and lse.
 bool attend_backward(const Context& context, const FusedAttention& attention,
                      const FusedAttentionGradients& gradients);
 
-/// Sets what the library reads of the environment. Call while the program has one thread. Loads nothing.
+/// Sets what the library reads of the environment. Loads nothing.
+/// Thread safety: call while the program has one thread.
 void prepare_fused_attention();
 
 }  // namespace dt::kernels::cuda

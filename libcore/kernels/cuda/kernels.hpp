@@ -1,5 +1,6 @@
 #pragma once
-// The kernels for GPUs, with the public functions' signatures. Arguments were checked already.
+// Declares the kernels for GPUs, with the public functions' signatures. Arguments were checked
+// already.
 
 #include "kernels/gpu_kernels.hpp"
 

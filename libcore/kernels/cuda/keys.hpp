@@ -1,5 +1,5 @@
 #pragma once
-// What tells one piece of a GPU's work from another (Accelerator::give).
+// Makes keys that tell one piece of a GPU's work from another (Accelerator::give).
 
 #include <tuple>
 #include <type_traits>
@@ -11,7 +11,8 @@
 
 namespace dt::kernels::cuda {
 
-/// A kernel's parameters have no bytes between their members: those would be anything.
+/// Returns the key of a launch. A kernel's parameters must have no bytes between their members: those
+/// would be arbitrary.
 template <class... Parameters>
 WorkKey key_of(Grid grid, void (*kernel)(Parameters...), const std::tuple<Parameters...>& values) {
   WorkKey key(kernel, grid.blocks, grid.blocks_y, grid.threads, grid.shared_bytes);

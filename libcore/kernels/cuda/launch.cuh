@@ -1,5 +1,5 @@
 #pragma once
-// Kernels on a GPU's stream: what nvcc sees.
+// Launches kernels on a GPU's stream, as nvcc compiles them.
 
 #include <cstddef>
 #include <cuda_runtime.h>
@@ -11,15 +11,16 @@
 
 namespace dt::kernels::cuda {
 
-/// The block's shared memory, as many bytes as its grid says, aligned to 16.
+/// Returns the block's shared memory, as many bytes as its grid says, aligned to 16.
 __device__ inline std::byte* shared_bytes() {
   extern __shared__ __align__(16) std::byte shared[];
   return shared;
 }
 
-/// Gives it to the context's stream. Errors, when it is enqueued: environment, naming the GPU and the kernel,
-/// where it is not taken: also for what a kernel before it has done. What it does wrong itself shows where
-/// somebody waits.
+/// Gives a kernel to the context's stream.
+/// Errors: environment, when the kernel is enqueued, naming the GPU and the kernel: the launch is
+/// refused, also for what an earlier kernel has done. What the kernel does wrong itself shows at a
+/// later wait.
 template <class... Parameters, class... Arguments>
 void launch(const Context& context, const char* name, Grid grid, void (*kernel)(Parameters...),
             Arguments... arguments) {

@@ -1,5 +1,6 @@
 #pragma once
-// Where a GPU's work is enqueued: what is given later does not ask a context, which may have gone.
+// Names the device and stream of a GPU's work. Deferred work does not ask a context, which may be
+// gone.
 
 #include "tensor/context.hpp"
 #include "tensor/cuda/check.cuh"
@@ -12,7 +13,7 @@ struct OnStream {
 
   explicit OnStream(const Context& context) : device(context.device()), stream(context.stream()) {}
   cudaStream_t native() const { return reinterpret_cast<cudaStream_t>(stream); }
-  /// Makes its GPU that of this thread, which may be one of several ranks.
+  /// Makes its GPU the current one of this thread, which may be one of several ranks.
   void use(const char* what) const { dt::cuda::select(device, what); }
 };
 

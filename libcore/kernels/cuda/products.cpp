@@ -9,8 +9,8 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// The bias itself, or a copy of it in scratch memory where it lies so that the library must not have it. Its
-/// bits are added the same way then: where parameters lie depends on how ranks divide them.
+/// Returns the bias, or a copy of it in scratch memory if the library must not have it where it lies.
+/// Its bits are then added the same way: where parameters lie depends on how ranks divide them.
 Tensor aligned(const Context& context, const Tensor& bias_N) {
   if (!bias_N || reinterpret_cast<std::uintptr_t>(bias_N.raw()) % bias_alignment == 0) return bias_N;
   const Tensor copy = context.scratch().allocate(bias_N.dtype(), bias_N.shape());
@@ -18,7 +18,7 @@ Tensor aligned(const Context& context, const Tensor& bias_N) {
   return copy;
 }
 
-/// Columns [begin, end) of a matrix.
+/// Returns columns [begin, end) of a matrix.
 Tensor columns(const Tensor& matrix, std::int64_t begin, std::int64_t end) {
   std::byte* const first = matrix.raw() + static_cast<std::size_t>(begin) * dtype_bytes(matrix.dtype());
   return Tensor(first, matrix.dtype(), {matrix.dim(0), matrix.pitch()}, matrix.device())

@@ -1,6 +1,6 @@
 #pragma once
-// Products of matrices on a GPU, which a library multiplies: cuBLASLt, and for tests the reference. A program
-// is linked with one of them: enqueue_product, kernels::product_library and product_algorithms.
+// Multiplies matrices on a GPU by a library: cuBLASLt, and for tests the reference. A program is
+// linked with one of them: enqueue_product, kernels::product_library and product_algorithms.
 
 #include <cstdint>
 #include <vector>
@@ -10,41 +10,45 @@
 
 namespace dt::kernels::cuda {
 
-/// Of scratch memory that a product may take beside its tensors.
+/// The most scratch memory that a product may take beside its tensors.
 inline constexpr std::size_t most_workspace_bytes = std::size_t{32} << 20;
 
-/// A matrix as it is stored, row by row, which may be padded, or its transpose.
+/// A matrix as it is stored, row by row (rows may be padded), or its transpose.
 struct Factor {
   Tensor stored;
   bool transposed = false;
 };
 
-/// output_MN = left_MK · right_KN + bias_N + added_MN; all of one dtype, but of 16-bit factors the others may
-/// be fp32. M, N and K are positive. bias and added may be absent; added may be the output.
-/// The output's rows may be padded where nothing is added. No activation is made of it: that of a sum which
-/// is not rounded yet would have other bits than one that is made again of what was kept (--recompute).
+/// output_MN = left_MK · right_KN + bias_N + added_MN. No activation is applied to it: that of a sum
+/// which is not rounded yet would have other bits than one that is made again of what was kept
+/// (--recompute).
+/// Shapes: M, N and K are positive. bias and added may be absent; added may be the output. The
+/// output's rows may be padded if nothing is added.
+/// Numerics: all tensors have one dtype, but with 16-bit factors the others may be fp32.
 struct Product {
   Factor left, right;
   Tensor bias_N, added_MN, output_MN;
 };
 
-/// Enqueues it. Sums are fp64 of fp64, else fp32; factors of fp32 are rounded to TF32 first where the context
-/// says so (Context::arithmetic). The same product of operands that are aligned alike has the
-/// same bits, on one kind of GPU with one version of the library. Errors: environment, naming the device and
-/// what the library says.
+/// Enqueues a product.
+/// Numerics: sums are fp64 for fp64, else fp32. Factors of fp32 are rounded to TF32 first if the
+/// context says so (Context::arithmetic). The same product of operands that are aligned alike has the
+/// same bits, on one kind of GPU with one version of the library.
+/// Errors: environment, naming the device and what the library says.
 void multiply(const Context& context, const Product& product);
 
-/// Bytes that the address of a bias is a multiple of when the library is given it. What it is told of the
-/// other operands' alignment it is not told of this one's, and its kernels load 16 bytes of it at once.
+/// Alignment in bytes of a bias that the library is given. The library is told the alignment of the
+/// other operands, but not of this one, and its kernels load 16 bytes of it at once.
 /// Source: github.com/pytorch/pytorch/pull/194497.
 inline constexpr std::uintptr_t bias_alignment = 16;
-/// Enqueues the product as the library has it. Returns false, and has enqueued nothing, where the library has
-/// no algorithm for it. The bias, where there is one, is aligned, and is added before the sum is rounded.
+/// Enqueues the product as the library has it. Returns false, and has enqueued nothing, if the
+/// library has no algorithm for it. The bias, if there is one, is aligned, and is added before the
+/// sum is rounded.
 bool enqueue_product(const Context& context, const Product& product);
 
-/// What to_NK = dy_RNᵀ · x_RK + added_NK is multiplied by: one product, but two where N elements are no whole
-/// number of 16 bytes, though the rows of dy are. Then the last few features are a product of their own, so
-/// that the others' keeps the library's fast kernels.
+/// Returns the products that make to_NK = dy_RNᵀ · x_RK + added_NK. It is one product, or two if N
+/// elements are no whole number of 16 bytes, though the rows of dy are. Then the last few features
+/// are a product of their own, so that the product of the others keeps the library's fast kernels.
 std::vector<Product> products_of_weight_gradient(const Tensor& dy_RN, const Tensor& x_RK,
                                                  const Tensor& added_NK, const Tensor& to_NK);
 

@@ -1,11 +1,11 @@
 #pragma once
-// Sums and the like over the threads of a block, always in the same tree.
+// Combines values over the threads of a block, always in the same tree.
 
 #include "kernels/cuda/code.cuh"
 
 namespace dt::kernels::cuda {
 
-/// combine(a, b) over the lanes of the warp; all get it.
+/// Returns the values of the warp's lanes, combined by combine(a, b), to all lanes.
 template <class T, class Combine>
 __device__ T warp_combined(T value, const Combine& combine) {
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2)
@@ -13,7 +13,7 @@ __device__ T warp_combined(T value, const Combine& combine) {
   return value;
 }
 
-/// The same over the threads of the block, which are whole warps. May be called again at once.
+/// Does the same over the threads of the block, which are whole warps. May be called again at once.
 template <class T, class Combine>
 __device__ T block_combined(T value, const Combine& combine) {
   T* const of_warps = reinterpret_cast<T*>(shared_bytes());
@@ -30,7 +30,7 @@ template <class T>
 __device__ T warp_sum(T value) {
   return warp_combined(value, [](T a, T b) { return a + b; });
 }
-/// The largest that is a number.
+/// Returns the largest value that is a number.
 template <class T>
 __device__ T warp_max(T value) {
   return warp_combined(value, [](T a, T b) { return fmax(a, b); });

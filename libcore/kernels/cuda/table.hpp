@@ -1,5 +1,5 @@
 #pragma once
-// All kernels for GPUs, by the names of the public functions.
+// Lists all kernels for GPUs, by the names of the public functions.
 
 #include "kernels/gpu_kernels.hpp"
 

@@ -2,8 +2,9 @@
 
 namespace dt::kernels::cuda {
 
-/// Makes NVIDIA's GPUs those of this program, with the kernels for them; CUDA_DEVICE_MAX_CONNECTIONS becomes
-/// 32 unless it is set. Before the program has a second thread. Asks nothing of a driver.
+/// Makes NVIDIA's GPUs those of this program, with the kernels for them. CUDA_DEVICE_MAX_CONNECTIONS
+/// becomes 32 unless it is set. Asks nothing of a driver.
+/// Thread safety: call before the program has a second thread.
 void use_gpus();
 
 }  // namespace dt::kernels::cuda

@@ -19,23 +19,24 @@ namespace {
 using Preference =
     std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<&Library::cublasLtMatmulPreferenceDestroy>>;
 
-/// Of a tensor's memory, in bytes, as far as the widest loads care; 0 where it is absent. No further: where
-/// tensors lie depends on the layout, and algorithms, and so bits, must not.
+/// Returns the alignment of a tensor's memory in bytes, up to that of the widest loads, or 0 if the
+/// tensor is absent. It ends there because the place of tensors depends on the layout, and
+/// algorithms, and so bits, must not.
 std::uint32_t alignment_of(const Tensor& tensor) {
   constexpr std::uintptr_t most = 16;
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
   return static_cast<std::uint32_t>(std::min(address & -address, address == 0 ? 0 : most));
 }
 
-/// What an algorithm is chosen for.
+/// A problem that an algorithm is chosen for.
 struct Problem {
   int device;
   Arithmetic arithmetic;
   DType factors, output;
   bool left_transposed, right_transposed;
   std::array<std::int64_t, 3> sizes;        // M, N, K
-  std::array<std::int64_t, 3> pitches;      // of right, left, output
-  std::array<std::uint32_t, 5> alignments;  // of right, left, added, output, bias
+  std::array<std::int64_t, 3> pitches;      // right, left, output
+  std::array<std::uint32_t, 5> alignments;  // right, left, added, output, bias
 
   auto operator<=>(const Problem&) const = default;
 };
@@ -53,9 +54,11 @@ Problem problem_of(const Context& context, const Product& p) {
                          alignment_of(p.output_MN), alignment_of(p.bias_N)}};
 }
 
-/// Of the ways to add what parts of the inner dimension give, one alone is let: in the compute type, in the
-/// workspace, by a step of its own. Others would round partial sums to the output's type. Beside a bias none
-/// is: that step would round the sum before it adds the bias. Source: github.com/pytorch/pytorch/pull/180875.
+/// Returns the preference of a problem. Of the ways to add partial sums over the inner dimension, it
+/// allows only one: in the compute type, in the workspace, by a step of its own. Others would round
+/// partial sums to the output's type. With a bias it allows none: that step would round the sum
+/// before it adds the bias.
+/// Source: github.com/pytorch/pytorch/pull/180875.
 Preference preference_for(Device device, const Problem& problem) {
   cublasLtMatmulPreference_t made = nullptr;
   check(device, "cublasLtMatmulPreferenceCreate", library().cublasLtMatmulPreferenceCreate(&made));
@@ -76,7 +79,7 @@ Preference preference_for(Device device, const Problem& problem) {
   return preference;
 }
 
-/// One of its settings; none where the library does not know it.
+/// Returns one of an algorithm's settings, or nothing if the library does not know it.
 template <class T>
 std::optional<T> value_of(const Algorithm& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   T value = 0;
@@ -85,7 +88,7 @@ std::optional<T> value_of(const Algorithm& algorithm, cublasLtMatmulAlgoConfigAt
   return status == CUBLAS_STATUS_SUCCESS ? std::optional(value) : std::nullopt;
 }
 
-/// Whether it sums parts of the inner dimension apart.
+/// Returns whether the algorithm sums parts of the inner dimension separately.
 bool splits(const Algorithm& algorithm) {
   return value_of<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM).value_or(1) > 1;
 }
@@ -102,11 +105,11 @@ std::optional<Algorithm> ask(Device device, const Problem& problem, const Produc
   check(device, "cublasLtMatmulAlgoGetHeuristic", status);
   if (count == 0 || first.state != CUBLAS_STATUS_SUCCESS) return std::nullopt;
   const Algorithm algorithm{first.algo, first.workspaceSize};
-  if (product.bias_N && splits(algorithm)) return std::nullopt;  // the preference did not keep it away
+  if (product.bias_N && splits(algorithm)) return std::nullopt;  // the preference did not exclude it
   return algorithm;
 }
 
-/// Those of one process, for all its GPUs.
+/// The choices of one process, for all its GPUs.
 struct Choices {
   std::mutex mutex;
   std::map<Problem, std::optional<Algorithm>> of;
@@ -123,7 +126,7 @@ std::string setting_of(const Algorithm& algorithm, cublasLtMatmulAlgoConfigAttri
   return value ? std::to_string(*value) : "?";
 }
 
-/// Its number, then all else that it is told, by the library's names for them.
+/// Returns the algorithm's number, then all its settings, by the library's names for them.
 std::string describe(const Algorithm& a) {
   return fmt::format(
       "algorithm {}, tile {}, stages {}, split-K {}, reduction {}, swizzling {}, option {}, inner shape {}, "
@@ -139,7 +142,8 @@ std::string describe(const Algorithm& a) {
       setting_of<std::uint16_t>(a, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID), a.workspace_bytes);
 }
 
-/// "bf16 8×768ᵀ · 768×3072 → f32, with bias": as operands are stored, ᵀ where they are transposed.
+/// Returns "bf16 8×768ᵀ · 768×3072 → f32, with bias": operands as they are stored, ᵀ if they are
+/// transposed.
 std::string describe(const Problem& p) {
   const auto [rows, columns, inner] = p.sizes;
   const auto factor = [](std::int64_t m, std::int64_t n, bool transposed) {
@@ -170,7 +174,7 @@ namespace dt::kernels::cuda {
 std::vector<std::string> product_algorithms() {
   using namespace cublas_lt;
   const std::lock_guard lock(choices().mutex);
-  std::set<std::string> lines;  // of GPUs, pitches and addresses that differ, those that are alike once
+  std::set<std::string> lines;  // one line for problems that differ only in GPU, pitches and addresses
   for (const auto& [problem, algorithm] : choices().of) {
     if (algorithm) lines.insert(describe(problem) + ": " + describe(*algorithm));
   }

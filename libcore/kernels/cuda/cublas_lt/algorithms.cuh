@@ -1,5 +1,5 @@
 #pragma once
-// Which of its algorithms cuBLASLt takes for a product.
+// Chooses cuBLASLt's algorithm for a product.
 
 #include <cstddef>
 #include <optional>
@@ -14,9 +14,10 @@ struct Algorithm {
   std::size_t workspace_bytes;
 };
 
-/// The first that the library's heuristic names, which is asked once for each problem: the same for the same
-/// product of operands that are aligned alike. None where the library has none. Any rank's thread may ask, of
-/// its current GPU.
+/// Returns the first algorithm that the library's heuristic names, or nothing if it has none. The
+/// heuristic is asked once for each problem: the same product of operands that are aligned alike has
+/// the same algorithm.
+/// Thread safety: any rank's thread may ask, for its current GPU.
 std::optional<Algorithm> choose_algorithm(const Context& context, const Product& product);
 
 }  // namespace dt::kernels::cuda::cublas_lt

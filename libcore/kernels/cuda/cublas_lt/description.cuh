@@ -1,5 +1,5 @@
 #pragma once
-// A product as cuBLASLt is told.
+// Describes a product to cuBLASLt.
 
 #include <memory>
 
@@ -11,8 +11,8 @@ namespace dt::kernels::cuda::cublas_lt {
 using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<&Library::cublasLtMatmulDescDestroy>>;
 using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&Library::cublasLtMatrixLayoutDestroy>>;
 
-/// outputᵀ = rightᵀ · leftᵀ, whose bias is a column: the library knows columns, and what lies row by row is
-/// its transpose to it.
+/// outputᵀ = rightᵀ · leftᵀ, whose bias is a column. The library's matrices are column-major, so it
+/// reads a row-major matrix as its transpose.
 struct Description {
   Description(Device device, Arithmetic arithmetic, const Product& product);
   Layout right, left, output;

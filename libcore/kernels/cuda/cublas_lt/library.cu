@@ -18,7 +18,7 @@ void find(void* library, const char* name, Function*& function) {
   if (function == nullptr) throw Error(ErrorKind::environment, fmt::format("cuBLASLt: {}", ::dlerror()));
 }
 
-/// It stays loaded: a library that a driver knows of is not taken away.
+/// Loads the library. It stays loaded: a library that a driver knows must not be unloaded.
 Library load() {
   std::string why_not;
   for (const char* name :

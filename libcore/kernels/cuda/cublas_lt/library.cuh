@@ -1,5 +1,5 @@
 #pragma once
-// cuBLASLt, loaded when it is first asked for: the program starts, and trains on CPUs, where there is none.
+// Loads cuBLASLt when it is first asked for. The program starts, and trains on CPUs, without it.
 
 #include <cublasLt.h>
 
@@ -23,17 +23,18 @@ namespace dt::kernels::cuda::cublas_lt {
   FUNCTION(cublasLtMatrixLayoutCreate)           \
   FUNCTION(cublasLtMatrixLayoutDestroy)
 
-/// Its functions, by its names for them.
+/// The library's functions, by its names for them.
 struct Library {
 #define DT_MEMBER(name) decltype(&::name) name;
   DT_CUBLAS_LT(DT_MEMBER)
 #undef DT_MEMBER
 };
 
-/// Errors: environment, where there is none.
+/// Returns the library.
+/// Errors: environment, there is none.
 const Library& library();
 
-/// Gives back what the library made.
+/// Destroys an object that the library made.
 template <auto Library::*destroy>
 struct Destroy {
   template <class T>
@@ -42,11 +43,13 @@ struct Destroy {
   }
 };
 
-/// The library's state for a GPU, which must be the thread's current one; any thread may ask. It
-/// stays: at the program's end the driver may have gone first.
+/// Returns the library's state for a GPU, which must be the thread's current one. The state stays: at
+/// the program's end the driver may be gone first.
+/// Thread safety: safe from several threads.
 cublasLtHandle_t handle_of(Device device);
 
-/// Error{environment}, naming the GPU, what was tried and what the library says, unless it succeeded.
+/// Throws unless `status` is success.
+/// Errors: environment, naming the GPU, what was tried and what the library says.
 void check(Device device, const char* what, cublasStatus_t status);
 
 }  // namespace dt::kernels::cuda::cublas_lt

@@ -1,8 +1,9 @@
-// Products by NVIDIA's cuBLASLt.
+// Multiplies by NVIDIA's cuBLASLt.
 //
-// The same call gives the same bits: the algorithm is the first that the library's heuristic names for a
-// problem, never one that measurements chose, and the library promises that an algorithm repeats its bits on
-// one kind of GPU. Each product's workspace is the context's own, so that streams have none in common.
+// The same call gives the same bits. The algorithm is the first that the library's heuristic names
+// for a problem, never one that measurements chose. The library promises that an algorithm repeats
+// its bits on one kind of GPU. Each product's workspace is the context's own, so that streams share
+// none.
 
 #include "base/error.hpp"
 #include "kernels/cuda/cublas_lt/algorithms.cuh"

@@ -1,5 +1,5 @@
-// In place of attention.cpp, where cuDNN's headers or those of its front end were not found: dt's own
-// kernels compute all attention.
+// Replaces attention.cpp if cuDNN's headers or those of its front end were not found. dt's own
+// kernels then compute all attention.
 #include "kernels/cuda/fused_attention.hpp"
 #include "kernels/cuda/kernels.hpp"
 

@@ -1,8 +1,8 @@
-// Attention by NVIDIA's cuDNN, which is loaded when the first is computed: where it is absent, dt's own
-// kernels compute it.
+// Computes attention by NVIDIA's cuDNN, which is loaded when the first attention is computed. If it
+// is absent, dt's own kernels compute attention.
 //
-// The same call gives the same bits: the kernel is the first that the library's heuristic names for a
-// problem, never one that measurements chose, and one that the library calls deterministic.
+// The same call gives the same bits. The kernel is the first that the library's heuristic names for a
+// problem, never one that measurements chose, and the library calls it deterministic.
 #include <cstdlib>
 #include <utility>
 
@@ -28,14 +28,15 @@ namespace {
 namespace fe = cudnn_frontend;
 using Graph = fe::graph::Graph;
 
-// Variables that the front end reads. Source: cudnn-frontend 1.32, cudnn_frontend_shim.h (load_cudart_so) and
+// Environment variables that the front end reads.
+// Source: cudnn-frontend 1.32, cudnn_frontend_shim.h (load_cudart_so) and
 // node/scaled_dot_product_flash_attention.h (expand_node of the backward pass).
 constexpr const char *runtime_variable = "CUDNN_FRONTEND_CUDART_LIB_NAME",
                      *weights_limit_variable = "CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT";
 constexpr int cuda_major = CUDART_VERSION / 1000;
 constexpr std::size_t first_ordered_version = 92500;  // on compute capability 9
 
-/// Where it is not, why_not says why.
+/// Returns the libraries. If cuDNN is not there, why_not says why.
 const CudnnLibraries& libraries() {
   static const CudnnLibraries opened = [] {
     const char* const named = std::getenv(runtime_variable);
@@ -59,7 +60,8 @@ void check(Device device, const char* what, cudnnStatus_t status) {
   if (status != CUDNN_STATUS_SUCCESS) dt::cuda::fail(device, what, fe::detail::get_error_string(status));
 }
 
-/// The library's state for this thread, which is one of several ranks, and that GPU and stream.
+/// Returns the library's state for this thread, which is one of several ranks, on that GPU and
+/// stream.
 cudnnHandle_t handle_of(const OnStream& at) {
   at.use("attention");
   const cudnnHandle_t handle = of_this_thread<int, cudnnHandle_t>(at.device.index(), [&] {
@@ -71,7 +73,7 @@ cudnnHandle_t handle_of(const OnStream& at) {
   return handle;
 }
 
-/// The front end throws what it finds missing of CUDA's own libraries.
+/// Runs `deed`, and reports what the front end throws when it misses CUDA's own libraries.
 template <class Deed>
 auto told(Device device, const Deed& deed) {
   try {
@@ -83,7 +85,8 @@ auto told(Device device, const Deed& deed) {
   }
 }
 
-/// Nothing, which attention_declines tells, where cuDNN has no kernel for the problem.
+/// Returns the plan of a problem, or nothing if cuDNN has no kernel for it. attention_declines
+/// reports that.
 std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& problem) {
   const Gpu gpu = accelerator().gpus().at(static_cast<std::size_t>(context.device().index()));
   const std::shared_ptr<Graph> graph = graph_of(problem, 10 * gpu.major + gpu.minor);
@@ -96,7 +99,7 @@ std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& probl
   return nullptr;
 }
 
-/// What this thread planned: cuDNN does not promise that two threads may use a plan.
+/// Returns the plan that this thread made: cuDNN does not promise that two threads may use a plan.
 std::shared_ptr<Graph> graph_for(const Context& context, const FusedProblem& problem) {
   using Key = std::pair<int, FusedProblem>;
   return of_this_thread<Key, std::shared_ptr<Graph>>(Key(context.device().index(), problem),
@@ -142,7 +145,7 @@ AttentionLibrary attention_library() {
 
 void prepare_fused_attention() {
   ::setenv(runtime_variable, runtime_name(cuda_major).c_str(), 0);
-  // The limit alone decides, together with the shape: a user's own would be a hidden condition of the bits.
+  // Only the limit and the shape decide: a user's own limit would be a hidden condition of the bits.
   ::setenv(weights_limit_variable, std::to_string(most_bytes_at_a_time).c_str(), 1);
 }
 

@@ -1,5 +1,6 @@
-// What cuDNN's kernels for attention take, and what they lack, the front end knows by the library's version
-// and the GPU. Source: NVIDIA cuDNN documentation, "Attention" (scaled dot product attention).
+// Builds cuDNN's graphs. The front end knows, by the library's version and the GPU, what cuDNN's
+// kernels for attention take, and what they lack.
+// Source: NVIDIA cuDNN documentation, "Attention" (scaled dot product attention).
 #include "kernels/cuda/cudnn/graphs.hpp"
 
 #include <cmath>
@@ -24,9 +25,9 @@ void* address(const Columns& columns) {
          static_cast<std::size_t>(columns.first) * dtype_bytes(columns.rows_RS.dtype());
 }
 
-constexpr std::int64_t lse_alignment = 4;  // some heads' of all may begin at any element
+constexpr std::int64_t lse_alignment = 4;  // a slice of heads may begin at any element
 
-/// A head's rows, of B sequences of `rows` rows: as cuDNN orders dimensions.
+/// The rows of heads, of B sequences of `rows` rows: as cuDNN orders dimensions.
 struct Heads {
   std::int64_t heads, rows, stride;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Attention as cuDNN is told of it: a graph of operations that its fused kernels know, made by its C++ front
-// end. Legend: as kernels/attention.hpp.
+// Describes attention to cuDNN: a graph of operations that its fused kernels know, made by its C++
+// front end. Legend: as kernels/attention.hpp.
 
 #include <compare>
 #include <cstdint>
@@ -18,7 +18,7 @@ class Graph;
 
 namespace dt::kernels::cuda {
 
-/// What a graph is made for, and a kernel chosen.
+/// A problem that a graph is made for, and a kernel chosen.
 struct FusedProblem {
   /// Elements between rows.
   struct Strides {
@@ -30,7 +30,7 @@ struct FusedProblem {
   std::int64_t B, H, K, Tq, Tk, D;
   Strides strides;
   std::int64_t y_stride;
-  // Of the backward pass alone.
+  // Only for the backward pass:
   bool is_backward = false;
   std::int64_t dy_stride = 0;
   Strides gradient_strides{};
@@ -39,24 +39,25 @@ struct FusedProblem {
 FusedProblem problem_of(const FusedAttention& attention);
 FusedProblem problem_of(const FusedAttention& attention, const FusedAttentionGradients& gradients);
 
-/// The tensors of a graph, as those who execute it name them.
+/// The tensors of a graph, as named in its execution.
 enum class Operand : std::int64_t { q = 1, k, v, y, lse, added, dy, dq, dk, dv };
 inline std::int64_t id(Operand operand) {
   return static_cast<std::int64_t>(operand);
 }
 
-/// Where they lie.
+/// The addresses of a graph's tensors.
 using Pointers = std::unordered_map<std::int64_t, void*>;
 Pointers operands(const FusedAttention& attention);
 Pointers operands(const FusedAttention& attention, const FusedAttentionGradients& gradients);
 
-/// `capability` is the GPU's, ten times its major number and the minor. What need not repeat its bits is what
-/// others are compared with, as in the next.
+/// Returns the graph of a problem. `capability` is the GPU's: ten times its major number plus the
+/// minor one. Graphs that need not repeat their bits serve comparisons alone, here and in
+/// why_unplanned().
 std::shared_ptr<cudnn_frontend::graph::Graph> graph_of(const FusedProblem& problem, int capability,
                                                        bool repeats_bits = true);
 
-/// Has cuDNN make a kernel for a graph, on the device of its state or, without one, of the graph's own. Empty
-/// where it did; else what it says.
+/// Makes cuDNN plan a kernel for a graph, on the device of its state or, without a state, on the
+/// graph's own. Returns an empty text on success, else what cuDNN says.
 std::string why_unplanned(cudnn_frontend::graph::Graph& graph, cudnnContext* state, bool repeats_bits = true);
 
 }  // namespace dt::kernels::cuda

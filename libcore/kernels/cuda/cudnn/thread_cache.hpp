@@ -1,5 +1,5 @@
 #pragma once
-// What a library makes for one thread alone.
+// Caches what a library makes for one thread alone.
 
 #include <list>
 #include <map>
@@ -7,9 +7,9 @@
 
 namespace dt::kernels::cuda {
 
-/// The value that this thread has for a key; make() makes it when the thread first asks. It stays when the
-/// thread ends: at the program's end the driver may have gone first. Each place that calls it has a cache of
-/// its own.
+/// Returns the value that this thread has for a key. make() makes it when the thread first asks. The
+/// value stays when the thread ends: at the program's end the driver may be gone first. Each place of
+/// a call has a cache of its own.
 template <class Key, class Value, class Make>
 Value& of_this_thread(const Key& key, const Make& make) {
   using Known = std::map<Key, Value>;
