@@ -1,5 +1,5 @@
 #pragma once
-// What a rank holds of activations and their gradients while micro-batches are under way.
+// Holds a rank's activations and their gradients while micro-batches are under way.
 
 #include <map>
 #include <memory>
@@ -16,28 +16,29 @@
 
 namespace dt::parallel {
 
-/// Buffers come from a pool that grows to the largest demand of a step and then allocates no more. It is made
-/// for the largest micro-batch so far; smaller ones, as an evaluation may end with, make do with its buffers.
+/// The activations of a rank. Buffers come from a pool that grows to the largest demand of a step and
+/// then allocates no more. The pool is made for the largest micro-batch so far. Smaller ones, as an
+/// evaluation may end with, use its buffers.
 class Activations {
  public:
-  /// Of one unit and one micro-batch: of this rank's units between forward and backward_weight; of another
-  /// stage's, what this rank needs of it.
+  /// The buffers of one unit and one micro-batch. A unit of this rank has them between forward and
+  /// backward_weight. A unit of another stage has what this rank needs of it.
   struct Record {
     Buffer output;  // y
     Buffer saved;
     Buffer handover;
     Buffer output_gradient;     // dy
-    comm::Work output_arrives;  // from another stage; done where it does not
+    comm::Work output_arrives;  // from another stage; else done
     comm::Work gradient_arrives;
     bool has_weight_half = false;  // backward_weight's work is done
   };
 
-  /// `units` must outlive it.
+  /// `units` must outlive the object.
   Activations(Device device, const std::vector<std::unique_ptr<model::Unit>>& units)
       : device_(device), units_(units) {}
 
-  /// Begins a list over these micro-batches, which actions number from `first` on. Returns true where the
-  /// pool was emptied because they are larger than any before.
+  /// Begins a list over these micro-batches, which actions number from `first` on. Returns true if
+  /// the pool was emptied because they are larger than any before.
   bool start(std::span<const model::MicroBatch> micro_batches, int first);
 
   const model::MicroBatch& micro_batch(const Action& action) const;
@@ -45,17 +46,18 @@ class Activations {
   Record& of(int unit, int micro_batch) { return records_[{unit, micro_batch}]; }
   Record& of(const Action& action) { return of(action.unit, action.micro_batch); }
 
-  /// Views of what was taken; of a unit's shapes and dtype for a micro-batch.
+  /// Return views of buffers that were taken, with a unit's shapes and dtype for a micro-batch.
   Tensor take_output(int unit, const Action& action);
   Tensor take_output_gradient(int unit, const Action& action);
-  /// From now on the output's buffer is its gradient's.
+  /// Makes the output's buffer its gradient's from now on.
   Tensor gradient_over_output(int unit, const Action& action);
   Tensor output(int unit, const Action& action);
   Tensor output_gradient(int unit, const Action& action);
 
-  /// Of `bytes`, or larger.
+  /// Returns a buffer of `bytes`, or larger.
   Buffer take(std::size_t bytes);
-  /// Adds a spare buffer of `bytes` to the pool. Errors: environment, of memory that is short.
+  /// Adds a spare buffer of `bytes` to the pool.
+  /// Errors: environment, memory is short.
   void add(std::size_t bytes);
   /// Returns the pool's spare buffers as sizes.
   PoolOnPaper on_paper() const;
@@ -64,9 +66,9 @@ class Activations {
   Device device() const { return device_; }
   void forget_if_empty(int unit, int micro_batch);
 
-  /// Units and micro-batches that hold something.
+  /// Returns how many pairs of a unit and a micro-batch hold something.
   std::size_t num_records() const { return records_.size(); }
-  /// Of all that the pool ever made for the micro-batches at hand.
+  /// Returns the bytes of all buffers that the pool has made for the current size of micro-batches.
   std::size_t pool_bytes() const { return pool_bytes_; }
 
  private:
@@ -78,11 +80,12 @@ class Activations {
   std::span<const model::MicroBatch> micro_batches_;
   int first_ = 0;
   std::map<std::pair<int, int>, Record> records_;  // by unit and micro-batch
-  /// By size, then by where they lie: what each step takes is the same, whatever the last one gave back when.
+  /// Spare buffers by size, then by address: what each step takes is the same, whatever the previous
+  /// step gave back when.
   std::map<std::pair<std::size_t, const std::byte*>, Buffer> pool_;
   std::size_t pool_bytes_ = 0;
-  std::int64_t pool_tokens_ = 0;  // of the micro-batches that its buffers were made for
-  bool is_exact_ = true;          // those under way are as large, so that each kind of buffer has its size
+  std::int64_t pool_tokens_ = 0;  // tokens of the micro-batches that its buffers were made for
+  bool is_exact_ = true;  // current micro-batches are as large, so that each kind of buffer has its size
 };
 
 }  // namespace dt::parallel

@@ -16,7 +16,7 @@ std::size_t largest_for(std::size_t bytes) {
 
 }  // namespace
 
-/// Of equals the one that lies first, so that what each step takes is the same.
+/// Takes the first of equal buffers in memory, so that what each step takes is the same.
 Buffer BufferPool::take(std::size_t bytes) {
   if (bytes == 0) return {};
   const auto comes_first = [](const Buffer& a, const Buffer& b) {
@@ -39,7 +39,8 @@ Buffer BufferPool::take(std::size_t bytes) {
   return buffer;
 }
 
-/// A device stops for whatever it gives back: there spares stay while there is room.
+/// Allocates a buffer. A device stops whenever it frees memory, so spares stay there while there is
+/// room.
 Buffer BufferPool::allocate(std::size_t bytes) {
   if (device_ != Device::host() && !spare_.empty()) {
     try {

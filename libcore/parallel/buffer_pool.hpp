@@ -1,5 +1,5 @@
 #pragma once
-// Buffers of a few sizes that come and go within a step.
+// Pools buffers of a few sizes that come and go within a step.
 
 #include <cstddef>
 #include <vector>
@@ -9,17 +9,19 @@
 
 namespace dt::parallel {
 
-/// Keeps what was given back for who asks for about as much; what does not fit then is freed, so that it
-/// holds hardly more than was ever in use at one time. On a device, what used a buffer that is given back
-/// must have been given to the one stream that computes, or have been waited for with it (comm::Work::wait):
-/// who takes it next comes after that.
+/// A pool of buffers. It keeps buffers that were given back for requests of about their size, and
+/// frees those that do not fit then, so that it holds hardly more than was ever in use at one time.
+/// On a device, the work that used a buffer must have been given to the one computing stream before
+/// the buffer is given back, or that stream must wait for it (comm::Work::wait). The next user's work
+/// then comes after it.
 class BufferPool {
  public:
   explicit BufferPool(Device device) : device_(device) {}
-  /// At least so many bytes; their contents are arbitrary.
+  /// Returns a buffer of at least so many bytes. Their contents are arbitrary.
   Buffer take(std::size_t bytes);
   void give(Buffer&& buffer);
-  /// Adds a spare buffer of `bytes`. Errors: environment, of memory that is short.
+  /// Adds a spare buffer of `bytes`.
+  /// Errors: environment, memory is short.
   void add(std::size_t bytes) { spare_.push_back(Buffer(device_, bytes)); }
   /// Returns the spare buffers as sizes.
   PoolOnPaper on_paper() const;

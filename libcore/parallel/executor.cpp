@@ -18,7 +18,8 @@ using model::Unit;
 
 namespace {
 
-/// Asked of the unit, not of its place: it need not be last in a list of units.
+/// Returns whether a unit is the head. It asks the unit, not its place, which need not be last in a
+/// list of units.
 bool is_head(const Unit& unit) {
   return unit.spec().kind == model::UnitKind::head;
 }
@@ -27,7 +28,8 @@ bool trains(const ActionList& list) {
   return std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
 }
 
-/// Whether a backward_input's other half follows it, with nothing between them that others wait for.
+/// Returns whether a backward_input's other half follows it, with nothing between them that others
+/// wait for.
 bool has_both_halves(const ActionList& list, std::size_t i) {
   const Action& a = list[i];
   while (++i < list.size() && list[i].kind == ActionKind::free) continue;
@@ -46,14 +48,15 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
                  [this](Buffer&& sent) { activations_.give_back(std::move(sent)); }),
       unit_times_(units.size()) {
   if (context.device() == Device::host())
-    add_observer(unit_times_);  // else it is only enqueued
+    add_observer(unit_times_);  // on other devices the host only enqueues
   else if (accelerator().has_audience())
     add_observer(named_ranges_);
 }
 
-/// Where receives wait in streams, nothing is freed inside the list: see RetiredMemory. At its end every
-/// receive comes before the end of what the context was given, and its sender's list has the send before its
-/// own end, to which nothing of the next list is needed: to wait for it is to wait for others' lists alone.
+/// If receives wait in streams, no memory is freed inside the list: see RetiredMemory. At the list's
+/// end every receive comes before the end of what the context was given. The sender's list has the
+/// send before its own end, and needs nothing of the next list for it. So waiting for the receives is
+/// waiting for others' lists alone.
 void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
                    const StepHooks& hooks) {
   prepare(list, micro_batches, first);
@@ -133,7 +136,8 @@ void Executor::rehearse(int unit, int micro_batch) {
   activations_.forget_if_empty(unit - 1, micro_batch);
 }
 
-/// The same on all ranks, also on one that has no micro-batch and so receives nothing.
+/// Returns whether receives wait in streams. It is the same on all ranks, also on a rank that has no
+/// micro-batch and so receives nothing.
 bool Executor::receives_wait_in_streams() const {
   const comm::Communicator* const control = storage_.ranks().control();
   return control != nullptr && control->has_streams() && storage_.local().layout().pp > 1;
@@ -180,13 +184,13 @@ void Executor::perform(const Action& action, const StepHooks& hooks) {
   }
 }
 
-/// Polls in a wait for the device are no communication: they take nothing from computing.
+/// Polls in a wait for the device do not count as communication: they take nothing from computing.
 void Executor::poll() {
   if (context_.is_waiting()) return storage_.ranks().poll();
   communicate([&] { storage_.ranks().poll(); });
 }
 
-/// What an action only starts.
+/// Finishes what an action only starts.
 void Executor::finish(const Action& action) {
   if (action.kind == ActionKind::gather)
     communicate([&] { storage_.weights().of_unit(context_, action.unit); });
@@ -248,7 +252,7 @@ void Executor::release_output(int unit, int micro_batch) {
   activations_.forget_if_empty(unit, micro_batch);
 }
 
-/// Without a backward, what the unit needed goes as soon as it is done.
+/// Releases what the unit needed as soon as it is done, if there is no backward.
 void Executor::release_after_forward(const Action& action) {
   activations_.give_back(std::move(activations_.of(action).saved));
   if (action.unit > 0) release_output(action.unit - 1, action.micro_batch);
@@ -293,14 +297,15 @@ void Executor::backward_weight(const Action& action) {
   activations_.forget_if_empty(action.unit, action.micro_batch);
 }
 
-/// Where a micro-batch's gradients of its unit are to be added; waits until there is room for them.
+/// Calls `body` with the tensors to which a micro-batch's gradients of its unit are added. Waits
+/// until there is room for them.
 template <class Body>
 void Executor::with_gradients(const Action& action, const Body& body) {
   body(storage_.gradients().of_unit(context_, action.unit, action.micro_batch));
   storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
 }
 
-/// What goes to another stage is not this rank's any more.
+/// Starts a send. What goes to another stage is not this rank's any more.
 void Executor::send(const Action& action) {
   const int tied = storage_.local().tied_group();
   switch (action.payload) {

@@ -19,25 +19,27 @@
 
 namespace dt::parallel {
 
-/// What the owner of a step does at its fixed points.
+/// Calls to the owner of a step at its fixed points.
 struct StepHooks {
-  /// After the head's forward of a micro-batch.
+  /// Called after the head's forward of a micro-batch.
   std::function<void(int micro_batch, const Tensor& nll_R)> loss;
-  /// After any unit's forward.
+  /// Called after any unit's forward.
   std::function<void(int unit, int micro_batch, const Tensor& y)> output{};
-  /// Gradients are complete.
+  /// Called when gradients are complete.
   std::function<void()> control{};
   std::function<void()> step{};
 };
 
 class Executor {
  public:
-  /// All must outlive the executor. `seam` is that of units which share layers with other ranks'.
+  /// All arguments must outlive the executor. `seam` is the seam of units that share layers with
+  /// other ranks' units.
   Executor(const Context& context, const std::vector<std::unique_ptr<model::Unit>>& units,
            ModelStorage& storage, const TensorSeam* seam = nullptr);
   Executor(const Executor&) = delete;
 
-  /// Blocks until the list is done. `micro_batches` are those that the actions number from `first` on.
+  /// Runs a list and blocks until it is done. `micro_batches` are those that the actions number from
+  /// `first` on.
   void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first,
            const StepHooks& hooks);
 
@@ -53,20 +55,21 @@ class Executor {
   /// a stage call it together.
   void rehearse(std::span<const model::MicroBatch> micro_batches, int first);
 
-  /// Off: every gather and every sum is finished before this rank computes on.
+  /// Sets whether communication overlaps computation. If off, every gather and every sum is finished
+  /// before this rank computes on.
   void set_overlap(bool value) { overlaps_ = value; }
   /// Lets messages advance.
   void poll();
 
-  /// Of training's lists; until it is taken away.
+  /// Adds an observer of training's lists, until it is removed.
   void add_observer(StepObserver& observer) { observers_.push_back(&observer); }
   void remove_observer(StepObserver& observer) { std::erase(observers_, &observer); }
 
-  /// Of training's lists: what computing took, without communication. Where ranks share layers,
-  /// backward_input has the whole backward's if its weight half comes at once.
+  /// Returns the times of computing in training's lists, without communication. If ranks share
+  /// layers, backward_input has the whole backward's time when its weight half comes at once.
   UnitTimes& unit_times() { return unit_times_; }
 
-  /// Of the activation pool.
+  /// Returns the bytes of the activation pool.
   std::size_t activation_bytes() const { return activations_.pool_bytes(); }
 
  private:
@@ -77,13 +80,14 @@ class Executor {
     bool operator==(const Demand&) const = default;
   };
   void perform(const Action& action, const StepHooks& hooks);
-  /// The same, and tells whoever wants to know.
+  /// Performs an action, and tells the observers.
   void perform_observed(const Action& action, const StepHooks& hooks);
-  /// Waits for them where they are being gathered.
+  /// Returns a unit's weights; waits for them if they are being gathered.
   std::span<const Tensor> weights(int unit);
-  /// The previous unit's output; absent for the first. Waits for it where it is being received.
+  /// Returns the previous unit's output; absent for the first unit. Waits for it if it is being
+  /// received.
   Tensor input(const Action& action);
-  /// dy; absent for the head. Waits likewise.
+  /// Returns dy; absent for the head. Waits likewise.
   Tensor output_gradient(const Action& action);
   void rehearse(int unit, int micro_batch);
   void forward(const Action& action, const StepHooks& hooks);
@@ -100,7 +104,7 @@ class Executor {
   void start_send(const Action& action, const Tensor& data, Buffer&& buffer = {});
   void receive(const Action& action);
   void finish(const Action& action);
-  /// Runs it; its time is communication's.
+  /// Runs `body`, whose time counts as communication.
   template <class Body>
   void communicate(const Body& body);
 
@@ -108,7 +112,7 @@ class Executor {
   ModelStorage& storage_;
   const TensorSeam* seam_;
   Activations activations_;
-  Transfers transfers_;  // after what they read and write: they go first
+  Transfers transfers_;  // declared after what they read and write, so that they are destroyed first
   UnitTimes unit_times_;
   NamedRanges named_ranges_;
   std::vector<StepObserver*> observers_;

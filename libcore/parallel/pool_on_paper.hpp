@@ -1,5 +1,5 @@
 #pragma once
-// A pool of buffers as sizes alone.
+// Models a pool of buffers by sizes alone.
 
 #include <cstddef>
 #include <functional>
