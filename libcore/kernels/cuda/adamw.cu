@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "kernels/adamw_factors.hpp"
+#include "kernels/cuda/gradients.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/packs.cuh"
 
@@ -32,14 +33,26 @@ __global__ void adamw_elements(AdamWFactors<W> f, W* w, const G* grad, W* m, W* 
   });
 }
 
+/// Calls body(T()) with the type of a copy of weights of type W: W where there is none. Errors: internal, for
+/// a copy that is not in 16 bits beside fp32.
+template <class W, class Body>
+void with_copies(const Tensor& copy, const Body& body) {
+  if (!copy) return body(W());
+  if constexpr (std::is_same_v<W, float>) {
+    if (copy.dtype() == DType::bf16) return body(BFloat16());
+    if (copy.dtype() == DType::f16) return body(Float16());
+  }
+  DT_CHECK(false, "adamw: there is no kernel for a copy in {}", dtype_name(copy.dtype()));
+}
+
 }  // namespace
 
 void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
            const Tensor& m, const Tensor& v, const Tensor& copy) {
-  with_elements(grad.dtype(), [&](auto gradient) {
-    with_elements(copy.dtype(), [&](auto element) {
-      using G = decltype(gradient);
-      using W = Value<G>;
+  with_parameter_gradients(grad.dtype(), [&](auto gradient) {
+    using G = decltype(gradient);
+    using W = Value<G>;
+    with_copies<W>(copy, [&](auto element) {
       using T = decltype(element);
       launch(context, "adamw", grid_for_packs(pack_size<W>, w.numel()), adamw_elements<W, G, T>,
              factors_of<W>(step), w.data<W>(), grad.data<G>(), m.data<W>(), v.data<W>(), elements<T>(copy),

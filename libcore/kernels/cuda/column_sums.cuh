@@ -4,6 +4,7 @@
 // number of rows alone decides; the runs' sums are then summed the same way. No atomics: they would add in
 // any order.
 
+#include "kernels/cuda/gradients.hpp"
 #include "kernels/cuda/runs.hpp"
 #include "kernels/cuda/sums.cuh"
 
@@ -53,8 +54,8 @@ __global__ void add_run_sums(const Value<G>* sums, std::int64_t runs, std::int64
 /// where there is one.
 inline void add_sums_of_runs(const Context& context, const char* name, const Tensor& sums_NC,
                              const Tensor& gradient_C, const Tensor& second_C = Tensor()) {
-  with_elements(gradient_C.dtype(), [&](auto element) {
-    using G = decltype(element);
+  with_parameter_gradients(gradient_C.dtype(), [&](auto gradient) {
+    using G = decltype(gradient);
     const std::int64_t C = gradient_C.numel();
     launch(context, name, grid_for_run_sums(C, second_C ? 2 : 1, sizeof(Value<G>)), add_run_sums<G>,
            sums_NC.data<Value<G>>(), sums_NC.dim(0), C, gradient_C.data<G>(), elements<G>(second_C));

@@ -1,5 +1,6 @@
 #include "base/exact_sum.hpp"
 #include "base/exact_term.hpp"
+#include "kernels/cuda/gradients.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/sums.cuh"
@@ -139,8 +140,8 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
 }
 
 void accumulate(const Context& context, const Tensor& source, const Tensor& target) {
-  with_elements(target.dtype(), [&](auto element) {
-    using T = decltype(element);
+  with_parameter_gradients(target.dtype(), [&](auto gradient) {
+    using T = decltype(gradient);
     using S = Value<T>;
     launch(context, "accumulate", grid_for_packs(pack_size<S>, target.numel()), accumulate_elements<S, T>,
            source.data<S>(), target.data<T>(), target.numel());

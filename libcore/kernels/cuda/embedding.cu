@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/cuda/gradients.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/embedding.hpp"
@@ -140,11 +141,16 @@ void embedding_backward(const Context& context, const Tensor& ids_R, const Tenso
   Key* const memory = context.scratch().allocate(DType::u64, {2, of.R}).data<Key>();
   const Key* const keys = sorted_keys(context, of, memory, memory + of.R);
   with_elements(dy_RC.dtype(), [&](auto element) {
-    with_elements(dtable_VC.dtype(), [&](auto gradient) {
+    with_parameter_gradients(dtable_VC.dtype(), [&](auto gradient) {
       using T = decltype(element);
       using G = decltype(gradient);
-      launch(context, "embedding_backward", grid_for_table_rows(of.R, of.C), add_rows<T, G>, of, keys,
-             dy_RC.data<T>(), dtable_VC.data<G>());
+      if constexpr (std::is_same_v<Value<T>, Value<G>>) {
+        launch(context, "embedding_backward", grid_for_table_rows(of.R, of.C), add_rows<T, G>, of, keys,
+               dy_RC.data<T>(), dtable_VC.data<G>());
+      } else {
+        DT_CHECK(false, "embedding_backward: there is no kernel for {} into {}", dtype_name(dy_RC.dtype()),
+                 dtype_name(dtable_VC.dtype()));
+      }
     });
   });
 }

@@ -1,0 +1,26 @@
+#pragma once
+// The types that gradients of parameters have.
+
+#include "base/dtype.hpp"
+#include "base/error.hpp"
+#include "base/half.hpp"
+
+namespace dt::kernels::cuda {
+
+/// Calls body(G()) with the type of a gradient's elements. Errors: internal, for a dtype that gradients of
+/// parameters do not have (kernels/check.hpp).
+template <class Body>
+void with_parameter_gradients(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::f64:
+      return body(double());
+    case DType::f32:
+      return body(float());
+    case DType::bf16:
+      return body(BFloat16());
+    default:
+      DT_CHECK(false, "there is no kernel for gradients in {}", dtype_name(dtype));
+  }
+}
+
+}  // namespace dt::kernels::cuda
