@@ -28,10 +28,11 @@ void check(Computing& computing, const Trial& trial) {
   const std::int64_t slot = numel + 3;  // longer than what lies there
   Buffer others(Device::host(), static_cast<std::size_t>((num_ranks - 1) * slot) * dtype_bytes(dtype));
   const Tensor others_RS(others, dtype, {num_ranks - 1, slot});
+  const auto begin_of = [&](int rank) { return (rank < own_rank ? rank : rank - 1) * slot; };
   for (int rank = 0; rank < num_ranks; ++rank) {
     inputs.push_back(values.emplace_back(dtype, numel, rank).in);
     if (rank == own_rank) continue;
-    const Tensor to = others_RS.flat((rank < own_rank ? rank : rank - 1) * slot, numel);
+    const Tensor to = others_RS.flat(begin_of(rank), numel);
     std::memcpy(to.raw(), inputs.back().raw(), to.bytes());
   }
   const Tensor expected = values[0].out;
@@ -51,9 +52,16 @@ void check(Computing& computing, const Trial& trial) {
     HostValues sum(DType::f32, numel, 0);
     combine(reduction, inputs, sum.in);
     require(computing.has_values(node, sum.in), what + ", not rounded");
+    const HostValues wide_others(DType::f32, others_RS.numel(), 0);
+    convert(others_RS.flat(0, others_RS.numel()), wide_others.in);
+    std::vector<Tensor> nodes;
+    for (int rank = 0; rank < num_ranks; ++rank)
+      nodes.push_back(rank == own_rank ? sum.in : wide_others.in.flat(begin_of(rank), numel));
     const Tensor root = computing.unwritten(dtype, numel);
-    kernels::combine_ranks(computing.context, reduction, {node, 0, node.reshaped({1, numel})}, root);
-    combine(reduction, std::vector{sum.in, sum.in}, sum.out);
+    kernels::combine_ranks(computing.context, reduction,
+                           {node, own_rank, computing.placed(wide_others.in).reshaped({num_ranks - 1, slot})},
+                           root);
+    combine(reduction, nodes, sum.out);
     convert(sum.out, expected);
     require(computing.has_values(root, expected), what + ", rounded");
   }

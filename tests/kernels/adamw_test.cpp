@@ -65,6 +65,18 @@ TEST_CASE("fast AdamW agrees with its reference over many steps", "[device]") {
   }
 }
 
+TEST_CASE("AdamW takes a gradient in bf16 beside a copy in fp16, and beside none", "[device]") {
+  for (const bool has_copy : {false, true}) {
+    const Case run = [=](Fixture& f) -> std::vector<Tensor> {
+      const Tensor w = f.random({37}, 1), m = f.random({37}, 2), v = f.random({37}, 3, 0);
+      const Tensor copy = has_copy ? f.random_in(DType::f16, {37}, 4) : Tensor();
+      adamw(f.context, {1e-3, 0.9, 0.95, 1e-8, 0.1, 3, 1}, w, f.random_in(DType::bf16, {37}, 5), m, v, copy);
+      return {w, m, v, copy ? copy : w};
+    };
+    check_gpu_as_cpu(DType::f32, run, has_copy ? 1e-3 : 1e-6);
+  }
+}
+
 TEST_CASE("AdamW's copy is the new weight, rounded") {
   for (const bool reference : {false, true}) {
     Context context(1, Device::host());

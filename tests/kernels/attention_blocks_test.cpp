@@ -251,18 +251,31 @@ TEST_CASE("a GPU's library attends to blocks of keys that documents and windows 
                          dy = f.random({rows(s), query(s)}, 2);
             const QueriesKeysValues qkv = aligned(f, s, rows_RE, chunks[2], keys);
             const Visibility visibility{first, chunks[2].begin, keys.begin};
+            const bool asks_library = f.context.device() != Device::host() &&
+                                      !attention_library().name.empty() && dtype_bytes(rows_RE.dtype()) == 2;
+            const auto attend = [&](const Tensor& y, const Tensor& lse) {
+              if (asks_library) {
+                CHECK(cuda::attention_by_library(f.context, s, visibility, qkv, y, lse));
+              } else {
+                attention(f.context, s, visibility, qkv, y, lse);
+              }
+            };
             const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({2, 4, 24});
-            const Tensor dq = f.output({rows(s), query(s)}), dkv = f.output({rows(s), 2 * 2 * 16});
-            const AttentionGradients gradients{{{dq}, {dkv}, {dkv, 2 * 16}}};
-            if (f.context.device() == Device::host() || attention_library().name.empty() ||
-                dtype_bytes(rows_RE.dtype()) != 2) {
-              attention(f.context, s, visibility, qkv, y, lse);
-              attention_backward(f.context, s, visibility, dy, qkv, y, lse, gradients);
-            } else {
-              CHECK(cuda::attention_by_library(f.context, s, visibility, qkv, y, lse));
-              CHECK(
-                  cuda::attention_backward_by_library(f.context, s, visibility, dy, qkv, y, lse, gradients));
-            }
+            const PartialAttention part = partial(f, s);
+            attend(y, lse);
+            attend(part.y_RQ, part.lse_BHT);
+            const auto attend_backward = [&](const Tensor& dq, const Tensor& dkv) {
+              const AttentionGradients to{{{dq}, {dkv}, {dkv, 2 * 16}}};
+              if (asks_library) {
+                CHECK(cuda::attention_backward_by_library(f.context, s, visibility, dy, qkv, y, lse, to));
+              } else {
+                attention_backward(f.context, s, visibility, dy, qkv, y, lse, to);
+              }
+            };
+            const Tensor dq = f.output({rows(s), query(s)}), dkv = f.output({rows(s), 2 * 2 * 16}),
+                         wide_dq = f.wide_output(dq.shape()), wide_dkv = f.wide_output(dkv.shape());
+            attend_backward(dq, dkv);
+            attend_backward(wide_dq, wide_dkv);
             // −∞, of queries that see none of the block, has no distance: their place is compared.
             const std::vector<double> sums = to_doubles(f.on_host(lse));
             std::vector<double> sees, finite;
@@ -270,7 +283,7 @@ TEST_CASE("a GPU's library attends to blocks of keys that documents and windows 
               sees.push_back(sum == -infinity ? 0 : 1);
               finite.push_back(sum == -infinity ? 0 : sum);
             }
-            return {y, dq, dkv, f.values({192}, finite), f.values({192}, sees)};
+            return {y, part.y_RQ, dq, dkv, wide_dq, wide_dkv, f.values({192}, finite), f.values({192}, sees)};
           },
           in_parts);
     }

@@ -119,17 +119,18 @@ TEST_CASE("converting gives the same bits for any number of threads and wherever
 }
 
 }  // namespace
-TEST_CASE("columns of rows are converted on a GPU as on the CPU", "[device]") {
-  for (const std::int64_t width : {1, 8, 67, 600}) {
-    const Case run = [=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor wide = f.wide_random({9, width + 11}, 1), y = f.random({9, width + 8}, 2);
-      convert_columns(f.context, {wide, 8}, {y, 5}, width);
-      convert_columns(f.context, {y, 5}, {wide, 0}, width);
-      return {y, wide};
-    };
-    check_gpu_kernel(run);
-    check_gpu_places(run);
-  }
+TEST_CASE("columns of rows are converted on a GPU as on the CPU, from each dtype to each", "[device]") {
+  constexpr DType dtypes[] = {DType::f64, DType::f32, DType::bf16, DType::f16};
+  for (const DType from : dtypes)
+    for (const DType to : dtypes)
+      for (const std::int64_t width : {1, 8, 67, 600}) {
+        INFO(dtype_name(from) << " to " << dtype_name(to) << ", " << width << " columns");
+        check_gpu_as_cpu(from, [=](Fixture& f) -> std::vector<Tensor> {
+          const Tensor x = f.random({9, width + 11}, 1), y = f.random_in(to, {9, width + 8}, 2);
+          convert_columns(f.context, {x, 8}, {y, 5}, width);
+          return {x, y};
+        });
+      }
 }
 
 TEST_CASE("columns of rows are converted as all of them are, and no others") {

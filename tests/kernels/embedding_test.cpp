@@ -51,6 +51,17 @@ TEST_CASE("fast embedding has its reference's bits in fp32, and rounds 16-bit su
   }
 }
 
+TEST_CASE("a table's gradient in bf16 takes rows in fp32 and fp16", "[device]") {
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const Case run = [](Fixture& f) -> std::vector<Tensor> {
+      const Tensor dtable = f.random_in(DType::bf16, {5, 9}, 1);
+      embedding_backward(f.context, f.random_ids(7, 0, 5, 2), f.random({7, 9}, 3), dtable);
+      return {dtable};
+    };
+    check_gpu_as_cpu(dtype, run, 1e-2);  // the CPU rounds after each row
+  }
+}
+
 TEST_CASE("a slice of the table gives the rows that it has, and takes their gradients") {
   const Context context(1, Device::host());
   for (const DType dtype : {DType::f32, DType::f64}) {

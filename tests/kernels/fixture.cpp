@@ -188,7 +188,7 @@ Tensor Fixture::wide_random(Shape shape, std::uint64_t seed, double scale) {
 }
 
 Tensor Fixture::random_gradient(Shape shape, std::uint64_t seed, bool is_wide) {
-  return random_in(dtype_ == DType::bf16 && !is_wide ? dtype_ : wide_dtype(), std::move(shape), seed, 1);
+  return random_in(dtype_ == DType::bf16 && !is_wide ? dtype_ : wide_dtype(), std::move(shape), seed);
 }
 
 Tensor Fixture::random_in(DType dtype, Shape shape, std::uint64_t seed, double scale) {
@@ -337,6 +337,16 @@ void check_gpu_places(const Case& run) {
       INFO("on the test device, " << dtype_name(dtype) << " misaligned by " << misaligned);
       check_same_bits(on_gpu(run, dtype, 1, Kernels::any, misaligned).outputs, aligned.outputs);
     }
+  }
+}
+
+void check_gpu_as_cpu(DType dtype, const Case& run, double tolerance) {
+  const Context host(1, Device::host());
+  for (const std::int64_t misaligned : {0, 1, 4}) {
+    INFO("on the test device, " << dtype_name(dtype) << " misaligned by " << misaligned);
+    Fixture fixture(host, dtype);
+    const Outcome expected = outcome(host, run(fixture));
+    check_close(on_gpu(run, dtype, 1, Kernels::any, misaligned).outputs, expected.outputs, tolerance);
   }
 }
 

@@ -39,6 +39,8 @@ class Fixture {
   /// Of the dtype that kernels keep beside such tensors: f64 for f64, else f32.
   Tensor wide_output(Shape shape);
   Tensor wide_random(Shape shape, std::uint64_t seed, double scale = 1);
+  /// Random values in another dtype than the fixture's.
+  Tensor random_in(DType dtype, Shape shape, std::uint64_t seed, double scale = 1);
   /// What parameters' gradients may be: wide, or bf16 beside bf16.
   Tensor random_gradient(Shape shape, std::uint64_t seed, bool is_wide);
   /// The same matrix, but on a GPU of rows that are padded with NaN; and it without padding, in which still
@@ -51,7 +53,6 @@ class Fixture {
  private:
   Tensor allocate(DType dtype, Shape shape);
   Tensor unwritten(DType dtype, Shape shape);
-  Tensor random_in(DType dtype, Shape shape, std::uint64_t seed, double scale);
   DType dtype_, rounding_;
   std::int64_t misaligned_elements_;
   std::vector<Buffer> buffers_;
@@ -95,6 +96,10 @@ void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances = {}, Ker
 /// The kernel for GPUs gives the same bits wherever its buffers lie: also where they are not aligned to what
 /// is loaded at once.
 void check_gpu_places(const Case& run);
+
+/// Checks that the kernel for GPUs agrees with the CPU's, wherever its buffers lie: for tensors of `dtype`
+/// beside others.
+void check_gpu_as_cpu(DType dtype, const Case& run, double tolerance = 1e-30);
 
 /// body with a fixture of the test device, whose order of work is the seed's.
 void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fixture&)>& body,
