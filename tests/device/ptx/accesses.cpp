@@ -88,39 +88,42 @@ void note(const Place& place, std::size_t bytes, Access access, std::uint64_t no
 /// Whether it is volatile or relaxed: it may meet others that are.
 constexpr std::uint8_t is_relaxed = 1;
 
-template <class T, Space space>
-void load(Warp& warp, const Instruction& i) {
+/// Calls body(lane, memory) for each active lane with the place of its access, which is checked.
+template <Space space, class Body>
+void for_places(Warp& warp, const Instruction& i, std::size_t bytes, Access access, const Body& body) {
   const std::uint64_t* const address = warp.row(i.from[0]);
-  const std::size_t bytes = sizeof(T) * i.num_to;
   const std::uint64_t now = Shadow::time_of(warp.now());
   for_lanes(warp, [&](unsigned lane) {
     const Place place =
         place_of(space, address[lane] + static_cast<std::uint64_t>(i.offset), bytes, warp, i, lane);
-    note(place, bytes, Access::read, now, warp, i, lane);
+    note(place, bytes, access, now, warp, i, lane);
+    body(lane, place.memory);
+  });
+}
+
+template <class T, Space space>
+void load(Warp& warp, const Instruction& i) {
+  const auto read = [&](unsigned lane, const std::byte* memory) {
     for (unsigned n = 0; n < i.num_to; ++n) {
       if (i.to[n] < 0) continue;
       T value;
-      std::memcpy(&value, place.memory + n * sizeof(T), sizeof value);
+      std::memcpy(&value, memory + n * sizeof(T), sizeof value);
       if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
         warp.row(i.to[n])[lane] = static_cast<std::uint64_t>(std::int64_t{value});
       else
         warp.row(i.to[n])[lane] = bits_of(value);
     }
-  });
+  };
+  for_places<space>(warp, i, sizeof(T) * i.num_to, Access::read, read);
 }
 
 template <class T, Space space>
 void store(Warp& warp, const Instruction& i) {
-  const std::uint64_t* const address = warp.row(i.from[0]);
-  const std::size_t bytes = sizeof(T) * i.num_to;
-  const std::uint64_t now = Shadow::time_of(warp.now());
-  for_lanes(warp, [&](unsigned lane) {
-    const Place place =
-        place_of(space, address[lane] + static_cast<std::uint64_t>(i.offset), bytes, warp, i, lane);
-    note(place, bytes, i.mode == is_relaxed ? Access::atomic : Access::write, now, warp, i, lane);
+  const Access access = i.mode == is_relaxed ? Access::atomic : Access::write;
+  for_places<space>(warp, i, sizeof(T) * i.num_to, access, [&](unsigned lane, std::byte* memory) {
     for (unsigned n = 0; n < i.num_to; ++n) {
       const T value = value_of<T>(warp.row(i.to[n])[lane]);
-      std::memcpy(place.memory + n * sizeof(T), &value, sizeof value);
+      std::memcpy(memory + n * sizeof(T), &value, sizeof value);
     }
   });
 }
@@ -128,14 +131,9 @@ void store(Warp& warp, const Instruction& i) {
 /// Writes of(what is there, operands…) and, of an atom, gives what was there. A reduction has no result.
 template <class T, auto of, Space space, bool has_result>
 void update(Warp& warp, const Instruction& i) {
-  const std::uint64_t* const address = warp.row(i.from[0]);
-  const std::uint64_t now = Shadow::time_of(warp.now());
-  for_lanes(warp, [&](unsigned lane) {
-    const Place place =
-        place_of(space, address[lane] + static_cast<std::uint64_t>(i.offset), sizeof(T), warp, i, lane);
-    note(place, sizeof(T), Access::atomic, now, warp, i, lane);
+  for_places<space>(warp, i, sizeof(T), Access::atomic, [&](unsigned lane, std::byte* memory) {
     T before;
-    std::memcpy(&before, place.memory, sizeof before);
+    std::memcpy(&before, memory, sizeof before);
     const auto operand = [&](unsigned n) {
       return value_of<T>(warp.row(has_result ? i.from[n + 1] : i.to[n])[lane]);
     };
@@ -144,7 +142,7 @@ void update(Warp& warp, const Instruction& i) {
       after = of(before, operand(0), operand(1));
     else
       after = of(before, operand(0));
-    std::memcpy(place.memory, &after, sizeof after);
+    std::memcpy(memory, &after, sizeof after);
     if (has_result && i.to[0] >= 0) warp.row(i.to[0])[lane] = bits_of(before);
   });
 }
