@@ -1,6 +1,6 @@
 // Attention a block of keys at a time, as ranks of a ring compute it. Legend: as kernels/attention.hpp.
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <numeric>
 
 #include "kernels/attention_cases.hpp"
@@ -10,35 +10,8 @@
 namespace dt::kernels::test {
 namespace {
 
-/// Positions [begin, end) of each sequence.
-struct Chunk {
-  std::int64_t begin, end;
-  std::int64_t size() const { return end - begin; }
-};
-
-/// Columns [from, from + width) of a chunk's rows in columns [to, …) of rows that are `row` elements long.
-Tensor take(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const Chunk& chunk, std::int64_t from,
-            std::int64_t width, std::int64_t to, std::int64_t row, Tensor target = {}) {
-  if (!target) target = f.output({batch * chunk.size(), row});
-  const std::int64_t S = rows_RS.dim(1), sequence = rows_RS.dim(0) / batch;
-  for (std::int64_t r = 0; r < target.dim(0); ++r) {
-    const std::int64_t t = r / chunk.size() * sequence + chunk.begin + r % chunk.size();
-    copy(f.context, rows_RS.flat(t * S + from, width), target.flat(r * row + to, width));
-  }
-  return target;
-}
-
-/// Queries of one chunk beside keys and values of another, in tensors of their own, with columns between.
-QueriesKeysValues apart(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE, const Chunk& queries,
-                        const Chunk& keys) {
-  const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim, B = s.batch;
-  const Tensor q = take(f, qkv_RE, B, queries, 0, Q, 4, Q + 5);
-  const Tensor kv = take(f, qkv_RE, B, keys, Q, KD, 1, 2 * KD + 3);
-  take(f, qkv_RE, B, keys, Q + KD, KD, KD + 2, 2 * KD + 3, kv);
-  return {{q, 4}, {kv, 1}, {kv, KD + 2}};
-}
-
-/// The same in tensors of their own that are aligned as a GPU's library wants.
+/// Queries of one chunk beside keys and values of another, in tensors that are aligned as a GPU's library
+/// wants.
 QueriesKeysValues aligned(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE, const Chunk& queries,
                           const Chunk& keys) {
   const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim;
@@ -321,158 +294,6 @@ TEST_CASE("attention_backward of a block is the gradient of attention to it") {
   check_gradient(loss, q, of_q);
   check_gradient(loss, k, dk);
   check_gradient(loss, v, of_v);
-}
-
-/// What a call of one head gives, with gradients over what was there.
-struct Call {
-  std::vector<double> y, lse, dq, dk, dv;
-};
-Call call(Fixture& f, std::int64_t queries, std::int64_t keys, const Visibility& visibility) {
-  const AttentionShape s{1, queries, 1, 1, 1};
-  const Tensor q = f.random({queries, 1}, 1), k = f.random({keys, 1}, 2), v = f.random({keys, 1}, 3),
-               dy = f.random({queries, 1}, 4), y = f.output({queries, 1}),
-               lse = f.wide_output({1, 1, queries}), dq = f.output({queries, 1}), dk = f.output({keys, 1}),
-               dv = f.output({keys, 1});
-  attention(f.context, s, visibility, {{q}, {k}, {v}}, y, lse);
-  attention_backward(f.context, s, visibility, dy, {{q}, {k}, {v}}, y, lse, {{{dq}, {dk}, {dv}}});
-  return {to_doubles(y), to_doubles(lse), to_doubles(dq), to_doubles(dk), to_doubles(dv)};
-}
-
-TEST_CASE("queries before all keys see none: zero, −∞ and no gradient") {
-  for (const std::int64_t unseeing : {3, 150, 400}) {
-    for_each_arithmetic([&](Fixture& f) {
-      const std::int64_t queries = unseeing + 20;
-      const Call c = call(f, queries, 30, {{}, 5, 5 + unseeing});
-      for (std::int64_t t = 0; t < queries; ++t) {
-        const auto i = static_cast<std::size_t>(t);
-        INFO("query " << t << " of " << queries);
-        CHECK((c.lse[i] == -infinity) == (t < unseeing));
-        CHECK((c.y[i] == 0) == (t < unseeing));
-        if (t < unseeing) CHECK(c.dq[i] == 0);
-      }
-      for (std::size_t j = 0; j < 30; ++j) {
-        CHECK((c.dv[j] == 0) == (j >= 20));
-        if (j >= 20) CHECK(c.dk[j] == 0);
-      }
-    });
-  }
-}
-
-TEST_CASE("queries whose first keys lie behind a block see none of it") {
-  for (const std::int64_t seeing : {0, 5, 140}) {
-    for_each_arithmetic([&](Fixture& f) {
-      const std::int64_t queries = seeing + 150;
-      std::vector<std::int32_t> first;
-      for (std::int64_t t = 0; t < queries; ++t) first.push_back(t < seeing ? 10 : 40);
-      const Call c = call(f, queries, 40, {f.ids(first), 200, 0});
-      for (std::int64_t t = 0; t < queries; ++t) {
-        const auto i = static_cast<std::size_t>(t);
-        CHECK((c.lse[i] == -infinity) == (t >= seeing));
-        if (t >= seeing) CHECK((c.y[i] == 0 && c.dq[i] == 0));
-      }
-      for (std::size_t j = 0; j < 40; ++j) CHECK((c.dv[j] == 0) == (seeing == 0 || j < 10));
-    });
-  }
-}
-
-TEST_CASE("queries behind all keys see all of them, and nothing beside") {
-  for (const std::int64_t keys : {1, 17, 64, 131, 600}) {
-    for_each_arithmetic([&](Fixture& f) {
-      const Call c = call(f, 9, keys, {{}, 1000, 0});
-      const std::vector<double> q = to_doubles(f.random({9, 1}, 1)), k = to_doubles(f.random({keys, 1}, 2));
-      for (std::size_t t = 0; t < 9; ++t) {
-        double sum = 0;
-        for (const double key : k) sum += std::exp(q[t] * key);
-        CHECK(c.lse[t] == Approx(std::log(sum)).epsilon(2e-2));
-      }
-    });
-  }
-}
-
-TEST_CASE("what lies beside a block's keys weighs nothing, however low their scores are") {
-  // Scores of −400: the zeros that fill a vector would score e^400 as much.
-  const AttentionShape s{1, 9, 1, 1, 1};
-  for_each_arithmetic([&](Fixture& f) {
-    const Tensor q = f.values({9, 1}, std::vector<double>(9, 20)),
-                 k = f.values({17, 1}, std::vector<double>(17, -20));
-    const Tensor v = f.random({17, 1}, 1), dy = f.random({9, 1}, 2), y = f.output({9, 1}),
-                 lse = f.wide_output({1, 1, 9});
-    const Tensor dq = f.output({9, 1}), dk = f.output({17, 1}), dv = f.output({17, 1});
-    attention(f.context, s, {{}, 50, 0}, {{q}, {k}, {v}}, y, lse);
-    attention_backward(f.context, s, {{}, 50, 0}, dy, {{q}, {k}, {v}}, y, lse, {{{dq}, {dk}, {dv}}});
-    const std::vector<double> values = to_doubles(v);
-    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / 17;
-    for (const double value : to_doubles(y)) CHECK(value == Approx(mean).margin(1e-2));
-    for (const double value : to_doubles(lse)) CHECK(value == Approx(std::log(17) - 400));
-    for (const Tensor& gradient : {dq, dk, dv}) {
-      for (const double value : to_doubles(gradient)) CHECK(std::isfinite(value));
-    }
-  });
-}
-
-TEST_CASE("gradients in the inputs' dtype are those in f32, rounded, and may lie over the inputs") {
-  const AttentionShape s{1, 140, 2, 1, 24};
-  const Chunk all{0, 140};
-  for_each_arithmetic([&](Fixture& f) {
-    const Tensor packed_rows = f.random({140, packed(s)}, 1), dy = f.random({140, query(s)}, 2);
-    const QueriesKeysValues qkv = apart(f, s, packed_rows, all, all);
-    const Tensor y = f.output({140, query(s)}), lse = f.wide_output({1, 2, 140});
-    attention(f.context, s, {}, qkv, y, lse);
-    const QueriesKeysValues wide{
-        {f.wide_output({140, 48})}, {f.wide_output({140, 24})}, {f.wide_output({140, 24})}};
-    attention_backward(f.context, s, {}, dy, qkv, y, lse, {wide});
-    attention_backward(f.context, s, {}, dy, qkv, y, lse, {qkv});
-    for (const auto& [sums, rounded] :
-         {std::pair{wide.q, qkv.q}, std::pair{wide.k, qkv.k}, std::pair{wide.v, qkv.v}}) {
-      const std::int64_t width = sums.rows_RS.dim(1);
-      const Tensor expected = f.output(sums.rows_RS.shape());
-      convert(f.context, sums.rows_RS, expected);
-      CHECK(same_bits(take(f, rounded.rows_RS, 1, all, rounded.first, width, 0, width), expected));
-    }
-    CHECK(std::isnan(to_doubles(qkv.q.rows_RS)[3]));  // columns beside theirs
-    CHECK(std::isnan(to_doubles(qkv.k.rows_RS)[0]));
-  });
-}
-
-TEST_CASE("heads have the same bits in whichever columns they lie") {
-  const AttentionShape s{2, 90, 4, 2, 20};
-  for_each_arithmetic([&](Fixture& f) {
-    const Tensor rows_RE = f.random({180, packed(s)}, 1);
-    const Tensor y = f.output({180, query(s)}), other = f.output({180, query(s)});
-    const Tensor lse = f.wide_output({2, 4, 90});
-    attention(f.context, s, {}, packed(s, rows_RE), y, lse);
-    attention(f.context, s, {}, apart(f, s, rows_RE, {0, 90}, {0, 90}), other, lse);
-    CHECK(same_bits(y, other));
-  });
-}
-
-TEST_CASE("documents of any lengths in one run of rows attend as each would alone") {
-  const std::vector<std::int32_t> bounds{0, 1, 1, 40, 80, 97};  // one empty, the last short
-  const AttentionShape s{1, 97, 2, 1, 8};
-  for_each_arithmetic([&](Fixture& f) {
-    const Tensor qkv = f.random({97, packed(s)}, 1), y = f.output({97, query(s)}),
-                 lse = f.wide_output({1, 2, 97});
-    const Tensor first = f.ids(std::vector<std::int32_t>(97, -1));
-    document_starts(f.context, f.ids(bounds), first);
-    attention(f.context, s, {first}, packed(s, qkv), y, lse);
-    for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
-      const std::int64_t begin = bounds[i], end = bounds[i + 1];
-      if (begin == end) continue;
-      const AttentionShape one{1, end - begin, 2, 1, 8};
-      const Tensor alone = f.output({end - begin, query(s)}), lse_alone = f.wide_output({1, 2, end - begin});
-      attention(f.context, one, {}, packed(one, qkv.rows(begin, end)), alone, lse_alone);
-      CHECK(relative_error(y.rows(begin, end), alone) < 1e-2);
-    }
-  });
-}
-
-TEST_CASE("a window of queries from a position on ends at their own keys") {
-  const Context context(1, Device::host());
-  Fixture f(context, DType::f32);
-  const Tensor first = f.ids(std::vector<std::int32_t>(4));
-  first_visible(context, 2, 7, 3, f.ids({0, 0, 6, 6}), first);
-  const auto values = first.span<std::int32_t>();
-  CHECK(std::vector<std::int32_t>(values.begin(), values.end()) == std::vector<std::int32_t>{5, 6, 6, 6});
 }
 
 TEST_CASE("attention to blocks refuses what does not fit") {

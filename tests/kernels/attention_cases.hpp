@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/attention.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
 #include "kernels/linear.hpp"
 
@@ -92,6 +93,46 @@ inline void for_each_arithmetic(const std::function<void(Fixture&)>& body) {
       run(DType::bf16, arithmetic);
     }
   });
+}
+
+/// Runs forward and backward on random inputs: y, lse, dqkv, which lies over qkv where `over_inputs`.
+inline std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale,
+                                       const FirstKeys& first_keys = all_keys, bool over_inputs = false) {
+  const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
+  const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
+  const Tensor dqkv = over_inputs ? qkv : f.output({rows(s), packed(s)}), first = first_keys(f, s);
+  attention(f.context, s, {first}, packed(s, qkv), y, lse);
+  attention_backward(f.context, s, {first}, dy, packed(s, qkv), y, lse, {packed(s, dqkv)});
+  return {y, lse, dqkv};
+}
+
+/// Positions [begin, end) of each sequence.
+struct Chunk {
+  std::int64_t begin, end;
+  std::int64_t size() const { return end - begin; }
+};
+
+/// Columns [from, from + width) of a chunk's rows in columns [to, …) of rows that are `row` elements long.
+inline Tensor take(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const Chunk& chunk,
+                   std::int64_t from, std::int64_t width, std::int64_t to, std::int64_t row,
+                   Tensor target = {}) {
+  if (!target) target = f.output({batch * chunk.size(), row});
+  const std::int64_t S = rows_RS.dim(1), sequence = rows_RS.dim(0) / batch;
+  for (std::int64_t r = 0; r < target.dim(0); ++r) {
+    const std::int64_t t = r / chunk.size() * sequence + chunk.begin + r % chunk.size();
+    copy(f.context, rows_RS.flat(t * S + from, width), target.flat(r * row + to, width));
+  }
+  return target;
+}
+
+/// Queries of one chunk beside keys and values of another, in tensors of their own, with columns between.
+inline QueriesKeysValues apart(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE,
+                               const Chunk& queries, const Chunk& keys) {
+  const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim, B = s.batch;
+  const Tensor q = take(f, qkv_RE, B, queries, 0, Q, 4, Q + 5);
+  const Tensor kv = take(f, qkv_RE, B, keys, Q, KD, 1, 2 * KD + 3);
+  take(f, qkv_RE, B, keys, Q + KD, KD, KD + 2, 2 * KD + 3, kv);
+  return {{q, 4}, {kv, 1}, {kv, KD + 2}};
 }
 
 }  // namespace dt::kernels::test

@@ -1,33 +1,17 @@
 #include "kernels/attention.hpp"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <iostream>
 #include <omp.h>
 #include <stdexcept>
 #include <utility>
 
 #include "kernels/attention_cases.hpp"
-#include "kernels/cuda/attention_by_library.hpp"
-#include "kernels/cuda/attention_slices.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
-#include "kernels/linear.hpp"
-#include "tensor/accelerator.hpp"
 
 namespace dt::kernels::test {
 namespace {
-
-/// Runs forward and backward on random inputs: y, lse, dqkv, which lies over qkv where `over_inputs`.
-std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale,
-                                const FirstKeys& first_keys = all_keys, bool over_inputs = false) {
-  const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
-  const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
-  const Tensor dqkv = over_inputs ? qkv : f.output({rows(s), packed(s)}), first = first_keys(f, s);
-  attention(f.context, s, {first}, packed(s, qkv), y, lse);
-  attention_backward(f.context, s, {first}, dy, packed(s, qkv), y, lse, {packed(s, dqkv)});
-  return {y, lse, dqkv};
-}
 
 const AttentionShape shapes[] = {
     {1, 1, 1, 1, 1},      // a single token sees itself
@@ -97,87 +81,6 @@ TEST_CASE("query heads share key-value heads in groups") {
   CHECK(to_doubles(lse)[2] == Approx(3));
 }
 
-TEST_CASE("attention sees no key before the first visible one") {
-  const Context context(1, Device::host());
-  Fixture f(context, DType::f64);
-  const AttentionShape shape{2, 3, 1, 1, 1};
-  const Tensor y = f.output({6, 1}), lse = f.output({2, 1, 3});
-  const Tensor qkv = f.values({6, 3}, {1, 2, 10, 1, 3, 20, 1, 4, 30, 1, 5, 40, 1, 6, 50, 1, 6, 60});
-  attention(context, shape, {f.ids({0, 1, 2, 0, 0, 1})}, packed(shape, qkv), y, lse);
-  CHECK(to_doubles(y)[1] == 20);
-  CHECK(to_doubles(lse)[1] == 3);
-  CHECK(to_doubles(y)[2] == 30);
-  CHECK(to_doubles(y)[4] == Approx((40 + 50 * std::exp(1.0)) / (1 + std::exp(1.0))));
-  CHECK(to_doubles(y)[5] == Approx(55));
-}
-
-TEST_CASE("a window ends at the row's own key and does not reach behind a start") {
-  const Context context(1, Device::host());
-  Fixture f(context, DType::f32);
-  const Tensor first = f.ids(std::vector<std::int32_t>(10, -9));
-  const auto values = [&] {
-    const auto span = first.span<std::int32_t>();
-    return std::vector<std::int32_t>(span.begin(), span.end());
-  };
-  first_visible(context, 5, 0, 3, {}, first);
-  CHECK(values() == std::vector<std::int32_t>{0, 0, 0, 1, 2, 0, 0, 0, 1, 2});
-  first_visible(context, 5, 0, 1, {}, first);
-  CHECK(values() == std::vector<std::int32_t>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4});
-  first_visible(context, 5, 0, 3, f.ids({0, 1, 1, 1, 4, 0, 0, 0, 3, 3}), first);
-  CHECK(values() == std::vector<std::int32_t>{0, 1, 1, 1, 4, 0, 0, 0, 3, 3});
-}
-
-TEST_CASE("GPUs find the first visible keys that the reference finds", "[device]") {
-  struct Window {
-    std::int64_t sequences, sequence, position, window;
-  };
-  const auto found = [](Fixture& f, const Window& w, bool has_starts) {
-    const std::int64_t rows = w.sequences * w.sequence;
-    const Tensor starts =
-        has_starts ? f.random_ids(rows, 0, static_cast<std::int32_t>(w.position + w.sequence), 3) : Tensor();
-    const Tensor first = f.random_ids(rows, -9, -1, 4);
-    first_visible(f.context, w.sequence, w.position, w.window, starts, first);
-    const auto values = f.on_host(first).span<std::int32_t>();
-    return std::vector<std::int32_t>(values.begin(), values.end());
-  };
-  for (const Window& w :
-       {Window{1, 1, 0, 1}, Window{1, 1, 5, 2}, Window{2, 7, 0, 3}, Window{3, 5, 9, 4}, Window{1, 33, 0, 32},
-        Window{4, 64, 64, 64}, Window{1, 255, 0, 7}, Window{1, 256, 3, 100}, Window{1, 257, 0, 1},
-        Window{5, 77, 1000, 900}, Window{2, 1000, 0, 2000}, Window{1, 2049, 7, 512}}) {
-    for (const bool has_starts : {false, true}) {
-      CAPTURE(w.sequences, w.sequence, w.position, w.window, has_starts);
-      const Context context(1, Device::host());
-      Fixture host(context, DType::f32);
-      const std::vector<std::int32_t> expected = found(host, w, has_starts);
-      for (const std::uint64_t seed : {1, 2})
-        on_test_device(DType::f32, seed, [&](Fixture& f) { CHECK(found(f, w, has_starts) == expected); });
-    }
-  }
-}
-
-TEST_CASE("keys before a row's first one neither change it nor get a gradient from it") {
-  const AttentionShape s{1, 40, 2, 1, 8};
-  for (const bool reference : {false, true}) {
-    Context context(1, Device::host());
-    context.set_reference_only(reference);
-    Fixture f(context, DType::f32);
-    const Tensor first = f.ids(std::vector<std::int32_t>(40)), dy = f.random({40, 16}, 2);
-    first_visible(context, 40, 0, 10, {}, first);
-    const Tensor qkv = f.random({40, 32}, 1), y = f.output({40, 16}), lse = f.output({1, 2, 40});
-    const Tensor changed = f.output({40, 16}), dqkv = f.output({40, 32});
-    attention(context, s, {first}, packed(s, qkv), y, lse);
-    std::ranges::fill(dy.rows(0, 35).span<float>(), 0.0f);
-    attention_backward(context, s, {first}, dy, packed(s, qkv), y, lse, {packed(s, dqkv)});
-    for (const float value : dqkv.rows(0, 26).span<float>()) CHECK(value == 0);
-    CHECK(dqkv.rows(26, 27).span<float>().back() != 0);
-
-    for (float& value : qkv.rows(0, 1).span<float>()) value = 1e6f;
-    attention(context, s, {first}, packed(s, qkv), changed, lse);
-    CHECK_FALSE(same_bits(y.rows(9, 10), changed.rows(9, 10)));
-    CHECK(same_bits(y.rows(10, 40), changed.rows(10, 40)));
-  }
-}
-
 TEST_CASE("attention_backward is attention's gradient") {
   const std::pair<AttentionShape, FirstKeys> cases[] = {{{2, 5, 2, 2, 3}, all_keys},
                                                         {{1, 4, 4, 2, 2}, all_keys},
@@ -197,79 +100,6 @@ TEST_CASE("attention_backward is attention's gradient") {
     };
     check_gradient(loss, qkv, dqkv);
   }
-}
-
-TEST_CASE("a GPU's library attends where there is one", "[device]") {
-  on_test_device(DType::bf16, 1, [](Fixture& f) {
-    if (attention_library().name.empty()) return;
-    const AttentionShape s{2, 64, 4, 2, 64};
-    const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
-    const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({s.batch, s.query_heads, s.sequence});
-    for (const Tensor& first : {Tensor(), window(9)(f, s)}) {
-      CHECK(cuda::attention_by_library(f.context, s, {first}, packed(s, qkv), y, lse));
-      CHECK(cuda::attention_backward_by_library(f.context, s, {first}, dy, packed(s, qkv), y, lse,
-                                                {packed(s, qkv)}));
-    }
-  });
-}
-
-TEST_CASE("heads of a GPU's library that wait for each other have the bits of all at once", "[device]") {
-  const bool over_inputs = GENERATE(false, true);
-  const auto on_device = [&](const AttentionShape& s, const FirstKeys& first, DType dtype) {
-    std::vector<std::vector<double>> results;
-    on_test_device(dtype, 1, [&](Fixture& f) {
-      for (const Tensor& result : both_passes(f, s, 1, first, over_inputs))
-        results.push_back(to_doubles(f.on_host(result)));
-    });
-    return results;
-  };
-  for (const AttentionShape& s : {AttentionShape{4, 9, 6, 3, 8}, AttentionShape{1, 17, 4, 4, 16}})
-    for (const FirstKeys& first : {FirstKeys(all_keys), documents(3)})
-      for (const DType dtype : {DType::bf16, DType::f16}) {
-        const auto at_once = on_device(s, first, dtype);
-        for (const std::int64_t most_bytes : {1, 700, 2000}) {
-          CAPTURE(s.batch, s.sequence, s.query_heads, most_bytes);
-          const std::int64_t before = std::exchange(cuda::most_bytes_at_a_time, most_bytes);
-          CHECK(on_device(s, first, dtype) == at_once);
-          cuda::most_bytes_at_a_time = before;
-        }
-      }
-}
-
-TEST_CASE("a backward pass whose weights do not fit has the same bits again, in the memory of its estimate",
-          "[.ordered]") {
-  const AttentionShape s{1, 16384, 4, 1, 64};
-  const auto gradients = [&](Kernels kernels, std::uint64_t seed) {
-    std::vector<double> result;
-    on_test_device(
-        DType::bf16, seed,
-        [&](Fixture& f) {
-          const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
-          const Tensor y = f.output({rows(s), query(s)}), lse = f.wide_output({1, 4, s.sequence}),
-                       dqkv = f.output({rows(s), packed(s)});
-          attention(f.context, s, {}, packed(s, qkv), y, lse);
-          attention_backward(f.context, s, {}, dy, packed(s, qkv), y, lse, {packed(s, dqkv)});
-          result = to_doubles(f.on_host(dqkv));
-          const AttentionLibrary library = attention_library();
-          if (kernels == Kernels::own || library.name.empty()) return;
-          const bool can_order = library.ordered_major == accelerator().gpus().at(0).major;
-          CHECK(f.context.scratch().peak_bytes() <=
-                cuda::attention_scratch_bytes(s, {DType::bf16, true, false, can_order}) +
-                    (std::size_t{1} << 20));
-          std::cout << library.name << (can_order ? ": ordered, " : ": kept weights, ")
-                    << f.context.scratch().peak_bytes() << " bytes of scratch memory\n";
-        },
-        kernels);
-    return result;
-  };
-  const std::vector<double> own = gradients(Kernels::own, 1), first = gradients(Kernels::any, 1);
-  CHECK(gradients(Kernels::any, 2) == first);
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    difference += (first[i] - own[i]) * (first[i] - own[i]);
-    norm += own[i] * own[i];
-  }
-  CHECK(std::sqrt(difference / norm) < in_parts.bf16);
 }
 
 TEST_CASE("fast attention agrees with its reference", "[device]") {
@@ -347,105 +177,7 @@ TEST_CASE("attention does not overflow at extreme scores") {
   check_fast_kernel([&](Fixture& f) { return both_passes(f, shape, 30); }, Threads::any, 1e-3);
 }
 
-TEST_CASE("no token sees a later one") {
-  const AttentionShape s{1, 150, 2, 1, 16};
-  const Context context(1, Device::host());
-  Fixture f(context, DType::f32);
-  const Tensor qkv = f.random({rows(s), packed(s)}, 1), y = f.output({rows(s), query(s)});
-  const Tensor lse = f.output({1, 2, s.sequence}), changed = f.output({rows(s), query(s)});
-  attention(context, s, {}, packed(s, qkv), y, lse);
-  for (float& value : qkv.rows(70, 150).span<float>()) value = 1e6f;
-  attention(context, s, {}, packed(s, qkv), changed, lse);
-  CHECK(same_bits(y.rows(0, 70), changed.rows(0, 70)));
-  CHECK_FALSE(same_bits(y.rows(70, 71), changed.rows(70, 71)));
-}
-
-TEST_CASE("rotary tables hold the angles of Su et al.") {
-  const Context context(1, Device::host());
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    Fixture f(context, dtype);
-    const Tensor cosine = f.output({3, 2}), sine = f.output({3, 2});
-    rotary_tables({100, {}}, cosine, sine);  // frequencies 1 and 1/10
-    CHECK(to_doubles(cosine)[0] == 1);
-    CHECK(to_doubles(sine)[1] == 0);
-    CHECK(to_doubles(cosine)[4] == Approx(std::cos(2.0)));
-    CHECK(to_doubles(sine)[5] == Approx(std::sin(0.2)));
-  }
-}
-
-TEST_CASE("scaled rotary frequencies: linear divides all, llama3 the low ones, with a slope between") {
-  const Context context(1, Device::host());
-  Fixture f(context, DType::f64);
-  // Unscaled the frequencies are 1, 1/10, 1/100, 1/1000: over 200 positions 31.8, 3.18, 0.318, 0.0318 turns.
-  const auto angles = [&](const RotaryScaling& scaling) {
-    const Tensor cosine = f.output({2, 4}), sine = f.output({2, 4});
-    rotary_tables({10000, scaling}, cosine, sine);
-    const std::vector<double> all = to_doubles(sine);
-    std::vector<double> of_first_position;
-    for (std::size_t i = 4; i < 8; ++i) of_first_position.push_back(std::asin(all[i]));
-    return of_first_position;
-  };
-  const std::vector<double> linear = angles({RotaryScaling::Type::linear, 8});
-  for (std::size_t i = 0; i < 4; ++i) CHECK(linear[i] == Approx(std::pow(10, -static_cast<double>(i)) / 8));
-  const std::vector<double> llama3 = angles({RotaryScaling::Type::llama3, 8, 1, 4, 200});
-  const double kept = (20 / (2 * std::acos(-1.0)) - 1) / 3;
-  CHECK(llama3[0] == Approx(1));
-  CHECK(llama3[1] == Approx(0.1 * (kept + (1 - kept) / 8)));
-  CHECK(llama3[2] == Approx(0.01 / 8));
-  CHECK(llama3[3] == Approx(0.001 / 8));
-}
-
-TEST_CASE("rotary turns pairs of features of queries and keys, not of values, by their position") {
-  const Context context(1, Device::host());
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    Fixture f(context, dtype);
-    const AttentionShape shape{1, 2, 1, 1, 4};
-    const Tensor cosine = f.values({2, 2}, {1, 1, 0, -1}), sine = f.values({2, 2}, {0, 0, 1, 0});
-    const Tensor qkv =
-        f.values({2, 12}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
-    rotary(context, shape, f.ids({0, 1}), cosine, sine, false, qkv);
-    CHECK(to_doubles(qkv) == std::vector<double>{1,  2,  3, 4,  5,  6,  7, 8,  9, 10, 11, 12,  //
-                                                 -3, -2, 1, -4, -7, -6, 5, -8, 9, 10, 11, 12});
-  }
-}
-
-TEST_CASE("rotary's inverse undoes it") {
-  const Context context(1, Device::host());
-  Fixture f(context, DType::f64);
-  const AttentionShape shape{1, 3, 2, 1, 6};
-  const Tensor cosine = f.output({9, 3}), sine = f.output({9, 3});
-  rotary_tables({}, cosine, sine);
-  const Tensor qkv = f.random({3, 24}, 1), before = f.random({3, 24}, 1), positions = f.ids({8, 0, 5});
-  rotary(context, shape, positions, cosine, sine, false, qkv);
-  CHECK(relative_error(qkv, before) > 0.1);
-  rotary(context, shape, positions, cosine, sine, true, qkv);
-  CHECK(relative_error(qkv, before) < 1e-14);
-}
-
-TEST_CASE("fast rotary agrees with its reference", "[device]") {
-  for (const AttentionShape& s :
-       {AttentionShape{1, 5, 1, 1, 2}, AttentionShape{2, 33, 3, 1, 10}, AttentionShape{1, 70, 4, 2, 64}}) {
-    for (const bool inverse : {false, true}) {
-      const Case run = [&](Fixture& f) -> std::vector<Tensor> {
-        const Context host(1, Device::host());
-        Fixture tables(host, f.wide_dtype());
-        const Tensor cosine = tables.output({s.sequence, s.head_dim / 2}),
-                     sine = tables.output({s.sequence, s.head_dim / 2});
-        rotary_tables({}, cosine, sine);
-        const Tensor qkv = f.random({rows(s), packed(s)}, 1);
-        const Tensor positions = f.random_ids(rows(s), 0, static_cast<std::int32_t>(s.sequence), 2);
-        rotary(f.context, s, positions, f.placed(cosine), f.placed(sine), inverse, qkv);
-        return {qkv};
-      };
-      check_fast_kernel(run);
-      check_fast_half_kernel(run);
-      check_gpu_kernel(run);
-      check_gpu_places(run);
-    }
-  }
-}
-
-TEST_CASE("attention and rotary refuse shapes that do not fit") {
+TEST_CASE("attention refuses shapes that do not fit") {
   const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const AttentionShape shape{1, 2, 2, 1, 4}, uneven{1, 2, 3, 2, 4};
@@ -464,27 +196,8 @@ TEST_CASE("attention and rotary refuse shapes that do not fit") {
   check_refused("attention_backward", [&] {
     attention_backward(context, shape, {}, y, packed(shape, qkv), y, lse, {packed(shape, wrong)});
   });
-  const Tensor table = f.output({4, 2});
-  check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 4}), table, table, false, qkv); });
-  check_refused("rotary", [&] { rotary(context, shape, f.ids({0}), table, table, false, qkv); });
-  check_refused("rotary", [&] { rotary(context, shape, f.ids({0, 1}), table, wrong, false, qkv); });
-  check_refused("rotary_tables", [&] { rotary_tables({}, table, wrong); });
 }
 
-TEST_CASE("a key that is NaN shows in every token that sees it") {
-  const AttentionShape s{1, 70, 1, 1, 4};
-  for (const bool reference : {false, true}) {
-    Context context(1, Device::host());
-    context.set_reference_only(reference);
-    Fixture f(context, DType::f32);
-    const Tensor qkv = f.random({70, 12}, 1), y = f.output({70, 4}), lse = f.output({1, 1, 70});
-    qkv.data<float>()[30 * 12 + 4] = NAN;
-    attention(context, s, {}, packed(s, qkv), y, lse);
-    for (std::int64_t t = 0; t < 70; ++t) CHECK(std::isnan(y.data<float>()[t * 4]) == (t >= 30));
-  }
-}
-
-}  // namespace
 TEST_CASE("attention in tiles has the bits of the loops that stand in for them") {
   if (!multiplies_in(Arithmetic::amx)) return;
   const AttentionShape shapes[] = {
@@ -503,4 +216,61 @@ TEST_CASE("attention in tiles has the bits of the loops that stand in for them")
   }
 }
 
+TEST_CASE("heads have the same bits in whichever columns they lie") {
+  const AttentionShape s{2, 90, 4, 2, 20};
+  for_each_arithmetic([&](Fixture& f) {
+    const Tensor rows_RE = f.random({180, packed(s)}, 1);
+    const Tensor y = f.output({180, query(s)}), other = f.output({180, query(s)});
+    const Tensor lse = f.wide_output({2, 4, 90});
+    attention(f.context, s, {}, packed(s, rows_RE), y, lse);
+    attention(f.context, s, {}, apart(f, s, rows_RE, {0, 90}, {0, 90}), other, lse);
+    CHECK(same_bits(y, other));
+  });
+}
+
+TEST_CASE("gradients in the inputs' dtype are those in f32, rounded, and may lie over the inputs") {
+  const AttentionShape s{1, 140, 2, 1, 24};
+  const Chunk all{0, 140};
+  for_each_arithmetic([&](Fixture& f) {
+    const Tensor packed_rows = f.random({140, packed(s)}, 1), dy = f.random({140, query(s)}, 2);
+    const QueriesKeysValues qkv = apart(f, s, packed_rows, all, all);
+    const Tensor y = f.output({140, query(s)}), lse = f.wide_output({1, 2, 140});
+    attention(f.context, s, {}, qkv, y, lse);
+    const QueriesKeysValues wide{
+        {f.wide_output({140, 48})}, {f.wide_output({140, 24})}, {f.wide_output({140, 24})}};
+    attention_backward(f.context, s, {}, dy, qkv, y, lse, {wide});
+    attention_backward(f.context, s, {}, dy, qkv, y, lse, {qkv});
+    for (const auto& [sums, rounded] :
+         {std::pair{wide.q, qkv.q}, std::pair{wide.k, qkv.k}, std::pair{wide.v, qkv.v}}) {
+      const std::int64_t width = sums.rows_RS.dim(1);
+      const Tensor expected = f.output(sums.rows_RS.shape());
+      convert(f.context, sums.rows_RS, expected);
+      CHECK(same_bits(take(f, rounded.rows_RS, 1, all, rounded.first, width, 0, width), expected));
+    }
+    CHECK(std::isnan(to_doubles(qkv.q.rows_RS)[3]));  // columns beside theirs
+    CHECK(std::isnan(to_doubles(qkv.k.rows_RS)[0]));
+  });
+}
+
+TEST_CASE("documents of any lengths in one run of rows attend as each would alone") {
+  const std::vector<std::int32_t> bounds{0, 1, 1, 40, 80, 97};  // one empty, the last short
+  const AttentionShape s{1, 97, 2, 1, 8};
+  for_each_arithmetic([&](Fixture& f) {
+    const Tensor qkv = f.random({97, packed(s)}, 1), y = f.output({97, query(s)}),
+                 lse = f.wide_output({1, 2, 97});
+    const Tensor first = f.ids(std::vector<std::int32_t>(97, -1));
+    document_starts(f.context, f.ids(bounds), first);
+    attention(f.context, s, {first}, packed(s, qkv), y, lse);
+    for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+      const std::int64_t begin = bounds[i], end = bounds[i + 1];
+      if (begin == end) continue;
+      const AttentionShape one{1, end - begin, 2, 1, 8};
+      const Tensor alone = f.output({end - begin, query(s)}), lse_alone = f.wide_output({1, 2, end - begin});
+      attention(f.context, one, {}, packed(one, qkv.rows(begin, end)), alone, lse_alone);
+      CHECK(relative_error(y.rows(begin, end), alone) < 1e-2);
+    }
+  });
+}
+
+}  // namespace
 }  // namespace dt::kernels::test
