@@ -1,5 +1,5 @@
-// Kernels' cases on the PTX of their objects. Run without a choice of cases it also fails where a kernel was
-// never launched.
+// Kernels' cases on the PTX of their objects. Run without a choice of cases, or with --all-launched, it also
+// fails where a kernel was never launched.
 
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
@@ -10,12 +10,17 @@
 
 int main(int argc, char** argv) {
   Catch::Session session;
+  bool checks_launches = false;
+  session.cli(session.cli() | Catch::clara::Opt(checks_launches)["--all-launched"](
+                                  "fail where a kernel is launched by none of the cases"));
   if (const int status = session.applyCommandLine(argc, argv); status != 0) return status;
-  const bool is_whole = session.configData().testsOrTags.empty();
-  if (is_whole) session.configData().testsOrTags = {"[device]"};
+  if (session.configData().testsOrTags.empty()) {
+    session.configData().testsOrTags = {"[device]"};
+    checks_launches = true;
+  }
   dt::kernels::test::check_devices_only();
   const int failures = session.run();
-  if (failures != 0 || !is_whole) return failures;
+  if (failures != 0 || !checks_launches) return failures;
   const std::vector<std::string> missing = dt::ptx::kernels_never_launched();
   for (const std::string& name : missing) std::cerr << "no case launches " << name << "\n";
   return missing.empty() ? 0 : 1;

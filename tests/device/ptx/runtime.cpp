@@ -81,9 +81,11 @@ void launch(const cudaLaunchConfig_t& config, const void* function, void** argum
 }  // namespace
 
 std::vector<std::string> kernels_never_launched() {
+  std::map<std::string, std::int64_t> launches;  // by name: objects may have the same kernel of a header
+  for (const auto& [address, function] : registry().functions) launches[function.name] += function.launches;
   std::vector<std::string> names;
-  for (const auto& [address, function] : registry().functions) {
-    if (function.launches == 0) names.push_back(function.name);
+  for (const auto& [name, count] : launches) {
+    if (count == 0) names.push_back(name);
   }
   return names;
 }
