@@ -102,8 +102,8 @@ class LocalTable {
   int replica() const { return layout_.replica_of(place_); }
   int num_replicas() const { return layout_.num_replicas(); }
   /// Return whether this rank counts its micro-batches' samples, targets or loss. Of the ranks that
-  /// compute a micro-batch, one rank does: at the embedding for samples, at the head for targets and
-  /// loss.
+  /// compute a micro-batch, one counts its samples, at the embedding, and one its targets, at the head.
+  /// The loss counts at the head, on one tensor-parallel rank for each part of a sequence.
   bool counts_samples() const { return place_.tp == 0 && place_.cp == 0 && holds(0); }
   bool counts_targets() const { return place_.cp == 0 && counts_loss(); }
   bool counts_loss() const { return place_.tp == 0 && holds(static_cast<int>(unit_groups_.size()) - 1); }

@@ -1,6 +1,6 @@
-# What runs on GPUs, wherever there is a compiler for them: CUDA=auto|on|off. Defines dt_kernels_cuda, DT_CUDNN, and dt_gpus: what tools
-# that compute on GPUs are linked to. nvcc is called as it is, since Debian 12's CMake does not know
-# the newest; nor does fmt 9, which takes it for a compiler without constexpr.
+# Builds what runs on GPUs if there is a compiler for them: CUDA=auto|on|off. Defines dt_kernels_cuda, DT_CUDNN, and dt_gpus, to which
+# tools that compute on GPUs are linked. nvcc is called directly: Debian 12's CMake does not know the newest nvcc, and fmt 9 takes it for
+# a compiler without constexpr.
 set(CUDA auto CACHE STRING "Kernels for GPUs: auto, where all that they take is found, on or off")
 find_program(NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 set(no_cuda "")
@@ -11,7 +11,7 @@ else()
   cmake_path(GET nvcc_path PARENT_PATH nvcc_folder)
   set(cuda_places lib64 lib lib/${CMAKE_LIBRARY_ARCHITECTURE} targets/x86_64-linux/lib targets/sbsa-linux/lib
     include targets/x86_64-linux/include targets/sbsa-linux/include)
-  foreach(file libcudart_static.a cublasLt.h nvtx3/nvToolsExt.h)  # of this nvcc: another one's would not fit
+  foreach(file libcudart_static.a cublasLt.h nvtx3/nvToolsExt.h)  # from this nvcc's toolkit; another one's would not fit
     unset(cuda_file)
     find_file(cuda_file ${file} PATHS ${nvcc_folder}/.. PATH_SUFFIXES ${cuda_places} NO_CACHE NO_DEFAULT_PATH)
     if(NOT cuda_file)
@@ -45,11 +45,11 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
   add_library(dt_kernels_cuda STATIC ${cuda_objects} libcore/kernels/cuda/attention_declines.cpp libcore/kernels/cuda/keys.cpp libcore/kernels/cuda/products.cpp libcore/kernels/cuda/table.cpp libcore/kernels/cuda/use.cpp)
   target_compile_definitions(dt_kernels_cuda INTERFACE DT_CUDA)
-  # CUDA's runtime comes along and looks for a driver when it is first used; its libraries are loaded when they are needed: programs
-  # start where there is nothing of CUDA.
+  # CUDA's runtime is linked in, and looks for a driver when it is first used. CUDA's libraries are loaded when they are needed. So
+  # programs start on machines without CUDA.
   target_link_libraries(dt_kernels_cuda PUBLIC dt_kernels PRIVATE ${cudart} Threads::Threads ${CMAKE_DL_LIBS} rt)
   target_link_options(dt_kernels_cuda INTERFACE -Wl,--wrap=__cudaRegisterFunction)  # tensor/cuda/loading.cu
-  # Attention by cuDNN, where its headers are and those of its C++ front end, which are no package of Debian's: make fetches them.
+  # Builds attention by cuDNN if its headers and those of its C++ front end are found. Debian has no package of the latter; make fetches it.
   find_path(CUDNN_INCLUDE cudnn_graph.h HINTS ${nvcc_folder}/../include)
   find_path(CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${CMAKE_BINARY_DIR}/cudnn-frontend/include)
   if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
@@ -61,8 +61,8 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
     message(STATUS "CUDA=${CUDA}: without cuDNN, of which cudnn_graph.h or cudnn_frontend.h was not found: attention on GPUs is slower")
   endif()
   target_sources(dt_kernels_cuda PRIVATE ${sources})
-  set(dt_gpus kernels_cuda)  # for tools that compute on them
-  # Ranks on many GPUs talk through NCCL, which is loaded when it is needed, too.
+  set(dt_gpus kernels_cuda)  # libraries of tools that compute on GPUs
+  # Ranks on several GPUs communicate through NCCL, which is also loaded when it is needed.
   find_path(NCCL_INCLUDE nccl.h HINTS ${nvcc_folder}/../include)
   if(NCCL_INCLUDE)
     add_library(dt_comm_nccl STATIC libcore/comm/nccl/abort.cpp libcore/comm/nccl/config.cpp libcore/comm/nccl/functions.cpp libcore/comm/nccl/registrations.cpp libcore/comm/nccl/transport.cpp libcore/comm/nccl/use.cpp)
