@@ -33,8 +33,8 @@ __global__ void adamw_elements(AdamWFactors<W> f, W* w, const G* grad, W* m, W* 
   });
 }
 
-/// Calls body(T()) with the type of a copy of weights of type W: W where there is none. Errors: internal, for
-/// a copy that is not in 16 bits beside fp32.
+/// Calls body(T()) with the type of a copy of weights of type W, or with W() if there is no copy.
+/// Errors: internal, the copy is not in 16 bits beside fp32.
 template <class W, class Body>
 void with_copies(const Tensor& copy, const Body& body) {
   if (!copy) return body(W());

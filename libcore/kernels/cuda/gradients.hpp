@@ -1,5 +1,5 @@
 #pragma once
-// The types that gradients of parameters have.
+// Selects the type that gradients of parameters have.
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -7,8 +7,8 @@
 
 namespace dt::kernels::cuda {
 
-/// Calls body(G()) with the type of a gradient's elements. Errors: internal, for a dtype that gradients of
-/// parameters do not have (kernels/check.hpp).
+/// Calls body(G()) with the type of a gradient's elements.
+/// Errors: internal, gradients of parameters do not have this dtype (kernels/check.hpp).
 template <class Body>
 void with_parameter_gradients(DType dtype, const Body& body) {
   switch (dtype) {
