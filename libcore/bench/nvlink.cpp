@@ -1,9 +1,8 @@
 #include "bench/nvlink.hpp"
 
-#include <algorithm>
-#include <array>
 #include <map>
-#include <string_view>
+
+#include "tensor/nvlink.hpp"
 
 namespace dt::bench {
 
@@ -15,25 +14,6 @@ namespace {
 constexpr double pcie_gb_s = 63;
 // Smaller messages take much of their time to start.
 constexpr std::int64_t least_bytes = std::int64_t{8} << 20;
-
-/// Words in the names of GPUs on boards with NVSwitch, or with NVLink between all GPUs.
-/// Source: names that nvidia-smi prints; NVIDIA's list of supported products of its driver.
-constexpr std::array<std::string_view, 10> kinds = {"H20",  "H100", "H200",  "H800",  "B100",
-                                                    "B200", "B300", "GB200", "GB300", "HBM3"};
-/// Words in the names of parts of GPUs, and of PCIe cards of the same kinds. Such cards have bridges
-/// between two or four at most.
-constexpr std::array<std::string_view, 4> cards = {"PCIe", "PCIE", "NVL", "MIG"};
-
-template <std::size_t count>
-bool has_word(const std::string& name, const std::array<std::string_view, count>& words) {
-  std::size_t begin = 0;
-  while (begin < name.size()) {
-    const std::size_t end = std::min(name.find_first_of(" -", begin), name.size());
-    if (std::ranges::count(words, std::string_view(name).substr(begin, end - begin)) > 0) return true;
-    begin = end + 1;
-  }
-  return false;
-}
 
 const Place& place_of(int rank, const std::vector<Place>& places) {
   return places[static_cast<std::size_t>(rank)];
@@ -47,11 +27,6 @@ bool is_of_nvlink(const Link& link, const std::vector<Place>& places) {
 }
 
 }  // namespace
-
-bool has_nvlink(const std::string& gpu) {
-  if (has_word(gpu, cards)) return false;
-  return gpu.find("SXM") != gpu.npos || has_word(gpu, kinds);
-}
 
 std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
                                                     const std::vector<Place>& places) {

@@ -10,11 +10,7 @@
 
 namespace dt::bench {
 
-/// Returns whether every two GPUs of this name in one host are connected by NVLink: "NVIDIA H100 80GB HBM3"
-/// are, "NVIDIA H100 PCIe" are not.
-bool has_nvlink(const std::string& gpu);
-
-/// A host of such GPUs, some of whose links are no faster than PCIe.
+/// A host of GPUs that have NVLink (tensor/nvlink.hpp), some of whose links are no faster than PCIe.
 struct HostWithoutNvlink {
   std::string host;
   std::string gpu;       // name of the GPUs of the fastest of these links

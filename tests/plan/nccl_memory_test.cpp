@@ -223,11 +223,11 @@ TEST_CASE("NCCL's memory follows its configuration and its environment") {
 
 TEST_CASE("a GPU's name tells what joins it to others") {
   const auto within = [](const char* name) { return nccl_topology({.name = name}, "NCCL").within; };
-  CHECK(within("NVIDIA H100 80GB HBM3") == NodeLinks::nvswitch);
-  CHECK(within("NVIDIA A100-SXM4-80GB") == NodeLinks::nvswitch);
-  CHECK(within("on paper") == NodeLinks::nvswitch);
-  CHECK(within("NVIDIA H100 PCIe") == NodeLinks::pcie);
-  CHECK(within("NVIDIA L40S") == NodeLinks::pcie);
+  for (const char* name : {"NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA A800-SXM4-80GB",
+                           "NVIDIA H800", "NVIDIA H20", "on paper"})
+    CHECK(within(name) == NodeLinks::nvswitch);
+  for (const char* name : {"NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA L40S"})
+    CHECK(within(name) == NodeLinks::pcie);
   CHECK(nccl_topology({.name = "G", .major = 8}, "NCCL 2.30.7").version == 23007);
   CHECK(nccl_topology({.name = "G", .major = 8}, "NCCL 2.30.7").compute_major == 8);
 }

@@ -1,7 +1,6 @@
 #include "plan/nccl/groups.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -13,6 +12,7 @@
 #include "comm/streams/levels.hpp"
 #include "parallel/channels.hpp"
 #include "plan/lists.hpp"
+#include "tensor/nvlink.hpp"
 
 namespace dt::plan {
 
@@ -243,13 +243,6 @@ void add_channels(const Plan& plan, const Ranks& ranks, Collected& groups) {
   }
 }
 
-bool has_nvswitch(const Gpu& gpu) {
-  if (gpu.name.find("PCI") != std::string::npos || gpu.name.find("NVL") != std::string::npos) return false;
-  constexpr std::array names = {"on paper", "A100-SXM", "H100", "H200", "GH200", "B200", "B300"};
-  return std::any_of(names.begin(), names.end(),
-                     [&](const char* name) { return gpu.name.find(name) != std::string::npos; });
-}
-
 }  // namespace
 
 std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalTable& local) {
@@ -264,7 +257,8 @@ std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalT
 
 NcclTopology nccl_topology(const Gpu& gpu, const std::string& library) {
   NcclTopology topology;
-  topology.within = has_nvswitch(gpu) ? NodeLinks::nvswitch : NodeLinks::pcie;
+  const bool is_on_paper = gpu.name == "on paper";
+  topology.within = is_on_paper || has_nvlink(gpu.name) ? NodeLinks::nvswitch : NodeLinks::pcie;
   if (gpu.major > 0) topology.compute_major = gpu.major;
   int major = 0, minor = 0, patch = 0;
   if (std::sscanf(library.c_str(), "NCCL %d.%d.%d", &major, &minor, &patch) == 3)

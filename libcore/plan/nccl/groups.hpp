@@ -21,9 +21,10 @@ struct NamedNcclGroup {
 /// ranks, and one for each group that has fewer. The layout decides what is done in each.
 std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalTable& local);
 
-/// Returns what joins GPUs, as far as their name tells: GPUs of servers that are no PCIe cards have
-/// NVLink switches. Nodes are taken to have InfiniBand with GPUDirect, which takes more of a GPU's
-/// memory than TCP. `library` is "NCCL 2.28.9"; without a number, as on paper, it means that version.
+/// Returns what joins GPUs. Within a node their name tells: GPUs with NVLink (tensor/nvlink.hpp) and GPUs on
+/// paper count as joined by switches. Between nodes it is InfiniBand with GPUDirect, which takes more of a
+/// GPU's memory than TCP.
+/// `library` is "NCCL 2.28.9"; without a number, as on paper, it is that version.
 NcclTopology nccl_topology(const Gpu& gpu, const std::string& library);
 
 /// Returns the memory that all of the rank's communicators take, or nothing if ranks do not use NCCL.
