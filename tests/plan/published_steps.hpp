@@ -17,6 +17,11 @@ struct PublishedStep {
   double tokens;           // of one GPU's step
   dt::plan::GpuRates gpu;  // that it ran on
   std::vector<Operation> operations;
+  double sent_bytes;  // to GPUs of the same node, while nothing is computed
+
+  double modelled_tokens_s() const {
+    return tokens / (seconds_of(operations, gpu) + sent_bytes / gpu.link_bytes_s);
+  }
 };
 
 inline Operation attention(Pass pass, AttentionLibrary library, double sequences, std::int64_t length,
@@ -25,12 +30,6 @@ inline Operation attention(Pass pass, AttentionLibrary library, double sequences
   const double pairs = sequences * static_cast<double>(length * length) / 2;
   operation.flops = 4 * pairs * static_cast<double>(heads * head_dim) * (pass == Pass::forward ? 1 : 2.5);
   operation.flops_s = dt::plan::causal_attention_flops(library, pass, head_dim, length);
-  return operation;
-}
-
-inline Operation exchange(std::string name, double bytes) {
-  Operation operation{.name = std::move(name), .kind = OperationKind::exchange};
-  operation.bytes = bytes;
   return operation;
 }
 
@@ -80,11 +79,17 @@ inline std::vector<Operation> llm_c_step(std::int64_t layers, std::int64_t C, st
          micro_batches);
   append(step,
          {Operation::memory("AdamW of an eighth", parameters / 8 * 30),
-          Operation::memory("gradients", parameters * 4),
-          exchange("weights, and the last gradients", parameters * 2 * 7 / 8 * 1.1)},
+          Operation::memory("gradients", parameters * 4)},
          1);
   return step;
 }
+
+/// Its weights, and the last of its gradients.
+inline double llm_c_sent_bytes(double parameters) {
+  return parameters * 2 * 7 / 8 * 1.1;
+}
+
+constexpr double torchtitan_parameters = 8.03e9;
 
 /// torchtitan's llama3 8B with FSDP2 on eight H100, selective activation checkpointing of every other
 /// product, flash attention, fp32 reductions. Passes over memory are those of PyTorch's kernels, one an
@@ -93,7 +98,7 @@ inline std::vector<Operation> llm_c_step(std::int64_t layers, std::int64_t C, st
 /// torchtitan/parallelisms/parallelize_llama.py.
 inline std::vector<Operation> torchtitan_step(bool is_compiled) {
   constexpr std::int64_t sequences = 2, T = 8192, C = 4096, F = 14336, V = 128256, heads = 32;
-  constexpr double layers = 32, parameters = 8.03e9;
+  constexpr double layers = 32;
   const std::int64_t R = sequences * T;
   const double X = 2 * static_cast<double>(R * C), G = 2 * static_cast<double>(R * F);
   struct Matrix {
@@ -137,15 +142,16 @@ inline std::vector<Operation> torchtitan_step(bool is_compiled) {
          {Operation::product("head", R, V, C), Operation::product("head's input gradient", R, C, V),
           Operation::product("head's weight gradient", V, C, R),
           Operation::memory("loss", (is_compiled ? 12 : 40) * static_cast<double>(R * V)),
-          Operation::memory("AdamW and norm of an eighth", parameters / 8 * 40)},
-         1);
-  // The first weights and the last gradients are waited for; while the others travel, NCCL holds 24 of 132
-  // SMs.
-  const double travels = 2 * parameters * 2 * 7 / 8 + parameters * 4 * 7 / 8;
-  append(step,
-         {exchange("first weights, last gradients", 0.74e9 * 4), exchange("SMs of NCCL", travels * 24 / 132)},
+          Operation::memory("AdamW and norm of an eighth", torchtitan_parameters / 8 * 40)},
          1);
   return step;
+}
+
+/// The first weights and the last gradients are waited for. While the others travel, NCCL holds 24 of 132
+/// SMs.
+inline double torchtitan_sent_bytes() {
+  const double travels = 2 * torchtitan_parameters * 2 * 7 / 8 + torchtitan_parameters * 4 * 7 / 8;
+  return 0.74e9 * 4 + travels * 24 / 132;
 }
 
 inline std::vector<PublishedStep> published_steps() {
@@ -157,10 +163,13 @@ inline std::vector<PublishedStep> published_steps() {
   limited.memory_bytes_s = 2.4e12;
   limited.product_fraction *= of_power;
   limited.attention_relative = of_power;
-  return {{"llm.c GPT-2 124M", 463e3, 64 * 1024, h100, llm_c_step(12, 768, 12, 64, 1, 124.4e6)},
-          {"llm.c GPT-2 1.6B", 48.5e3, 8 * 16 * 1024, h100, llm_c_step(48, 1600, 25, 16, 8, 1558e6)},
-          {"torchtitan 8B, compiled", 6667, 2 * 8192, limited, torchtitan_step(true)},
-          {"torchtitan 8B, eager", 5762, 2 * 8192, limited, torchtitan_step(false)}};
+  return {
+      {"llm.c GPT-2 124M", 463e3, 64 * 1024, h100, llm_c_step(12, 768, 12, 64, 1, 124.4e6),
+       llm_c_sent_bytes(124.4e6)},
+      {"llm.c GPT-2 1.6B", 48.5e3, 8 * 16 * 1024, h100, llm_c_step(48, 1600, 25, 16, 8, 1558e6),
+       llm_c_sent_bytes(1558e6)},
+      {"torchtitan 8B, compiled", 6667, 2 * 8192, limited, torchtitan_step(true), torchtitan_sent_bytes()},
+      {"torchtitan 8B, eager", 5762, 2 * 8192, limited, torchtitan_step(false), torchtitan_sent_bytes()}};
 }
 
 }  // namespace dt_test

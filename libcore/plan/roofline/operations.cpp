@@ -69,11 +69,9 @@ const char* kind_name(OperationKind kind) {
     case OperationKind::attention:
       return "attention";
     case OperationKind::memory:
-      return "memory";
-    case OperationKind::exchange:
       break;
   }
-  return "exchanges";
+  return "memory";
 }
 
 Operation Operation::product(std::string name, std::int64_t M, std::int64_t N, std::int64_t K) {
@@ -102,11 +100,9 @@ double seconds_of_one(const Operation& operation, const GpuRates& rates) {
                       operation.bytes / achieved_bytes_s(rates)) +
              gaps;
     case OperationKind::memory:
-      return operation.bytes / (achieved_bytes_s(rates) * operation.efficiency) + gaps;
-    case OperationKind::exchange:
       break;
   }
-  return operation.bytes / rates.link_bytes_s;
+  return operation.bytes / (achieved_bytes_s(rates) * operation.efficiency) + gaps;
 }
 
 double seconds_of(const Operation& operation, const GpuRates& rates) {

@@ -1,6 +1,6 @@
 #pragma once
 // Lists the operations of a training step on a GPU, and the time that each takes at least: a roofline
-// of products, memory, launches and links.
+// of products, memory and launches.
 
 #include <cstdint>
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace dt::plan {
 
-enum class OperationKind { product, attention, memory, exchange };
-/// Returns "products", "attention", "memory" or "exchanges".
+enum class OperationKind { product, attention, memory };
+/// Returns "products", "attention" or "memory".
 const char* kind_name(OperationKind kind);
 
 struct Operation {
@@ -29,7 +29,7 @@ struct Operation {
   double flops_s = 0;  // on H100
 
   /// memory: all bytes; attention: those moved while it computes; product: those beside factors and
-  /// result; exchange: those sent while nothing is computed.
+  /// result.
   double bytes = 0;
   /// memory: the part of a copy's rate that the kernel reaches, for the last wave's SMs and its
   /// instructions.
