@@ -34,9 +34,11 @@ struct DeviceChoice {
 std::vector<SeenGpus> see_gpus(Communicator& group, bool is_wanted);
 
 /// Chooses devices as `asked`: cpu; cuda; or auto, which is cuda if ranks see GPUs. The ranks of a host
-/// divide its GPUs, so that no GPU has more ranks than it must. Ranks whose cores lie on one NUMA
-/// domain choose before those whose cores lie on several. Each rank takes a GPU that is near to its
-/// cores while there is one, by index.
+/// divide its GPUs. They choose in turn: ranks that see the fewest GPUs first, then those whose cores
+/// lie on the fewest NUMA domains. Each takes the GPU with the fewest ranks, of those that are near to
+/// its cores and have fewer than ⌈ranks ÷ GPUs⌉; without such a GPU, of those that have fewer; without
+/// these, of all that it sees. No rank gives up its GPU for a later one. If ranks see different GPUs,
+/// some may therefore share a GPU while another is idle.
 /// Errors: environment, naming the first rank that sees no GPU although cuda is asked or others see
 /// some, or whose GPUs cannot be used.
 DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus>& ranks);

@@ -108,6 +108,13 @@ TEST_CASE("a rank that sees one GPU has it, whoever sees it too") {
   CHECK(indices(choose_devices("cuda", {sees("a", {"1", "2"}), sees("a", {"1"})})) == std::vector{1, 0});
 }
 
+TEST_CASE("a rank keeps the GPU that it took, though a later one that sees other GPUs must share") {
+  const DeviceChoice choice =
+      choose_devices("cuda", {sees("a", {"1", "2"}), sees("a", {"1", "3"}), sees("a", {"1", "3"})});
+  CHECK(indices(choice) == std::vector{0, 1, 0});
+  CHECK(choice.gpus_per_node == 2);
+}
+
 TEST_CASE("ranks that are bound to sockets in turn take one each of what is nearest") {
   const std::vector<std::string> left = {"1", "2"}, right = {"3", "4"};
   const DeviceChoice choice =
