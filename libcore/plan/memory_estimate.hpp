@@ -21,7 +21,9 @@ struct MemoryEstimate {
   std::size_t pinned = 0;     // for messages of a GPU's memory, which pass through the host's
   std::size_t nccl = 0;       // on a GPU, for NCCL's communicators: see nccl_memory
   std::size_t nccl_host = 0;  // pinned for NCCL's communicators
-  std::size_t context = 0;    // on a GPU, CUDA's own for the process, and the libraries' code
+  /// On a GPU, CUDA's own memory for the process, and the libraries' code. It counts in total(), but in
+  /// neither on_device() nor beside_device(): a GPU's free memory is asked when its contexts are there.
+  std::size_t context = 0;
   std::size_t total() const { return on_device() + beside_device() + context; }
   /// If a rank computes on a GPU, on_device() is what lies there beside its batch, and
   /// beside_device() is what its host holds for it.
