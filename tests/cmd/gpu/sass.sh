@@ -11,8 +11,48 @@ fi
 export PATH=$nvcc_bin:$PATH
 
 expect_exit 0 python3 "$DT_TESTS/python/check_sass.py" "$DT_BUILD/cuda" "$DT_TESTS/gpu/sass_bounds.txt"
-mkdir one
+
+# Each bound, and each fault, is found where a kernel breaks it.
+mkdir one altered
 cp "$DT_BUILD/cuda/activation.cu.o" one
-grep '^swiglu\|^gelu_backward' "$DT_TESTS/gpu/sass_bounds.txt" >bounds
-expect_exit 1 python3 "$DT_TESTS/python/check_sass.py" one bounds
-expect_match stdout '^gelu_elements<BFloat16> \(activation.cu.o, sm_[0-9]*\): has no row in bounds; add: '
+check_one() { python3 "$DT_TESTS/python/check_sass.py" one bounds; }
+kernel='gelu_elements<BFloat16>' said='gelu_elements<BFloat16> \(activation.cu.o, sm_[0-9]*\):'
+grep '^swiglu\|^gelu' "$DT_TESTS/gpu/sass_bounds.txt" >all
+with_row() { grep -vF "$kernel" all >bounds || true; [[ $# = 0 ]] || printf '%s  %s  %s  %s\n' "$kernel" "$@" >>bounds; }
+with_row
+expect_exit 1 check_one
+expect_match stdout "^$said has no row in bounds; add: "
+with_row - - -
+expect_exit 0 check_one
+with_row 1 - -
+expect_exit 1 check_one
+expect_match stdout "^$said [0-9]+ registers, of which it may have 1$"
+with_row - 99 -
+expect_exit 1 check_one
+expect_match stdout "^$said [0-9]+ vector accesses in its loop, of which it is to have 99$"
+with_row - - 0.5
+expect_exit 1 check_one
+expect_match stdout "^$said [0-9.]+ instructions for 16 bytes, of which it may have 0.5$"
+
+with_row - - -
+real=$(command -v cuobjdump)
+export PATH=$PWD/altered:$PATH
+# alter EXPRESSION: from now on cuobjdump tells of kernels that sed makes so.
+alter() {
+  printf '#!/usr/bin/env bash\nset -o pipefail\n"%s" "$@" | sed -E "%s"\n' "$real" "$1" >altered/cuobjdump
+  chmod +x altered/cuobjdump
+}
+alter ''
+expect_exit 0 check_one
+alter 's/\bSTG\./STL./'
+expect_exit 1 check_one
+expect_match stdout "^$said memory of a thread's own: STL\."
+alter 's/\bLDG\./LD./'
+expect_exit 1 check_one
+expect_match stdout "^$said accesses to any memory: LD\."
+alter 's/\bSTG\.E/ATOMG.CAS.E/'
+expect_exit 1 check_one
+expect_match stdout "^$said compare-and-swap: ATOMG\.CAS\."
+alter 's/ STACK:0/ STACK:16/'
+expect_exit 1 check_one
+expect_match stdout "^$said 16 bytes of stack$"
