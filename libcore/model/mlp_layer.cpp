@@ -34,10 +34,7 @@ void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, 
     kernels::linear(context, x, w.up_weight_GC, w.up_bias_G, {}, s.up_RG);
     activate(context, s);
   };
-  if (!y_LC) {
-    x_RC.all();
-    return make_hidden(0, saved.up_RG.dim(0));
-  }
+  if (!y_LC) return for_products(seam_, saved.up_RG.dim(0), make_hidden);
   row_parallel(context, seam_, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_LC, y_LC,
                make_hidden);
 }

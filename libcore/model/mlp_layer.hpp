@@ -35,7 +35,8 @@ class MlpLayer {
   /// Lays out the saved tensors. `hidden` comes from its own memory.
   Saved saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const;
 
-  /// Computes y = residual + the layer's output. If y is absent, computes only `saved`.
+  /// Computes y = residual + the layer's output. If y is absent, computes only `saved`, in the same
+  /// products: on a GPU a product of other rows may have other bits.
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_LC,
                const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
   /// Computes `hidden` from `up`.

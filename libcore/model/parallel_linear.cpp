@@ -38,6 +38,16 @@ void sum_of_products(const Context& context, const Seam& seam, const Tensor& loc
 
 }  // namespace
 
+void for_products(const Seam& seam, std::int64_t rows, const MakeRows& make) {
+  if (seam.share().is_whole()) return make(0, rows);
+  const std::int64_t local_rows = seam.share().local_rows(rows);
+  for_chunks(local_rows, seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
+    const RowsOfAll chunk(seam.share(), local_rows, begin, end);
+    for (int run = 0; run < chunk.num_runs(); ++run)
+      make(chunk.first(run), chunk.first(run) + chunk.length());
+  });
+}
+
 Tensor all_rows(const Context& context, const Seam& seam, const Tensor& local_LC) {
   if (!seam.share().divides_rows) return local_LC;
   const Tensor all_RC =

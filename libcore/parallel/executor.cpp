@@ -121,11 +121,6 @@ void Executor::rehearse(int unit, int micro_batch) {
   const Action forth{ActionKind::forward, unit, micro_batch};
   if (unit > 0) kernels::zero(context_, activations_.take_output(unit - 1, forth));
   forward(forth, {});
-  // Made again, what ranks share is multiplied with all rows at once, not with chunks of them.
-  if (shares_layers() && activations_.unit(unit).spec().kind == model::UnitKind::block) {
-    activations_.give_back(std::move(activations_.of(forth).saved));
-    recompute({ActionKind::recompute, unit, micro_batch});
-  }
   if (!is_head(activations_.unit(unit))) activations_.gradient_over_output(unit, forth);
   both_halves_ = shares_layers();
   backward_input({ActionKind::backward_input, unit, micro_batch});

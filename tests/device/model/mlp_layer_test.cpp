@@ -2,8 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "device/products.hpp"
 #include "device/test_device.hpp"
 #include "model/unit.hpp"
 #include "tensor/accelerator.hpp"
@@ -34,11 +36,8 @@ class Memory {
   std::vector<Buffer> buffers_;
 };
 
-/// Runs the layer's backward over R rows.
-void run_backward(const Context& context, const ModelSpec& spec) {
-  const MlpLayer layer(spec, DType::f32, no_seam());
+std::vector<Tensor> weights_of(const ModelSpec& spec, Memory& memory) {
   const bool is_gated = spec.mlp == Mlp::swiglu;
-  Memory memory(context.device());
   std::vector<Tensor> weights;
   if (is_gated) {
     const Tensor both = memory.tensor({2 * F, C});  // gate and up lie beside each other
@@ -48,10 +47,71 @@ void run_backward(const Context& context, const ModelSpec& spec) {
   }
   weights.push_back(memory.tensor({C, F}));
   if (!is_gated) weights.push_back(memory.tensor({C}));
-  const MlpLayer::Saved saved{memory.tensor({R, is_gated ? 2 * F : F}), memory.tensor({R, F})};
+  return weights;
+}
+
+MlpLayer::Saved saved_of(const ModelSpec& spec, Memory& memory, std::int64_t rows) {
+  return {memory.tensor({rows, spec.mlp == Mlp::swiglu ? 2 * F : F}), memory.tensor({rows, F})};
+}
+
+/// Runs the layer's backward over R rows.
+void run_backward(const Context& context, const ModelSpec& spec) {
+  const MlpLayer layer(spec, DType::f32, no_seam());
+  Memory memory(context.device());
+  const std::vector<Tensor> weights = weights_of(spec, memory);
+  const MlpLayer::Saved saved = saved_of(spec, memory, R);
   ArrivingRows dy_RC(memory.tensor({R, C}));
   layer.backward_input(context, weights, dy_RC, memory.tensor({R, C}), saved, {});
   if (context.device() != Device::host()) accelerator().wait(context.stream());
+}
+
+/// One of two ranks that exchange rows in three chunks. The other rank never answers.
+class ChunkedSeam final : public Seam {
+ public:
+  explicit ChunkedSeam(bool divides_rows) : Seam({.size = 2, .divides_rows = divides_rows}) {}
+  ExchangeHandle start_sum(const Tensor&, const Tensor&) const override { return {}; }
+  ExchangeHandle start_gather(const Tensor&, const Tensor&) const override { return {}; }
+  int num_chunks() const override { return 3; }
+};
+
+/// The first row of a product's result in the tensor of all rows, and the number of its rows.
+using ProductRows = std::pair<std::int64_t, std::int64_t>;
+
+/// Runs the layer's forward, or computes only what it saves, and returns the products that make `up`.
+std::vector<ProductRows> products_of_up(const ModelSpec& spec, const Seam& seam, bool makes_y) {
+  constexpr std::int64_t rows = 46;
+  const std::int64_t local_rows = seam.share().local_rows(rows);
+  const test_device::Use device(1);
+  const Context context(1, Device::gpu(0));
+  const MlpLayer layer(spec, DType::f32, seam);
+  Memory memory(context.device());
+  const std::vector<Tensor> weights = weights_of(spec, memory);
+  const MlpLayer::Saved saved = saved_of(spec, memory, rows);
+  std::vector<ProductRows> products;
+  test_device::observe_products([&](const kernels::cuda::Product& product) {
+    const auto bytes = product.output_MN.raw() - saved.up_RG.raw();
+    const auto row_bytes = static_cast<std::int64_t>(saved.up_RG.bytes()) / rows;
+    if (bytes >= 0 && bytes < rows * row_bytes)
+      products.emplace_back(bytes / row_bytes, product.output_MN.dim(0));
+  });
+  layer.forward(context, weights, memory.tensor({local_rows, C}), memory.tensor({local_rows, C}),
+                makes_y ? memory.tensor({local_rows, C}) : Tensor(), saved);
+  test_device::observe_products({});
+  accelerator().wait(context.stream());
+  return products;
+}
+
+TEST_CASE("what ranks that share an MLP make again they multiply in the products of the forward",
+          "[test-device]") {
+  for (const char* preset : {"gpt2-124m", "llama-tiny"}) {
+    for (const bool divides_rows : {false, true}) {
+      INFO(preset << (divides_rows ? ", rows divided" : ""));
+      const ChunkedSeam seam(divides_rows);
+      const std::vector<ProductRows> products = products_of_up(narrow(preset), seam, true);
+      CHECK(products.size() == (divides_rows ? 6 : 3));
+      CHECK(products_of_up(narrow(preset), seam, false) == products);
+    }
+  }
 }
 
 TEST_CASE(
