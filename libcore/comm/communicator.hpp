@@ -113,11 +113,6 @@ class Communicator {
   /// their hosts.
   void set_streams(std::unique_ptr<StreamTransport> transport, ReduceOrder order = ReduceOrder::tree);
   bool has_streams() const { return streams_ != nullptr; }
-  /// Allocates the memory in which a group on streams sums, before its first sum does. An allocation may wait
-  /// for all that the device was given.
-  void take_memory_of_sums() {
-    if (streams_) streams_->take_memory();
-  }
   /// Sets the order of reductions of a group that has streams; the same on all ranks.
   void set_reduce_order(ReduceOrder order) { streams_->set_order(order); }
 

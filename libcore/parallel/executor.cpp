@@ -85,9 +85,11 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
 }
 
 void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro_batches, int first) {
-  if (receives_wait_in_streams() && trains(list) && !std::exchange(has_rehearsed_, true)) {
-    storage_.gradients().take_memory_of_sums();
-    rehearse(micro_batches, first);
+  if (receives_wait_in_streams() && trains(list)) {
+    if (!std::exchange(has_rehearsed_, true)) rehearse(micro_batches, first);
+    DT_CHECK(has_computed_ || micro_batches.empty(),
+             "{} micro-batches on a rank that had none when the first step was rehearsed",
+             micro_batches.size());
   }
   const bool is_larger = activations_.start(micro_batches, first);
   if (context_.device() == Device::host()) return;
@@ -103,15 +105,20 @@ void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro
 /// all that its device was given has started whatever the others wait for, and waits for no other stage.
 void Executor::rehearse(std::span<const MicroBatch> micro_batches, int first) {
   trains_ = true;
+  has_computed_ = !micro_batches.empty();
   activations_.start(micro_batches, first);
+  storage_.weights().changed();  // so that weights that are whole are gathered, too
   storage_.gradients().start_step(context_);
   std::set<model::UnitKind> done;
   for (const int unit : storage_.local().units()) {
-    if (!done.insert(activations_.unit(unit).spec().kind).second) continue;
+    const bool is_first = done.insert(activations_.unit(unit).spec().kind).second;
     storage_.weights().gather(unit);
-    if (!micro_batches.empty()) rehearse(unit, first);
+    if (is_first && has_computed_) rehearse(unit, first);
     storage_.weights().release(context_, unit);
+    storage_.gradients().rehearse_reduce(context_, unit);
   }
+  storage_.weights().finish_gathers(context_);
+  storage_.gradients().rehearse_complete(context_);
   context_.finish();
 }
 
@@ -125,7 +132,6 @@ void Executor::rehearse(int unit, int micro_batch) {
   both_halves_ = shares_layers();
   backward_input({ActionKind::backward_input, unit, micro_batch});
   backward_weight({ActionKind::backward_weight, unit, micro_batch});
-  storage_.gradients().forget_micro_batch(unit);
   if (unit == 0) return;
   activations_.give_back(std::move(activations_.of(unit - 1, micro_batch).output_gradient));
   activations_.forget_if_empty(unit - 1, micro_batch);

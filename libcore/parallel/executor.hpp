@@ -49,10 +49,11 @@ class Executor {
   void prepare(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first);
 
   /// Computes one unit of each kind that this rank holds, on the first of these micro-batches, forward and
-  /// back, and waits: libraries load and choose what they will need, which may wait for all that the device
-  /// was given. prepare() calls it. No trace is left of it: gradients go nowhere, nothing is sent, losses are
-  /// told to nobody, nothing is random, and no more memory is taken than a unit of a step takes. All ranks of
-  /// a stage call it together.
+  /// back, gathers all weights and sums all gradients over the ranks, and waits. So libraries load and choose
+  /// what they will need, and groups connect their peers for the operations of a step: both may wait for all
+  /// that the device was given. prepare() calls it. No trace is left of it: gradients go nowhere, nothing
+  /// goes to other stages, losses are told to nobody, nothing is random, and no more memory is taken than a
+  /// unit of a step takes. All ranks of a stage call it together.
   void rehearse(std::span<const model::MicroBatch> micro_batches, int first);
 
   /// Sets whether communication overlaps computation. If off, every gather and every sum is finished
@@ -118,9 +119,10 @@ class Executor {
   std::vector<StepObserver*> observers_;
   bool overlaps_ = true;
   bool has_rehearsed_ = false;
-  Demand prepared_{};         // last training list whose memory was allocated
-  bool trains_ = false;       // the list at hand
-  bool both_halves_ = false;  // of the backward, by the action at hand: where ranks share layers
+  bool has_computed_ = false;  // the rehearsal had a micro-batch
+  Demand prepared_{};          // last training list whose memory was allocated
+  bool trains_ = false;        // the list at hand
+  bool both_halves_ = false;   // of the backward, by the action at hand: where ranks share layers
 };
 
 }  // namespace dt::parallel

@@ -61,22 +61,6 @@ GradientStore::Holder& GradientStore::holder_of(int group, int unit) {
   return groups_[at(group)][static_cast<std::size_t>(place - units.begin())];
 }
 
-void GradientStore::take_memory_of_sums() {
-  bool divides_any = false, sums_any = false, sums_any_replicas = false;
-  for (const LocalGroup& group : local_.groups()) {
-    divides_any |= group.division.divides_optimizer();
-    for (const TensorSumRun& sum : group.tensor_sums)
-      (sum.over == TensorSum::all ? sums_any : sums_any_replicas) = true;
-  }
-  const auto take = [](bool sums, comm::Communicator* ranks) {
-    if (sums && ranks) ranks->take_memory_of_sums();
-  };
-  take(divides_any, ranks_.shards());
-  take(ranks_.has_replicas(), ranks_.replicas());
-  take(sums_any, ranks_.tensor());
-  take(sums_any_replicas, ranks_.tensor_replicas());
-}
-
 void GradientStore::start_step(const Context& context) {
   for (std::vector<Holder>& holders : groups_) {
     for (Holder& holder : holders) {
@@ -117,8 +101,21 @@ void GradientStore::finish_micro_batch(const Context& context, int unit, std::in
   }
 }
 
-void GradientStore::forget_micro_batch(int unit) {
-  for (const int group : local_.groups_of(unit)) pool_.give(std::move(holder_of(group, unit).whole));
+void GradientStore::rehearse_reduce(const Context& context, int unit) {
+  for (const int group : local_.groups_of(unit)) {
+    Holder& holder = holder_of(group, unit);
+    if (holder.sum) holder.sum->skip_all();
+  }
+  reduce(context, unit);
+  finish_started(context);
+}
+
+void GradientStore::rehearse_complete(const Context& context) {
+  const bool has_other_end = std::ranges::any_of(
+      local_.groups(), [&](const LocalGroup& group) { return local_.has_end_elsewhere(group); });
+  if (has_other_end) other_end();
+  complete(context);
+  is_complete_ = false;
 }
 
 void GradientStore::reduce(const Context& context, int unit) {

@@ -31,8 +31,6 @@ class GradientStore {
 
   /// The number of micro-batches whose sums over the ranks may be under way while the next one computes.
   static constexpr std::size_t most_under_way = 1;
-  /// Allocates the device memory in which the groups sum, before their first sums do.
-  void take_memory_of_sums();
   /// Begins a step. The previous step's gradients are gone then.
   void start_step(const Context& context);
   /// Returns the tensors to which a micro-batch's gradients of a unit are added, in UnitSpec::params
@@ -40,9 +38,13 @@ class GradientStore {
   std::vector<Tensor> of_unit(const Context& context, int unit, std::int64_t micro_batch);
   /// Marks a micro-batch's gradients of a unit as added.
   void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
-  /// Drops what was added, instead of reducing it, and gives back the memory that was taken for it. A
-  /// step begins after it.
-  void forget_micro_batch(int unit);
+  /// Sum over the ranks as reduce() and then complete() do, whatever was added. Afterwards the groups have
+  /// the peers and the memory for it. The sums go nowhere, and a step begins after them.
+  /// rehearse_reduce() waits for its sums. Call rehearse_complete() after it has had all of this rank's
+  /// units.
+  /// Collective: all ranks of a stage call them, for the same units in the same order.
+  void rehearse_reduce(const Context& context, int unit);
+  void rehearse_complete(const Context& context);
   /// Starts the sum of a unit's gradients over the ranks: of all this rank's micro-batches. If
   /// gradients are divided, it is the sum of the micro-batch that was just finished, or of none.
   /// Collective: all ranks call it for the same units in the same order.

@@ -123,6 +123,12 @@ void GradientSum::finish(const Context& context, std::int64_t micro_batch) {
   }
 }
 
+void GradientSum::skip_all() {
+  DT_CHECK(!is_adding_, "micro-batch {} is not finished", next_);
+  next_ = plan_.first_micro_batch() + plan_.num_micro_batches();
+  alive_ = 1;
+}
+
 Tensor GradientSum::total() const {
   DT_CHECK(is_complete() && alive_ == 1,
            "the sum over lanes is not complete: {} parts, micro-batch {} is next", alive_, next_);

@@ -71,6 +71,8 @@ class GradientSum {
   Tensor current(const Context& context, std::int64_t micro_batch);
   /// Marks this micro-batch's gradient as added.
   void finish(const Context& context, std::int64_t micro_batch);
+  /// Counts all of the plan's micro-batches as added, whatever the memory of their sum holds.
+  void skip_all();
   /// Returns the sum after the last micro-batch.
   Tensor total() const;
   std::size_t bytes() const;

@@ -73,12 +73,6 @@ std::int64_t StreamGroup::stretch_of(const Tensor& tensor, std::int64_t longest,
   return std::min(divide_up(std::min(wished, longest), line) * line, most);
 }
 
-void StreamGroup::take_memory() {
-  if (size_ == 1) return;
-  if (staging_.bytes() == 0) staging_ = Buffer(context_.device(), staging_bytes_);
-  if (!combining_) combining_.emplace(context_.device(), "combining in group " + name_);
-}
-
 Sums::Memory StreamGroup::memory_for(std::int64_t num_stretches, std::int64_t most) {
   if (staging_.bytes() == 0) staging_ = Buffer(context_.device(), staging_bytes_);
   if (num_stretches > 1 && !combining_) combining_.emplace(context_.device(), "combining in group " + name_);

@@ -44,8 +44,6 @@ class StreamGroup {
   void set_order(ReduceOrder order) { order_ = order; }
   Stream stream() const { return context_.stream(); }
 
-  /// Allocates the staging memory of sums and opens the stream that combines, before the first sum does.
-  void take_memory();
   /// Sends and receives at once; no transfer waits for another.
   void exchange(const Transfers& transfers);
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
@@ -76,7 +74,7 @@ class StreamGroup {
   Levels levels_;
   std::size_t staging_bytes_;
   std::string name_;
-  Buffer staging_;   // allocated by take_memory(), or when first used
+  Buffer staging_;   // allocated when first used
   Context context_;  // declared after staging_, so that its work ends first
   std::optional<Context> combining_;
   RunAhead ahead_;

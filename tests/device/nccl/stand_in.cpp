@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <unistd.h>
 #include <utility>
@@ -28,6 +29,7 @@ std::atomic<NcclFault> fault_to_come = NcclFault::error;
 std::atomic<long> num_registrations = 0;
 std::atomic<long> num_communicators = 0;
 std::atomic<int> most_ctas = 0;
+std::atomic<long> num_connections = 0;
 
 /// What one rank's operations hold of its GPU.
 class Held {
@@ -54,6 +56,7 @@ struct Group {
   int ctas = unlimited_ctas;                              // of each operation
   std::shared_ptr<Held> held = std::make_shared<Held>();  // the rank's, of all groups split from one
   std::map<std::byte*, std::size_t> registered{};         // by where it begins
+  std::set<std::string> connected{};                      // operations, with their peers
 
   /// All ranks register what they exchange, from the first on, or none does.
   void check_registered(const void* memory, std::size_t count) const {
@@ -63,6 +66,9 @@ struct Group {
     const auto place = registered.find(whole.data());
     DT_CHECK(place != registered.end() && place->second == whole.size(),
              "{} bytes are exchanged that are not registered, and others were", count);
+  }
+  void connect(const std::string& operation) {
+    num_connections += connected.insert(operation).second ? 1 : 0;
   }
   void join() { boxes = std::make_unique<SharedBoxes>("/" + name, rank, size); }
   bool is_ready() {
@@ -211,7 +217,8 @@ Reduction reduction_of(ncclRedOp_t op) {
 
 /// A step of all ranks; body(step).
 template <class Body>
-ncclResult_t collective(ncclComm_t comm, cudaStream_t stream, const Body& body) {
+ncclResult_t collective(const char* name, ncclComm_t comm, cudaStream_t stream, const Body& body) {
+  comm->group->connect(name);
   Step step{.group = comm->group, .stream = as_stream(stream)};
   body(step);
   enqueue_step(std::move(step));
@@ -263,7 +270,7 @@ void for_peers(const Step& step, const Body& body) {
 
 ncclResult_t all_gather(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclComm_t comm,
                         cudaStream_t stream) {
-  return collective(comm, stream, [&](Step& step) {
+  return collective("all_gather", comm, stream, [&](Step& step) {
     const std::size_t bytes = bytes_of(count, type);
     const auto part = [=](int rank) {
       return static_cast<std::byte*>(out) + static_cast<std::size_t>(rank) * bytes;
@@ -280,7 +287,7 @@ ncclResult_t all_gather(const void* in, void* out, std::size_t count, ncclDataTy
 
 ncclResult_t all_reduce(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
                         ncclComm_t comm, cudaStream_t stream) {
-  return collective(comm, stream, [&](Step& step) {
+  return collective("all_reduce", comm, stream, [&](Step& step) {
     for_peers(step, [&](int peer) { step.send(peer, in, bytes_of(count, type)); });
     gather_and_combine(step, in, 0, count, type, op, out);
   });
@@ -288,7 +295,7 @@ ncclResult_t all_reduce(const void* in, void* out, std::size_t count, ncclDataTy
 
 ncclResult_t reduce_scatter(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
                             ncclComm_t comm, cudaStream_t stream) {
-  return collective(comm, stream, [&](Step& step) {
+  return collective("reduce_scatter", comm, stream, [&](Step& step) {
     const std::size_t bytes = bytes_of(count, type);
     for_peers(step, [&](int peer) {
       step.send(peer, static_cast<const std::byte*>(in) + static_cast<std::size_t>(peer) * bytes, bytes);
@@ -299,7 +306,7 @@ ncclResult_t reduce_scatter(const void* in, void* out, std::size_t count, ncclDa
 
 ncclResult_t broadcast(const void* in, void* out, std::size_t count, ncclDataType_t type, int root,
                        ncclComm_t comm, cudaStream_t stream) {
-  return collective(comm, stream, [&](Step& step) {
+  return collective("broadcast", comm, stream, [&](Step& step) {
     const std::size_t bytes = bytes_of(count, type);
     if (step.group->rank != root) return step.receive(root, out, bytes);
     for_peers(step, [&](int peer) { step.send(peer, in, bytes); });
@@ -308,11 +315,13 @@ ncclResult_t broadcast(const void* in, void* out, std::size_t count, ncclDataTyp
 
 ncclResult_t send_one(const void* memory, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
+  comm->group->connect(fmt::format("send to {}", peer));
   return transfer(comm, stream, [&](Step& step) { step.send(peer, memory, bytes_of(count, type)); });
 }
 
 ncclResult_t receive_one(void* memory, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                          cudaStream_t stream) {
+  comm->group->connect(fmt::format("receive from {}", peer));
   return transfer(comm, stream, [&](Step& step) { step.receive(peer, memory, bytes_of(count, type)); });
 }
 
@@ -447,6 +456,10 @@ void break_nccl_at(long operation, NcclFault fault) {
 
 int take_most_nccl_ctas() {
   return most_ctas.exchange(0);
+}
+
+long num_nccl_connections() {
+  return num_connections;
 }
 
 long num_nccl_communicators() {

@@ -15,6 +15,11 @@ void break_nccl_at(long operation, NcclFault fault);
 /// How many communicators this process has.
 long num_nccl_communicators();
 
+/// How often an operation of this process was the first of its kind in its communicator, or of a send or
+/// receive the first with its peer. NCCL connects ranks then, for which it may wait for all that the device
+/// was given.
+long num_nccl_connections();
+
 /// How many stretches of memory are registered now, by all communicators of this process.
 long num_nccl_registrations();
 

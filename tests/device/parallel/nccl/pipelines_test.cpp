@@ -1,6 +1,7 @@
 // Pipelines whose stages talk through NCCL, played: whatever a GPU makes a rank wait for, no step hangs.
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <deque>
 #include <numeric>
@@ -84,6 +85,9 @@ class Rank {
     context_.finish();
   }
 
+  bool is_idle() const { return micro_batches_.empty(); }
+  /// Prepares a step with a micro-batch that this rank did not have.
+  void prepare_one_more() { executor_.prepare(list_, std::vector<model::MicroBatch>(1), 0); }
   void prepare() { executor_.prepare(list_, micro_batches_, static_cast<int>(plan_.first_micro_batch())); }
   void step() {
     StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().changed(); }};
@@ -91,12 +95,10 @@ class Rank {
     if (case_.grows) hooks.output = [this](int, int, const Tensor&) { take_scratch(); };
     executor_.run(list_, micro_batches_, static_cast<int>(plan_.first_micro_batch()), hooks);
     context_.finish();
-    // Interleaved, or made again, kinds of buffers are most at different times, and each has its own.
-    const bool is_exact = case_.layout.schedule != PipelineSchedule::interleaved && !micro_batches_.empty() &&
-                          !case_.recomputes && case_.kept == model::Kept::everything;
-    if (is_exact &&
-        executor_.activation_bytes() > static_cast<std::size_t>(most_held_bytes(list_, unit_bytes())))
-      throw Error(ErrorKind::internal, fmt::format("{} bytes of activations", executor_.activation_bytes()));
+    const std::int64_t estimated = micro_batches_.empty() ? 0 : most_held_bytes(list_, unit_bytes());
+    if (executor_.activation_bytes() != static_cast<std::size_t>(estimated))
+      throw Error(ErrorKind::internal,
+                  fmt::format("{} bytes of activations, not {}", executor_.activation_bytes(), estimated));
   }
 
  private:
@@ -172,9 +174,15 @@ void train(const Case& c, std::uint64_t seed) {
   CHECK(device.loaded() > 0);
 }
 
-/// Runs three steps on a device whose allocations wait for all that it was given. Returns how often memory
-/// was allocated, freed, pinned or unpinned after all ranks had prepared the first.
-std::int64_t memory_calls_of_steps(const Case& c) {
+/// Calls that may wait for all that a device was given.
+struct WaitingCalls {
+  std::int64_t memory = 0;       // memory was allocated, freed, pinned or unpinned
+  std::int64_t connections = 0;  // see test_device::num_nccl_connections
+};
+
+/// Runs three steps on a device whose allocations wait for all that it was given. Returns the calls after all
+/// ranks had prepared the first.
+WaitingCalls calls_of_steps(const Case& c) {
   Use device(1);
   device.leave_open();
   device.load(Use::Loading::of_libraries);
@@ -183,13 +191,16 @@ std::int64_t memory_calls_of_steps(const Case& c) {
   test_device::use_nccl();
   const model::ModelSpec spec = grouped_spec(c.num_stages(), true);
   const model::ParameterTable table(spec);
-  std::int64_t calls = 0;
+  WaitingCalls calls;
   comm::run_threads(c.layout.size(), [&](comm::Communicator& world) {
     world.engine().set_timeout(patience_s);
     Rank rank(c, table, spec, world);
     const auto add = [&](std::int64_t sign) {
       world.barrier().wait_host();
-      if (world.rank() == 0) calls += sign * device.counts().memory_calls();
+      if (world.rank() == 0) {
+        calls.memory += sign * device.counts().memory_calls();
+        calls.connections += sign * test_device::num_nccl_connections();
+      }
       world.barrier().wait_host();
     };
     rank.prepare();
@@ -251,15 +262,17 @@ TEST_CASE("no pipeline hangs whose ranks share layers in chunks of rows and make
   CHECK_NOTHROW(train({layout, 5, true, 2}, 5));
 }
 
-TEST_CASE("from the first on no step of a pipeline allocates or frees memory of a device", "[test-device]") {
+TEST_CASE("from the first on no step of a pipeline allocates or frees memory of a device, or connects ranks",
+          "[test-device]") {
   const auto check = [](const Case& c) {
     INFO(c.layout.to_string() << ", " << c.micro_batches << " micro-batches of "
                               << dtype_name(c.precision.compute) << ", sums of "
                               << dtype_name(c.precision.wire()) << (c.recomputes ? ", all again" : "")
                               << (c.kept == model::Kept::matmuls ? ", some again" : ""));
-    std::int64_t calls = -1;
-    CHECK_NOTHROW(calls = memory_calls_of_steps(c));
-    CHECK(calls == 0);
+    WaitingCalls calls{-1, -1};
+    CHECK_NOTHROW(calls = calls_of_steps(c));
+    CHECK(calls.memory == 0);
+    CHECK(calls.connections == 0);
   };
   const Precision bf16{DType::bf16, DType::f32, DType::f32}, bf16_sums{DType::bf16, DType::f32, DType::bf16};
   bool again = false;
@@ -281,4 +294,33 @@ TEST_CASE("from the first on no step of a pipeline allocates or frees memory of 
       check({.layout = layout, .micro_batches = micro_batches, .precision = precision, .grows = false});
     }
   }
+  for (const auto& [dp, tp, zero] : {std::array{4, 1, 0}, std::array{3, 1, 2}, std::array{2, 2, 1}}) {
+    model::Layout layout = one_block_a_stage({.pp = 2});
+    layout.dp = dp, layout.tp = tp, layout.zero = zero;
+    check({.layout = layout, .micro_batches = 6, .grows = false});
+  }
+}
+
+TEST_CASE("a rank that had no micro-batch in the rehearsal is refused one later", "[test-device]") {
+  Use device(1);
+  device.leave_open();
+  test_device::use_nccl();
+  model::Layout layout = one_block_a_stage({.pp = 2});
+  layout.dp = 2;
+  const Case c{.layout = layout, .micro_batches = 1};
+  const model::ModelSpec spec = grouped_spec(c.num_stages(), false);
+  const model::ParameterTable table(spec);
+  std::atomic<int> num_refused = 0;
+  comm::run_threads(layout.size(), [&](comm::Communicator& world) {
+    Rank rank(c, table, spec, world);
+    rank.prepare();
+    try {
+      if (rank.is_idle()) rank.prepare_one_more();
+    } catch (const Error& error) {
+      num_refused += error.message().find("had none when the first step was rehearsed") != std::string::npos;
+    }
+    world.barrier().wait_host();
+    return 0;
+  });
+  CHECK(num_refused == 2);  // one of each stage
 }
