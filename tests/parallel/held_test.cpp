@@ -68,6 +68,22 @@ TEST_CASE("bytes are those of outputs, what is saved and handed over, received a
         10 + 100 + 2 + 5);  // input, then dx in its place; y, saved, handover
 }
 
+TEST_CASE("buffers of each size count with the most of them at one time") {
+  const auto most_of = [](const ActionList& list, const UnitBytes& unit) {
+    return most_held_bytes(list, std::vector<UnitBytes>(8, unit));
+  };
+  for (const Schedule& schedule : {one_f_one_b(4, 6), v_shaped(4, 6), interleaved(4, 2, 6)}) {
+    for (const bool recompute : {false, true}) {
+      for (const ActionList& list : lists_of(schedule, 8 / schedule.num_stages(), recompute)) {
+        CHECK(most_of(list, {.output = 3, .saved = 5, .handover = 7}) ==
+              most_of(list, {.output = 3}) + most_of(list, {.saved = 5}) + most_of(list, {.handover = 7}));
+        CHECK(most_of(list, {.output = 3, .saved = 3}) <=
+              most_of(list, {.output = 3}) + most_of(list, {.saved = 3}));
+      }
+    }
+  }
+}
+
 TEST_CASE("nothing is held at the end of a step") {
   const std::vector<UnitBytes> units(8, {.output = 3, .saved = 5, .handover = 7});
   for (const Schedule& schedule :
