@@ -1,0 +1,160 @@
+#pragma once
+// The test device as programs see it (tensor/accelerator.hpp), with the controls that tests have
+// (device/test_device.hpp).
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "device/closed_memory.hpp"
+#include "device/test_device.hpp"
+#include "tensor/accelerator.hpp"
+#include "tensor/repeating_work.hpp"
+#include "tensor/time_limit.hpp"
+
+namespace dt {
+
+struct StreamState {
+  struct Work {
+    std::function<void()> run;
+    std::function<bool()> may_begin = [] { return true; };
+  };
+  std::deque<Work> work;
+  Device device;
+  std::string name;
+  std::unique_ptr<RepeatingWork> kept{};  // null: nothing is kept back
+};
+
+}  // namespace dt
+
+namespace dt::test_device {
+
+class TestAccelerator final : public Accelerator {
+ public:
+  explicit TestAccelerator(std::uint64_t seed) : random_(seed) {}
+
+  std::vector<Gpu> gpus() override;
+  std::size_t free_bytes(Device) override;
+  void select(Device) override {}
+  void set_time_limit(double seconds) override { limit_.set(seconds); }
+
+  std::byte* allocate(Device of, std::size_t bytes) override;
+  void release(Device of, std::byte* memory) override;
+  std::byte* allocate_pinned(std::size_t bytes) override;
+  void release_pinned(std::byte* memory) override;
+  void pin(std::byte* memory, std::size_t bytes) override;
+  void unpin(std::byte* memory) override;
+
+  Stream open_stream(Device device, const std::string& work) override;
+  void close(Stream stream) override;
+  void keep_back(Stream stream) override;
+  void give_kept(Stream stream) override {
+    use(stream, [] {});
+  }
+  void make_graphs(Stream stream) override;
+  void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) override;
+  void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override;
+  void zero(Stream stream, std::byte* memory, std::size_t bytes) override;
+  std::unique_ptr<Mark> mark(Stream stream) override { return timed_mark(stream); }
+  std::unique_ptr<TimedMark> timed_mark(Stream stream) override;
+  void follow(Stream stream, Stream other) override { hold_back(stream, end_of(other)); }
+  void wait(Stream stream) override;
+
+  bool has_audience() override { return is_listened_to_; }
+  void begin_range(const std::string& name) override;
+  void end_range() override;
+
+  /// Does `deed` after what is kept back.
+  void use(Stream stream, const std::function<void()>& deed);
+  void enqueue(Stream stream, StreamState::Work work);
+  /// Work that can be kept back: it is given to its stream, or to the graph that is being made of it.
+  struct Piece {
+    std::function<void()> run;
+    bool is_kernel = true;
+  };
+  /// Makes a kernel a piece, to be given or kept.
+  Piece piece_of(Launch launch);
+  Piece piece_of(std::function<void(std::uint64_t seed)> kernel);
+  void take(Stream stream, Piece piece);
+  /// Called before it is given, while nobody's lock is held: other ranks go on meanwhile.
+  void load_for(Device of, const Launch& launch, const WorkKey& key);
+
+  // As Use says it.
+  Use::Counts counts() const;
+  void listen() { is_listened_to_ = true; }
+  const Use::Ranges& ranges() const { return ranges_; }
+  void break_at(std::int64_t kernel, Use::Fault fault);
+  void load(Use::Loading loading) { loading_ = loading; }
+  std::int64_t loaded() const { return std::ssize(loaded_); }
+  void leave_open();
+  void slow_down(double seconds) { more_s_ = seconds; }
+  void skip_work() { skips_work_ = true; }
+  void wait_in_allocations() { waits_in_allocations_ = true; }
+
+ private:
+  class TestMark;
+  using Lock = std::lock_guard<std::recursive_mutex>;
+  /// The time at which work was over (monotonic); 0: it is not.
+  using OverAt = std::shared_ptr<double>;
+
+  /// Opens the device's memory while it works, on the thread that asked it to.
+  struct Opened {
+    explicit Opened(TestAccelerator& of) : device(of) { device.memory_.open(true); }
+    ~Opened() { device.memory_.open(false); }
+    TestAccelerator& device;
+  };
+
+  void throw_if_failed() const {
+    if (failed_) throw Error(*failed_);
+  }
+  void linger() const;
+  bool is_pinned(const std::byte* address) const;
+
+  /// Waits until all is done that streams of that device were given, whoever else has a part in it. Without a
+  /// time limit it waits in vain after a while, which is told to whoever uses the device next.
+  void settle(Device of);
+  [[noreturn]] void fail_to_settle(Device of, const std::string& work);
+  void give_all_of(Device device);
+
+  void launch(StreamState& stream, std::function<void()> kernel);
+  /// Returns what launches a graph of the pieces that `enqueue` gives.
+  RepeatingWork::Enqueue capture(Stream stream, const RepeatingWork::Enqueue& enqueue);
+  void hold_back(Stream stream, OverAt until_s);
+  OverAt end_of(Stream stream);
+
+  /// Returns false where nothing that is left may begin.
+  bool run_until(const std::function<bool()>& is_so);
+  /// Does the first piece of work of some stream. Returns false where none has any that may begin.
+  bool run_any();
+
+  std::recursive_mutex mutex_;
+  std::mt19937_64 random_;
+  std::list<StreamState> streams_;
+  ClosedMemory memory_;
+  std::map<const std::byte*, std::size_t> pinned_;  // of the host
+  std::vector<Piece>* captured_ = nullptr;          // of the graph that is being made, if any
+  Use::Counts counts_;                              // but for bytes of memory
+  Use::Ranges ranges_;
+  bool is_listened_to_ = false;
+  TimeLimit limit_;
+  std::int64_t kernels_to_fault_ = 0;  // from 1; none where it is less
+  Use::Fault fault_ = Use::Fault::error;
+  double more_s_ = 0;
+  bool skips_work_ = false;
+  bool waits_in_allocations_ = false;
+  Use::Loading loading_ = Use::Loading::beforehand;
+  std::set<std::pair<int, std::string>> loaded_;  // by device
+  std::optional<Error> failed_;
+};
+
+}  // namespace dt::test_device
