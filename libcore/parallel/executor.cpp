@@ -101,13 +101,14 @@ void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro
   if (trains(list)) prepared_ = std::move(demand);
 }
 
-/// It cannot wait for itself. What ranks of a stage do together here they start in one order: who waits for
-/// all that its device was given has started whatever the others wait for, and waits for no other stage.
+/// The rehearsal cannot deadlock. The ranks of a stage start what they do together here in one order.
+/// A rank that waits for all that its device was given has started whatever the others wait for, and
+/// waits for no other stage.
 void Executor::rehearse(std::span<const MicroBatch> micro_batches, int first) {
   trains_ = true;
   has_computed_ = !micro_batches.empty();
   activations_.start(micro_batches, first);
-  storage_.weights().changed();  // so that weights that are whole are gathered, too
+  storage_.weights().changed();  // whole weights are then gathered, too
   storage_.gradients().start_step(context_);
   std::set<model::UnitKind> done;
   for (const int unit : storage_.local().units()) {
@@ -122,8 +123,8 @@ void Executor::rehearse(std::span<const MicroBatch> micro_batches, int first) {
   context_.finish();
 }
 
-/// Of an input that is zero, where another unit makes it, and with its own output for a gradient: so it holds
-/// what a unit of a step does.
+/// Computes a unit with an input of zeros, if another unit makes its input, and with its own output
+/// as the gradient. So it holds what a unit of a step holds.
 void Executor::rehearse(int unit, int micro_batch) {
   const Action forth{ActionKind::forward, unit, micro_batch};
   if (unit > 0) kernels::zero(context_, activations_.take_output(unit - 1, forth));

@@ -43,17 +43,18 @@ class Executor {
   void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first,
            const StepHooks& hooks);
 
-  /// Rehearses once, where receives wait in streams, and allocates the device memory that the list needs: an
-  /// allocation inside the list might wait for a receive. run() begins with it. All ranks of a stage call it
-  /// together.
+  /// Rehearses once, if receives wait in streams, and allocates the device memory that the list
+  /// needs: an allocation inside the list might wait for a receive. run() begins with it.
+  /// Collective: all ranks of a stage call it.
   void prepare(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first);
 
-  /// Computes one unit of each kind that this rank holds, on the first of these micro-batches, forward and
-  /// back, gathers all weights and sums all gradients over the ranks, and waits. So libraries load and choose
-  /// what they will need, and groups connect their peers for the operations of a step: both may wait for all
-  /// that the device was given. prepare() calls it. No trace is left of it: gradients go nowhere, nothing
-  /// goes to other stages, losses are told to nobody, nothing is random, and no more memory is taken than a
-  /// unit of a step takes. All ranks of a stage call it together.
+  /// Computes one unit of each kind that this rank holds, on the first of these micro-batches,
+  /// forward and back. It gathers all weights and sums all gradients over the ranks, and waits. So
+  /// libraries load and choose what they will need, and groups connect their peers for the operations
+  /// of a step: both may wait for all that the device was given. prepare() calls it. It leaves no
+  /// trace: gradients go nowhere, nothing goes to other stages, no hook gets the losses, nothing is
+  /// random, and it takes no more memory than a unit of a step.
+  /// Collective: all ranks of a stage call it.
   void rehearse(std::span<const model::MicroBatch> micro_batches, int first);
 
   /// Sets whether communication overlaps computation. If off, every gather and every sum is finished
@@ -121,8 +122,8 @@ class Executor {
   bool has_rehearsed_ = false;
   bool has_computed_ = false;  // the rehearsal had a micro-batch
   Demand prepared_{};          // last training list whose memory was allocated
-  bool trains_ = false;        // the list at hand
-  bool both_halves_ = false;   // of the backward, by the action at hand: where ranks share layers
+  bool trains_ = false;        // the current list trains
+  bool both_halves_ = false;   // the current action does both halves of the backward, as ranks share layers
 };
 
 }  // namespace dt::parallel
