@@ -86,7 +86,7 @@ class OwnPacks {
   }
   __device__ Pack<Value<T>, N> at(int pack, std::int64_t c, std::int64_t left) const {
     if constexpr (Row::packs > 0) {
-      return widened(kept_[pack]);
+      return widened<T, N>(kept_[pack]);
     } else {
       return load_pack<N>(row_ + c, left);
     }
@@ -94,7 +94,7 @@ class OwnPacks {
 
  private:
   const T* row_;
-  Pack<T, N> kept_[Row::packs > 0 ? Row::packs : 1];
+  Elements<T, N> kept_[Row::packs > 0 ? Row::packs : 1];
 };
 
 }  // namespace dt::kernels::cuda

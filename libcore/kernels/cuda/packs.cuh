@@ -17,32 +17,59 @@ struct alignas(sizeof(T) * N) Pack {
 template <class T>
 inline constexpr int pack_size = 16 / static_cast<int>(sizeof(T));
 
+/// N elements as they lie in memory: 16-bit floats as pairs, so that what a branch joins are whole registers
+/// and not halves of them.
+template <class T, int N>
+struct ElementsOf {
+  using type = Pack<T, N>;
+};
+template <class T, int N>
+requires is_narrow<T>
+struct ElementsOf<T, N> {
+  static_assert(N % 2 == 0);
+  using type = Pack<std::uint32_t, N / 2>;
+};
+template <class T, int N>
+using Elements = typename ElementsOf<T, N>::type;
+
+template <class T, int N>
+__device__ Elements<T, N> elements_of(Pack<T, N> pack) {
+  if constexpr (is_narrow<T>) {
+    Elements<T, N> elements;
+    memcpy(&elements, &pack, sizeof pack);
+    return elements;
+  } else {
+    return pack;
+  }
+}
+
 template <int N, class T>
 __device__ inline bool is_whole(const T* p, std::int64_t count) {
   return count >= N && reinterpret_cast<std::uintptr_t>(p) % alignof(Pack<T, N>) == 0;
 }
-
 /// The N elements at p, of which there are `count` or, where that is more, all; 0 for the others.
 template <int N, class T>
-__device__ Pack<T, N> load_elements(const T* p, std::int64_t count) {
-  if (is_whole<N>(p, count)) return *reinterpret_cast<const Pack<T, N>*>(p);
-  Pack<T, N> elements{};
+__device__ Elements<T, N> load_elements(const T* p, std::int64_t count) {
+  if (is_whole<N>(p, count)) return elements_of(*reinterpret_cast<const Pack<T, N>*>(p));
+  Elements<T, N> elements{};
   for (int i = 0; i < N; ++i) {
-    if (i < count) elements.at[i] = p[i];
+    if (i >= count) continue;
+    if constexpr (is_narrow<T>) {
+      elements.at[i / 2] |= static_cast<std::uint32_t>(p[i].bits) << (i % 2 * 16);
+    } else {
+      elements.at[i] = p[i];
+    }
   }
   return elements;
 }
 
 /// What they are computed with.
 template <class T, int N>
-__device__ Pack<Value<T>, N> widened(const Pack<T, N>& elements) {
+__device__ Pack<Value<T>, N> widened(const Elements<T, N>& elements) {
   Pack<Value<T>, N> values;
   if constexpr (is_narrow<T>) {
-    static_assert(N % 2 == 0);
-    std::uint32_t pairs[N / 2];
-    memcpy(pairs, &elements, sizeof elements);
     for (int i = 0; i < N / 2; ++i) {
-      const WidePair pair = widened_pair<T>(pairs[i]);
+      const WidePair pair = widened_pair<T>(elements.at[i]);
       values.at[2 * i] = pair.first;
       values.at[2 * i + 1] = pair.second;
     }
@@ -54,25 +81,24 @@ __device__ Pack<Value<T>, N> widened(const Pack<T, N>& elements) {
 
 template <int N, class T>
 __device__ Pack<Value<T>, N> load_pack(const T* p, std::int64_t count) {
-  return widened(load_elements<N>(p, count));
+  return widened<T, N>(load_elements<N>(p, count));
 }
 
 /// As many of them as there are, rounded.
 template <int N, class T, class V>
 __device__ void store_pack(T* p, std::int64_t count, const Pack<V, N>& values) {
   if (is_whole<N>(p, count)) {
-    Pack<T, N> elements;
+    Elements<T, N> elements;
     if constexpr (is_narrow<T>) {
-      static_assert(N % 2 == 0);
-      std::uint32_t pairs[N / 2];
       for (int i = 0; i < N / 2; ++i)
-        pairs[i] =
+        elements.at[i] =
             rounded_pair<T>(static_cast<float>(values.at[2 * i]), static_cast<float>(values.at[2 * i + 1]));
-      memcpy(&elements, pairs, sizeof elements);
     } else {
       for (int i = 0; i < N; ++i) elements.at[i] = rounded<T>(values.at[i]);
     }
-    *reinterpret_cast<Pack<T, N>*>(p) = elements;
+    Pack<T, N> whole;
+    memcpy(&whole, &elements, sizeof whole);
+    *reinterpret_cast<Pack<T, N>*>(p) = whole;
   } else {
     for (int i = 0; i < N; ++i) {
       if (i < count) p[i] = rounded<T>(values.at[i]);
