@@ -176,9 +176,9 @@ TEST_CASE("fast norms' backwards agree with their references") {
 
 // Rows that are warps' and blocks', in as many packs a thread as registers hold, and in more; runs of rows
 // that are full and not.
-const Sizes gpu_sizes[] = {{1, 1},    {3, 7},     {2, 64},    {65, 17},  {16, 32},   {17, 33},
-                           {8, 512},  {9, 511},   {1, 513},   {18, 768}, {10, 1023}, {35, 1024},
-                           {3, 2049}, {17, 5000}, {18, 6200}, {1, 8200}, {0, 5}};
+const Sizes gpu_sizes[] = {{1, 1},    {3, 7},     {2, 64},    {65, 17},   {16, 32},   {17, 33},  {8, 512},
+                           {9, 511},  {1, 513},   {18, 768},  {10, 1023}, {35, 1024}, {9, 1600}, {3, 2049},
+                           {5, 2056}, {17, 5000}, {18, 6200}, {1, 8200},  {0, 5}};
 
 TEST_CASE("norms on GPUs agree with their references", "[device]") {
   for (const auto& [R, C] : gpu_sizes) {
@@ -190,11 +190,11 @@ TEST_CASE("norms on GPUs agree with their references", "[device]") {
     }
     check_gpu_kernel(rms_norm_case(R, C));
   }
-  check_gpu_kernel(rms_norm_backward_case(8211, 3, true));  // as many runs as there may be, and longer ones
+  check_gpu_kernel(rms_norm_backward_case(8211, 3, true));  // runs that are longer than the shortest
 }
 
 TEST_CASE("norms on GPUs have the same bits wherever they lie", "[device]") {
-  for (const std::int64_t C : {43, 304, 1200}) {
+  for (const std::int64_t C : {43, 304, 1200, 2600}) {
     check_gpu_places(layer_norm_case(18, C, true));
     check_gpu_places(layer_norm_backward_case(18, C, true));
     check_gpu_places(rms_norm_backward_case(18, C, false));

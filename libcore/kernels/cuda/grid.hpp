@@ -85,8 +85,8 @@ struct NormRow {
   unsigned threads;
   std::int64_t packs;
 };
+inline constexpr int most_packs_of_lane = 8;
 inline NormRow norm_row(int N, std::int64_t C) {
-  constexpr std::int64_t most_packs_of_lane = 4;
   const std::int64_t packs = parts(C, N);
   const unsigned threads = packs > most_packs_of_lane * warp_size ? threads_per_block : warp_size;
   return {threads, parts(packs, threads)};

@@ -26,12 +26,12 @@ __global__ void normalise_rows(Norm<T> p) {
   const OwnPacks<Row, T> x(p.x + r * p.C, p.C);
   V mean = 0, variance = 0;
   if (p.mean != nullptr) {
-    for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, std::int64_t left) {
+    for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, auto left) {
       for (const V value : x.at(pack, c, left).at) mean += value;
     });
     mean = Row::sum(mean) / static_cast<V>(p.C);
   }
-  for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, std::int64_t left) {
+  for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, auto left) {
     auto values = x.at(pack, c, left);
     if (left < N) {
       for (int e = 0; e < N; ++e) values.at[e] = e < left ? values.at[e] : mean;
@@ -40,7 +40,7 @@ __global__ void normalise_rows(Norm<T> p) {
   });
   variance = Row::sum(variance) / static_cast<V>(p.C);
   const V rstd = 1 / std::sqrt(variance + static_cast<V>(p.eps));
-  for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, std::int64_t left) {
+  for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, auto left) {
     auto values = x.at(pack, c, left);
     const auto weight = load_pack<N>(p.weight + c, left);
     Pack<V, N> offset{};
@@ -69,7 +69,7 @@ void norm(const Context& context, const char* name, const Tensor& x_RC, const Te
                     R,
                     C,
                     eps};
-    with_rows<T>(C, [&](auto row) {
+    with_rows<T>(C, are_whole<T>(C, {p.x, p.weight, p.bias, p.y}), [&](auto row) {
       using Row = decltype(row);
       launch(context, name, grid_for_norm(pack_size<T>, R, C, sizeof(V)), normalise_rows<Row, T>, p);
     });

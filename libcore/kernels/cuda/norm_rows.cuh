@@ -8,8 +8,8 @@
 
 namespace dt::kernels::cuda {
 
-/// A row is a warp's, where a block's threads would have few columns each. A thread has P packs of it at
-/// most, in registers.
+/// A row is a warp's, where it may be: its sums wait for no other warp, and rows in flight are many. A thread
+/// has P whole packs of it at most, in registers; or, where P is 0, however many, whole or not.
 template <int P>
 struct OfWarp {
   static constexpr std::int64_t width = warp_size;
@@ -41,10 +41,12 @@ struct OfBlock {
 
 /// body(whose the rows are). Kernels of 16-bit floats alone come in more than one size.
 template <class T, class Body>
-void with_rows(std::int64_t C, const Body& body) {
+void with_rows(std::int64_t C, bool are_whole, const Body& body) {
   const auto [threads, packs] = norm_row(pack_size<T>, C);
   const bool of_warp = threads == warp_size;
-  if (packs > 4) return body(OfBlock<0>());
+  if (!are_whole || packs > (of_warp ? most_packs_of_lane : 4))
+    return of_warp ? body(OfWarp<0>()) : body(OfBlock<0>());
+  if (packs > 4) return body(OfWarp<most_packs_of_lane>());
   if constexpr (is_narrow<T>) {
     if (packs <= 2) return of_warp ? body(OfWarp<2>()) : body(OfBlock<2>());
     if (packs == 3) return of_warp ? body(OfWarp<3>()) : body(OfBlock<3>());
@@ -60,7 +62,7 @@ __device__ void for_columns(std::int64_t C, const Body& body) {
     [&]<int... packs>(std::integer_sequence<int, packs...>) {
       const auto one = [&](int pack) {
         const std::int64_t c = (Row::lane() + pack * Row::width) * N;
-        if (c < C) body(pack, c, C - c);
+        if (c < C) body(pack, c, WholePack());
       };
       (one(packs), ...);
     }
@@ -79,12 +81,12 @@ class OwnPacks {
 
   __device__ OwnPacks(const T* row, std::int64_t C) : row_(row) {
     if constexpr (Row::packs > 0) {
-      for_columns<N, Row>(C, [&](int pack, std::int64_t c, std::int64_t left) {
-        kept_[pack] = load_elements<N>(row + c, left);
-      });
+      for_columns<N, Row>(
+          C, [&](int pack, std::int64_t c, auto left) { kept_[pack] = load_elements<N>(row + c, left); });
     }
   }
-  __device__ Pack<Value<T>, N> at(int pack, std::int64_t c, std::int64_t left) const {
+  template <class Count>
+  __device__ Pack<Value<T>, N> at(int pack, std::int64_t c, Count left) const {
     if constexpr (Row::packs > 0) {
       return widened<T, N>(kept_[pack]);
     } else {

@@ -3,6 +3,9 @@
 // come one by one, and what is computed with them is computed by the same instructions: a value does not
 // depend on its place.
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "kernels/cuda/code.cuh"
 
 namespace dt::kernels::cuda {
@@ -43,13 +46,32 @@ __device__ Elements<T, N> elements_of(Pack<T, N> pack) {
   }
 }
 
+/// The count of elements at a place that a whole pack is known to begin at.
+struct WholePack {
+  WholePack() = default;
+  __device__ constexpr explicit WholePack(std::int64_t) {}
+  __device__ constexpr operator std::int64_t() const { return 16; }
+};
+
 template <int N, class T>
 __device__ inline bool is_whole(const T* p, std::int64_t count) {
   return count >= N && reinterpret_cast<std::uintptr_t>(p) % alignof(Pack<T, N>) == 0;
 }
-/// The N elements at p, of which there are `count` or, where that is more, all; 0 for the others.
 template <int N, class T>
-__device__ Elements<T, N> load_elements(const T* p, std::int64_t count) {
+__device__ constexpr bool is_whole(const T*, WholePack) {
+  return true;
+}
+
+/// Returns whether rows of C elements at these addresses are whole packs.
+template <class T>
+bool are_whole(std::int64_t C, std::initializer_list<const void*> rows) {
+  const auto is_aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
+  return C % pack_size<T> == 0 && std::ranges::all_of(rows, is_aligned);
+}
+
+/// The N elements at p, of which there are `count` or, where that is more, all; 0 for the others.
+template <int N, class T, class Count>
+__device__ Elements<T, N> load_elements(const T* p, Count count) {
   if (is_whole<N>(p, count)) return elements_of(*reinterpret_cast<const Pack<T, N>*>(p));
   Elements<T, N> elements{};
   for (int i = 0; i < N; ++i) {
@@ -79,14 +101,14 @@ __device__ Pack<Value<T>, N> widened(const Elements<T, N>& elements) {
   return values;
 }
 
-template <int N, class T>
-__device__ Pack<Value<T>, N> load_pack(const T* p, std::int64_t count) {
+template <int N, class T, class Count>
+__device__ Pack<Value<T>, N> load_pack(const T* p, Count count) {
   return widened<T, N>(load_elements<N>(p, count));
 }
 
 /// As many of them as there are, rounded.
-template <int N, class T, class V>
-__device__ void store_pack(T* p, std::int64_t count, const Pack<V, N>& values) {
+template <int N, class T, class Count, class V>
+__device__ void store_pack(T* p, Count count, const Pack<V, N>& values) {
   if (is_whole<N>(p, count)) {
     Elements<T, N> elements;
     if constexpr (is_narrow<T>) {
