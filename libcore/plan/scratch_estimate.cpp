@@ -16,12 +16,11 @@ constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_th
 
 /// Returns the most that one kernel of a GPU takes, beside its unit's scratch. The kernels are:
 /// attention; a product's workspace, and the product itself if gradients are rounded; sums of columns
-/// (both of a norm; a bias); what the embedding sorts.
+/// (a norm's take most); what the embedding sorts.
 std::size_t kernel_bytes(const Plan& plan) {
   const model::ModelSpec& spec = plan.spec;
   const std::int64_t rows = plan.micro_batch * plan.local_length();
   const std::size_t value = std::max(dtype_bytes(plan.precision.compute), sizeof(float));
-  const std::int64_t widest = std::max(2 * spec.hidden, spec.mlp_hidden);
   const bool rounds = plan.precision.gradient == DType::bf16 && plan.precision.compute != DType::bf16;
   const auto largest =
       static_cast<std::size_t>(spec.hidden * std::max(spec.mlp_hidden, spec.vocabulary) / plan.layout.tp);
@@ -29,7 +28,7 @@ std::size_t kernel_bytes(const Plan& plan) {
       kernels::cuda::most_workspace_bytes + (rounds ? largest * sizeof(float) : std::size_t{0});
   const std::size_t sorted = 2 * static_cast<std::size_t>(rows) * sizeof(std::uint64_t);
   return std::max({kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan)),
-                   product, kernels::cuda::sums_of_runs_bytes(rows, widest, value), sorted});
+                   product, kernels::cuda::sums_of_runs_bytes(rows, 2 * spec.hidden, value), sorted});
 }
 
 }  // namespace

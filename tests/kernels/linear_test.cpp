@@ -259,10 +259,16 @@ TEST_CASE("the last features of a weight's gradient are a product of their own b
 }
 
 TEST_CASE("bias_backward on a GPU agrees with its reference over more rows than it has runs", "[device]") {
-  for (const std::int64_t R : {255, 4096, 4097, 9000}) {
+  struct Sizes {
+    std::int64_t R, N;
+  };
+  for (const auto& [R_, N_] : {Sizes{255, 33}, Sizes{4097, 33}, Sizes{17000, 33}, Sizes{31, 264},
+                               Sizes{300, 264}, Sizes{4500, 1032}}) {
+    const std::int64_t R = R_, N = N_;
+    INFO("R " << R << " N " << N);
     const Case run = [=](Fixture& f) -> std::vector<Tensor> {
-      const Tensor dbias = f.random_gradient({33}, 2, true);
-      bias_backward(f.context, f.random({R, 33}, 1), dbias);
+      const Tensor dbias = f.random_gradient({N}, 2, true);
+      bias_backward(f.context, f.random({R, N}, 1), dbias);
       return {dbias};
     };
     check_gpu_kernel(run);

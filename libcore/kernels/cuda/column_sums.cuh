@@ -10,11 +10,10 @@
 
 namespace dt::kernels::cuda {
 
-/// This thread's, or the first of its N; and the first of its rows in a run.
-template <int N = 1>
-__device__ std::int64_t own_column() {
-  return (static_cast<std::int64_t>(blockIdx.x) * warp_size + threadIdx.x % warp_size) * N;
+__device__ inline std::int64_t own_column() {
+  return static_cast<std::int64_t>(blockIdx.x) * warp_size + threadIdx.x % warp_size;
 }
+/// The first of this thread's rows in a run.
 __device__ inline std::int64_t own_row() {
   return threadIdx.x / warp_size;
 }
@@ -23,31 +22,31 @@ __device__ inline int num_warps() {
   return static_cast<int>(blockDim.x) / warp_size;
 }
 
-/// Over the threads of a block that have this thread's column; all of them get it. May be called again at
-/// once.
-template <class T>
-__device__ T sum_over_warps(T value) {
-  T* const values = reinterpret_cast<T*>(shared_bytes());
-  values[threadIdx.x] = value;
-  __syncthreads();
-  T sum = values[threadIdx.x % warp_size];
-  for (int warp = 1; warp < num_warps(); ++warp) sum += values[warp * warp_size + threadIdx.x % warp_size];
-  __syncthreads();
-  return sum;
-}
-
 /// Of one gradient, or of two whose sums lie beside each other in each run's: a block's y says which.
 template <class G>
 __global__ void add_run_sums(const Value<G>* sums, std::int64_t runs, std::int64_t C, G* first, G* second) {
   const std::int64_t c = own_column(), pitch = gridDim.y * C;
   G* const gradient = blockIdx.y == 0 ? first : second;
-  Value<G> sum = 0;
+  const bool adds = own_row() == 0 && c < C;
+  Value<G> sum = 0, before = 0;
+  if (adds) before = load(gradient + c);  // comes while the runs' sums do
   if (c < C) {
-    for (std::int64_t run = own_row(); run < runs; run += num_warps())
-      sum += sums[run * pitch + blockIdx.y * C + c];
+    constexpr int at_once = 4;
+    for (std::int64_t run = own_row(); run < runs; run += at_once * num_warps()) {
+      Value<G> added[at_once];
+      for (int i = 0; i < at_once; ++i) {
+        const std::int64_t own = run + i * num_warps();
+        added[i] = own < runs ? sums[own * pitch + blockIdx.y * C + c] : 0;
+      }
+      for (const Value<G> of_run : added) sum += of_run;
+    }
   }
-  sum = sum_over_warps(sum);
-  if (own_row() == 0 && c < C) gradient[c] = rounded<G>(load(gradient + c) + sum);
+  auto* const of_warps = reinterpret_cast<Value<G>*>(shared_bytes());
+  of_warps[threadIdx.x] = sum;
+  __syncthreads();
+  if (!adds) return;
+  for (int warp = 1; warp < num_warps(); ++warp) sum += of_warps[warp * warp_size + threadIdx.x];
+  gradient[c] = rounded<G>(before + sum);
 }
 
 /// gradient += the sum of the runs' sums, which are fp64 beside fp64, else fp32; and the same of the second,

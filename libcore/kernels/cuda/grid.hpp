@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/runs.hpp"
+
 namespace dt::kernels::cuda {
 
 struct Grid {
@@ -55,21 +57,29 @@ inline Grid grid_for_sums(std::int64_t sums, std::size_t value_bytes, unsigned t
           .shared_bytes = threads / warp_size * value_bytes};
 }
 
-/// For sums of columns, N a lane, over runs of rows: blocks of columns by runs, with the memory that
-/// sum_over_warps takes.
+/// For sums of columns, N a lane, over runs of rows: blocks of columns by runs, with memory for each thread's
+/// sums.
+inline constexpr unsigned blocks_of_columns_at_once = 5;  // of a GPU's processor
+inline std::int64_t blocks_of_columns(int N, std::int64_t C) {
+  return std::max<std::int64_t>(1, parts(C, warp_size * N));
+}
+/// A block's warps take rows in turn, 4 at once.
+inline Runs runs_of_columns(int N, std::int64_t R, std::int64_t C) {
+  return runs_of(R, std::max<std::int64_t>(1, most_runs / blocks_of_columns(N, C)), 4 * warps_per_block);
+}
 inline Grid grid_for_columns(int N, std::int64_t C, std::int64_t runs, std::size_t value_bytes) {
-  return {.blocks = static_cast<unsigned>(std::max<std::int64_t>(1, parts(C, warp_size * N))),
+  return {.blocks = static_cast<unsigned>(blocks_of_columns(N, C)),
           .blocks_y = static_cast<unsigned>(runs),
           .threads = threads_per_block,
-          .shared_bytes = threads_per_block * value_bytes};
+          .shared_bytes = threads_per_block * static_cast<unsigned>(N) * value_bytes};
 }
 /// For the sums of so many runs' sums, of one gradient or two: few blocks, so each has many warps.
 inline Grid grid_for_run_sums(std::int64_t C, int gradients, std::size_t value_bytes) {
   constexpr unsigned threads = 1024;
-  Grid grid = grid_for_columns(1, C, gradients, value_bytes);
-  grid.shared_bytes *= threads / grid.threads;
-  grid.threads = threads;
-  return grid;
+  return {.blocks = static_cast<unsigned>(blocks_of_columns(1, C)),
+          .blocks_y = static_cast<unsigned>(gradients),
+          .threads = threads,
+          .shared_bytes = threads * value_bytes};
 }
 
 /// Cross-entropy: a block has a row, and a GPU's processor takes two blocks at a time, which bounds how many

@@ -7,20 +7,44 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Of each run of rows, the sum of each column.
-template <class T>
-__global__ void sum_columns_of_runs(const T* x, std::int64_t R, std::int64_t C, std::int64_t pitch,
-                                    std::int64_t rows, Value<T>* sums) {
-  constexpr int N = pack_size<T>;
-  const std::int64_t c = own_column<N>(), run = blockIdx.y, begin = run * rows;
+/// Of a run of rows the sum of each column, of which a block has a pack a lane. A warp takes rows in turn,
+/// several at once where packs are whole, so that as many loads are under way; in the same order all the
+/// same.
+template <class T, class Count>
+__global__ void __launch_bounds__(threads_per_block, blocks_of_columns_at_once)
+    sum_columns_of_runs(const T* x, std::int64_t R, std::int64_t C, std::int64_t pitch, std::int64_t rows,
+                        Value<T>* sums) {
+  using V = Value<T>;
+  constexpr int N = pack_size<T>, at_once = std::is_same_v<Count, WholePack> ? 4 : 1;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * warp_size * N,
+                     c = first + threadIdx.x % warp_size * N, run = blockIdx.y, begin = run * rows;
   const std::int64_t end = begin + rows < R ? begin + rows : R;
-  Pack<Value<T>, N> sum{};
-  for (std::int64_t r = begin + own_row(); r < end && c < C; r += warps_per_block) {
-    const auto added = load_pack<N>(x + r * pitch + c, C - c);
-    for (int e = 0; e < N; ++e) sum.at[e] += added.at[e];
+  Pack<V, N> sum{};
+  if (c < C) {
+    const auto left = static_cast<Count>(C - c);
+    const T* p = x + (begin + own_row()) * pitch + c;
+    const std::int64_t step = warps_per_block * pitch;
+    for (std::int64_t r = begin + own_row(); r < end; r += at_once * warps_per_block, p += at_once * step) {
+      Elements<T, N> added[at_once];
+      for (int i = 0; i < at_once; ++i) {
+        added[i] = {};
+        if (r + i * warps_per_block < end) added[i] = load_elements<N>(p + i * step, left);
+      }
+      for (const auto& elements : added) {
+        const auto values = widened<T, N>(elements);
+        for (int e = 0; e < N; ++e) sum.at[e] += values.at[e];
+      }
+    }
   }
-  for (auto& value : sum.at) value = sum_over_warps(value);
-  if (own_row() == 0) store_pack<N>(sums + run * C + c, C - c, sum);
+  auto* const of_warps = reinterpret_cast<Pack<V, N>*>(shared_bytes());
+  of_warps[threadIdx.x] = sum;
+  __syncthreads();
+  const auto* const values = reinterpret_cast<const V*>(of_warps);
+  const unsigned own = threadIdx.x;
+  if (own >= warp_size * N || first + own >= C) return;
+  V whole = values[own];
+  for (int warp = 1; warp < warps_per_block; ++warp) whole += values[warp * warp_size * N + own];
+  sums[run * C + first + own] = whole;
 }
 
 /// Gradients that a product of such factors cannot be added to at once.
@@ -72,10 +96,13 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
     using T = decltype(element);
     using V = Value<T>;
     const Arena::Scope scope(context.scratch());
-    const Runs runs = runs_of(R);
+    constexpr int lanes = pack_size<T>;
+    const Runs runs = runs_of_columns(lanes, R, N);
     const Tensor sums_RN = context.scratch().allocate(dtype_of<V>(), {runs.count, N});
-    launch(context, "bias_backward", grid_for_columns(pack_size<T>, N, runs.count, sizeof(V)),
-           sum_columns_of_runs<T>, dy_RN.data<T>(), R, N, dy_RN.pitch(), runs.rows, sums_RN.data<V>());
+    const bool is_whole = dy_RN.pitch() % lanes == 0 && are_whole<T>(N, {dy_RN.raw()});
+    launch(context, "bias_backward", grid_for_columns(lanes, N, runs.count, sizeof(V)),
+           is_whole ? sum_columns_of_runs<T, WholePack> : sum_columns_of_runs<T, std::int64_t>,
+           dy_RN.data<T>(), R, N, dy_RN.pitch(), runs.rows, sums_RN.data<V>());
     add_sums_of_runs(context, "bias_backward", sums_RN, dbias_N);
   });
 }

@@ -129,7 +129,8 @@ std::vector<Work> works(const Model& m) {
       fmt::format("{}<{}>", threads == warp_size ? "OfWarp" : "OfBlock", std::max<std::int64_t>(2, packs));
   const NormBackwardRows backward = norm_backward_rows(N, m.is_gpt2 ? 2 * m.C : m.C, m.C, sizeof(float));
   const std::int64_t weights = 12 * m.C * m.C;
-  const auto [run_rows, runs] = runs_of(m.R);
+  const auto [backward_rows, backward_runs] = runs_of(m.R);
+  const auto [run_rows, runs] = runs_of_columns(N, m.R, m.F);
   const std::int64_t columns = parts(m.F, warp_size * N) * warp_size * N;
   std::vector<Work> all{
       same_turns("gradient_of_rows<BFloat16>", grid_for_loss(loss_rows), 1),
@@ -137,7 +138,8 @@ std::vector<Work> works(const Model& m) {
                  1),
       same_turns(threads == warp_size ? "backward_of_runs<OfWarp<0>, BFloat16, true>"
                                       : "backward_of_runs<OfBlock<0>, BFloat16, true>",
-                 grid_for_norm_backward(runs, backward), parts(run_rows, backward.at_once)),
+                 grid_for_norm_backward(backward_runs, backward),
+                 parts(backward_rows, backward.at_once)),
       over_packs("add_elements<BFloat16>", N, m.R * m.C),
       over_rows("look_up<BFloat16>", N, m.R, m.C),
       over_packs("combine_elements<Sum, float, float, 8>", 1, weights / 8),
@@ -147,7 +149,8 @@ std::vector<Work> works(const Model& m) {
   if (m.is_gpt2) {
     all.push_back(over_packs("gelu_elements<BFloat16>", N, m.R * m.F));
     all.push_back(over_packs("gelu_backward_elements<BFloat16>", N, m.R * m.F));
-    all.push_back(same_turns("sum_columns_of_runs<BFloat16>", grid_for_columns(N, m.F, runs, sizeof(float)),
+    all.push_back(same_turns("sum_columns_of_runs<BFloat16, WholePack>",
+                             grid_for_columns(N, m.F, runs, sizeof(float)),
                              parts(run_rows, warps_per_block)));
     all.back().filled_turns *= static_cast<double>(m.F) / static_cast<double>(columns);
   } else {
@@ -163,6 +166,8 @@ double least_filled(const std::string& kernel) {
   // The sums of columns that each block keeps are written once for a run of rows: with shorter runs they
   // would be a larger part of what is moved.
   if (kernel.starts_with("backward_of_runs")) return 0.55;
+  // All blocks are at work at once, as many on one processor as on another, and fewer than there is room for.
+  if (kernel.starts_with("sum_columns_of_runs")) return 0.55;
   // A block's sums are so many elements' whatever there is of them: of one layer of a small model they take
   // little time.
   if (kernel.starts_with("sum_squares")) return 0.7;
