@@ -104,29 +104,31 @@ inline NormRow norm_row(int N, std::int64_t C) {
 inline Grid grid_for_norm(int N, std::int64_t R, std::int64_t C, std::size_t value_bytes) {
   return grid_for_sums(parts(R, threads_per_block / norm_row(N, C).threads), value_bytes);
 }
-/// Backward, a block has a run of rows: as many at a time as shared memory, of which any kernel may have so
-/// many bytes, has room for their sums of columns; or one, where it has none.
+/// Backward, a block has a run of rows: `groups` at a time, of `of_row` threads each. A thread has so many
+/// packs of a row and their columns' sums in registers; 0 where a row is longer, along which the block's
+/// threads go.
 struct NormBackwardRows {
-  unsigned of_row;  // threads
-  std::int64_t at_once;
-  bool in_shared;
+  unsigned of_row, groups, packs;
+  Runs runs;
   std::size_t shared_bytes;
 };
-inline NormBackwardRows norm_backward_rows(int N, std::int64_t sums, std::int64_t C,
-                                           std::size_t value_bytes) {
-  constexpr std::int64_t most_bytes = 48 << 10;
-  const unsigned threads = norm_row(N, C).threads;
-  const std::int64_t bytes_of_row = sums * static_cast<std::int64_t>(value_bytes),
-                     first = threads == warp_size
-                                 ? 0
-                                 : warps_per_block * static_cast<std::int64_t>(sizeof(double)),
-                     fit = (most_bytes - first) / bytes_of_row,
-                     rows = std::clamp<std::int64_t>(fit, 1, threads_per_block / threads);
-  return {threads, rows, fit > 0, static_cast<std::size_t>(first + (fit > 0 ? rows * bytes_of_row : 0))};
+inline constexpr unsigned most_threads_of_row = 512;
+inline NormBackwardRows norm_backward_rows(int N, std::int64_t R, std::int64_t C, std::size_t value_bytes) {
+  const std::int64_t packs = parts(C, N) > threads_per_block ? 2 : 1;
+  const auto threads = static_cast<unsigned>(parts(parts(C, N), packs * warp_size) * warp_size);
+  if (threads > most_threads_of_row)
+    return {threads_per_block, 1, 0, runs_of(R, most_runs, 1), warps_per_block * sizeof(double)};
+  const unsigned groups = std::max(1U, threads_per_block / threads), of_block = groups * threads,
+                 threads_of_processor = packs == 1 ? 3 * threads_per_block : most_threads_of_row;
+  const std::size_t of_sums = std::size_t{2} * 2 * 2 * (of_block / warp_size),
+                    of_groups = groups > 1 ? std::size_t{2} * of_block * static_cast<unsigned>(N) : 0;
+  return {threads, groups, static_cast<unsigned>(packs),
+          runs_of(R, threads_of_processor / of_block * processors, groups * 2),
+          std::max(of_sums, of_groups) * value_bytes};
 }
-inline Grid grid_for_norm_backward(std::int64_t runs, const NormBackwardRows& rows) {
-  return {.blocks = static_cast<unsigned>(runs),
-          .threads = static_cast<unsigned>(rows.at_once) * rows.of_row,
+inline Grid grid_for_norm_backward(const NormBackwardRows& rows) {
+  return {.blocks = static_cast<unsigned>(rows.runs.count),
+          .threads = rows.groups * rows.of_row,
           .shared_bytes = rows.shared_bytes};
 }
 

@@ -7,7 +7,9 @@ namespace dt::kernels::cuda {
 namespace {
 
 /// Without mean it is RMS norm; dresidual may be null, and dx be dresidual, dy or x. Of each run of `rows`
-/// rows `sums` gets C sums for dweight, and with `sums_dy` C more for dbias.
+/// rows `sums` gets C sums for dweight, and with `sums_dy` C more for dbias. With x̂ = (x − mean) · rstd and
+/// g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), of RMS norm without mean(g); and the sums
+/// are of dy · x̂ and of dy.
 template <class T>
 struct NormBackward {
   const T *dy, *x, *weight;
@@ -15,78 +17,183 @@ struct NormBackward {
   const T* dresidual;
   T* dx;
   std::int64_t R, C, rows;
+  double inverse;  // 1 / C
   Value<T>* sums;
-  std::int64_t sums_dy;  // whether
+  std::int64_t sums_dy;         // whether
+  std::int32_t of_row, groups;  // threads, which the block has so many times
 
   __device__ std::int64_t num_sums() const { return sums_dy != 0 ? 2 * C : C; }
 };
 
-/// With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), of RMS norm
-/// without mean(g). The sums that this thread has get dy · x̂ and dy. The row comes from the cache the second
-/// time.
-template <class Row, class T>
-__device__ void backward_of_row(const NormBackward<T>& p, std::int64_t r, Value<T>* sums) {
-  using V = Value<T>;
-  constexpr int N = pack_size<T>;
-  const std::int64_t begin = r * p.C;
-  const V mean = p.mean != nullptr ? p.mean[r] : 0, rstd = p.rstd[r];
-  V mean_g = 0, mean_gx = 0;
-  for_columns<N, Row>(p.C, [&](int, std::int64_t c, std::int64_t left) {
-    const auto dy = load_pack<N>(p.dy + begin + c, left), x = load_pack<N>(p.x + begin + c, left),
-               weight = load_pack<N>(p.weight + c, left);
-    for (int e = 0; e < N; ++e) {
-      const V g = dy.at[e] * weight.at[e];
-      mean_g += g;
-      mean_gx += g * (x.at[e] - mean) * rstd;
-    }
-  });
-  mean_g = p.mean != nullptr ? Row::sum(mean_g) / static_cast<V>(p.C) : 0;
-  mean_gx = Row::sum(mean_gx) / static_cast<V>(p.C);
-  for_columns<N, Row>(p.C, [&](int, std::int64_t c, std::int64_t left) {
-    const auto dy = load_pack<N>(p.dy + begin + c, left), x = load_pack<N>(p.x + begin + c, left),
-               weight = load_pack<N>(p.weight + c, left);
-    Pack<V, N> dx{};
-    if (p.dresidual != nullptr) dx = load_pack<N>(p.dresidual + begin + c, left);
-    auto dweight = load_pack<N>(sums + c, left);
-    for (int e = 0; e < N; ++e) {
-      const V x_hat = (x.at[e] - mean) * rstd;
-      dx.at[e] += rstd * (dy.at[e] * weight.at[e] - mean_g - x_hat * mean_gx);
-      dweight.at[e] += dy.at[e] * x_hat;
-    }
-    store_pack<N>(p.dx + begin + c, left, dx);
-    store_pack<N>(sums + c, left, dweight);
-    if (p.sums_dy == 0) return;
-    auto dbias = load_pack<N>(sums + p.C + c, left);
-    for (int e = 0; e < N; ++e) dbias.at[e] += dy.at[e];
-    store_pack<N>(sums + p.C + c, left, dbias);
-  });
+/// values[i] = its sum over the threads of a row, which are whole warps from `first` on; all of them get it.
+/// The block's shared memory holds what its warps have, twice: calls in turn use one half and the other, so
+/// that each waits for the block once.
+template <int count, class V>
+__device__ void sum_over_row(V (&values)[count], int first, int warps, int half) {
+  V* const of_warps = reinterpret_cast<V*>(shared_bytes()) + half * count * num_warps();
+  for (V& value : values) value = warp_sum(value);
+  if (threadIdx.x % warp_size == 0) {
+    for (int i = 0; i < count; ++i) of_warps[threadIdx.x / warp_size * count + i] = values[i];
+  }
+  __syncthreads();
+  for (int i = 0; i < count; ++i) values[i] = of_warps[first * count + i];
+  for (int warp = first + 1; warp < first + warps; ++warp) {
+    for (int i = 0; i < count; ++i) values[i] += of_warps[warp * count + i];
+  }
 }
 
-/// A block has a run of rows, as many at a time as have sums of their own in shared memory, which are added
-/// up in their order; or one, whose sums are the run's. Which memory that is, is known when it is compiled,
-/// so that no instruction finds out.
-template <class Row, class T, bool in_shared>
-__global__ void backward_of_runs(NormBackward<T> p) {
+/// A block has a run of rows. Groups of its threads take rows in turn, `packs` a thread, and add up their
+/// columns; then the groups' sums are added up in their order. With `at_once` rows under way in each group
+/// that order is the same.
+template <class T, class Count, int packs, int at_once>
+__global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_of_row,
+                                  packs > 1                   ? 1
+                                  : std::is_same_v<T, double> ? 2
+                                                              : 3) backward_of_runs(NormBackward<T> p) {
   using V = Value<T>;
-  const std::int64_t run = blockIdx.x, begin = run * p.rows, num_sums = p.num_sums();
-  const std::int64_t end = begin + p.rows < p.R ? begin + p.rows : p.R;
-  V* const of_run = p.sums + run * num_sums;
-  if constexpr (in_shared) {
-    V* const of_rows = reinterpret_cast<V*>(shared_bytes() + Row::sum_bytes);
-    for (std::int64_t i = threadIdx.x; i < num_sums * Row::rows(); i += blockDim.x) of_rows[i] = 0;
-    __syncthreads();
-    for (std::int64_t r = begin + Row::row(); r < end; r += Row::rows())
-      backward_of_row<Row>(p, r, of_rows + Row::row() * num_sums);
-    __syncthreads();
-    for (std::int64_t i = threadIdx.x; i < num_sums; i += blockDim.x) {
-      V sum = of_rows[i];
-      for (int row = 1; row < Row::rows(); ++row) sum += of_rows[row * num_sums + i];
-      of_run[i] = sum;
+  constexpr int N = pack_size<T>;
+  const int of_row = p.of_row, groups = p.groups, group = static_cast<int>(threadIdx.x) / of_row,
+            lane = static_cast<int>(threadIdx.x) - group * of_row;
+  const std::int64_t run = blockIdx.x, begin = run * p.rows;
+  const int rows = static_cast<int>(begin + p.rows < p.R ? p.rows : p.R - begin);
+  const auto inverse = static_cast<V>(p.inverse);
+  const auto column = [&](int pack) { return (lane + pack * of_row) * std::int64_t{N}; };
+  Elements<T, N> weight[packs];
+  Pack<V, N> dweight[packs], dbias[packs];
+  for (int j = 0; j < packs; ++j) {
+    weight[j] = {};
+    dweight[j] = dbias[j] = {};
+    if (column(j) < p.C) weight[j] = load_elements<N>(p.weight + column(j), p.C - column(j));
+  }
+  int half = 0;
+  for (int first = 0; first < rows; first += at_once * groups, half ^= 1) {
+    const auto row_of = [&](int i) { return first + i * groups + group; };
+    Elements<T, N> dy_of[at_once][packs], x_of[at_once][packs], around_of[at_once][packs];
+    V mean[at_once], rstd[at_once], means[2 * at_once];  // of g and g · x̂
+    for (int i = 0; i < at_once; ++i) {
+      const std::int64_t r = begin + row_of(i);
+      const bool is_there = row_of(i) < rows;
+      mean[i] = is_there && p.mean != nullptr ? p.mean[r] : 0;
+      rstd[i] = is_there ? p.rstd[r] : 0;
+      for (int j = 0; j < packs; ++j) {
+        const std::int64_t c = column(j), at = r * p.C + c;
+        const auto left = static_cast<Count>(p.C - c);
+        dy_of[i][j] = x_of[i][j] = around_of[i][j] = {};
+        if (!is_there || c >= p.C) continue;
+        dy_of[i][j] = load_elements<N>(p.dy + at, left);
+        x_of[i][j] = load_elements<N>(p.x + at, left);
+        if (p.dresidual != nullptr) around_of[i][j] = load_elements<N>(p.dresidual + at, left);
+      }
     }
-  } else {
-    for (std::int64_t i = threadIdx.x; i < num_sums; i += blockDim.x) of_run[i] = 0;
-    __syncthreads();
-    for (std::int64_t r = begin; r < end; ++r) backward_of_row<Row>(p, r, of_run);
+    for (int i = 0; i < at_once; ++i) {
+      V sum_g = 0, sum_gx = 0;
+      for (int j = 0; j < packs; ++j) {
+        const auto dy = widened<T, N>(dy_of[i][j]), x = widened<T, N>(x_of[i][j]),
+                   w = widened<T, N>(weight[j]);
+        for (int e = 0; e < N; ++e) {
+          const V g = dy.at[e] * w.at[e], x_hat = (x.at[e] - mean[i]) * rstd[i];
+          sum_g += g;
+          sum_gx += g * x_hat;
+          dweight[j].at[e] += dy.at[e] * x_hat;
+          dbias[j].at[e] += dy.at[e];
+        }
+      }
+      means[2 * i] = sum_g;
+      means[2 * i + 1] = sum_gx;
+    }
+    sum_over_row(means, group * of_row / warp_size, of_row / warp_size, half);
+    for (int i = 0; i < at_once; ++i) {
+      if (row_of(i) >= rows) continue;
+      // From the cache once more: registers are few.
+      const std::int64_t r = begin + row_of(i);
+      const V mean_again = p.mean != nullptr ? p.mean[r] : 0, rstd_again = p.rstd[r],
+              mean_g = p.mean != nullptr ? means[2 * i] * inverse : 0, mean_gx = means[2 * i + 1] * inverse;
+      for (int j = 0; j < packs; ++j) {
+        const std::int64_t c = column(j);
+        if (c >= p.C) continue;
+        forget(dy_of[i][j]);
+        forget(x_of[i][j]);
+        forget(weight[j]);
+        const auto dy = widened<T, N>(dy_of[i][j]), x = widened<T, N>(x_of[i][j]),
+                   w = widened<T, N>(weight[j]);
+        auto dx = widened<T, N>(around_of[i][j]);
+        for (int e = 0; e < N; ++e) {
+          const V x_hat = (x.at[e] - mean_again) * rstd_again;
+          dx.at[e] += rstd_again * (dy.at[e] * w.at[e] - mean_g - x_hat * mean_gx);
+        }
+        store_pack<N>(p.dx + r * p.C + c, static_cast<Count>(p.C - c), dx);
+      }
+    }
+  }
+  V* const of_run = p.sums + run * p.num_sums();
+  if (groups == 1) {
+    for (int j = 0; j < packs; ++j) {
+      const std::int64_t c = column(j);
+      if (c >= p.C) continue;
+      store_pack<N>(of_run + c, p.C - c, dweight[j]);
+      if (p.sums_dy != 0) store_pack<N>(of_run + p.C + c, p.C - c, dbias[j]);
+    }
+    return;
+  }
+  __syncthreads();
+  const int width = of_row * N, of_group = 2 * width;  // a thread has one pack where there are groups
+  V* const of_groups = reinterpret_cast<V*>(shared_bytes());
+  store_pack<N>(of_groups + group * of_group + column(0), WholePack(), dweight[0]);
+  store_pack<N>(of_groups + group * of_group + width + column(0), WholePack(), dbias[0]);
+  __syncthreads();
+  for (std::int64_t i = threadIdx.x; i < p.num_sums(); i += blockDim.x) {
+    const V* const own = of_groups + (i < p.C ? i : width + i - p.C);
+    V sum = *own;
+    for (int g = 1; g < groups; ++g) sum += own[g * of_group];
+    of_run[i] = sum;
+  }
+}
+
+/// A block has a run of rows that are longer than its threads have packs, and their sums in memory. A row
+/// comes from the cache the second time.
+template <class T>
+__global__ void backward_of_long_rows(NormBackward<T> p) {
+  using V = Value<T>;
+  using Row = OfBlock<0>;
+  constexpr int N = pack_size<T>;
+  const std::int64_t run = blockIdx.x, begin = run * p.rows;
+  const std::int64_t end = begin + p.rows < p.R ? begin + p.rows : p.R;
+  V* const sums = p.sums + run * p.num_sums();
+  for (std::int64_t i = threadIdx.x; i < p.num_sums(); i += blockDim.x) sums[i] = 0;
+  __syncthreads();
+  for (std::int64_t r = begin; r < end; ++r) {
+    const std::int64_t at = r * p.C;
+    const V mean = p.mean != nullptr ? p.mean[r] : 0, rstd = p.rstd[r];
+    V mean_g = 0, mean_gx = 0;
+    for_columns<N, Row>(p.C, [&](int, std::int64_t c, std::int64_t left) {
+      const auto dy = load_pack<N>(p.dy + at + c, left), x = load_pack<N>(p.x + at + c, left),
+                 weight = load_pack<N>(p.weight + c, left);
+      for (int e = 0; e < N; ++e) {
+        const V g = dy.at[e] * weight.at[e];
+        mean_g += g;
+        mean_gx += g * (x.at[e] - mean) * rstd;
+      }
+    });
+    mean_g = p.mean != nullptr ? Row::sum(mean_g) / static_cast<V>(p.C) : 0;
+    mean_gx = Row::sum(mean_gx) / static_cast<V>(p.C);
+    for_columns<N, Row>(p.C, [&](int, std::int64_t c, std::int64_t left) {
+      const auto dy = load_pack<N>(p.dy + at + c, left), x = load_pack<N>(p.x + at + c, left),
+                 weight = load_pack<N>(p.weight + c, left);
+      Pack<V, N> dx{};
+      if (p.dresidual != nullptr) dx = load_pack<N>(p.dresidual + at + c, left);
+      auto dweight = load_pack<N>(sums + c, left);
+      for (int e = 0; e < N; ++e) {
+        const V x_hat = (x.at[e] - mean) * rstd;
+        dx.at[e] += rstd * (dy.at[e] * weight.at[e] - mean_g - x_hat * mean_gx);
+        dweight.at[e] += dy.at[e] * x_hat;
+      }
+      store_pack<N>(p.dx + at + c, left, dx);
+      store_pack<N>(sums + c, left, dweight);
+      if (p.sums_dy == 0) return;
+      auto dbias = load_pack<N>(sums + p.C + c, left);
+      for (int e = 0; e < N; ++e) dbias.at[e] += dy.at[e];
+      store_pack<N>(sums + p.C + c, left, dbias);
+    });
   }
 }
 
@@ -102,8 +209,9 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
     using T = decltype(element);
     using V = Value<T>;
     const Arena::Scope scope(context.scratch());
-    const Runs runs = runs_of(R);
-    const Tensor sums_NC = context.scratch().allocate(dtype_of<V>(), {runs.count, t.dbias_C ? 2 * C : C});
+    const NormBackwardRows rows = norm_backward_rows(pack_size<T>, R, C, sizeof(V));
+    const Tensor sums_NC =
+        context.scratch().allocate(dtype_of<V>(), {rows.runs.count, t.dbias_C ? 2 * C : C});
     const NormBackward<T> p{.dy = t.dy_RC.data<T>(),
                             .x = t.x_RC.data<T>(),
                             .weight = t.weight_C.data<T>(),
@@ -113,14 +221,20 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
                             .dx = t.dx_RC.data<T>(),
                             .R = R,
                             .C = C,
-                            .rows = runs.rows,
+                            .rows = rows.runs.rows,
+                            .inverse = 1 / static_cast<double>(C),
                             .sums = sums_NC.data<V>(),
-                            .sums_dy = t.dbias_C ? 1 : 0};
-    const NormBackwardRows rows = norm_backward_rows(pack_size<T>, sums_NC.dim(1), C, sizeof(V));
-    const auto kernel = rows.of_row == warp_size ? backward_of_runs<OfWarp<0>, T, true>
-                        : rows.in_shared         ? backward_of_runs<OfBlock<0>, T, true>
-                                                 : backward_of_runs<OfBlock<0>, T, false>;
-    launch(context, name, grid_for_norm_backward(runs.count, rows), kernel, p);
+                            .sums_dy = t.dbias_C ? 1 : 0,
+                            .of_row = static_cast<std::int32_t>(rows.of_row),
+                            .groups = static_cast<std::int32_t>(rows.groups)};
+    const bool is_whole = are_whole<T>(C, {p.dy, p.x, p.dresidual, p.dx});
+    const auto kernel =
+        rows.packs == 1
+            ? is_whole ? backward_of_runs<T, WholePack, 1, 2> : backward_of_runs<T, std::int64_t, 1, 1>
+        : rows.packs == 2
+            ? is_whole ? backward_of_runs<T, WholePack, 2, 1> : backward_of_runs<T, std::int64_t, 2, 1>
+            : backward_of_long_rows<T>;
+    launch(context, name, grid_for_norm_backward(rows), kernel, p);
     add_sums_of_runs(context, name, sums_NC, t.dweight_C, t.dbias_C);
   });
 }

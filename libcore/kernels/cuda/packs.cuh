@@ -101,6 +101,17 @@ __device__ Pack<Value<T>, N> widened(const Elements<T, N>& elements) {
   return values;
 }
 
+/// The same elements to GPUs, others to their compiler: it widens them once more where they are used next,
+/// and has fewer registers full until then.
+template <class E>
+__device__ void forget([[maybe_unused]] E& elements) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(elements.at[0])>, std::uint32_t>) {
+    for (std::uint32_t& pair : elements.at) asm volatile("" : "+r"(pair));
+  }
+#endif
+}
+
 template <int N, class T, class Count>
 __device__ Pack<Value<T>, N> load_pack(const T* p, Count count) {
   return widened<T, N>(load_elements<N>(p, count));

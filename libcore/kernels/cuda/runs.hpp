@@ -22,11 +22,6 @@ inline Runs runs_of(std::int64_t R, std::int64_t most, std::int64_t step) {
   return {rows, std::max<std::int64_t>(1, (R + rows - 1) / rows)};
 }
 
-/// Of a norm's backward.
-inline Runs runs_of(std::int64_t R) {
-  return runs_of(R, 512, 1);
-}
-
 /// Of scratch memory at most, for sums of so many columns in values of so many bytes.
 inline std::size_t sums_of_runs_bytes(std::int64_t R, std::int64_t columns, std::size_t value_bytes) {
   return static_cast<std::size_t>(std::min(R / fewest_rows + 1, most_runs) * columns) * value_bytes;

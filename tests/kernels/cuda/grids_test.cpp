@@ -127,19 +127,17 @@ std::vector<Work> works(const Model& m) {
   const auto [threads, packs] = norm_row(N, m.C);
   const std::string row =
       fmt::format("{}<{}>", threads == warp_size ? "OfWarp" : "OfBlock", std::max<std::int64_t>(2, packs));
-  const NormBackwardRows backward = norm_backward_rows(N, m.is_gpt2 ? 2 * m.C : m.C, m.C, sizeof(float));
+  const NormBackwardRows backward = norm_backward_rows(N, m.R, m.C, sizeof(float));
   const std::int64_t weights = 12 * m.C * m.C;
-  const auto [backward_rows, backward_runs] = runs_of(m.R);
   const auto [run_rows, runs] = runs_of_columns(N, m.R, m.F);
   const std::int64_t columns = parts(m.F, warp_size * N) * warp_size * N;
   std::vector<Work> all{
       same_turns("gradient_of_rows<BFloat16>", grid_for_loss(loss_rows), 1),
       same_turns(fmt::format("normalise_rows<{}, BFloat16>", row), grid_for_norm(N, m.R, m.C, sizeof(float)),
                  1),
-      same_turns(threads == warp_size ? "backward_of_runs<OfWarp<0>, BFloat16, true>"
-                                      : "backward_of_runs<OfBlock<0>, BFloat16, true>",
-                 grid_for_norm_backward(backward_runs, backward),
-                 parts(backward_rows, backward.at_once)),
+      same_turns(backward.packs == 1 ? "backward_of_runs<BFloat16, WholePack, 1, 2>"
+                                     : "backward_of_runs<BFloat16, WholePack, 2, 1>",
+                 grid_for_norm_backward(backward), backward.runs.rows),
       over_packs("add_elements<BFloat16>", N, m.R * m.C),
       over_rows("look_up<BFloat16>", N, m.R, m.C),
       over_packs("combine_elements<Sum, float, float, 8>", 1, weights / 8),
