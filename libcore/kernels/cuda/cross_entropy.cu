@@ -15,6 +15,13 @@ namespace {
 template <class T>
 constexpr unsigned blocks_at_once = std::is_same_v<T, double> ? 1 : loss_blocks_at_once;
 
+/// e^x of x ≤ 0; of 16-bit logits as a power of two, which is 0 beneath 2^−126.
+template <class T>
+__device__ Value<T> exponential(Value<T> x) {
+  if constexpr (is_narrow<T>) return power_of_two(x * log2_e);
+  return std::exp(x);
+}
+
 template <class T>
 struct Rows {
   T* logits;
@@ -26,10 +33,11 @@ struct Rows {
   __device__ bool has_target(std::int64_t r) const { return labels[r] >= 0; }
   /// The label's place among these logits, −1 where it is none of them.
   __device__ std::int64_t place(std::int64_t r) const { return columns.place(labels[r], V); }
-  __device__ double at_label(std::int64_t r) const {
-    if (place(r) >= 0) return load(row(r) + place(r));
+  /// The label's logit; one that is not among these is 0, and of no label at all NaN, so that it shows.
+  __device__ T at_label(std::int64_t r) const {
+    if (place(r) >= 0) return row(r)[place(r)];
     const bool is_elsewhere = labels[r] < columns.total;
-    return is_elsewhere ? 0 : std::numeric_limits<double>::quiet_NaN();  // no label at all: it shows
+    return rounded<T>(is_elsewhere ? 0 : std::numeric_limits<Value<T>>::quiet_NaN());
   }
 };
 
@@ -40,10 +48,27 @@ Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, Slice columns) 
           logits_RV.pitch(),   columns};
 }
 
-/// body(column, how many from there on) for the packs of this thread of the row's block.
-template <int N, class Body>
-__device__ void for_columns(std::int64_t V, const Body& body) {
-  for (std::int64_t v = threadIdx.x * N; v < V; v += blockDim.x * N) body(v, V - v);
+/// body(column, how many from there on, their logits) for the packs of this thread of the row's block, of
+/// which several are under way at once where they are whole.
+template <class T, class Body>
+__device__ void for_logits(const T* logits, std::int64_t V, const Body& body) {
+  constexpr int N = pack_size<T>, at_once = is_narrow<T> ? 4 : 2;
+  const int step = static_cast<int>(blockDim.x) * N, end = static_cast<int>(V),
+            whole = is_whole<N>(logits, N) ? end - end % N : 0;  // columns
+  int v = static_cast<int>(threadIdx.x) * N;
+  for (; v < whole; v += at_once * step) {
+    Elements<T, N> loaded[at_once];
+    for (int i = 0; i < at_once; ++i) {
+      loaded[i] = {};
+      if (v + i * step < whole) loaded[i] = load_elements<N>(logits + v + i * step, WholePack());
+    }
+    for (int i = 0; i < at_once; ++i) {
+      if (v + i * step < whole) body(v + i * step, WholePack(), widened<T, N>(loaded[i]));
+    }
+  }
+  const int threads = static_cast<int>(blockDim.x), first = whole / N,  // the first pack of the others
+      own = first + (static_cast<int>(threadIdx.x) + threads - first % threads) % threads;
+  for (v = own * N; v < end; v += step) body(v, std::int64_t{end - v}, load_pack<N>(logits + v, end - v));
 }
 
 /// A pack of 16-bit logits is added up in fp32 first: GPUs convert few values to fp64 at a time.
@@ -56,32 +81,32 @@ __device__ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V
   constexpr int N = pack_size<T>;
   Value<T> shift = std::numeric_limits<Value<T>>::lowest();  // finite, so that logits of −∞ add 0
   double sum = 0;
-  for_columns<N>(V, [&](std::int64_t v, std::int64_t left) {
-    auto x = load_pack<N>(logits + v, left);
+  for_logits(logits, V, [&](std::int64_t, auto left, Pack<Value<T>, N> x) {
     if (left < N) {
       for (int e = 0; e < N; ++e) {
         if (e >= left) x.at[e] = -std::numeric_limits<Value<T>>::infinity();
       }
     }
-    Value<T> highest = shift;
-    for (int e = 0; e < N; ++e) highest = x.at[e] > highest ? x.at[e] : highest;
+    Value<T> highest = x.at[0];
+    for (int e = 1; e < N; ++e) highest = fmax(highest, x.at[e]);
     if (highest > shift) {
-      sum *= std::exp(shift - highest);
+      sum *= exponential<T>(shift - highest);
       shift = highest;
     }
     SumOfPack<T> of_pack = 0;
-    for (int e = 0; e < N; ++e) of_pack += exp_for<T>(x.at[e] - shift);
+    for (int e = 0; e < N; ++e) of_pack += exponential<T>(x.at[e] - shift);
     sum += of_pack;
   });
-  const double highest = block_max(static_cast<double>(shift));
-  return {highest, block_sum(sum * std::exp(shift - highest))};
+  const Value<T> highest = block_max(shift);
+  return {highest, block_sum(sum * exponential<T>(shift - highest))};
 }
 
 template <class T>
 __device__ LossPart part_of_row(const Rows<T>& rows, std::int64_t r) {
   if (!rows.has_target(r)) return {};
-  const double at_label = rows.at_label(r);  // before another thread writes its gradient
-  return {sum_of_exponentials(rows.row(r), rows.V), at_label};
+  const T at_label = rows.at_label(r);  // before another thread writes its gradient
+  const SumOfExponentials exponentials = sum_of_exponentials(rows.row(r), rows.V);
+  return {exponentials, load(&at_label)};
 }
 
 /// One thread makes it for the whole block.
@@ -94,30 +119,24 @@ __device__ LossPart part_of_parts(const double* parts_N3R, std::int64_t N, std::
 
 template <class T>
 __device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const LossPart& whole, double scale) {
+  constexpr int N = pack_size<T>;
   const auto shift = static_cast<Value<T>>(whole.exponentials.shift);
   const auto factor = static_cast<Value<T>>(scale / whole.exponentials.sum);
   const std::int64_t label = rows.place(r);
   T* const logits = rows.row(r);
-  const auto at_label = static_cast<Value<T>>((std::exp(-whole.nll()) - 1) * scale);
-  constexpr int N = pack_size<T>;
-  for_columns<N>(rows.V, [&](std::int64_t v, std::int64_t left) {
-    auto values = load_pack<N>(logits + v, left);
-    for (auto& value : values.at) value = exp_for<T>(value - shift) * factor;
-    if (v <= label && label < v + N) {
-      for (int e = 0; e < N; ++e) {
-        if (v + e == label) values.at[e] = at_label;
-      }
-    }
-    store_pack<N>(logits + v, left, values);
+  for_logits(logits, rows.V, [&](std::int64_t v, auto left, Pack<Value<T>, N> values) {
+    for (auto& value : values.at) value = exponential<T>(value - shift) * factor;
+    store_pack_last<N>(logits + v, left, values);
   });
+  if (label >= 0 && label / N % blockDim.x == threadIdx.x)  // this thread has written it
+    logits[label] = rounded<T>(static_cast<Value<T>>((std::exp(-whole.nll()) - 1) * scale));
 }
 
 template <class T>
 __device__ void set_no_gradient(const Rows<T>& rows, std::int64_t r) {
   constexpr int N = pack_size<T>;
-  for_columns<N>(rows.V, [&](std::int64_t v, std::int64_t left) {
-    store_pack<N>(rows.row(r) + v, left, Pack<Value<T>, N>{});
-  });
+  for (std::int64_t v = threadIdx.x * N; v < rows.V; v += blockDim.x * N)
+    store_pack<N>(rows.row(r) + v, rows.V - v, Pack<Value<T>, N>{});
 }
 
 /// The row's nll, and its gradient.

@@ -4,6 +4,7 @@
 // cuda_bf16.hpp and cuda_fp16.hpp, whose functions of these names for the host do the same
 // (tests/gpu/rounding.cpp).
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -67,11 +68,23 @@ __device__ inline T rounded(V value) {
 
 // Of 16-bit floats alone: within a few units of fp32's last place, far below what they are rounded to.
 
+inline constexpr float log2_e = 1.4426950408889634F;
+
+/// 2^x by one instruction: 0 where that is beneath 2^−126.
+__device__ inline float power_of_two(float x) {
+#ifdef __CUDA_ARCH__
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+#else
+  const float power = std::exp2(x);
+  return power < 0x1p-126F ? 0 : power;
+#endif
+}
 /// exp(x), as a power of two.
 template <class T, class V>
 __device__ inline V exp_for(V x) {
   if constexpr (is_narrow<T>) {
-    constexpr float log2_e = 1.4426950408889634F;
     return exp2f(x * log2_e);
   } else {
     return std::exp(x);

@@ -117,18 +117,25 @@ __device__ Pack<Value<T>, N> load_pack(const T* p, Count count) {
   return widened<T, N>(load_elements<N>(p, count));
 }
 
+/// The elements of these values, rounded.
+template <class T, int N, class V>
+__device__ Elements<T, N> narrowed(const Pack<V, N>& values) {
+  Elements<T, N> elements;
+  if constexpr (is_narrow<T>) {
+    for (int i = 0; i < N / 2; ++i)
+      elements.at[i] =
+          rounded_pair<T>(static_cast<float>(values.at[2 * i]), static_cast<float>(values.at[2 * i + 1]));
+  } else {
+    for (int i = 0; i < N; ++i) elements.at[i] = rounded<T>(values.at[i]);
+  }
+  return elements;
+}
+
 /// As many of them as there are, rounded.
 template <int N, class T, class Count, class V>
 __device__ void store_pack(T* p, Count count, const Pack<V, N>& values) {
   if (is_whole<N>(p, count)) {
-    Elements<T, N> elements;
-    if constexpr (is_narrow<T>) {
-      for (int i = 0; i < N / 2; ++i)
-        elements.at[i] =
-            rounded_pair<T>(static_cast<float>(values.at[2 * i]), static_cast<float>(values.at[2 * i + 1]));
-    } else {
-      for (int i = 0; i < N; ++i) elements.at[i] = rounded<T>(values.at[i]);
-    }
+    const Elements<T, N> elements = narrowed<T, N>(values);
     Pack<T, N> whole;
     memcpy(&whole, &elements, sizeof whole);
     *reinterpret_cast<Pack<T, N>*>(p) = whole;
@@ -137,6 +144,22 @@ __device__ void store_pack(T* p, Count count, const Pack<V, N>& values) {
       if (i < count) p[i] = rounded<T>(values.at[i]);
     }
   }
+}
+
+/// The same of 16 bytes that no thread of the kernel asks for again: caches keep others rather.
+template <int N, class T, class Count, class V>
+__device__ void store_pack_last(T* p, Count count, const Pack<V, N>& values) {
+#ifdef __CUDA_ARCH__
+  static_assert(sizeof(Elements<T, N>) == sizeof(uint4));
+  if (is_whole<N>(p, count)) {
+    const Elements<T, N> elements = narrowed<T, N>(values);
+    uint4 bits;
+    memcpy(&bits, &elements, sizeof bits);
+    __stcs(reinterpret_cast<uint4*>(p), bits);
+    return;
+  }
+#endif
+  store_pack<N>(p, count, values);
 }
 
 /// body(where a pack of N begins, how many elements there are from there on), for those of this thread.
