@@ -1,8 +1,8 @@
 #pragma once
-// Sums over the rows of a matrix, as the gradients of weights and biases are, always in the same tree: a
-// warp's lanes are columns, of packs or single ones, and a block's warps rows, of a run of rows that the
-// number of rows alone decides; the runs' sums are then summed the same way. No atomics: they would add in
-// any order.
+// Sums over the rows of a matrix, as the gradients of weights and biases are, always in the same
+// tree. A warp's lanes are columns, of packs or single ones. A block's warps are rows of a run, whose
+// length the matrix's shape alone decides. The runs' sums are then summed the same way. There are no
+// atomics: they would add in any order.
 
 #include "kernels/cuda/gradients.hpp"
 #include "kernels/cuda/runs.hpp"
@@ -13,7 +13,7 @@ namespace dt::kernels::cuda {
 __device__ inline std::int64_t own_column() {
   return static_cast<std::int64_t>(blockIdx.x) * warp_size + threadIdx.x % warp_size;
 }
-/// The first of this thread's rows in a run.
+/// Returns the first of this thread's rows in a run.
 __device__ inline std::int64_t own_row() {
   return threadIdx.x / warp_size;
 }
@@ -22,14 +22,15 @@ __device__ inline int num_warps() {
   return static_cast<int>(blockDim.x) / warp_size;
 }
 
-/// Of one gradient, or of two whose sums lie beside each other in each run's: a block's y says which.
+/// Adds the runs' sums to one gradient, or to two whose sums lie beside each other in each run's. A
+/// block's y selects the gradient.
 template <class G>
 __global__ void add_run_sums(const Value<G>* sums, std::int64_t runs, std::int64_t C, G* first, G* second) {
   const std::int64_t c = own_column(), pitch = gridDim.y * C;
   G* const gradient = blockIdx.y == 0 ? first : second;
   const bool adds = own_row() == 0 && c < C;
   Value<G> sum = 0, before = 0;
-  if (adds) before = load(gradient + c);  // comes while the runs' sums do
+  if (adds) before = load(gradient + c);  // loads while the runs' sums do
   if (c < C) {
     constexpr int at_once = 4;
     for (std::int64_t run = own_row(); run < runs; run += at_once * num_warps()) {
@@ -49,8 +50,8 @@ __global__ void add_run_sums(const Value<G>* sums, std::int64_t runs, std::int64
   gradient[c] = rounded<G>(before + sum);
 }
 
-/// gradient += the sum of the runs' sums, which are fp64 beside fp64, else fp32; and the same of the second,
-/// where there is one.
+/// Adds the sum of the runs' sums to the gradient, and does the same for the second gradient if there
+/// is one. Sums are fp64 for fp64, else fp32.
 inline void add_sums_of_runs(const Context& context, const char* name, const Tensor& sums_NC,
                              const Tensor& gradient_C, const Tensor& second_C = Tensor()) {
   with_parameter_gradients(gradient_C.dtype(), [&](auto gradient) {

@@ -11,11 +11,11 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Registers of two blocks do not suffice for fp64.
+/// The registers of two blocks do not suffice for fp64.
 template <class T>
 constexpr unsigned blocks_at_once = std::is_same_v<T, double> ? 1 : loss_blocks_at_once;
 
-/// e^x of x ≤ 0; of 16-bit logits as a power of two, which is 0 beneath 2^−126.
+/// Returns e^x of x ≤ 0. For 16-bit logits it is a power of two, which is 0 below 2^−126.
 template <class T>
 __device__ Value<T> exponential(Value<T> x) {
   if constexpr (is_narrow<T>) return power_of_two(x * log2_e);
@@ -31,9 +31,10 @@ struct Rows {
 
   __device__ T* row(std::int64_t r) const { return logits + r * pitch; }
   __device__ bool has_target(std::int64_t r) const { return labels[r] >= 0; }
-  /// The label's place among these logits, −1 where it is none of them.
+  /// Returns the label's place among these logits, or −1 if it is none of them.
   __device__ std::int64_t place(std::int64_t r) const { return columns.place(labels[r], V); }
-  /// The label's logit; one that is not among these is 0, and of no label at all NaN, so that it shows.
+  /// Returns the label's logit. It is 0 if it is not among these, and NaN if the label does not
+  /// exist, so that it shows.
   __device__ T at_label(std::int64_t r) const {
     if (place(r) >= 0) return row(r)[place(r)];
     const bool is_elsewhere = labels[r] < columns.total;
@@ -48,13 +49,13 @@ Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, Slice columns) 
           logits_RV.pitch(),   columns};
 }
 
-/// body(column, how many from there on, their logits) for the packs of this thread of the row's block, of
-/// which several are under way at once where they are whole.
+/// Calls body(column, number of logits from there on, their values) for this thread's packs of the
+/// row of its block. Several packs are under way at once if they are whole.
 template <class T, class Body>
 __device__ void for_logits(const T* logits, std::int64_t V, const Body& body) {
   constexpr int N = pack_size<T>, at_once = is_narrow<T> ? 4 : 2;
   const int step = static_cast<int>(blockDim.x) * N, end = static_cast<int>(V),
-            whole = is_whole<N>(logits, N) ? end - end % N : 0;  // columns
+            whole = is_whole<N>(logits, N) ? end - end % N : 0;  // number of columns in whole packs
   int v = static_cast<int>(threadIdx.x) * N;
   for (; v < whole; v += at_once * step) {
     Elements<T, N> loaded[at_once];
@@ -66,16 +67,17 @@ __device__ void for_logits(const T* logits, std::int64_t V, const Body& body) {
       if (v + i * step < whole) body(v + i * step, WholePack(), widened<T, N>(loaded[i]));
     }
   }
-  const int threads = static_cast<int>(blockDim.x), first = whole / N,  // the first pack of the others
+  const int threads = static_cast<int>(blockDim.x), first = whole / N,  // first pack of the others
       own = first + (static_cast<int>(threadIdx.x) + threads - first % threads) % threads;
   for (v = own * N; v < end; v += step) body(v, std::int64_t{end - v}, load_pack<N>(logits + v, end - v));
 }
 
-/// A pack of 16-bit logits is added up in fp32 first: GPUs convert few values to fp64 at a time.
+/// The type in which a pack is summed. A pack of 16-bit logits is summed in fp32 first: GPUs convert
+/// few values to fp64 at a time.
 template <class T>
 using SumOfPack = std::conditional_t<is_narrow<T>, float, double>;
 
-/// In one pass; of the whole block.
+/// Returns the sum over the whole block, in one pass.
 template <class T>
 __device__ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V) {
   constexpr int N = pack_size<T>;
@@ -109,7 +111,7 @@ __device__ LossPart part_of_row(const Rows<T>& rows, std::int64_t r) {
   return {exponentials, load(&at_label)};
 }
 
-/// One thread makes it for the whole block.
+/// Returns the part that one thread combines for the whole block.
 __device__ LossPart part_of_parts(const double* parts_N3R, std::int64_t N, std::int64_t R, std::int64_t r) {
   LossPart* const shared = reinterpret_cast<LossPart*>(shared_bytes());
   if (threadIdx.x == 0) *shared = combine_parts(parts_N3R, N, R, r);
@@ -139,7 +141,7 @@ __device__ void set_no_gradient(const Rows<T>& rows, std::int64_t r) {
     store_pack<N>(rows.row(r) + v, rows.V - v, Pack<Value<T>, N>{});
 }
 
-/// The row's nll, and its gradient.
+/// Writes the row's nll and its gradient.
 template <class T>
 __device__ void finish_row(const Rows<T>& rows, std::int64_t r, const LossPart& whole, double scale,
                            double* nll) {

@@ -1,7 +1,7 @@
 #pragma once
-// How many threads each kernel for GPUs is started with: functions of shapes alone, so that a kernel's bits
-// do not depend on the GPU, and tests can count how evenly a GPU's processors are used. Legend: R rows, C
-// columns, N elements of a pack (packs.cuh).
+// Chooses how many threads each kernel for GPUs is started with. These are functions of shapes alone,
+// so that a kernel's bits do not depend on the GPU, and tests can count how evenly a GPU's processors
+// are used. Legend: R rows, C columns, N elements of a pack (packs.cuh).
 
 #include <algorithm>
 #include <cstddef>
@@ -13,21 +13,22 @@ namespace dt::kernels::cuda {
 
 struct Grid {
   unsigned blocks = 1, blocks_y = 1;
-  unsigned threads = 1;          // of a block
-  std::size_t shared_bytes = 0;  // of a block
+  unsigned threads = 1;          // in a block
+  std::size_t shared_bytes = 0;  // in a block
 };
 
 inline constexpr int warp_size = 32;
 inline constexpr unsigned threads_per_block = 256;
 inline constexpr int warps_per_block = threads_per_block / warp_size;
 
-/// `count` ÷ `by`, rounded up.
+/// Returns `count` ÷ `by`, rounded up.
 constexpr std::int64_t parts(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
 }
 
-/// For a loop over `count` elements in strides of the whole grid; no more blocks than keep a GPU busy, and so
-/// many that it hardly shows when some of its processors take one more.
+/// Returns the grid of a loop over `count` elements in strides of the whole grid. It has no more
+/// blocks than keep a GPU busy, but so many that it hardly shows if some of its processors take one
+/// more.
 inline Grid grid_for(std::int64_t count) {
   constexpr std::int64_t most_blocks = 1 << 14;
   return {.blocks = static_cast<unsigned>(
@@ -35,11 +36,11 @@ inline Grid grid_for(std::int64_t count) {
           .threads = threads_per_block};
 }
 
-/// For loops over packs of N: of so many elements; of R rows of C each.
+/// Return the grid of a loop over packs of N: of `count` elements, or of R rows of C each.
 inline Grid grid_for_packs(int N, std::int64_t count) {
   return grid_for(parts(count, N));
 }
-/// A row's packs are divided evenly among as few blocks as have threads for them.
+/// Divides a row's packs evenly among as few blocks as have threads for them.
 inline Grid grid_for_packs(int N, std::int64_t R, std::int64_t C) {
   constexpr std::int64_t rows_of_thread = 4, most_blocks = 65535;
   const std::int64_t packs = std::max<std::int64_t>(1, parts(C, N)), blocks = grid_for(packs).blocks,
@@ -50,20 +51,21 @@ inline Grid grid_for_packs(int N, std::int64_t R, std::int64_t C) {
       .threads = static_cast<unsigned>(std::min<std::int64_t>(threads, threads_per_block))};
 }
 
-/// As many blocks as there are sums of values of so many bytes, with the memory that block_sum takes.
+/// Returns the grid of a kernel with a block for each sum, with the memory that block_sum takes for
+/// values of so many bytes.
 inline Grid grid_for_sums(std::int64_t sums, std::size_t value_bytes, unsigned threads = threads_per_block) {
   return {.blocks = static_cast<unsigned>(sums),
           .threads = threads,
           .shared_bytes = threads / warp_size * value_bytes};
 }
 
-/// For sums of columns, N a lane, over runs of rows: blocks of columns by runs, with memory for each thread's
-/// sums.
-inline constexpr unsigned blocks_of_columns_at_once = 5;  // of a GPU's processor
+/// Sums of columns, N a lane, over runs of rows. The grid has blocks of columns by runs, with memory
+/// for each thread's sums.
+inline constexpr unsigned blocks_of_columns_at_once = 5;  // on a GPU's processor
 inline std::int64_t blocks_of_columns(int N, std::int64_t C) {
   return std::max<std::int64_t>(1, parts(C, warp_size * N));
 }
-/// A block's warps take rows in turn, 4 at once.
+/// Returns the runs of rows. A block's warps take rows in turn, 4 at once.
 inline Runs runs_of_columns(int N, std::int64_t R, std::int64_t C) {
   return runs_of(R, std::max<std::int64_t>(1, most_runs / blocks_of_columns(N, C)), 4 * warps_per_block);
 }
@@ -73,7 +75,8 @@ inline Grid grid_for_columns(int N, std::int64_t C, std::int64_t runs, std::size
           .threads = threads_per_block,
           .shared_bytes = threads_per_block * static_cast<unsigned>(N) * value_bytes};
 }
-/// For the sums of so many runs' sums, of one gradient or two: few blocks, so each has many warps.
+/// Returns the grid of the sums of the runs' sums, of one gradient or two. There are few blocks, so
+/// each has many warps.
 inline Grid grid_for_run_sums(std::int64_t C, int gradients, std::size_t value_bytes) {
   constexpr unsigned threads = 1024;
   return {.blocks = static_cast<unsigned>(blocks_of_columns(1, C)),
@@ -82,15 +85,16 @@ inline Grid grid_for_run_sums(std::int64_t C, int gradients, std::size_t value_b
           .shared_bytes = threads * value_bytes};
 }
 
-/// Cross-entropy: a block has a row, and a GPU's processor takes two blocks at a time, which bounds how many
-/// rows are in its cache until they become their gradients. As many blocks as rows, so that no processor
-/// waits for another.
+/// Cross-entropy: a block has a row. A GPU's processor takes two blocks at a time, which bounds how
+/// many rows are in its cache until they become their gradients. There are as many blocks as rows, so
+/// that no processor waits for another.
 inline constexpr unsigned loss_threads = 768, loss_blocks_at_once = 2;
 inline Grid grid_for_loss(std::int64_t R) {
   return grid_for_sums(std::max<std::int64_t>(R, 1), sizeof(double), loss_threads);
 }
 
-/// Norms: the threads of a row, a warp's lanes or a block's, and how many packs each of them has.
+/// Norms: the threads of a row, which are a warp's lanes or a block's, and the number of packs of
+/// each.
 struct NormRow {
   unsigned threads;
   std::int64_t packs;
@@ -104,9 +108,9 @@ inline NormRow norm_row(int N, std::int64_t C) {
 inline Grid grid_for_norm(int N, std::int64_t R, std::int64_t C, std::size_t value_bytes) {
   return grid_for_sums(parts(R, threads_per_block / norm_row(N, C).threads), value_bytes);
 }
-/// Backward, a block has a run of rows: `groups` at a time, of `of_row` threads each. A thread has so many
-/// packs of a row and their columns' sums in registers; 0 where a row is longer, along which the block's
-/// threads go.
+/// Norms, backward: a block has a run of rows, `groups` at a time, of `of_row` threads each. A thread
+/// has `packs` packs of a row, and the sums of their columns, in registers. For longer rows `packs`
+/// is 0, and the block's threads go along the row.
 struct NormBackwardRows {
   unsigned of_row, groups, packs;
   Runs runs;
@@ -141,14 +145,15 @@ inline Grid grid_for_table_rows(std::int64_t R, std::int64_t C) {
           .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>(parts(C, threads), 1, most_blocks_y)),
           .threads = static_cast<unsigned>(threads)};
 }
-/// Each block sorts as many keys as it has threads.
+/// Returns the grid of sorting: each block sorts as many keys as it has threads.
 inline Grid grid_for_sorted_keys(std::int64_t R, std::size_t key_bytes) {
   return {.blocks = static_cast<unsigned>(parts(R, threads_per_block)),
           .threads = threads_per_block,
           .shared_bytes = threads_per_block * key_bytes};
 }
 
-/// Exact sums: few blocks, as each adds its digits to the same few; each warp has `digits` of its own first.
+/// Exact sums: few blocks, as each adds its digits to the same few. Each warp first adds to `digits`
+/// of its own.
 inline Grid grid_for_exact_sums(std::int64_t count, std::size_t digits_bytes) {
   constexpr unsigned most_blocks = 64;
   Grid grid = grid_for(count);

@@ -7,9 +7,9 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Of a run of rows the sum of each column, of which a block has a pack a lane. A warp takes rows in turn,
-/// several at once where packs are whole, so that as many loads are under way; in the same order all the
-/// same.
+/// Sums each column over runs of rows. A block has a pack of columns for each lane. A warp takes rows
+/// in turn, in the same order however many at once. If packs are whole, it takes several at once, so
+/// that as many loads are under way.
 template <class T, class Count>
 __global__ void __launch_bounds__(threads_per_block, blocks_of_columns_at_once)
     sum_columns_of_runs(const T* x, std::int64_t R, std::int64_t C, std::int64_t pitch, std::int64_t rows,
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(threads_per_block, blocks_of_columns_at_once)
   sums[run * C + first + own] = whole;
 }
 
-/// Gradients that a product of such factors cannot be added to at once.
+/// Returns whether a product of such factors cannot be added to the gradient at once.
 bool needs_conversion(DType factors, DType gradient) {
   return gradient == DType::bf16 && factors != DType::bf16;
 }
@@ -83,9 +83,9 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   } else {
     multiply_gradient(context, dy_RN, x_RK, dw_NK, dw_NK);
   }
-  // cuBLASLt's epilogue BGRADB would spare the reading of dy. It is not taken: the order and type of its sums
-  // are not documented, it excludes kernels whose loss may be more than that reading, and it sets what is to
-  // be added to. gpu_rates measures both.
+  // cuBLASLt's epilogue BGRADB would spare the reading of dy. It is not used, for three reasons. The
+  // order and type of its sums are not documented. It excludes kernels whose loss may be more than
+  // that reading. It overwrites what is to be added to. gpu_rates measures both.
   if (dbias_N) cuda::bias_backward(context, dy_RN, dbias_N);
 }
 

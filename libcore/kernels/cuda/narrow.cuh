@@ -1,8 +1,9 @@
 #pragma once
-// 16-bit floats by the instructions that GPUs have for them: two are rounded, or widened, at once. The bits
-// are those of base/half.hpp, but for a NaN, which is 0x7FFF once it has been rounded. Source: CUDA's
-// cuda_bf16.hpp and cuda_fp16.hpp, whose functions of these names for the host do the same
-// (tests/gpu/rounding.cpp).
+// Converts 16-bit floats by the instructions that GPUs have for them: two are rounded, or widened, at
+// once. The bits are those of base/half.hpp, except for a NaN, which is 0x7FFF once it has been
+// rounded.
+// Source: CUDA's cuda_bf16.hpp and cuda_fp16.hpp, whose functions of these names for the host do the
+// same (tests/gpu/rounding.cpp).
 
 #include <cmath>
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace dt::kernels::cuda {
 template <class T>
 inline constexpr bool is_narrow = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
 
-/// The bits of one that lies in memory before another.
+/// Returns the bits of two rounded values, the first of which lies before the other in memory.
 template <class T>
 __device__ inline std::uint32_t rounded_pair(float first, float second) {
   std::uint32_t bits;
@@ -54,7 +55,7 @@ __device__ inline WidePair widened_pair(std::uint32_t bits) {
   }
 }
 
-/// A value as an element of T: from fp64 to 16 bits by way of fp32.
+/// Returns a value as an element of T. It goes from fp64 to 16 bits by way of fp32.
 template <class T, class V>
 __device__ inline T rounded(V value) {
   if constexpr (is_narrow<T>) {
@@ -66,11 +67,12 @@ __device__ inline T rounded(V value) {
   }
 }
 
-// Of 16-bit floats alone: within a few units of fp32's last place, far below what they are rounded to.
+// Functions for 16-bit floats alone. Their errors are a few units of fp32's last place, far below
+// what the results are rounded to.
 
 inline constexpr float log2_e = 1.4426950408889634F;
 
-/// 2^x by one instruction: 0 where that is beneath 2^−126.
+/// Returns 2^x by one instruction, or 0 if that is below 2^−126.
 __device__ inline float power_of_two(float x) {
 #ifdef __CUDA_ARCH__
   float power;
@@ -81,7 +83,7 @@ __device__ inline float power_of_two(float x) {
   return power < 0x1p-126F ? 0 : power;
 #endif
 }
-/// exp(x), as a power of two.
+/// Returns exp(x), for 16-bit floats as a power of two.
 template <class T, class V>
 __device__ inline V exp_for(V x) {
   if constexpr (is_narrow<T>) {
@@ -90,7 +92,7 @@ __device__ inline V exp_for(V x) {
     return std::exp(x);
   }
 }
-/// 1 / x where x is at least 1; 0 from 2^126 on, or less than that.
+/// Returns 1 / x for x of at least 1. From x = 2^126 on, the result is 0 or at most 2^−126.
 template <class T, class V>
 __device__ inline V reciprocal_for(V x) {
   if constexpr (is_narrow<T>) {

@@ -5,7 +5,7 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Without mean it is RMS norm; bias may be null, and y be x.
+/// A norm; without mean it is RMS norm. `bias` may be null, and `y` may be `x`.
 template <class T>
 struct Norm {
   const T *x, *weight, *bias;
@@ -15,8 +15,8 @@ struct Norm {
   double eps;
 };
 
-/// A row is read once from memory, and its squares are about the mean, so that they keep their digits far
-/// from zero.
+/// Normalises rows. A row is read once from memory. Its squares are about the mean, so that they keep
+/// their digits far from zero.
 template <class Row, class T>
 __global__ void normalise_rows(Norm<T> p) {
   using V = Value<T>;

@@ -6,10 +6,10 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Without mean it is RMS norm; dresidual may be null, and dx be dresidual, dy or x. Of each run of `rows`
-/// rows `sums` gets C sums for dweight, and with `sums_dy` C more for dbias. With x̂ = (x − mean) · rstd and
-/// g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), of RMS norm without mean(g); and the sums
-/// are of dy · x̂ and of dy.
+/// The backward pass of a norm; without mean it is RMS norm. `dresidual` may be null, and `dx` may be
+/// `dresidual`, `dy` or `x`. For each run of `rows` rows `sums` gets C sums for dweight, and with
+/// `sums_dy` C more for dbias. With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g −
+/// mean(g) − x̂ · mean(g · x̂)), without mean(g) for RMS norm. The sums are of dy · x̂ and of dy.
 template <class T>
 struct NormBackward {
   const T *dy, *x, *weight;
@@ -19,15 +19,15 @@ struct NormBackward {
   std::int64_t R, C, rows;
   double inverse;  // 1 / C
   Value<T>* sums;
-  std::int64_t sums_dy;         // whether
-  std::int32_t of_row, groups;  // threads, which the block has so many times
+  std::int64_t sums_dy;         // 1: sums for dbias, too; else 0
+  std::int32_t of_row, groups;  // threads of a row, and rows at a time
 
   __device__ std::int64_t num_sums() const { return sums_dy != 0 ? 2 * C : C; }
 };
 
-/// values[i] = its sum over the threads of a row, which are whole warps from `first` on; all of them get it.
-/// The block's shared memory holds what its warps have, twice: calls in turn use one half and the other, so
-/// that each waits for the block once.
+/// Sets each of `values` to its sum over the threads of a row, which are whole warps from `first` on.
+/// All of these threads get it. The block's shared memory has room for its warps' values, twice.
+/// Calls in turn use one half and the other, so that each waits for the block once.
 template <int count, class V>
 __device__ void sum_over_row(V (&values)[count], int first, int warps, int half) {
   V* const of_warps = reinterpret_cast<V*>(shared_bytes()) + half * count * num_warps();
@@ -42,9 +42,9 @@ __device__ void sum_over_row(V (&values)[count], int first, int warps, int half)
   }
 }
 
-/// A block has a run of rows. Groups of its threads take rows in turn, `packs` a thread, and add up their
-/// columns; then the groups' sums are added up in their order. With `at_once` rows under way in each group
-/// that order is the same.
+/// Computes dx and the sums of a run of rows, which a block has. Groups of its threads take rows in
+/// turn, `packs` packs a thread, and sum their columns. Then the groups' sums are added in their
+/// order. With `at_once` rows under way in each group that order is the same.
 template <class T, class Count, int packs, int at_once>
 __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_of_row,
                                   packs > 1                   ? 1
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
   for (int first = 0; first < rows; first += at_once * groups, half ^= 1) {
     const auto row_of = [&](int i) { return first + i * groups + group; };
     Elements<T, N> dy_of[at_once][packs], x_of[at_once][packs], around_of[at_once][packs];
-    V mean[at_once], rstd[at_once], means[2 * at_once];  // of g and g · x̂
+    V mean[at_once], rstd[at_once], means[2 * at_once];  // means of g and g · x̂
     for (int i = 0; i < at_once; ++i) {
       const std::int64_t r = begin + row_of(i);
       const bool is_there = row_of(i) < rows;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
     sum_over_row(means, group * of_row / warp_size, of_row / warp_size, half);
     for (int i = 0; i < at_once; ++i) {
       if (row_of(i) >= rows) continue;
-      // From the cache once more: registers are few.
+      // These come from the cache once more, as registers are few.
       const std::int64_t r = begin + row_of(i);
       const V mean_again = p.mean != nullptr ? p.mean[r] : 0, rstd_again = p.rstd[r],
               mean_g = p.mean != nullptr ? means[2 * i] * inverse : 0, mean_gx = means[2 * i + 1] * inverse;
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
     return;
   }
   __syncthreads();
-  const int width = of_row * N, of_group = 2 * width;  // a thread has one pack where there are groups
+  const int width = of_row * N, of_group = 2 * width;  // with groups a thread has one pack
   V* const of_groups = reinterpret_cast<V*>(shared_bytes());
   store_pack<N>(of_groups + group * of_group + column(0), WholePack(), dweight[0]);
   store_pack<N>(of_groups + group * of_group + width + column(0), WholePack(), dbias[0]);
@@ -149,8 +149,8 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
   }
 }
 
-/// A block has a run of rows that are longer than its threads have packs, and their sums in memory. A row
-/// comes from the cache the second time.
+/// Does the same for rows that are longer than a block's threads have packs, with their sums in
+/// memory. A row comes from the cache the second time.
 template <class T>
 __global__ void backward_of_long_rows(NormBackward<T> p) {
   using V = Value<T>;
@@ -197,7 +197,8 @@ __global__ void backward_of_long_rows(NormBackward<T> p) {
   }
 }
 
-/// What both norms' backwards are given. mean_R is absent for RMS norm; dresidual_RC and dbias_C may be.
+/// The tensors of both norms' backward passes. mean_R is absent for RMS norm; dresidual_RC and
+/// dbias_C may be.
 struct BackwardTensors {
   const Tensor &dy_RC, &x_RC, &weight_C, &mean_R, &rstd_R, &dresidual_RC, &dx_RC, &dweight_C, &dbias_C;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Whose the rows of a norm are, and where a thread has its part of one.
+// Assigns the rows of a norm to warps or blocks, and the parts of a row to threads.
 
 #include <utility>
 
@@ -8,14 +8,15 @@
 
 namespace dt::kernels::cuda {
 
-/// A row is a warp's, where it may be: its sums wait for no other warp, and rows in flight are many. A thread
-/// has P whole packs of it at most, in registers; or, where P is 0, however many, whole or not.
+/// Rows of a warp, taken if possible: a row's sums wait for no other warp, and many rows are in
+/// flight. A thread has at most P whole packs of a row, in registers. If P is 0, it has any number,
+/// whole or not.
 template <int P>
 struct OfWarp {
   static constexpr std::int64_t width = warp_size;
-  static constexpr std::size_t sum_bytes = 0;  // of shared memory
+  static constexpr std::size_t sum_bytes = 0;  // in shared memory
   static constexpr int packs = P;
-  /// Of the rows that a block has at a time, this thread's.
+  /// Returns this thread's row among those that a block has at a time.
   static __device__ int row() { return static_cast<int>(threadIdx.x) / warp_size; }
   static __device__ int rows() { return static_cast<int>(blockDim.x) / warp_size; }
   static __device__ std::int64_t lane() { return threadIdx.x % warp_size; }
@@ -39,7 +40,7 @@ struct OfBlock {
   }
 };
 
-/// body(whose the rows are). Kernels of 16-bit floats alone come in more than one size.
+/// Calls body(OfWarp or OfBlock). Only kernels of 16-bit floats come in more than one size.
 template <class T, class Body>
 void with_rows(std::int64_t C, bool are_whole, const Body& body) {
   const auto [threads, packs] = norm_row(pack_size<T>, C);
@@ -54,11 +55,11 @@ void with_rows(std::int64_t C, bool are_whole, const Body& body) {
   of_warp ? body(OfWarp<4>()) : body(OfBlock<4>());
 }
 
-/// body(which of this thread's packs, column, how many from there on).
+/// Calls body(number of this thread's pack, column, number of elements from there on).
 template <int N, class Row, class Body>
 __device__ void for_columns(std::int64_t C, const Body& body) {
   if constexpr (Row::packs > 0) {
-    // Packs are known when it is compiled, so that they lie in registers.
+    // Packs are compile-time constants, so that they lie in registers.
     [&]<int... packs>(std::integer_sequence<int, packs...>) {
       const auto one = [&](int pack) {
         const std::int64_t c = (Row::lane() + pack * Row::width) * N;
@@ -72,8 +73,8 @@ __device__ void for_columns(std::int64_t C, const Body& body) {
   }
 }
 
-/// This thread's packs of a row, which is read from memory once; or each time, from the cache, where they are
-/// many.
+/// This thread's packs of a row. The row is read from memory once. If the packs are many, they are
+/// read again from the cache each time.
 template <class Row, class T>
 class OwnPacks {
  public:

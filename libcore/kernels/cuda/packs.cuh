@@ -1,7 +1,7 @@
 #pragma once
-// Elements that a thread loads and stores at once: 16 bytes, where they lie so and are whole. Otherwise they
-// come one by one, and what is computed with them is computed by the same instructions: a value does not
-// depend on its place.
+// Packs: elements that a thread loads and stores at once, 16 bytes if they are aligned and whole.
+// Otherwise they come one by one. The same instructions compute with both, so a value does not depend
+// on its place.
 
 #include <algorithm>
 #include <initializer_list>
@@ -10,18 +10,18 @@
 
 namespace dt::kernels::cuda {
 
-/// So many elements side by side.
+/// N elements side by side.
 template <class T, int N>
 struct alignas(sizeof(T) * N) Pack {
   T at[N];
 };
 
-/// Of a loop over tensors whose widest elements are T.
+/// The elements of a pack in a loop over tensors whose widest elements are T.
 template <class T>
 inline constexpr int pack_size = 16 / static_cast<int>(sizeof(T));
 
-/// N elements as they lie in memory: 16-bit floats as pairs, so that what a branch joins are whole registers
-/// and not halves of them.
+/// N elements as they lie in memory. 16-bit floats come as pairs, so that a branch joins whole
+/// registers and not halves of them.
 template <class T, int N>
 struct ElementsOf {
   using type = Pack<T, N>;
@@ -46,7 +46,7 @@ __device__ Elements<T, N> elements_of(Pack<T, N> pack) {
   }
 }
 
-/// The count of elements at a place that a whole pack is known to begin at.
+/// The count of elements at a place where a whole pack is known to begin.
 struct WholePack {
   WholePack() = default;
   __device__ constexpr explicit WholePack(std::int64_t) {}
@@ -69,7 +69,7 @@ bool are_whole(std::int64_t C, std::initializer_list<const void*> rows) {
   return C % pack_size<T> == 0 && std::ranges::all_of(rows, is_aligned);
 }
 
-/// The N elements at p, of which there are `count` or, where that is more, all; 0 for the others.
+/// Returns N elements at p. If there are fewer (`count`), the others are 0.
 template <int N, class T, class Count>
 __device__ Elements<T, N> load_elements(const T* p, Count count) {
   if (is_whole<N>(p, count)) return elements_of(*reinterpret_cast<const Pack<T, N>*>(p));
@@ -85,7 +85,7 @@ __device__ Elements<T, N> load_elements(const T* p, Count count) {
   return elements;
 }
 
-/// What they are computed with.
+/// Returns the values of elements, in the type of computations.
 template <class T, int N>
 __device__ Pack<Value<T>, N> widened(const Elements<T, N>& elements) {
   Pack<Value<T>, N> values;
@@ -101,8 +101,8 @@ __device__ Pack<Value<T>, N> widened(const Elements<T, N>& elements) {
   return values;
 }
 
-/// The same elements to GPUs, others to their compiler: it widens them once more where they are used next,
-/// and has fewer registers full until then.
+/// Hides from the compiler that the elements are unchanged. It then widens them once more where they
+/// are used next, and has fewer registers full until then.
 template <class E>
 __device__ void forget([[maybe_unused]] E& elements) {
 #ifdef __CUDA_ARCH__
@@ -117,7 +117,7 @@ __device__ Pack<Value<T>, N> load_pack(const T* p, Count count) {
   return widened<T, N>(load_elements<N>(p, count));
 }
 
-/// The elements of these values, rounded.
+/// Returns the elements of these values, rounded.
 template <class T, int N, class V>
 __device__ Elements<T, N> narrowed(const Pack<V, N>& values) {
   Elements<T, N> elements;
@@ -131,7 +131,7 @@ __device__ Elements<T, N> narrowed(const Pack<V, N>& values) {
   return elements;
 }
 
-/// As many of them as there are, rounded.
+/// Stores the values, rounded, or as many of them as there is room for.
 template <int N, class T, class Count, class V>
 __device__ void store_pack(T* p, Count count, const Pack<V, N>& values) {
   if (is_whole<N>(p, count)) {
@@ -146,7 +146,8 @@ __device__ void store_pack(T* p, Count count, const Pack<V, N>& values) {
   }
 }
 
-/// The same of 16 bytes that no thread of the kernel asks for again: caches keep others rather.
+/// Does the same for 16 bytes that no thread of the kernel asks for again: caches then keep other
+/// data instead.
 template <int N, class T, class Count, class V>
 __device__ void store_pack_last(T* p, Count count, const Pack<V, N>& values) {
 #ifdef __CUDA_ARCH__
@@ -162,13 +163,13 @@ __device__ void store_pack_last(T* p, Count count, const Pack<V, N>& values) {
   store_pack<N>(p, count, values);
 }
 
-/// body(where a pack of N begins, how many elements there are from there on), for those of this thread.
+/// Calls body(begin of a pack of N, number of elements from there on) for the packs of this thread.
 template <int N, class Body>
 __device__ void for_packs(std::int64_t count, const Body& body) {
   for (std::int64_t i = first_element() * N; i < count; i += element_stride() * N) body(i, count - i);
 }
-/// body(row, column, how many from there on). Blocks take rows in turn, so that nobody divides to find out
-/// where it is.
+/// Calls body(row, column, number of elements from there on). Blocks take rows in turn, so that no
+/// thread divides to find its place.
 template <int N, class Body>
 __device__ void for_packs(std::int64_t R, std::int64_t C, const Body& body) {
   for (std::int64_t r = blockIdx.y; r < R; r += gridDim.y)
