@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# selftest.sh: proves that check_includes.sh, check_headers.sh and check_json.sh pass a clean tree and fail on each kind of violation.
+# selftest.sh: proves that check_includes.sh, check_headers.sh, check_json.sh and check_comments.sh pass a clean tree and fail on each kind of violation.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -124,6 +124,16 @@ put libcore/data/bad.cpp 'auto a = nlohmann::ordered_json::parse(text);'
 if "$here/check_json.sh" "$tree" >"$tree/output"; then
   report "check_json.sh accepts the library's own parser"
 fi
+
+clean_tree
+put libcore/data/good.cpp '// Returns what is left.' '// Of' 'int x;  // the folder' 'auto s = "// Of it";' '// Reads on,' '// of which one is left.'
+"$here/check_comments.sh" "$tree" >"$tree/output" || report "check_comments.sh refuses a clean tree: $(<"$tree/output")"
+for opening in '// Of a rank alone.' '/// Whether it is open.' 'int x;  // what is left' 'int f(); ///< Those of the stage.'; do
+  put libcore/data/bad.cpp "$opening"
+  if "$here/check_comments.sh" "$tree" >"$tree/output"; then
+    report "check_comments.sh accepts $opening"
+  fi
+done
 
 if [[ $failures -gt 0 ]]; then
   echo "selftest.sh: $failures failures" >&2
