@@ -38,6 +38,13 @@ bool has_both_halves(const ActionList& list, std::size_t i) {
 
 }  // namespace
 
+std::int64_t recorded_bytes(comm::Communicator& group) {
+  const comm::Recorder& recorder = group.engine().recorder();
+  return recorder.bytes(comm::OperationKind::all_gather) +
+         recorder.bytes(comm::OperationKind::reduce_scatter) +
+         recorder.bytes(comm::OperationKind::all_reduce) + recorder.bytes(comm::OperationKind::send);
+}
+
 Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units,
                    ModelStorage& storage, const TensorSeam* seam)
     : context_(context),
@@ -86,7 +93,11 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
 
 void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro_batches, int first) {
   if (receives_wait_in_streams() && trains(list)) {
-    if (!std::exchange(has_rehearsed_, true)) rehearse(micro_batches, first);
+    if (!std::exchange(has_rehearsed_, true)) {
+      const std::int64_t before = recorded_bytes(*storage_.ranks().control());
+      rehearse(micro_batches, first);
+      rehearsal_bytes_ = recorded_bytes(*storage_.ranks().control()) - before;
+    }
     DT_CHECK(has_computed_ || micro_batches.empty(),
              "{} micro-batches on a rank that had none when the first step was rehearsed",
              micro_batches.size());
@@ -120,6 +131,7 @@ void Executor::rehearse(std::span<const MicroBatch> micro_batches, int first) {
   }
   storage_.weights().finish_gathers(context_);
   storage_.gradients().rehearse_complete(context_);
+  storage_.weights().changed();  // a list gathers as it would without the rehearsal
   context_.finish();
 }
 

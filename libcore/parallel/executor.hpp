@@ -30,6 +30,9 @@ struct StepHooks {
   std::function<void()> step{};
 };
 
+/// Returns the bytes that gathers, sums and sends of the ranks' groups have moved since the beginning.
+std::int64_t recorded_bytes(comm::Communicator& group);
+
 class Executor {
  public:
   /// All arguments must outlive the executor. `seam` is the seam of units that share layers with
@@ -56,6 +59,8 @@ class Executor {
   /// random, and it takes no more memory than a unit of a step.
   /// Collective: all ranks of a stage call it.
   void rehearse(std::span<const model::MicroBatch> micro_batches, int first);
+  /// Returns the part of recorded_bytes() that the rehearsal moved.
+  std::int64_t rehearsal_bytes() const { return rehearsal_bytes_; }
 
   /// Sets whether communication overlaps computation. If off, every gather and every sum is finished
   /// before this rank computes on.
@@ -120,6 +125,7 @@ class Executor {
   std::vector<StepObserver*> observers_;
   bool overlaps_ = true;
   bool has_rehearsed_ = false;
+  std::int64_t rehearsal_bytes_ = 0;
   bool has_computed_ = false;  // the rehearsal had a micro-batch
   Demand prepared_{};          // last training list whose memory was allocated
   bool trains_ = false;        // the current list trains

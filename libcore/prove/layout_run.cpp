@@ -23,15 +23,6 @@ namespace dt::prove {
 
 namespace {
 
-/// Returns the bytes of gathers and sums that this rank took part in, and of what it sent to other
-/// stages. They include the sums of decision points, which the caller subtracts.
-std::int64_t recorded_bytes(comm::Communicator& group) {
-  comm::Recorder& recorder = group.engine().recorder();
-  return recorder.bytes(comm::OperationKind::all_gather) +
-         recorder.bytes(comm::OperationKind::reduce_scatter) +
-         recorder.bytes(comm::OperationKind::all_reduce) + recorder.bytes(comm::OperationKind::send);
-}
-
 template <class T>
 void add_difference(const Tensor& values, const Tensor& reference, double& most, double& squares,
                     double& reference_squares) {
@@ -175,11 +166,13 @@ LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, 
   checkpoint::TrainingState state = train::initial_state(plan, dataset);
   train::Stepper stepper(plan, *runtime, dataset, state, world);
   LayoutResult result;
-  const std::int64_t bytes_before = recorded_bytes(world);
+  const std::int64_t bytes_before = parallel::recorded_bytes(world);
   const StepBytes each = step_bytes(plan);
   if (!make_steps(plan, stepper, state, each, request, result)) return result;
+  // The recorded bytes include the sums of decision points.
   const std::int64_t control_bytes = world.size() > 1 ? train::StepReport::bytes() * plan.total_steps : 0;
-  result.moved_bytes = recorded_bytes(world) - bytes_before - control_bytes;
+  result.moved_bytes =
+      parallel::recorded_bytes(world) - bytes_before - control_bytes - runtime->executor().rehearsal_bytes();
   result.data_digest = state.data_digest;
   result.storage = runtime->storage().bytes();
   result.peak_bytes = most_resident_bytes(world);
