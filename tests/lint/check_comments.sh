@@ -11,6 +11,7 @@ roots=(libcore)
 openings='of|what|those|whether|where|who|whom|whose|which|how|that|why|until|else|somebody|everybody|nobody'
 
 comments() {
+  # shellcheck disable=SC2016 # awk's own variables
   find "${roots[@]}" \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z | xargs -0 awk -v "openings=$openings" '
     FNR == 1 { inside = 0 }
     {
