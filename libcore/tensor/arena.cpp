@@ -8,7 +8,8 @@ namespace dt {
 
 namespace {
 
-/// Returns a cache line; on GPUs, the alignment that libraries ask of the memory in which they work.
+/// Returns the alignment of scratch memory: a cache line; on GPUs, what libraries ask of their
+/// workspaces.
 std::size_t alignment_on(Device device) {
   return device == Device::host() ? 64 : 256;
 }
@@ -29,8 +30,8 @@ Tensor Arena::allocate(DType dtype, Shape shape) {
   const std::size_t alignment = alignment_on(device_);
   const std::size_t bytes = std::max((sized.bytes() + alignment - 1) / alignment * alignment, alignment);
   if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1 && !RetiredMemory::is_kept()) {
-    // All was given back: one chunk serves the same demand without gaps. While memory that is given
-    // back stays allocated, this would take more memory than the chunks do.
+    // Nothing is in use, so one chunk can serve the same demand without gaps. While freed buffers
+    // stay allocated (RetiredMemory), one more chunk would only take more memory.
     chunks_.clear();
     chunks_.emplace_back(device_, peak_bytes_);
   }

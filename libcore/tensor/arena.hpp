@@ -1,5 +1,5 @@
 #pragma once
-// Scratch memory that kernels and units take and give back in stack order.
+// Scratch memory that kernels and units allocate and free in stack order.
 
 #include <cstddef>
 #include <vector>
@@ -16,14 +16,14 @@ class Arena {
   explicit Arena(Device device) : device_(device) {}
   Arena(const Arena&) = delete;
 
-  /// Returns uninitialised memory, aligned to 64 bytes, on GPUs to 256. It is valid until the Scope
-  /// around it ends.
+  /// Returns uninitialized memory, aligned to 64 bytes (on GPUs, to 256). It is valid until the
+  /// enclosing Scope ends.
   Tensor allocate(DType dtype, Shape shape);
   std::size_t capacity_bytes() const;
-  /// Returns the most that was allocated at a time.
+  /// Returns the most bytes that were allocated at one time.
   std::size_t peak_bytes() const { return peak_bytes_; }
 
-  /// Gives back, with its end, what was allocated during its life.
+  /// Frees, at its end, all memory that was allocated during its lifetime.
   class Scope {
    public:
     explicit Scope(Arena& arena);
@@ -42,7 +42,7 @@ class Arena {
   Device device_;
   std::vector<Buffer> chunks_;  // earlier chunks stay where they are when the arena grows
   std::size_t chunk_ = 0;
-  std::size_t used_ = 0;        // bytes used of that chunk
+  std::size_t used_ = 0;        // bytes used in that chunk
   std::size_t live_bytes_ = 0;  // allocated now, without the gaps that chunks leave at their ends
   std::size_t peak_bytes_ = 0;
 };

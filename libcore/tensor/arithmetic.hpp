@@ -8,18 +8,19 @@
 namespace dt {
 
 /// A format for products.
-/// Numerics: each has bits of its own. On a CPU these depend neither on sizes nor on threads.
+/// Numerics: each format gives its own bits. On a CPU they depend neither on sizes nor on the
+/// number of threads.
 enum class Arithmetic : std::uint8_t {
   fp32,          // operands are widened to fp32 first
   bf16,          // pairs of bf16 by AVX512_BF16's vdpbf16ps
   amx,           // tiles of bf16 by AMX's tdpbf16ps
-  amx_by_loops,  // the bits of amx by plain loops: for tests on processors without such tiles
-  tf32           // on GPUs: fp32 rounded to TF32, to 10 bits of mantissa, and added up in fp32
+  amx_by_loops,  // the bits of amx by plain loops, for tests on processors without AMX
+  tf32           // on GPUs: fp32 rounded to TF32 (10 bits of mantissa), with sums in fp32
 };
 
 /// Returns "fp32", "bf16", "amx", ...: the name in options, manifests and messages.
 std::string_view arithmetic_name(Arithmetic arithmetic);
-/// Returns none for an unknown name.
+/// Returns the format of that name, or nothing if the name is unknown.
 std::optional<Arithmetic> parse_arithmetic(std::string_view name);
 
 }  // namespace dt

@@ -41,8 +41,9 @@ std::byte* allocate_small(std::size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-/// Returns zero pages from the kernel. The thread that first touches a page places it. Pages are huge,
-/// except at the end, where a huge one would be mostly empty.
+/// Returns zero pages from the kernel. The thread that first touches a page decides its NUMA
+/// domain. Unless sparse pages are asked for, pages are huge, except at the end, where a huge page
+/// would be mostly empty.
 std::byte* allocate_large(std::size_t bytes, Pages pages) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 4) throw short_memory(bytes);
   const std::size_t size = round_up(bytes, page_bytes);
@@ -55,7 +56,7 @@ std::byte* allocate_large(std::size_t bytes, Pages pages) {
   if (head > 0) ::munmap(start, head);
   if (head < huge_page_bytes) ::munmap(start + head + size, huge_page_bytes - head);
   ::madvise(start + head, size / huge_page_bytes * huge_page_bytes,
-            pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // a wish, which kernels may refuse
+            pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // advice, which kernels may ignore
   return start + head;
 }
 

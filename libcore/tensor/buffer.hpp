@@ -1,5 +1,5 @@
 #pragma once
-// Memory of a device, and its owner.
+// Owns memory of a device or of the host.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace dt {
 /// The pages that make up large buffers.
 enum class Pages {
   huge,    // fast
-  sparse,  // small pages, each taken when it is first written, for what is mostly zero
-  pinned,  // host memory only; the program's devices copy from and to it while all else goes on
+  sparse,  // small pages, each allocated when it is first written, for data that are mostly zero
+  pinned,  // host memory only; copies between it and devices overlap with other work
 };
 
-/// An owner of `bytes` of zeroed memory, aligned to 64 bytes (large buffers to 2 MiB, for huge pages).
-/// Move-only. A buffer of a device goes once all that the device does with it is done.
+/// An owner of `bytes` of zeroed memory, aligned to 64 bytes (large buffers to 2 MiB, for huge
+/// pages). Move-only. Device memory is freed once the device's work with it is done.
 /// Errors: environment, naming the size, memory is short.
 class Buffer {
  public:
@@ -27,7 +27,8 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
-  /// Zeroes the memory, on the host. Gives sparse pages back.
+  /// Zeroes the memory, which must be the host's. Returns the pages of large sparse buffers to the
+  /// kernel.
   void clear();
 
   std::byte* data() const { return data_; }

@@ -17,7 +17,7 @@ void Context::finish() const {
   }
   if (!ahead_) return;
   accelerator().make_graphs(*stream_);
-  ahead_.emplace(*stream_);  // from here on each step's work is divided alike
+  ahead_.emplace(*stream_);  // counts kernels anew, so that marks divide each step's work alike
 }
 
 }  // namespace dt

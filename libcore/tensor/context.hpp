@@ -15,20 +15,20 @@
 
 namespace dt {
 
-/// The context of a rank. On the CPU, work is done when the call returns; a device with streams
-/// enqueues.
+/// The context of a rank. On the CPU, work is done when the call returns. On a GPU, calls enqueue
+/// work on the context's stream.
 class Context {
  public:
   Context(int threads, Device device) : threads_(threads), device_(device), scratch_(device) {
     if (device == Device::host()) return;
     stream_.emplace(device, "computing");
-    // A profiler draws what the host does beside what the device does, so kernels go to the device
-    // where they were asked for.
+    // A profiler shows host activity beside device activity, so kernels are then enqueued at once,
+    // not deferred.
     if (!accelerator().has_audience()) accelerator().keep_back(*stream_);
     ahead_.emplace(*stream_);
   }
-  /// Creates a further context of a GPU, beside that with which a rank computes: for `work`, which is
-  /// not waited for before more is enqueued.
+  /// Creates a further context of a GPU, for `work` beside the rank's computing. The context defers
+  /// no work, and does not bound how far the host runs ahead of it.
   Context(Device device, const std::string& work) : threads_(1), device_(device), scratch_(device) {
     stream_.emplace(device, work);
   }
@@ -36,14 +36,15 @@ class Context {
 
   int threads() const { return threads_; }
   Device device() const { return device_; }
-  /// Returns the stream on which a device enqueues what it is given; null on the host.
+  /// Returns the stream on which work is enqueued; null on the host.
   Stream stream() const { return stream_ ? Stream(*stream_) : nullptr; }
   Arena& scratch() const { return scratch_; }
-  /// Blocks until all work that the device was given is done; polls meanwhile.
+  /// Blocks until all work enqueued on the stream is done; polls meanwhile. Then makes graphs of
+  /// repeated work (Accelerator::make_graphs).
   /// Errors: environment, a device fails or hangs (see Accelerator::set_time_limit); also what polling
   /// throws.
   void finish() const;
-  /// Starts the work that the device was given. Call before the host waits for something else.
+  /// Enqueues deferred work. Call before the host waits for something else.
   void start() const {
     if (stream_) accelerator().give_kept(*stream_);
   }
@@ -51,18 +52,19 @@ class Context {
   /// dt's own kernels even if a library has one. For tests and proofs.
   bool reference_only() const { return reference_only_; }
   void set_reference_only(bool value) { reference_only_ = value; }
-  /// Returns the format in which operands are multiplied: of bf16 on a CPU, what this machine has
-  /// (kernels::multiplies_in); of fp32 on a GPU, fp32 or TF32.
+  /// Returns the format in which operands are multiplied. It applies to bf16 on a CPU, which must
+  /// support it (kernels::multiplies_in), and to fp32 on a GPU, as fp32 or TF32.
   Arithmetic arithmetic() const { return arithmetic_; }
   void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = arithmetic; }
-  /// Calls what a computing rank does besides, as messages make no progress by themselves. The rank's
-  /// own thread calls it between kernels, and long kernels call it within. The function must not
-  /// compute.
+  /// Calls the poll function, as messages make no progress by themselves while the rank computes.
+  /// The rank's own thread calls poll() between kernels, and within long ones. The poll function
+  /// must not compute.
   void poll() const {
     if (poll_) poll_();
   }
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
-  /// Returns whether the host waits for the device, in finish() or keep_pace(). Polls may call it.
+  /// Returns whether the host waits for the device, in finish() or keep_pace(). Poll functions may
+  /// call it.
   bool is_waiting() const { return is_waiting_; }
   /// Polls, and waits if the device is far behind. The same thread calls it before each kernel and
   /// copy.

@@ -7,12 +7,12 @@ namespace dt {
 
 enum class DeviceKind : unsigned char { cpu, cuda };
 
-/// A device. There is no default: the maker of a buffer, a tensor or a context says where, so that a
-/// forgotten device does not compile. Take the device from the context, or from what the new object
-/// stands beside. Name the host for what only the host touches.
+/// A device. There is no default: each buffer, tensor or context is created with a device, so that
+/// code that forgets it does not compile. Take the device from the context, or from an object that
+/// is used together with the new one. Name the host for memory that only the host touches.
 class Device {
  public:
-  /// Returns the processors that run this program, and their memory.
+  /// Returns the host: the CPUs that run this program, and their memory.
   static constexpr Device host() { return Device(DeviceKind::cpu, 0); }
   /// Returns a GPU, counted among those that this program can use (Accelerator::gpus).
   static constexpr Device gpu(int index) { return Device(DeviceKind::cuda, index); }

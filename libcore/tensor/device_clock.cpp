@@ -8,8 +8,8 @@ namespace dt {
 
 namespace {
 
-/// Tries, of which the one counts in which a mark was seen soonest. The first is slow for other
-/// reasons.
+/// The number of tries. The try that sees its mark reached soonest counts. The first try is slow
+/// for other reasons.
 constexpr int num_tries = 5;
 
 }  // namespace

@@ -7,16 +7,16 @@ namespace dt {
 
 namespace {
 
-/// Copies, after waiting for earlier work. A copy of memory that is not pinned may itself block, and
-/// for ever.
+/// Waits for earlier work, then copies. A copy of memory that is not pinned may itself block,
+/// without a time limit.
 void copy_and_wait(const Context& context, const Tensor& from, const Tensor& to) {
   context.finish();
   accelerator().copy(context.stream(), to.raw(), from.raw(), from.bytes());
   context.finish();
 }
 
-/// Calls body(part of the tensor, as much memory of the host, its first element) for one part after the
-/// other.
+/// Calls body(part of the tensor, as much host memory, index of the part's first element) for each
+/// part in turn.
 template <class Body>
 void for_each_part(const Tensor& tensor, std::size_t most_bytes, const Body& body) {
   const std::size_t element_bytes = dtype_bytes(tensor.dtype());

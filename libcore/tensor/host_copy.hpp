@@ -1,6 +1,6 @@
 #pragma once
-// Copies what lies on a device to where the host reads it, and what the host writes to where a device
-// computes with it. Tensors of the host are read and written where they are.
+// Copies device tensors to the host for reading, and values that the host writes to devices. Host
+// tensors are read and written in place.
 
 #include <cstddef>
 #include <functional>
@@ -13,11 +13,11 @@
 
 namespace dt {
 
-/// The most host memory that a larger copy passes through at a time.
+/// The most host memory that a copy uses at a time. Larger tensors are copied in parts.
 inline constexpr std::size_t host_copy_bytes = std::size_t{64} << 20;
 
-/// A tensor's elements for the host to read: the tensor itself, or a copy of what it holds on a device.
-/// The copy is made once all that the context's stream was given is done.
+/// A tensor's elements for the host to read: the tensor itself, or a host copy of a device tensor.
+/// The copy waits for all work enqueued on the context's stream.
 /// Errors: environment, memory is short.
 class OnHost {
  public:
@@ -29,22 +29,22 @@ class OnHost {
   Tensor tensor_;
 };
 
-/// Shows `look` a tensor's bytes, whatever their size, from the first to the last. Shows one stretch of
-/// at most `most_bytes` after the other; a stretch is gone with the next. Shows a tensor of the host
-/// all at once.
+/// Calls `look` with a device tensor's bytes, in order, in stretches of at most `most_bytes`. A
+/// stretch is valid only until the next call. For a host tensor, calls `look` once with all bytes.
 void visit_on_host(const Context& context, const Tensor& tensor,
                    const std::function<void(std::span<const std::byte>)>& look,
                    std::size_t most_bytes = host_copy_bytes);
 
 /// A function that writes a piece's elements.
 using FillPiece = std::function<void(const Piece& piece, const Tensor& values)>;
-/// Makes `target` hold what `fill` writes, on the host, as the elements of `piece`. For a target on the
-/// host, `fill` writes into it. For a target on a device, `fill` writes part after part, each of at
-/// most `most_bytes`, into memory that is copied there and that goes with the call.
+/// Fills `target` with the elements of `piece`, which `fill` writes on the host. For a target on
+/// the host, `fill` writes into the target. For a target on a device, `fill` writes parts of at
+/// most `most_bytes` into temporary host memory, which is then copied to the device.
 void fill_from_host(const Context& context, const Piece& piece, const Tensor& target, const FillPiece& fill,
                     std::size_t most_bytes = host_copy_bytes);
 
-/// Returns a buffer on `device` with the contents of a buffer of the host; for the host, that buffer.
+/// Returns a buffer on `device` with the contents of a host buffer. If `device` is the host,
+/// returns the given buffer.
 Buffer moved_to(Device device, Buffer buffer);
 
 }  // namespace dt

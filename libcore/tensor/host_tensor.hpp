@@ -1,5 +1,5 @@
 #pragma once
-// Views of numbers that the host holds.
+// Views of host numbers as tensors.
 
 #include <concepts>
 #include <iterator>
@@ -10,7 +10,7 @@
 
 namespace dt {
 
-/// Returns a vector's, array's or span's numbers, as a vector.
+/// Returns the numbers of a vector, array or span as a tensor of one dim.
 template <std::ranges::contiguous_range Values>
 requires std::ranges::borrowed_range<Values> Tensor host_tensor(Values&& values) {
   using Number = std::ranges::range_value_t<Values>;
@@ -18,7 +18,7 @@ requires std::ranges::borrowed_range<Values> Tensor host_tensor(Values&& values)
                 Device::host());
 }
 
-/// Returns one number, as a vector of one element.
+/// Returns one number as a tensor of one element.
 template <class Number>
 requires std::is_arithmetic_v<Number> Tensor host_tensor(Number& number) {
   return Tensor(&number, dtype_of<Number>(), Shape{1}, Device::host());

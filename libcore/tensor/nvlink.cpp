@@ -12,8 +12,8 @@ namespace {
 /// Source: names that nvidia-smi prints; NVIDIA's list of supported products of its driver.
 constexpr std::array<std::string_view, 11> kinds = {"H20",  "H100", "H200",  "H800",  "GH200", "B100",
                                                     "B200", "B300", "GB200", "GB300", "HBM3"};
-/// Words in the names of parts of GPUs, and of PCIe cards of the same kinds. Such cards have bridges
-/// between two or four at most.
+/// Words in the names of parts of GPUs, and of PCIe cards of the same kinds. NVLink bridges connect
+/// at most two or four such cards.
 constexpr std::array<std::string_view, 4> cards = {"PCIe", "PCIE", "NVL", "MIG"};
 
 template <std::size_t count>

@@ -1,12 +1,13 @@
 #pragma once
-// Divides elements in a row among equals, as among the ranks of a group.
+// Divides consecutive elements evenly, as among the ranks of a group.
 
 #include <cstdint>
 
 namespace dt {
 
-/// Elements [begin, begin + count) of N that belong to rank r: with B = ⌈N/granule⌉ granules of which the
-/// last may be shorter, granules ⌊rB/n⌋ … ⌊(r+1)B/n⌋−1.
+/// Elements [begin, begin + count) of N, which belong to rank r of n. The N elements are
+/// B = ⌈N/granule⌉ granules, of which the last may be shorter. Rank r has granules
+/// ⌊rB/n⌋ … ⌊(r+1)B/n⌋−1.
 struct Part {
   std::int64_t begin;
   std::int64_t count;

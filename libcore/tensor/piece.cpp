@@ -67,6 +67,7 @@ std::int64_t CommonRows::offset(std::int64_t row, const std::vector<std::int64_t
 }
 
 /// Returns the first of `count` rows for which `is_past` holds. Rows for which it holds come last.
+/// Returns `count` if there are none.
 template <class Predicate>
 std::int64_t first_row(std::int64_t count, Predicate is_past) {
   std::int64_t low = 0;

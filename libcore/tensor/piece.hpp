@@ -1,7 +1,7 @@
 #pragma once
-// Describes which elements of which global tensor a buffer holds: a hyperrectangle (a tensor-parallel
-// slice) and an interval of its row-major order (what ZeRO left here). Files hold pieces; a reader in
-// another layout copies intersections.
+// Describes which elements of which global tensor a buffer holds: a hyperrectangle (a
+// tensor-parallel slice) and an interval of its row-major order (a ZeRO shard). Files hold pieces;
+// a reader in another layout copies intersections.
 
 #include <cstdint>
 #include <vector>
@@ -38,8 +38,9 @@ struct CopyRun {
 /// Returns the elements that both pieces hold, as maximal runs in the target's order.
 /// Shapes: both are pieces of one global shape.
 std::vector<CopyRun> intersect(const Piece& source, const Piece& target);
-/// Returns an interval of source's box, in whole rows, that holds all elements that both pieces have.
-/// Returns {0, 0} if it is plain that they have none in common. Takes no longer for large pieces.
+/// Returns an interval of the source's box that contains all elements common to both pieces. It is
+/// in whole rows, within the source's interval. Returns {0, 0} if it is plain that the pieces have
+/// no common elements. The time is logarithmic in the number of rows.
 std::pair<std::int64_t, std::int64_t> touched_interval(const Piece& source, const Piece& target);
 
 }  // namespace dt

@@ -12,7 +12,7 @@ std::uint64_t bytes_of(const SizedPiece& p) {
   return static_cast<std::uint64_t>(p.piece.numel()) * p.element_bytes;
 }
 
-/// Returns ⌊total·part/num_parts⌋, also if the product exceeds 64 bits.
+/// Returns ⌊total·part/num_parts⌋, even if the product exceeds 64 bits.
 std::uint64_t border(std::uint64_t total, std::uint64_t part, std::uint64_t num_parts) {
   return total / num_parts * part + total % num_parts * part / num_parts;
 }

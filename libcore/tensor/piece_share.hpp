@@ -1,5 +1,5 @@
 #pragma once
-// Divides pieces by bytes among equals, as among several writers of what all of them hold.
+// Divides pieces evenly by bytes, as among several writers that hold the same pieces.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,11 +21,12 @@ struct PieceShare {
   Piece piece;
 };
 
-/// Returns what part `part` of `num_parts` takes of `whole`. The pieces' S bytes are laid end to end in
-/// the given order. The part takes bytes ⌊part·S/num_parts⌋ to ⌊(part+1)·S/num_parts⌋, with both
-/// borders moved down to that of an element. So each element is in exactly one share, and a share's
-/// size differs from S/num_parts by less than an element. At most two pieces of a share are cut; a cut
-/// keeps the piece's box and narrows its interval. Shares may be empty; none has empty pieces.
+/// Returns the share of `whole` that part `part` of `num_parts` takes. The pieces' S bytes count as
+/// laid end to end in the given order. The part takes bytes ⌊part·S/num_parts⌋ to
+/// ⌊(part+1)·S/num_parts⌋, with both borders rounded down to whole elements. So each element is in
+/// exactly one share, and a share's size differs from S/num_parts by less than an element. At most
+/// two pieces of a share are cut; a cut keeps the piece's box and narrows its interval. Shares may
+/// be empty; none has empty pieces.
 std::vector<PieceShare> share_of(std::span<const SizedPiece> whole, int part, int num_parts);
 
 }  // namespace dt

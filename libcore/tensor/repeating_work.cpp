@@ -64,8 +64,8 @@ bool RepeatingWork::comes_again(const std::string& key) {
   return !seen_.insert(std::hash<std::string>{}(key)).second;
 }
 
-/// Returns whether there is room for a graph. Drops graphs that have not come for as many stretches as
-/// a few steps have.
+/// Returns whether there is room for a graph. At the limit, first drops graphs that the last few
+/// steps' stretches did not use.
 bool RepeatingWork::has_room() {
   if (graphs_.size() < limits_.most_graphs) return true;
   const std::size_t recent = 4 * limits_.most_graphs;

@@ -1,7 +1,7 @@
 #pragma once
-// Launches work that a device's stream gets again and again, as a step's work. Work is kept back for a
-// while and given in stretches. A stretch that has come before then costs the host one call (a CUDA
-// graph) instead of one call for each kernel.
+// Launches work that is enqueued on a device's stream again and again, such as a step's. Work is
+// deferred and enqueued in stretches. A repeated stretch costs the host one call (a CUDA graph)
+// instead of one call for each kernel.
 
 #include <cstddef>
 #include <exception>
@@ -16,33 +16,34 @@
 
 namespace dt {
 
-/// The repeating work of one stream. A stretch is what is kept between two uses of the stream. When a
-/// stretch comes for the second time, all that it runs has run before and is loaded, so from then on it
-/// waits to be made a graph. A graph is launched as a whole, and none of its pieces is called. Work
-/// that changes each time is given as it comes.
+/// The repeating work of one stream. A stretch is the work that is deferred between two uses of the
+/// stream. When a stretch comes for the second time, all of its kernels have run before and are
+/// loaded. The next make_graphs() then makes it a graph. A graph is launched as a whole, and none
+/// of its pieces is called. Work that changes each time is enqueued piece by piece.
 /// Thread safety: safe from several threads.
 class RepeatingWork {
  public:
-  /// A function that gives the stream work when it is called.
+  /// A function that enqueues work on the stream.
   using Enqueue = std::function<void()>;
-  /// A function that returns what gives the stream all that `enqueue` does. The stream gets nothing
-  /// meanwhile. Returns an empty function if that cannot be done.
+  /// A function that records the work of `enqueue` without running it, and returns a function that
+  /// launches that work. Returns an empty function if the work cannot be recorded.
   using Capture = std::function<Enqueue(const Enqueue& enqueue)>;
   struct Limits {
-    std::size_t least_pieces;  // smallest graph; fewer pieces cost the host no more by themselves
-    std::size_t most_graphs;   // each takes memory of the device; beyond them those not in use go
+    std::size_t least_pieces;  // in the smallest graph; fewer pieces cost the host no more one by one
+    std::size_t most_graphs;   // each takes device memory; at this limit, unused graphs are dropped
   };
 
   explicit RepeatingWork(Capture capture, Limits limits = {.least_pieces = 4, .most_graphs = 1024})
       : capture_(std::move(capture)), limits_(limits) {}
-  /// Keeps a piece, which depends on nothing that its key does not hold.
+  /// Defers a piece of work, which depends on nothing but the values in its key.
   /// Errors: as for use().
   void keep(const WorkKey& key, Enqueue enqueue);
-  /// Gives the stream what is kept, then calls `deed`, which must not wait. No other thread gives the
-  /// stream anything meanwhile.
-  /// Errors: what enqueueing throws. Every later call throws the same, for what was kept is lost.
+  /// Enqueues the deferred work, then calls `deed`, which must not wait. No other thread enqueues
+  /// anything meanwhile.
+  /// Errors: what enqueueing throws. Every later call of keep() or use() throws the same error, for
+  /// deferred work is lost.
   void use(const Enqueue& deed);
-  /// Makes the graphs that wait to be made.
+  /// Makes graphs of the stretches that have come twice, as long as there is room.
   void make_graphs();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Keeps memory of devices that is given back while a step is under way.
+// Defers the freeing of device memory while a step is under way.
 
 #include <cstddef>
 #include <vector>
@@ -8,24 +8,26 @@
 
 namespace dt {
 
-/// Keeps memory of devices and pinned memory that this thread gives back allocated, as long as the
-/// object lives. Freeing waits for all that any stream of the device was given (cudaFree,
-/// cudaFreeHost), also for a receive whose sender may wait for what this rank has yet to do. So a rank
-/// that frees inside a step may wait for itself.
+/// Keeps device memory and pinned memory that this thread frees allocated for the object's
+/// lifetime. Freeing (cudaFree, cudaFreeHost) waits for all work on the device. That work may be a
+/// receive whose sender waits for something that this rank has yet to do. So a rank that frees
+/// inside a step could wait for itself.
 class RetiredMemory {
  public:
   RetiredMemory();
-  /// Frees what is left, also while an exception unwinds: what streams wait for is aborted then.
+  /// Frees the memory, even while an exception unwinds: the operations that streams wait for are
+  /// aborted then.
   ~RetiredMemory();
   RetiredMemory(const RetiredMemory&) = delete;
 
-  /// Returns whether memory that this thread gives back stays allocated.
+  /// Returns whether memory that this thread frees stays allocated.
   static bool is_kept() { return current_ != nullptr; }
-  /// Takes over a buffer's memory. A buffer calls it at its end if is_kept().
+  /// Takes over a buffer's memory. The buffer's destructor calls it if is_kept().
   static void keep(Buffer&& buffer) { current_->buffers_.push_back(std::move(buffer)); }
 
   std::size_t bytes() const;
-  /// Frees the memory. Call when nothing is under way that waits for what this rank has yet to do.
+  /// Frees the memory. Call only while no work on the device waits for something that this rank has
+  /// yet to do.
   void free();
 
  private:

@@ -17,7 +17,7 @@ namespace dt {
 
 /// A view of a tensor's elements. Copying a Tensor copies the view. An empty Tensor (no data) stands
 /// for "absent", such as a bias that a model lacks.
-/// Shapes: only a few kernels take padded rows, on devices alone.
+/// Shapes: only a few kernels accept padded rows, and only on devices.
 /// Errors: internal, a function that needs contiguous elements is called for a tensor with padded rows.
 class Tensor {
  public:
@@ -63,7 +63,7 @@ class Tensor {
   /// Returns the first `count` columns of a matrix; the others become padding of its rows.
   Tensor first_columns(std::int64_t count) const;
   bool has_padded_rows() const { return padding_ != 0; }
-  /// Returns the elements from the beginning of a matrix's row to that of the next.
+  /// Returns the distance, in elements, between the starts of two consecutive rows of a matrix.
   std::int64_t pitch() const { return shape_[1] + padding_; }
 
  private:

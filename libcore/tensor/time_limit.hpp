@@ -1,5 +1,5 @@
 #pragma once
-// Limits the time for which a device is waited for: a device that hangs says nothing.
+// Limits how long callers wait for a device, since a device that hangs reports nothing.
 
 #include <atomic>
 #include <mutex>
@@ -18,13 +18,14 @@ class TimeLimit {
   /// Sets the limit; 0: none.
   void set(double seconds) { seconds_ = seconds; }
   bool is_set() const { return seconds_ > 0; }
-  /// Returns whether a caller that has waited since then (monotonic) must not go on. It must not if
-  /// another caller has waited in vain.
+  /// Returns whether a caller that has waited since `since_s` (monotonic) must stop waiting: its
+  /// time is up, or another caller has failed.
   bool is_over(double since_s) const;
   /// Throws. Later failures throw the same error.
   /// Errors: environment, naming the device, its work, and the time since `since_s`.
   [[noreturn]] void fail(double since_s, const std::string& device, const std::string& work);
-  /// Returns whether a caller has failed. What a device may still touch must then stay.
+  /// Returns whether a caller has failed. Memory that a device may still touch must then stay
+  /// allocated.
   bool has_passed() const { return has_passed_; }
 
  private:
@@ -34,9 +35,9 @@ class TimeLimit {
   std::optional<Error> reason_;
 };
 
-/// Pauses between two questions of a caller that has asked in vain for `asked_for_s`. The pause is
-/// short at first, later a two hundredth of that time, so that no caller comes late by more, and at
-/// most a millisecond.
+/// Pauses a caller between two questions, after it has asked in vain for `asked_for_s`. The pause
+/// is a yield at first. Later it is 1/200 of that time, at most a millisecond, so that the caller
+/// is late by no more.
 void pause_between_questions(double asked_for_s);
 
 /// Asks until the answer is yes.

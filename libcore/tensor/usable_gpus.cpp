@@ -26,7 +26,7 @@ struct LeastDriver {
 constexpr LeastDriver least_drivers[] = {{12, "r525"}, {13, "r580"}};
 
 /// Returns whether CUDA_VISIBLE_DEVICES names no GPU at all: "", "-1", "NoDevFiles". CUDA reads the
-/// list up to the first entry that is none.
+/// list up to the first entry that names no GPU.
 /// Source: CUDA C++ Programming Guide, "CUDA Environment Variables".
 bool hides_all(const std::string& visible) {
   const bool is_number = !visible.empty() && std::isdigit(static_cast<unsigned char>(visible[0])) != 0;
@@ -51,7 +51,7 @@ std::string why_unusable(const DriverAnswer& answer) {
 }
 
 std::string remedy_of_old_driver(const DriverAnswer& answer) {
-  constexpr int least_cuda = 12;  // the oldest CUDA that has C++20
+  constexpr int least_cuda = 12;  // the oldest CUDA whose nvcc compiles C++20
   const int of_program = answer.runtime / 1000, of_driver = answer.driver / 1000;
   const auto* const least = std::ranges::find(least_drivers, of_program, &LeastDriver::cuda_major);
   std::string text = least == std::end(least_drivers)
@@ -87,7 +87,7 @@ std::string remedy_of(const DriverAnswer& answer) {
   }
 }
 
-/// Returns the error of GPUs that are all too old.
+/// Returns the error for GPUs that are all too old.
 Error too_old(const std::vector<Gpu>& gpus) {
   const auto newer = [](const Gpu& a, const Gpu& b) {
     return std::pair(a.major, a.minor) < std::pair(b.major, b.minor);

@@ -1,6 +1,6 @@
 #pragma once
-// The values on which a piece of a device's work depends, as bytes: two with the same bytes are the
-// same work.
+// The values on which a piece of a device's work depends, as bytes. Pieces whose keys have the same
+// bytes are the same work.
 
 #include <string>
 #include <string_view>
@@ -15,8 +15,8 @@ class WorkKey {
     bytes_.reserve(typical_bytes);
     (add(values), ...);
   }
-  /// Adds a value. If it has bytes between its members, these must be the same each time; else what
-  /// comes again is taken for something new.
+  /// Adds a value. Its padding bytes, if it has any, must be the same each time; otherwise repeated
+  /// work counts as new.
   template <class Value>
   WorkKey& add(const Value& value) {
     static_assert(std::is_trivially_copyable_v<Value>);

@@ -71,7 +71,7 @@ class CudaAccelerator final : public Accelerator {
 
 Accelerator& accelerator() {
   static auto* const the_accelerator =
-      new CudaAccelerator;  // outlives whatever still frees at the program's end
+      new CudaAccelerator;  // never destroyed, as objects may free memory at the program's end
   return *the_accelerator;
 }
 

@@ -5,9 +5,10 @@
 
 namespace dt::cuda {
 
-/// Returns the accelerator that uses the CUDA runtime, which this program carries. Its streams are
-/// CUDA's. No call goes to a driver before this one.
-/// Errors: name the host and the GPU; a GPU that has failed is named as such.
+/// Returns the accelerator that uses the CUDA runtime linked into this program. Its streams are
+/// CUDA's. Does not call the driver.
+/// Errors: those of the accelerator's functions name the host and the GPU, and say if the GPU has
+/// failed.
 Accelerator& accelerator();
 
 }  // namespace dt::cuda

@@ -16,7 +16,7 @@ bool is_one_of(const cudaError_t (&errors)[count], cudaError_t error) {
 }
 
 // The caller had a GPU before, so finding none is a failure, too.
-// Source of both lists: CUDA's documentation of cudaError_t.
+// Source: CUDA's documentation of cudaError_t, for both lists.
 constexpr cudaError_t gpu_failures[] = {
 #if CUDART_VERSION >= 13000
     cudaErrorContained,
@@ -35,7 +35,7 @@ const char* remedy(cudaError_t error) {
            "its compute mode and who uses it; in the mode Exclusive_Process start one rank a GPU, or have "
            "the "
            "mode set to Default";
-  // The driver compiles what nvcc left for GPUs newer than those that dt has code for.
+  // For GPUs newer than those that dt has code for, the driver compiles the PTX that nvcc left.
   if (error == cudaErrorUnsupportedPtxVersion)
     return "the driver is older than the nvcc that built dt: update the driver, or build dt with an nvcc "
            "of the driver's CUDA or older";

@@ -1,5 +1,5 @@
 #pragma once
-// Checks every call of CUDA's, and of its libraries.
+// Checks the results of calls of CUDA and its libraries.
 
 #include <cuda_runtime.h>
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace dt::cuda {
 
-/// Throws if a call failed. CUDA tells such an error to later calls, too.
-/// Errors: environment, naming the host, the GPU, what was being done and what CUDA says. If the GPU or
-/// a kernel has failed, also what to look at.
+/// Throws if a call failed. Later calls of CUDA may report the same error.
+/// Errors: environment, naming the host, the GPU, the attempted action and CUDA's message. If the
+/// GPU or a kernel has failed, also what to look at.
 void check(Device device, const char* doing, cudaError_t error);
 
-/// Throws the same for a failure that a library tells of. If the GPU's failure is beneath it, throws
-/// that.
+/// Throws the same error for a failure that a library reports. If a failure of the GPU is its
+/// cause, throws that one.
 [[noreturn]] void fail(Device device, const char* doing, const std::string& said);
 
-/// Selects the device of the calls of this thread that follow. A call that names no device goes to the
-/// one that was selected last, so no other device is opened for it. `doing` is what errors name.
+/// Selects the device for later calls of this thread. Calls that name no device use the one
+/// selected last, and so open no other. Errors name `doing` as the attempted action.
 void select(Device device, const char* doing = "opening");
 Device selected();
 

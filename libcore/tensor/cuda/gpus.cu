@@ -10,8 +10,8 @@ namespace dt::cuda {
 
 namespace {
 
-/// Returns the text that nvidia-smi writes, without its prefix. A part of a GPU (MIG) has a UUID of its
-/// own.
+/// Returns the UUID as nvidia-smi prints it, without the prefix. A part of a GPU (MIG) has a UUID
+/// of its own.
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text;
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
@@ -66,7 +66,7 @@ DriverAnswer::Kind kind_of(cudaError_t error) {
 }
 
 std::mutex asking;
-/// The GPUs that were found, never freed; null: no thread has asked, or there was none.
+/// The GPUs that were found, never freed; null if no thread has asked, or there was none.
 std::atomic<const std::vector<Gpu>*> found = nullptr;
 
 const Gpu* known(Device device) {

@@ -1,7 +1,8 @@
 #pragma once
 // The GPUs that CUDA shows this program.
 //
-// A device's index counts those that dt can use (tensor/usable_gpus.hpp); its ordinal is CUDA's number of it.
+// A device's index counts those that dt can use (tensor/usable_gpus.hpp); its ordinal is CUDA's
+// number.
 
 #include <string>
 #include <vector>
@@ -12,7 +13,8 @@ namespace dt::cuda {
 
 DriverAnswer ask_driver();
 
-/// Returns the GPUs that can be used, by index. Asks the driver until it reports one.
+/// Returns the GPUs that can be used, by index. Asks the driver at each call until it reports a
+/// usable GPU.
 /// Errors: those of usable_gpus().
 std::vector<Gpu> gpus();
 

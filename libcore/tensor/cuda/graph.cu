@@ -20,8 +20,8 @@ struct DestroyExecutable {
 using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
 using Executable = std::shared_ptr<CUgraphExec_st>;
 
-/// Captures the work that `enqueue` gives the stream. The capture must be ended whatever happens in it.
-/// Only this thread is kept from calls that no capture may meet.
+/// Captures the work that `enqueue` enqueues on the stream. Ends the capture even if `enqueue`
+/// throws. During the capture, CUDA forbids unsafe calls to this thread alone.
 Graph captured(Device device, cudaStream_t stream, const RepeatingWork::Enqueue& enqueue) {
   check(device, "capturing work", cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t graph = nullptr;
@@ -39,7 +39,8 @@ Graph captured(Device device, cudaStream_t stream, const RepeatingWork::Enqueue&
   return whole;
 }
 
-/// Returns the graph to launch, uploaded, so that its first launch does not wait for that.
+/// Returns the executable graph, already uploaded, so that its first launch does not wait for the
+/// upload.
 Executable executable(Device device, cudaStream_t stream, const Graph& graph) {
   cudaGraphExec_t made = nullptr;
   check(device, "making a graph", cudaGraphInstantiate(&made, graph.get(), 0));

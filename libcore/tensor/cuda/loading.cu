@@ -14,9 +14,9 @@ std::vector<const void*>& kernels() {
 
 }  // namespace
 
-// NOLINTBEGIN: these names are CUDA's
-// Code that nvcc makes of a source tells CUDA's runtime of each kernel in it by this function
-// (crt/host_runtime.h). The linker brings the calls here first: --wrap, in kernels/cuda/cuda.cmake.
+// NOLINTBEGIN: these names are CUDA's The code that nvcc makes of a source registers each of its
+// kernels with CUDA's runtime by this function (crt/host_runtime.h). The linker redirects the calls
+// here (--wrap, in kernels/cuda/cuda.cmake).
 extern "C" {
 void __real___cudaRegisterFunction(void** fat_binary, const char* host_function, char* device_function,
                                    const char* name, int thread_limit, uint3* thread, uint3* block,

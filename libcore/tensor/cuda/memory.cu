@@ -43,7 +43,7 @@ std::byte* Memory::allocate(Device device, std::size_t bytes) {
   const cudaError_t error = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
   if (error == cudaErrorMemoryAllocation) throw is_short(device, bytes);
   check(device, "allocating", error);
-  // Clears on the default stream, for which dt's streams do not wait: so the host does.
+  // The default stream clears the memory. dt's streams do not wait for it, so the host does.
   check(device, "clearing memory", cudaMemset(memory, 0, bytes));
   check(device, "clearing memory", cudaStreamSynchronize(nullptr));
   const std::lock_guard lock(mutex_);

@@ -16,8 +16,8 @@ class Memory {
  public:
   static std::size_t free_bytes(Device device);
   std::byte* allocate(Device device, std::size_t bytes);
-  /// Frees memory that nothing uses any more. Ignores errors: callers that wait for work have been
-  /// told, or will be.
+  /// Frees memory that nothing uses any more. Ignores errors, as callers that wait for the device's
+  /// work get them.
   void release(Device device, std::byte* memory, std::size_t bytes);
   static std::byte* allocate_pinned(std::size_t bytes);
   static void release_pinned(std::byte* memory);

@@ -6,7 +6,7 @@ namespace dt::cuda {
 
 namespace {
 
-/// Returns dt's NVTX domain; NVTX gives none if no tool listens.
+/// Returns dt's NVTX domain, or null if no profiler is attached.
 nvtxDomainHandle_t domain() {
   static const nvtxDomainHandle_t the_domain = nvtxDomainCreateA("dt");
   return the_domain;

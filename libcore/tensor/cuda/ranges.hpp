@@ -1,11 +1,11 @@
 #pragma once
-// Names what the host does, for NVIDIA's tools that draw it (Nsight Systems): NVTX.
+// Names the host's activity by NVTX ranges, for NVIDIA's profilers (Nsight Systems).
 
 #include <string>
 
 namespace dt::cuda {
 
-/// Returns whether such a tool was there at the first call. If there is none, ranges cost next to
+/// Returns whether such a profiler was attached at the first call. Without one, ranges cost next to
 /// nothing.
 bool has_audience();
 /// See Accelerator::begin_range.

@@ -83,10 +83,10 @@ void Streams::close(Stream stream) {
   try {
     wait(stream);
   } catch (const std::exception&) {
-    // A caller that waits for the work is told, as in settle().
+    // Callers that wait for the work get the error, as in settle().
   }
   {
-    const std::lock_guard lock(mutex_);  // before another stream may get the same name
+    const std::lock_guard lock(mutex_);  // before another stream may get the same handle
     known_.erase(stream);
   }
   if (!limit_.has_passed()) cudaStreamDestroy(native(stream));
@@ -129,7 +129,7 @@ void Streams::zero(Stream stream, std::byte* memory, std::size_t bytes) {
   });
 }
 
-std::unique_ptr<Mark> Streams::mark(Stream stream) {  // without a time the event costs a device less
+std::unique_ptr<Mark> Streams::mark(Stream stream) {  // without a time the event costs the device less
   return mark(stream, known(stream), cudaEventDisableTiming);
 }
 
@@ -163,7 +163,7 @@ void Streams::wait(Stream stream) {
 }
 
 void Streams::settle(Device device) noexcept {
-  // Work that has failed touches nothing any more.
+  // Failed work no longer touches memory.
   const auto attempt = [](const auto& deed) {
     try {
       deed();
@@ -172,7 +172,7 @@ void Streams::settle(Device device) noexcept {
   };
   std::vector<std::unique_ptr<Mark>> ends;
   {
-    const std::lock_guard lock(mutex_);  // while streams are marked none is closed
+    const std::lock_guard lock(mutex_);  // no stream is closed while this marks streams
     for (const auto& [stream, at] : known_) {
       if (at.device == device) attempt([&] { ends.push_back(mark(stream, at, cudaEventDisableTiming)); });
     }

@@ -1,5 +1,5 @@
 #pragma once
-// Streams of GPUs, and the work on them that is no kernel.
+// Streams of GPUs, and all work on them other than kernels.
 
 #include <functional>
 #include <map>
@@ -31,19 +31,19 @@ class Streams {
   std::unique_ptr<TimedMark> timed_mark(Stream stream);
   void follow(Stream stream, Stream other);
   void wait(Stream stream);
-  /// Blocks until all that any stream of the device was given is done. Ignores failed work: callers
-  /// that wait for it have been told, or will be.
+  /// Blocks until all work on the device's streams is done. Ignores failed work, as callers that
+  /// wait for it get the error.
   void settle(Device device) noexcept;
 
-  /// Gives the stream what is kept back, then calls `deed`, which uses the stream. Selects the stream's
-  /// device; no other thread uses the stream meanwhile.
+  /// Selects the stream's device, enqueues deferred work, then calls `deed`, which uses the stream.
+  /// If the stream defers work, no other thread uses it meanwhile.
   void use(Stream stream, const std::function<void()>& deed);
 
  private:
   struct Known {
     Device device;
     std::string work;
-    std::shared_ptr<RepeatingWork> kept{};  // null: nothing is kept back
+    std::shared_ptr<RepeatingWork> kept{};  // null: the stream defers no work
   };
   void load_kernels_once(Device device);
   Known known(Stream stream);
@@ -53,7 +53,7 @@ class Streams {
   TimeLimit& limit_;
   std::mutex mutex_;
   std::map<Stream, Known> known_;
-  std::set<int> has_kernels_;  // devices, by their numbers
+  std::set<int> has_kernels_;  // by device index
 };
 
 }  // namespace dt::cuda
