@@ -16,22 +16,22 @@ namespace dt::comm {
 
 namespace {
 
-// A segment is so small that what arrived is combined, and what was combined is sent, out of the
-// caches. It is so large that its messages are few. With many ranks, parts are no smaller than
-// min_segment_part_bytes, unless few bytes may be under way.
+// A segment is small enough that its data are still in the caches when they are combined and when
+// they are sent. It is large enough that its messages are few. With many ranks, parts are no
+// smaller than min_segment_part_bytes, unless the bucket allows only few bytes under way.
 constexpr std::size_t segment_bytes = std::size_t{1} << 20;
 constexpr std::size_t min_segment_part_bytes = std::size_t{128} << 10;
 constexpr std::size_t min_segments_under_way = 4;
 constexpr std::size_t broadcast_segment_bytes = std::size_t{512} << 10;
-// Smaller operations are messages.
+// Smaller operations go by messages.
 constexpr std::size_t min_placed_bytes = std::size_t{128} << 10;
 
-/// Returns at least one: an operation on nothing is still an operation.
+/// Returns the number of segments, at least one: an operation on nothing is still an operation.
 std::size_t num_segments(std::int64_t count, std::int64_t segment) {
   return static_cast<std::size_t>(std::max<std::int64_t>(1, divide_up(count, segment)));
 }
 
-/// Returns the bytes of one rank's part of a segment: whole cache lines.
+/// Returns the bytes of one rank's part of a segment, in whole cache lines.
 std::size_t segment_part_bytes(const Caller& caller) {
   const auto size = static_cast<std::size_t>(caller.size);
   const std::size_t part = std::max(min_segment_part_bytes, segment_bytes / size);
@@ -88,8 +88,8 @@ void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const P
   }
 }
 
-/// Returns the parts of a segment, n equal ones. The last segment is what is left, in as equal parts as
-/// cache lines allow.
+/// Returns the n equal parts of a segment. The last segment has the remaining elements, in parts as
+/// equal as cache lines allow.
 PartOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_part, std::int64_t number) {
   const std::int64_t begin = number * segment_part * size;
   const std::int64_t count = std::min(tensor.numel() - begin, segment_part * size);
@@ -151,8 +151,8 @@ Algorithm message_algorithm(const Caller& caller, const std::shared_ptr<const Co
           .chain_bytes = std::min(segment, bytes_of(c))};
 }
 
-/// Returns an algorithm by messages, or through memory that ranks share if the operation is large and
-/// ranks' places allow it.
+/// Returns an algorithm by messages, or one through shared memory if the operation is large and the
+/// ranks' placement allows it.
 Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
   const Collective& c = *collective;
   Algorithm messages = message_algorithm(caller, collective);
@@ -172,7 +172,7 @@ Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Col
   return messages;
 }
 
-/// Returns the collective of an operation that leaves each rank its part.
+/// Returns the collective of a reduce-scatter or an all-gather, in which ranks have parts.
 std::shared_ptr<const Collective> scattered(OperationKind kind, const Caller& caller, const Tensor& in,
                                             const Tensor& out, Reduction reduction, const PartOf& part) {
   const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, part);

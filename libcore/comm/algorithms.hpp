@@ -24,8 +24,8 @@ struct Caller {
   std::size_t bucket_bytes;  // see Communicator::set_bucket_bytes
 };
 
-/// Returns the smallest bucket with which a group's operations can go on: a few segments, each with a
-/// cache line for each rank.
+/// Returns the smallest bucket with which a group's operations make progress: a few segments, each
+/// with a cache line for each rank.
 std::size_t least_bucket_bytes(int size);
 
 /// The chains that an Operation runs.
@@ -36,19 +36,20 @@ struct Algorithm {
   std::size_t chain_bytes = 0;  // share of Operation::bucket_bytes that a chain takes
 };
 
-/// Returns the algorithm of an all-reduce, chosen by size, n and the places of ranks.
+/// Returns the algorithm of an all-reduce, chosen by size, n and the ranks' placement.
 /// Numerics: the bits are those of combine(), whichever algorithm is chosen.
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                Reduction reduction);
-/// Returns the algorithm of a reduce-scatter. `parts` says which of the N elements belong to each rank,
-/// in the order of ranks.
+/// Returns the algorithm of a reduce-scatter. `parts` returns each rank's part of the N elements;
+/// the parts lie in the order of ranks.
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                    Reduction reduction, const PartOf& parts);
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                const PartOf& parts);
 /// Returns a broadcast along a binomial tree from the root. Segments follow each other down the tree.
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
-/// Returns a dissemination barrier: in round k each rank sends a message to the rank 2^k further.
+/// Returns a dissemination barrier: in round k each rank sends a message to the rank 2^k places
+/// after it (mod n).
 /// Source: Hensgen, Finkel, Manber 1988.
 Algorithm barrier_algorithm(const Caller& caller);
 Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send);

@@ -15,9 +15,9 @@ struct CommonClock {
   double zero_s = 0;   // a moment on this rank's clock, the same moment on all ranks
 };
 
-/// Compares this rank's clock with rank 0's, and lets ranks go on at about the same time. Each rank
-/// asks rank 0 for the time, and takes the answer for the time midway between question and answer. The
-/// quickest of several exchanges counts. `clock` is this rank's.
+/// Compares this rank's clock with rank 0's, and releases all ranks at about the same time. Each
+/// rank asks rank 0 for the time, and takes the answer as the time midway between question and
+/// answer. The quickest of several exchanges counts. `clock` is this rank's.
 /// Collective: all ranks call it; blocks.
 CommonClock compare_clocks(Communicator& group, const std::function<double()>& clock = monotonic_s);
 

@@ -12,8 +12,8 @@ namespace dt::comm {
 
 namespace {
 
-// Tags: one bit marks sends and receives, which are matched by their order alone. Other operations have
-// the lowest bits of their sequence number, above those of the chain's number.
+// Tags: one bit marks sends and receives, which are matched by their order alone. The tags of other
+// operations have the lowest bits of the sequence number above the bits of the chain's number.
 constexpr int transfer_tag = 1 << (tag_bits - 1);
 constexpr std::int64_t num_sequence_tags = 1024;
 constexpr int sequence_shift = 10;
@@ -59,7 +59,7 @@ struct Work::Handle {
       for (const std::shared_ptr<Operation>& operation : operations) {
         if (!operation->is_done()) engine->wait(*operation);
       }
-    } catch (...) {  // once one has failed, the others have no use
+    } catch (...) {  // if one fails, the others are useless
       for (const std::shared_ptr<Operation>& operation : operations) engine->give_up(*operation);
       throw;
     }
@@ -102,7 +102,7 @@ void Work::wait(const Context& context) const {
   context.start();
   handle_->wait();
   for (const std::shared_ptr<Operation>& operation : handle_->operations) {
-    // Copies to the device are in one stream, so coming after one means coming after all.
+    // All copies to the device are in one stream, so work that waits for one copy waits for all.
     if (operation->device && operation->device->writes()) return operation->device->order(context);
   }
 }
@@ -177,7 +177,8 @@ Caller Communicator::caller() const {
   return {rank_, size_, staging_, locality_, bucket_bytes_};
 }
 
-/// Returns null if the tensors lie on the host, or if there are none.
+/// Returns the link for operations on these tensors; null if they lie on the host, or if there are
+/// none.
 std::shared_ptr<DeviceLink> Communicator::link_for(const Sides& sides) const {
   const bool has_in = sides.in && sides.in.numel() > 0, has_out = sides.out && sides.out.numel() > 0;
   if (!has_in && !has_out) return nullptr;

@@ -30,28 +30,28 @@ struct Caller;
 struct Portion;
 struct Sides;
 
-/// A started operation. Copies name the same operation; an empty Work is done. If the last copy goes
-/// before the operation is done, nothing touches the operation's buffers any more, so declare the Work
-/// after them. The destructor does not wait, as the peer may be gone (see Engine::abandon). What the
-/// operation leaves on a device is there when it is done. Work that is computed after wait() finds it
-/// there.
+/// A handle on a started operation. Copies refer to the same operation; an empty Work is done. If
+/// the last copy is destroyed before the operation is done, the operation is cancelled (see
+/// Engine::abandon). Nothing touches the operation's buffers afterwards, so declare the Work after
+/// them. The destructor does not wait, as the peer may be gone. When the operation is done, its
+/// results are on the device.
 class Work {
  public:
   Work() = default;
   explicit Work(std::shared_ptr<Engine> engine);
-  /// Makes a started operation part of this one.
+  /// Adds a started operation to those of this Work.
   void add(std::shared_ptr<Operation> operation) const;
   void add(std::shared_ptr<StreamOperation> operation) const;
-  /// Makes what is part of `other` part of this one.
+  /// Adds the operations of `other` to those of this Work.
   void take(Work other) const;
   bool is_empty() const { return handle_ == nullptr; }
   bool done() const;
-  /// Blocks until the host has done its part. What this context computes from now on comes after the
-  /// whole operation: for results that are computed with next. On the CPU, where nothing is enqueued,
-  /// the same as wait_host().
+  /// Blocks until the host has done its part, and makes work that this context is given from now on
+  /// wait for the whole operation. For results that kernels read next. On the CPU, where nothing is
+  /// enqueued, this is wait_host().
   void wait(const Context& context) const;
-  /// Blocks until the operation is done, and advances everything else meanwhile: for results that the
-  /// host reads.
+  /// Blocks until the operation is done, and advances all other operations meanwhile. For results
+  /// that the host reads.
   /// Errors: see Engine::wait.
   void wait_host() const;
 
@@ -60,13 +60,13 @@ class Work {
   std::shared_ptr<Handle> handle_;
 };
 
-/// A group of ranks. Each call of an operation starts it and returns. Tensors lie on the host, or on
-/// the device on which the rank computes (ComputesOn). On a device, an operation comes after what that
-/// context was given before. It goes through streams if the group has them (see set_streams), else by
-/// messages in portions (see PortionLimits). It goes the same way on all ranks, for the receiver as for
-/// the sender. Buffers must stay, and their contents be left alone, until the Work is done, or until
-/// the context that has waited for it comes to what follows. What one rank passes must fit what the
-/// others pass; otherwise ranks fail or time out.
+/// A group of ranks. Each call of an operation starts it and returns. Tensors lie on the host, or
+/// on the device on which the rank computes (ComputesOn). On a device, an operation waits for the
+/// work that the context was given before. It goes through streams if the group has them (see
+/// set_streams), otherwise by messages in portions (see PortionLimits). It goes the same way on all
+/// ranks, for the receiver as for the sender. Buffers must stay valid and untouched until the Work
+/// is done. After Work::wait(context), later work of that context may use them. The ranks'
+/// arguments must match; otherwise ranks fail or time out.
 /// Numerics: results are the same bits on every rank, whatever the timing. Reductions combine ranks in
 /// a fixed tree (see combine).
 /// Errors: at the start: internal, shapes do not fit, or memory is of another device; also what a
@@ -76,9 +76,9 @@ class Work {
 class Communicator {
  public:
   /// Creates the group of all ranks that a backend started. `name` appears in messages and records.
-  /// Ranks that name one `host` reduce and gather large tensors through memory that they share, if they
-  /// can have it. On one host these are all ranks. On several hosts they are runs of ranks (see
-  /// placement_of), so that fewer bytes pass between hosts.
+  /// Ranks with the same `host` reduce and gather large tensors through shared memory, if the
+  /// system grants it. If there are several hosts, runs of ranks share it (see placement_of), so
+  /// that fewer bytes pass between hosts.
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::string host = host_name());
   ~Communicator();
@@ -90,55 +90,58 @@ class Communicator {
   /// Returns the ranks of the group, by their numbers in the group of all ranks.
   const std::vector<int>& members() const { return members_; }
   Engine& engine() { return *engine_; }
-  /// Sets how many bytes of the group's reductions and gathers are under way in messages at a time, the
-  /// oldest first. They borrow at most as much memory for what arrives. `bytes` counts as at least 256
-  /// a rank; 0: any number. Groups made from this one begin with it.
+  /// Limits how many bytes of the group's reductions and gathers are under way in messages at a
+  /// time, the oldest first. They borrow at most as much memory for arriving data. The limit is at
+  /// least 256 bytes a rank; 0: no limit. Groups that are split from this one start with its limit.
   /// Collective: all ranks set the same, while nothing is under way.
   void set_bucket_bytes(std::size_t bytes);
   static constexpr std::size_t default_bucket_bytes = std::size_t{16} << 20;
-  /// Returns the memory that a group on streams keeps for parts that arrive to be summed: four buckets, since
-  /// on each of two levels one part arrives while another is summed, and at most 128 MiB.
+  /// Returns the bytes that a group on streams keeps for arriving parts: four buckets, at most 128
+  /// MiB. On each of two levels, one part arrives while another is summed.
   static std::size_t stream_staging_bytes(std::size_t bucket_bytes) {
     constexpr std::size_t most = std::size_t{128} << 20;
     return bucket_bytes > 0 ? 4 * std::min(bucket_bytes, most / 4) : most;
   }
-  /// Returns the most memory that operations of all groups made from one group borrowed at a time.
+  /// Returns the most memory that operations borrowed at a time, in all groups split from one
+  /// original group.
   std::size_t most_staging_bytes() const { return staging_->most_in_use_bytes(); }
 
-  /// Sends this group's operations on the memory of the transport's device, and those of groups made
-  /// from it, through that transport from now on, and not by messages. They begin and end on a stream
-  /// of the group, in the order in which they are started. Two ranks that each send to the other and
-  /// receive must do that in orders that fit, or they wait for each other in vain.
-  /// Collective: all ranks call it, each with the transport of its number; blocks until all have told
-  /// their hosts.
+  /// Routes operations on the memory of the transport's device through that transport from now on,
+  /// instead of by messages. This holds for the group and for groups split from it later.
+  /// Operations run on a stream of the group, in the order in which they are started. Two ranks
+  /// that send to each other must start their sends and receives in matching orders, or they
+  /// deadlock; see send_receive().
+  /// Collective: all ranks call it, each with a transport of the same rank and size; blocks until
+  /// all ranks know each other's hosts.
   void set_streams(std::unique_ptr<StreamTransport> transport, ReduceOrder order = ReduceOrder::tree);
   bool has_streams() const { return streams_ != nullptr; }
-  /// Sets the order of reductions of a group that has streams; the same on all ranks.
+  /// Sets the order of reductions of a group that has streams. All ranks must set the same.
   void set_reduce_order(ReduceOrder order) { streams_->set_order(order); }
 
-  /// Sends to another rank of the group. The peer's receive is matched in the order of calls.
+  /// Sends to another rank of the group. Sends match the peer's receives in the order of calls.
   Work send(int peer, const Tensor& data);
   Work receive(int peer, const Tensor& data);
-  /// Sends and receives; neither waits for the other, so rows can go round.
+  /// Sends and receives. Neither waits for the other, so ranks can pass data round a ring.
   Work send_receive(int to, const Tensor& own, int from, const Tensor& arriving);
 
-  /// Sets out = `in` of all ranks, combined; `out` may be `in`. Goes as a reduce-scatter and an
-  /// all-gather in segments. Small tensors go along a tree, with the same bits.
+  /// Sets out = the combined `in` of all ranks; `out` may be `in`. Large tensors are
+  /// reduce-scattered and all-gathered in segments. Small tensors go along a tree, with the same
+  /// bits.
   Work all_reduce(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
   /// Sets out = this rank's part (see part_of) of the combined `in`.
   /// Shapes: `in` has N elements; `out` has this rank's part, and may be that part of `in`.
   Work reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum,
                       std::int64_t granule = 1);
-  /// Brings the ranks' parts together.
+  /// Gathers all ranks' parts on every rank.
   /// Shapes: `out` has N elements; `in` has this rank's part, and may be that part of `out`.
   Work all_gather(const Tensor& in, const Tensor& out, std::int64_t granule = 1);
   Work broadcast(const Tensor& data, int root);
-  /// Returns work that is done when every rank has called it.
+  /// Returns work that is done once every rank has called barrier().
   Work barrier();
 
-  /// Splits the group. Ranks of one colour form a group, ordered by key, then by rank. A rank without a
-  /// colour is in no group, and gets a null pointer. `use` says what operations on streams may take of
-  /// a GPU.
+  /// Splits the group. Ranks of one color form a group, ordered by key, then by rank. A rank
+  /// without a color is in no group, and gets a null pointer. `use` decides how many SMs of a GPU
+  /// the group's stream operations may hold (most_ctas).
   /// Collective: all ranks call it; blocks.
   std::unique_ptr<Communicator> split(std::optional<int> color, int key, std::string name,
                                       StreamUse use = StreamUse::world);

@@ -39,8 +39,8 @@ DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType
       computed_(std::move(computed)) {
   forget_empty(reads_);
   forget_empty(writes_);
-  // The host does not wait for the work that uses the memory until now, so the copies must come after
-  // that.
+  // The host does not wait for the earlier work that uses the memory, so the copies must wait for
+  // it.
   if (reads_.empty() && !writes_.empty()) accelerator().follow(link_->up_, link_->compute_);
   if (reads_.empty()) computed_.reset();
 }
@@ -55,8 +55,9 @@ bool DeviceSide::is_computed() {
   return has_computed();
 }
 
-/// Starts the copies to the host. The host knows by then that the device has what is read: a stream
-/// that waited for it would hold up what other portions read, which may have been there for long.
+/// Starts the copies to the host. The caller has checked that the device has computed what is read.
+/// If the copies' stream waited for it instead, it would delay the copies of other portions that
+/// are ready.
 void DeviceSide::start_reading() {
   for (const Span& span : reads_) {
     const Tensor here = of_host(span);
@@ -97,8 +98,8 @@ void DeviceSide::stop() noexcept {
   try {
     if (read_) accelerator().wait(link_->down_);
   } catch (const std::exception&) {
-    // A device that has failed does nothing any more. A device that hangs keeps its memory, and its
-    // next user is told.
+    // A failed device does nothing any more. The memory of a device that hangs stays allocated, and
+    // the device's next user gets the error.
   }
   read_.reset();
   const std::lock_guard lock(link_->mutex_);

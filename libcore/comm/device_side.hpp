@@ -1,6 +1,6 @@
 #pragma once
-// Carries messages of device memory through pinned memory of the host. The algorithms that work there
-// are the same, so the bits are the same.
+// Carries messages of device memory through pinned host memory. The algorithms for host tensors run
+// there, so the bits are the same.
 
 #include <compare>
 #include <map>
@@ -17,8 +17,8 @@
 
 namespace dt::comm {
 
-/// A sequence of operations that a group's ranks match by its order: the operations of the whole group,
-/// or the sends to a peer (from 0 on), or the receives from a peer.
+/// A sequence of operations that a group's ranks match by order: the operations of the whole group
+/// (peer −1), the sends to one peer, or the receives from one peer.
 struct Lane {
   int group = 0;
   int peer = -1;
@@ -64,9 +64,9 @@ struct Span {
 /// writes there. The engine calls is_computed(), may_begin(), finish(), is_over() and stop().
 class DeviceSide {
  public:
-  /// Creates the device's side of a portion. What the portion reads is there once `computed` is
-  /// reached. What the portion writes is not touched before the work that the context has been given by
-  /// now is done.
+  /// Creates the device's side of a portion. The device has computed what the portion reads once
+  /// `computed` is reached. The portion writes only after the work that the context has been given
+  /// by now is done.
   DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
              std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Mark> computed);
   ~DeviceSide() { stop(); }
@@ -81,7 +81,7 @@ class DeviceSide {
   bool is_computed();
   /// Returns whether what is read is on the host and the portion has its memory. Never blocks.
   bool may_begin();
-  /// Enqueues the copy of what is written to the device. Call once it is complete on the host.
+  /// Enqueues the copy of the results to the device. Call once they are complete on the host.
   void finish();
   /// Returns whether that copy is done. Call after finish().
   bool is_over();

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t max_named = 8;
 constexpr std::size_t max_quoted_bytes = 240;
 
-// Faults in the order in which they are told.
+// The kinds of faults, in the order in which the report names them.
 enum class Fault { failed, silent, outside, mismatch, idle, elsewhere, timed_out };
 
 struct Finding {
@@ -55,8 +55,8 @@ std::string duration(double seconds) {
   return seconds < 9.95 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
-/// Returns the newest of the groups that match. When layouts are compared, one after the other has
-/// groups of the same name and members.
+/// Returns the newest matching group. A run that compares layouts makes groups of the same name and
+/// members for each of them in turn.
 const FlightGroup* find_group(const Heartbeat& heartbeat, const GroupRecord& group) {
   for (const FlightGroup& candidate : heartbeat.groups | std::views::reverse) {
     if (candidate.name == group.name && !group.members.empty() && candidate.first == group.members.front() &&
@@ -67,7 +67,7 @@ const FlightGroup* find_group(const Heartbeat& heartbeat, const GroupRecord& gro
   return nullptr;
 }
 
-/// Returns what the other rank calls the operation.
+/// Returns the kind that the other rank records for the operation.
 OperationKind counterpart(OperationKind kind) {
   if (kind == OperationKind::send) return OperationKind::receive;
   if (kind == OperationKind::receive) return OperationKind::send;
@@ -84,8 +84,8 @@ bool has_entered(const FlightGroup& theirs, const StuckOperation& operation) {
   return false;
 }
 
-/// Returns what the other rank is in at the operation's place in the order of calls, or null if that is
-/// done.
+/// Returns the operation that the other rank has under way at this operation's place in the order
+/// of calls. Returns null if it has none under way there.
 const FlightOperation* at_its_place(const FlightGroup& theirs, const StuckOperation& operation) {
   const OperationRecord& record = operation.record;
   const bool is_pair = is_point_to_point(record.kind);
@@ -118,7 +118,7 @@ std::string last_known(const Heartbeat& heartbeat, const GroupRecord& group) {
 std::string shortened(std::string text) {
   if (text.size() <= max_quoted_bytes) return text;
   text.resize(max_quoted_bytes);
-  // Ends before a character of several bytes, not within.
+  // Ends before a multi-byte character, not within it.
   while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
   if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xc0) text.pop_back();
   return text + " …";
@@ -179,8 +179,8 @@ std::optional<Finding> examine(int rank, const Sighting& sighting, const StuckOp
   return current == nullptr ? std::nullopt : mismatch_finding(heartbeat, *current, operation);
 }
 
-/// Examines a rank outside of the group, for standing still. A rank without a heartbeat may have ended
-/// in good order.
+/// Checks whether the heartbeat of a rank outside the group stands still. A rank without a
+/// heartbeat may have ended normally.
 std::optional<Finding> examine_outsider(int rank, const Sighting& sighting, const StuckOperation& operation) {
   if (!sighting.is_silent() || sighting.after.state != HeartbeatReading::State::present) return std::nullopt;
   Finding finding = silent_finding(rank, sighting, operation.group);

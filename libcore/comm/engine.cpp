@@ -12,7 +12,7 @@ namespace dt::comm {
 namespace {
 
 constexpr std::size_t num_chain_tags = 1024;
-// More operations would share tags with each other.
+// With more operations under way, some would share tags.
 constexpr int max_operations_of_group = 1024;
 
 int tag_of(const Operation& operation, const Operation::Running& running) {
@@ -310,8 +310,8 @@ bool Engine::advance(Operation& operation) {
   return moved;
 }
 
-/// Begins an operation if it may. Asks its device even while other operations are in front of it, so
-/// that what it reads comes meanwhile.
+/// Begins an operation if it may begin. Asks its device even while earlier operations of its lane
+/// wait, so that its copies to the host start meanwhile.
 bool Engine::begins(Operation& operation) {
   if (operation.has_begun) return true;
   const bool is_ready = !operation.device || operation.device->may_begin();
@@ -336,7 +336,7 @@ bool Engine::some_wait_for_a_device() const {
   });
 }
 
-/// Only makes chains: their first stages begin like any other, once nothing is pending.
+/// Only makes the chains. Their first stages begin like any other, once nothing is pending.
 void Engine::begin_chains(Operation& operation) {
   while (may_begin_chain(operation)) {
     Operation::Running& running = operation.running.emplace_back();
@@ -346,7 +346,7 @@ void Engine::begin_chains(Operation& operation) {
   }
 }
 
-/// Returns false when the chain has ended.
+/// Advances a chain. Returns false when the chain has ended.
 bool Engine::advance(Operation& operation, Operation::Running& running) {
   while (may_go_on(running)) {
     if (running.current.then) running.current.then();

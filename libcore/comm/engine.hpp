@@ -1,6 +1,6 @@
 #pragma once
-// Advances all operations of a rank that are under way. A rank has one engine; every thread that has
-// time advances all operations together.
+// Advances all operations of a rank that are under way. A rank has one engine; each thread that
+// waits or polls advances all operations.
 
 #include <atomic>
 #include <functional>
@@ -22,9 +22,10 @@
 
 namespace dt::comm {
 
-/// Transfers that are started together, and the action that follows when all are done. If `ready` is
-/// set, it must hold, too: it asks for what other ranks do in shared memory. `ready` is called often,
-/// must not block, and stays true. After `then`, other ranks may be ready, too (Transport::notify).
+/// Transfers that are started together, and the action that follows when all are done. If `ready`
+/// is set, it must return true, too, before `then` is called; it checks what other ranks have done
+/// in shared memory. `ready` is called often, must not block, and stays true. `then` may make other
+/// ranks ready (Transport::notify).
 struct Stage {
   struct Transfer {
     int peer;
@@ -36,9 +37,10 @@ struct Stage {
   std::function<void()> then = {};
 };
 
-/// Stages one after the other, each made when the stage before is done. Returns false if there is no
-/// such stage. What a rank sends another along a chain, the other rank receives in the same order. What
-/// a chain owns (staging memory) lives from just before its first stage to the end of its last.
+/// A function that makes the stages of a chain, each when the stage before is done. Returns false
+/// if there is no stage `index`. A rank's sends to a peer along a chain match the peer's receives
+/// in order. A chain's staging memory lives from just before its first stage to the end of its
+/// last.
 using Chain = std::function<bool(int index, Stage& stage)>;
 
 /// A started operation: chains that run side by side, at most `window` at once. Chain c of every rank
@@ -58,18 +60,18 @@ struct Operation : OperationName {
   std::function<Chain(std::size_t number)> make_chain;
   std::size_t num_chains = 0;
   std::size_t window = 4;
-  // Chains of a transport's operations take turns, oldest first, if they count. At most bucket_bytes
-  // are under way at a time (0: any number). Each chain takes chain_bytes of them (0: the chain does
-  // not count).
+  // Chains of a transport's operations take turns, oldest first. At most bucket_bytes are under way
+  // at a time (0: no limit). Each chain takes chain_bytes of them (0: the chain takes no turns).
   std::size_t chain_bytes = 0;
   std::size_t bucket_bytes = 0;
   /// Present if the operation's tensors lie on a device. The operation begins once may_begin() allows
   /// it, and operations behind it in its lane begin later.
   std::shared_ptr<DeviceSide> device = {};
   bool takes_turns() const { return chain_bytes > 0 && bucket_bytes > 0; }
-  /// Returns the operation's lane. Operations of a lane begin in the order of calls: messages of one
-  /// might be taken for another's, and operations behind wait for memory of those in front. Sends to a
-  /// peer are a lane, receives from a peer are a lane, and all else of the group is a lane.
+  /// Returns the operation's lane. Operations of a lane begin in the order of calls, so that
+  /// messages of one are not taken for another's. Later operations also wait for memory of earlier
+  /// ones. The sends to each peer are a lane, the receives from each peer are a lane, and all other
+  /// operations of the group are one.
   int lane() const { return peer < 0 ? 0 : 1 + 2 * peer + (kind == OperationKind::send ? 0 : 1); }
 
   Recorder::Ticket ticket = 0;
@@ -98,14 +100,14 @@ class Engine {
   Engine(const Engine&) = delete;
   Recorder& recorder() { return *recorder_; }
   std::shared_ptr<Recorder> shared_recorder() { return recorder_; }
-  /// Sets the time after which operations that begin from now on fail if they are not done; 0: they
-  /// never do.
+  /// Sets the time after which operations that start from now on fail if they are not done; 0: they
+  /// never fail.
   void set_timeout(double seconds);
   double timeout() const { return timeout_s_; }
 
   void start(std::shared_ptr<Operation> operation);
-  /// Advances every operation, and looks at those on streams. Cheap if there is none. Never blocks, not
-  /// even while another thread advances operations.
+  /// Advances every operation, and checks those on streams. Cheap if there are none. Never blocks,
+  /// not even while another thread advances operations.
   /// Errors: what a transport throws; environment, an operation on a stream is not done in time.
   void progress();
   /// Blocks until the operation is done.
@@ -121,10 +123,10 @@ class Engine {
   /// Errors: those of progress(); also what `enqueue` throws.
   void start(StreamTransport& transport, Stream stream, const std::shared_ptr<StreamOperation>& operation,
              const std::function<void()>& enqueue);
-  /// Stops watching a transport. Call before the transport goes. While an exception unwinds, aborts
-  /// what is under way.
+  /// Stops watching a transport. Call before the transport is destroyed. If an operation of the
+  /// transport is under way while an exception unwinds, aborts all transports on streams.
   void forget(StreamTransport& transport) noexcept;
-  /// Blocks until the operation is done, and advances everything else meanwhile.
+  /// Blocks until the operation is done, and advances all other operations meanwhile.
   /// Errors: those of progress().
   void wait(const StreamOperation& operation);
   /// Ends an operation for which no caller will wait. Nothing can be taken back from a stream, so all
@@ -133,8 +135,8 @@ class Engine {
   void abandon(const StreamOperation& operation) noexcept;
   /// Throws the error that has ended all communication of this rank, if there is one.
   void check_alive() const;
-  /// Returns the time that wait() has taken so far until the device had computed what was waited for.
-  /// This time is no communication.
+  /// Returns the time that wait() has spent so far until the device had computed the operations'
+  /// inputs. This time is not communication.
   double waited_for_device_s() const;
   bool idle() const;  // nothing is under way
 
@@ -151,7 +153,7 @@ class Engine {
   /// of this rank ends: the messages that peers still send for the operation might be taken for later
   /// ones.
   void abandon(Operation& operation) noexcept;
-  /// Cancels all operations of a transport. Call before the transport goes.
+  /// Cancels all operations of a transport. Call before the transport is destroyed.
   void forget(const Transport& transport) noexcept;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 8> prefixes = {
     "CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "FI_", "NCCL_", "OMPI_MCA_", "OMP_", "SLURM_GPU_BIND", "UCX_"};
-/// Variables by which Open MPI's launcher speaks to its processes: addresses, keys, numbers of ranks.
+/// Variables by which Open MPI's launcher passes addresses, keys and rank numbers to its processes.
 constexpr std::array<std::string_view, 7> of_launcher = {
     "OMPI_MCA_ess",  "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_orte_",
     "OMPI_MCA_pmix", "OMPI_MCA_rmaps_",       "OMPI_MCA_shmem_RUNTIME"};

@@ -1,6 +1,6 @@
 #pragma once
-// Records what the environment says of how ranks communicate and compute, for a run's account of
-// itself.
+// Records the environment variables that affect how ranks communicate and compute, for the run's
+// report.
 
 #include <map>
 #include <string>
@@ -11,16 +11,17 @@ namespace dt::comm {
 
 using EnvironmentSettings = std::map<std::string, std::string>;
 
-/// Returns the settings of this process: NCCL's variables, UCX's, libfabric's, OpenMP's, Open MPI's
-/// parameters, CUDA's of devices and how Slurm binds GPUs. Leaves out all others, as there are secrets
-/// among them. Leaves out what mpirun tells its processes in parameters of its own.
+/// Returns the settings of this process: the variables of NCCL, UCX, libfabric and OpenMP, Open
+/// MPI's parameters, CUDA's device variables, and Slurm's GPU binding. Leaves out all others, as
+/// there are secrets among them. Also leaves out the parameters by which mpirun passes values to
+/// its processes.
 EnvironmentSettings environment_settings();
 
-/// Returns the settings that `own` has otherwise than `first`, with the values of `own`: "'eth0'",
-/// "unset". Settings of a rank alone, such as the GPU that it may see, may differ.
+/// Returns the settings in which `own` differs from `first`, with the values of `own`: "'eth0'",
+/// "unset". Leaves out settings of a single rank, such as the GPU that it may see.
 EnvironmentSettings settings_that_differ(const EnvironmentSettings& first, const EnvironmentSettings& own);
 
-/// Warns of each variable that another rank has otherwise than rank 0.
+/// Warns of each variable in which another rank differs from rank 0.
 /// Collective: all ranks call it; blocks.
 void warn_of_other_settings(const Ranks& ranks);
 

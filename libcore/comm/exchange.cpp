@@ -34,7 +34,7 @@ std::optional<Error> error_of(const std::function<void()>& body) {
   }
 }
 
-/// The rank that speaks for all, and whether all would say the same.
+/// The rank whose error all ranks throw, and whether all ranks failed alike.
 struct Verdict {
   int rank;  // lowest rank that failed
   bool all_alike;
@@ -49,7 +49,7 @@ Verdict judge(const std::vector<std::int64_t>& kinds, const std::vector<std::str
   return {static_cast<int>(first - kinds.begin()), all_alike};
 }
 
-/// Throws, on all ranks, what the first ranks have thrown together, in their words.
+/// Throws, on all ranks, the SharedError that the first ranks have thrown.
 void share(Communicator& group, const std::optional<SharedError>& failure) {
   const std::int64_t kind = broadcast_number(group, failure ? failure->exit_code() : 0);
   if (kind == 0) return;
@@ -75,7 +75,7 @@ std::int64_t broadcast_number(Communicator& group, std::int64_t number, int root
 std::vector<std::string> gather_texts(Communicator& group, const std::string& text) {
   const std::vector<std::int64_t> lengths = gather_numbers(group, static_cast<std::int64_t>(text.size()));
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  // An all-gather has equal parts, so all are made as long as the longest.
+  // An all-gather has equal parts, so all texts are padded to the longest.
   std::string all(static_cast<std::size_t>(longest * group.size()), '\0');
   std::copy(text.begin(), text.end(), all.begin() + longest * group.rank());
   group.all_gather(bytes_of(all).flat(longest * group.rank(), longest), bytes_of(all)).wait_host();
@@ -123,7 +123,7 @@ void at_first(const Ranks& ranks, const std::function<void()>& body) {
 void on_first(const Ranks& ranks, int count, const std::string& name,
               const std::function<void(const Ranks&)>& body) {
   Communicator& world = ranks.world;
-  world.engine().recorder().set_duty("");  // the duty that it had before is over
+  world.engine().recorder().set_duty("");  // its former duty is over
   const bool takes_part = world.rank() < count;
   const auto group = world.split(takes_part ? std::optional(0) : std::nullopt, world.rank(), name);
   const Patience patience(world.engine(), takes_part ? world.engine().timeout() : 0);

@@ -43,8 +43,8 @@ std::string speaker(Communicator& group);
 /// Runs `body` on rank 0 alone. If it throws, all ranks throw.
 void at_first(const Ranks& ranks, const std::function<void()>& body);
 
-/// Runs `body` on the first `count` ranks, as a group of their own of that name. The others wait as
-/// long as it takes. If the first ranks throw a SharedError, all ranks throw it.
+/// Runs `body` on the first `count` ranks, as a group named `name`. The others wait as long as it
+/// takes. If the first ranks throw a SharedError, all ranks throw it.
 void on_first(const Ranks& ranks, int count, const std::string& name,
               const std::function<void(const Ranks&)>& body);
 

@@ -57,7 +57,8 @@ fs::path file_path(const fs::path& folder, const std::string& start_name, int ra
   return folder / fmt::format("{}{}{:05}{}", start_name, before_rank, rank, extension);
 }
 
-/// Returns the start that a heartbeat's name begins with, or nothing if it is no heartbeat's name.
+/// Returns the name of the start with which a heartbeat's file name begins, or an empty text for
+/// other files.
 std::string_view start_of(std::string_view file_name) {
   if (!file_name.ends_with(heartbeat_extension)) return {};
   file_name.remove_suffix(heartbeat_extension.size());
@@ -73,8 +74,8 @@ bool is_unlinked(const File& file) {
   return ::fstat(file.descriptor(), &status) != 0 || status.st_nlink == 0;
 }
 
-// NFS and some others show what was written to the other hosts when a descriptor of the file is closed.
-// Closing a duplicate will do, and costs nothing elsewhere.
+// NFS and some other file systems show written data to other hosts when a descriptor of the file is
+// closed. Closing a duplicate suffices, and costs nothing on other file systems.
 void show_to_other_hosts(const File& file) {
   const int duplicate = ::dup(file.descriptor());
   if (duplicate < 0 || ::close(duplicate) != 0) throw system_error(errno, "write", file.path().string());
@@ -191,7 +192,7 @@ void remove_stale_heartbeats(const fs::path& folder, const std::string& current_
   for (const fs::path& path : stale) {
     try {
       remove_own_file(path);
-    } catch (const Error&) {  // the next start meets it again
+    } catch (const Error&) {  // the next start tries again
     }
   }
 }

@@ -126,8 +126,8 @@ void write_evidence(const fs::path& path, const Evidence& evidence);
 /// Errors: input, naming the file (missing, damaged or of another format or version).
 Evidence read_evidence(const fs::path& path);
 
-/// Removes heartbeats that starts other than the current one left in the folder, as killed processes
-/// do. Leaves what cannot be removed. Never throws except for lack of memory.
+/// Removes heartbeats that other starts than the current one left in the folder, as their killed
+/// processes do. Leaves what cannot be removed. Never throws except for lack of memory.
 void remove_stale_heartbeats(const fs::path& folder, const std::string& current_start_name);
 
 }  // namespace dt::comm

@@ -149,7 +149,7 @@ std::string heartbeat_text(const Heartbeat& heartbeat, std::size_t min_bytes) {
   if (heartbeat.last) json["last"] = to_json(*heartbeat.last);
   json["groups"] = to_json(heartbeat.groups);
   std::string text = dump(json);
-  text.pop_back();  // the brace
+  text.pop_back();  // the closing brace
   const std::uint64_t value = digest(text);
   text.append(before_digest).append(to_hex(value)).append(after_digest);
   text.resize(std::max(text.size() + 1, min_bytes), ' ');

@@ -110,7 +110,7 @@ class HostDivision {
   }
 
  private:
-  /// Gives each waiting rank the GPU with the fewest users of those that `may_take` allows it.
+  /// Gives each waiting rank the GPU with the fewest users among those that `may_take` allows.
   void choose(std::vector<Device>& devices,
               const std::function<bool(const SeenGpus&, std::size_t gpu)>& may_take) {
     for (const std::size_t rank : std::exchange(waiting_, {})) {
@@ -182,8 +182,8 @@ void announce_gpus(const std::vector<SeenGpus>& ranks, const Users& users, Devic
     choice.warnings.push_back("ranks compute on GPUs of different kinds: bits may differ from those of one");
 }
 
-/// Warns of ranks that see one GPU each. NCCL finds NVLink by asking NVML, to which a GPU that the
-/// process's cgroup excludes does not exist.
+/// Warns of ranks that see one GPU each. NCCL asks NVML for NVLink, and NVML does not see GPUs that
+/// the process's cgroup excludes.
 /// Source: NVIDIA/nccl#1066; open-mpi/ompi#11949.
 void warn_of_lone_gpus(const std::vector<SeenGpus>& ranks, DeviceChoice& choice) {
   std::vector<std::string> hosts;

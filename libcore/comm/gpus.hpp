@@ -33,14 +33,14 @@ struct DeviceChoice {
 /// Collective: all ranks call it; blocks.
 std::vector<SeenGpus> see_gpus(Communicator& group, bool is_wanted);
 
-/// Chooses devices as `asked`: cpu; cuda; or auto, which is cuda if ranks see GPUs. The ranks of a host
-/// divide its GPUs. They choose in turn: ranks that see the fewest GPUs first, then those whose cores
-/// lie on the fewest NUMA domains. Each takes the GPU with the fewest ranks, of those that are near to
-/// its cores and have fewer than ⌈ranks ÷ GPUs⌉; without such a GPU, of those that have fewer; without
-/// these, of all that it sees. No rank gives up its GPU for a later one. If ranks see different GPUs,
-/// some may therefore share a GPU while another is idle.
-/// Errors: environment, naming the first rank that sees no GPU although cuda is asked or others see
-/// some, or whose GPUs cannot be used.
+/// Chooses devices as `asked`: cpu; cuda; or auto, which is cuda if ranks see GPUs. The ranks of a
+/// host divide its GPUs. They choose in turn: ranks that see the fewest GPUs first, and among
+/// these, ranks whose cores lie on the fewest NUMA domains. Each takes the GPU with the fewest
+/// ranks. It prefers GPUs near its cores that have fewer than ⌈ranks ÷ GPUs⌉ ranks, then other GPUs
+/// that have fewer, then any that it sees. No rank gives up its GPU for a later one. If ranks see
+/// different GPUs, some may therefore share a GPU while another is idle.
+/// Errors: environment, naming the first rank that sees no GPU although cuda was asked for or other
+/// ranks see some, or whose GPUs cannot be used.
 DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus>& ranks);
 
 }  // namespace dt::comm

@@ -10,8 +10,9 @@ namespace dt::comm {
 
 namespace {
 
-// The number of later segments of an all-reduce that use the window before the results of one do.
-// Results are long between hosts, so as many chains more must be able to go on beside it.
+// The number of later chains of an all-reduce that enter the window before the results of one come
+// back to it. Results take long between hosts, so that many more chains must be able to run
+// meanwhile.
 constexpr std::size_t lag = 2;
 
 /// The state that the chains of an operation share. A chain takes `per_phase` segments of the window
@@ -83,8 +84,8 @@ class HierarchicalChain {
  private:
   Part own() const { return part_(h_->caller.rank); }
 
-  /// Takes memory for this rank's sums of its neighbours' elements, for the ranks of its kind on all
-  /// hosts, and for the sums that these send: 2H in all, of which one is both.
+  /// Takes memory for this rank's sums of its neighbours' elements, one for the rank `local` of
+  /// each host, and for the sums that these ranks send: 2H in all, of which one is both.
   void take_partials() {
     const DType dtype = accumulator_dtype(h_->collective.in.dtype());
     std::int64_t longest = 0;
@@ -117,7 +118,7 @@ class HierarchicalChain {
     return true;
   }
 
-  /// Returns the segment with a piece of each part of a host's ranks.
+  /// Returns the segment that has one piece of the part of each rank of one host.
   WindowSegment segment(std::size_t at, bool reduces) const {
     const int host = static_cast<int>(at / h_->pieces);
     const std::int64_t begin = static_cast<std::int64_t>(at % h_->pieces) * h_->piece;
@@ -139,7 +140,7 @@ class HierarchicalChain {
     return segment;
   }
 
-  /// Exchanges with the ranks of this rank's kind on all other hosts, the next host first.
+  /// Exchanges with the ranks of the same `local` on all other hosts, the next host first.
   template <class Receive, class Send>
   void exchange(Stage& stage, const Receive& receive, const Send& send) const {
     for (int distance = 1; distance < h_->num_hosts; ++distance) {

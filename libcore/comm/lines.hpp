@@ -34,8 +34,9 @@ namespace dt::comm::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t line = 64;
-// Distance at which a line is prefetched ahead of its use: from memory, and from another core's cache.
-// Measured, as is the block, which is moved twice and stays in the first-level cache meanwhile.
+// Distances ahead of its use at which a line is prefetched: from memory, and from another core's
+// cache. Both are measured. So is the size of a block, which is moved twice and stays in the
+// first-level cache meanwhile.
 constexpr std::size_t far_ahead = 4096;
 constexpr std::size_t near_ahead = 1024;
 constexpr std::size_t block_bytes = 1024;
@@ -44,8 +45,8 @@ constexpr std::size_t block_bytes = 1024;
 HWY_INLINE void fetch(const std::byte* at) {
   __builtin_prefetch(at, 0, 2);
 }
-/// Prefetches the line for writing, away from all other caches: for lines that another core has written
-/// and this core will write.
+/// Prefetches the line for writing, and removes it from all other caches. For lines that another
+/// core has written and this core will write.
 HWY_INLINE void take(const std::byte* at) {
 #if HWY_ARCH_X86_64
   asm volatile("prefetchw %0" : : "m"(*at));  // the builtin compiles to this on some instruction sets only
@@ -54,7 +55,7 @@ HWY_INLINE void take(const std::byte* at) {
 #endif
 }
 
-/// Moves a line. If `streamed`, past the caches; `to` begins at a cache line then.
+/// Moves a line. If `streamed`, the stores bypass the caches; `to` must then begin at a cache line.
 template <bool streamed>
 HWY_INLINE void move_line(const std::byte* from, std::byte* to) {
   constexpr hn::ScalableTag<std::uint8_t> bytes;
@@ -69,7 +70,8 @@ HWY_INLINE void move_line(const std::byte* from, std::byte* to) {
   }
 }
 
-/// Moves lines, and what is left. Calls `ahead` with the offset of each line that is about to be moved.
+/// Moves whole lines, then the remaining bytes. Calls `ahead` with the offset of each line that is
+/// about to be moved.
 template <bool streamed, class Ahead>
 HWY_INLINE void move_lines(const std::byte* from, std::byte* to, std::size_t bytes, const Ahead& ahead) {
   std::size_t at = 0;

@@ -25,10 +25,10 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-/// Finds the longest runs by which a group of ranks on these hosts may be divided. Each run is a whole
-/// subtree of combine(), so summing runs first keeps every bit. A run is all ranks if one host has
-/// them (up to NodeWindow::max_ranks). Otherwise it is the largest power of two that divides the group
-/// so that no run is on two hosts. Returns none if only single ranks would do.
+/// Finds the longest runs into which a group of ranks on these hosts can be divided. Each run is a
+/// whole subtree of combine(), so summing runs first keeps every bit. A run is all ranks if one
+/// host has them (up to NodeWindow::max_ranks). Otherwise it is the largest power of two that
+/// divides the group so that no run is on two hosts. Returns nothing if runs would be single ranks.
 std::optional<Placement> placement_of(std::span<const int> hosts);
 std::optional<Placement> placement_of(std::span<const HostName> hosts);
 
@@ -37,14 +37,14 @@ std::optional<Placement> placement_of(std::span<const HostName> hosts);
 /// comes last.
 bool pays_to_sum_by_host(DType dtype, const Placement& placement);
 
-/// The placement of a group's ranks, and their window. The group's first large operation finds them
-/// out: ranks tell each other their hosts, the first rank of each host makes a window, and the others
-/// map it. The locality is open if every rank has its window.
+/// The placement of a group's ranks, and their window. The group's first large operation finds
+/// them: ranks tell each other their hosts, the first rank of each host makes a window, and the
+/// others map it. The locality is open if every rank has its window.
 class Locality {
  public:
   enum class State { undecided, open, absent };
-  /// Creates an undecided locality. `host` names this rank's host. A rank that names another never
-  /// shares memory with this one.
+  /// Creates an undecided locality. `host` names this rank's host. Ranks that name different hosts
+  /// never share memory.
   Locality(int rank, int size, const std::string& host);
 
   State state() const { return state_; }
@@ -52,24 +52,25 @@ class Locality {
   const Placement& placement() const { return placement_; }
   const std::shared_ptr<NodeWindow>& window() const { return window_; }
 
-  /// Returns true for the first caller, whose operation finds out.
+  /// Returns true for the first caller, whose operation must decide the locality.
   bool claim_opening();
-  /// Tells that the operation will not find out, so no rank ever knows.
+  /// Records that this operation will not decide the locality, so that it is never decided.
   void abandon() { is_abandoned_ = true; }
   /// Throws if the locality was abandoned.
   /// Errors: environment.
   void throw_if_abandoned() const;
-  /// Has `then` called when the locality is decided, in the order in which operations asked. If `then`
-  /// is gone by that time, the rank has missed its turn, and breaks the window off.
+  /// Registers `then`, which is called when the locality is decided, in the order of registrations.
+  /// If `then` is destroyed by that time, this rank has missed its operation's turn, and the window
+  /// is broken off.
   void when_decided(const std::shared_ptr<std::function<void()>>& then) { waiting_.push_back(then); }
 
-  // The steps of finding out follow.
+  // The functions below are the steps of the decision.
   const HostName& host() const { return host_; }
   void place(std::span<const HostName> hosts);
   /// Returns the first rank of the group on this host. Call after place().
   int first_neighbour() const { return rank_ - rank_ % placement_.per_host; }
   int num_neighbours() const { return placement_.per_host; }
-  /// Makes the window, on the first neighbour. Elsewhere returns an empty offer.
+  /// Makes the window, on the first neighbour. On other ranks, returns an empty offer.
   NodeWindow::Offer offer();
   /// Returns whether this rank has the window that its first neighbour offers.
   bool accept(const NodeWindow::Offer& offer);

@@ -10,8 +10,9 @@ namespace dt::comm {
 
 namespace {
 
-// Bytes of all parts of a segment together: so many that waiting for each other costs little, so few
-// that a rank's slots, which are used in turn, stay in its second-level cache.
+// The bytes of all parts of a segment together. They are so many that ranks' waits for each other
+// cost little. They are so few that a rank's slots, which are used in turn, stay in its
+// second-level cache.
 constexpr std::size_t segment_bytes = std::size_t{256} << 10;
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t page_bytes = 4096;

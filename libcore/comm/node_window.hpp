@@ -12,9 +12,9 @@ namespace dt::comm {
 /// A window with four slots for each rank, used in turn. What passes through a window is cut into
 /// segments, numbered in the order in which the group's operations are called. Segment g takes the
 /// slots g mod 4 of all ranks, in three steps. No step begins before every rank has done the step
-/// before. A rank fills its own slot; reads others' slots (results that are gathered take the place of
-/// what was reduced); and reads its own slot again. A rank never sees another's buffers, so an
-/// operation that a rank cancels leaves no other rank in them.
+/// before. First a rank fills its own slot. Then it reads others' slots; results that will be
+/// gathered replace there what was reduced. Last it reads its own slot again. A rank never touches
+/// another's buffers, so no rank is left in the buffers of an operation that another rank cancels.
 ///
 /// The first rank makes the window and offers it to the others (see Locality).
 class NodeWindow {
@@ -37,31 +37,33 @@ class NodeWindow {
   /// Ends the offer: all ranks have the memory, or no rank will want it.
   void close_offer() { memory_.close_offer(); }
 
-  /// Returns the bytes of one rank's part of a segment: whole cache lines.
+  /// Returns the bytes of one rank's part of a segment, in whole cache lines.
   std::size_t piece_bytes() const { return piece_bytes_; }
   static std::size_t piece_bytes_of(int size);
   static constexpr std::size_t num_slots = 4;
-  /// Reserves the numbers of an operation's segments, which follow each other, and returns the first.
+  /// Reserves consecutive numbers for an operation's segments, and returns the first.
   /// Collective: all ranks call it in the same order; never blocks.
   std::uint64_t allot(std::size_t num_segments);
 
-  /// Returns whether every rank has done with this segment what comes before `step`. Never blocks.
+  /// Returns whether every rank has finished all steps before `step` of this segment. Never blocks.
   /// Errors: those of throw_if_broken().
   bool may_begin(Step step, std::uint64_t segment) const;
-  /// Tells that this rank has done the step, and those before it.
+  /// Announces that this rank has finished the step, and those before it.
   void finish(Step step, std::uint64_t segment);
-  /// Tells that this rank, which has not yet finished the segment, touches others' slots of it no more.
-  /// The others may fill their slots again as soon as they have read them.
+  /// Announces that this rank, which has not yet finished the segment, no longer touches others'
+  /// slots of it. The others may fill their slots again as soon as they have read them.
   void leave(std::uint64_t segment);
-  /// Sets what this rank's slot is part of. Call before the first step is finished.
+  /// Records which operation's content this rank's slot has. Call before the first step is
+  /// finished.
   void describe(std::uint64_t segment, std::uint64_t content);
-  /// Checks what all ranks' slots are part of. Call in the step after the first.
-  /// Errors: internal, another rank has put something else there.
+  /// Checks that all ranks' slots have this content. Call in the step after the first.
+  /// Errors: internal, another rank has recorded other content.
   void check_content(std::uint64_t segment, std::uint64_t content) const;
   /// Returns the memory of a rank's piece for `part` in its slot.
   std::byte* piece(int rank, std::uint64_t segment, int part) const;
 
-  /// Tells that an operation has ended half-way on this rank, whose slots will never be free again.
+  /// Records that an operation has ended half-way on this rank, whose slots will never be free
+  /// again.
   void break_off() { is_broken_ = true; }
   /// Throws if an operation has ended half-way on this rank.
   /// Errors: environment.

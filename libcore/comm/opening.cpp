@@ -79,7 +79,7 @@ struct Decision {
   std::optional<Algorithm> chosen;
 };
 
-/// A chain that first learns how its operation goes.
+/// A chain that first waits until its operation's algorithm is chosen.
 class Undecided {
  public:
   Undecided(std::shared_ptr<Decision> decision, std::unique_ptr<Opening> opening, std::size_t number)

@@ -7,9 +7,10 @@
 
 namespace dt::comm {
 
-/// Returns an algorithm that finds out where ranks are, or waits until another operation has, and goes
-/// on as `choose` then says. `choose` is called in the order of operations on all ranks. Its result has
-/// no more than `most_chains` chains, and otherwise begins like `messages`.
+/// Returns an algorithm that finds out where ranks are, or waits until another operation has. It
+/// then runs the algorithm that `choose` returns. All ranks call `choose` in the order of
+/// operations. Its result has no more than `most_chains` chains, and otherwise begins like
+/// `messages`.
 Algorithm undecided_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
                               const Algorithm& messages, std::size_t most_chains);
 

@@ -34,7 +34,7 @@ inline Part shift(const Part& part, std::int64_t by) {
   return {part.begin + by, part.count};
 }
 
-/// Returns the elements of a part from its `begin`th on, `count` at most.
+/// Returns at most `count` elements of a part, from index `begin` of the part on.
 inline Part piece_of(const Part& part, std::int64_t begin, std::int64_t count) {
   return intersect(part, part.begin + begin, part.begin + begin + count);
 }
@@ -47,24 +47,24 @@ inline void add_transfer(Stage& stage, int peer, const Tensor& data, bool is_sen
   if (data.numel() > 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
 }
 
-/// An all_reduce, reduce_scatter or all_gather of N elements. A rank has only its part of one tensor
-/// (in of all_gather, out of reduce_scatter), which is that part; the other tensors are all N.
+/// An all_reduce, reduce_scatter or all_gather of N elements. One tensor (`in` of all_gather, `out`
+/// of reduce_scatter) holds this rank's part alone; the others hold all N elements.
 struct Collective {
   OperationKind kind;
   Tensor in;
   Tensor out;
   Reduction reduction = Reduction::sum;
   PartOf part;  // a rank's part of the N elements
-  /// Returns the parts of a segment; the segments hold the same elements. An operation that leaves each
-  /// rank its part divides each part into pieces, one a segment.
+  /// Returns the ranks' parts of a segment. The segments together hold the N elements. A
+  /// reduce_scatter or all_gather divides each rank's part into pieces, one for each segment.
   std::function<PartOf(std::size_t number)> segment;
   std::size_t num_segments = 1;
 
   bool reduces() const { return kind != OperationKind::all_gather; }
   bool gathers() const { return kind != OperationKind::reduce_scatter; }
   std::int64_t numel() const { return (reduces() ? in : out).numel(); }
-  /// Returns the elements of `own`, which lies in this rank's part, in `in` or in `out`. Either may be
-  /// that part alone.
+  /// Return the elements `own`, which lie in this rank's part, of `in` or of `out`. Either tensor
+  /// may hold that part alone.
   Tensor own_in(const Part& own, int rank) const {
     return cut(in, reduces() ? own : shift(own, -part(rank).begin));
   }

@@ -35,7 +35,7 @@ std::shared_ptr<PinnedRing::Turn> PinnedRing::take(std::size_t bytes) {
   std::shared_ptr<Turn>& newest = newest_[place];
   const bool fits = newest && newest->memory()->bytes() >= bytes;
   StagingPool::Block memory = fits ? newest->memory() : nullptr;
-  if (!fits && newest && newest->is_over()) newest.reset();  // freed before there is more
+  if (!fits && newest && newest->is_over()) newest.reset();  // freed before more is allocated
   if (!fits) memory = pool_->take(largest_);
   last_place_ = place;
   return newest = std::make_shared<Turn>(std::move(memory), std::move(newest));

@@ -1,6 +1,6 @@
 #pragma once
-// Pinned memory of the host for messages of device memory: as much as a few portions of operations
-// need, which take turns.
+// Pinned host memory for messages of device memory. It holds a few portions of operations, which
+// take turns.
 
 #include <algorithm>
 #include <memory>
@@ -30,15 +30,16 @@ struct PortionLimits {
 /// Thread safety: one thread at a time.
 class PinnedRing {
  public:
-  /// A portion's time with some of the memory.
+  /// A portion's turn to use some of the memory.
   class Turn {
    public:
     Turn(StagingPool::Block memory, std::shared_ptr<Turn> before)
         : memory_(std::move(memory)), before_(std::move(before)) {}
     const StagingPool::Block& memory() const { return memory_; }
-    /// Returns whether no earlier turn has the memory any more. Never blocks, and stays true.
+    /// Returns whether all earlier turns with this memory are over. Never blocks, and stays true.
     bool has_begun();
-    /// Ends the turn. From now on only a device touches the memory, until `last` (may be null).
+    /// Ends the turn. From now on only a device touches the memory, until it reaches `last`; null:
+    /// not at all.
     void leave(std::shared_ptr<Mark> last);
     bool is_over();
 

@@ -1,6 +1,6 @@
 #pragma once
-// Cuts an operation on a device, so that as much of it is on the host at a time as there is memory for.
-// Reductions treat each element alone, so the bits are those of the whole.
+// Cuts an operation on a device into portions, which fit the host memory for messages. Reductions
+// treat each element separately, so the bits are those of the whole operation.
 
 #include <vector>
 
@@ -17,7 +17,7 @@ struct Portion {
   std::vector<Span> reads{}, writes{};
 };
 
-/// The tensors that an operation uses. What is read may be what is written.
+/// The tensors that an operation uses. `in` and `out` may be the same.
 struct Sides {
   Tensor in, out;  // absent: unused
 };
@@ -37,7 +37,7 @@ struct Division {
 };
 
 /// Cuts an operation in which ranks have parts. Each portion has a stretch of every rank's part. A
-/// tensor that has fewer than N elements is this rank's part.
+/// tensor that has fewer than N elements holds this rank's part alone.
 std::vector<Portion> cut_parts(const Sides& sides, const Division& division, std::size_t portion_bytes);
 
 }  // namespace dt::comm

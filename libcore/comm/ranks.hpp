@@ -13,8 +13,9 @@ namespace mpi {
 class Collectives;
 }
 
-/// Chooses whether GPU memory goes between ranks through NCCL (see StreamLibrary): never, and so by
-/// messages; if all ranks have NCCL and a GPU of their own; or always, else the run fails.
+/// The choice whether ranks exchange GPU memory through NCCL (see StreamLibrary): never, so that
+/// messages carry it; if all ranks have NCCL and a GPU of their own; or always, so that the run
+/// fails without NCCL.
 enum class StreamWish { never, where_possible, required };
 
 /// This rank among all. Rank 0 writes to the console; other ranks only report errors on it.

@@ -51,7 +51,7 @@ struct GroupRecord {
   std::vector<int> members;            // global ranks
   std::int64_t started = 0;            // sequence of the newest collective begun
   std::int64_t finished = 0;           // collectives done
-  std::vector<PeerRecord> peers = {};  // peers that there were
+  std::vector<PeerRecord> peers = {};  // peers of the sends and receives so far
 };
 
 /// Records the operations of one rank. Starting and finishing an operation costs a fraction of a
@@ -64,7 +64,7 @@ class Recorder {
   using Ticket = std::int64_t;
 
   Recorder();
-  /// Adds a group. Groups that share members should differ in name, by which ranks recognise each
+  /// Adds a group. Groups that share members should differ in name, by which ranks recognize each
   /// other's groups.
   int add_group(std::string name, std::vector<int> members);
   /// Records the start of an operation. `bytes` of a collective are the same on all ranks. Sends and
@@ -75,7 +75,7 @@ class Recorder {
   /// device_clock().
   void finish(Ticket ticket, const std::optional<Interval>& on_stream = std::nullopt);
   void set_step(std::int64_t step);
-  /// Sets what this rank is to the training, for messages that blame it: "stage 1 of 2: layers.1 to
+  /// Sets this rank's role in the training, for messages that blame it: "stage 1 of 2: layers.1 to
   /// head".
   void set_duty(std::string duty);
   std::string duty() const;
@@ -102,7 +102,7 @@ class Recorder {
   /// Returns the kept operations that have ended, in the order of their ends, and stops keeping.
   std::vector<OperationRecord> take_kept();
 
-  /// Returns the bytes that this rank's operations of a kind took part in, since the beginning.
+  /// Returns the bytes of this rank's operations of a kind, since the beginning.
   std::int64_t bytes(OperationKind kind) const;
   /// Counts a message that this rank begins to send.
   void count_message(std::size_t bytes) { message_bytes_ += static_cast<std::int64_t>(bytes); }

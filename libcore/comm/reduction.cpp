@@ -69,7 +69,8 @@ class Combiner {
     }
   }
 
-  /// Sets target = the combined inputs [begin, end). Overwrites what lies behind target's block.
+  /// Sets target = the combined inputs [begin, end). Also overwrites the memory behind target's
+  /// block.
   void combine_node(int begin, int end, Value* target) const {
     if (end - begin == 1) return load(begin, target);
     if (end - begin == 2) return combine_pair(begin, target);

@@ -1,5 +1,5 @@
 #pragma once
-// Works out what the group operations send, without ranks.
+// Computes how many bytes the group operations send, without running ranks.
 
 #include <span>
 

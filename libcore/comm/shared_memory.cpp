@@ -60,7 +60,7 @@ bool SharedMemory::accept(const Offer& offer) {
   const std::string path = fmt::format("/proc/{}/fd/{}", offer.process, offer.descriptor);
   const int descriptor = open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) return false;
-  // Processes of two machines or containers may bear one number; then this is something else.
+  // Processes of two machines or containers may have the same number; then this is other memory.
   std::array<std::uint64_t, 2> token{};
   const bool is_it = lseek(descriptor, 0, SEEK_END) == static_cast<off_t>(mapped_bytes()) &&
                      pread(descriptor, token.data(), sizeof token, 0) == sizeof token &&

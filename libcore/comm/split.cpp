@@ -16,7 +16,7 @@
 namespace dt::comm {
 
 /// Splits the transport. A rank that is alone in its part gets no communicator of the library, and
-/// takes part in the call like a rank without a colour.
+/// takes part in the call like a rank without a color.
 /// Collective: all ranks call it; blocks.
 std::unique_ptr<StreamTransport> Communicator::split_streams(std::optional<int> color, int key, StreamUse use,
                                                              std::size_t num_ranks) {

@@ -1,5 +1,5 @@
 #pragma once
-// Memory that operations borrow for what arrives from other ranks.
+// Memory that operations borrow for data that arrive from other ranks.
 
 #include <cstddef>
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace dt::comm {
 
-/// A pool of host memory, through which messages pass. Keeps `most_kept_bytes` of what is given back,
-/// so that segments find warm memory.
+/// A pool of host memory, through which messages pass. Keeps up to `most_kept_bytes` of returned
+/// blocks, so that segments find warm memory.
 /// Thread safety: safe from several threads.
 class StagingPool : public std::enable_shared_from_this<StagingPool> {
  public:

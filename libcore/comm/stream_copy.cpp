@@ -34,7 +34,8 @@ HWY_INLINE void copy_into(const std::byte* from, std::byte* to, std::size_t byte
   }
 }
 
-/// Goes line by line: streams and reads of memory wait for different things, so they overlap.
+/// Goes line by line: streamed stores and reads of memory wait for different things, so they
+/// overlap.
 HWY_INLINE void stream_and_refill(std::byte* slot, std::byte* out, const std::byte* next, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += line) {
     take(slot + at + near_ahead);

@@ -17,16 +17,16 @@ using Pending = std::atomic<int>;
 /// Bits of a tag. The narrowest MPI transport in use leaves 23.
 inline constexpr int tag_bits = 21;
 
-/// Messages between ranks 0 … size−1. Messages between two ranks under one tag are matched in the order
-/// in which they were sent and in which they were asked for.
+/// Messages between ranks 0 … size−1. Messages between two ranks under one tag are matched in
+/// order: the k-th send with the k-th receive.
 /// Thread safety: calls of one object come from one thread at a time (the engine's lock).
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Starts to send. `pending` is counted up here and down when the transfer is done; until then the
-  /// buffer must stay. A send may wait for its receive (rendezvous).
+  /// Starts to send. The call counts `pending` up, and the end of the transfer counts it down;
+  /// until then the buffer must stay valid. A send may wait for its receive (rendezvous).
   virtual void send(int to, int tag, std::span<const std::byte> bytes, Pending& pending) = 0;
   /// Starts to receive, with `pending` as in send(). The message must be exactly as long as `bytes`.
   virtual void receive(int from, int tag, std::span<std::byte> bytes, Pending& pending) = 0;
@@ -35,17 +35,17 @@ class Transport {
   /// expects.
   virtual void progress() = 0;
   /// Takes back this counter's transfers. Returns true if their buffers will not be touched again.
-  /// Returns false if that cannot be had: this object must not be used any more, and the buffers should
-  /// stay.
+  /// Returns false if that is impossible. Then this object must not be used any more, and the
+  /// buffers must stay valid.
   virtual bool withdraw(Pending& pending) noexcept = 0;
   /// Pauses a rank that has waited in vain for `waited_s`; may sleep for an instant. Called without the
   /// engine's lock.
   virtual void idle(double waited_s) = 0;
-  /// Tells that this rank has done something in shared memory for which others may be waiting in
+  /// Announces that this rank has done something in shared memory for which others may wait in
   /// idle().
   virtual void notify() {}
-  /// Splits the group. Ranks of one colour (from 0) form a group, ordered by key, then by rank.
-  /// `members` lists the ranks of this rank's new group. Returns null if this rank has no colour.
+  /// Splits the group. Ranks of one color (from 0) form a group, ordered by key, then by rank.
+  /// `members` lists the ranks of this rank's new group. Returns null if this rank has no color.
   /// Collective: all ranks call it; blocks.
   virtual std::unique_ptr<Transport> split(std::optional<int> color, int key,
                                            std::span<const int> members) = 0;

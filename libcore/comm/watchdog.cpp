@@ -37,7 +37,7 @@ double delay_beats(const StuckOperation& operation) {
   return std::clamp((position - num_first_lookers) * looker_delay_beats, 0.0, max_delay_beats);
 }
 
-/// An operation that is overdue, and what was seen of the others so far.
+/// An overdue operation, and the sightings of other ranks so far.
 struct Inquiry {
   StuckOperation operation;
   std::map<int, Sighting> sightings;
@@ -122,7 +122,8 @@ bool Watchdog::State::sleep_until(const std::stop_token& stop, double time_s) {
                    [&stop] { return stop.stop_requested(); });
   }
   const double now_s = monotonic_s();
-  // The thread has overslept by far: the process was stopped, and what it waits for may need its time.
+  // The thread has overslept by far, so the process was stopped. Its operations may need time to go
+  // on.
   if (now_s - planned_s > std::max(5.0, 5 * settings.beat_s)) {
     resumed_s = now_s;
     inquiry.reset();

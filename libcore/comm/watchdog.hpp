@@ -13,7 +13,8 @@
 
 namespace dt::comm {
 
-/// The time beyond a watchdog's timeout that others wait, which do not know which rank is to blame.
+/// The time by which other timeouts, which cannot name the rank to blame, come after the
+/// watchdog's.
 inline constexpr double watchdog_grace_s = 30;
 
 struct WatchdogSettings {
@@ -27,8 +28,9 @@ struct WatchdogSettings {
 
 /// Watches a rank's operations and writes its files to the folder, see FORMATS.md.
 /// `START.rank-00003.beat` is one JSON line, rewritten every beat. `START.rank-00003.jsonl` is a
-/// verdict and the ring of operations, written when this rank's waiting or work comes to a bad end. A
-/// heartbeat that cannot be written is left out and tried again; that never hurts the work.
+/// verdict and the ring of operations, written when an operation of this rank times out or the rank
+/// fails. A heartbeat that cannot be written is left out and tried again; that never disturbs the
+/// work.
 class Watchdog {
  public:
   /// Starts to watch. `on_timeout` is called once, on the watchdog's thread, with what happened

@@ -11,8 +11,9 @@ namespace {
 // Smaller outputs are soon read from the caches.
 constexpr std::size_t min_streamed_bytes = std::size_t{8} << 20;
 
-/// Returns whether outputs are gone from the caches by the end. If they are the inputs, their lines are
-/// in the caches already, and streams, which push these out, take a third longer than stores.
+/// Returns whether streamed stores pay: outputs would be evicted from the caches by the end. If
+/// outputs are the inputs, their lines are in the caches already. Streamed stores evict these, and
+/// take a third longer than others.
 bool pays_to_stream(const Collective& collective) {
   return collective.in.raw() != collective.out.raw() && collective.out.bytes() >= min_streamed_bytes;
 }
@@ -27,9 +28,9 @@ std::size_t num_window_segments(const Collective& collective, int size) {
   return static_cast<std::size_t>(divide_up(longest, piece_of_window(collective, size)));
 }
 
-/// All ranks' pieces of their parts, one after the other, a segment each. A chain is a slot, which its
-/// segments take one after the other. If the collective reduces and gathers, the next segment takes the
-/// place of each piece as that is gathered.
+/// All ranks' pieces of their parts, one after the other, a segment each. A chain is a slot, which
+/// its segments use one after the other. If the collective reduces and gathers, the next segment
+/// refills the slot while the results are gathered from it.
 class Passage {
  public:
   Passage(const Caller& caller, const Collective& collective)

@@ -72,7 +72,7 @@ Tensor WindowRun::in_slot(const WindowSegment& segment, int rank, int part, std:
   return {window_->piece(rank, first_ + segment.number, part), segment.dtype, {count}, Device::host()};
 }
 
-/// Chooses the stores. Streams begin at cache lines.
+/// Chooses the stores. Streamed ones must begin at cache lines.
 Stores WindowRun::stores_to(const Tensor& out) const {
   const bool at_line = reinterpret_cast<std::uintptr_t>(out.raw()) % line_bytes == 0;
   return streams_ && at_line ? Stores::streamed : Stores::cached;
@@ -142,7 +142,7 @@ void WindowRun::refill(const WindowSegment& segment, const WindowSegment& next) 
   finish(Step::copy, next);
 }
 
-/// Tells that a step is done. After the last step the slot is free for another segment.
+/// Announces that a step is done. After the last step the slot is free for another segment.
 void WindowRun::finish(Step step, const WindowSegment& segment) {
   window_->finish(step, first_ + segment.number);
   if (step == Step::gather) --num_left_;

@@ -17,12 +17,12 @@ namespace dt::comm {
 struct WindowSegment {
   std::uint64_t number = 0;  // number among the operation's segments
   DType dtype = DType::f32;
-  /// Returns what this rank adds to a rank's part. Absent if parts are brought together as they are.
+  /// Returns this rank's values of a rank's part. Absent if nothing is reduced.
   std::function<Tensor(int rank)> in = {};
-  /// This rank's part. If nothing is gathered, the part combined (accumulator_dtype is allowed, too).
-  /// If nothing is combined, what this rank brings.
+  /// This rank's part: the combined part if nothing is gathered (accumulator_dtype is allowed,
+  /// too), or what this rank brings if nothing is reduced.
   Tensor mine = {};
-  /// Returns where a rank's part goes, this rank's included. Absent if parts stay with their ranks.
+  /// Returns the target of a rank's part, this rank's included. Absent if nothing is gathered.
   std::function<Tensor(int rank)> out = {};
 
   bool reduces() const { return static_cast<bool>(in); }
@@ -30,16 +30,16 @@ struct WindowSegment {
   int num_steps() const { return reduces() && gathers() ? 3 : 2; }
 };
 
-/// An operation's segments of a window. Each segment goes from a rank's buffer into its slot. The rank
-/// that owns a part combines all slots' and, if results are gathered, puts the results in their place.
-/// So a cache line passes between two cores once for each way. Each rank takes the results from its own
-/// slot to `out`. Slots stay in the caches, so memory sees each rank's in once and out once. Any order
-/// of segments is right; a lower one first is fast. An object that goes before all its steps are done
-/// breaks the window off.
+/// An operation's segments of a window. Each rank copies a segment from its buffer into its slot.
+/// The rank that owns a part combines that part of all slots. If results are gathered, it puts them
+/// in the same places. So a cache line passes between two cores once each way. Each rank copies the
+/// results from its own slot to `out`. Slots stay in the caches, so memory moves each rank's `in`
+/// and `out` once. Segments may come in any order; ascending order is fast. An object that is
+/// destroyed before all its steps are done breaks the window off.
 class WindowRun {
  public:
-  /// Reserves the segments. `content` tells operations from each other that ranks should not confuse.
-  /// `streams` says that what is written to `out` is not read soon.
+  /// Reserves the segments. `content` identifies the operation, so that ranks do not confuse two.
+  /// `streams` says that `out` is not read soon.
   WindowRun(std::shared_ptr<NodeWindow> window, std::size_t num_segments, Reduction reduction,
             std::uint64_t content, bool streams);
   ~WindowRun();
@@ -73,7 +73,7 @@ class WindowRun {
   std::size_t num_left_;
 };
 
-/// Returns a number that tells operations from each other.
+/// Returns a number that identifies an operation.
 std::uint64_t content_of(const Collective& collective);
 
 }  // namespace dt::comm

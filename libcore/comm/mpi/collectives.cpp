@@ -28,7 +28,7 @@ MPI_Datatype reducible_type(DType dtype) {
   }
 }
 
-/// Returns a type of the same width, for moving.
+/// Returns an MPI type of the same width, for data that are only moved.
 MPI_Datatype movable_type(DType dtype) {
   switch (dtype_bytes(dtype)) {
     case 8:

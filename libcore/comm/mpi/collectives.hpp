@@ -20,13 +20,13 @@ class Collectives {
   /// The most elements of a call, or of each of its equal parts.
   static constexpr std::int64_t max_count = INT_MAX;
 
-  /// Sets out = `in` of all ranks, combined. `out` may be `in`.
+  /// Sets out = the combined `in` of all ranks. `out` may be `in`.
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
   /// Sets out = this rank's part of the combined `in`.
   /// Shapes: equal parts; `in` has n times the elements of `out`, which may be the first elements of
   /// `in`.
   void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// Brings the ranks' parts together.
+  /// Gathers all ranks' parts on every rank.
   /// Shapes: equal parts; `out` has n times the elements of `in`, which may be this rank's part of
   /// `out`.
   void all_gather(const Tensor& in, const Tensor& out);

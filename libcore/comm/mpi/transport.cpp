@@ -19,7 +19,7 @@ constexpr std::size_t max_message_bytes = std::size_t{1} << 30;
 constexpr double spin_s = 20e-6;
 constexpr double yield_s = 50e-3;
 constexpr useconds_t sleep_us = 100;
-// Time that a cancelled receive may take to end: it only waits for MPI's own turn.
+// The time that a cancelled receive may take to end; it only needs MPI to make progress.
 constexpr double withdraw_s = 0.1;
 
 /// Calls `call` with consecutive parts of no more than MPI's limit; once for no bytes.

@@ -18,7 +18,7 @@ class MpiTransport : public Transport {
   void send(int to, int tag, std::span<const std::byte> bytes, Pending& pending) override;
   void receive(int from, int tag, std::span<std::byte> bytes, Pending& pending) override;
   void progress() override;
-  /// Takes back receives alone: MPI cannot take back a send that its receiver has not asked for.
+  /// Takes back only receives: MPI cannot take back a send for which no receive was posted.
   bool withdraw(Pending& pending) noexcept override;
   void idle(double waited_s) override;
   std::unique_ptr<Transport> split(std::optional<int> color, int key, std::span<const int> members) override;

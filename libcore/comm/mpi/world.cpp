@@ -23,7 +23,7 @@ bool is_set(const char* name) {
   return environment_variable(name).has_value();
 }
 
-/// Returns the tasks of this srun step; 1 if there is none.
+/// Returns the number of tasks of this srun step; 1 if there is no step.
 int num_srun_tasks() {
   const auto tasks = environment_variable("SLURM_STEP_NUM_TASKS");
   if (!tasks || !is_set("SLURM_PROCID")) return 1;
@@ -43,8 +43,8 @@ Error strangers(int num_tasks, const std::string& to_work_alone) {
                std::move(remedy));
 }
 
-/// Returns whether a launcher of another MPI, such as MPICH's, started the process. This library would
-/// take each of its processes for a lone one.
+/// Returns whether a launcher of another MPI, such as MPICH's, started the process. This MPI
+/// library would run each of its processes as a job of one rank.
 bool is_under_other_launcher() {
   return environment_variable("PMI_SIZE").value_or("1") != "1" && !is_under_mpirun() && !is_set("PMIX_RANK");
 }

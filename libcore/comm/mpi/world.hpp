@@ -19,16 +19,16 @@ bool is_launched();
 /// third of the time at 4 KiB.
 enum class Threads { serialized, single };
 
-/// Owns MPI from its initialisation to its end; one per process. The caller makes it after whatever
-/// blocks signals for threads (StopSignals), as MPI starts some threads.
+/// Owns MPI from its initialization to its end; one per process. Create it after objects that block
+/// signals for threads (StopSignals), as MPI starts some threads.
 class World {
  public:
-  /// Initialises MPI. `to_work_alone` is the option that the remedy names for tasks that are to work
-  /// alone, or "" if the tool has none.
-  /// Errors: environment, with the remedy: srun started several tasks that MPI does not know of each
-  /// other, each of which would be a lone rank 0.
+  /// Initializes MPI. `to_work_alone` is the option that the remedy names for tasks that should
+  /// each work alone, or "" if the tool has none.
+  /// Errors: environment, with the remedy: srun started several tasks without MPI support, or
+  /// another MPI's launcher started them. Each task would be rank 0 of a job of its own.
   explicit World(Threads threads = Threads::serialized, const std::string& to_work_alone = "");
-  /// Finalises MPI if all is well; leaves it alone while an exception is under way.
+  /// Finalizes MPI, except while an exception unwinds.
   ~World();
   World(const World&) = delete;
 

@@ -31,7 +31,7 @@ void abort_all(std::vector<ncclComm_t> comms) noexcept {
     }).detach();
     ended->get_future().wait_for(longest_wait);
   } catch (const std::exception&) {
-    abort_now(comms);  // no other thread can be had
+    abort_now(comms);  // no thread can be started
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Ends communicators whose peers may not know of it.
+// Aborts communicators whose peers may not know of the failure.
 
 #include <vector>
 
@@ -7,9 +7,9 @@
 
 namespace dt::comm::nccl {
 
-/// Ends what is under way in the communicators; null ones have nothing. NCCL lets go of the GPU at
-/// once. It may then wait for peers of this host, which learn of the end only when this rank ends. So
-/// the abort is waited for a few seconds, and then goes on by itself.
+/// Aborts the communicators; ignores null ones. NCCL frees the GPU at once. It may then wait for
+/// peers on this host, which learn of the abort only when this rank ends. So the function waits a
+/// few seconds for the abort, which may then go on by itself.
 /// Source: NCCL User Guide, "ncclCommAbort".
 void abort_all(std::vector<ncclComm_t> comms) noexcept;
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int most_channels = 64;  // MAXCHANNELS of NCCL, which caps larger numbers to it
 
-/// Returns the number in a text; 0: not set, or nothing that NCCL takes.
+/// Returns the number in a text; 0: not set, or not a number that NCCL accepts.
 int number_in(const std::string& text) {
   int number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);

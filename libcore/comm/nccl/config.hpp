@@ -1,5 +1,5 @@
 #pragma once
-// Configures NCCL's communicators, and tells what of the configuration takes effect.
+// Configures NCCL's communicators, and reports which settings take effect.
 
 #include <string>
 
@@ -7,9 +7,9 @@
 
 namespace dt::comm::nccl {
 
-/// A field of NCCL's configuration, and the version of NCCL (as ncclGetVersion says it) from which on
-/// the field has an effect. An older library takes a longer configuration, and ignores what it does not
-/// know without a word.
+/// A field of NCCL's configuration, and the version of NCCL (as ncclGetVersion says it) from which
+/// on the field has an effect. An older library accepts a longer configuration, and silently
+/// ignores fields that it does not know.
 /// Source: parseCommConfig in NCCL's src/init.cc.
 struct ConfigField {
   const char* name;
@@ -22,13 +22,13 @@ inline constexpr ConfigField config_fields[] = {
 /// Returns the fields that a library of this version ignores: "maxCTAs"; empty: none.
 std::string ignored_fields(int version);
 
-/// Returns the CTAs to which NCCL limits a communicator of that use; 0: as NCCL likes. `nccl_max_ctas`
-/// is NCCL_MAX_CTAS ("": unset), which has the last word.
+/// Returns the CTAs to which NCCL limits a communicator of that use; 0: NCCL chooses.
+/// `nccl_max_ctas` is the value of NCCL_MAX_CTAS ("": unset), which takes precedence.
 /// Source: envConfigOverride in NCCL's src/init.cc.
 int max_ctas(StreamUse use, const std::string& nccl_max_ctas);
 
-/// Returns a text for people: "pipeline channels take 2 CTAs, overlapped sums 16", or what does not
-/// take effect.
+/// Returns a text for people: "pipeline channels take 2 CTAs, overlapped sums 16", or the settings
+/// that do not take effect.
 std::string limits(int version, const std::string& nccl_max_ctas);
 
 }  // namespace dt::comm::nccl

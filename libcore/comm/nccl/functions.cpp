@@ -16,7 +16,7 @@ void find(void* library, const char* name, Function*& function) {
   if (function == nullptr) throw Error(ErrorKind::environment, fmt::format("NCCL: {}", ::dlerror()));
 }
 
-/// Loads the library, which stays loaded: a library that a driver knows of is not taken away.
+/// Loads the library, which stays loaded: a library that a driver knows must not be unloaded.
 void* open() {
   std::string why_not;
   for (const char* name : {"libnccl.so.2", "libnccl.so", "/usr/local/cuda/lib64/libnccl.so.2"}) {
@@ -47,7 +47,7 @@ const Functions& functions() {
   return loaded;
 }
 
-/// Accepts a newer library of the same major version, which does what an older header says.
+/// Accepts a newer library of the same major version, as it is compatible with an older header.
 void require_version(int version) {
   if (version >= least_version && version / 10000 == NCCL_VERSION_CODE / 10000) return;
   throw Error(ErrorKind::environment,

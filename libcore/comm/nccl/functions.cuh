@@ -51,7 +51,7 @@ const Functions& functions();
 void require_version(int version);
 /// Returns "2.28.9".
 std::string version_text(int version);
-/// Sets what plays NCCL in tests. Call before functions().
+/// Replaces NCCL's functions in tests. Call before functions().
 void set_functions(const Functions* functions);
 
 }  // namespace dt::comm::nccl

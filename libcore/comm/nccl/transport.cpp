@@ -15,7 +15,7 @@ namespace dt::comm::nccl {
 
 namespace {
 
-// Time that a communicator may take to go when nothing is under way; then it is aborted.
+// The time that an idle communicator may take to close; after it, the communicator is aborted.
 constexpr double longest_goodbye_s = 10;
 
 cudaStream_t native(Stream stream) {
@@ -48,7 +48,7 @@ ncclDataType_t type_of(DType dtype) {
   return ncclUint8;
 }
 
-/// A number of elements and their type. For data that is only moved, the dtype does not matter.
+/// A number of elements and their type. For data that are only moved, the dtype does not matter.
 struct Count {
   std::size_t count;
   ncclDataType_t type;
@@ -57,13 +57,13 @@ Count bytes_of(const Tensor& tensor) {
   return {tensor.bytes(), ncclUint8};
 }
 
-/// Returns all that dt asks of a communicator: the configuration of a group says nothing of the groups
-/// split from it. config_fields names what is set here.
+/// Returns the whole configuration of a communicator. Groups do not inherit that of the group that
+/// they are split from. config_fields names the fields that are set here.
 ncclConfig_t config_for(StreamUse use) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   if (most_ctas(use) > 0) config.maxCTAs = most_ctas(use);
-  config.splitShare = 0;  // channels of its own: those of the whole group would have its limit
+  config.splitShare = 0;  // own channels: shared ones would have the whole group's limit
   return config;
 }
 
@@ -110,8 +110,8 @@ Transport::Transport(ncclComm_t comm, Device device, double timeout_s)
   }
 }
 
-/// Leaves the communicator as it is while an exception unwinds, for the program ends. The peers know
-/// nothing of the error then, and NCCL's farewell may wait for them.
+/// Leaves the communicator open while an exception unwinds, as the program then ends. The peers do
+/// not know of the error, and closing the communicator may wait for them.
 Transport::~Transport() {
   if (is_aborted_ || comm_ == nullptr || std::uncaught_exceptions() > 0) return;
   registrations_->clear(true);
@@ -137,9 +137,10 @@ void Transport::enroll(const Tensor& data) {
   if (registrations_) settle("ncclCommRegister", registrations_->add(data));
 }
 
-/// Exchanges first messages between two ranks, now that both are here. First messages make NCCL wait
-/// for the peer on the host. With two channels between them, each rank might open another channel
-/// first, and both would wait. In larger groups all ranks begin operations in the same order.
+/// Exchanges first messages between two ranks, now that both are here. At its first message to a
+/// peer, NCCL blocks the host until the peer comes. If two ranks share several groups, each rank
+/// might begin with another group, and both would block. In larger groups all ranks begin
+/// operations in the same order.
 void Transport::connect() {
   if (size_ == 2) meet();
   registrations_.emplace(comm_);
@@ -160,7 +161,7 @@ void Transport::meet() {
       return end->is_reached();
     });
   } catch (...) {
-    abort();  // before the stream waits for what would never end
+    abort();  // before the stream waits for work that would never end
     throw;
   }
 }
@@ -268,15 +269,15 @@ ncclComm_t Transport::give_up() noexcept {
 std::unique_ptr<StreamTransport> Transport::split(std::optional<int> color, int key, StreamUse use) {
   select();
   ncclConfig_t config = config_for(use);
-  // NCCL returns success when it has only begun, and names the part when it has ended. The whole's
-  // state tells when.
+  // NCCL returns success when the split has only begun, and writes `part` when it has ended. The
+  // state of the original communicator tells when.
   auto part = std::make_unique<ncclComm_t>();
   const ncclResult_t begun =
       functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, part.get(), &config);
   try {
     settle("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
   } catch (...) {
-    static_cast<void>(part.release());  // NCCL may still name the part there
+    static_cast<void>(part.release());  // NCCL may still write to it
     abort();
     throw;
   }

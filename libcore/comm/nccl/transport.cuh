@@ -12,11 +12,11 @@
 
 namespace dt::comm::nccl {
 
-/// A group's NCCL communicator, which does not block: a rank that waits for others does so for a while,
-/// and then says for whom it waits. Only such communicators may be aborted while one of their groups
-/// hangs. ncclCommAbort joins the thread of a group that does not block (ncclGroupJobAbort). A blocking
-/// group runs in its caller, which NCCL does not know, and the communicator is freed while the caller
-/// is in it.
+/// A group's NCCL communicator, which is nonblocking. A rank waits for others for a limited time,
+/// and then reports for whom it waits. Only nonblocking communicators may be aborted while a call
+/// of ncclGroupEnd hangs. ncclCommAbort joins the thread of a nonblocking NCCL group
+/// (ncclGroupJobAbort). A blocking one runs in its caller's thread, which NCCL does not know, and
+/// the communicator would be freed while the caller uses it.
 /// Source: NCCL User Guide, Fault Tolerance, asks for this; the source of 2.19, 2.28 and 2.30 agrees
 /// (src/group.cc, src/init.cc).
 class Transport final : public StreamTransport {
@@ -37,8 +37,8 @@ class Transport final : public StreamTransport {
   void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
   void check() override;
   void abort() noexcept override;
-  /// Returns the communicator for abort_all, after which this object is good for nothing. Returns null
-  /// if it was given up before.
+  /// Returns the communicator for abort_all, and makes this object unusable. Returns null if the
+  /// communicator was given up or aborted before.
   ncclComm_t give_up() noexcept;
   std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) override;
 
@@ -46,8 +46,8 @@ class Transport final : public StreamTransport {
   /// Takes over a communicator that is being split from another.
   Transport(ncclComm_t comm, Device device, double timeout_s);
   void select() const;
-  /// Waits until NCCL has done its part on this host. Once ranks are connected the watchdog knows more,
-  /// so its timeout comes first.
+  /// Waits until NCCL has done its part on this host. Once ranks are connected, the watchdog can
+  /// name the rank to blame, so its timeout comes first.
   void settle(const char* what, ncclResult_t result);
   void connect();
   void meet();

@@ -48,7 +48,7 @@ std::string sharers(const DeviceChoice& choice, const std::vector<SeenGpus>& see
   return {};
 }
 
-/// Throws if ranks have different versions, and so would not understand each other.
+/// Throws if ranks have different versions, and so are incompatible.
 /// Errors: environment.
 void check_versions(const std::vector<std::string>& versions, const std::vector<SeenGpus>& seen,
                     int num_ranks) {

@@ -80,9 +80,9 @@ Sums::Memory StreamGroup::memory_for(std::int64_t num_stretches, std::int64_t mo
           num_stretches > 1 ? *combining_ : context_, [this] { ahead_.next(meanwhile_); }};
 }
 
-/// Runs the rounds of all stretches. Exchange i has what all rounds send of stretch i − lag, and comes
-/// after what was combined behind exchange i − 2. So memory of stretch i is that of stretch i − 2,
-/// which no work needs any more.
+/// Runs the rounds of all stretches. Exchange i sends, for each round, the data of stretch i − lag.
+/// It waits for the kernels that combine what exchange i − 2 brought. So stretch i takes the memory
+/// of stretch i − 2, which no work needs any more.
 void StreamGroup::run(std::int64_t num_stretches, std::span<const Round> rounds) {
   const bool is_beside = num_stretches > 1 && std::ranges::any_of(rounds, [](const Round& round) {
                            return static_cast<bool>(round.combine);
@@ -134,7 +134,7 @@ void StreamGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction redu
   const std::int64_t line = elements_of(line_bytes, in);
   const std::int64_t most = stretch_of(in, divide_up(N, size_), most_staged(levels, in.dtype()));
   const std::int64_t each = most * size_;
-  // Parts of ranks of one place follow each other, so that a neighbour is sent one run.
+  // Parts of ranks of one place follow each other, so that each neighbour gets one run.
   const auto place = [nodes = levels_](int rank) {
     return rank % nodes.per_node * nodes.num_nodes + rank / nodes.per_node;
   };

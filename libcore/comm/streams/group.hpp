@@ -17,24 +17,25 @@
 
 namespace dt::comm {
 
-/// The order in which ranks' values are added: dt's tree, with the same bits wherever ranks are; or as
-/// the library likes, which may be faster.
+/// The order in which ranks' values are added: dt's tree, with the same bits wherever ranks are; or
+/// the library's order, which may be faster.
 enum class ReduceOrder { tree, free };
 
-/// A group's operations on streams. Each function enqueues on the group's own stream, in the order of
-/// calls, and returns. In dt's order, parts go to their ranks, which combine them along the tree, and
-/// come back if all ranks want them. On several nodes each node sums its own ranks' values first, if
-/// that keeps the bits and pays. Then per_node times fewer bytes pass between nodes (16-bit
-/// reductions: half as many times). Gathers go between nodes once. Large operations go in stretches:
-/// while one is combined, others are exchanged, within nodes and between them at once.
+/// A group's operations on streams. Each function enqueues on the group's own stream, in the order
+/// of calls, and returns. In dt's order, ranks send each part to the rank that owns it, which
+/// combines it along the tree. In an all-reduce the results then go to all ranks. On several nodes
+/// each node sums its own ranks' values first, if that keeps the bits and pays. Then per_node times
+/// fewer bytes pass between nodes (16-bit reductions: per_node ÷ 2 times). Gathers go between nodes
+/// once. Large operations go in stretches: while one is combined, others are exchanged, within
+/// nodes and between them at once.
 /// Numerics: in dt's order reductions have the bits of messages.
 /// Errors: those of the transport.
 class StreamGroup {
  public:
   /// Creates the group's stream. `placement` is that of the ranks on nodes, if they have one (see
   /// placement_of). `staging_bytes` is the memory for what arrives at a time to be combined.
-  /// `meanwhile` is called again and again while the host is held up: by other ranks that have not
-  /// come, or because the host is far ahead of the stream.
+  /// `meanwhile` is called repeatedly while the host is blocked, because other ranks have not come
+  /// or because the host is far ahead of the stream.
   StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder order,
               const std::optional<Placement>& placement, std::size_t staging_bytes, const std::string& name,
               std::function<void()> meanwhile);

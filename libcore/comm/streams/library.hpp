@@ -25,17 +25,16 @@ class StreamLibrary {
   /// Collective: all ranks of the group call it, and no others; blocks.
   virtual std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s,
                                                 StreamUse use = StreamUse::world) = 0;
-  /// Tells which of the most CTAs of each use take effect, also if the environment says otherwise.
+  /// Returns a text that says which limits on CTAs (most_ctas) take effect, given the environment.
   virtual std::string limits() { return {}; }
-  /// Ends all operations under way on the transports of this library, though not as they should. Ends
-  /// all at once, for the stream of one may wait for another's. Leaves transports of other libraries
-  /// alone.
+  /// Aborts all operations under way on the transports of this library. Aborts them all at once,
+  /// since the stream of one may wait for another's. Leaves transports of other libraries alone.
   virtual void abort(std::span<StreamTransport* const> transports) noexcept = 0;
 };
 
 /// Returns the program's library; null: there is none.
 StreamLibrary* stream_library();
-/// Sets the program's library; null: there is none any more. Call once, before it is asked for.
+/// Sets the program's library; null removes it. Call once, before stream_library().
 void set_stream_library(StreamLibrary* library);
 
 }  // namespace dt::comm

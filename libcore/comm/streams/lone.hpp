@@ -10,7 +10,8 @@
 
 namespace dt::comm {
 
-/// Copies what its rank sums or gathers. No library has a communicator for it, nor memory.
+/// Copies the inputs of sums and gathers to their outputs. Takes no communicator and no memory of a
+/// library.
 class LoneTransport final : public StreamTransport {
  public:
   explicit LoneTransport(Device device) : device_(device) {}

@@ -8,8 +8,8 @@ namespace dt::comm {
 
 namespace {
 
-/// Kernels that the pace of an exchange covers. Over many nodes a stretch has several runs, each with a
-/// kernel.
+/// The number of kernels after which combining calls `pace` again, as another exchange does. Over
+/// many nodes a stretch has several runs, each with a kernel.
 constexpr std::size_t kernels_of_exchange = 4;
 
 /// Returns `rows` rows of `count` elements at the beginning of `memory`, each of whole cache lines.

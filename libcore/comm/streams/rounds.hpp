@@ -15,15 +15,15 @@ namespace dt::comm {
 
 using Transfers = std::vector<StreamTransport::Transfer>;
 
-/// The work that each stretch does once. In exchange number + lag the stretch sends and receives; then
-/// it computes with what came, while the next exchange is under way.
+/// The work that each stretch does once. In exchange number + lag, stretch `number` sends and
+/// receives. Then it combines what came, while the next exchange is under way.
 struct Round {
   int lag = 0;
   std::function<void(std::int64_t number, Transfers& transfers)> exchange;
   std::function<void(std::int64_t number)> combine{};
 };
-/// The number of exchanges from the one before which a stretch is combined to the one that needs the
-/// result.
+/// The number of exchanges from the one that brings a stretch's values to the one that sends the
+/// combined result.
 inline constexpr int lag_of_combining = 2;
 /// The number of stretches that have memory for what arrives: one is being combined while another
 /// arrives.
@@ -33,9 +33,9 @@ using StretchOf = std::function<Stretch(std::int64_t number)>;
 /// Returns the elements of a stretch that are this rank's.
 using OwnOf = std::function<Tensor(std::int64_t number)>;
 
-/// The sum of all ranks' `in`; each rank has the sum of its part of each stretch. Ranks sum within
-/// nodes first, each for the ranks of its place on all nodes, and then between these. Two stretches'
-/// partial sums are held at a time.
+/// The sum of all ranks' `in`; each rank gets the sum of its part of each stretch. Ranks sum within
+/// nodes first, each for the ranks of its place on all nodes, and then between these. Two
+/// stretches' partial sums are held at a time.
 class Sums {
  public:
   /// Memory of num_halves · staged_bytes() for stretches of which each rank has `most` elements at

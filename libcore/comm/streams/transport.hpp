@@ -15,9 +15,9 @@
 
 namespace dt::comm {
 
-/// Moves data between ranks 0 … size−1 of one group, each with a device of its own. What is enqueued
-/// here begins when the work before it on the stream has ended. It ends when all ranks that take part
-/// have come to it.
+/// Moves data between ranks 0 … size−1 of one group, each with a device of its own. An operation
+/// begins when the earlier work on its stream has ended. It ends when all ranks that take part have
+/// reached it.
 /// Errors, of all functions: environment, naming host and device.
 /// Collective: all ranks of the group enqueue the same, in the same order, on one stream each.
 /// Thread safety: one thread at a time.
@@ -29,7 +29,7 @@ class StreamTransport {
     bool is_send;
   };
   virtual ~StreamTransport() = default;
-  /// Sets a function that is called again and again while an operation holds up the host, as when two
+  /// Sets a function that is called repeatedly while an operation blocks the host, as when two
   /// ranks first meet.
   void set_meanwhile(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
   virtual int rank() const = 0;
@@ -40,9 +40,9 @@ class StreamTransport {
   virtual void exchange(Stream stream, std::span<const Transfer> transfers) = 0;
   /// Copies the root's `data` to all ranks.
   virtual void broadcast(Stream stream, const Tensor& data, int root) = 0;
-  /// Brings the ranks' equal parts together in `out`. `in` may be this rank's part of it.
+  /// Gathers the ranks' equal parts in `out`. `in` may be this rank's part of it.
   virtual void all_gather(Stream stream, const Tensor& in, const Tensor& out) = 0;
-  /// Sets out = `in` of all ranks, combined.
+  /// Sets out = the combined `in` of all ranks.
   /// Numerics: the library chooses the order; the bits depend on it, its version and where ranks are.
   virtual void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) = 0;
   /// Sets out = this rank's part of the combined `in`.
@@ -52,12 +52,12 @@ class StreamTransport {
   /// Throws what has gone wrong since the last call, here or at a peer. Cheap.
   /// Thread safety: any thread may call it.
   virtual void check() = 0;
-  /// Ends all that is under way, though not as it should, within seconds, whatever peers do. The object
-  /// is good for nothing afterwards.
+  /// Aborts all that is under way within seconds, whatever peers do. The object is unusable
+  /// afterwards.
   /// Thread safety: any thread may call it.
   virtual void abort() noexcept = 0;
-  /// Splits the group. Ranks of one colour (from 0) form a group, ordered by key, then by rank. Returns
-  /// null if this rank has no colour.
+  /// Splits the group. Ranks of one color (from 0) form a group, ordered by key, then by rank.
+  /// Returns null if this rank has no color.
   /// Collective: all ranks call it; blocks.
   virtual std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) = 0;
 

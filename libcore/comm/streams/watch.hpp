@@ -1,5 +1,6 @@
 #pragma once
-// Watches operations that streams carry out by themselves: tells when they end, fail or are late.
+// Watches operations that streams carry out by themselves, and notices when they end, fail or are
+// late.
 
 #include <atomic>
 #include <deque>
@@ -38,14 +39,14 @@ class StreamWatch {
   StreamWatch(const StreamWatch&) = delete;
 
   void join(StreamTransport& transport);
-  /// Stops watching a transport. Call before it goes.
+  /// Stops watching a transport. Call before it is destroyed.
   void leave(StreamTransport& transport) noexcept;
   /// Returns whether an operation of the transport is under way, as of the last look.
   bool has(StreamTransport& transport);
   void add(StreamTransport& transport, std::shared_ptr<StreamOperation> operation);
   bool is_idle() const { return num_operations_ == 0; }
-  /// Takes note of operations that have ended. Cheap; never blocks.
-  /// Errors: environment: what a transport or a mark says; the time of a group's oldest operation is up
+  /// Marks operations that have ended as done. Cheap; never blocks.
+  /// Errors: environment, what a transport or a mark throws, or a group's oldest operation is late
   /// (the error names it).
   void look();
   /// Aborts all transports, so that their streams come to an end.

@@ -28,8 +28,8 @@ class ThreadWorld {
   void throw_if_failed(int rank) const;
 
   void ring(int rank);
-  /// Sleeps until the bell rings once more than `heard` says, a millisecond at most. Returns what to
-  /// pass next.
+  /// Sleeps until the bell rings once more than `heard` says, a millisecond at most. Returns the
+  /// value to pass as `heard` next time.
   std::int64_t listen(int rank, std::int64_t heard);
 
  private:
