@@ -1,6 +1,6 @@
 #pragma once
-// Builds the group operations as chains of transfers. Legend: n ranks, N elements. Ranks are those of
-// the operation's group.
+// Builds the group operations as chains of transfers.
+// Legend: n ranks of the operation's group, N elements.
 
 #include <functional>
 #include <memory>

@@ -1,5 +1,6 @@
 #pragma once
-// A group of ranks and the operations that they perform together. Legend: n ranks, N elements.
+// A group of ranks and the operations that they perform together.
+// Legend: n ranks, N elements.
 
 #include <algorithm>
 #include <functional>

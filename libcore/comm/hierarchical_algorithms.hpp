@@ -1,6 +1,6 @@
 #pragma once
-// Operations of ranks on several hosts, with as few bytes between hosts as possible. Legend: H
-// hosts (runs of ranks on one host, see Placement) with L ranks each, rank hL + l.
+// Operations of ranks on several hosts, with as few bytes between hosts as possible.
+// Legend: H hosts (runs of ranks on one host, see Placement) with L ranks each, rank hL + l.
 
 #include "comm/algorithms.hpp"
 #include "comm/parts.hpp"

@@ -21,7 +21,7 @@ struct AdamWStep {
 /// Updates w, m and v in place, and sets copy to the new w, rounded:
 /// g = grad · grad_scale; m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²;
 /// w = w − lr · weight_decay · w − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps).
-/// All tensors have one length. copy may be absent.
+/// Shapes: all tensors have one length. copy may be absent.
 /// Numerics: w, m and v are of one dtype, f32 or f64. grad is f64 for f64, else f32 or bf16. copy
 /// is bf16 or f16 and requires an fp32 w.
 /// Source: Loshchilov & Hutter 2019, algorithm 2.

@@ -190,7 +190,7 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
 void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2) {
   check_rank("rotary_tables", "cos_PD2", cos_PD2, 2);
   check_tensor("rotary_tables", "sin_PD2", sin_PD2, cos_PD2.dtype(), {cos_PD2.dim(0), cos_PD2.dim(1)});
-  // Filled once a run, in double for any dtype, so that a faster kernel would gain nothing.
+  // Filled once a run, in double for any dtype, so a faster kernel would gain nothing.
   const bool is_double = cos_PD2.dtype() == DType::f64;
   (is_double ? reference::rotary_tables<double> : reference::rotary_tables<float>)(frequencies, cos_PD2,
                                                                                    sin_PD2);

@@ -36,12 +36,12 @@ struct QueriesKeysValues {
 /// Returns the queries, keys and values of packed rows, for which Tk = Tq.
 QueriesKeysValues packed(const AttentionShape& shape, const Tensor& qkv_RE);
 
-/// The keys that queries see. The queries of a call are at positions query_position …
-/// query_position + Tq − 1 of their sequences, the keys at key_position … key_position + Tk − 1.
-/// The query at position p sees the keys at positions first..p. Here first is int32 first_R's
-/// element of the query's row, or 0 if first_R is absent. first_R obeys 0 ≤ first ≤ p and is
-/// nondecreasing within a sequence. Both positions are ≥ 0. A query may be before all keys of the
-/// call, and then sees none, or after them.
+/// The keys that queries see. The queries of a call are at positions [query_position,
+/// query_position + Tq) of their sequences, the keys at [key_position, key_position + Tk). The
+/// query at position p sees the keys at positions first..p. Here first is int32 first_R's element
+/// of the query's row, or 0 if first_R is absent. first_R obeys 0 ≤ first ≤ p and is nondecreasing
+/// within a sequence. Both positions are ≥ 0. A query may be before all keys of the call, and then
+/// sees none, or after them.
 struct Visibility {
   Tensor first_R;
   std::int64_t query_position = 0, key_position = 0;
@@ -56,13 +56,14 @@ struct Visibility {
 /// first_R expresses the following, alone or together: a sliding window (first_visible); documents
 /// of any lengths, packed without padding (document_starts); and rectangles whose last row is
 /// short, as documents. With documents, all rows are one sequence, B = 1. Positions are the
-/// sequence's, so that one first_R serves a rank's queries for every block of keys. In a ring in
-/// zigzag order, each pair of chunks is whole, a diagonal, or empty.
+/// sequence's, so that one first_R serves a rank's queries for every block of keys. In ring
+/// attention in zigzag order, each pair of a query chunk and a key chunk is fully visible, causal,
+/// or empty.
 ///
-/// On GPUs cuDNN takes Columns (strides) and B × T rectangles directly, causal or whole, and lse
+/// On GPUs cuDNN takes Columns (strides) and B × T rectangles directly, causal or unmasked, and lse
 /// ([B, H, T, 1], natural, fp32). first_R becomes a tensor that is added to scores. Documents and
-/// windows thus cost as much as all keys of the call, for every block of keys. cuDNN writes 16
-/// bits. Results requested in fp32, as in a ring, are rounded before they are merged.
+/// windows thus cost as much as all keys of the call, for every block of keys. cuDNN writes 16-bit
+/// results. So results requested in fp32, as in a ring, are rounded before they are merged.
 ///
 /// Numerics: q, k and v have one dtype: f64, f32, bf16 or f16. y has theirs, or f32 for 16 bits.
 /// lse is f64 for f64, else f32. Sums and softmax are in fp32. If 16-bit operands are multiplied in
@@ -84,10 +85,10 @@ struct AttentionGradients {
 };
 
 /// Computes the gradients through one block of keys. y and lse are those of the queries' attention
-/// to all of their keys. Thus dq sums to the whole over blocks, and each block's dk and dv are
-/// whole once all queries have added to them. Writes all rows of dq, dk and dv, seen or not. dy and
-/// y have the inputs' dtype. A dq that is overwritten may alias q, likewise dk with k and dv with
-/// v; otherwise the tensors do not overlap.
+/// to all of their keys. Thus dq summed over blocks is the whole gradient, and each block's dk and
+/// dv are complete once all queries have added to them. Writes all rows of dq, dk and dv, seen or
+/// not. dy and y have the inputs' dtype. A dq that is overwritten may alias q, likewise dk with k
+/// and dv with v; otherwise the tensors must not overlap.
 void attention_backward(const Context& context, const AttentionShape& shape, const Visibility& visibility,
                         const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,
                         const Tensor& lse_BHT, const AttentionGradients& gradients);
@@ -101,8 +102,9 @@ bool has_gradients_apart(Device device, DType dtype, std::int64_t head_dim);
 struct AttentionLibrary {
   std::string name{};     // with its version: "cuDNN 9.19.0"; empty if there is none
   std::string why_not{};  // reason if there is none
-  /// The major compute capability of GPUs on which the library's backward pass needs no value for
-  /// each query and key. It then sums dq in a fixed order, which is slower. 0: no GPU.
+  /// The major compute capability of GPUs on which the library's backward pass can do without
+  /// memory for a value of each query and key. It then sums dq in a fixed order, which is slower.
+  /// 0: no GPU.
   int ordered_major = 0;
 };
 AttentionLibrary attention_library();
@@ -115,9 +117,9 @@ std::vector<std::string> attention_declines();
 struct PartialAttention {
   Tensor y_RQ, lse_BHT;
 };
-/// Merges the attention to two disjoint parts of the keys: lse = log(e^lse_a + e^lse_b), y =
-/// e^(lse_a − lse) · y_a + e^(lse_b − lse) · y_b. `to` may alias either part. Merging with a part
-/// that saw no key changes no value.
+/// Merges the attention to two disjoint parts of the keys:
+/// lse = log(e^lse_a + e^lse_b); y = e^(lse_a − lse) · y_a + e^(lse_b − lse) · y_b.
+/// `to` may alias either part. Merging with a part that saw no key changes no value.
 /// Numerics: f64 throughout, or f32 with to.y_RQ f32, bf16 or f16. Computed in fp32, rounded once.
 /// Source: Liu et al. 2023, section 3; Dao 2023, section 3.1.
 void merge_attention(const Context& context, const AttentionShape& shape, const PartialAttention& a,

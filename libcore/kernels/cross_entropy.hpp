@@ -17,7 +17,7 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
                    const Tensor& nll_R);
 /// Computes the same nll_R, and replaces the logits by their gradient (softmax − onehot) · scale
 /// for each row. Rows with a negative label become zero. Each row is read from memory once; on a
-/// GPU it is also read from its cache.
+/// GPU it is read again from the cache.
 void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
                             const Tensor& logits_RV);
 

@@ -27,8 +27,8 @@ void layer_norm_backward(const Context& context, const Tensor& dy_RC, const Tens
 /// Source: Zhang & Sennrich 2019, eq. 4.
 void rms_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, double eps,
               const Tensor& y_RC, const Tensor& rstd_R);
-/// Computes dx = dresidual + the gradient with respect to x; dweight += Σ over rows of dy · x ·
-/// rstd. Aliases, absent tensors and bits are as for layer_norm_backward.
+/// Computes dx = dresidual + the gradient with respect to x; dweight += Σ over rows of
+/// dy · x · rstd. Aliases, absent tensors and bits are as for layer_norm_backward.
 void rms_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
                        const Tensor& weight_C, const Tensor& rstd_R, const Tensor& dresidual_RC,
                        const Tensor& dx_RC, const Tensor& dweight_C);

@@ -1,5 +1,5 @@
 #pragma once
-// Registers the memory that a group exchanges with NCCL, so that network adapters may read and
+// Registers with NCCL the memory that a group exchanges, so that network adapters may read and
 // write it in place. Within a host NCCL needs memory of another kind (ncclMemAlloc) for that, so
 // nothing changes there.
 

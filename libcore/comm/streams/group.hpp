@@ -1,5 +1,6 @@
 #pragma once
-// A group's operations on the memory of devices, through a StreamTransport. Legend: n ranks, N elements.
+// A group's operations on the memory of devices, through a StreamTransport.
+// Legend: n ranks, N elements.
 
 #include <functional>
 #include <memory>

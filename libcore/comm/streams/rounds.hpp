@@ -1,6 +1,6 @@
 #pragma once
-// Sums and gathers stretches in rounds of exchanges. Rounds of several stretches go at once. Legend: as
-// in levels.hpp.
+// Sums and gathers stretches in rounds of exchanges. Rounds of several stretches go at once.
+// Legend: as in levels.hpp.
 
 #include <cstdint>
 #include <functional>

@@ -24,7 +24,7 @@ HeadRows<T> head_rows(const Columns& columns, std::int64_t row, std::int64_t col
   return {columns.rows_RS.data<std::remove_const_t<T>>() + row * S + columns.first + column, S};
 }
 
-/// The rows for results: of 16 bits, or wide rows, to which results may be added.
+/// The target rows of results: 16-bit rows, or wide rows, to which results may be added.
 template <class T>
 struct OutputRows {
   HeadRows<T> rows;

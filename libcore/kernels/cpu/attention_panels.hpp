@@ -102,8 +102,8 @@ std::int64_t padded_features(std::int64_t D) {
   return round_up(D, HWY_MAX(W, num_lanes));
 }
 
-/// Joins two rows as units: rounded to bf16, halves up, `even` low. A NaN stays a NaN unless all
-/// its bits are set.
+/// Joins two rows as units. Elements are rounded to bf16, ties up, with `even` in the low halves. A
+/// NaN stays a NaN unless all its bits are set.
 HWY_INLINE V join_bf16(V even, V odd) {
   constexpr hn::RebindToUnsigned<Floats> bits;
   const auto half = hn::Set(bits, 0x8000);
@@ -155,9 +155,9 @@ HWY_INLINE void row_units(const T* source, std::int64_t D, std::int64_t units, f
   }
 }
 
-/// Packs with positions as a panel's rows or columns and features as its units: target[position /
-/// W][unit][position % W]. Pads with zeros from `rows` on up to a whole panel. `staging` holds W
-/// rows.
+/// Packs with positions as a panel's rows or columns and features as its units:
+/// target[position / W][unit][position % W]. Pads with zeros from `rows` on up to a whole panel.
+/// `staging` holds W rows.
 template <class Multiply, std::int64_t W, class T>
 void pack_features(const T* source, std::int64_t source_row, std::int64_t rows, std::int64_t D, float* target,
                    float* staging) {
@@ -200,8 +200,8 @@ HWY_INLINE V load_features(const T* p, std::int64_t count) {
   return count > 0 ? load(First{count}, p) : hn::Zero(floats);
 }
 
-/// Packs with features as a panel's rows or columns and positions as its units: target[feature /
-/// W][unit][feature % W]. Pads with zeros from `rows` on up to `padded_rows`.
+/// Packs with features as a panel's rows or columns and positions as its units:
+/// target[feature / W][unit][feature % W]. Pads with zeros from `rows` on up to `padded_rows`.
 template <class Multiply, std::int64_t W, class T>
 void pack_positions(const T* source, std::int64_t source_row, std::int64_t rows, std::int64_t padded_rows,
                     std::int64_t D, float* target) {

@@ -90,9 +90,9 @@ double shift_of(double s) {
 /// The quick exponential with a table: n is a multiple of 1/32, |r| ≤ 1/64. The power is 2^(n − s)
 /// within ½ unit in the last place. For fp32 the rest is the quadratic polynomial 1 + r + … with
 /// the least relative error, 5.4e-8. With two more roundings, the product is within two units in
-/// the last place. For 16 bits the square is completed, so that the rest takes one operation: 2^r =
-/// a (h² + b), h = r + 46/32, with a least relative error of 1.3e-7. Then n + r = (n − 46/32) + h,
-/// and the table includes a and 2^(46/32).
+/// the last place. For 16 bits the square is completed, so that the rest takes one operation:
+/// 2^r = a (h² + b), h = r + 46/32, with a least relative error of 1.3e-7. Then n + r = (n − 46/32)
+/// + h, and the table includes a and 2^(46/32).
 ///
 /// The table also includes the power of the shift if fp32 can represent that; otherwise `is_far`.
 template <class T, bool is_far>
@@ -136,9 +136,9 @@ struct Quick {
 
 #elif HWY_TARGET != HWY_SCALAR
 
-/// The quick exponential without a table: n is an integer and |r| ≤ ½. 2^r is the polynomial 1 + r
-/// + … with the least relative error: degree 5 and 9.2e-8 for fp32, degree 4 and 2.9e-6 for 16
-/// bits. A shift of any size costs the same.
+/// The quick exponential without a table: n is an integer and |r| ≤ ½. 2^r is the polynomial
+/// 1 + r + … with the least relative error: degree 5 and 9.2e-8 for fp32, degree 4 and 2.9e-6 for
+/// 16 bits. A shift of any size costs the same.
 template <class T, bool>
 struct Quick {
   double shift;
@@ -146,8 +146,8 @@ struct Quick {
   explicit Quick(float about) {
     const double s = std::round(double{about} * log2_e);
     shift = shift_of<T>(s);
-    // 1.5 · 2²³ would leave n in the lowest bits. This value leaves the exponent field of 2^(n −
-    // s), which is 0 for 0 and at most 254.
+    // 1.5 · 2²³ would leave n in the lowest bits. This value leaves the exponent field of
+    // 2^(n − s), which is 0 for 0 and at most 254.
     magic = hn::Set(floats, static_cast<float>(12582912 + 127 - s));
     lowest = hn::Set(floats, static_cast<float>((s - 126.9) / log2_e));
     highest = hn::Set(floats, static_cast<float>((s + 126.9) / log2_e));

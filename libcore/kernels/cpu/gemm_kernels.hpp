@@ -11,8 +11,8 @@ namespace dt::kernels::cpu {
 /// The units of a panel: an element widened to fp32, or a pair of bf16 along k.
 enum class Units : std::uint8_t { f32, bf16, f16, bf16_pairs };
 
-/// Rows of a, or columns of b, before they are packed into panels. Element (i, k) is at `data` + i
-/// · stride + k if k is contiguous, else at i + k · stride.
+/// Rows of a, or columns of b, before they are packed into panels. Element (i, k) is at
+/// data + i · stride + k if k is contiguous, else at data + i + k · stride.
 struct Unpacked {
   const std::byte* data;
   std::int64_t stride;

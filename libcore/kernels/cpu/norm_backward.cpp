@@ -55,9 +55,9 @@ class SumRow {
   V shift_, scale_;
 };
 
-/// Computes dx = dresidual + rstd · (g − mean(g) − x̂ · mean(g · x̂)) for a row; dweight += dy ·
-/// x̂; dbias += dy, unless it is null. Sums of vectors that are processed in twos are in the order
-/// of twos.
+/// Computes dx = dresidual + rstd · (g − mean(g) − x̂ · mean(g · x̂)) for a row;
+/// dweight += dy · x̂; dbias += dy, unless it is null. Sums of vectors that are processed in twos
+/// are in the order of twos.
 template <class T>
 class FinishRow {
  public:

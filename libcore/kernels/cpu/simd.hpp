@@ -189,7 +189,7 @@ HWY_INLINE void store_two(V one, V other, T* p) {
   store(All{}, one, p);
   store(All{}, other, p + num_lanes);
 }
-/// Does the same past the caches if `past_caches`. p is then a multiple of a vector.
+/// Does the same, bypassing the caches if `past_caches`. p is then a multiple of a vector.
 template <class T>
 HWY_INLINE void store_two(V one, V other, T* p, bool) {
   store_two(one, other, p);
@@ -348,9 +348,9 @@ HWY_INLINE V clamp(V x, float limit) {
 }
 
 /// Returns e^x for x ≤ 88; below −87 it is 0 or nearly 0. Unlike Highway's function, it returns NaN
-/// for NaN, since a diverged run must show in the loss, and is shorter. With n = round(x/ln 2), r =
-/// x − n ln 2: e^x = 2ⁿ · e^r. e^r is the polynomial 1 + r + … of degree 5 with the least relative
-/// error for |r| ≤ ½ ln 2, 1.1e-7.
+/// for NaN, since a diverged run must show in the loss, and is shorter. With n = round(x/ln 2) and
+/// r = x − n ln 2: e^x = 2ⁿ · e^r. e^r is the polynomial 1 + r + … of degree 5 with the least
+/// relative error for |r| ≤ ½ ln 2, 1.1e-7.
 /// Numerics: within 2 units in the last place.
 HWY_INLINE V exponential(V x) {
   const auto f = [](float value) HWY_ATTR { return hn::Set(floats, value); };

@@ -3,8 +3,8 @@
 //
 // Panels. K counts units. A unit is one fp32, or, for multiply_tile_bf16 (tile_bf16.hpp), a pair of
 // bf16: 2k low, 2k+1 high, zero beyond an odd end. A panel of A holds tile_rows rows, k by k: unit
-// (i, k) is at a[k · tile_rows + i]. A panel of B holds tile_columns columns: unit (k, j) is at b[k
-// · tile_columns + j]. Rows and columns beyond the matrix are zero, and the tile of C is whole:
+// (i, k) is at a[k · tile_rows + i]. A panel of B holds tile_columns columns: unit (k, j) is at
+// b[k · tile_columns + j]. Rows and columns beyond the matrix are zero, and the tile of C is whole:
 // each row of c must have room for tile_columns.
 //
 // Numerics: each element of the tile is one chain of multiply-adds in the order of k that starts at

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double cubic = 0.044715, twice_scale = 1.5957691216057308;  // 2√(2/π)
 
-/// Returns the sigmoid of x, as exact as elements of T are.
+/// Returns the sigmoid of x, to the precision of T's elements.
 template <class T, class V = Value<T>>
 __device__ V sigmoid(V x) {
   return reciprocal_for<T>(1 + exp_for<T>(-x));

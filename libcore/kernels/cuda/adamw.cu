@@ -9,7 +9,7 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Updates elements. `copy` may be absent: null.
+/// Updates elements. `copy` may be null.
 template <class W, class G, class T>
 __global__ void adamw_elements(AdamWFactors<W> f, W* w, const G* grad, W* m, W* v, T* copy,
                                std::int64_t count) {

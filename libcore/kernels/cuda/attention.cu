@@ -1,6 +1,7 @@
-// Computes attention for dtypes, head sizes and masks that cuDNN has no kernel for. A warp has a
-// query of a head, and goes over the keys that the query sees, 32 at a time. Each lane first has a
-// key's score, then some features of the sum. Legend: as kernels/attention.hpp.
+// Computes attention for dtypes, head sizes and masks that cuDNN has no kernel for. Each warp
+// computes one query of a head, over the keys that the query sees, 32 at a time. Each lane first
+// computes a key's score, then some features of the sum.
+// Legend: as kernels/attention.hpp.
 // Source: Dao et al. 2022, algorithm 1 (online softmax).
 #include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_problem.cuh"

@@ -1,8 +1,9 @@
-// Computes attention's gradients. First a warp has a query: it computes dq and dy · y, which the
-// gradients of the query's weights have in common. Then a warp has a key: it computes dk and dv, over
-// the queries that see the key. No sum is shared between warps, so none depends on an order. dq waits
-// in scratch memory, as it may alias q, which the keys' part reads. dk and dv alias only what their
-// own warp reads. Legend: as kernels/attention.hpp.
+// Computes attention's gradients. First each warp computes one query's dq, and dy · y, which all
+// gradients of the query's weights use. Then each warp computes one key's dk and dv, over the
+// queries that see the key. No sum is shared between warps, so no bits depend on their order. dq
+// waits in scratch memory, as it may alias q, which the second part reads. dk and dv alias only
+// what their own warp reads.
+// Legend: as kernels/attention.hpp.
 // Source: Dao et al. 2022, algorithm 4.
 #include "kernels/cuda/attention_by_library.hpp"
 #include "kernels/cuda/attention_problem.cuh"

@@ -1,8 +1,10 @@
-// Computes attention by a library, which writes 16-bit rows. Results that are fp32, added, or alias
-// the library's inputs wait in scratch memory. A backward pass that gives the same bits each time
-// takes memory for a weight of each query and key, or sums dq in order (attention_slices.hpp). Masks
-// take as much. So as many sequences, or heads of one sequence, are computed at a time as fit a
-// bound, or one. Heads do not depend on each other. Legend: as kernels/attention.hpp; S keys.
+// Computes attention by a library, which writes 16-bit rows. Results that are fp32, that are added
+// to their targets, or that alias the library's inputs go through scratch memory. A backward pass
+// that gives the same bits each time takes memory for a weight of each query and key, or sums dq in
+// order (attention_slices.hpp). Masks take as much memory. So only as many sequences, or heads of
+// one sequence, are computed at a time as fit a bound, but at least one. Heads do not depend on
+// each other.
+// Legend: as kernels/attention.hpp; S keys.
 #include <algorithm>
 #include <initializer_list>
 
@@ -17,7 +19,8 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Adds a mask to the scores. A hidden key has no weight beside a seen one, whatever the scores.
+/// Writes the mask, which the library adds to the scores: 0 for seen keys, `hidden` for the others.
+/// A hidden key has no weight beside a seen one, whatever the scores.
 template <class T>
 __global__ void add_hidden(AttentionProblem p, T* added_BTS, float hidden) {
   for (std::int64_t i = first_element(); i < p.B * p.Tq * p.Tk; i += element_stride()) {
@@ -103,7 +106,7 @@ bool is_aligned(const Columns& columns) {
          columns.rows_RS.dim(1) % elements == 0;
 }
 
-/// Returns whether the library is asked. Rows that are not aligned are reported: no model has them.
+/// Returns whether to ask the library. Reports rows that are not aligned, as no model has them.
 bool is_askable(const Context& context, const AttentionShape& shape, const QueriesKeysValues& qkv,
                 std::initializer_list<Columns> others) {
   if (context.reference_only() || dtype_bytes(qkv.q.rows_RS.dtype()) != 2 || shape.head_dim % 8 != 0)

@@ -1,13 +1,13 @@
 #pragma once
-// Asks a library's fused kernels for attention: for 16-bit heads of a multiple of 8 features whose
-// queries see keys in a way that the library knows, or that can be added to scores.
+// Computes attention by a library's fused kernels: for 16-bit heads of a multiple of 8 features,
+// with masks that the library knows or that can be added to scores.
 
 #include "kernels/attention.hpp"
 
 namespace dt::kernels::cuda {
 
-/// Compute as attention and attention_backward do. Return false if the library is not asked or has no
-/// kernel: nothing that shows is enqueued then.
+/// Compute as attention and attention_backward do. Return false if the library is not asked or has
+/// no kernel; the outputs are then untouched.
 bool attention_by_library(const Context& context, const AttentionShape& shape, const Visibility& visibility,
                           const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT);
 bool attention_backward_by_library(const Context& context, const AttentionShape& shape,

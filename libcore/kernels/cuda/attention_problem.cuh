@@ -1,5 +1,6 @@
 #pragma once
-// Describes a call to attention's kernels. Legend: as kernels/attention.hpp.
+// Describes a call to attention's kernels.
+// Legend: as kernels/attention.hpp.
 
 #include "kernels/attention.hpp"
 #include "kernels/cuda/code.cuh"
@@ -7,7 +8,7 @@
 
 namespace dt::kernels::cuda {
 
-/// A warp has a query or a key of a head; a block has a few warps.
+/// Each warp computes one query or one key of a head; a block has a few warps.
 inline constexpr unsigned attention_warps = 4;
 
 struct AttentionProblem {
@@ -42,7 +43,7 @@ __device__ inline Range seen_keys(const AttentionProblem& p, std::int64_t b, std
   return {begin > 0 ? begin : 0, end < p.Tk ? end : p.Tk};
 }
 
-/// Returns the queries that see key s. `first` does not fall along a sequence.
+/// Returns the queries that see key s. `first` is nondecreasing along a sequence.
 __device__ inline Range seeing_queries(const AttentionProblem& p, std::int64_t b, std::int64_t s) {
   const std::int64_t position = s + p.key_position, begin = position - p.query_position;
   std::int64_t low = begin > 0 ? begin : 0, high = p.Tq;
@@ -73,7 +74,7 @@ struct HeadRows {
   }
 };
 
-/// The sequence, the head, and its query or key that a warp has. The last goes fastest.
+/// The sequence, the head, and its query or key that a warp computes. The last varies fastest.
 struct Place {
   std::int64_t b, h, i;
 };
@@ -84,13 +85,13 @@ __device__ inline Place place_of(std::int64_t index, std::int64_t heads, std::in
   return {index / (heads * length), index / length % heads, index % length};
 }
 
-/// Returns the warp's own values in the block's memory, of which each warp has `each`.
+/// Returns the warp's own values in the block's shared memory, where each warp has `each` values.
 template <class V>
 __device__ V* of_warp(std::int64_t each) {
   return reinterpret_cast<V*>(shared_bytes()) + threadIdx.x / warp_size * each;
 }
 /// Returns a grid with a warp for each of `places`, each with `values` of memory.
-/// Errors: internal, a block has less memory.
+/// Errors: internal, the values do not fit a block's shared memory.
 template <class V>
 Grid grid_of_warps(std::int64_t places, std::int64_t values) {
   constexpr std::size_t most_bytes = 48 << 10;
@@ -102,7 +103,7 @@ Grid grid_of_warps(std::int64_t places, std::int64_t values) {
   return grid;
 }
 
-/// Copies a row's values into the warp's memory. Its readers synchronise first.
+/// Copies a row's values into the warp's memory. Its readers must synchronize first.
 template <class V, class T>
 __device__ void keep(const T* row, std::int64_t D, V* values) {
   for (std::int64_t d = threadIdx.x % warp_size; d < D; d += warp_size) values[d] = load(row + d);

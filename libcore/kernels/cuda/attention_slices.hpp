@@ -1,6 +1,7 @@
 #pragma once
-// Computes in how many parts a library computes attention, and what scratch memory that takes, for
-// kernels and for estimates. Legend: as kernels/attention.hpp.
+// Chooses in how many parts a library computes attention, and computes the scratch memory, for
+// kernels and for estimates.
+// Legend: as kernels/attention.hpp.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,8 +12,8 @@
 
 namespace dt::kernels::cuda {
 
-/// Memory that masks and weights may take at a time, in bytes. If more is needed, sequences, and
-/// heads of one, take turns. Only tests change it.
+/// Memory that masks and weights may take at a time, in bytes. If more is needed, sequences, or
+/// heads of one sequence, take turns. Only tests change it.
 inline std::int64_t most_bytes_at_a_time = std::int64_t{1} << 30;
 
 /// Returns the largest divisor of `count` that is at most `most`, or 1. Parts are alike, so that one
@@ -73,10 +74,10 @@ struct AttentionUse {
   bool is_masked;  // the mask is more than a diagonal
   bool can_order;  // see backward_way
 };
-/// Returns about the bytes of scratch memory of the backward pass, if Tk is Tq. A library's kernels
-/// take the weights' gradients or dq's sums, the mask, sums of rows, and what query heads that share
-/// keys give these. They also take gradients in rows of their own unless these are written to their
-/// targets.
+/// Returns about the most scratch bytes that attention takes, forward or backward, by dt's kernels
+/// or a library's, if Tk is Tq. A library's backward pass takes the weights' gradients or dq's
+/// sums, the mask, and sums of rows. If query heads share keys, it also takes their gradients of
+/// these. Gradients that are not written to their targets take rows of their own.
 inline std::size_t attention_scratch_bytes(const AttentionShape& s, const AttentionUse& use) {
   const std::int64_t B = s.batch, H = s.query_heads, K = s.key_value_heads, T = s.sequence, D = s.head_dim;
   const auto sum = static_cast<std::int64_t>(dtype_bytes(statistics_dtype(use.dtype)));

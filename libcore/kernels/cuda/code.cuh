@@ -1,6 +1,7 @@
 #pragma once
-// The beginning of the sources of kernels for GPUs. They are ordinary CUDA C++. nvcc compiles them
-// for GPUs, and tests for threads on the host, where a twin of CUDA's own names is included first.
+// Declarations with which all sources of GPU kernels begin. The sources are ordinary CUDA C++. nvcc
+// compiles them for GPUs. Tests compile them for threads on the host, and first include
+// declarations of CUDA's own names.
 
 #include <cstdint>
 #include <type_traits>

@@ -22,15 +22,15 @@ __device__ inline int num_warps() {
   return static_cast<int>(blockDim.x) / warp_size;
 }
 
-/// Adds the runs' sums to one gradient, or to two whose sums lie beside each other in each run's. A
-/// block's y selects the gradient.
+/// Adds the runs' sums to one gradient, or to two, whose sums lie side by side in each run's sums.
+/// blockIdx.y selects the gradient.
 template <class G>
 __global__ void add_run_sums(const Value<G>* sums, std::int64_t runs, std::int64_t C, G* first, G* second) {
   const std::int64_t c = own_column(), pitch = gridDim.y * C;
   G* const gradient = blockIdx.y == 0 ? first : second;
   const bool adds = own_row() == 0 && c < C;
   Value<G> sum = 0, before = 0;
-  if (adds) before = load(gradient + c);  // loads while the runs' sums do
+  if (adds) before = load(gradient + c);  // loaded while the runs' sums are
   if (c < C) {
     constexpr int at_once = 4;
     for (std::int64_t run = own_row(); run < runs; run += at_once * num_warps()) {

@@ -11,11 +11,11 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// The registers of two blocks do not suffice for fp64.
+/// The number of blocks that an SM runs at once. For fp64 two would need too many registers.
 template <class T>
 constexpr unsigned blocks_at_once = std::is_same_v<T, double> ? 1 : loss_blocks_at_once;
 
-/// Returns e^x of x ≤ 0. For 16-bit logits it is a power of two, which is 0 below 2^−126.
+/// Returns e^x for x ≤ 0. For 16-bit logits it is a power of two, which is 0 below 2^−126.
 template <class T>
 __device__ Value<T> exponential(Value<T> x) {
   if constexpr (is_narrow<T>) return power_of_two(x * log2_e);

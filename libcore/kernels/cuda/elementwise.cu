@@ -68,7 +68,8 @@ __global__ void fill_elements(T* target, T value, std::int64_t count) {
   for_packs<N>(count, [&](std::int64_t i, std::int64_t left) { store_pack<N>(target + i, left, values); });
 }
 
-/// The block's threads take packs in turn.
+/// Computes the sum of squares of one block of elements. The thread block's threads take packs in
+/// turn.
 template <class T>
 __global__ void sum_squares(const T* x, double* partials, std::int64_t count) {
   constexpr int N = pack_size<T>;
@@ -90,8 +91,9 @@ constexpr int num_digits = ExactSum::num_digits + 1;
 constexpr int digits_of_warp = num_digits + 2;
 
 /// Adds terms exactly. The lanes whose terms begin at the same digit are added before one lane adds
-/// them to the warp's digits, so that no two threads of a block add to the same memory: GPUs have no
-/// 64-bit atomics there. These are integers, so atomics leave no trace of their order.
+/// them to the warp's digits, so that no two threads of a block add to the same shared memory,
+/// where GPUs have no 64-bit atomic addition. The digits are integers, so the order of the atomic
+/// additions to `digits` does not matter.
 __global__ void add_terms(const double* terms, std::int64_t count, Digit* digits) {
   Digit* const of_block = reinterpret_cast<Digit*>(shared_bytes());
   for (unsigned i = threadIdx.x; i < warps_per_block * digits_of_warp; i += blockDim.x) of_block[i] = 0;

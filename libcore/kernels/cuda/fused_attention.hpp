@@ -1,6 +1,7 @@
 #pragma once
 // Computes attention by a library's fused kernels: cuDNN, and for tests loops. A program is linked
-// with one of them, which also defines kernels::attention_library. Legend: as kernels/attention.hpp.
+// with one of them, which also defines kernels::attention_library.
+// Legend: as kernels/attention.hpp.
 
 #include "kernels/attention.hpp"
 

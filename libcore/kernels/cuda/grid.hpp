@@ -1,7 +1,8 @@
 #pragma once
-// Chooses how many threads each kernel for GPUs is started with. These are functions of shapes alone,
-// so that a kernel's bits do not depend on the GPU, and tests can count how evenly a GPU's processors
-// are used. Legend: R rows, C columns, N elements of a pack (packs.cuh).
+// Chooses how many threads each kernel for GPUs is started with. These are functions of shapes
+// alone, so that a kernel's bits do not depend on the GPU, and tests can count how evenly a GPU's
+// SMs are used.
+// Legend: R rows, C columns, N elements of a pack (packs.cuh).
 
 #include <algorithm>
 #include <cstddef>
@@ -27,8 +28,7 @@ constexpr std::int64_t parts(std::int64_t count, std::int64_t by) {
 }
 
 /// Returns the grid of a loop over `count` elements in strides of the whole grid. It has no more
-/// blocks than keep a GPU busy, but so many that it hardly shows if some of its processors take one
-/// more.
+/// blocks than keep a GPU busy, but so many that it hardly matters if some SMs run one more.
 inline Grid grid_for(std::int64_t count) {
   constexpr std::int64_t most_blocks = 1 << 14;
   return {.blocks = static_cast<unsigned>(
@@ -61,7 +61,7 @@ inline Grid grid_for_sums(std::int64_t sums, std::size_t value_bytes, unsigned t
 
 /// Sums of columns, N a lane, over runs of rows. The grid has blocks of columns by runs, with memory
 /// for each thread's sums.
-inline constexpr unsigned blocks_of_columns_at_once = 5;  // on a GPU's processor
+inline constexpr unsigned blocks_of_columns_at_once = 5;  // on an SM
 inline std::int64_t blocks_of_columns(int N, std::int64_t C) {
   return std::max<std::int64_t>(1, parts(C, warp_size * N));
 }
@@ -85,9 +85,9 @@ inline Grid grid_for_run_sums(std::int64_t C, int gradients, std::size_t value_b
           .shared_bytes = threads * value_bytes};
 }
 
-/// Cross-entropy: a block has a row. A GPU's processor takes two blocks at a time, which bounds how
-/// many rows are in its cache until they become their gradients. There are as many blocks as rows, so
-/// that no processor waits for another.
+/// Cross-entropy: a block has a row. An SM runs two blocks at a time, which bounds how many rows
+/// are in its cache until they become their gradients. There are as many blocks as rows, so that no
+/// SM waits for another.
 inline constexpr unsigned loss_threads = 768, loss_blocks_at_once = 2;
 inline Grid grid_for_loss(std::int64_t R) {
   return grid_for_sums(std::max<std::int64_t>(R, 1), sizeof(double), loss_threads);

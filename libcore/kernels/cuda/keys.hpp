@@ -11,8 +11,8 @@
 
 namespace dt::kernels::cuda {
 
-/// Returns the key of a launch. A kernel's parameters must have no bytes between their members: those
-/// would be arbitrary.
+/// Returns the key of a launch. A kernel's parameters must have no padding bytes, as these would be
+/// arbitrary.
 template <class... Parameters>
 WorkKey key_of(Grid grid, void (*kernel)(Parameters...), const std::tuple<Parameters...>& values) {
   WorkKey key(kernel, grid.blocks, grid.blocks_y, grid.threads, grid.shared_bytes);

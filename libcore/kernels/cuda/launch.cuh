@@ -17,10 +17,10 @@ __device__ inline std::byte* shared_bytes() {
   return shared;
 }
 
-/// Gives a kernel to the context's stream.
-/// Errors: environment, when the kernel is enqueued, naming the GPU and the kernel: the launch is
-/// refused, also for what an earlier kernel has done. What the kernel does wrong itself shows at a
-/// later wait.
+/// Enqueues a kernel on the context's stream.
+/// Errors: environment, naming the GPU and the kernel, CUDA refuses the launch, perhaps because of
+/// an earlier kernel's error. If work is deferred, the error comes when the kernel is enqueued. The
+/// kernel's own errors show at a later wait.
 template <class... Parameters, class... Arguments>
 void launch(const Context& context, const char* name, Grid grid, void (*kernel)(Parameters...),
             Arguments... arguments) {

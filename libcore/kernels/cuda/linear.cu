@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(threads_per_block, blocks_of_columns_at_once)
   sums[run * C + first + own] = whole;
 }
 
-/// Returns whether a product of such factors cannot be added to the gradient at once.
+/// Returns whether a product of such factors cannot be added to the gradient directly.
 bool needs_conversion(DType factors, DType gradient) {
   return gradient == DType::bf16 && factors != DType::bf16;
 }

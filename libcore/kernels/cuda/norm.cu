@@ -15,8 +15,8 @@ struct Norm {
   double eps;
 };
 
-/// Normalises rows. A row is read once from memory. Its squares are about the mean, so that they keep
-/// their digits far from zero.
+/// Normalizes rows. A row is read once from memory. Its squares are about the mean, so that they
+/// keep their digits far from zero.
 template <class Row, class T>
 __global__ void normalise_rows(Norm<T> p) {
   using V = Value<T>;

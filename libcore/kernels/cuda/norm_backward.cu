@@ -6,10 +6,11 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// The backward pass of a norm; without mean it is RMS norm. `dresidual` may be null, and `dx` may be
-/// `dresidual`, `dy` or `x`. For each run of `rows` rows `sums` gets C sums for dweight, and with
-/// `sums_dy` C more for dbias. With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g −
-/// mean(g) − x̂ · mean(g · x̂)), without mean(g) for RMS norm. The sums are of dy · x̂ and of dy.
+/// The backward pass of a norm; without mean it is RMS norm. `dresidual` may be null, and `dx` may
+/// be `dresidual`, `dy` or `x`. For each run of `rows` rows `sums` gets C sums for dweight, and
+/// with `sums_dy` C more for dbias. With x̂ = (x − mean) · rstd and g = dy · weight:
+/// dx = dresidual + rstd · (g − mean(g) − x̂ · mean(g · x̂)), without mean(g) for RMS norm.
+/// The sums are of dy · x̂ and of dy.
 template <class T>
 struct NormBackward {
   const T *dy, *x, *weight;
@@ -42,9 +43,9 @@ __device__ void sum_over_row(V (&values)[count], int first, int warps, int half)
   }
 }
 
-/// Computes dx and the sums of a run of rows, which a block has. Groups of its threads take rows in
-/// turn, `packs` packs a thread, and sum their columns. Then the groups' sums are added in their
-/// order. With `at_once` rows under way in each group that order is the same.
+/// Computes dx and the sums of a run of rows; each block has one run. Groups of its threads take
+/// rows in turn, `packs` packs a thread, and sum their columns. Then the groups' sums are added in
+/// their order. With `at_once` rows under way in each group that order is the same.
 template <class T, class Count, int packs, int at_once>
 __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_of_row,
                                   packs > 1                   ? 1

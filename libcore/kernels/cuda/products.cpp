@@ -9,8 +9,9 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Returns the bias, or a copy of it in scratch memory if the library must not have it where it lies.
-/// Its bits are then added the same way: where parameters lie depends on how ranks divide them.
+/// Returns the bias, or a copy of it in scratch memory if the library must not have it where it
+/// lies. So the bits do not depend on the bias's address, which depends on how ranks divide
+/// parameters.
 Tensor aligned(const Context& context, const Tensor& bias_N) {
   if (!bias_N || reinterpret_cast<std::uintptr_t>(bias_N.raw()) % bias_alignment == 0) return bias_N;
   const Tensor copy = context.scratch().allocate(bias_N.dtype(), bias_N.shape());

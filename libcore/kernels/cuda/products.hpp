@@ -19,9 +19,9 @@ struct Factor {
   bool transposed = false;
 };
 
-/// output_MN = left_MK · right_KN + bias_N + added_MN. No activation is applied to it: that of a sum
-/// which is not rounded yet would have other bits than one that is made again of what was kept
-/// (--recompute).
+/// output_MN = left_MK · right_KN + bias_N + added_MN. The product applies no activation. An
+/// activation of the unrounded sum would have other bits than one that is recomputed from the
+/// rounded output (--recompute).
 /// Shapes: M, N and K are positive. bias and added may be absent; added may be the output. The
 /// output's rows may be padded if nothing is added.
 /// Numerics: all tensors have one dtype, but with 16-bit factors the others may be fp32.
@@ -41,9 +41,9 @@ void multiply(const Context& context, const Product& product);
 /// other operands, but not of this one, and its kernels load 16 bytes of it at once.
 /// Source: github.com/pytorch/pytorch/pull/194497.
 inline constexpr std::uintptr_t bias_alignment = 16;
-/// Enqueues the product as the library has it. Returns false, and has enqueued nothing, if the
-/// library has no algorithm for it. The bias, if there is one, is aligned, and is added before the
-/// sum is rounded.
+/// Enqueues the product by the library. Returns false, and has enqueued nothing, if the library has
+/// no algorithm for it. The bias, if there is one, is aligned, and is added before the sum is
+/// rounded.
 bool enqueue_product(const Context& context, const Product& product);
 
 /// Returns the products that make to_NK = dy_RNᵀ · x_RK + added_NK. It is one product, or two if N

@@ -6,8 +6,8 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// E elements a row. The first heads of a row are turned, in pairs of features that lie `half` apart,
-/// so many packs a head.
+/// E elements a row. The first heads of a row are rotated, in pairs of features that lie `half`
+/// apart, so many packs a head.
 struct RotaryShape {
   std::int64_t rows, E, half;
   unsigned heads, packs;

@@ -12,8 +12,8 @@ struct Runs {
   std::int64_t rows, count;
 };
 
-/// The most runs are 4 for each of an H100's processors. Blocks that have a run each are enough to
-/// keep a GPU busy. More would not help, since each run's sums are read again.
+/// The most runs are 4 for each of an H100's SMs. Blocks that have a run each are enough to keep a
+/// GPU busy. More would not help, since each run's sums are read again.
 inline constexpr std::int64_t processors = 132, most_runs = 4 * processors, fewest_rows = 16;
 
 /// Returns at most `most` runs, of a multiple of `step` rows.

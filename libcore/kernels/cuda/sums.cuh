@@ -30,7 +30,7 @@ template <class T>
 __device__ T warp_sum(T value) {
   return warp_combined(value, [](T a, T b) { return a + b; });
 }
-/// Returns the largest value that is a number.
+/// Returns the largest value of the warp's lanes, ignoring NaNs.
 template <class T>
 __device__ T warp_max(T value) {
   return warp_combined(value, [](T a, T b) { return fmax(a, b); });

@@ -11,7 +11,8 @@ namespace dt::kernels::cuda {
 void use_gpus() {
   // Each communicator has a stream of its own. A stream that waits for other ranks holds up those
   // that share its hardware queue. CUDA takes 8 queues unless told otherwise, and at most 32. It
-  // reads the variable when a context is made. setenv wants a program of one thread.
+  // reads the variable when a context is made. setenv is safe only while the program has one
+  // thread.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   prepare_fused_attention();
   set_accelerator(&dt::cuda::accelerator());

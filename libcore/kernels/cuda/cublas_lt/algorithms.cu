@@ -20,8 +20,8 @@ using Preference =
     std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<&Library::cublasLtMatmulPreferenceDestroy>>;
 
 /// Returns the alignment of a tensor's memory in bytes, up to that of the widest loads, or 0 if the
-/// tensor is absent. It ends there because the place of tensors depends on the layout, and
-/// algorithms, and so bits, must not.
+/// tensor is absent. Higher alignments do not count: the addresses of tensors depend on the layout,
+/// and algorithms, and so bits, must not.
 std::uint32_t alignment_of(const Tensor& tensor) {
   constexpr std::uintptr_t most = 16;
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());

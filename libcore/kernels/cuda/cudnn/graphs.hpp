@@ -1,6 +1,7 @@
 #pragma once
 // Describes attention to cuDNN: a graph of operations that its fused kernels know, made by its C++
-// front end. Legend: as kernels/attention.hpp.
+// front end.
+// Legend: as kernels/attention.hpp.
 
 #include <compare>
 #include <cstdint>
