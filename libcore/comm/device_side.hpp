@@ -17,8 +17,8 @@
 
 namespace dt::comm {
 
-/// A sequence of operations that a group's ranks match by order: the operations of the whole group
-/// (peer −1), the sends to one peer, or the receives from one peer.
+/// A sequence of operations that a group's ranks match by order. It has the operations of the whole
+/// group (peer −1), the sends to one peer, or the receives from one peer.
 struct Lane {
   int group = 0;
   int peer = -1;

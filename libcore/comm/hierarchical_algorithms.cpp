@@ -84,8 +84,8 @@ class HierarchicalChain {
  private:
   Part own() const { return part_(h_->caller.rank); }
 
-  /// Takes memory for this rank's sums of its neighbours' elements, one for the rank `local` of
-  /// each host, and for the sums that these ranks send: 2H in all, of which one is both.
+  /// Takes memory for this rank's sums over its host's ranks, one for the rank `local` of each
+  /// host. Also takes memory for the sums that those ranks send: 2H in all, of which one is both.
   void take_partials() {
     const DType dtype = accumulator_dtype(h_->collective.in.dtype());
     std::int64_t longest = 0;

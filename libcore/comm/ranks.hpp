@@ -13,9 +13,9 @@ namespace mpi {
 class Collectives;
 }
 
-/// The choice whether ranks exchange GPU memory through NCCL (see StreamLibrary): never, so that
-/// messages carry it; if all ranks have NCCL and a GPU of their own; or always, so that the run
-/// fails without NCCL.
+/// The choice whether ranks exchange GPU memory through NCCL (see StreamLibrary) or by messages.
+/// `where_possible` needs NCCL and a GPU of its own on every rank. With `required`, the run fails
+/// if NCCL cannot be used.
 enum class StreamWish { never, where_possible, required };
 
 /// This rank among all. Rank 0 writes to the console; other ranks only report errors on it.

@@ -24,9 +24,9 @@ inline int tree_middle(int begin, int end) {
 /// divides.
 /// Shapes: all of one size, and inputs of one dtype. `out` may be one of the inputs, but not overlap
 /// one otherwise.
-/// Numerics: 16-bit floats are combined in fp32 and rounded once, or not at all if `out` is of
-/// accumulator_dtype: then it is a node of a larger tree. Integers wrap. Min and max of anything and
-/// NaN are NaN. The bits depend on the inputs and their order alone.
+/// Numerics: 16-bit floats are combined in fp32 and rounded once. They are not rounded if `out` is
+/// of accumulator_dtype, as a node of a larger tree. Integers wrap. Min and max of anything and NaN
+/// are NaN. The bits depend on the inputs and their order alone.
 /// Errors: internal, u8 or u16 (no arithmetic is defined).
 void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out);
 

@@ -33,13 +33,13 @@ struct WatchdogSettings {
 /// work.
 class Watchdog {
  public:
-  /// Starts to watch. `on_timeout` is called once, on the watchdog's thread, with what happened
-  /// (Error{environment}): the operation, its step, and each rank that is silent, is in another
-  /// operation or has not entered it, with its host. The evidence is on disk by then. The call comes
-  /// about three beats after the timeout, in large groups up to four more. It does not come if the
-  /// operation ends meanwhile. `on_timeout` is expected to end the process, must not throw and must not
-  /// destroy this object. If it returns, only heartbeats follow. The time that this process was stopped
-  /// as a whole (a suspended Slurm job) does not count.
+  /// Starts to watch. The watchdog's thread calls `on_timeout` once, with an Error{environment}. It
+  /// names the operation, its step, and each rank that is silent, is in another operation or has
+  /// not entered it, with its host. The evidence is on disk by then. The call comes about three
+  /// beats after the timeout, in large groups up to four more. It does not come if the operation
+  /// ends meanwhile. `on_timeout` is expected to end the process, must not throw and must not
+  /// destroy this object. If it returns, only heartbeats follow. The time that this process was
+  /// stopped as a whole (a suspended Slurm job) does not count.
   /// Errors: environment, no thread can be had.
   Watchdog(WatchdogSettings settings, std::shared_ptr<const Recorder> recorder,
            std::function<void(const Error&)> on_timeout);

@@ -36,12 +36,12 @@ struct QueriesKeysValues {
 /// Returns the queries, keys and values of packed rows, for which Tk = Tq.
 QueriesKeysValues packed(const AttentionShape& shape, const Tensor& qkv_RE);
 
-/// The keys that queries see. The queries of a call are at positions [query_position,
-/// query_position + Tq) of their sequences, the keys at [key_position, key_position + Tk). The
-/// query at position p sees the keys at positions first..p. Here first is int32 first_R's element
-/// of the query's row, or 0 if first_R is absent. first_R obeys 0 ≤ first ≤ p and is nondecreasing
-/// within a sequence. Both positions are ≥ 0. A query may be before all keys of the call, and then
-/// sees none, or after them.
+/// The keys that queries see. The queries of a call are at positions
+/// [query_position, query_position + Tq) of their sequences, the keys at
+/// [key_position, key_position + Tk). The query at position p sees the keys at positions first..p.
+/// Here first is int32 first_R's element of the query's row, or 0 if first_R is absent. first_R
+/// obeys 0 ≤ first ≤ p and is nondecreasing within a sequence. Both positions are ≥ 0. A query may
+/// be before all keys of the call, and then sees none, or after them.
 struct Visibility {
   Tensor first_R;
   std::int64_t query_position = 0, key_position = 0;

@@ -15,8 +15,8 @@ struct StreamChoice {
 };
 
 /// Chooses how the first `num_ranks` ranks, which compute as `choice` says, exchange GPUs' memory.
-/// Unless NCCL was asked for (--comm nccl), messages are used if a rank lacks the library, if ranks
-/// share a GPU that the library does not let them share, or if there is only one rank.
+/// Unless NCCL was asked for (--comm nccl), messages are used if a rank lacks the library or if
+/// there is only one rank. They are also used if ranks share a GPU, unless the library allows that.
 /// Errors: usage, NCCL was asked for on CPUs. Environment, naming rank and host: NCCL was asked for,
 /// and the library is missing, older than what dt was built with, or does not take ranks that share a
 /// GPU. Environment, in any case: ranks' libraries are of different versions.

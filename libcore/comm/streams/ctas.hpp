@@ -15,10 +15,10 @@ enum class StreamUse {
 /// Returns the most CTAs of a communicator of that use (NCCL's maxCTAs); 0: as many as NCCL chooses. The
 /// communicator's configuration and the memory estimate both read it.
 constexpr int most_ctas(StreamUse use) {
-  // An H100 has 132 SMs. A stage's two standing receives hold 4 of them, and what overlaps holds 16.
-  // NCCL takes two channels for a peer behind a network or PCIe, and up to 32 behind NVLink
-  // (ncclTopoGetNchannels in src/graph/paths.cc of 2.28), which is faster than a stage computes what it
-  // sends.
+  // An H100 has 132 SMs. A stage's two standing receives hold 4 of them, and what overlaps holds
+  // 16. NCCL takes two channels for a peer behind a network or PCIe, and up to 32 behind NVLink
+  // (ncclTopoGetNchannels in src/graph/paths.cc of 2.28). The latter move data faster than a stage
+  // computes them.
   constexpr int of_overlapping = 16, of_pipeline = 2;
   switch (use) {
     case StreamUse::overlapping:

@@ -14,8 +14,8 @@
 
 namespace dt::comm {
 
-/// The state that all threads of a run share: the rank that has failed, and a bell per rank that rings
-/// when one of its transfers is done.
+/// The state that all threads of a run share: the rank that has failed, and a bell for each rank. A
+/// rank's bell rings when one of its transfers is done.
 class ThreadWorld {
  public:
   explicit ThreadWorld(int size);

@@ -73,7 +73,7 @@ struct FromHighest {
 //
 // e^(x − shift) = 2^(n − s) · 2^r. The shift is s ln 2 for an integer s. n is x log₂e, rounded to
 // an integer or to a fraction in a table. r = x log₂e − n. Digits are not lost for x at any
-// distance from 0 or from the shift, since r is computed from x itself: n is exact, x log₂e − n is
+// distance from 0 or from the shift, since r is computed from x itself. n is exact. x log₂e − n is
 // rounded once and is small, and so is the part that the low part of log₂e adds. For 16-bit logits
 // the low part is left out. Then e^(x − shift) has a relative error of 1.4e-8 |x − shift|, with the
 // shift that belongs to the high part alone.

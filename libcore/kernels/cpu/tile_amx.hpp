@@ -2,9 +2,9 @@
 // The inner kernel on bf16 operands with AMX's tdpbf16ps, which multiplies tiles of 16 × 16 pairs.
 //
 // Panels. A unit is a pair of bf16 along k (2k low, 2k+1 high). Units come in blocks of 16, zero
-// beyond the end. A panel of A holds 16 rows, one tile image for each block: unit (i, k) is at
-// a[k / 16 · 256 + i · 16 + k % 16]. A panel of B holds 16 columns: unit (k, j) is at b[k · 16 +
-// j]. So a block of either is 1 KiB as stored.
+// beyond the end. A panel of A holds 16 rows, one tile image for each block: unit (i, k) is at a[k
+// / 16 · 256 + i · 16 + k % 16]. A panel of B holds 16 columns: unit (k, j) is at b[k · 16 + j]. So
+// a block of either is 1 KiB as stored.
 //
 // Numerics: within a block, the products of low and of high halves are two chains of fused
 // multiply-adds in the order of k that start at zero. Their sum is added to the element of C.

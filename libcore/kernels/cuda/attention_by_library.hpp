@@ -6,8 +6,8 @@
 
 namespace dt::kernels::cuda {
 
-/// Compute as attention and attention_backward do. Return false if the library is not asked or has
-/// no kernel; the outputs are then untouched.
+/// Compute as attention and attention_backward do. Return false, without a visible effect, if the
+/// library is not asked or has no kernel.
 bool attention_by_library(const Context& context, const AttentionShape& shape, const Visibility& visibility,
                           const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT);
 bool attention_backward_by_library(const Context& context, const AttentionShape& shape,

@@ -90,8 +90,8 @@ constexpr int num_digits = ExactSum::num_digits + 1;
 /// term that begins there would reach.
 constexpr int digits_of_warp = num_digits + 2;
 
-/// Adds terms exactly. The lanes whose terms begin at the same digit are added before one lane adds
-/// them to the warp's digits, so that no two threads of a block add to the same shared memory,
+/// Adds terms exactly. Terms of lanes that begin at the same digit are summed first; then one lane
+/// adds the sum to the warp's digits. So no two threads of a block add to the same shared memory,
 /// where GPUs have no 64-bit atomic addition. The digits are integers, so the order of the atomic
 /// additions to `digits` does not matter.
 __global__ void add_terms(const double* terms, std::int64_t count, Digit* digits) {

@@ -41,9 +41,9 @@ __global__ void look_up(LookUp of, const T* table, bool add, T* y) {
   });
 }
 
-// The gradient's rows are sorted by their place in the table, and those of one place in the batch's
-// order, so that one thread a column adds to each table row. A key holds the place and the row. Rows
-// that are elsewhere come last.
+// The gradient's rows are sorted by their place in the table, and rows of one place by the batch's
+// order. So one thread for each column adds to each table row. A key holds the place and the row.
+// Rows that are elsewhere come last.
 
 using Key = std::uint64_t;
 

@@ -27,11 +27,11 @@ struct CudnnLibraries {
   void* cudnn = nullptr;  // null if either is missing
   std::string why_not;
 };
-/// Opens cuDNN 9 and the runtime. The runtime is `asked`, the user's CUDNN_FRONTEND_CUDART_LIB_NAME.
-/// If that is empty, it is the one of `cuda_major` that the process has loaded, that the loader
-/// finds, that lies beside cuDNN (in a toolkit, or in Python's packages), or that lies in /usr/local.
-/// Afterwards the loader finds the runtime by its plain name, wherever it lies, as it compares names
-/// with those of loaded libraries.
+/// Opens cuDNN 9 and the runtime. The runtime is `asked`, the user's
+/// CUDNN_FRONTEND_CUDART_LIB_NAME. If that is empty, it is the first runtime of `cuda_major` found:
+/// loaded in the process, found by the loader, beside cuDNN (in a toolkit or Python's packages), or
+/// in /usr/local. Afterwards the loader finds the runtime by its plain name, wherever it lies, as
+/// it compares names with those of loaded libraries.
 CudnnLibraries open_cudnn(const Loader& loader, int cuda_major, const std::string& asked);
 
 }  // namespace dt::kernels::cuda
