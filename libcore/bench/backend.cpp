@@ -9,7 +9,7 @@ namespace dt::bench {
 
 namespace {
 
-// Operations on streams that may be started without a look at them.
+// The most operations that may be enqueued on a stream before the call waits for all of them.
 constexpr std::size_t most_under_way = 1024;
 
 /// Returns the call of an operation. start_one() starts it and returns its Work.

@@ -37,14 +37,15 @@ class Backend {
   virtual void require(Operation operation, DType dtype, comm::Reduction reduction) const = 0;
   /// Returns the largest Problem::count() that a call can take.
   virtual std::int64_t max_count() const { return std::numeric_limits<std::int64_t>::max(); }
-  /// Returns which of the n parts of its input a reduce_scatter in place leaves its result in.
+  /// Returns the index of the part of its input, among n, in which an in-place reduce_scatter
+  /// leaves its result.
   virtual int in_place_part() const = 0;
-  /// Settles all that can be settled before an operation. The returned call does nothing else.
-  /// `in` and `out` have in_count() and out_count() elements. In place, `in` is `out` or the part of
-  /// `out` that starts at in_begin(), or `out` is the in_place_part() of `in`. A broadcast's data leave
-  /// from the root's `in` and arrive in `out`.
+  /// Prepares an operation as far as possible, so that the returned call does nothing but the
+  /// operation. `in` and `out` have in_count() and out_count() elements. In place, `in` is `out` or
+  /// the part of `out` that starts at in_begin(), or `out` is the in_place_part() of `in`. A
+  /// broadcast's data leave from the root's `in` and arrive in `out`.
   virtual Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) = 0;
-  /// Prepares to send to one other rank and to receive from one, which may be the same, at once.
+  /// Prepares a send to one rank and a simultaneous receive from one rank, which may be the same.
   /// Collective: these ranks alone call it.
   virtual Call transfer(int to, const Tensor& in, int from, const Tensor& out) = 0;
 };
@@ -52,7 +53,7 @@ class Backend {
 /// The operations of a communicator: dt's own, or those of the library that carries it.
 class DtBackend : public Backend {
  public:
-  /// `name` says whose operations the group's are.
+  /// `name` is the name of the library whose operations the group uses.
   explicit DtBackend(comm::Communicator& group, const char* name = "dt") : group_(group), name_(name) {}
   const char* name() const override { return name_; }
   void require(Operation operation, DType dtype, comm::Reduction reduction) const override;

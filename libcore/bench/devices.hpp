@@ -48,14 +48,14 @@ struct RankedDevice {
 struct DeviceSettings {
   std::int64_t copy_bytes = 0;
   MeasureSettings measure;
-  double product_s = 1;   // duration of the products that warm up, and again of those measured
+  double product_s = 1;   // duration of the products that warm up, and also of those measured
   double slow_below = 0;  // fraction of the median
 };
 
-/// Measures the devices of all ranks. Returns them by rank, the same on all ranks.
-/// All ranks multiply and copy at once, as they would in training, since heat and power are part of the
-/// answer. Copies to and from a host take turns on it, since devices may share the path. Begins `limit`
-/// with each part.
+/// Measures the devices of all ranks. Returns them by rank, the same on all ranks. All ranks
+/// multiply and copy at once, as they would in training, since heat and power affect the rates.
+/// Copies to and from a host's memory take turns on that host, since devices may share the path.
+/// Calls limit.begin() for each part.
 /// Collective: all ranks call it, each with the context that it computes with.
 std::vector<RankedDevice> measure_devices(comm::Communicator& group, const Context& context,
                                           const DeviceSettings& settings, const std::vector<Place>& places,

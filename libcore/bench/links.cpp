@@ -40,7 +40,7 @@ class Player {
   Workspace& workspace_;
 };
 
-/// Makes what each rank knows of its own links known to all ranks.
+/// Distributes each rank's measurements of its own links to all ranks.
 void share(comm::Communicator& group, std::vector<Link>& links) {
   std::vector<double> seconds;
   std::vector<std::int64_t> wrong;
@@ -102,7 +102,7 @@ std::vector<Round> suspects(const std::vector<Link>& links) {
   return rounds;
 }
 
-/// Takes over better times. `again` holds some of the links, in the same order.
+/// Replaces times by better ones. `again` holds some of the links, in the same order.
 void take_better(std::vector<Link>& links, const std::vector<Link>& again) {
   auto link = links.begin();
   for (const Link& better : again) {

@@ -34,11 +34,11 @@ struct LinkSettings {
   double slow_below = 0;  // fraction of the median
 };
 
-/// Measures every pair of ranks. Returns the links in order, the same on all ranks.
-/// Pairs that share no host are measured at once (rounds_of_pairs()), so that each pair has for itself
-/// what a host has one of. Pairs may still share switches, which is no fault of a pair. So a link that
-/// seems slow is measured again while all others wait, and the better time counts. Begins `limit` with
-/// each round.
+/// Measures every pair of ranks. Returns the links in order, the same on all ranks. Pairs that
+/// share no host are measured at once (rounds_of_pairs()), so that no pair competes for a host's
+/// network card or bus. Pairs may still share switches of the network, which can make a good link
+/// seem slow. A link that seems slow is therefore measured again while all other ranks wait, and
+/// the better time counts. Calls limit.begin() for each round.
 /// Collective: all ranks call it.
 std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, const LinkSettings& settings,
                                 const std::vector<std::string>& host_by_rank, Workspace& workspace,

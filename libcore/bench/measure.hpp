@@ -24,14 +24,14 @@ struct Timing {
   std::optional<std::int64_t> wrong{};  // wrong elements on all ranks, in all checks
 };
 
-/// The memory that a rank's operations use, on the context's device. Host memory is in huge pages where
-/// there are any. All of it is touched.
+/// The memory that a rank's operations use, on the context's device. Host memory is in huge pages
+/// if the system has them. All of it is touched beforehand.
 class Workspace {
  public:
   /// Creates memory for problems of up to `max_bytes` in all.
   Workspace(const Context& context, std::int64_t max_bytes);
-  /// Returns the host memory that measuring takes, on a GPU too: a message each way is under way at a
-  /// time, and patterns are written and compared on the host.
+  /// Returns the host memory that measuring takes. A GPU takes some, too: a message each way is in
+  /// flight at a time, and patterns are written and compared on the host.
   static std::int64_t host_bytes_needed(std::int64_t max_bytes, Device device) {
     return (device == Device::host() ? 2 : 3) * max_bytes;
   }

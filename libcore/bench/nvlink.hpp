@@ -1,6 +1,6 @@
 #pragma once
-// Finds hosts whose GPUs have NVLink and do not use it. If all links are equally slow, none is below
-// their median.
+// Finds hosts whose GPUs have NVLink and do not use it. A comparison with the median does not find
+// them: if all links are equally slow, none is below it.
 
 #include <string>
 #include <vector>

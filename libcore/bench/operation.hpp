@@ -1,5 +1,6 @@
 #pragma once
-// The operations that are measured: their names, what they move and how much of it a network carries.
+// The operations that are measured: their names, the bytes that they move and the part that a
+// network carries.
 // Legend: n ranks, N elements in all, S their bytes.
 
 #include <cstdint>
@@ -17,7 +18,8 @@ enum class Operation { all_reduce, broadcast, all_gather, reduce_scatter, send_r
 struct OperationTraits {
   Operation operation;
   const char* name;
-  /// Returns bus bandwidth over S/time. Bus bandwidth is what a rank's link carries, whatever n.
+  /// Returns the ratio of bus bandwidth to S/time. Bus bandwidth is the rate that a rank's link
+  /// carries, independent of n.
   /// Source: nccl-tests, PERFORMANCE.md.
   double (*bus_factor)(int num_ranks);
   bool reduces = false;
@@ -35,7 +37,7 @@ Operation parse_operation(const std::string& name);
 /// Returns "all_reduce, broadcast, ...".
 std::string operation_names();
 
-/// Returns the names that element types or reductions have in nccl-tests: "float", "prod".
+/// Return the names that element types and reductions have in nccl-tests: "float", "prod".
 std::vector<std::string> dtype_names();
 std::vector<std::string> reduction_names();
 /// Errors: internal, a name that is not among these.
@@ -55,7 +57,7 @@ struct Problem {
 
   std::int64_t bytes() const;
   std::int64_t part() const { return numel / num_ranks; }
-  /// Returns how many elements a rank gives or gets, or where these begin among all N.
+  /// Return the number of elements that a rank gives or gets, and the first of them among all N.
   std::int64_t in_count() const;
   std::int64_t in_begin(int rank) const;
   std::int64_t out_count() const;

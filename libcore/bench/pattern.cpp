@@ -94,7 +94,7 @@ void store(DType dtype, int value, std::byte* target) {
   }
 }
 
-/// Returns one period of the elements from `begin` on, or all of them where there are fewer.
+/// Returns one period of the elements from `begin` on, or all of them if there are fewer.
 std::vector<std::byte> make_tile(DType dtype, std::int64_t begin, std::int64_t count,
                                  const std::function<int(std::int64_t)>& value) {
   const std::size_t size = dtype_bytes(dtype);

@@ -73,30 +73,31 @@ struct Results {
   std::vector<Section> sections{};
 };
 
-/// Returns a piece of the table. Every line that is not a row begins with '#'.
+/// Return parts of the table. Every line that is not a row begins with '#'.
 std::string table_head(const RunDescription& run);
 std::string table_section(Operation operation, const std::string& backend);
 std::string table_row(const Row& row);
 std::string table_foot(const Section& section, bool checked);
 
-/// Returns the whole table, with slow devices or links marked.
+/// Return a whole table, with slow devices or links marked.
 std::string device_table(const std::vector<RankedDevice>& devices);
 std::string link_table(const LinkSection& section, const std::vector<Place>& places);
 
-/// Returns one object a line: {"kind":"run",…}, {"kind":"result",…} per row, {"kind":"summary",…} per
-/// section.
+/// Return one object as a line: {"kind":"run",…}, {"kind":"result",…} per row, {"kind":"summary",…}
+/// per section.
 std::string json_run_line(const RunDescription& run);
 std::string json_row_line(const Row& row);
 std::string json_section_line(const Section& section);
-/// Returns {"kind":"device",…} per rank, {"kind":"link",…} per pair.
+/// Return {"kind":"device",…} per rank, {"kind":"link",…} per pair.
 std::string json_device_lines(const std::vector<RankedDevice>& devices);
 std::string json_link_lines(const LinkSection& section, const std::vector<Place>& places);
 
-/// Returns one object with the members of json_run_line(), "results" and "summaries"; "devices" and
-/// "links", where there are any.
+/// Returns one object with the members of json_run_line(), "results" and "summaries"; also
+/// "devices" and "links", if there are any.
 std::string json_document(const RunDescription& run, const Results& results);
-/// Returns a heading and a line per row. Each line says all, so that files can be put together. Rows of
-/// all kinds have the columns of all kinds; those of other kinds are empty.
+/// Returns a heading and a line per row. Each line is complete by itself, so that files can be
+/// concatenated. Rows of every kind have the columns of all kinds; columns of other kinds are
+/// empty.
 std::string csv_document(const RunDescription& run, const Results& results);
 
 }  // namespace dt::bench

@@ -1,5 +1,5 @@
 #pragma once
-// Reports what has not ended in time, while the thread that does it is stuck.
+// Reports an operation that has not ended in time, even if the thread that runs it is stuck.
 
 #include <condition_variable>
 #include <functional>
@@ -16,9 +16,9 @@ namespace dt::bench {
 /// Thread safety: one thread calls begin() and end().
 class TimeLimit {
  public:
-  /// `on_timeout` is called once, on the limit's own thread, with what has not ended
-  /// (Error{environment}). It is expected to end the process, and must not throw. end() waits for it.
-  /// Errors: environment, where no thread can be started.
+  /// The limit's own thread calls `on_timeout` once, with an Error{environment} that names the
+  /// operation. `on_timeout` should end the process, and must not throw. end() waits for it.
+  /// Errors: environment, no thread can be started.
   TimeLimit(double seconds, std::function<void(const Error&)> on_timeout);
   ~TimeLimit();
   TimeLimit(const TimeLimit&) = delete;

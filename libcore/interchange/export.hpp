@@ -13,8 +13,8 @@
 
 namespace dt::interchange {
 
-/// Receives the bytes of tensors as they go, and once more 0 before the result gets its name. An
-/// exception from it ends the export, and nothing is left.
+/// Receives the number of tensor bytes of each block once its write is queued, and finally 0,
+/// before the result gets its name. An exception from it ends the export, and nothing is left.
 using BytesDone = std::function<void(std::uint64_t)>;
 
 struct ExportOptions {
@@ -26,8 +26,8 @@ struct ExportOptions {
   /// file of its own. 0: one file.
   std::uint64_t max_shard_bytes = 5'000'000'000;
   std::vector<fs::path> files = {};  // copied into a Hugging Face folder
-  /// The token that ends the documents that the model learned from, where the caller knows better than the
-  /// checkpoint.
+  /// The token that ends the documents that the model learned from, if the caller knows better than
+  /// the checkpoint.
   std::optional<std::int64_t> end_of_text = std::nullopt;
   bool overwrite = false;  // replaces a model, or an empty file or folder, and never anything else
 };
@@ -49,17 +49,16 @@ struct ExportResult {
 /// Returns the bytes of tensors that an export will write.
 std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& options);
 
-/// Returns `trained`, the special tokens of a checkpoint's model, with the ends of a text that an
-/// export writes.
-/// These are the ends in the model's generation_config.json where it has some, else those of `trained`.
-/// The end of the data's documents is among them. If `trained` has several ends, so are all of
-/// these.
+/// Returns `trained`, the special tokens of a checkpoint's model, with the end-of-text ids that an
+/// export writes. These are the ids in the model's generation_config.json if it has some, else
+/// those of `trained`. The end of the data's documents is among them. If `trained` has several ids,
+/// all of them are, too.
 model::SpecialTokens exported_ends(const model::SpecialTokens& trained,
                                    std::vector<std::int64_t> generation_ends,
                                    std::optional<std::int64_t> end_of_text);
 
-/// Returns the model that an export writes: the checkpoint's, with the ends of a text that its
-/// generation_config.json names, where it keeps one. options.end_of_text is among them.
+/// Returns the model that an export writes: the checkpoint's, with the end-of-text ids that its
+/// generation_config.json names, if it keeps one. options.end_of_text is among them.
 model::ModelSpec exported_model(const ExportSource& source, const ExportOptions& options);
 
 /// Writes a folder with config.json and model.safetensors (or shards and their index), as transformers'

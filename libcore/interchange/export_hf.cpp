@@ -170,8 +170,8 @@ bool keeps(const ExportSource& source, const std::string& name) {
                              [&](const checkpoint::StoredFile& file) { return file.name == name; });
 }
 
-/// Writes generation_config.json if the folder's own is missing or names other ends. generate() takes
-/// the ends of a text from this file, and without it from config.json.
+/// Writes generation_config.json if the folder's own is missing or names other ends. generate()
+/// takes the end-of-text ids from this file, and without it from config.json.
 void write_generation_config(const model::SpecialTokens& special, const fs::path& folder) {
   const fs::path file = folder / model::generation_config_name;
   const bool is_there = fs::exists(file);

@@ -69,7 +69,7 @@ ExportSource::ExportSource(const std::vector<fs::path>& checkpoints, std::vector
     : weights_(std::move(weights)) {
   DT_CHECK(!checkpoints.empty() && checkpoints.size() == weights_.size(), "{} checkpoints have {} weights",
            checkpoints.size(), weights_.size());
-  const std::size_t cached_blocks = 8 / checkpoints.size();  // bounds the memory of all together
+  const std::size_t cached_blocks = 8 / checkpoints.size();  // bounds the memory of all checkpoints together
   for (const fs::path& path : checkpoints) {
     checkpoints_.emplace_back(path, cached_blocks);
     require_same_tensors(checkpoints_.front(), checkpoints_.back());

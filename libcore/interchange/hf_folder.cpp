@@ -99,7 +99,7 @@ void HfFolder::open_files(const fs::path& folder) {
   }
 }
 
-/// Takes the ends of a text from generation_config.json, as generate() does where a folder has it.
+/// Takes the end-of-text ids from generation_config.json, as generate() does if a folder has it.
 void HfFolder::read_ends() {
   const fs::path file = folder_ / model::generation_config_name;
   if (!file_exists(file)) return;

@@ -22,9 +22,9 @@ class HfFolder : public WeightSource {
   /// float.
   explicit HfFolder(const fs::path& folder);
   const fs::path& path() const { return folder_; }
-  /// Returns the model of config.json, with the ends of a text that generation_config.json names where
-  /// there is one. The model is untied where config.json ties the head to the embedding, but the files
-  /// hold a head of other values. transformers 5 keeps such a head.
+  /// Returns the model of config.json, with the end-of-text ids that generation_config.json names
+  /// if there is one. The model is untied if config.json ties the head to the embedding, but the
+  /// files hold a head of other values. transformers 5 keeps such a head.
   const model::ModelSpec& spec() const override { return spec_; }
   std::string remark() const override { return remark_; }
   /// Returns the type in which a parameter is stored.

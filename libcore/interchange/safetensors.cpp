@@ -59,7 +59,7 @@ std::uint64_t read_header_length(const File& file) {
   return length;
 }
 
-/// Returns the bytes that the shape takes; nothing where they exceed `limit`, so that no product
+/// Returns the bytes that the shape takes; nothing if they exceed `limit`, so that no product
 /// overflows.
 std::optional<std::uint64_t> payload_bytes(const std::vector<std::int64_t>& dims, std::size_t bits,
                                            std::uint64_t limit) {

@@ -26,9 +26,9 @@ struct SafeTensor {
   std::uint64_t end = 0;
 };
 
-/// Returns the head of a file that holds `tensors` in this order: all that comes before the tensors'
-/// bytes. The head's length is a multiple of 8. Sets `begin` and `end` of each tensor. `metadata` joins
-/// `format` in `__metadata__`.
+/// Returns the head of a file that holds `tensors` in this order, which is everything before the
+/// tensors' bytes. The head's length is a multiple of 8. Sets `begin` and `end` of each tensor.
+/// `metadata` joins `format` in `__metadata__`.
 std::string safetensors_head(std::vector<SafeTensor>& tensors,
                              const std::map<std::string, std::string>& metadata = {});
 /// Returns the format's name of a type.

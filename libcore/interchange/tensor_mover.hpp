@@ -43,8 +43,8 @@ class TensorMover {
     std::int64_t count = 0;
     double largest = 0;  // by magnitude
   };
-  /// Looks for such values in `values`, which are read already. With clamp_, the type's largest value
-  /// of the same sign takes their places.
+  /// Looks for such values in `values`, which have been read. With clamp_, replaces them by the
+  /// type's largest value of the same sign.
   void find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
                      const Tensor& values);
   /// Ends a tensor: counts its clamped values, or refuses it.

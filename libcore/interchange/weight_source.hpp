@@ -15,7 +15,7 @@ class WeightSource {
  public:
   virtual ~WeightSource() = default;
   virtual const model::ModelSpec& spec() const = 0;
-  /// Returns what a user should know of how the files were read; "" where there is nothing.
+  /// Returns a note for the user on how the files were read; "" if there is none.
   virtual std::string remark() const { return {}; }
   /// Copies the part of a parameter that `wanted` names into `out`, converting the element type.
   virtual void read(const std::string& param, const Piece& wanted, const Tensor& out) const = 0;

@@ -1,5 +1,6 @@
 #pragma once
-// Writes on its own thread what the caller's thread reads, so that both go on at once.
+// Writes on its own thread the data that the caller's thread reads, so that reading and writing
+// overlap.
 
 #include <condition_variable>
 #include <cstddef>

@@ -18,9 +18,10 @@ struct UnitFlops {
 };
 
 /// Returns the FLOPs of each unit. Each of the three counts is 2 · the unit's matmul parameters.
-/// These are all matrices, the head's also when it is tied. Attention has no weights: it adds 4 ·
-/// heads · head_dim · keys to a block's forward and twice that to its backward_input. Keys are the
-/// shorter of the sequence and the window. The embedding multiplies nothing.
+/// All matrices count, even the head's if it is tied. Attention has no weights: it adds
+/// 4 · heads · head_dim · keys to a block's forward and twice that to its backward_input. `keys` is
+/// the length of the sequence or of the window, whichever is shorter. The embedding has no matmul,
+/// so its counts are 0.
 std::vector<UnitFlops> unit_flops_per_token(const ModelSpec& spec, std::int64_t sequence_length);
 
 /// Returns the sum over units: 6 · matmul parameters + 12 · layers · heads · head_dim · keys.

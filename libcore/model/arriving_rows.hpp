@@ -37,12 +37,13 @@ class ArrivingRows {
   ArrivingRows(const Context& context, const Seam& seam, const Tensor& local_LC, const Tensor& memory_RC,
                const Tensor& all_RC);
 
-  /// Waits for the chunk that row `begin` is in, and returns all rows. Later chunks may not have
+  /// Waits for the chunk that contains row `begin`, and returns all rows. Later chunks may not have
   /// arrived.
   const Tensor& wait_for(std::int64_t begin);
-  /// Starts every chunk. Call it to compute something else before the first wait.
+  /// Starts every chunk. Call it if other computation comes before the first wait.
   void start_all();
-  /// Starts `next` as soon as the last chunk but one has arrived, so that these rows arrive first.
+  /// Starts the gather `next` once all chunks but the last have arrived, so that this gather's rows
+  /// arrive first.
   void set_next(ArrivingRows& next) { next_ = &next; }
   /// Waits for all rows and returns them.
   const Tensor& all();

@@ -1,8 +1,8 @@
 #pragma once
 // Causal self-attention with its projections.
 // Legend: B batch, T sequence, R = B·T rows, L this rank's rows where tensors are not split by
-// features (see Seam), C hidden, H query heads and K key-value heads of this rank, D head size, Q =
-// H·D, E = (H + 2K)·D, P positions.
+// features (see Seam), C hidden, H query heads and K key-value heads of this rank, D head size,
+// Q = H·D, E = (H + 2K)·D, P positions.
 
 #include <memory>
 #include <optional>
@@ -65,8 +65,8 @@ class AttentionLayer {
     Tensor qkv_weight_EC, qkv_bias_E, output_weight_CQ, output_bias_C;
   };
   Params params(std::span<const Tensor> tensors) const;
-  /// Returns the first key that each row sees, by the micro-batch and the window. This is the
-  /// micro-batch's first_R, which may be absent, or a tensor in scratch memory.
+  /// Returns the first key that each row sees, given the micro-batch and the window. The result is
+  /// the micro-batch's first_R, which may be absent, or a tensor in scratch memory.
   Tensor first_visible(const Context& context, const MicroBatch& micro_batch) const;
   bool is_ring() const { return seam_.share().context_size > 1; }
   std::int64_t packed_features() const { return (query_heads_ + 2 * key_value_heads_) * head_dim_; }  // E

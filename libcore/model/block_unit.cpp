@@ -78,8 +78,8 @@ void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
   mlp_.forward(context, w.mlp, s.mlp_in_LC, s.x1_LC, y_LC, s.mlp);
 }
 
-/// Computes the gradients of weights in the order in which the backward reaches them. Their
-/// operands travel, and they are computed, while other tensors travel. Does nothing without
+/// Computes the gradients of weights in the order in which the backward reaches them. The gathers
+/// of their operands, and their products, overlap with other exchanges. Does nothing without
 /// gradients.
 class BlockUnit::WeightHalf {
  public:
@@ -92,7 +92,7 @@ class BlockUnit::WeightHalf {
     bring(s_.mlp_in_LC);
   }
 
-  /// Lets the gather of the MLP's input follow that of its output's gradients.
+  /// Makes the gather of the MLP's input follow the gather of its output's gradients.
   void follow_mlp(ArrivingRows& dy_RC) {
     if (g_) dy_RC.set_next(*input_RC_);
   }
@@ -123,7 +123,7 @@ class BlockUnit::WeightHalf {
   }
 
  private:
-  /// Prepares a gather of the input that weights were multiplied with. Another call starts it.
+  /// Prepares a gather of the input that weights were multiplied with. A later call starts it.
   void bring(const Tensor& in_LC) {
     input_RC_ =
         block_.divides_rows() ? ArrivingRows(context_, block_.seam_, in_LC, memory_RC_) : ArrivingRows(in_LC);

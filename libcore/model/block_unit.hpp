@@ -25,13 +25,14 @@ class BlockUnit final : public Unit {
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   /// Returns the bytes that backward_input passes to backward_weight. If only matmuls are kept,
   /// recomputed activations take 2C + F elements a token. If ranks divide rows, the gathered
-  /// gradients of the two layers' outputs take 2C. Other gradients overwrite the tensors that they
-  /// are gradients of, except for those of queries, keys and values where kernels are faster
-  /// otherwise: (H + 2K)·D.
+  /// gradients of the two layers' outputs take 2C. The gradients of queries, keys and values take
+  /// (H + 2K)·D if kernels are faster with separate memory for them. All other gradients overwrite
+  /// the tensors that they are gradients of.
   std::size_t handover_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
-  /// Returns the scratch bytes: gradients within the block, attention's sum of the queries'
-  /// gradients and, if ranks divide rows, what is gathered or not yet summed.
+  /// Returns the scratch bytes: gradients within the block and attention's sum of the queries'
+  /// gradients, or the activations that forward does not keep, whichever is more. If ranks divide
+  /// rows, gathered rows and rows that are not yet summed are added.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
@@ -68,16 +69,16 @@ class BlockUnit final : public Unit {
   std::size_t remade_bytes(std::int64_t batch, std::int64_t sequence) const;
   /// Lays out the saved tensors. Those that can be recomputed from the others come from `remade`.
   Saved saved(SavedMemory& memory, SavedMemory& remade, std::int64_t batch, std::int64_t sequence) const;
-  /// Lays out the saved tensors for the backward. Recomputed tensors are in the handover if only
-  /// matmuls are kept, and so are gradients of all rows if ranks divide rows.
+  /// Lays out the saved tensors for the backward. If only matmuls are kept, the recomputed tensors
+  /// are in the handover. If ranks divide rows, the gradients of all rows are there, too.
   Saved for_backward(const Context& context, std::span<std::byte> saved, std::span<std::byte> handover,
                      const MicroBatch& micro_batch, const Tensor& dy_LC) const;
   /// Recomputes the outputs of norms and activations, if only matmuls are kept.
   void make_again(const Context& context, const Parts& weights, const Tensor& x_LC, const Saved& s) const;
   /// Takes scratch memory for all rows, if ranks divide rows.
   Tensor memory_for_all_rows(const Context& context, const MicroBatch& micro_batch) const;
-  /// Returns a gradient's rows of all ranks. They are gathered through `memory`, which has room for
-  /// all of them.
+  /// Returns a gather of a gradient's rows from all ranks. It goes through `memory`, which has room
+  /// for all rows.
   ArrivingRows gradient_rows(const Context& context, const Tensor& local_LC, const Tensor& memory_RC,
                              const Tensor& all_RC) const;
   Parts parts(std::span<const Tensor> tensors) const;

@@ -12,8 +12,8 @@ namespace dt::model {
 
 namespace {
 
-/// Returns how many logits a chunk has: small beside a model, but enough that each pass over the
-/// matrix and its gradient serves many rows. The faster the products, the more rows a pass must
+/// Returns how many logits a chunk has: small compared with a model, but enough that each pass over
+/// the matrix and its gradient serves many rows. The faster the products, the more rows a pass must
 /// serve until it is no longer the bottleneck: thousands on a GPU. A chunk that fits in cache would
 /// read the matrix many times as often.
 std::int64_t logits_at_once(Device device, DType dtype) {

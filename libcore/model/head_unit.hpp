@@ -1,7 +1,7 @@
 #pragma once
 // The final norm, the logits and the loss.
 // Legend: R rows, L this rank's rows (see Seam), C hidden, V this rank's part of the vocabulary, P
-// the same, padded where products on the device need it.
+// the same with padding, if products on the device need it.
 
 #include "model/norm_layer.hpp"
 #include "model/seam.hpp"
@@ -27,9 +27,9 @@ class HeadUnit final : public Unit {
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t handover_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
   /// Returns the scratch bytes. If products on the device need a padded matrix, they include its
-  /// copy. The rest is of one chunk: the logits at the pitch that products need, the norm's output,
-  /// statistics and gradient, these gathered over the ranks, labels, and the sums that ranks
-  /// exchange.
+  /// copy. The rest is of one chunk. It has the logits at the pitch that products need, and the
+  /// norm's output, statistics and gradient, also gathered over the ranks. It also has labels and
+  /// the sums that ranks exchange.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
   bool has_gradients_in_forward() const override { return true; }
 

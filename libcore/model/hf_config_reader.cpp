@@ -63,7 +63,8 @@ class Config {
     if (!json_[key].is_boolean()) refuse(key, "true, false");
     return json_[key].get<bool>();
   }
-  /// Returns ids of tokens: none, one, or a list, such as Llama 3's ends of a text.
+  /// Returns token ids. The member may have none, one, or a list, such as Llama 3's end-of-text
+  /// ids.
   std::vector<std::int64_t> tokens(const std::string& key) const {
     if (!has(key)) return {};
     const Json list = json_[key].is_array() ? json_[key] : Json::array({json_[key]});
@@ -97,7 +98,8 @@ class Config {
     const auto same = [value](const Json& v) { return v == value; };
     return json_[key].is_array() && std::all_of(json_[key].begin(), json_[key].end(), same);
   }
-  /// Checks such a list. It may be absent or have one of the values for every layer.
+  /// Checks a list with one setting for each layer. It may be absent or have one of the values for
+  /// every layer.
   void require_each(const std::string& key, std::initializer_list<const char*> values) const {
     if (!has(key)) return;
     std::string allowed;
@@ -148,7 +150,7 @@ SpecialTokens read_special(const Config& config) {
   return {config.token("bos_token_id"), config.tokens("eos_token_id"), config.token("pad_token_id")};
 }
 
-/// Refuses sizes beyond any real model. Such a file has a typing error, and sums of its sizes would
+/// Refuses sizes beyond any real model. Such a file has a mistake, and sums of its sizes would
 /// overflow int64.
 void refuse_absurd_size(const ModelSpec& s, const std::string& origin) {
   constexpr double most_parameters = 1e15;
@@ -293,9 +295,9 @@ ModelSpec read_mistral(const Config& config) {
   return s;
 }
 
-/// Reads Qwen2's window. A file may limit windows to the layers that layer_types names, which
-/// transformers 5 writes beside use_sliding_window, or else to the layers from max_window_layers
-/// on. dt supports one window for all layers or none.
+/// Reads Qwen2's window. A file may limit windows to some layers: those that layer_types names,
+/// which transformers 5 writes beside use_sliding_window, or else those from max_window_layers on.
+/// dt supports one window for all layers or none.
 std::optional<std::int64_t> read_qwen2_window(const Config& config, std::int64_t layers) {
   std::optional<std::int64_t> window;
   if (config.flag_or("use_sliding_window", false)) window = read_window_size(config);

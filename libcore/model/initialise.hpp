@@ -1,6 +1,6 @@
 #pragma once
-// Initial weights. They are a pure function of seed, parameter name and global element index in any
-// layout.
+// Initial weights. They depend only on seed, parameter name and global element index, and so are
+// the same in any layout.
 
 #include <cstdint>
 

@@ -48,7 +48,7 @@ std::string pipeline_schedule_names() {
 }
 
 StageUnits even_stages(int num_units, int pp) {
-  const int ends = num_units - 2 < pp ? 0 : 1;  // embedding and head, beside their stages' blocks
+  const int ends = num_units - 2 < pp ? 0 : 1;  // embedding and head share their stages with blocks
   const auto first_of = [&](int stage) {
     return ends + static_cast<int>(std::int64_t{stage} * (num_units - 2 * ends) / pp);
   };

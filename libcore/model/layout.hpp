@@ -69,7 +69,7 @@ struct Layout {
   int replica_of(const Place& place) const {
     return zero == 0 ? data_rank(place) : data_rank(place) / group_size();
   }
-  /// Returns for example "pp=1,dp=2,tp=1,zero=0". Settings other than the default are added:
+  /// Returns for example "pp=1,dp=2,tp=1,zero=0". Adds settings that differ from the default:
   /// ",schedule=gpipe" and ",virtual-stages=2" after pp, ",cp=2" before tp, ",sp=on" after tp, and
   /// ",zero-group=2" at the end.
   std::string to_string() const;

@@ -17,8 +17,8 @@ namespace dt::model {
 /// weight, down bias if the model has it.
 class MlpLayer {
  public:
-  /// Takes G elements a token, and F elements for `hidden`, which can be recomputed from the
-  /// others.
+  /// Takes G elements a token for `up`, and F elements for `hidden`, which activate() can recompute
+  /// from `up`.
   struct Saved {
     Tensor up_RG;  // gate and up halves, or up alone; backward_input replaces it by its gradient
     Tensor hidden_RF;
@@ -35,8 +35,8 @@ class MlpLayer {
   /// Lays out the saved tensors. `hidden` comes from its own memory.
   Saved saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const;
 
-  /// Computes y = residual + the layer's output. If y is absent, computes only `saved`, in the same
-  /// products: on a GPU a product of other rows may have other bits.
+  /// Computes y = residual + the layer's output. If y is absent, computes only `saved`. It uses the
+  /// same products, since on a GPU a product of other rows may have other bits.
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_LC,
                const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
   /// Computes `hidden` from `up`.

@@ -55,7 +55,8 @@ ModelSpec llama(const LlamaSizes& sizes) {
   return s;
 }
 
-/// Llama 3 8B. Source: Dubey et al. 2024, table 3.
+/// Returns the spec of Llama 3 8B.
+/// Source: Dubey et al. 2024, table 3.
 ModelSpec llama_8b() {
   ModelSpec s = llama({4096, 32, 32, 8, 14336, 128256, 8192});
   s.rotary_theta = 500000;

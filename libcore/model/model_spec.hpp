@@ -56,15 +56,15 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 };
 
-/// Returns whether both specs compute the same, so that they differ at most in their special
-/// tokens.
+/// Returns whether models of both specs compute the same. The specs then differ at most in their
+/// special tokens.
 bool computes_alike(const ModelSpec& a, const ModelSpec& b);
 
 /// Returns `special` for a model that learns from texts that end with `eos`. If `eos` is among the
-/// ends of a text, nothing changes. With `replaces_one`, a single other end is replaced, and so is
-/// a `bos` of the same id. Otherwise `eos` is added as the first end.
+/// end-of-text ids, nothing changes. With `replaces_one`, `eos` replaces a single other end-of-text
+/// id, and a `bos` of the same id. Otherwise `eos` becomes the first of the ids.
 SpecialTokens with_end_of_text(SpecialTokens special, std::int64_t eos, bool replaces_one = true);
-/// Returns the ends of a text: "2", "2, 7", "none".
+/// Returns the end-of-text ids in words: "2", "2, 7", "none".
 std::string ends_text(const SpecialTokens& special);
 
 /// Returns the spec of a preset (see preset_names) or of a Hugging Face config.json at a path.
@@ -74,14 +74,14 @@ std::string ends_text(const SpecialTokens& special);
 ModelSpec load_model_spec(const std::string& preset_or_path);
 ModelSpec parse_hf_config(std::string_view json, const std::string& origin);
 inline constexpr const char* generation_config_name = "generation_config.json";
-/// Returns the ends of a text that a Hugging Face generation_config.json names; empty if it names
+/// Returns the end-of-text ids that a Hugging Face generation_config.json names; empty if it names
 /// none.
 std::vector<std::int64_t> parse_generation_ends(std::string_view json, const std::string& origin);
 /// Returns the config.json with which Hugging Face transformers loads the model. Its `torch_dtype`
 /// is that of `weights`. parse_hf_config reads it back as an equal spec.
 std::string hf_config(const ModelSpec& spec, DType weights = DType::f32);
 /// Returns the generation_config.json of the model. It is `given`, the text of another such file,
-/// with the model's ends of a text. If `given` is empty, it has only the special tokens.
+/// with the model's end-of-text ids. If `given` is empty, it has only the special tokens.
 /// Errors: input, naming `origin`, if `given` is no JSON object.
 std::string hf_generation_config(const SpecialTokens& special, std::string_view given,
                                  const std::string& origin);

@@ -32,7 +32,7 @@ Tensor memory_for_partial(const Context& context, const Seam& seam, std::int64_t
 using MakeRows = std::function<void(std::int64_t begin, std::int64_t end)>;
 /// Work that overlaps the exchange of a product's last rows; may be absent.
 using Meanwhile = std::function<void()>;
-/// Calls `make` for all of `rows` rows in the ranges, and the order, in which row_parallel() does.
+/// Calls `make` for all of `rows` rows, in the same ranges and order as row_parallel().
 void for_products(const Seam& seam, std::int64_t rows, const MakeRows& make);
 
 /// Computes y_RF = x_RC · w_FCᵀ + bias_F. The bias may be absent.

@@ -50,8 +50,8 @@ struct UnitSpec {
   std::vector<int> params;
 };
 
-/// Parameters that share one flat buffer and one reduction. A tied table is its own group, which
-/// both ends hold.
+/// Parameters that share one flat buffer and one reduction. A tied table is a group of its own,
+/// which the first and the last unit hold.
 struct GroupSpec {
   std::string name;
   std::vector<int> params;

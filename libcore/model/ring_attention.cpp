@@ -155,8 +155,8 @@ void RingAttention::backward(const Context& context, const Tensor& dy_RQ, const 
   Arena& scratch = context.scratch();
   const DType sums = lse.dtype();
   const Tensor dq = scratch.allocate(sums, y_RQ.shape());
-  // A block's gradients travel round the ranks behind it. Each rank adds its part, and they end on
-  // the owner.
+  // A block's gradients travel around the ranks behind it. Each rank adds its part, and the sum
+  // ends on the block's owner.
   const Shape shape{qkv_RE.dim(0), key_value_features_};
   const Tensor own = scratch.allocate(sums, shape);
   std::array<Tensor, 2> travelling{scratch.allocate(sums, shape), scratch.allocate(sums, shape)};

@@ -19,8 +19,8 @@ class RingAttention {
  public:
   /// `shape.sequence` is the length of the rank's part of each sequence, which is two chunks.
   /// `first_R` is the first position of its sequence that each row sees; absent means 0. `window`
-  /// is the most keys that a query sees. It only lets chunks before the windows of all queries be
-  /// skipped: first_R must contain each row's window. The seam must outlive this object.
+  /// is the most keys that a query sees. Chunks before the windows of all queries are then skipped.
+  /// first_R must still account for each row's window. The seam must outlive this object.
   RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R,
                 std::optional<std::int64_t> window = {});
 

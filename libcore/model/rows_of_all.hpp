@@ -1,5 +1,5 @@
 #pragma once
-// The same range of local rows of each rank, as ranks divide all rows.
+// A range of local rows that is the same on all ranks that divide the rows.
 
 #include <cstdint>
 
@@ -10,9 +10,9 @@
 namespace dt::model {
 
 /// Local rows [begin, end) of `local_rows` on each of the ranks that divide the rows. In a tensor
-/// of all rows, which begins with rank 0's, they are apart: one run for each rank. In a tensor of
-/// these rows only they are together: the runs are contiguous. There is one run if ranks do not
-/// divide rows or if the range is all rows.
+/// of all rows, which begins with rank 0's rows, they are "apart": one run for each rank. In a
+/// tensor of these rows alone they are "together": the runs are contiguous. There is only one run
+/// if ranks do not divide rows or if the range is all rows.
 class RowsOfAll {
  public:
   RowsOfAll(const Share& share, std::int64_t local_rows, std::int64_t begin, std::int64_t end)

@@ -4,8 +4,8 @@
 // pairs. The first matrix is split by columns, so that each rank computes some of the features. The
 // second is split by rows, so that the ranks' outputs are summed.
 // Source: Shoeybi et al. 2019, section 3.
-// Legend: R rows of a micro-batch, L this rank's rows where tensors are not split by features: R ÷
-// ranks with sequence parallelism (Korthikanti et al. 2022, section 4.2.2), else R.
+// Legend: R rows of a micro-batch, L this rank's rows where tensors are not split by features:
+// R ÷ ranks with sequence parallelism (Korthikanti et al. 2022, section 4.2.2), else R.
 
 #include <cstdint>
 #include <memory>
@@ -51,15 +51,15 @@ class Exchange {
   /// Makes all later work of this context wait for the exchange.
   virtual void wait(const Context& context) = 0;
 };
-/// Absent if there was nothing to exchange.
+/// The owner of an exchange; null if there was nothing to exchange.
 using ExchangeHandle = std::unique_ptr<Exchange>;
 inline void wait(const Context& context, const ExchangeHandle& exchange) {
   if (exchange) exchange->wait(context);
 }
 
-/// The exchanges of a layer's ranks. This class serves whole layers, for which a sum over ranks is
-/// the rank's own tensor. It also serves computations without ranks. `parallel` has the class that
-/// communicates for split layers.
+/// The exchanges of a layer's ranks. This base class is for layers that one rank holds whole: a sum
+/// over ranks is then the rank's own tensor. `parallel` derives the class that communicates for
+/// split layers.
 /// Collective: all ranks that share the layers start the same exchanges in the same order.
 class Seam {
  public:

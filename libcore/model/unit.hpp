@@ -86,8 +86,8 @@ class Unit {
   virtual void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy,
                                std::span<const Tensor> grads, std::span<std::byte> saved,
                                std::span<std::byte> handover) const = 0;
-  /// Does both halves in the faster order: where ranks share layers, gradients of weights are
-  /// computed during exchanges.
+  /// Does both halves in the faster order. If ranks share layers, it computes gradients of weights
+  /// during exchanges.
   virtual void backward(const Context& context, const MicroBatch& micro_batch,
                         std::span<const Tensor> weights, const Tensor& x, const Tensor& dy, const Tensor& dx,
                         std::span<const Tensor> grads, std::span<std::byte> saved,
@@ -100,7 +100,7 @@ class Unit {
 /// Returns the units of the decoder in order. They compute in `dtype` (f32, bf16, f16; or f64
 /// through the reference kernels). `seam` says which part of each layer is this rank's, and must
 /// outlive the units.
-/// Numerics: the statistics of norms and softmax are fp32 beside 16-bit tensors.
+/// Numerics: the statistics of norms and softmax are fp32 if tensors are 16-bit.
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,
                                               Kept kept = Kept::everything, const Seam& seam = no_seam());

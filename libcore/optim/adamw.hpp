@@ -24,11 +24,11 @@ struct Segment {
   bool decays;
 };
 
-/// Appends a parameter. It joins the last segment where it lies directly behind it and decays alike, so
-/// that one pass serves both.
+/// Appends a parameter. It joins the last segment if it lies directly behind that segment and
+/// decays alike, so that one pass serves both.
 void append(std::vector<Segment>& segments, const Segment& parameter);
 
-/// Makes one update of every segment, with weight decay where a segment decays. `copy`, where present,
+/// Makes one update of every segment, with weight decay if the segment decays. `copy`, if present,
 /// receives the new weights rounded to its dtype. Padding between segments does not change.
 void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
            double grad_scale, std::span<const Segment> segments, const Tensor& weights,

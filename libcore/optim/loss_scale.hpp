@@ -1,5 +1,5 @@
 #pragma once
-// Loss scaling for fp16: small gradients lie below its smallest numbers.
+// Loss scaling for fp16: without it, small gradients lie below the smallest fp16 numbers.
 // Source: Micikevicius et al. 2018, section 3.2.
 
 #include <cstdint>
@@ -25,8 +25,8 @@ LossScale initial_loss_scale(const LossScaleSettings& settings);
 /// Call after a step with finite gradients. Doubles the scale after every `growth_steps` such steps in
 /// a row, up to 2²⁴.
 void grow(const LossScaleSettings& settings, LossScale& scale);
-/// Call after a step whose gradients were not finite. Halves the scale. Returns false where the scale
-/// is fixed or already 1, and so not at fault.
+/// Call after a step whose gradients were not finite. Halves the scale. Returns false if the scale
+/// is fixed or already 1, so that a lower one is no remedy.
 bool back_off(const LossScaleSettings& settings, LossScale& scale);
 
 }  // namespace dt::optim

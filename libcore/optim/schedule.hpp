@@ -17,10 +17,10 @@ struct Schedule {
   std::int64_t decay_steps = 0;  // wsd: length of the fall to min_lr at the end
   std::int64_t total_steps = 1;
 
-  /// Returns the learning rate of step n, counted from 1.
-  /// The warm-up is linear, from lr/warmup to lr. After it, the rate falls to min_lr at total_steps by
-  /// half a cosine or a line, or is constant. wsd (warm-up, stable, decay) is constant, with a line at
-  /// the end. Past total_steps the rate stays as it is.
+  /// Returns the learning rate of step n, counted from 1. The warm-up is linear, from lr/warmup to
+  /// lr. After it, the rate falls to min_lr at total_steps by half a cosine or linearly, or is
+  /// constant. wsd (warm-up, stable, decay) is constant, then falls linearly over the last
+  /// decay_steps. Past total_steps the rate stays as it is.
   /// Source: Loshchilov & Hutter 2017, eq. 5 (cosine); Hu et al. 2024, section 4 (wsd).
   double at(std::int64_t step) const;
 };

@@ -64,8 +64,8 @@ Tensor Activations::output_gradient(int unit, const Action& action) {
   return view(unit, action, of(unit, action.micro_batch).output_gradient);
 }
 
-/// Returns the largest buffer that a request may take. It leaves larger buffers to the kinds that
-/// need them, if each kind has its own size.
+/// Returns the size of the largest buffer that a request may take. If each kind of buffer has its
+/// own size, larger buffers are left to the kinds that need them.
 std::size_t Activations::largest_for(std::size_t bytes) const {
   return is_exact_ ? bytes : std::numeric_limits<std::size_t>::max();
 }

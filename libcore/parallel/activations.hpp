@@ -16,13 +16,14 @@
 
 namespace dt::parallel {
 
-/// The activations of a rank. Buffers come from a pool that grows to the largest demand of a step and
-/// then allocates no more. The pool is made for the largest micro-batch so far. Smaller ones, as an
-/// evaluation may end with, use its buffers.
+/// The activations of a rank. Buffers come from a pool that grows to the largest demand of a step
+/// and then allocates no more. The pool is made for the largest micro-batch so far. Smaller ones,
+/// such as the last of an evaluation, use its buffers.
 class Activations {
  public:
   /// The buffers of one unit and one micro-batch. A unit of this rank has them between forward and
-  /// backward_weight. A unit of another stage has what this rank needs of it.
+  /// backward_weight. For a unit of another stage, the record has what this rank needs of that
+  /// unit.
   struct Record {
     Buffer output;  // y
     Buffer saved;
@@ -80,12 +81,12 @@ class Activations {
   std::span<const model::MicroBatch> micro_batches_;
   int first_ = 0;
   std::map<std::pair<int, int>, Record> records_;  // by unit and micro-batch
-  /// Spare buffers by size, then by address: what each step takes is the same, whatever the previous
-  /// step gave back when.
+  /// Spare buffers by size, then by address. Each step thus takes the same buffers, in whatever
+  /// order the previous step returned them.
   std::map<std::pair<std::size_t, const std::byte*>, Buffer> pool_;
   std::size_t pool_bytes_ = 0;
   std::int64_t pool_tokens_ = 0;  // tokens of the micro-batches that its buffers were made for
-  bool is_exact_ = true;  // current micro-batches are as large, so that each kind of buffer has its size
+  bool is_exact_ = true;  // micro-batches are as large as the pool's, so each kind of buffer has its size
 };
 
 }  // namespace dt::parallel

@@ -16,7 +16,8 @@ std::size_t largest_for(std::size_t bytes) {
 
 }  // namespace
 
-/// Takes the first of equal buffers in memory, so that what each step takes is the same.
+/// Takes, of equal buffers, the one with the lowest address, so that each step takes the same
+/// buffers.
 Buffer BufferPool::take(std::size_t bytes) {
   if (bytes == 0) return {};
   const auto comes_first = [](const Buffer& a, const Buffer& b) {
@@ -39,8 +40,8 @@ Buffer BufferPool::take(std::size_t bytes) {
   return buffer;
 }
 
-/// Allocates a buffer. A device stops whenever it frees memory, so spares stay there while there is
-/// room.
+/// Allocates a buffer. A device stops whenever it frees memory, so spares on a device stay while
+/// there is room.
 Buffer BufferPool::allocate(std::size_t bytes) {
   if (device_ != Device::host() && !spare_.empty()) {
     try {

@@ -9,11 +9,13 @@
 
 namespace dt::parallel {
 
-/// A pool of buffers. It keeps buffers that were given back for requests of about their size, and
-/// frees those that do not fit then, so that it holds hardly more than was ever in use at one time.
-/// On a device, the work that used a buffer must have been given to the one computing stream before
-/// the buffer is given back, or that stream must wait for it (comm::Work::wait). The next user's work
-/// then comes after it.
+/// A pool of buffers. It keeps returned buffers for requests of about their size. If none fits a
+/// request, it frees them, on a device only if memory is short. It thus holds hardly more than was
+/// ever in use at one time.
+///
+/// On a device, the caller enqueues the work that uses a buffer on the one computing stream before
+/// it returns the buffer. If the work runs elsewhere, that stream must first wait for it
+/// (comm::Work::wait). The next user's work then comes after it.
 class BufferPool {
  public:
   explicit BufferPool(Device device) : device_(device) {}

@@ -13,7 +13,7 @@ struct StepShape {
   int num_units = 0;
   int first_micro_batch = 0;  // numbered within the step
   int num_micro_batches = 0;
-  /// The most micro-batches of any rank. If ranks bring weights together, all do it as often.
+  /// The most micro-batches of any rank. If ranks gather weights, all ranks gather them as often.
   int rounds = 0;
   /// If true, blocks keep only their input; see with_recompute().
   bool recompute = false;
@@ -25,15 +25,15 @@ struct StepShape {
   bool frees() const { return zero >= 3; }
 };
 
-/// Returns what each rank of a pipeline does in a step: what the schedule says, what passes make
-/// follow from it, then the decision point and the optimizer. All data-parallel ranks follow one
+/// Returns what each rank of a pipeline does in a step: the schedule's computations, the actions
+/// that passes add, then the decision point and the optimizer. All data-parallel ranks follow one
 /// schedule, made for the most micro-batches of any rank. A rank neither computes nor sends the
-/// micro-batches that it lacks, but it takes part in what ranks do together. `shape.num_units` and
+/// micro-batches that it lacks, but it takes part in all collectives. `shape.num_units` and
 /// `rounds` are the pipeline's.
 std::vector<ActionList> build_training_steps(const StepShape& shape, const Pipeline& pipeline);
 
-/// Returns the forward passes of the same. If weights are gathered, they are as often as the
-/// pipeline's schedule has micro-batches.
+/// Returns the lists of the forward passes alone. If ranks gather weights, they do so as often as
+/// the pipeline's schedule has micro-batches.
 std::vector<ActionList> build_evaluations(const StepShape& shape, const Pipeline& pipeline);
 
 }  // namespace dt::parallel

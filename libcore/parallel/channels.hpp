@@ -21,9 +21,10 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;
 };
 
-/// Most sends of a channel under way. A send starts only when the send so many before it in its
-/// channel is complete. A receive starts only when the data of the receive so many before it are in
-/// use. The executor, the validator and the estimates of memory and time all go by this.
+/// The most sends of a channel that are in flight at once. With n sends, a send starts only when
+/// the n-th send before it in its channel is complete. A receive starts only when the data of the
+/// n-th receive before it are in use. The executor, the validator and the estimates of memory and
+/// time all follow this rule.
 inline constexpr std::size_t most_sends_under_way = 2;
 
 /// Returns "activation from stage 0 to stage 1".

@@ -18,8 +18,8 @@ using model::Unit;
 
 namespace {
 
-/// Returns whether a unit is the head. It asks the unit, not its place, which need not be last in a
-/// list of units.
+/// Returns whether a unit is the head. The unit's place does not tell: in a list of units the head
+/// need not be last.
 bool is_head(const Unit& unit) {
   return unit.spec().kind == model::UnitKind::head;
 }
@@ -28,8 +28,7 @@ bool trains(const ActionList& list) {
   return std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
 }
 
-/// Returns whether a backward_input's other half follows it, with nothing between them that others
-/// wait for.
+/// Returns whether a backward_input's weight half follows it, with nothing but frees between them.
 bool has_both_halves(const ActionList& list, std::size_t i) {
   const Action& a = list[i];
   while (++i < list.size() && list[i].kind == ActionKind::free) continue;
@@ -60,10 +59,10 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
     add_observer(named_ranges_);
 }
 
-/// If receives wait in streams, no memory is freed inside the list: see RetiredMemory. At the list's
-/// end every receive comes before the end of what the context was given. The sender's list has the
-/// send before its own end, and needs nothing of the next list for it. So waiting for the receives is
-/// waiting for others' lists alone.
+/// If receives wait in streams, no memory is freed inside the list: see RetiredMemory. At the
+/// list's end, every receive comes before the end of the work that the context was given. The
+/// sender's list has the send before its own end, and that send needs nothing of the next list. So
+/// a wait for the receives is a wait for other ranks' current lists alone.
 void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
                    const StepHooks& hooks) {
   prepare(list, micro_batches, first);
@@ -112,8 +111,8 @@ void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro
   if (trains(list)) prepared_ = std::move(demand);
 }
 
-/// The rehearsal cannot deadlock. The ranks of a stage start what they do together here in one order.
-/// A rank that waits for all that its device was given has started whatever the others wait for, and
+/// The rehearsal cannot deadlock. The ranks of a stage start their collectives here in one order. A
+/// rank that waits for all work of its device has started whatever the other ranks wait for, and
 /// waits for no other stage.
 void Executor::rehearse(std::span<const MicroBatch> micro_batches, int first) {
   trains_ = true;
@@ -136,7 +135,7 @@ void Executor::rehearse(std::span<const MicroBatch> micro_batches, int first) {
 }
 
 /// Computes a unit with an input of zeros, if another unit makes its input, and with its own output
-/// as the gradient. So it holds what a unit of a step holds.
+/// as the gradient. It thus takes as much memory as a unit of a step.
 void Executor::rehearse(int unit, int micro_batch) {
   const Action forth{ActionKind::forward, unit, micro_batch};
   if (unit > 0) kernels::zero(context_, activations_.take_output(unit - 1, forth));
@@ -266,7 +265,7 @@ void Executor::release_output(int unit, int micro_batch) {
   activations_.forget_if_empty(unit, micro_batch);
 }
 
-/// Releases what the unit needed as soon as it is done, if there is no backward.
+/// Releases a unit's saved memory and input, and the head's output, if there is no backward.
 void Executor::release_after_forward(const Action& action) {
   activations_.give_back(std::move(activations_.of(action).saved));
   if (action.unit > 0) release_output(action.unit - 1, action.micro_batch);
@@ -319,7 +318,8 @@ void Executor::with_gradients(const Action& action, const Body& body) {
   storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
 }
 
-/// Starts a send. What goes to another stage is not this rank's any more.
+/// Starts a send. The buffer of an activation or gradient goes to the transfer: this rank no longer
+/// uses it.
 void Executor::send(const Action& action) {
   const int tied = storage_.local().tied_group();
   switch (action.payload) {

@@ -19,7 +19,7 @@
 
 namespace dt::parallel {
 
-/// Calls to the owner of a step at its fixed points.
+/// Callbacks at the fixed points of a step.
 struct StepHooks {
   /// Called after the head's forward of a micro-batch.
   std::function<void(int micro_batch, const Tensor& nll_R)> loss;
@@ -41,29 +41,29 @@ class Executor {
            ModelStorage& storage, const TensorSeam* seam = nullptr);
   Executor(const Executor&) = delete;
 
-  /// Runs a list and blocks until it is done. `micro_batches` are those that the actions number from
-  /// `first` on.
+  /// Runs a list and blocks until it is done. Actions number `micro_batches` from `first` on.
   void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first,
            const StepHooks& hooks);
 
-  /// Rehearses once, if receives wait in streams, and allocates the device memory that the list
-  /// needs: an allocation inside the list might wait for a receive. run() begins with it.
+  /// Rehearses once if receives wait in streams, and allocates the device memory that the list
+  /// needs. An allocation inside the list might wait for a receive. run() calls it first.
   /// Collective: all ranks of a stage call it.
   void prepare(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first);
 
   /// Computes one unit of each kind that this rank holds, on the first of these micro-batches,
-  /// forward and back. It gathers all weights and sums all gradients over the ranks, and waits. So
-  /// libraries load and choose what they will need, and groups connect their peers for the operations
-  /// of a step: both may wait for all that the device was given. prepare() calls it. It leaves no
-  /// trace: gradients go nowhere, nothing goes to other stages, no hook gets the losses, nothing is
-  /// random, and it takes no more memory than a unit of a step.
+  /// forward and back. It gathers all weights and sums all gradients over the ranks, and waits.
+  /// Libraries thus load and choose the kernels that they will need, and groups connect their peers
+  /// for the operations of a step. Both may wait for all work that was given to the device.
+  /// prepare() calls it. It leaves no trace: gradients go nowhere, nothing goes to other stages, no
+  /// hook gets the losses, and no random numbers are drawn. It takes no more memory than a unit of
+  /// a step.
   /// Collective: all ranks of a stage call it.
   void rehearse(std::span<const model::MicroBatch> micro_batches, int first);
   /// Returns the part of recorded_bytes() that the rehearsal moved.
   std::int64_t rehearsal_bytes() const { return rehearsal_bytes_; }
 
-  /// Sets whether communication overlaps computation. If off, every gather and every sum is finished
-  /// before this rank computes on.
+  /// Sets whether communication overlaps computation. If off, every gather and every sum is
+  /// finished before this rank continues to compute.
   void set_overlap(bool value) { overlaps_ = value; }
   /// Lets messages advance.
   void poll();
@@ -80,7 +80,7 @@ class Executor {
   std::size_t activation_bytes() const { return activations_.pool_bytes(); }
 
  private:
-  /// The list and the shapes that determine which memory it takes.
+  /// A list, and the shapes that determine the memory that it takes.
   struct Demand {
     ActionList list{};
     std::vector<std::pair<std::int64_t, std::int64_t>> shapes{};  // batch and sequence of each micro-batch
@@ -94,7 +94,7 @@ class Executor {
   /// Returns the previous unit's output; absent for the first unit. Waits for it if it is being
   /// received.
   Tensor input(const Action& action);
-  /// Returns dy; absent for the head. Waits likewise.
+  /// Returns dy; absent for the head. Waits for it if it is being received.
   Tensor output_gradient(const Action& action);
   void rehearse(int unit, int micro_batch);
   void forward(const Action& action, const StepHooks& hooks);

@@ -19,9 +19,9 @@ class ExposedTime {
   /// Sets the observer from now on; nullptr: none.
   void set_observer(StepObserver* observer) { observer_ = observer; }
 
-  /// Runs `body` and adds its time, except the time in which the data to be sent were not there yet
-  /// because the rank's device was still computing them. `body` must not compute, as a kernel may
-  /// wait for the device. Calls within it count once.
+  /// Runs `body` and adds its time. Time in which the rank's device still computes the data to be
+  /// sent does not count. `body` must not compute, as a kernel may wait for the device. Calls
+  /// within it count once.
   template <class Body>
   void of(const Body& body) {
     if (is_within_) return body();

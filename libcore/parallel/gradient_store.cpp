@@ -10,9 +10,9 @@ namespace dt::parallel {
 
 namespace {
 
-/// Returns whether this is the embedding's gradient of a tied table. It has the tokens that a step
-/// saw, and zeros, and is read once. (Buffers that are read or written whole are slower in small
-/// pages.)
+/// Returns whether this is the embedding's gradient of a tied table. It has values for the tokens
+/// that a step saw and zeros elsewhere, and is read once. (Buffers that are read or written whole
+/// are slower in small pages.)
 bool is_beside_another(const LocalGroup& group, const model::UnitSpec& unit) {
   return group.holders.size() > 1 && unit.kind == model::UnitKind::embedding;
 }
@@ -231,7 +231,7 @@ void GradientStore::finish_started(const Context& context) {
   }
 }
 
-/// Starts the sums of the parts that replicas hold alike.
+/// Starts the sums over replicas of the parts that they all hold.
 void GradientStore::sum_over_replicas(const Context& context, int group) {
   for (Holder& holder : groups_[at(group)]) {
     DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", name(group));
@@ -254,8 +254,8 @@ comm::Communicator& GradientStore::tensor_ranks(TensorSum over) const {
   return *ranks;
 }
 
-/// Starts the sums of what tensor-parallel ranks have only parts of, once each part is summed over
-/// the others.
+/// Starts the sums of the gradients of which tensor-parallel ranks have only parts. Each part is
+/// then already summed over the other ranks.
 void GradientStore::sum_over_tensor(const Context& context, int group) {
   settle_replicas(context, group);
   for (Holder& holder : groups_[at(group)]) {

@@ -1,6 +1,6 @@
 #pragma once
-// Holds the gradients of a step. They are summed over this rank's micro-batches and over the ranks:
-// the holders of a group separately, then together.
+// Holds the gradients of a step. The store sums them over this rank's micro-batches and over the
+// ranks, separately for each holder of a group, and then adds the holders' sums.
 
 #include <deque>
 #include <optional>
@@ -19,9 +19,9 @@ namespace dt::parallel {
 
 /// The gradients of a step. Groups are local ones, units have their global numbers. Whole gradients
 /// are summed in lanes on this rank, then once over the ranks. If gradients are divided, each
-/// micro-batch's are summed over the ranks at once, and this rank's part of the sum is added up. With
-/// one micro-batch a rank that is the same sum, bit for bit. Tensor-parallel ranks sum last what they
-/// have only parts of, in the gradients' dtype.
+/// micro-batch's are summed over the ranks at once, and this rank's part of the sum is added up.
+/// With one micro-batch a rank, both sums are the same bit for bit. Last, tensor-parallel ranks sum
+/// the gradients of which they have only parts, in the gradients' dtype.
 /// Errors: internal, this rank does not hold the unit.
 class GradientStore {
  public:
@@ -38,32 +38,36 @@ class GradientStore {
   std::vector<Tensor> of_unit(const Context& context, int unit, std::int64_t micro_batch);
   /// Marks a micro-batch's gradients of a unit as added.
   void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
-  /// Sum over the ranks as reduce() and then complete() do, whatever was added. Afterwards the groups have
-  /// the peers and the memory for it. The sums go nowhere, and a step begins after them.
-  /// rehearse_reduce() waits for its sums. Call rehearse_complete() after it has had all of this rank's
-  /// units.
+  /// Rehearse the sums over the ranks of reduce() and then complete(), whatever was added.
+  /// Afterwards the groups have connected the peers and allocated the memory for them. The sums are
+  /// discarded, and a step begins after them. rehearse_reduce() waits for its sums. Call
+  /// rehearse_complete() after rehearse_reduce() of all this rank's units.
   /// Collective: all ranks of a stage call them, for the same units in the same order.
   void rehearse_reduce(const Context& context, int unit);
   void rehearse_complete(const Context& context);
-  /// Starts the sum of a unit's gradients over the ranks: of all this rank's micro-batches. If
-  /// gradients are divided, it is the sum of the micro-batch that was just finished, or of none.
+  /// Starts the sum over the ranks of a unit's gradients, which are those of all this rank's
+  /// micro-batches. If gradients are divided, they are those of the micro-batch that was just
+  /// finished, or of none.
   /// Collective: all ranks call it for the same units in the same order.
   void reduce(const Context& context, int unit);
   /// Waits for every sum that was started.
   void finish_started(const Context& context);
-  /// Finishes the sum of this end's gradients of the tied table over all ranks. Call if the table's
-  /// other end is another stage's. Returns this rank's part of the sum, which stays until the next
-  /// step begins.
+  /// Finishes the sum of this end's gradients of the tied table over all ranks. Call it if another
+  /// stage holds the table's other end. Returns this rank's part of the sum, which stays until the
+  /// next step begins.
   Tensor finish_tied(const Context& context);
-  /// Returns, at the owner, the tensor in which that part arrives. Call before complete().
+  /// Returns, on the owner, the tensor in which the other end's part arrives. Call it before
+  /// complete().
   Tensor other_end();
-  /// Ends the step's sums: finishes as finish_started() does. The sums of a tied group's holders then
-  /// meet, always in their order. All units must have been reduced.
+  /// Ends the step's sums. Finishes as finish_started() does, sums over replicas and
+  /// tensor-parallel ranks, then adds the sums of a tied group's holders, always in their order.
+  /// All units must have been reduced.
   void complete(const Context& context);
   /// Returns this rank's part of a group's gradient, once complete.
   Tensor part(int group) const;
 
-  /// Return the bytes of what stays, and the most that whole gradients take beside it at one time.
+  /// Return the bytes that stay allocated, and the most that whole gradients take in addition at
+  /// one time.
   std::size_t bytes() const;
   BufferPool& pool() { return pool_; }
   std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }

@@ -72,8 +72,8 @@ comm::Communicator& Groups::channel(const Channel& channel) const {
   return *found->second;
 }
 
-/// Makes the group of those ranks of `from` that name one colour, in the order of their keys, or in
-/// their order there.
+/// Makes the group of those ranks of `from` that pass the same `color`, in the order of their keys,
+/// or in their order in `from`.
 comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name, int key,
                                  StreamUse use) {
   made_.push_back(from.split(color, key < 0 ? from.rank() : key, name, use));

@@ -33,20 +33,20 @@ class Groups {
   comm::Communicator* control() const { return control_; }
   /// The ranks of this rank's stage and tensor-parallel place, which compute other micro-batches.
   comm::Communicator* data() const { return data_; }
-  /// The ranks of data() that divide the state with this rank; absent: it is not divided.
+  /// The ranks of data() that divide the state with this rank; absent if the state is not divided.
   comm::Communicator* shards() const { return shards_; }
-  /// The ranks of data() that hold the same part of the state; absent: there are none.
+  /// The ranks of data() that hold the same part of the state; absent if there are none.
   comm::Communicator* replicas() const { return replicas_; }
   bool has_replicas() const { return replicas_ && replicas_->size() > 1; }
 
   /// The ranks of this rank's stage and data-parallel place, among which tensor parallelism splits
-  /// the model; absent: it does not.
+  /// the model; absent if the model is not split.
   comm::Communicator* tensor() const { return tensor_; }
-  /// The ranks of tensor() that hold the same key-value heads; absent: each rank has its own.
+  /// The ranks of tensor() that hold the same key-value heads; absent if each rank has its own.
   comm::Communicator* tensor_replicas() const { return tensor_replicas_; }
 
   /// The ranks of this rank's stage, data-parallel and tensor-parallel place, which divide each
-  /// sequence; absent: it is not divided.
+  /// sequence; absent if sequences are not divided.
   comm::Communicator* context() const { return context_; }
 
   /// Returns the communicator between this rank and another stage's of the same pipeline.
@@ -60,7 +60,7 @@ class Groups {
   ExposedTime& exposed() const { return exposed_; }
 
  private:
-  /// Makes a group from `from`. `key` is negative if ranks keep the order that they have there.
+  /// Makes a group from `from`. With a negative `key`, ranks keep their order in `from`.
   comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key,
                            comm::StreamUse use);
   void make_tensor(const model::Layout& layout, std::int64_t key_value_heads);

@@ -1,5 +1,5 @@
 #pragma once
-// Works out, from a list, what activations it makes its rank hold as the executor runs it.
+// Computes, from a list, the activations that its rank holds while the executor runs it.
 
 #include <cstdint>
 #include <span>
@@ -16,10 +16,10 @@ struct UnitBytes {
   std::int64_t handover = 0;
 };
 
-/// Returns the bytes that the pool of activations and their gradients comes to have in a training
-/// step. Each size has its own buffers, and different sizes have their maximum at different times.
+/// Returns the bytes to which the pool of activations and their gradients grows in a training step.
+/// Each size has its own buffers, and different sizes have their maximum at different times.
 /// `units` are all units of the model. A sent buffer counts until the second send after it in its
-/// communicator, or until control, when it is complete for certain.
+/// communicator, or until control, by which the send is certainly complete.
 std::int64_t most_held_bytes(const ActionList& list, std::span<const UnitBytes> units);
 
 }  // namespace dt::parallel

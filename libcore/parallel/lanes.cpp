@@ -54,8 +54,8 @@ std::int64_t LanePlan::first_of_lane(std::int64_t lane) const {
   return share(lane, step_micro_batches_, num_lanes_);
 }
 
-/// Walks the tree. It goes down only while this plan has micro-batches and there is still something
-/// to combine, so its time does not depend on how many lanes are empty.
+/// Walks the tree. Descends only while this plan has micro-batches and there are sums to combine.
+/// Its time thus does not depend on the number of empty lanes.
 void LanePlan::walk(const Node& node) {
   const std::int64_t last = first_ + num_micro_batches();
   const std::int64_t begin = std::max(node.begin, first_), end = std::min(node.end, last);

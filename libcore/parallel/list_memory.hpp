@@ -1,6 +1,6 @@
 #pragma once
-// Works out the buffers that a list takes from a rank's pools before it runs. No device then
-// allocates while receives wait in its streams.
+// Allocates the buffers that a list takes from a rank's pools before the list runs. A device then
+// allocates nothing while receives wait in its streams.
 
 #include "parallel/action.hpp"
 #include "parallel/activations.hpp"
@@ -9,8 +9,8 @@
 namespace dt::parallel {
 
 /// Allocates the buffers that the pools lack for a list. If memory is short, it stops, and the list
-/// allocates the rest or fails. `activations` have been started on the list's micro-batches.
-/// `finishes_each`: each sum over the ranks ends with the action that starts it.
+/// allocates the rest or fails. `activations` have been started on the list's micro-batches. With
+/// `finishes_each`, each sum over the ranks ends with the action that starts it.
 void take_memory_of(const ActionList& list, bool trains, bool finishes_each, Activations& activations,
                     ModelStorage& storage);
 

@@ -31,7 +31,7 @@ bool follows(const Part& next, const Part& run) {
   return run.begin + run.count == next.begin;
 }
 
-/// Adds a run behind all that were added before.
+/// Appends a run that lies behind all earlier ones.
 void add_counted(LocalGroup& group, const Part& run) {
   if (run.count == 0) return;
   if (!group.counted.empty() && follows(run, group.counted.back()))

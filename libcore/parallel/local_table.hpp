@@ -1,6 +1,6 @@
 #pragma once
 // Describes what one rank holds of a model: its units and groups of parameters, its slice of each
-// parameter, the place in memory, and the owner. Only arithmetic: no rank needs to exist.
+// parameter, the place in memory, and the owner. This is arithmetic alone: no rank needs to exist.
 
 #include <cstddef>
 #include <cstdint>
@@ -98,7 +98,7 @@ class LocalTable {
   /// none here.
   int tied_group() const;
 
-  /// Returns this rank's number among the ranks that own the same.
+  /// Returns this rank's index among the ranks that own the same elements.
   int replica() const { return layout_.replica_of(place_); }
   int num_replicas() const { return layout_.num_replicas(); }
   /// Return whether this rank counts its micro-batches' samples, targets or loss. Of the ranks that
@@ -132,12 +132,13 @@ struct OwnedPiece {
   bool operator==(const OwnedPiece&) const = default;
 };
 
-/// Returns what a rank writes of the model's state into a checkpoint. There are kind_bytes.size()
-/// kinds of state alike (weights and each moment). The elements of the i-th kind have kind_bytes[i]
-/// bytes. Over all ranks of the mesh each element of each kind is owned once: by the stage of its
-/// group's owner unit (for a tied table the first), by the first of the tp ranks that hold its slice,
-/// and by the dp rank whose ZeRO part it is in. Replicas share by bytes what they hold alike. The
-/// pieces are sorted by parameter, then kind; none is empty.
+/// Returns what a rank writes of the model's state into a checkpoint. State has kind_bytes.size()
+/// kinds of equal shapes (weights and each moment). The elements of the i-th kind have
+/// kind_bytes[i] bytes. Over all ranks of the mesh, each element of each kind has one owner. The
+/// owner is on the stage of its group's owner unit (for a tied table the first). Of the tp ranks
+/// that hold its slice, it is the first. Of the dp ranks, it is the one whose ZeRO part has the
+/// element. Replicas divide by bytes the state that they all hold. The pieces are sorted by
+/// parameter, then kind; none is empty.
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes);
 
 }  // namespace dt::parallel

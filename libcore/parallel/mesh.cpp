@@ -49,8 +49,8 @@ std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
       tp, spec.mlp_hidden, spec.vocabulary, nearest_tp(tp, spec));
 }
 
-/// Returns the number that must divide the lengths of sequences: two chunks for each of cp ranks, and
-/// as many rows of what they leave for each of tp ranks that divide rows.
+/// Returns the number that must divide the lengths of sequences. Each cp rank has two equal chunks.
+/// If tp ranks divide the rows of these, each has as many as the others.
 std::int64_t divisor_of_lengths(const model::Layout& mesh) {
   return mesh.cp * std::lcm(mesh.cp > 1 ? 2 : 1, mesh.sequence_parallel ? mesh.tp : 1);
 }

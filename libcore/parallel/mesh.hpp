@@ -1,6 +1,6 @@
 #pragma once
-// Computes the part of a model that each axis of the mesh leaves a rank. Only arithmetic: no rank
-// needs to exist.
+// Computes the part of a model that each axis of the mesh leaves a rank. This is arithmetic alone:
+// no rank needs to exist.
 
 #include <cstdint>
 #include <string>
@@ -13,30 +13,35 @@
 
 namespace dt::parallel {
 
-/// Returns which part a data rank holds of what pp and tp leave it.
+/// Returns the part that a data rank holds of its stage's tensor-parallel shard.
 Division division_of(const model::Layout& layout, int data_rank);
 
-/// Returns why this model cannot be laid out so, with layouts that would do in the keys of a layout's
-/// text ("pp=4"). Returns "" if it can. A schedule has its own numbers of virtual stages, and each of
-/// those holds a unit. Each tp rank has as many whole query heads as the others, and the key-value
-/// heads that they need, which other ranks may hold, too. So tp divides the query heads, and divides
-/// the key-value heads or is a multiple of them. Each tp rank has at least one feature of the MLP and
-/// one row of the vocabulary. The table of stages is not checked.
+/// Returns why this model cannot have this layout, or "" if it can. The text names layouts that would
+/// do, by the keys of a layout's text ("pp=4"). The rules are:
+/// - The schedule allows the number of virtual stages, and each virtual stage holds a unit.
+/// - Each tp rank has as many whole query heads as the others, and the key-value heads that they need,
+///   which other ranks may hold, too. So tp divides the query heads, and divides the key-value heads or
+///   is a multiple of them.
+/// - Each tp rank has at least one feature of the MLP and one row of the vocabulary.
+/// - A zero-group needs ZeRO, and its size divides the number of data ranks.
+///
+/// The table of stages is not checked.
 std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec);
-/// Returns the same for sequences of that length, for a layout that is possible. Each cp rank has two
-/// equal chunks (see model::Zigzag). If tp ranks divide the rows that this leaves, each has as many
-/// rows as the others.
+/// Returns why ranks of this layout cannot divide sequences of that length, or "" if they can. The
+/// layout must be possible. Each cp rank has two equal chunks (see model::Zigzag). If tp ranks
+/// divide the rows that this leaves, each has as many rows as the others.
 std::string why_sequence_impossible(const model::Layout& mesh, const model::ModelSpec& spec,
                                     std::int64_t sequence_length);
 
-/// Returns what tensor parallelism leaves of a parameter on rank `tp_rank` of `tp`: a slice of
+/// Returns the slice of a parameter that rank `tp_rank` of `tp` holds. It is a range of
 /// `split.dim`, of whole heads (features, rows of the vocabulary), or all of the parameter if it is
-/// not split. Slices may be uneven. With fewer shards than ranks, several ranks hold the same slice.
+/// not split. Slices may be uneven. With fewer shards than ranks, several ranks hold the same
+/// slice.
 Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank);
 /// Returns the number of the rank's slice among the distinct ones: the rank's own number, or
 /// ⌊rank·shards/tp⌋ with fewer shards than ranks.
 int shard_of(const model::Split& split, int tp, int tp_rank);
-/// Returns whether that rank owns the slice: it is the first of those that hold it.
+/// Returns whether that rank owns its slice: the owner is the first of the ranks that hold it.
 bool owns_slice(const model::ParamSpec& param, int tp, int tp_rank);
 
 /// The tp ranks whose gradients of a parameter make up its gradient. Each has only what comes from

@@ -73,13 +73,14 @@ std::size_t most_of_neighbours(const std::vector<int>& units, const UnitBytesInT
   return most;
 }
 
-/// If one micro-batch follows another, a unit may follow itself: the head in GPipe's forwards, and a
-/// unit that is alone in its stage.
+/// Returns twice the most bytes of a unit, since a unit may follow itself from one micro-batch to
+/// the next. This happens to the head in GPipe's forwards, and to a unit that is alone in its
+/// stage.
 std::size_t twice_the_most(const UnitBytesInTurn& bytes) {
   return 2 * *std::max_element(bytes.begin(), bytes.end());
 }
 
-/// Counts what travelling gradients take, beside those that stay.
+/// Counts the memory of travelling gradients, in addition to those that stay.
 class Reductions {
  public:
   Reductions(const LocalTable& local, const Precision& precision, bool is_repeated)
@@ -91,8 +92,8 @@ class Reductions {
     for (const LocalGroup& group : local.groups()) add(group);
   }
 
-  /// Returns the most bytes: of the current micro-batch and of the one whose sum is under way. What
-  /// is summed once is under way until the step's end.
+  /// Returns the most bytes: of the current micro-batch and of the one whose sum is under way. A
+  /// sum that is made once a step is under way until the step's end.
   std::size_t most() const {
     const std::size_t in_turn =
         is_repeated_ ? twice_the_most(units_) : most_of_neighbours(local_.units(), units_);

@@ -27,7 +27,7 @@ struct StorageBytes {
   std::size_t gradients = 0;
   std::size_t optimizer = 0;   // moments, and masters if they are separate from the weights
   std::size_t checkpoint = 0;  // part of these that a checkpoint holds
-  std::size_t gathered = 0;    // beside these: of current units, and of what travels
+  std::size_t gathered = 0;    // in addition: for current units, and for values that travel
   std::size_t total() const { return weights + gradients + optimizer + gathered; }
 };
 
@@ -49,14 +49,14 @@ class ModelStorage {
   /// Only for a storage for training.
   GradientStore& gradients() { return *gradients_; }
 
-  /// Sets the values of what this rank holds of a parameter. `fill` writes them, in the master's
-  /// dtype, on the host (see fill_from_host). It is not called if the rank holds nothing. Weights in
-  /// 16 bits are rounded from them.
+  /// Sets the values of the part of a parameter that this rank holds. `fill` writes them, in the
+  /// master's dtype, on the host (see fill_from_host). It is not called if the rank holds nothing.
+  /// Weights in 16 bits are rounded from them.
   void set_weights(const Context& context, const LocalParam& param, const FillPiece& fill);
 
-  /// Return this rank's part of a group's flat buffers; the gradient's once it is complete. Without
-  /// separate masters, the weights are their own. Masters and moments are absent if the group's state
-  /// is another stage's.
+  /// Return this rank's part of a group's flat buffers. The gradient must be complete. Without
+  /// separate masters, the weights serve as masters. Masters and moments are absent if another
+  /// stage holds the group's state.
   Tensor group_weights(int group) const { return weights_.part(group); }
   Tensor group_masters(int group) const;
   Tensor group_gradient(int group) const { return gradients_->part(group); }

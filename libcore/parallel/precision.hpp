@@ -13,7 +13,8 @@ struct Precision {
   DType gradient = DType::f32;  // gradients of weights, as they are summed
   DType reduce = DType::f32;  // bf16: gradients travel between ranks in 16 bits, whatever they are summed in
   DType wire() const { return reduce == DType::bf16 ? DType::bf16 : gradient; }
-  /// Returns the type of what the optimizer updates and checkpoints hold, and of the moments.
+  /// Returns the type of the values that the optimizer updates and checkpoints hold, and of the
+  /// moments.
   DType master() const { return compute == DType::f64 ? DType::f64 : DType::f32; }
   bool has_masters() const { return compute != master(); }
   bool operator==(const Precision&) const = default;

@@ -11,7 +11,7 @@
 
 namespace dt::parallel {
 
-/// Keeps what a rank has done so far.
+/// Checks a rank's actions in turn, and records what the rank has done so far.
 /// Errors: internal, naming the first action that is out of order.
 class RankRules {
  public:
@@ -32,7 +32,8 @@ class RankRules {
   void require_done(const Action& action, ActionKind kind, int unit);
 
   std::vector<bool>::reference discarded(const Action& action);
-  /// A unit's gradients are summed in the order of micro-batches, which fixes the bits.
+  /// Requires the order of micro-batches, in which a unit's gradients are summed. The order fixes
+  /// the bits.
   void require_in_order(const Action& action);
 
   /// Returns the number of reductions of each unit.

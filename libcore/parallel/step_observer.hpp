@@ -1,12 +1,12 @@
 #pragma once
-// The interface of observers of what a rank does in its steps, and when.
+// The interface of observers of a rank's actions and their times.
 
 #include "parallel/action.hpp"
 
 namespace dt::parallel {
 
-/// Times of an action on the host's monotonic clock. A device that is not the host is only given its
-/// work in this time.
+/// Times of an action on the host's monotonic clock. For a device other than the host, this is the
+/// time in which the host enqueues the work.
 struct ActionTimes {
   double started_s = 0;
   double ended_s = 0;

@@ -12,7 +12,7 @@ namespace dt::parallel {
 model::Share share_of(const model::Layout& layout, const model::Place& place);
 
 /// Sums and gathers over the tensor-parallel ranks of `groups`, in their order. Passes keys and
-/// values round the ring of its context-parallel ranks.
+/// values around the ring of their context-parallel ranks.
 class TensorSeam final : public model::Seam {
  public:
   /// The groups must outlive the seam.
@@ -25,7 +25,8 @@ class TensorSeam final : public model::Seam {
   model::ExchangeHandle start_shift(const Tensor& own, const Tensor& arriving) const override;
   int num_chunks() const override { return num_chunks_; }
 
-  /// Sets whether exchanges overlap. If off, every exchange is finished before this rank computes on.
+  /// Sets whether exchanges overlap. If off, every exchange is finished before this rank continues
+  /// to compute.
   void set_overlap(bool value) { overlaps_ = value; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Walks all ranks' lists together on paper: which rank does what when, and whether any waits in vain.
+// Walks all ranks' lists together on paper: which rank does what when, and whether ranks deadlock.
 
 #include <functional>
 #include <span>
@@ -11,10 +11,10 @@ namespace dt::parallel {
 
 /// The machine's properties that the walk uses.
 struct Clock {
-  /// Seconds of an action. A computation keeps its rank busy. A send, and what ranks do together,
-  /// goes on beside.
+  /// Seconds of an action. A computation keeps its rank busy. Sends and collectives overlap with
+  /// it.
   std::function<double(int rank, const Action&)> seconds;
-  /// If off, a rank computes on only when what ranks do together is done.
+  /// If false, a rank continues to compute only when a started collective is complete.
   bool overlaps = true;
 };
 
@@ -23,7 +23,7 @@ struct Interval {
   double end_s = 0;
 };
 
-/// A transfer or joint operation that goes on beside computing.
+/// A transfer or collective that overlaps with computing.
 struct Movement {
   Action action;  // a send, or a gather or reduce without its micro-batch
   int rank = 0;   // sender, or the first of the ranks that do it together
@@ -41,14 +41,13 @@ struct Timeline {
   double bubble() const;
 };
 
-/// Walks the lists of pp × dp ranks, data-parallel neighbours next to each other (rank = stage rank ·
-/// dp + dp rank). The ranks of a stage gather and reduce together; all come to control. Sends are
-/// rendezvous. A send is complete when both ranks have arrived at it and its predecessors in the
-/// communicator are complete; the third waits for the first. This matches devices that start each
-/// communicator's operations in order on both sides.
-/// Errors: internal, naming rank and action: ranks wait for each other in vain; a receive meets a
-/// send of something else; ranks do different things together; something is still under way at the
-/// end.
+/// Walks the lists of pp × dp ranks, data-parallel neighbours next to each other: rank = stage
+/// rank · dp + dp rank. The ranks of a stage gather and reduce together; control takes all ranks.
+/// Sends are rendezvous. A send is complete when both ranks have arrived at it and its predecessors
+/// in the communicator are complete; a third send waits for the first. This matches devices that
+/// start each communicator's operations in order on both sides.
+/// Errors: internal, naming rank and action: ranks deadlock; a receive meets a send of something
+/// else; ranks start different collectives; something is still in flight at the end.
 Timeline walk_together(std::span<const ActionList> lists, int dp, const Clock& clock);
 
 }  // namespace dt::parallel

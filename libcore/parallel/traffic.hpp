@@ -1,5 +1,6 @@
 #pragma once
-// Works out what a list makes ranks move: the bytes that the recorder counts when the list runs.
+// Computes the bytes that a list makes ranks move. The recorder counts the same bytes when the list
+// runs.
 
 #include <cstdint>
 #include <vector>
@@ -31,7 +32,7 @@ MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& b
 struct LayerBytes {
   std::int64_t summed = 0;     // features of rows: each tensor-parallel rank has a part
   std::int64_t gathered = 0;   // gathered by tensor-parallel ranks
-  std::int64_t passed_on = 0;  // keys, values and their gradients, round the ring of context-parallel ranks
+  std::int64_t passed_on = 0;  // keys, values and their gradients, around the ring of context-parallel ranks
 
   std::int64_t total() const { return summed + gathered + passed_on; }
 };
@@ -47,15 +48,15 @@ struct Traffic {
   Precision precision;
   std::int64_t rows = 0;                // rows of a micro-batch
   std::int64_t hidden = 0;              // features of each row
-  std::int64_t key_value_features = 0;  // features that go round context-parallel ranks
+  std::int64_t key_value_features = 0;  // features that go around context-parallel ranks
   bool trains = true;
 
-  /// Returns the bytes of each action of a training step: the size of the whole buffers that its
-  /// operations bring together or sum, once, however many ranks take part. A gather of what is whole
-  /// already, and single ranks, move nothing. Transfers between stages count at the send; a tied
-  /// table's are this rank's part. Sums of parts over replicas, and then over tensor-parallel ranks
-  /// that have only parts, count at the decision point. Sums and gathers of tensor-parallel ranks
-  /// within a layer count where the layer computes.
+  /// Returns the bytes of each action of a training step. An operation counts the size of the whole
+  /// buffer that it gathers or sums, once, however many ranks take part. A gather of weights that
+  /// are whole already moves nothing, and neither does a single rank. Transfers between stages
+  /// count at the send; a tied table's are this rank's part. Sums of parts over replicas, and then
+  /// over tensor-parallel ranks that have only parts, count at the decision point. Sums and gathers
+  /// of tensor-parallel ranks within a layer count where the layer computes.
   std::vector<std::int64_t> bytes_of(const ActionList& list) const;
   /// Returns the bytes of a computation, and zero for other actions.
   LayerBytes layer_bytes(const Action& action) const;

@@ -19,13 +19,15 @@ class TransferRules {
   TransferRules(const Pipeline& pipeline, int rank);
 
   bool holds(int unit) const { return holds_[static_cast<std::size_t>(unit)]; }
-  /// Checks that the send is this rank's, and its peer. Returns whether it is the first time.
+  /// Checks that the send is this rank's and has the right peer. Returns whether it is the first
+  /// such send.
   bool send(const Action& action);
   /// Does the same for a receive, and checks that at most two wait to be used.
   bool receive(const Action& action);
   /// Records that a computation uses what another rank has made: a receive must have come before.
   void use(const Action& action, Payload payload, int unit);
-  /// Checks that the tied table's sum has been exchanged, and that all that came has been used.
+  /// Checks that the tied table's sum has been exchanged, and that computations have used
+  /// everything received.
   void check_control() const;
   /// Checks that the tied table's weights have been exchanged.
   void check_end() const;

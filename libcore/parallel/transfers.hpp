@@ -20,8 +20,9 @@ class Transfers {
   /// groups must outlive the object.
   Transfers(const Context& context, const Groups& ranks, int rank, std::function<void(Buffer&&)> release);
 
-  /// Starts a send, once the last but one before it in its channel is complete: waits for that.
-  /// `buffer`, in which the data lie, is kept. Without a buffer the data must stay until finish().
+  /// Waits until the second send before it in its channel is complete, then starts a send. Keeps
+  /// `buffer`, which holds the data, until the send is complete. Without a buffer the data must
+  /// stay until finish().
   void send(const Action& send, const Tensor& data, Buffer&& buffer = {});
   /// Starts a receive. The data must not be read before the Work, or finish(), is done.
   comm::Work receive(const Action& receive, const Tensor& data);

@@ -9,10 +9,10 @@
 
 namespace dt::parallel {
 
-/// Returns the costs of each unit. The head's forward has all three of its products, as it makes its
-/// gradients in it. With `recompute` a block's backward_input includes its forward again. The
-/// embedding counts the additions of its gradient, one for each element. That is next to nothing, but
-/// a stage of its own is not free.
+/// Returns the costs of each unit. The head's forward has all three of its products, as it makes
+/// its gradients in it. With `recompute` a block's backward_input includes its forward again. The
+/// embedding counts the additions of its gradient, one for each element. That is almost nothing,
+/// but keeps a stage of the embedding alone from being free.
 /// Units: FLOPs a token.
 std::vector<UnitCost> unit_costs(const model::ModelSpec& spec, std::int64_t sequence_length, bool recompute);
 

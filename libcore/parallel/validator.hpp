@@ -15,31 +15,32 @@ namespace dt::parallel {
 /// data-parallel rank with shapes[d]. Each rank's list must keep these rules:
 /// - Every forward comes once, after its predecessor's. The last unit's forwards come in the order of
 ///   micro-batches, as the head adds to its gradients in them.
-/// - Every backward_input comes once, after the forward and its successor's backward_input. It needs
-///   what the forward saved: a discard, of a block alone, is followed by a recompute.
+/// - Every backward_input comes once, after the forward and its successor's backward_input. It
+///   needs what the forward saved: only a block may be discarded, and a recompute must follow.
 /// - Every backward_weight comes once, after its backward_input and after the unit's backward_weight
 ///   of the previous micro-batch, as a unit's gradients are summed in order.
-/// - Every reduce comes once, after the unit's last backward_weight; or once after that of each
-///   micro-batch, and as often without one as other ranks have more.
+/// - Every reduce comes once, after the unit's last backward_weight. If each micro-batch is
+///   reduced, it comes once after that of each micro-batch. A rank with fewer micro-batches than
+///   others then also reduces without one, as often as the others.
 /// - Control and step follow, each once, and nothing after them.
-/// - If weights are gathered, what computes with a unit's weights comes after its gather. If they are
-///   freed too, it comes before the unit's free, at most two units are whole at a time, and none at
-///   the end.
+/// - If weights are gathered, computations with a unit's weights come after its gather. If weights
+///   are freed too, the computations come before the unit's free. At most two units are then whole
+///   at a time, and none at the end.
 /// - A unit that another rank computes before (after) must have sent its output (gradient). A receive
 ///   comes once, and at most two of each communicator wait to be used. A send comes once, after what
 ///   it sends is made.
 /// - If a tied table has two holders, the last unit's sum goes to the owner between its reduce and
-///   control, and the new weights go back after the step.
-/// - If each micro-batch's gradients are reduced, they are before the next ones of the same unit
-///   begin: the head's with its forward.
+///   control. The new weights go back after the step.
+/// - If each micro-batch's gradients are reduced, the reduce comes before the same unit's next
+///   gradients begin. The head's begin with its forward.
 ///
 /// validate_together() then checks all lists together.
 /// Errors: internal, naming the rank and the first action that is out of order, or missing.
 void validate_training_steps(std::span<const ActionList> lists, std::span<const StepShape> shapes,
                              const Pipeline& pipeline);
 
-/// Checks that no rank of `pp` stages waits for another in vain, whatever the times; see
-/// walk_together(). Takes lists of evaluations as well as of steps.
+/// Checks that ranks of `pp` stages cannot deadlock, whatever the times; see walk_together(). Takes
+/// lists of evaluations as well as of steps.
 /// Errors: internal, naming the first difference, or the first rank that waits and its action.
 void validate_together(std::span<const ActionList> lists, int pp = 1);
 

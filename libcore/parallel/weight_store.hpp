@@ -28,18 +28,18 @@ class WeightStore {
   /// use.
   void changed();
 
-  /// Starts to bring together what a unit computes with, unless it is whole already.
+  /// Starts the all-gather of a unit's weights, unless they are whole already.
   /// Collective: all ranks gather the same units in the same order.
   void gather(int unit);
   /// Waits for every started gather, also for those that no unit waited for.
   void finish_gathers(const Context& context);
-  /// Ends the unit's use of what was gathered. Weights that are not divided stay.
+  /// Ends the unit's use of gathered weights. Weights that are not divided stay.
   void release(const Context& context, int unit);
   /// Returns the unit's weights, in UnitSpec::params order; waits until they are whole.
   /// Errors: internal, they were not gathered.
   const std::vector<Tensor>& of_unit(const Context& context, int unit);
 
-  /// Return the bytes of the parts, and the most that wholes take beside them at one time.
+  /// Return the bytes of the parts, and the most that whole weights take in addition at one time.
   std::size_t bytes() const;
   BufferPool& pool() { return pool_; }
   std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }

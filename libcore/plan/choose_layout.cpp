@@ -92,7 +92,8 @@ void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
   if (layout.zero > 0 && group < layout.data_ranks()) layout.zero_group = group;
 }
 
-/// Returns "--tp 2 --pp 4": the values in `s` of those of the three that `asked` has more than 1 of.
+/// Returns "--tp 2 --pp 4": the values in `s` of those of --tp, --cp and --pp that are above 1 in
+/// `asked`.
 std::string ranks_text(const Settings& asked, const Settings& s) {
   std::string text;
   if (asked.tp > 1) text += fmt::format(" --tp {}", s.tp);
@@ -107,7 +108,7 @@ std::string named_units(const Settings& s, const Counts& counts) {
   return named(s, "stage-units", fmt::format("{}", fmt::join(counts, s.compare_layouts ? "+" : ",")));
 }
 
-/// Throws.
+/// Refuses the stage units that were asked for.
 /// Errors: usage, beginning with the stage units that were asked for.
 [[noreturn]] void refuse(const Settings& s, const std::string& why, const std::string& remedy) {
   throw Error(ErrorKind::usage, fmt::format("{}: {}", named_units(s, s.stage_units), why), remedy);
@@ -180,9 +181,9 @@ bool is_accepted(const Settings& s, const model::ModelSpec& spec, std::int64_t s
   }
 }
 
-/// Adapts settings to a change of their layout. Rows are not divided within one rank, and the units
-/// that were given belong to the stages that were asked for. Returns these adaptations as changes of
-/// a layout's text.
+/// Adapts settings to a change of their layout. Turns sequence parallelism off for --tp 1, and
+/// drops stage units that were given for another number of stages. Returns these adaptations as
+/// changes of a layout's text.
 std::string adapt(Settings& s, const Settings& asked) {
   std::string changes;
   if (s.tp == 1 && asked.tp > 1 && s.sequence_parallel) {
@@ -239,7 +240,7 @@ std::string with_accepted(const Settings& s, const model::ModelSpec& spec, std::
     Settings other = s;
     std::int64_t length = sequence_length;
     if (!make_change(change, other, length)) return;
-    // The ranks that would then sit out are not known here, and groups of --zero-group depend on
+    // The ranks that would then be idle are not known here, and groups of --zero-group depend on
     // them.
     const bool is_of_groups = s.zero > 0 && s.zero_group != "all";
     if (is_of_groups && other.ranks_per_model() != s.ranks_per_model()) return;

@@ -10,8 +10,8 @@
 
 namespace dt::plan {
 
-/// Returns the most of `num_ranks` that make up whole models (--pp × --cp × --tp). The other ranks
-/// sit out.
+/// Returns the largest number of `num_ranks` that makes up whole models (--pp × --cp × --tp). The
+/// other ranks are idle.
 /// Errors: usage, there are fewer ranks than one model takes.
 int ranks_used(const Settings& settings, int num_ranks);
 

@@ -11,11 +11,12 @@
 
 namespace dt::plan {
 
-/// Finds the launch as find_launch of launch.hpp does, with the device (see comm/gpus.hpp). Rank 0
-/// announces the devices. It warns if ranks share a device, if they have different devices or
-/// software, or if no library computes attention. From then on, the time limit of waits for a GPU is
-/// a little shorter than that of messages (Settings::comm_timeout). With NCCL, in whose operations
-/// the GPU takes part, it is longer, as the watchdog of these operations knows more.
+/// Finds the launch as find_launch() of launch.hpp does, and chooses the device (see
+/// comm/gpus.hpp). Rank 0 announces the devices. It warns if ranks share a device, if they have
+/// different devices or software, or if no library computes attention. From then on, the time limit
+/// of waits for a GPU is a little shorter than that of messages (Settings::comm_timeout). With
+/// NCCL, in whose operations the GPU takes part, it is longer, as their watchdog can report the
+/// ranks that a GPU waits for.
 /// Errors: those of comm::choose_devices; usage, an option has no use on the device; environment, a
 /// GPU does not answer, or a library that computes on it is missing.
 /// Collective: all ranks call it.
@@ -26,9 +27,9 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
 /// Errors: usage, an option has no use on the device.
 Launch launch_on_paper(const Settings& settings, int num_ranks);
 
-/// Returns a warning about the first rank whose GPU has other software (Gpu::software) than rank 0's,
-/// with its host: nodes of a cluster may be updated one by one. Returns an empty text if no rank's
-/// differs.
+/// Returns a warning about the first rank whose GPU has other software (Gpu::software) than rank
+/// 0's, with its host. Nodes of a cluster may be updated one by one. Returns an empty text if no
+/// rank's differs.
 std::string difference_of_software(const std::vector<std::string>& of_ranks,
                                    const std::vector<comm::SeenGpus>& seen);
 

@@ -29,8 +29,8 @@ double seconds_of(const SentBytes& sent, Links links) {
   return sent.within_hosts / links.within_node + sent.between_hosts / links.between_nodes;
 }
 
-/// The most that an action of each kind sends. An action whose buffers have been brought together
-/// already sends nothing.
+/// The most that an action of each kind sends. An action whose buffers have been gathered already
+/// sends nothing.
 using SentByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, SentBytes>;
 
 int rank_of(const model::Layout& layout, const model::Place& place) {

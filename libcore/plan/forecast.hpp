@@ -46,15 +46,16 @@ Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& 
 /// of layers that are divided unevenly.
 Plan busiest(Plan plan, int stage);
 
-/// Returns the bubble by the FLOPs of units, as if moving took no time; see Timeline::bubble().
+/// Returns the bubble by the FLOPs of units, as if transfers took no time; see Timeline::bubble().
 double predicted_bubble(const Plan& plan);
 /// Returns "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 %".
 std::string describe_pipeline(const Plan& plan);
 /// Returns "each layer is shared by 2 ranks, who each send 1.5 GiB a step", and the part of it that
 /// goes over the network.
 std::string describe_sharing(const Plan& plan);
-/// Returns how much more --zero 2 or 3 makes a pipeline's ranks move, or "" for other plans: "--zero
-/// 3 under --pp 4 gathers and reduces 3.0 GiB a step and rank, where --zero 1 would 1.0 GiB: …".
+/// Returns how many more bytes a pipeline's ranks move with --zero 2 or 3, or "" for other plans:
+/// "--zero 3 under --pp 4 gathers and reduces 3.0 GiB a step and rank, where --zero 1 would 1.0
+/// GiB: …".
 std::string price_of_zero(const Plan& plan);
 
 }  // namespace dt::plan

@@ -40,7 +40,7 @@ std::vector<int> numbers_of(const std::vector<std::string>& names) {
 struct Bounds {
   std::string host;
   std::string quota_group{};  // the cgroup that bounds its processor time, "" if there is none
-  int quota_cores = 0;        // cores that the quota lasts for, rounded up
+  int quota_cores = 0;        // cores that the quota allows, rounded up
   std::vector<int> cores;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Describes how this rank was started: the ranks beside it, and its share of its host.
+// Describes how this rank was started: the other ranks, and its share of its host.
 
 #include <cstddef>
 #include <string>
@@ -31,10 +31,10 @@ struct Launch {
   int gpu_of(int rank) const;
 };
 
-/// Finds how the first `num_ranks` ranks, which compute on their CPUs (see device.hpp), are started.
-/// Another rank gets the launch of the last of those. `cores` are those that any rank on the host may
-/// use (launchers bind ranks to some), divided by the number of ranks there. If the rank's share of
-/// what a cgroup's quota lasts for is less, `cores` is that share. It is at least 1.
+/// Finds how the first `num_ranks` ranks, which compute on their CPUs (see device.hpp), are
+/// started. Any other rank gets the launch of the last of these. `cores` are those that any rank on
+/// the host may use (launchers bind ranks to some), divided by the number of ranks there. If the
+/// rank's share of a cgroup's CPU quota is smaller, `cores` is that share. It is at least 1.
 /// Collective: all ranks call it.
 Launch find_launch(comm::Communicator& world, int num_ranks);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Builds the lists of what ranks do in a step and in an evaluation, by their plan.
+// Builds the action lists of ranks for a step and for an evaluation, by their plan.
 
 #include <memory>
 #include <string>

@@ -18,7 +18,7 @@ namespace {
 
 using Units = std::vector<std::unique_ptr<model::Unit>>;
 
-/// Returns what a stage keeps in training all of a step's micro-batches, or in evaluation.
+/// Returns the storage of a stage that trains on all of a step's micro-batches, or that evaluates.
 parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
   if (plan.micro_batches_per_step == 0)
     return parallel::ModelStorage::estimate(local, plan.precision, nullptr);
@@ -47,7 +47,7 @@ std::size_t batch_bytes(const Plan& plan) {
          sizeof(std::int32_t);
 }
 
-/// Returns the bytes of all that a rank sums or gathers with others.
+/// Returns the bytes of all buffers that a rank sums or gathers with other ranks.
 std::size_t most_under_way_bytes(const Plan& plan, const parallel::LocalTable& local,
                                  const parallel::StorageBytes& storage) {
   if (plan.layout.data_ranks() == 1) return 0;
@@ -95,7 +95,7 @@ bool has_others_write(const Plan& plan) {
          (per_node == 0 || *plan.writers_per_node < per_node);
 }
 
-/// Returns all but activations and what messages of a GPU pin.
+/// Returns the estimate without activations and without the memory that messages of a GPU pin.
 MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   MemoryEstimate memory{.storage = storage_of(plan, local)};
   memory.batches = batch_bytes(plan);

@@ -21,12 +21,13 @@ struct MemoryEstimate {
   std::size_t pinned = 0;     // for messages of a GPU's memory, which pass through the host's
   std::size_t nccl = 0;       // on a GPU, for NCCL's communicators: see nccl_memory
   std::size_t nccl_host = 0;  // pinned for NCCL's communicators
-  /// On a GPU, CUDA's own memory for the process, and the libraries' code. It counts in total(), but in
-  /// neither on_device() nor beside_device(): a GPU's free memory is asked when its contexts are there.
+  /// On a GPU, CUDA's own memory for the process, and the libraries' code. It counts in total(),
+  /// but in neither on_device() nor beside_device(): dt asks for a GPU's free memory once its
+  /// contexts exist.
   std::size_t context = 0;
   std::size_t total() const { return on_device() + beside_device() + context; }
-  /// If a rank computes on a GPU, on_device() is what lies there beside its batch, and
-  /// beside_device() is what its host holds for it.
+  /// If a rank computes on a GPU, on_device() are the bytes there, without its batch, and
+  /// beside_device() are the bytes that its host holds for it.
   std::size_t on_device() const { return storage.total() + activations + workspaces + combining + nccl; }
   std::size_t beside_device() const { return batches + copy + arriving + pinned + nccl_host; }
 };
@@ -34,15 +35,15 @@ struct MemoryEstimate {
 /// Returns the estimate of each stage, for its rank that has the most micro-batches.
 std::vector<MemoryEstimate> estimate_memory(const Plan& plan);
 
-/// Returns what all ranks of a host take together, on the host that needs most. It counts the whole
-/// estimate, or for ranks that compute on GPUs what lies beside these.
+/// Returns the bytes that all ranks of a host take together, on the host that needs most. It counts
+/// the whole estimate, or for ranks that compute on GPUs only their memory on the host.
 std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages);
-/// Returns the same for what no list can spare: weights, gradients and the optimizer's state. In
-/// evaluation (a plan without micro-batches) these are weights alone.
+/// Returns the same for the memory that every list needs: weights, gradients and the optimizer's
+/// state. In evaluation (a plan without micro-batches) these are weights alone.
 std::uint64_t host_state_bytes(const Plan& plan);
-/// Returns what all ranks that share a GPU take of it, on the GPU that needs most. In evaluation it
-/// counts weights alone. Contexts count on paper alone, as they exist already when a GPU is asked for
-/// its free memory (Launch::gpu_free_bytes).
+/// Returns the bytes that all ranks that share a GPU take of it, on the GPU that needs most. In
+/// evaluation it counts weights alone. Contexts count on paper alone: otherwise they exist before
+/// dt asks for a GPU's free memory (Launch::gpu_free_bytes).
 std::uint64_t gpu_memory_bytes(const Plan& plan);
 
 }  // namespace dt::plan

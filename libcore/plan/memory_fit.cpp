@@ -123,11 +123,11 @@ void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& 
           : fitting + " would do");
 }
 
-/// Checks the host's memory beside what lies on the GPUs. Most of it is pinned, and cannot be swapped
+/// Checks the host memory that training on GPUs takes. Most of it is pinned, and cannot be swapped
 /// either.
 void check_memory_beside(const Settings& settings, const Plan& plan, const Replan& replan,
                          std::uint64_t host_bytes) {
-  if (plan.micro_batches_per_step == 0) return;  // evaluation: next to nothing
+  if (plan.micro_batches_per_step == 0) return;  // evaluation takes almost none
   const auto needed_bytes = [](const Plan& p) { return host_memory_bytes(p, estimate_memory(p)); };
   const std::uint64_t needed = needed_bytes(plan);
   if (needed <= host_bytes) return;

@@ -17,15 +17,16 @@ using Replan = std::function<Plan(const Settings&)>;
 /// take.
 std::uint64_t usable_gpu_bytes(const Plan& plan);
 
-/// Returns what has been taken of the plan's GPU since the start, by any process, beside the estimate
-/// for this job's GPU that needs most.
+/// Describes the memory that any process has taken of the plan's GPU since the start, next to the
+/// estimate for this job's GPU that needs most.
 /// Errors: environment.
 std::string describe_gpu_memory(const Plan& plan);
 
-/// Returns options that would bring what a host, or a GPU, needs within its memory, or "" if none
-/// would: "--zero 2 or --pp 4". Each is the least change of its kind: more recomputation, sequence
-/// parallelism, a higher stage of ZeRO, a longer pipeline, or layers or sequences divided among more
-/// ranks. If none of these will do alone, it is a longer pipeline with ZeRO.
+/// Returns options with which the needs of a host, or of a GPU, would fit its memory, or "" if
+/// there are none: "--zero 2 or --pp 4". Each is the least change of its kind. The kinds are more
+/// recomputation, sequence parallelism, a higher stage of ZeRO, a longer pipeline, and layers or
+/// sequences divided among more ranks. If none of these suffices alone, a longer pipeline with ZeRO
+/// is tried.
 std::string nearest_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
                              const std::function<std::uint64_t(const Plan&)>& needed_bytes,
                              std::uint64_t host_bytes);

@@ -28,7 +28,7 @@ Processor describe_processor(const std::vector<int>& hardware_threads,
                              const std::filesystem::path& root = "/");
 
 /// Returns cores × FLOPs a cycle × the highest frequency, for products of `dtype` by `threads`
-/// threads. Returns nothing if any of these is not known for certain: virtual machines often tell no
+/// threads. Returns nothing if any of these is uncertain: virtual machines often report no
 /// frequency.
 std::optional<double> cpu_peak_flops(const Processor& processor, DType dtype, Arithmetic arithmetic,
                                      int threads);

@@ -1,6 +1,5 @@
 #pragma once
-// Works out what a run does, from the settings, the model, the data and, if a run goes on, its
-// checkpoint.
+// Plans a run from the settings, the model, the data and, if a run continues, its checkpoint.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +23,7 @@
 
 namespace dt::plan {
 
-/// Values that the backward pass computes again instead of keeping them.
+/// The values that the backward pass recomputes instead of keeping them.
 enum class Recompute { none, selective, full };
 /// Returns the name that users and files use: "selective".
 const char* recompute_name(Recompute recompute);
@@ -88,8 +87,9 @@ struct Plan {
 /// Returns the shape of this rank's step.
 parallel::StepShape step_shape(const Plan& plan, int num_units);
 
-/// Makes the plan of training. `resumed` is the state that the run goes on from, if any. A plan on
-/// paper need not have a dataset. Without one, nothing is checked of it, and --epochs is refused.
+/// Makes the plan of training. `resumed` is the state that the run continues from, if any. A plan
+/// on paper need not have a dataset. Without a dataset, checks of the data are left out, and
+/// --epochs is refused.
 /// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide);
 /// input, data and model do not fit each other (vocabulary, positions, too little data).
 Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::Mixture* dataset,

@@ -14,7 +14,8 @@ namespace dt::plan {
 
 namespace {
 
-/// Time for each candidate: long enough to tell which is faster, short beside any real start.
+/// Time for each candidate: long enough to tell which is faster, short compared with any real
+/// start.
 constexpr double measurement_s = 0.25;
 /// A less preferred candidate is taken only if it is clearly faster, so that two starts on one
 /// machine choose the same.
@@ -48,7 +49,7 @@ comm::SharedError cannot(Arithmetic asked, const std::string& why) {
 }
 
 /// Returns the arithmetics that all ranks have, the preferred one first. Announces those that the
-/// first rank's CPU has in vain, as some rank cannot use them.
+/// first rank's CPU has but some other rank lacks.
 std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
   std::vector<Arithmetic> common;
   for (const Arithmetic arithmetic : candidates) {

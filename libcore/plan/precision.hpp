@@ -24,17 +24,17 @@ void check_arithmetic(const Settings& settings);
 /// Returns the name that options use: "fp32", "bf16", ….
 std::string precision_name(DType dtype);
 
-/// Checks that the system grants the plan's threads, and those that work beside them. Call before any
+/// Checks that the system grants the plan's threads and dt's background threads. Call it before any
 /// rank computes with the plan's threads: if the system refuses one of these, the process ends.
 /// Errors: environment, naming the limit.
 /// Collective: all ranks call it.
 void require_team(const Plan& plan, const comm::Ranks& ranks);
 
-/// Returns the arithmetic in which bf16 matrices are multiplied. Rank 0 decides for all: as --matmul
-/// says; else as the run did before (`resumed`); else the fastest here of those that all ranks have.
-/// In doubt it takes the one with most bits a cycle. If the choice was not asked for, rank 0
-/// announces it, and why. On GPUs the choice is for fp32 matrices: fp32, or tf32 if --matmul asks for
-/// it.
+/// Returns the arithmetic in which bf16 matrices are multiplied. Rank 0 decides for all ranks: as
+/// --matmul says; else as the run did before (`resumed`); else the fastest here of those that all
+/// ranks have. It takes AMX before bf16 before fp32 unless a later one is clearly faster. If
+/// --matmul does not ask for the choice, rank 0 announces it and the reason. On GPUs the choice is
+/// for fp32 matrices: fp32, or tf32 if --matmul asks for it.
 /// Errors: environment, naming the rank whose CPU lacks what --matmul asks for.
 /// Collective: all ranks call it.
 Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,

@@ -45,8 +45,8 @@ std::string model_difference(const model::ModelSpec& then, const model::ModelSpe
 
 namespace {
 
-/// Returns the first tensor that model and checkpoint do not have alike, in the model's order, or ""
-/// if there is none.
+/// Returns the first tensor in which model and checkpoint differ, in the model's order, or "" if
+/// there is none.
 std::string tensor_difference(const model::ModelSpec& spec, const checkpoint::Manifest& manifest) {
   std::map<std::string, Shape> stored;
   for (const checkpoint::StoredPiece& piece : manifest.pieces) {

@@ -14,9 +14,9 @@ namespace {
 /// thread packs beside it.
 constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
 
-/// Returns the most that one kernel of a GPU takes, beside its unit's scratch. The kernels are:
-/// attention; a product's workspace, and the product itself if gradients are rounded; sums of columns
-/// (a norm's take most); what the embedding sorts.
+/// Returns the most bytes that one kernel of a GPU takes in addition to its unit's scratch. The
+/// kernels are: attention; a product's workspace, and the product itself if gradients are rounded;
+/// sums of columns (a norm's take most); what the embedding sorts.
 std::size_t kernel_bytes(const Plan& plan) {
   const model::ModelSpec& spec = plan.spec;
   const std::int64_t rows = plan.micro_batch * plan.local_length();

@@ -14,8 +14,8 @@ namespace dt::plan {
 std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
                           const std::vector<int>& held);
 
-/// Returns the most bytes of a GPU's memory that one kernel takes beside its unit's scratch: a
-/// workspace of cuBLASLt, cuDNN or dt's own kernels. Returns 0 on CPUs.
+/// Returns the most bytes of a GPU's memory that one kernel takes in addition to its unit's
+/// scratch: a workspace of cuBLASLt, cuDNN or dt's own kernels. Returns 0 on CPUs.
 std::size_t workspace_bytes(const Plan& plan);
 
 }  // namespace dt::plan

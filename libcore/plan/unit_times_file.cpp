@@ -24,7 +24,8 @@ void check_same(const std::string& origin, const char* what, const auto& measure
               "give what the run was given, or leave --run out: times are predicted then");
 }
 
-/// Checks that a unit's computations are those that were measured, with all that they depend on.
+/// Checks that the plan's units compute what was measured: all properties that the times depend on
+/// are equal.
 void check_same_units(const JsonValue& file, const std::string& origin, const Plan& plan) {
   const model::ModelSpec measured = model::parse_hf_config(file.object_text("model"), origin);
   if (const std::string what = model_difference(measured, plan.spec); !what.empty())

@@ -16,11 +16,11 @@ struct TracedAction {
   Interval device{};  // when the rank's device did its work; on a CPU equal to `host`
 };
 
-/// Records what an executor does, as long as the trace lives. The arguments outlive it. Recording does
-/// not hold up the step: a device's times are read after it.
+/// Records what an executor does, as long as the trace lives. The arguments must outlive it.
+/// Recording does not delay the step: a device's times are read after it.
 class ActionTrace final : public parallel::StepObserver {
  public:
-  /// `clock`: that of the context's device; nullptr: the host's.
+  /// `clock` is the clock of the context's device, or nullptr for the host's.
   ActionTrace(parallel::Executor& executor, const parallel::Groups& groups, const Context& context,
               std::shared_ptr<const DeviceClock> clock);
   ~ActionTrace() override;

@@ -1,5 +1,5 @@
 #pragma once
-// Draws a step as rows of what took time.
+// Represents a step as rows of spans that took time.
 
 #include <cstdint>
 #include <string>
@@ -23,9 +23,9 @@ struct Row {
   std::vector<Span> spans;
 };
 
-/// Returns the rows of a step: the step itself; what the host computes, or enqueues for a device; what
-/// the device computes; what the host waits for; and for each group a row of what its ranks do
-/// together. Spans that overlap have further rows, "data 2".
+/// Returns the rows of a step. The first is the step itself. Others show the host's computations
+/// or, for a device, what it enqueues; the device's computations; the host's waits; and each
+/// group's operations. Spans that overlap have further rows, "data 2".
 std::vector<Row> rows_of(const StepProfile& profile);
 
 }  // namespace dt::profile

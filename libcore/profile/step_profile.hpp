@@ -18,8 +18,8 @@ struct StepProfile {
   std::int64_t generation = 0;
   int rank = 0;
   std::string host;
-  std::string duty;    // the rank's, where ranks differ: "stage 1 of 2: layers.1 to head"
-  std::string layout;  // the run's
+  std::string duty;    // the rank's duty, if ranks differ: "stage 1 of 2: layers.1 to head"
+  std::string layout;  // layout of the run
   comm::CommonClock clock;
   bool is_on_device = false;
   double device_error_s = 0;  // error of a device's times

@@ -1,5 +1,5 @@
 #pragma once
-// Sums up where a step's time went on one rank.
+// Summarizes where a step's time went on one rank.
 
 #include <string>
 #include <utility>
@@ -9,12 +9,13 @@
 
 namespace dt::profile {
 
-/// Seconds by cause. The last cause is all that is left of the step, so that the seconds add up to it.
+/// Seconds by cause. The last cause is the rest of the step, so that the seconds add up to the
+/// step's.
 using Shares = std::vector<std::pair<std::string, double>>;
 
-/// Returns the shares of the host's time: each kind of action without communication ("forward"), or on
-/// a device "enqueuing"; "exposed communication"; "waiting for data"; and "the host between" for all
-/// else.
+/// Returns the shares of the host's time. First comes each kind of action without communication
+/// ("forward"), or on a device "enqueuing". Then come "exposed communication", "waiting for data",
+/// and "the host between" for all else.
 Shares shares_of_host(const StepProfile& profile);
 /// Returns the shares of a device's time: each kind of action, and "the GPU between" for the time in
 /// which it had nothing to do.

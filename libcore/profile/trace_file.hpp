@@ -10,10 +10,10 @@ namespace dt::profile {
 std::string trace_file_name(const StepProfile& profile);
 
 /// Returns the step's rows as JSON, in Chrome's trace event format.
-/// Units: microseconds since the moment that all ranks' clocks have in common.
+/// Units: microseconds since the common origin of all ranks' clocks.
 std::string to_json(const StepProfile& profile);
 
-/// Writes the trace into `folder` atomically. Makes the folder where it is missing.
+/// Writes the trace into `folder` atomically. Makes the folder if it is missing.
 /// Errors: environment.
 void write_trace(const fs::path& folder, const StepProfile& profile);
 

@@ -134,7 +134,7 @@ std::vector<plan::Plan> make_plans(const std::vector<ComparedLayout>& layouts, c
 /// Runs all layouts, one after the other.
 class Comparisons {
  public:
-  /// The arguments outlive the object.
+  /// The arguments must outlive the object.
   Comparisons(const std::vector<ComparedLayout>& layouts, const std::vector<plan::Plan>& plans,
               const data::Mixture& dataset, const StopSignals& signals, const comm::Ranks& ranks)
       : layouts_(layouts), plans_(plans), dataset_(dataset), signals_(signals), ranks_(ranks) {
@@ -154,7 +154,7 @@ class Comparisons {
     if (signal == 0) comm::at_first(ranks_, [&] { compare(i, *result); });
     return static_cast<int>(signal);
   }
-  /// Returns on all ranks how many layouts broke what is promised.
+  /// Returns, on all ranks, the number of layouts that broke their promise.
   std::int64_t num_broken() const { return comm::broadcast_number(ranks_.world, broken_); }
 
  private:

@@ -11,8 +11,8 @@ namespace dt::prove {
 /// the others differ from the first. A layout runs on the first ranks that it needs. Nothing is written
 /// to a run. Returns 0, or 128 + the signal that stopped it.
 /// Collective: all ranks call it.
-/// Errors: verification, where what is promised of two layouts is broken; usage, before any work,
-/// layouts that cannot be (see parse_layouts()); input, a loss that is not finite.
+/// Errors: verification, two layouts break the promise that holds for them; usage, before any work,
+/// impossible layouts (see parse_layouts()); input, a loss that is not finite.
 int compare_layouts(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                     const StopSignals& signals, const comm::Ranks& ranks);
 

@@ -88,7 +88,7 @@ bool is_power_of_two(int n) {
 std::string sum_class(const plan::Plan& plan) {
   const int dp = plan.layout.dp;
   const bool has_whole_lanes = is_power_of_two(dp) && plan.grad_lanes % dp == 0;
-  // A group's sum is a node of the sum over all.
+  // A group's sum is a node in the tree of the sum over all groups.
   const int group = plan.layout.group_size();
   const bool has_whole_groups = is_power_of_two(group) || group == plan.layout.data_ranks();
   // Sums that travel in 16 bits are rounded wherever ranks meet.

@@ -13,8 +13,8 @@
 
 namespace dt::prove {
 
-/// Weights in a file of the folder for temporary files (TMPDIR). Several layouts can be compared
-/// without several models in memory. The file is gone when the process is.
+/// Weights in a file of the folder for temporary files (TMPDIR), so that layouts can be compared
+/// without several models in memory. The file vanishes with the process.
 /// Errors: environment.
 class KeptWeights {
  public:
@@ -37,7 +37,7 @@ struct WeightsDifference {
 };
 
 struct LayoutResult {
-  int stopped_by = 0;          // a signal; then all else is unknown
+  int stopped_by = 0;          // signal that stopped the run; all else is then unknown; 0: none
   std::vector<double> losses;  // one for each step
   std::uint64_t data_digest = 0;
   WeightsDifference weights;        // from the reference, on rank 0

@@ -55,7 +55,7 @@ struct Shown {
   plan::Forecast forecast;
   std::vector<plan::MemoryEstimate> memory;
   bool is_measured = false;
-  double bubble_of_schedule = 0;  // if nothing took time to move
+  double bubble_of_schedule = 0;  // as if transfers took no time
 
   std::string unit_name(int unit) const {
     return unit < 0 ? std::string() : table.units()[static_cast<std::size_t>(unit)].name;
@@ -187,7 +187,7 @@ void print_action(const Shown& shown, const parallel::Action& action, std::int64
   console.print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
 }
 
-/// Prints a list. People see both ends of a long one.
+/// Prints a list. Without --json or --verbose, prints only both ends of a long one.
 void print_list(const Shown& shown, const parallel::ActionList& list, const std::vector<std::int64_t>& bytes,
                 Console& console) {
   constexpr std::size_t shown_of_end = 20;

@@ -6,8 +6,8 @@
 
 namespace dt::prove {
 
-/// Checks that the lists of all ranks fit each other. Prints when each stage does what, its memory and
-/// the bytes that its ranks move, then rank 0's list, an action a line. --json prints the list, then an
+/// Validates the lists of all ranks together. Prints when each stage does what, its memory and the
+/// bytes that its ranks move, then rank 0's list, an action a line. --json prints the list, then an
 /// object of "kind" "stage" for each stage and one of "step". --svg writes the picture atomically.
 /// Nothing is run.
 /// Collective: all ranks call it.

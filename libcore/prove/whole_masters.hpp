@@ -1,5 +1,5 @@
 #pragma once
-// Puts a model's parameters together on rank 0, wherever they lie.
+// Gathers a model's parameters on rank 0 from the ranks that own them.
 
 #include <functional>
 #include <map>
@@ -14,11 +14,11 @@ namespace dt::prove {
 /// Assembles parameters from the pieces that each rank owns, as a checkpoint would have them.
 class WholeMasters {
  public:
-  /// The arguments outlive the object.
+  /// The arguments must outlive the object.
   WholeMasters(const Context& context, const parallel::ModelStorage& storage, comm::Communicator& world);
 
-  /// Calls `look` on rank 0 with one parameter after the other, in the order of the table. The tensor
-  /// is gone with the next.
+  /// Calls `look` on rank 0 with one parameter after the other, in the order of the table. The
+  /// tensor is valid only during the call.
   /// Collective: all ranks call it.
   void visit(const std::function<void(const Tensor& whole)>& look);
 

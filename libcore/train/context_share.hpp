@@ -6,7 +6,7 @@
 
 namespace dt::train {
 
-/// Reduces a batch to the rank's part of each sequence and sets the tokens' positions. Rows are in
+/// Reduces a batch to the rank's part of each sequence, and sets the tokens' positions. Rows are in
 /// the order that micro-batches of `size` samples need (see model::MicroBatch); the last
 /// micro-batch may be smaller. The batch's sequence length becomes that of the part. 2·cp divides
 /// it.

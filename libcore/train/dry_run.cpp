@@ -66,8 +66,8 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
   return std::nullopt;
 }
 
-/// Returns the most checkpoints that the run directory holds at once: those that --keep-last and
-/// --keep-every keep, and a new one that is written before an old one is removed.
+/// Returns the most checkpoints that the run directory holds at once. These are the ones that
+/// --keep-last and --keep-every keep, and a new one, as it is written before an old one is removed.
 std::int64_t num_checkpoints(const plan::Settings& s, std::int64_t steps) {
   const std::int64_t saves = s.save_every > 0 ? (steps + s.save_every - 1) / s.save_every : 1;
   if (!s.keep_last || saves <= *s.keep_last) return saves;

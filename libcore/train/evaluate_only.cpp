@@ -81,7 +81,7 @@ std::string describe(const fs::path& weights, const checkpoint::TrainingState& s
   return state.step > 0 ? fmt::format("{} (step {})", weights.string(), state.step) : weights.string();
 }
 
-/// Evaluates.
+/// Evaluates the weights at `path`, and returns the exit code.
 /// Collective: all of `ranks`.
 int evaluate_together(plan::Settings settings, const fs::path& path, const data::Mixture& dataset,
                       const StopSignals& signals, const comm::Ranks& ranks) {

@@ -122,8 +122,8 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
                     const comm::Ranks& ranks) {
   comm::Communicator& control = ranks.world;
   const ValidationWindows windows = windows_of(dataset, request);
-  // Ranks divide whole micro-batches, so that each window is computed beside the same windows on
-  // any number of ranks.
+  // Ranks divide whole micro-batches, so that each window shares its micro-batch with the same
+  // windows on any number of ranks.
   const std::int64_t micro_batches = windows.num_micro_batches();
   const parallel::LocalTable& local = runtime.local();
   const int dp = local.layout().dp;

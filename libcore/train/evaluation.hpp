@@ -58,7 +58,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
 /// --eval-every. Returns false if there is no window.
 bool is_evaluation_due(const plan::Settings& settings, const plan::Plan& plan, const data::Mixture& dataset,
                        std::int64_t step);
-/// Returns whether such an evaluation is absent in the run's metrics.
+/// Returns whether an evaluation is due after this step and the run's metrics lack it.
 bool is_evaluation_missing(const plan::Settings& settings, const plan::Plan& plan,
                            const data::Mixture& dataset, const run::RunDirectory& run, std::int64_t step);
 

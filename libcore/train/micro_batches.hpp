@@ -12,7 +12,8 @@
 
 namespace dt::train {
 
-/// On the host, views of the batch. On a device, views of a copy whose memory returns to a pool.
+/// The micro-batches of a batch. On the host they are views of the batch, on a device views of a
+/// copy. The copy's memory returns to a pool.
 class MicroBatches {
  public:
   /// Cuts the batch into micro-batches of `size` samples each; the last may be smaller.

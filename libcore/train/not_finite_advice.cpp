@@ -22,8 +22,8 @@ std::string wider_precision(const Standing& s) {
   return s.precision == "fp16" ? "--precision bf16 or fp32" : "--precision fp32";
 }
 
-/// Returns the case in which the same weights would do: with a type of wider range (bf16 has that
-/// of fp32), or with the settings that made them.
+/// Returns the advice on when the same weights would do. They would with a type of wider range
+/// (bf16 has that of fp32), or with the settings that made them.
 std::string or_same_weights(const Standing& s) {
   if (s.step == s.first_step && !s.checkpoint.empty() && !s.is_local)
     return fmt::format(

@@ -18,7 +18,8 @@
 
 namespace dt::train {
 
-/// Does nothing if no step is selected. All references must outlive this object.
+/// Traces the selected steps; does nothing if none is selected. All references must outlive this
+/// object.
 class Profiler {
  public:
   Profiler(const plan::Settings& settings, const plan::Plan& plan, ModelRuntime& runtime,

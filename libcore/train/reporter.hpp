@@ -68,7 +68,8 @@ struct EventRecord {
   std::vector<checkpoint::Problem> passed_over{};  // newer checkpoints that it could not load, and why
 };
 
-/// Writes a run's reports. Errors of all methods: environment.
+/// Writes a run's reports.
+/// Errors: environment, from every method.
 class Reporter {
  public:
   /// Appends to `metrics`, after removing a last line that a crash left incomplete. Without a path,

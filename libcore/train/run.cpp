@@ -184,7 +184,8 @@ void remove_leftovers(const run::RunDirectory& run, Console& console) {
     console.warn("{}, which a killed save left behind, stays: {}", problem.where, problem.what);
 }
 
-/// Reports what `--resume never` means for existing checkpoints. Those of the run directory stay.
+/// Reports what `--resume never` means for existing checkpoints. Those of the run directory stay;
+/// the first save removes those on nodes alone.
 void tell_of_others(const run::RunDirectory& run, const std::vector<run::LocalCheckpoint>& local,
                     Console& console) {
   if (!local.empty())
@@ -197,8 +198,8 @@ void tell_of_others(const run::RunDirectory& run, const std::vector<run::LocalCh
       others, others == 1 ? "" : "s");
 }
 
-/// Reports that the run directory is a copy. The run.json of another folder is then inherited and
-/// compared with, while a copy looks like the run itself.
+/// Reports that the run directory is a copy, or was moved. The start then uses the run.json found
+/// here, which came from another folder.
 void tell_of_copy(const run::RunDirectory& run, Console& console) {
   const std::vector<run::Generation> claimed = run.generations();
   std::error_code error;
@@ -214,8 +215,8 @@ std::int64_t newest_generation(const run::RunDirectory& run) {
   return generations.empty() ? 0 : generations.back().number;
 }
 
-/// Refuses if another start has moved the run on between this process's look at the lineage and its
-/// claim.
+/// Refuses if another start has continued the run between this process's look at the lineage and
+/// its claim.
 void refuse_if_moved_on(const run::RunDirectory& run, std::int64_t newest_seen, const run::Generation& own) {
   for (const run::Generation& other : run.generations()) {
     if (other.number <= newest_seen || other.number == own.number) continue;
@@ -277,8 +278,8 @@ void refuse_moved_storage(const plan::Settings& settings, const run::RunDirector
 }
 
 /// Returns the effective --resume. A job that Slurm restarts repeats its command. If an earlier
-/// life of the job has saved, `never` or a checkpoint would discard that, so both then mean `auto`.
-/// Rank 0 reads the run's folder.
+/// start of the job has saved, `never` or a checkpoint would discard that, so both then mean
+/// `auto`. Rank 0 reads the run's folder.
 /// Collective: all ranks.
 std::string resume_in_this_life(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::string resume = settings.resume;

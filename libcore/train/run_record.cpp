@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Returns nothing if the file is no JSON, because a crash or a full disk truncated it. A file of
-/// another format or version is complete.
+/// another format or version counts as complete.
 /// Errors: input if it is complete but no record that dt knows.
 std::optional<JsonValue> load_unless_torn(const fs::path& path) {
   const std::string text = read_file(path);

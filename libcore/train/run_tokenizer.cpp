@@ -85,7 +85,7 @@ void write_config(const fs::path& file, const std::optional<std::string>& end_of
   write_json(file, config);
 }
 
-/// The texts of a model's ends of a text.
+/// The texts of end-of-text tokens, of the data and of the model.
 struct Ends {
   std::optional<std::string> of_data;  // text of the token that ends the data's documents, if one does
   std::set<std::string> all;           // texts of the ends that the tokenizer has
@@ -125,7 +125,7 @@ bool names_ends(const fs::path& folder, const Ends& ends) {
   });
 }
 
-/// Makes the model's files name an end at which the model stops.
+/// Makes the model's files name an end-of-text token at which the model stops.
 void make_ends_agree(const fs::path& folder, const Ends& ends, Console& console) {
   if (!ends.of_data) return;
   for (const char* name : naming_files) {

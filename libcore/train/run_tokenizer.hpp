@@ -19,12 +19,13 @@ namespace fs = std::filesystem;
 /// Errors: input if a token means something else to the model than to the data.
 void check_same_tokens(const fs::path& model, const fs::path& dataset, Console& console);
 
-/// Makes run.tokenizer_path(). Rewrites it if it has another tokenizer.json than the data, names
-/// another end of a text than the model, or lacks the data's chat template. It has the data's file,
-/// the files beside it in `model`, the data's chat template and tokenizer_config.json if `model`
-/// lacks them, and a tokenizer_config.json for AutoTokenizer if neither has one. `ends` are the
-/// model's ends of a text. If a file's eos_token is the text of none of them, it becomes the
-/// data's, with a warning. dt's own bytes need no file.
+/// Makes run.tokenizer_path(), or rewrites a folder that does not fit. Such a folder has another
+/// tokenizer.json than the data, lacks the data's chat template, or names an eos_token that ends no
+/// text. It has the data's tokenizer.json and the other tokenizer files of `model`. If `model`
+/// lacks them, it also has the data's chat template and tokenizer_config.json. If neither has a
+/// tokenizer_config.json, it has one for AutoTokenizer. `ends` are the model's end-of-text ids. An
+/// eos_token that is neither among them nor the data's becomes the data's, with a warning. dt's
+/// byte tokenizer needs no file.
 /// Errors: input, as for a dataset's folder and Reader, and for a file that is no JSON object;
 /// environment.
 void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model,

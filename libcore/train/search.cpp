@@ -19,8 +19,8 @@ namespace dt::train {
 
 namespace {
 
-/// Refuses a file that exists but may not be read. It is no damage: an older checkpoint would be
-/// the wrong answer.
+/// Refuses a file that exists but may not be read. A missing permission is no damage: an older
+/// checkpoint would be the wrong answer.
 void check_permitted(const fs::path& path) {
   if (::access(path.c_str(), R_OK) != 0 && errno != ENOENT) throw system_error(errno, "read", path.string());
 }

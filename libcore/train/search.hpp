@@ -65,7 +65,7 @@ class Search {
   bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
   void pass_over(const Candidate& candidate, const Error& error);
   void count(const Candidate& candidate, const Error& error) const;
-  /// Returns whether starts ignore the candidate unless a user names it, though it may load.
+  /// Returns whether starts ignore the candidate unless a user names it, even if it can be loaded.
   /// Collective: all ranks.
   bool is_shunned(const Candidate& candidate);
   /// Returns whether the candidate is in a folder that all ranks see, after promotion if necessary.

@@ -68,7 +68,7 @@ std::vector<Place> places_of(const std::string& text) {
   return places;
 }
 
-/// Ranks of a host see the same files.
+/// Returns the rank's share among the ranks of its host, which all see the same files.
 data::ShardShare share_of(const std::vector<std::string>& hosts, std::size_t rank) {
   const auto own = hosts.begin() + static_cast<std::ptrdiff_t>(rank);
   return {static_cast<std::size_t>(std::count(hosts.begin(), own, *own)),

@@ -23,7 +23,7 @@ namespace dt::train {
 struct Candidate {
   fs::path path;
   bool required;  // named by the user: any problem is an error, not a reason to try another
-  /// The places on nodes, as text, until the nodes are told to move it to `path`; "" if it is there.
+  /// The places on nodes, as text, until the nodes copy it to `path`; "" if it is there.
   std::string local{};
 };
 
@@ -48,10 +48,10 @@ void check_same_spec(const model::ModelSpec& asked, const interchange::WeightSou
                      const fs::path& weights);
 
 /// Returns the special tokens of a model that trains on `dataset`. The token that ends the
-/// dataset's documents ends a text. `before` are the tokens of its weights, or of --model if the
-/// weights have none.
+/// dataset's documents is among its end-of-text ids. `before` are the tokens of its weights, or of
+/// --model if the weights have none.
 model::SpecialTokens trained_special(const model::SpecialTokens& before, const data::Mixture& dataset);
-/// Warns if the ends of a text in `after` differ from those in `before`.
+/// Warns if the end-of-text ids in `after` differ from those in `before`.
 void tell_changed_ends(const model::SpecialTokens& before, const model::SpecialTokens& after,
                        Console& console);
 

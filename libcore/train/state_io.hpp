@@ -16,8 +16,8 @@ std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage
 /// Returns the pieces of rank `rank` among the ranks that train with this one.
 std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank);
 
-/// Returns both for a Saver. `context`, whose work changes the state, and `storage` must outlive
-/// them.
+/// Returns the two functions above for a Saver. `context`, whose work changes the state, and
+/// `storage` must outlive them.
 run::StateShares shares_of(const Context& context, const parallel::ModelStorage& storage);
 
 /// Fills weights and moments from a checkpoint.

@@ -21,10 +21,11 @@ namespace dt::train {
 
 namespace {
 
-/// Long enough for a stable figure, short compared with any real start.
+/// Time for measuring the matmul rate: long enough for a stable figure, short compared with any
+/// real start.
 constexpr double matmul_measurement_s = 0.5;
 
-/// A look takes a round trip to a network file system.
+/// Time between looks for a newer generation. A look takes a round trip to a network file system.
 constexpr double look_for_newer_every_s = 2;
 
 /// Returns the matmul rate of all ranks together.

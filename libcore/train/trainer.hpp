@@ -46,7 +46,8 @@ class Trainer {
   /// step.
   bool is_superseded();
   [[noreturn]] void refuse_gradients(const Decision& decision);
-  /// `found` is the result of the weights, `text` describes all of it for the message.
+  /// Marks the checkpoint of the weights and throws. `found` is the loss of the weights; `text` is
+  /// the message.
   [[noreturn]] void refuse_weights(const run::NotFiniteLoss& found, const std::string& text);
   /// Marks the checkpoint of the weights, if there is one. If marking fails, only warns: the next
   /// start gets the same result. Only on rank 0.
@@ -63,8 +64,8 @@ class Trainer {
   /// Collective: all ranks.
   void prove();
   void log_step(const Decision& decision, const StepTimes& times);
-  /// Saves unless this step has been saved. `goes_on` means that training need not wait for the end
-  /// of the save.
+  /// Saves unless this step has been saved. With `goes_on`, training does not wait for the end of
+  /// the save.
   void save(bool goes_on = false);
   /// Returns whether a save that is due now goes to the nodes' own storage.
   bool is_local_due() const;

@@ -20,7 +20,7 @@ struct Drawing {
 
 /// A rank's computations in a row for one micro-batch on one of its virtual stages.
 struct Block {
-  char letter = 'F';    // F forward, B backward, W its weight half if that waits
+  char letter = 'F';    // F forward, B backward, W the backward's weight half if that waits
   int micro_batch = 0;  // as the list numbers it
   int chunk = 0;        // number of the rank's virtual stage, in the order of the model
   std::vector<Interval> computing;
@@ -37,8 +37,8 @@ std::vector<Block> blocks_of(const Drawing& drawing, int rank);
 /// out, and the text says so.
 std::string draw_text(const Drawing& drawing, int columns = 100);
 
-/// Draws a step as a self-contained SVG 1.1 file: a <rect> with a <title> for each computation, lines
-/// for what ranks send or bring together, axis and legend.
+/// Draws a step as a self-contained SVG 1.1 file: a <rect> with a <title> for each computation,
+/// lines for transfers and collectives, axis and legend.
 std::string draw_svg(const Drawing& drawing);
 
 /// Returns "2.50 ms".

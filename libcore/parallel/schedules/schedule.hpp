@@ -49,12 +49,12 @@ Schedule gpipe(int num_ranks, int num_micro_batches);
 /// forward to its backward.
 /// Source: Narayanan et al. 2021, section 2.2.1 (PipeDream-Flush).
 Schedule one_f_one_b(int num_ranks, int num_micro_batches);
-/// Returns the same with `virtual_stages` on each rank, stage s on rank s mod P, which go by groups
-/// of P micro-batches. If P does not divide M, it is the schedule of the next multiple without the
-/// micro-batches that do not exist, whose places stay empty.
+/// Returns 1F1B with `virtual_stages` on each rank, stage s on rank s mod P. Each virtual stage
+/// computes groups of P micro-batches in turn. If P does not divide M, it is the schedule of the
+/// next multiple without the micro-batches that do not exist, whose places stay empty.
 /// Source: Narayanan et al. 2021, section 2.2.2.
 Schedule interleaved(int num_ranks, int virtual_stages, int num_micro_batches);
-/// Returns 1F1B whose weight halves wait and fill the bubble. No rank holds more than P
+/// Returns 1F1B in which the weight halves wait to fill the bubble. No rank holds more than P
 /// micro-batches, the most that 1F1B does.
 /// Source: Qi et al. 2023 (Zero Bubble Pipeline Parallelism), ZB-H1 in section 2.
 Schedule zero_bubble_h1(int num_ranks, int num_micro_batches);

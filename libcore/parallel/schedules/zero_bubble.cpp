@@ -125,8 +125,8 @@ Schedule v_shaped(int num_ranks, int num_micro_batches) {
   Schedule schedule{.num_micro_batches = num_micro_batches, .splits_backward = true};
   for (int rank = 0; rank < num_ranks; ++rank) schedule.rank_of.push_back(rank);
   for (int rank = num_ranks - 1; rank >= 0; --rank) schedule.rank_of.push_back(rank);
-  // Forwards come first, up to the memory's limit, and of them those that turn back sooner: the last
-  // rank has work from its first forward on.
+  // Forwards come first, up to the memory's limit. Among them, the second virtual stage comes
+  // first, as it turns back sooner: the last rank then has work from its first forward on.
   Rules rules{.wishes = {{forward, 1},
                          {forward, 0},
                          {backward_input, 0},

@@ -18,12 +18,13 @@ struct NamedNcclGroup {
 };
 
 /// Returns the communicators of the plan's rank, as parallel::Groups makes them: the one of all
-/// ranks, and one for each group that has fewer. The layout decides what is done in each.
+/// ranks, and one for each group that has fewer. The layout decides which operations each of them
+/// carries.
 std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalTable& local);
 
-/// Returns what joins GPUs. Within a node their name tells: GPUs with NVLink (tensor/nvlink.hpp) and GPUs on
-/// paper count as joined by switches. Between nodes it is InfiniBand with GPUDirect, which takes more of a
-/// GPU's memory than TCP.
+/// Returns the links between GPUs. Within a node the GPUs' name decides: GPUs with NVLink
+/// (tensor/nvlink.hpp) and GPUs on paper count as joined by NVSwitch. Between nodes the links count
+/// as InfiniBand with GPUDirect, which takes more of a GPU's memory than TCP.
 /// `library` is "NCCL 2.28.9"; without a number, as on paper, it is that version.
 NcclTopology nccl_topology(const Gpu& gpu, const std::string& library);
 

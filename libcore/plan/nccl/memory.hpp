@@ -1,6 +1,6 @@
 #pragma once
-// Computes the memory that an NCCL communicator takes: what its source allocates, without NCCL and
-// without a GPU.
+// Computes the memory that an NCCL communicator takes, by the allocations in NCCL's source. It
+// needs neither NCCL nor a GPU.
 //
 // Source: NCCL 2.28.9 (tag v2.28.9-1) and 2.30.7 (v2.30.7-1); each rule names the file. If the two
 // differ, NcclTopology::version decides. NCCL connects ranks when an operation first needs the

@@ -31,9 +31,9 @@ struct Choice {
   double seconds = std::numeric_limits<double>::infinity();
 };
 
-/// Chooses the tile and the split. Each wave computes as many tiles as there are SMs. A tile's result
-/// is written when its sums are done, while its SM computes nothing. The parts of a split sum are
-/// written and read in fp32 beside that.
+/// Chooses the tile and the split. Each wave computes as many tiles as there are SMs. A tile's
+/// result is written when its sums are done, while its SM computes nothing. In addition, the parts
+/// of a split sum are written and read in fp32.
 Choice choose(const Operation& p, const GpuRates& rates) {
   const auto M = static_cast<double>(p.M), N = static_cast<double>(p.N), K = static_cast<double>(p.K);
   const double of_factors = (M * K + K * N) * 2 / achieved_bytes_s(rates);

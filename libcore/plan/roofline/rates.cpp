@@ -37,10 +37,10 @@ constexpr std::array<GpuRates, 4> all_rates = {{
 
 // TFLOP/s of H100 80GB SXM5 at 512, 1k, 2k, 4k, 8k and 16k, without a mask. `causal` is the rate of
 // cuDNN with a causal mask at head size 128 in figure 5, beside the same without. The last three
-// values of the backward pass at head size 64 follow the trend of head size 128. The backward pass
-// that gives the same bits again reaches 82 % (1k) and 63 % (4k) of the rate of the fastest at head
-// size 64. This was measured beside cuDNN of 2026, whose own rate was not kept: figures of 2024 stand
-// for both.
+// values of the backward pass at head size 64 follow the trend of head size 128. The deterministic
+// backward pass reaches 82 % (1k) and 63 % (4k) of the rate of the fastest at head size 64. These
+// percentages refer to cuDNN of 2026, whose own rate was not recorded: figures of 2024 stand for
+// both.
 // Source: "FlashAttention-3" (Shah et al. 2024), figures 5 and 6.
 using BySequence = std::array<double, 6>;
 constexpr BySequence cudnn_forward_64 = {335, 373, 395, 408, 412, 413},

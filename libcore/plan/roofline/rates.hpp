@@ -42,8 +42,8 @@ inline constexpr double norm_relative = 0.59, norm_backward_relative = 0.65, col
 /// measured.
 inline constexpr double kernel_gap_s = 2e-6;
 /// Time from the start of a product's wave until its first factors have come from memory and are
-/// multiplied. It is memory's latency, about 480 cycles of H100, twice: for what says where the
-/// factors lie, and for the factors.
+/// multiplied. It is twice the memory's latency, about 480 cycles of H100: once for the descriptors
+/// that say where the factors lie, and once for the factors.
 /// Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture", 2024.
 inline constexpr double wave_start_s = 0.55e-6;
 /// Largest factor by which a product takes longer if its extents are no multiples of 16 bytes. In the

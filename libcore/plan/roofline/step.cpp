@@ -18,13 +18,14 @@ constexpr double half_bytes = 2, single_bytes = 4;
 /// kernel.
 constexpr double instruction_bound = norm_relative;
 constexpr std::int64_t rows_of_mlp_backward = 1024;  // rows at a time without whole_mlp_backward
-/// Cross-entropy without block_per_row: as many rows are at work as a cache of loss_cache_bytes
+/// Cross-entropy without block_per_row: as many rows are in progress as a cache of loss_cache_bytes
 /// holds, and at least fewest_loss_rows. An SM runs two of its blocks at a time.
 constexpr std::int64_t loss_cache_bytes = 32 << 20, fewest_loss_rows = 128, loss_slots = 2 * 132;
 
-/// Makes the operations of one micro-batch. Legend: R rows, C hidden, F features of the MLP, V
-/// columns of the vocabulary, P the columns that products have for V, Q queries, E queries, keys and
-/// values. Dims that ranks share are this rank's part.
+/// Makes the operations of one micro-batch.
+/// Legend: R rows, C hidden, F features of the MLP, V columns of the vocabulary, P the columns that
+/// products have for V, Q queries, E queries, keys and values. Dims that ranks share are this
+/// rank's part.
 class Maker {
  public:
   Maker(const Plan& plan, const StepTraits& traits)
@@ -142,7 +143,7 @@ class Maker {
     operation.flops = 4 * pairs * static_cast<double>(Q_) * (pass == Pass::forward ? 1 : 2.5);
     operation.flops_s = causal_attention_flops(AttentionLibrary::cudnn, pass, share_.head_dim, T);
     if (pass == Pass::backward) {
-      // The kernels give the same bits again: the weights' gradients are written, and read for the
+      // The kernels are deterministic: the weights' gradients are written, and read for the
       // queries' gradients.
       operation.bytes = 2 * half_bytes * pairs * static_cast<double>(share_.query_heads);
       operation.kernels = 3;
