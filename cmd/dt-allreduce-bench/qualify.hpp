@@ -19,7 +19,8 @@ std::vector<bench::RankedDevice> qualify_devices(const Options& options, const R
                                                  bench::Workspace& workspace, bench::TimeLimit& limit,
                                                  const comm::Ranks& ranks);
 
-/// Measures the link between every two ranks, likewise.
+/// Measures the link between every two ranks. Prints the results as qualify_devices() does.
+/// Collective: called by all ranks together; blocks.
 bench::LinkSection qualify_links(const Options& options, const RankDevice& device, bench::Backend& backend,
                                  bench::Workspace& workspace, bench::TimeLimit& limit,
                                  const comm::Ranks& ranks);

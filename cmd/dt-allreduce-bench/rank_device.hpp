@@ -1,5 +1,5 @@
 #pragma once
-// The device of a rank: its memory is measured, and it does the computing.
+// The device on which a rank computes, and whose memory the benchmark measures.
 
 #include <optional>
 #include <string>
@@ -24,8 +24,8 @@ class RankDevice {
   const Context& context() const { return *context_; }
   /// Returns the places of all ranks, by rank.
   const std::vector<bench::Place>& places() const { return places_; }
-  /// Returns this rank's number of cores: those that it may use, divided by the ranks of its host
-  /// that may use the same.
+  /// Returns this rank's number of cores: those that it may use, divided by the number of ranks of
+  /// its host that may use the same cores.
   int cores() const { return cores_; }
 
  private:

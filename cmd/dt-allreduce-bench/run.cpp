@@ -251,7 +251,7 @@ int run(const Request& request, Console& console) {
   std::optional<std::string> kind;
   if (is_asked("mpi")) kind = "mpi";
   if (is_asked("nccl")) kind = "nccl";
-  constexpr int of_mpi = 8;  // MPI ends the process if it cannot start a thread
+  constexpr int of_mpi = 8;  // MPI's own threads; MPI ends the process if it cannot start one
   require_threads(of_mpi);
   return comm::mpi::run_ranks(
       kind, console, [&](const comm::Ranks& ranks) { return measure_all(request, ranks); },

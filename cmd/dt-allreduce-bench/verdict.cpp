@@ -33,7 +33,7 @@ const char* kind_of(const bench::Link& link) {
   return link.is_within_host ? "within hosts" : "between hosts";
 }
 
-/// Number of a rank's links of a kind.
+/// The number of a rank's links of a kind, and how many of them are slow.
 struct Ends {
   std::size_t num_links = 0, num_slow = 0;
   bool are_all_slow() const { return num_links > 1 && num_slow == num_links; }

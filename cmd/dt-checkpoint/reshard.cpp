@@ -33,8 +33,8 @@ model::PipelineSchedule parse_schedule(const model::LayoutText& given) {
   throw given.error("schedule=" + name, "schedule is one of " + model::pipeline_schedule_names());
 }
 
-/// Divides units into stages of about as many blocks each, in the order in which the schedule
-/// assigns them to ranks.
+/// Divides units into stages with about the same number of blocks each, in the order in which the
+/// schedule assigns them to ranks.
 model::StageUnits lay_units(const Layout& layout, const model::ModelSpec& spec) {
   const int num_units = static_cast<int>(spec.layers) + 2, num_stages = layout.pp * layout.virtual_stages;
   if (num_stages == 1) return {};

@@ -113,8 +113,8 @@ Task task_of(const Options& options) {
   return sharing_task(options.share_tasks, reads);
 }
 
-/// Checks that standard input has a stated format if an option needs JSON lines. Files have names
-/// that tell.
+/// Checks that standard input has a stated format if an option needs JSON lines. Files need none,
+/// since their names tell the format.
 void check_says_format(const OptionTable& table, const Options& options) {
   if (options.format != "auto" || !reads_stdin(options)) return;
   for (const char* name : {"text-key", "skip-bad-lines"}) {

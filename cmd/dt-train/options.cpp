@@ -13,7 +13,7 @@ namespace {
 
 using plan::Settings;
 
-// Limits beyond any run, yet far enough below 2⁶³ for their products.
+// Limits beyond any run. max_batch · max_length is below 2⁶³, and max_steps · max_batch below 2⁶⁴.
 constexpr std::int64_t max_steps = 1'000'000'000'000;
 constexpr std::int64_t max_batch = std::int64_t{1} << 24;
 constexpr std::int64_t max_length = std::int64_t{1} << 30;

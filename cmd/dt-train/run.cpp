@@ -27,7 +27,7 @@ namespace {
 
 using plan::Settings;
 
-/// Checks options that are valid only one at a time.
+/// Checks the precision options, and that --eval-only has one source of weights.
 /// Errors: usage.
 void check_values(const Settings& s, const OptionTable& options) {
   plan::precision_of(s);
@@ -35,7 +35,8 @@ void check_values(const Settings& s, const OptionTable& options) {
     throw usage_error("--eval-only takes --init-from or --resume, not both");
 }
 
-/// Rejects --ranks under a launcher, since ranks that were started are what dt-train plans for.
+/// Rejects --ranks under a launcher, since dt-train then plans for the ranks that the launcher
+/// started.
 /// Errors: usage.
 void refuse_ranks_on_paper(const Settings& s, const comm::Ranks& ranks) {
   if (!s.ranks || !comm::mpi::is_launched()) return;

@@ -6,8 +6,8 @@
 
 namespace dt::train_tool {
 
-/// Runs what the options request. `settings` are those that `options` fill. Supplies options that a
-/// resume omits from its run first.
+/// Runs what the options request. `settings` are those that `options` fill. If a resume omits
+/// options, first supplies them from its run.
 int run(const plan::Settings& settings, OptionTable& options, Console& console);
 
 }  // namespace dt::train_tool

@@ -183,7 +183,8 @@ void check_replaceable(const File& parent, const fs::path& path) {
   if (!is_trusted(parent, status)) throw foreign_error(path, status, "a folder");
 }
 
-/// Removes `name`, but nothing that belongs to strangers. Returns "" or the reason why it stays.
+/// Removes `name` with everything in it, unless it belongs to a stranger. Returns "" or the reason
+/// why it stays.
 std::string remove_replaced(const File& parent, const std::string& name) {
   struct stat status {};
   if (::fstatat(parent.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return "";

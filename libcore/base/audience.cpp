@@ -31,7 +31,8 @@ Audience Audience::of(const fs::path& path, const struct stat& status) {
   if (!is_folder && !S_ISREG(status.st_mode)) return audience;
   const bool group = (status.st_mode & (is_folder ? S_IXGRP : S_IRGRP)) != 0;
   const bool others = (status.st_mode & (is_folder ? S_IXOTH : S_IROTH)) != 0;
-  audience.is_everybody_ = group && others;  // without the group's bit, the mode may keep out the group alone
+  audience.is_everybody_ =
+      group && others;  // without the group's bit, the mode may exclude the group's members only
   if (group && !others && !has_access_list(path)) audience.group_ = status.st_gid;
   return audience;
 }

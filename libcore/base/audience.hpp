@@ -1,6 +1,6 @@
 #pragma once
-// The users that modes let read a file or folder. dt limits the readers of its outputs to those of
-// its inputs.
+// The users whom permission modes let read a file or folder. dt limits the readers of its outputs
+// to those of its inputs.
 
 #include <optional>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 
 namespace dt {
 
-/// The users that the modes of some files and folders let read all of them, beside the owner: all
-/// users, a group, or no other user. A file with an access list (ACL) counts as readable by no
-/// other user if the list may leave out members of the group.
+/// The users, beside the owner, whom the modes of a set of files and folders let read all of them.
+/// They are all users, one group, or no other user. A file with an access list (ACL) counts as
+/// readable by no other user if the list may leave out members of the group.
 class Audience {
  public:
   /// Creates the audience of all users.

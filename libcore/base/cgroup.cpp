@@ -42,7 +42,8 @@ std::vector<Hierarchy> hierarchies_of(const fs::path& root, const std::string& c
   return found;
 }
 
-/// Returns this process's cgroup in such a hierarchy, or "" if it is in none.
+/// Returns this process's cgroup in the version 2 hierarchy, or in the controller's version 1
+/// hierarchy. Returns "" if it is in none.
 fs::path own_cgroup(const fs::path& root, const std::string& controller, bool is_v2) {
   std::ifstream in(root / "proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {  // number:controllers:path

@@ -10,8 +10,8 @@
 
 namespace dt {
 
-/// Returns the memory limit of this process's cgroups and their ancestors: the lowest of them,
-/// shared with their other processes. Reads memory.max (version 2) or memory.limit_in_bytes
+/// Returns the lowest memory limit of this process's cgroups and their ancestors. The limit also
+/// covers the other processes in them. Reads memory.max (version 2) or memory.limit_in_bytes
 /// (version 1). Returns none if no limit applies or none can be read.
 std::optional<std::uint64_t> cgroup_memory_bytes(const std::filesystem::path& root = "/");
 

@@ -44,9 +44,9 @@ class Progress {
   std::unique_ptr<State> state_;
 };
 
-/// The output channel of a tool. Each message is one write; a live bar is erased before it and
-/// drawn again after it. A warning with the same words appears once. A message is one line of
-/// bounded length, whatever names it contains (base/printable.hpp).
+/// The output channel of a tool. Each message is one write. The console erases a live bar before
+/// the message and draws it again afterwards. A warning with the same words appears once. A message
+/// is one line of bounded length, whatever names it contains (base/printable.hpp).
 /// Thread safety: any thread may send messages.
 class Console {
  public:

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <new>
 #if __has_include(<xxh_x86dispatch.h>)
-#include <xxh_x86dispatch.h>  // the same functions, by the widest registers that this processor has
+#include <xxh_x86dispatch.h>  // the same functions, dispatched to the widest registers of this processor
 #else
 #include <xxhash.h>
 #endif

@@ -8,8 +8,8 @@
 
 namespace dt {
 
-/// The other end cannot be reached, has gone, is silent, or is not the expected program. Another
-/// attempt may succeed.
+/// The error of a failed connection: the other end cannot be reached, has gone, is silent, or is
+/// not the expected program. Another attempt may succeed.
 class ConnectionError : public Error {
  public:
   using Error::Error;

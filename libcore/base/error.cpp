@@ -107,8 +107,8 @@ bool is_errno(const std::error_code& code) {
   return code.category() == std::generic_category() || code.category() == std::system_category();
 }
 
-/// Returns the error of a standard-library call. Most come from starting threads, where the library
-/// reports the error number only.
+/// Returns the error of a standard-library call. Most such errors come from starting threads, for
+/// which the library reports only the error number.
 Error error_of(const std::system_error& error) {
   const int number = error.code().value();
   if (number == EAGAIN) return thread_error(number);

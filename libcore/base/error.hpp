@@ -35,7 +35,7 @@ class Error : public std::runtime_error {
   int exit_code() const { return static_cast<int>(kind_); }
   const std::string& context() const { return context_; }
   int error_number() const { return error_number_; }
-  /// Returns whether a file that could not be read may be damaged: it is bad input, or its device
+  /// Returns whether the error may come from a damaged file: the file is bad input, or its device
   /// fails to read it. A missing permission and an exceeded limit are not damage.
   bool is_of_damage() const { return kind_ == ErrorKind::input || error_number_ == EIO; }
   /// Returns one line for people: "what; context".
@@ -64,10 +64,10 @@ Error verification_error(fmt::format_string<Args...> what, Args&&... args) {
   return Error(ErrorKind::verification, fmt::format(what, std::forward<Args>(args)...));
 }
 
-/// Returns the environment error of a failed system call: "cannot <action> <object>: <strerror>".
-/// It has a remedy if one is known (a full disk, a quota, a missing folder, permissions, limits). A
-/// path that names no readable file (ENOENT, EISDIR, ENOTDIR on reading) is ErrorKind::input; a
-/// missing permission is not.
+/// Returns the error of a failed system call: "cannot <action> <object>: <strerror>". The error has
+/// a remedy if one is known (a full disk, a quota, a missing folder, permissions, limits). Its kind
+/// is environment, except for a path that names no readable file (ENOENT, EISDIR, ENOTDIR on
+/// reading), which is input. A missing permission is environment.
 Error system_error(int error_number, const std::string& action, const std::string& object);
 
 /// Returns the exception being handled as an Error. A dt::Error stays as it is. A failed system

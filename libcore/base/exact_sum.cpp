@@ -23,7 +23,7 @@ std::uint64_t digit(std::span<const std::int64_t> digits, int i) {
   return static_cast<std::uint64_t>(digits[static_cast<std::size_t>(i)]);
 }
 
-/// Returns the 53 bits from bit `from` of non-negative normalised digits.
+/// Returns the 53 bits from bit `from` of non-negative normalized digits.
 std::uint64_t bits_at(std::span<const std::int64_t> digits, int from) {
   const int shift = from % digit_bits;
   const int first = from / digit_bits;
@@ -51,7 +51,7 @@ int highest_bit(std::span<const std::int64_t> digits) {
   return -1;
 }
 
-/// Rounds non-negative normalised digits to double.
+/// Rounds non-negative normalized digits to double.
 double round_to_double(std::span<const std::int64_t> digits) {
   const int top = highest_bit(digits);
   if (top < 0) return 0;

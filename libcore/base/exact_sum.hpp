@@ -10,8 +10,8 @@ namespace dt {
 
 /// A fixed-point number wide enough for every finite double (Kulisch's long accumulator), in 32-bit
 /// digits held by 64-bit integers. Adding is exact. Sums of sums are elementwise integer sums,
-/// which an all-reduce can compute. Carries are propagated when they are due, so any number of
-/// terms may be added. NaN and infinities are remembered.
+/// which an all-reduce can compute. The object propagates carries when they are due, so any number
+/// of terms may be added. It counts NaN and infinite terms separately.
 /// Source: Kulisch 2013, "Computer Arithmetic and Validity", chapter 8.
 class ExactSum {
  public:

@@ -25,8 +25,8 @@ enum class Owner {
 };
 
 /// Returns whether the path exists, following links.
-/// Errors: environment if that cannot be determined. A path that may not be looked at must never
-/// pass for a missing one.
+/// Errors: environment if that cannot be determined. A path that this user may not look up must
+/// never pass for a missing one.
 bool path_exists(const fs::path& path);
 /// Return the same for a folder and for a regular file.
 bool folder_exists(const fs::path& path);
@@ -36,9 +36,9 @@ bool file_exists(const fs::path& path);
 std::vector<fs::path> entries_of(const fs::path& folder);
 
 /// An owned file descriptor with checked calls; every failure is a system_error that names the
-/// path. A file that its server has replaced (ESTALE) is opened again, once when it is opened and
-/// once when it is read. The latter needs a File of open_read() or open_unblocked(), and a path
-/// that leads to a regular file.
+/// path. ESTALE means that a file server has replaced the file. Opening and reading then each
+/// reopen it once. Reopening on a read requires a File from open_read() or open_unblocked(), and a
+/// path that leads to a regular file.
 class File {
  public:
   File() = default;
@@ -56,8 +56,9 @@ class File {
   /// Errors: as refuse_foreign().
   static File open_write(const fs::path& path);
   /// Opens or creates a regular file. Never waits.
-  /// Errors: environment for a symbolic link and anything else, and for a file with a second name
-  /// in a folder that is sticky or lets all users write.
+  /// Errors: environment for a symbolic link or anything else that is not a regular file.
+  /// Environment, too, for a file with a second name in a folder that is sticky or lets all users
+  /// write.
   static File open_append(const fs::path& path);
   /// Takes ownership of an open descriptor.
   static File adopt(int descriptor, fs::path path) { return {descriptor, std::move(path), false}; }
@@ -94,7 +95,7 @@ class File {
 /// records. The largest tokenizers have some 30 MB, manifests of the largest runs some 100 MB.
 /// Parsing takes about ten times as much memory.
 inline constexpr std::uint64_t max_parsed_file_bytes = std::uint64_t{512} << 20;
-/// No size limit, for files of the run itself that grow as long as it lasts.
+/// Stands for no size limit. Use it for a run's own files, which grow as long as the run lasts.
 inline constexpr std::uint64_t any_number_of_bytes = ~std::uint64_t{0};
 
 /// Returns all bytes of a regular file.
@@ -110,10 +111,10 @@ void sync_descriptor(int descriptor, const fs::path& shown);
 /// return loses it. Does nothing if the folder exists.
 void make_folders(const fs::path& path);
 
-/// Removes a file, or a folder with everything in it. Follows no symbolic link. If an entry cannot
-/// be removed, continues with the rest. Examples are an NFS client's .nfs file, a mount, and an
-/// entry of neither this user nor the owner of `path`. Returns "", or the first such entry and why
-/// it stays. An entry that is already gone is no failure.
+/// Removes a file, or a folder with everything in it. Follows no symbolic link. Continues with the
+/// rest if an entry cannot be removed. Examples are an NFS client's .nfs file, a mount, and an
+/// entry that belongs to neither this user nor the owner of `path`. Returns "", or the first such
+/// entry and why it stays. An entry that is already gone is no failure.
 std::string remove_tree(const fs::path& path);
 
 /// Creates or overwrites `path` and syncs it, but not its folder. Use it in folders that get their
@@ -137,8 +138,7 @@ bool create_file_exclusively(const fs::path& path, std::string_view content);
 /// Overwriting exchanges the old folder and the new one. Some network file systems cannot. There
 /// the old folder is named ".<name>.replaced" until the new one has the name.
 ///
-/// Errors: environment if another user has put anything in the way, which is neither followed nor
-/// removed.
+/// Errors: environment if another user has put an entry in the way. No call follows or removes it.
 /// After a crash: at most the temporary sibling ".<name>.tmp-<host>-<pid>" remains. On file systems
 /// that cannot exchange, neither folder may have the name. restore_replaced() gives it back; so
 /// does constructing another AtomicDirectory for the same path.
@@ -149,13 +149,13 @@ class AtomicDirectory {
   AtomicDirectory(const AtomicDirectory&) = delete;
   const fs::path& path() const;
   const OwnFolder& folder() const { return *folder_; }
-  /// Gives the folder its final name. With `overwrite` an existing folder is moved aside and
-  /// removed.
+  /// Gives the folder its final name. With `overwrite`, moves an existing folder aside and removes
+  /// it.
   /// Errors: input if the final path exists and `overwrite` is false.
   void commit(bool overwrite = false);
 
-  /// Opens or creates a folder whose temporary sibling is ".<name>.partial". It keeps what an
-  /// earlier one left there, and stays if it is not committed.
+  /// Opens or creates the temporary sibling ".<name>.partial". Keeps what an earlier object left
+  /// there. The destructor leaves the sibling in place if it was not committed.
   static AtomicDirectory partial(fs::path final_path);
   /// Lets the destructor remove a partial folder after all.
   void remove_at_end() { stays_ = false; }
@@ -174,9 +174,10 @@ inline constexpr const char* partial_suffix = ".partial";
 /// Returns the sibling path ".<name>.partial".
 fs::path partial_path(const fs::path& final_path);
 
-/// Restores a folder's name after a process died while overwriting it, between the old folder and
-/// the new. Returns false if there is nothing to do or the folder there is another user's. If the
-/// overwriting process is still alive, its commit fails and the old folder stays.
+/// Restores a folder's name after a process died while overwriting the folder: after it moved the
+/// old folder aside, before it named the new one. Returns false if there is nothing to do or the
+/// folder there is another user's. If the overwriting process is still alive, its commit fails and
+/// the old folder stays.
 /// Errors: environment.
 bool restore_replaced(const fs::path& final_path);
 
@@ -190,7 +191,8 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   /// Returns the temporary file's path, which ends in the final name's extension.
   const fs::path& path() const { return temporary_path_; }
-  /// Opens the temporary file for reading and writing, whatever has its name by now.
+  /// Returns another descriptor of the temporary file, for reading and writing, even if the file
+  /// has lost its name by now. All descriptors share one position.
   File open() const;
   void commit(bool overwrite = false);
   /// Commits unless the final path exists; returns false if it does. If several processes commit

@@ -1,5 +1,5 @@
 #pragma once
-// Conversion of 16-bit floats to and from fp32, without branches, so that loops over it vectorise.
+// Conversion of 16-bit floats to and from fp32, without branches, so that loops over it vectorize.
 
 #include <bit>
 #include <cstdint>

@@ -26,8 +26,8 @@ struct DatasetInfo {
 
 /// Writes a file in two phases. The caller declares datasets and attributes, then layout() fixes
 /// the offsets, and payloads may be written in any order. close() reports errors and syncs to disk.
-/// Payloads are aligned to 64 bytes. bf16 is stored as a 2-byte HDF5 float with 8 exponent and 7
-/// mantissa bits, f16 as IEEE binary16.
+/// The writer aligns payloads to 64 bytes. It stores bf16 as a 2-byte HDF5 float with 8 exponent
+/// and 7 mantissa bits, f16 as IEEE binary16.
 /// Thread safety: several threads may write payloads after layout().
 /// After a crash: a file whose writer did not reach close() cannot be opened.
 class Hdf5Writer {
@@ -55,8 +55,8 @@ class Hdf5Writer {
 };
 
 /// Reads files of Hdf5Writer, and contiguous datasets of other programs, in every version of the
-/// format from HDF5 1.8 to 2.0. It looks only at what is asked for. Time and memory are bounded,
-/// and linear in the file's metadata. Links are not followed.
+/// format from HDF5 1.8 to 2.0. It reads only the metadata that a call needs. Time and memory are
+/// bounded, and linear in the file's metadata. Follows no soft or external links.
 /// Errors: input, naming the file, at opening and from each call: no HDF5 file, truncated, damaged,
 /// or missing. The same for content that dt does not read: other element types, chunks,
 /// compression, external files, text of variable length.

@@ -15,12 +15,13 @@ namespace {
 constexpr std::array<unsigned char, 8> signature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 constexpr hsize_t payload_alignment = 64;
 
-/// Upper bound of HDF5 1.10's metadata per dataset, link included. Names of checkpoints take 410
-/// bytes.
+/// Upper bound of HDF5 1.10's metadata per dataset, link included. Datasets with the names of
+/// checkpoints take 410 bytes.
 constexpr hsize_t dataset_metadata_bytes = 512;
 
-/// Returns file access that places the metadata of `num_datasets` together at the front. Otherwise
-/// metadata lies in blocks of 2 KiB between payloads, and checking it takes one seek per block.
+/// Returns file access properties that place the metadata of `num_datasets` datasets together at
+/// the front. Otherwise metadata lies in blocks of 2 KiB between payloads, and checking it takes
+/// one seek per block.
 Hdf5Handle file_access(std::size_t num_datasets) {
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // Only the latest format has a checksum on every piece of metadata.
@@ -68,7 +69,7 @@ struct Hdf5Writer::State {
     const std::array<std::byte, signature.size()> blank{};
     file.write_at(0, blank);
   }
-  /// Makes the groups above a dataset. Groups that HDF5 makes by itself keep times.
+  /// Makes the groups above a dataset. Groups that HDF5 makes implicitly record times.
   void make_groups(const std::string& dataset) {
     for (std::size_t slash = dataset.find('/', 1); slash != std::string::npos;
          slash = dataset.find('/', slash + 1)) {

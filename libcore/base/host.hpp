@@ -11,24 +11,24 @@ namespace dt {
 std::string host_name();
 /// Returns the numbers of the cores in this process's affinity mask, as set by Slurm or taskset.
 std::vector<int> available_core_numbers();
-/// Returns how many threads can run at a time: the number of these cores, or less under a cgroup's
-/// quota of processor time (rounded up).
+/// Returns how many threads can run at a time. This is the number of cores in the affinity mask, or
+/// less under a cgroup's quota of processor time (rounded up).
 int available_cores();
 /// Returns a message if OMP_NUM_THREADS asks for a number of threads other than `threads`, else "".
-/// dt does not follow it.
+/// dt ignores the variable.
 std::string describe_ignored_omp_num_threads(int threads);
 std::uint64_t peak_resident_bytes();
 /// Makes present resident memory the peak. Does nothing if the system does not permit it.
 void reset_peak_resident();
-/// Returns the memory that this process and its neighbours may use: the host's, or less if a cgroup
-/// limits it.
+/// Returns the memory that this process shares with the other processes of its host or cgroup: the
+/// host's memory, or less if a cgroup limits it.
 std::uint64_t usable_memory_bytes();
 std::optional<std::string> environment_variable(const char* name);
 /// Returns this process's rank among those that mpirun or srun started together, as the environment
 /// tells before any communication. Returns 0 without a launcher.
 int launched_rank();
-/// Returns the number of these processes on this host. Returns 0 if the launcher does not tell, or
-/// there is none.
+/// Returns how many processes of the same launch run on this host. Returns 0 if the launcher does
+/// not tell, or there is none.
 int launched_ranks_on_host();
 /// Returns seconds on a monotonic clock.
 double monotonic_s();

@@ -25,15 +25,15 @@ inline constexpr std::size_t max_json_values = 50'000'000;   // per document, co
 struct JsonSource {
   std::string origin;         // "FOLDER/config.json"
   std::string remedy = {};    // the errors' context
-  bool nul_in_names = false;  // vocabularies name tokens by their texts
+  bool nul_in_names = false;  // allows NUL in names, since vocabularies name tokens by their texts
 };
 
 /// Returns the text's value; objects keep the order of their members. Takes time linear in the
 /// text, except for sorting members. Look-ups in the result are linear, so do not repeat them over
 /// a file's own names.
-/// Errors: input, naming the origin and the line or the member: no JSON, deeper than
-/// max_json_depth, more values than max_json_values, a number longer than max_json_number_length or
-/// beyond a double's range, a duplicate member, NUL in a name.
+/// Errors: input, naming the origin and the line or the member, if the text is no JSON, is deeper
+/// than max_json_depth, or has more than max_json_values values. Input, too, for a number longer
+/// than max_json_number_length or beyond a double's range, a duplicate member, or NUL in a name.
 nlohmann::ordered_json parse_json(std::string_view text, const JsonSource& source);
 /// Parses a text that must be an object.
 nlohmann::ordered_json parse_json_object(std::string_view text, const JsonSource& source);
@@ -69,7 +69,7 @@ class JsonValue {
   JsonValue at(const std::string& name) const;
   /// Returns a member, or none if it is missing or null.
   std::optional<JsonValue> find(const std::string& name) const;
-  /// Returns an object's names in the document's order.
+  /// Returns the names of an object's members in the document's order.
   std::vector<std::string> names() const;
 
   std::int64_t integer(const std::string& name) const { return at(name).integer(); }

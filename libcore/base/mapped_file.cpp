@@ -30,7 +30,7 @@ class MappedRange {
  private:
   static MappedRange* free_one();
   static std::atomic<MappedRange*> first;
-  static std::mutex mutex;  // serialises add()
+  static std::mutex mutex;  // serializes add()
 
   std::atomic<const std::byte*> begin_ = nullptr;  // nullptr if the entry is free
   std::size_t bytes_ = 0;

@@ -69,7 +69,8 @@ class OptionTable {
   /// Rejects the last added option unless `holds` returns true once all options are parsed. The
   /// error is "--NAME needs WHAT".
   OptionTable& needs(std::string what, std::function<bool()> holds);
-  /// Makes the last added option a size in bytes: K M G T, in either case, are powers of 1024.
+  /// Makes the last added option a size in bytes, in which K M G T, in upper or lower case, are
+  /// powers of 1024.
   OptionTable& in_binary();
   /// Makes the last added option a number in which K M G T P are powers of 1000, as in 989T.
   OptionTable& in_units();

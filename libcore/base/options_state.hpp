@@ -29,7 +29,7 @@ struct OptionEntry {
   std::vector<std::string> other_names;  // names in other tools
   bool given = false;
   bool supplied = false;  // see OptionTable::supply
-  std::string initial;    // value if the option is neither
+  std::string initial;    // value if the option is neither given nor supplied
   /// Returns additional advice about an unusable value, or "".
   std::function<std::string(const std::string&)> advice;
   /// Assigns a value given as text. Returns what was expected if it is unusable.

@@ -12,8 +12,8 @@ namespace dt {
 
 /// A real folder of this user, held by a descriptor. The methods work in the folder that was
 /// opened, whatever happens to its name. Names are single components. If only this user may write
-/// to the folder, no other user can plant a name. If others may write, names that are links, not
-/// regular files, or other users' are refused.
+/// to the folder, no other user can plant a name. If others may write, the methods refuse links,
+/// entries other than regular files, and other users' entries.
 /// Errors: environment, naming what is in the way, its owner and what to do.
 class OwnFolder {
  public:
@@ -21,8 +21,8 @@ class OwnFolder {
   static OwnFolder open(const fs::path& path);
   /// Opens a folder. Returns none if nothing has the name.
   static std::optional<OwnFolder> find(const fs::path& path);
-  /// Opens a folder, or makes it and missing ancestors. `most` is the widest mode that it gets; an
-  /// existing folder with a wider mode is narrowed.
+  /// Opens a folder, or makes it and missing ancestors. `most` is the widest mode that a new folder
+  /// gets. The call narrows an existing folder with a wider mode.
   static OwnFolder take(const fs::path& path, mode_t most = 0777);
   /// Makes a folder. Returns none if anything has the name.
   static std::optional<OwnFolder> make(const fs::path& path, mode_t most = 0777);

@@ -31,8 +31,8 @@ std::string describe_other_writers(const fs::path& folder);
 bool admits_strangers(const struct stat& folder);
 
 /// Returns whether an entry of `owner` in a folder may be a stranger's: the folder admits
-/// strangers, and `owner` is neither this user, nor root, nor the folder's owner. In a group's
-/// folder, the user chose to share.
+/// strangers, and `owner` is neither this user, nor root, nor the folder's owner. The owner of an
+/// entry in a group's folder is no stranger: the user has chosen to trust the group.
 bool is_strangers(uid_t owner, const struct stat& folder);
 
 /// Returns the environment error about an entry that is in the way. `expected` is a noun: "a
@@ -61,7 +61,7 @@ bool is_own(uid_t user, int folder);
 mode_t write_bits_given(const struct stat& folder, gid_t group);
 
 /// Opens the folder that holds a path's last component, for calls relative to it. Symbolic links
-/// above the component are the user's own choice and are followed, once.
+/// above the component are the user's own choice; the call follows them, once.
 /// Errors: as system_error() for `action` on the path.
 int open_parent(const fs::path& path, const char* action);
 
@@ -93,9 +93,9 @@ int open_lock_at(int folder, const std::string& name, const fs::path& shown, Own
 std::vector<std::string> names_in(int folder, const fs::path& shown);
 
 /// Removes an entry, and a folder with everything in it, through descriptors. Follows no symbolic
-/// link and enters no mount. Leaves entries that belong to neither this user nor `user`. Leaves
-/// names, `name` among them, that `is_ours` rejects if it is set. Continues with the rest if an
-/// entry stays. Returns "", or the first such entry and why it stays.
+/// link and enters no mount. Leaves entries that belong to neither this user nor `user`. If
+/// `is_ours` is set, leaves the names that it rejects; it also judges `name` itself. Continues with
+/// the rest if an entry stays. Returns "", or the first such entry and why it stays.
 std::string remove_at(int folder, const std::string& name, const fs::path& shown, uid_t user,
                       const NamePredicate& is_ours = {});
 

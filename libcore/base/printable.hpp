@@ -1,7 +1,7 @@
 #pragma once
 // Text and names from files, escaped for terminals and logs. A file's author must not be able to
-// move the cursor, colour or retitle the terminal, reverse the order of words, or begin a line of a
-// log.
+// control the terminal: to move its cursor, change its colours or title, or reverse words. Nor may
+// the author begin a line of a log.
 
 #include <cstddef>
 #include <string>
@@ -14,12 +14,12 @@ namespace dt {
 /// UTF-8 become \xHH. JSON stays JSON of the same meaning.
 std::string printable(std::string_view text);
 
-/// Longest line; longer messages are shortened. A name may have a megabyte, while paths end at
-/// 4,096 bytes.
+/// Limit on a line's length. printable_line() shortens longer text. A name may have a megabyte,
+/// while paths end at 4,096 bytes.
 inline constexpr std::size_t max_line_bytes = 8192;
 /// Returns printable text for one line. Newlines and tabs become \n and \t. Text of more than
-/// `max_bytes` loses its middle, and the length left out is stated. The end stays, since it says
-/// what to do.
+/// `max_bytes` loses its middle, and states the length left out. The end stays, since it says what
+/// to do.
 std::string printable_line(std::string_view text, std::size_t max_bytes = max_line_bytes);
 
 }  // namespace dt

@@ -48,8 +48,9 @@ inline std::uint32_t high_word(std::uint64_t value) {
   return static_cast<std::uint32_t>(value >> 32);
 }
 
-/// Returns ln x of a normal positive x, to about one unit in the last place. x = m·2^e with m in
-/// [√½, √2), and ln m = 2·atanh f = 2·(f + f³/3 + f⁵/5 + …) with f = (m − 1)/(m + 1), |f| ≤ 0.1716.
+/// Returns ln x of a normal positive x, to about one unit in the last place:
+///   x = m·2^e with m in [√½, √2)
+///   ln m = 2·atanh f = 2·(f + f³/3 + f⁵/5 + …) with f = (m − 1)/(m + 1), |f| ≤ 0.1716
 /// The term in f²³ is below 2⁻⁶⁰.
 inline double natural_log(double x) {
   constexpr std::uint64_t sqrt_half_bits = 0x3FE6A09E667F3BCD;

@@ -24,12 +24,13 @@ struct Interrupted {
 ///   Slurm both deliver.
 ///
 /// A thread of the object takes the signals, and every other thread blocks them. A handler on a
-/// computing thread would not be safe: generated matmul code may keep its stack pointer in the
-/// heap, where the kernel would put the signal's frame. So construct the object before any other
-/// thread. A process has at most one object at a time. The destructor restores the signal mask.
+/// computing thread would not be safe. Generated matmul code may point the stack pointer into the
+/// heap, and the kernel would put the signal's frame there. So construct the object before any
+/// other thread. A process has at most one object at a time. The destructor restores the signal
+/// mask.
 class StopSignals {
  public:
-  /// `heard` is called with the first signal, on the object's own thread.
+  /// Calls `heard` with the first signal, on the object's own thread.
   explicit StopSignals(std::function<void(int signal)> heard = {});
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

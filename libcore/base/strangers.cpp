@@ -47,7 +47,8 @@ void walk_from(fs::path walked, const fs::path& path, const Visit& visit) {
   }
 }
 
-/// Walks the path from the root. The user may lack access to the way to the working directory.
+/// Walks the path from the root. Walks a relative path from the working directory, too: the user
+/// may lack access to the folders above it.
 void walk(const fs::path& path, const Visit& visit) {
   if (path.is_absolute()) return walk_from("/", path, visit);
   std::error_code error;

@@ -1,6 +1,6 @@
 #pragma once
-// TCP connections between two hosts, for a few large transfers. Every call blocks, but none for
-// ever.
+// TCP connections between two hosts, for a few large transfers. Every call blocks for a bounded
+// time.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>  // Boost 1.74's headers, which come after this one, forget it
+#include <utility>  // missing in Boost 1.74's headers, which come after this one
 #include <vector>
 
 #include "base/duplex.hpp"

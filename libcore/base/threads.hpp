@@ -17,8 +17,8 @@ std::string describe_thread_limits();
 /// remedy. `count` is the number of threads wanted, or 0 if unknown.
 Error thread_error(int error_number, int count = 0);
 
-/// Threads that sleep until the object's destruction. They prove that the system grants so many
-/// beside the process's other threads.
+/// Threads that sleep until the object's destruction. They prove that the system grants that many
+/// in addition to the process's other threads.
 /// Errors: environment.
 class HeldThreads {
  public:

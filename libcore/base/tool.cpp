@@ -111,7 +111,7 @@ int parse_and_run(int argc, char** argv, OptionTable& options, const std::functi
 }
 
 /// Opens /dev/null in place of each standard stream that the caller closed. The next file opened
-/// would otherwise become that stream, and be read or printed to. Both fail on these descriptors.
+/// would otherwise become that stream, and be read or printed to. The modes here make both fail.
 void occupy_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;

@@ -17,12 +17,12 @@ using LoadBlock = std::function<void(std::uint64_t block, std::span<std::byte> b
 using ViewBlock = std::function<std::span<const std::byte>(std::uint64_t block, std::size_t count)>;
 
 /// Copies runs of a payload of `payload_bytes` into `out`, converting the element type. Runs ascend
-/// in `source`. A block that a run covers whole, without conversion, is loaded directly into `out`.
-/// For any other block, `view` is called once for all consecutive runs that touch it.
+/// in `source`. Loads a block directly into `out` if a run covers it whole, without conversion. For
+/// any other block, calls `view` once for all consecutive runs that touch it.
 void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload_bytes, const LoadBlock& load,
                const ViewBlock& view, const Tensor& out);
 
-/// The same without `view`: every block that a run touches is loaded once, as a whole. `buffer` is
+/// The same without `view`: loads every block that a run touches once, as a whole. `buffer` is
 /// scratch memory that several calls may share.
 void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload_bytes, const LoadBlock& load,
                const Tensor& out, std::vector<std::byte>& buffer);

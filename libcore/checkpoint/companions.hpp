@@ -32,8 +32,8 @@ std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path
 void write_companion_part(const fs::path& unfinished, const Manifest& header, int writer,
                           std::vector<StoredFile> companions);
 
-/// Returns the readers of a checkpoint by the modes of its files, its folder and its run's folders.
-/// Files derived from it must admit no other readers.
+/// Returns the users that may read a checkpoint, by the modes of its files, its folder and its
+/// run's folders. Files derived from the checkpoint must admit no other users.
 /// Errors: environment, input.
 Audience readers_of(const Reader& checkpoint);
 

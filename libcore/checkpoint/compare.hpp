@@ -22,8 +22,8 @@ struct TensorComparison {
 /// Compares every tensor of either checkpoint, in a's order, then those that only b holds. Equal
 /// means equal in every bit; the layouts may differ. `found` receives each tensor. `done` receives
 /// the bytes read, stored_bytes() of both in total.
-/// Numerics: tensors of different types are compared as f64. They count as other_dtype even if
-/// their values agree.
+/// Numerics: compares tensors of different types as f64. They count as other_dtype even if their
+/// values agree.
 /// Errors: input if either is damaged or lacks a part.
 void compare(const Reader& a, const Reader& b, const std::function<void(const TensorComparison&)>& found,
              const std::function<void(std::uint64_t)>& done = {});

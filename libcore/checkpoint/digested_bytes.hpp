@@ -32,7 +32,7 @@ DigestedBytes metadata_of(const StoredFile& file, const std::vector<const Stored
 std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
                                           const std::vector<const StoredPiece*>& pieces);
 
-/// Returns a text which says that the bytes have the digest `actual` instead of theirs.
+/// Returns the message that the bytes have the digest `actual` instead of the expected one.
 std::string describe(const DigestedBytes& part, std::uint64_t actual);
 /// Returns "" if the bytes have their digest, else what is wrong. Bytes that the device fails to
 /// read count as wrong.

@@ -86,15 +86,15 @@ std::string to_json(const Manifest& manifest);
 /// Errors: input, naming file and member: a digest that differs, another format or version, missing
 /// members.
 Manifest parse_manifest(const std::string& text, const std::string& origin);
-/// Returns whether nothing has the checkpoint's name. After a failed read it tells a checkpoint
-/// that a running job has pruned from a damaged one.
+/// Returns whether nothing has the checkpoint's name. After a failed read, this distinguishes a
+/// checkpoint that a running job has pruned from a damaged one.
 bool is_removed(const fs::path& checkpoint);
 /// Returns the error about a checkpoint that was removed while it was read.
 Error removed_meanwhile(const fs::path& checkpoint);
 
 /// Loads a checkpoint's manifest.
 /// Errors: as parse_manifest(). Input if the folder is missing, is not a checkpoint, is a run
-/// directory, or is removed during the call. Environment, after judge_read().
+/// directory, or is removed during the call. For a failed read, as judge_read() says.
 Manifest load_manifest(const fs::path& checkpoint);
 
 /// Returns the meaning of a failure to read a file of the checkpoint. If the device fails to read

@@ -33,9 +33,9 @@ class Reader {
   const fs::path& path() const;
   const Manifest& manifest() const;
   bool has(const std::string& kind, const std::string& tensor) const;
-  /// Copies the part `wanted` of a global tensor into `out`, which has wanted.numel() elements.
-  /// When a file is touched for the first time, the bytes outside its tensors are checked as well.
-  /// Reading all tensors therefore checks all files.
+  /// Copies the part `wanted` of a global tensor into `out`, which has wanted.numel() elements. The
+  /// first read from a file also checks the bytes outside its tensors. Reading all tensors
+  /// therefore checks all files.
   /// Numerics: converts between f64, f32, bf16 and f16.
   /// Errors: input, naming file and tensor: a digest that differs, elements that no stored piece
   /// holds.

@@ -22,8 +22,8 @@ struct Repair {
 /// generation. At least half of the bytes that can be read in `checkpoint` must match the replica's
 /// manifest.
 ///
-/// `done` receives bytes, all files' twice in total, and 0 repeatedly during repair. An exception
-/// from it ends the repair as a crash would, but leaves no hidden file.
+/// `done` receives numbers of bytes, in total twice the size of all files, and 0 repeatedly during
+/// repair. An exception from it ends the repair as a crash would, but leaves no hidden file.
 /// Errors: input for a replica of another checkpoint, or the checkpoint itself; verification if no
 /// manifest is sound; environment.
 /// After a crash: there is less damage, never more, since bytes that match their digest are not

@@ -117,7 +117,8 @@ StoredPiece parse_piece(const JsonValue& o) {
 
 using FileBytes = std::map<std::string, std::uint64_t>;
 
-/// Checks what every text of dt fulfils, and readers then rely on without further checks.
+/// Checks the properties that every text written by dt has. Readers rely on them without further
+/// checks.
 void check_piece(const StoredPiece& p, const FileBytes& file_bytes) {
   const auto file = file_bytes.find(p.file);
   if (file == file_bytes.end()) throw input_error("its file '{}' is not among 'files'", p.file);

@@ -46,7 +46,7 @@ bool ends_with_seal(std::string_view text);
 /// differs.
 JsonValue parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);
 
-/// Appends the items of `files` and `pieces`.
+/// Parses the members `files` and `pieces`, and appends their items to the two vectors.
 /// Errors: input, naming the member: a piece outside its tensor or its file, digests that are not
 /// one per block, a file that would not lie in the same folder.
 void parse_stored(const JsonValue& root, const SealedFormat& format, std::vector<StoredFile>& files,

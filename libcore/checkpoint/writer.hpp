@@ -57,15 +57,15 @@ class UnfinishedCheckpoint {
 
   /// Commits the checkpoint and returns its final path. Blocks. Composes the manifest from `header`
   /// and the parts of writers 0 … num_writers−1, which must all have returned from write_part().
-  /// Files and pieces of `header` are filled in here, in the order of writers; time and dt's
-  /// version are filled in if empty. Then removes the part files, syncs files and folder, renames
-  /// the folder to its final name and syncs the parent. `patience_s` bounds the wait for a part,
-  /// which another host may have written.
+  /// Fills in files and pieces of `header`, in the order of writers, and time and dt's version if
+  /// empty. Then removes the part files, syncs files and folder, renames the folder to its final
+  /// name and syncs the parent. `patience_s` bounds the wait for a part, which another host may
+  /// have written.
   /// Errors: environment, naming the file, if a part is missing, damaged, or of another step,
-  /// generation or writer; if a file that it names is missing or of another size; for a full disk,
-  /// …. Input if the final name exists by now. After an error the final name does not exist, unless
-  /// only the last sync failed: then the checkpoint is complete. The object can then only be
-  /// destroyed.
+  /// generation or writer. Environment, too, if a file that a part names is missing or of another
+  /// size, or if writing fails (a full disk). Input if the final name exists by now. After an error
+  /// the object can only be destroyed. The final name then does not exist, unless only the last
+  /// sync failed: in that case the checkpoint is complete.
   /// After a crash: the complete checkpoint or the hidden folder remains.
   fs::path commit(Manifest header, int num_writers, double patience_s = default_patience_s);
 
@@ -86,7 +86,8 @@ class UnfinishedCheckpoint {
 /// part-NNNNN.json, both in `unfinished`. NNNNN is `writer`. Syncs both files and the folder.
 /// Blocks. Uses step and generation of `header`. A writer whose pieces hold no element writes the
 /// part file only. `written` receives the number of payload bytes as they are written.
-/// Errors: environment: a full disk, …; a folder that this host does not see within `patience_s`.
+/// Errors: environment if writing fails (a full disk), or this host does not see the folder within
+/// `patience_s`.
 /// Thread safety: several threads of a process may write parts at once.
 /// After a crash: files remain in the hidden folder. commit() accepts no part file unless
 /// everything was synced.

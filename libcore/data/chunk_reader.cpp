@@ -148,8 +148,8 @@ Error ChunkReader::too_long() const {
                "this tokenizer takes text as a whole: split it into documents (--document-separator)");
 }
 
-/// Returns how much of the buffer the next chunk takes. For text, also appends its parts and their
-/// documents.
+/// Returns how much of the buffer the next chunk takes. For text, also appends the chunk's parts to
+/// `parts`.
 std::size_t ChunkReader::cut(std::vector<Part>& parts) const {
   return stream_->is_jsonl ? cut_lines() : cut_text(parts);
 }

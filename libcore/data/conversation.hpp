@@ -1,5 +1,5 @@
 #pragma once
-// Encodes conversations as token ids. Wraps each turn in the texts by which the model recognises
+// Encodes conversations as token ids. Wraps each turn in the texts by which the model recognizes
 // turns, and marks which turns the model learns to write.
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class TurnEncoder {
   /// Both references must stay valid.
   TurnEncoder(const TurnFormat& format, TextEncoder& encoder) : format_(format), encoder_(encoder) {}
   /// Appends a conversation's ids. Only special tokens in the format become special tokens; in
-  /// contents they are text. If the format masks, tokens that are not targets are marked (see
+  /// contents they are text. If the format masks, marks tokens that are not targets (see
   /// target_flag.hpp).
   /// Errors: input: as check_specials() for the turns' roles; a turn without weight if the format
   /// does not mask; a role that the format does not know.

@@ -17,8 +17,8 @@ struct SpooledDocument {
   TokenRun run;              // tokens on disk
 };
 
-/// Merges all parts of the spool. Segments are sorted by key, so that merging reads each from front
-/// to back. All parts are open at the same time.
+/// Merges all parts of the spool. Segments are sorted by key, so merging reads each from front to
+/// back. All parts are open at the same time.
 class DocumentSpool {
  public:
   /// Opens the parts of ranges 0 to num_ranges - 1 in `folder`. `token_bytes` is the size of a

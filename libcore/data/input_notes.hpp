@@ -22,8 +22,8 @@ class InputNotes {
   /// Notes that a file is about to need much memory, and more than any file before.
   void decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes);
 
-  /// Notes that a regular expression without dt's own code for it splits text, or changes text
-  /// before that.
+  /// Notes that Oniguruma runs a regular expression to split text, or to change it before that.
+  /// dt's own code would be much faster.
   void slow_regex(const Tokenizer& tokenizer);
 
  private:

@@ -21,10 +21,11 @@ struct RangeStart {
   bool operator==(const RangeStart&) const = default;
 };
 
-/// A division of the inputs. A range is several consecutive files, or a part of a large file. Only
-/// files of JSON lines, and of text with a document separator, are divided, between documents.
-/// Compressed files and files of token ids are not divided. A pipe is a range by itself. Ranges
-/// have at least `min_bytes` and a 512th of all bytes, except those before a pipe and the last.
+/// A division of the inputs. A range is several consecutive files, or a part of a large file.
+/// InputRanges divides only files of JSON lines, and of text with a document separator, between
+/// documents. It does not divide compressed files and files of token ids. A pipe is a range by
+/// itself. Ranges have at least `min_bytes` and a 512th of all bytes, except those before a pipe
+/// and the last.
 /// Errors: as InputWalk.
 class InputRanges {
  public:

@@ -39,10 +39,10 @@ struct InputFile {
 using NextInput = std::function<std::optional<InputFile>()>;
 
 /// Walks the files that names stand for. A name that is not a file's may be a pattern of glob(3).
-/// It stands for its matches in byte order; a pattern without matches is an error. Folders are
-/// walked recursively in the byte order of their entries' names. Hidden entries in them, and
-/// entries that are not regular files, are skipped. Links are followed. A folder that the walk of
-/// one name meets again, through a link to it or to an ancestor, is skipped.
+/// It stands for its matches in byte order; a pattern without matches is an error. Walks folders
+/// recursively in the byte order of their entries' names. Skips hidden entries in them, and entries
+/// that are not regular files. Follows links. Skips a folder that the walk of one name meets again,
+/// through a link to it or to an ancestor.
 /// Errors: input, naming what is missing or cannot be listed.
 class InputWalk {
  public:

@@ -30,11 +30,11 @@ LineKeys keys_of_line(std::string_view line);
 std::string text_of_line(std::string_view line, const std::string& text_key);
 
 /// Returns the turns of the object's last "messages", a list of objects with "role" and "content".
-/// A role consists of letters, digits, _ and -. A content is a string, or a list of parts. The
-/// texts among the parts ({"type": "text", "text": …}) are concatenated; other parts are skipped. A
-/// message without any text is left out if it has a list of parts, or calls tools ("tool_calls",
-/// "function_call") and its content is null or missing. "weight" may be 0 or 1. Other members, such
-/// as names and ids of tool calls, are skipped.
+/// A role consists of letters, digits, _ and -. A content is a string, or a list of parts.
+/// Concatenates the texts among the parts ({"type": "text", "text": …}) and skips other parts.
+/// Leaves out a message without any text if it has a list of parts, or calls tools ("tool_calls",
+/// "function_call") and its content is null or missing. "weight" may be 0 or 1. Skips other
+/// members, such as names and ids of tool calls.
 /// Errors: throws BadLine if the line has another form.
 std::vector<Turn> turns_of_line(std::string_view line);
 

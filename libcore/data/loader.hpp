@@ -71,10 +71,10 @@ std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t s
 /// Returns the total over all sources.
 std::uint64_t num_validation_windows(const Mixture& mixture, std::int64_t sequence_length);
 
-/// Returns Σ mod 2⁶⁴, over samples, of XXH3-64(tokens and last label; seed = global sample index +
-/// source · 2⁵⁶). Values are little-endian int32. All but the first are negative if they are not
-/// targets. Call it with the very buffers handed to the embedding. first_BT does not enter the
-/// digest.
+/// Returns the digest of a batch, a sum over its samples:
+///   Σ XXH3-64(tokens and last label; seed = global sample index + source · 2⁵⁶) mod 2⁶⁴
+/// Values are little-endian int32. All but the first are negative if they are not targets. Call it
+/// with the very buffers handed to the embedding. first_BT does not enter the digest.
 std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length);

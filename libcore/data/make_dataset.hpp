@@ -50,16 +50,17 @@ enum class MakePhase { count, learn, read, write };
 using MakeProgress = std::function<void(MakePhase phase, std::uint64_t done, std::uint64_t total)>;
 
 /// Makes the dataset `folder` from text. The same inputs and options give the same shards, whatever
-/// `threads` is. The validation split is the last max(1, round(f · D)) of the D documents in their
-/// final order, never all of them. Of a single document it is the last ⌈f · tokens⌉ tokens.
+/// `threads` is. The validation split, with f = val_fraction, is the last max(1, round(f · D)) of
+/// the D documents in their final order, never all of them. If there is a single document, the
+/// split is its last ⌈f · tokens⌉ tokens.
 ///
 /// Memory does not grow with the input. It is about 150 MiB, and 20 MiB for each thread beyond two.
 /// A tokenizer's file adds some 10 MiB per thread, and the tokenizer itself; training one takes
 /// more (see train_tokenizer). JSON lines add a few times the longest line. A decompressor's window
 /// adds up to `read.decompress_memory`. Disk: up to twice the finished dataset's size.
 ///
-/// `folder` appears only when complete. If the work ends before, what was written is removed,
-/// unless `options.resumes`.
+/// `folder` appears only when complete. If the work ends before, the call removes what it has
+/// written, unless `options.resumes`.
 /// Errors: input for unreadable, empty or malformed inputs, naming file and line, and if `folder`
 /// exists; environment (a full disk).
 /// After a crash: the sibling ".<name>.partial" holds what was written; so it does after any

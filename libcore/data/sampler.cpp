@@ -12,7 +12,7 @@ namespace dt::data {
 
 namespace {
 
-/// The finaliser of splitmix64: every input bit affects every output bit.
+/// The finalizer of splitmix64: every input bit affects every output bit.
 /// Source: Steele, Lea & Flood 2014, figure 19.
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;

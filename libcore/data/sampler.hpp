@@ -23,8 +23,9 @@ class Permutation {
 };
 
 /// Windows of sequence_length + 1 tokens with stride sequence_length. A window's last label is the
-/// next one's first token. An incomplete last window is dropped. Sample i of a source is window
-/// π(seed, epoch ⌊i/N⌋)(i mod N).
+/// next one's first token. The sampler drops an incomplete last window. With N windows, sample i of
+/// a source is this window, where π permutes the windows:
+///   π(seed, epoch ⌊i/N⌋)(i mod N)
 class Sampler {
  public:
   /// `what` names the tokens in errors.

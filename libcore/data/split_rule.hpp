@@ -10,13 +10,15 @@ namespace dt::data {
 
 enum class SplitBy { order, digest };
 
-/// The rule. It is applied to the documents one by one, in the final order.
+/// Decides the split of each document. The caller passes the documents one by one, in the final
+/// order.
 class SplitRule {
  public:
-  /// By order, the last max(1, round(f · D)) of D documents validate, never all of them. Of a
-  /// single document its last ⌈f · tokens⌉ tokens validate. By digest, a document validates if its
-  /// digest, with the seed, falls into that part of all digests. A document then never changes
-  /// sides when others are added or removed, but possibly none validates. 0 ≤ f < 1.
+  /// f is `val_fraction`, with 0 ≤ f < 1. By order, the last max(1, round(f · D)) of D documents
+  /// validate, never all of them. Of a single document its last ⌈f · tokens⌉ tokens validate. By
+  /// digest, a document validates if its digest, with the seed, falls into the fraction f of all
+  /// digests. Adding or removing other documents then never changes a document's split, but
+  /// possibly none validates.
   SplitRule(SplitBy by, double val_fraction, std::uint64_t seed, const DocumentSpool& spool);
   Split next(const SpooledDocument& document);
   /// Returns the validation tokens at the end of a single document.

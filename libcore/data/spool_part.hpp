@@ -5,8 +5,8 @@
 // The file consists of segments, JSON, and a trailer. A segment is the tokens of some documents and
 // then an index entry for each, both in the order of the entries' keys. The JSON lists the segments
 // and the counts of the range. The trailer is two words, the JSON's length and digest. A document
-// longer than a segment has its tokens before those of the next. Only the program that wrote the
-// file reads it, on a machine of the same kind.
+// longer than a segment forms a segment of its own. Only the program that wrote the file reads it,
+// on a machine of the same kind.
 
 #include <cstdint>
 #include <memory>

@@ -326,8 +326,8 @@ std::optional<FolderLock> FolderLock::take(const fs::path& folder, Kind kind) {
   lock.descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (lock.descriptor_ < 0) return std::nullopt;
   const int operation = (kind == Kind::use ? LOCK_SH : LOCK_EX) | LOCK_NB;
-  // On storage without locks on folders, a copy in use may be removed. What is mapped stays
-  // readable.
+  // On storage without locks on folders, another process may remove a copy in use. Mapped files
+  // stay readable.
   const bool is_held =
       ::flock(lock.descriptor_, operation) == 0 || (kind == Kind::use && errno != EWOULDBLOCK);
   if (!is_held || !is_same(lock.descriptor_, folder)) return std::nullopt;

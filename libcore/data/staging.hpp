@@ -45,17 +45,18 @@ struct StageRequest {
 };
 
 /// Returns the dataset's copy in the user's own folder of `storage`, "dt-staged-UID" of mode 0700.
-/// A copy that is missing or incomplete is made under a temporary name, verified as dt-shard-data
-/// --verify does, and renamed. If space is short, copies not in use are removed, the least recently
-/// used first, but only if that frees enough. One process of a node copies at a time; others wait.
-/// Leftovers of crashes are removed before a copy is made.
+/// If the copy is missing or incomplete, makes it under a temporary name, verifies it as
+/// dt-shard-data --verify does, and renames it. If space is short, removes copies not in use, the
+/// least recently used first, but only if that frees enough. One process of a node copies at a
+/// time; others wait. Removes leftovers of crashes before it makes a copy.
 ///
 /// A copy belongs to its original in its present state. Its dataset.json equals the original's byte
 /// for byte, and its name encodes each shard's size and time of change. Other users' folders, files
 /// and links in `storage` are neither read nor changed.
 /// Errors: input if the original cannot be read or does not verify. Environment if there is no
 /// space or storage, or an entry of another user or kind is in the way. Environment, too, if the
-/// copying process makes no progress, or `stop` returned true. Incomplete copies are removed.
+/// copying process makes no progress, or `stop` returned true. The call then removes an incomplete
+/// copy.
 StagedDataset stage_dataset(const fs::path& dataset, const StageRequest& request);
 
 /// Makes the next stage_dataset() copy the dataset again. Of several calls, only the one that did

@@ -31,16 +31,17 @@ struct ShardShare {
 /// A copy whose shards are read instead of the original's; see data/staging.hpp.
 struct DatasetCopy {
   std::filesystem::path folder = {};  // empty if there is no copy
-  /// Called at most once, from any thread, when the copy does not match the original's
-  /// dataset.json. From then on the original is read.
+  /// The dataset calls this at most once, from any thread, when the copy does not match the
+  /// original's dataset.json. From then on it reads the original.
   std::function<void(const std::string& why)> given_up = {};
 };
 
 /// A dataset, read-only and memory-mapped. Opening reads dataset.json and the headers of a share of
 /// the shards, by default all. With a copy, dataset.json is still the original's. Shards are the
 /// copy's as long as each is the user's own file and matches that dataset.json.
-/// Errors: input, naming file and what was expected, also from the first read of other shards:
-/// another version, a truncated shard, a shard that dataset.json does not describe.
+/// Errors: input, naming the file and what was expected, for another version, a truncated shard, or
+/// a shard that dataset.json does not describe. The first read of any other shard throws the same
+/// errors.
 /// Thread safety: safe from several threads.
 class TokenDataset {
  public:
@@ -72,10 +73,10 @@ class TokenDataset {
   /// Returns whether some tokens are not targets.
   bool masks_targets() const;
 
-  /// Writes, for each of the tokens [begin, begin + T) of a split, where its document starts in
-  /// this window, or 0 if it starts before the window. Documents are those of /document_offsets. A
-  /// document divided between shards is one document, and the EOS token belongs to the document
-  /// that it ends. Verifies a shard's document offsets on first use.
+  /// Writes, for each of a split's tokens [begin, begin + T), where its document starts in this
+  /// window. Writes 0 if the document starts before the window. Documents are those of
+  /// /document_offsets. A document divided between shards is one document, and the EOS token
+  /// belongs to the document that it ends. Verifies a shard's document offsets on first use.
   /// Shapes: first_T.
   /// Errors: input, naming the shard, if the offsets are corrupt, do not ascend, or do not end with
   /// its tokens.

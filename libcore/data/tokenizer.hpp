@@ -23,7 +23,7 @@ struct TokenizerInfo {
   std::string name;
   std::uint64_t digest = 0;  // XXH3-64 of tokenizer.json
   std::uint32_t vocabulary_size = 0;
-  /// The id that ends a document. If none is known, none is appended.
+  /// The id that ends a document, or none. Without it, dt appends no id to documents.
   std::optional<std::uint32_t> eos;
   bool fits_u16() const { return vocabulary_size <= 65536; }
   bool operator==(const TokenizerInfo&) const = default;
@@ -45,9 +45,9 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   virtual const TokenizerInfo& info() const = 0;
-  /// Returns whether a regular expression without dt's own code for it splits text.
+  /// Returns whether Oniguruma, not dt's own code, runs a regular expression that splits text.
   virtual bool splits_by_regex() const { return false; }
-  /// Returns whether a regular expression changes text before it is split.
+  /// Returns whether Oniguruma runs a regular expression that changes text before it is split.
   virtual bool normalizes_by_regex() const { return false; }
 
   /// Returns the largest n such that encoding text[0, n) and text[n, …) separately gives the ids of

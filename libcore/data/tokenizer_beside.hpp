@@ -18,12 +18,11 @@ inline constexpr const char* chat_template_name = "chat_template.jinja";
 /// Names of all files that files_beside() may return.
 inline constexpr std::array names_beside = {tokenizer_config_name, chat_template_name};
 
-/// Returns the files beside the tokenizer's file `path` that a dataset keeps, by name.
-/// chat_template.jinja is kept unchanged. Of tokenizer_config.json, the chat_template is kept and
-/// the special tokens that `tokenizer` has; eos_token becomes the token that ends documents. Names
-/// of classes and code are dropped, since tokenizer.json alone determines how text becomes ids. A
-/// tokenizer_config.json that is not valid JSON (Python writes NaN into some) is dropped, and
-/// `warn` is called.
+/// Returns the files beside the tokenizer's file `path` that a dataset keeps, by name. Keeps
+/// chat_template.jinja unchanged. Of tokenizer_config.json, keeps the chat_template and the special
+/// tokens that `tokenizer` has; eos_token becomes the token that ends documents. Drops names of
+/// classes and code, since tokenizer.json alone determines how text becomes ids. Drops a
+/// tokenizer_config.json that is not valid JSON (Python writes NaN into some), and calls `warn`.
 std::map<std::string, std::string> files_beside(const fs::path& path, const Tokenizer& tokenizer,
                                                 const std::function<void(const std::string&)>& warn);
 

@@ -13,8 +13,8 @@
 
 namespace dt::run {
 
-/// Receives copies into a store's unfinished share while it lives, on its own threads. Strangers
-/// are rejected (see TcpListener), and any number of them cannot keep a rank out.
+/// Receives copies into a store's unfinished share while it lives, on its own threads. It rejects
+/// strangers (see TcpListener), and any number of them cannot keep a rank out.
 class CopyReceiver {
  public:
   /// `store` must outlive the receiver. A sender that is silent for `timeout_s` has failed.

@@ -13,8 +13,8 @@ namespace dt::run {
 namespace {
 
 constexpr double handshake_timeout_s = 5;
-/// Strangers may crowd a receiver, and its refusals cost little. A copy that breaks off costs its
-/// bytes.
+/// Limits on attempts, and on copies that break off. Strangers may crowd a receiver, but its
+/// refusals cost little. A copy that breaks off costs its bytes.
 constexpr int max_attempts = 24, max_copies = 3;
 /// Pause between attempts; doubled after each.
 constexpr double first_pause_s = 0.1, longest_pause_s = 2;

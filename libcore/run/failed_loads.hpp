@@ -19,7 +19,7 @@ inline constexpr const char* failed_loads_suffix = ".failed-loads.jsonl";
 fs::path failed_loads_path(const fs::path& checkpoint);
 
 /// Adds a line to the record. Does nothing if the checkpoint is gone or set aside. Only damage
-/// counts: a start that is killed while it loads, or that its machine fails, leaves no line.
+/// counts: a start that is killed while it loads, or whose machine fails, leaves no line.
 /// Errors: environment.
 /// Thread safety: any number of processes may add lines at once.
 /// After a crash: the line is there, or a torn line, which does not count, or none.

@@ -90,7 +90,8 @@ bool is_locked(const fs::path& path) {
   return probe.try_lock(path, Owner::anyone) == FileLock::Outcome::busy;
 }
 
-/// Takes the lock. Also returns false if a member of a group may not open another user's lock.
+/// Takes the lock. Returns false, too, if this user may not open the lock file of another member of
+/// the group.
 bool takes(FileLock& lock, const fs::path& path) {
   try {
     return lock.try_lock(path, Owner::anyone) == FileLock::Outcome::held;
@@ -105,7 +106,7 @@ bool is_another_users(const fs::path& path) {
   return ::lstat(path.c_str(), &status) == 0 && status.st_uid != ::geteuid();
 }
 
-/// Returns whether the file's generation is a later life of own's Slurm job.
+/// Returns whether the file's generation is a later life of the Slurm job of `own`.
 bool is_of_later_life(const fs::path& path, const Generation& own) {
   try {
     return own.is_earlier_life_of(parse_generation(read_file(path), path.string()));

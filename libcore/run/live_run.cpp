@@ -80,7 +80,7 @@ Error alive_error(const RunDirectory& run, const Generation& holder) {
 
 void LiveRun::refuse_if_alive(const RunDirectory& run) {
   constexpr double patience_s = 0.5;
-  // Among several starts that met, the one with the lowest number that stays held goes on.
+  // If several starts met, the error names the lowest number that stays held.
   for (const Generation& other : run.generations()) {
     if (!is_earlier_life(other) && is_held(run, other.number, patience_s)) throw alive_error(run, other);
   }

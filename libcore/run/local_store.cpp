@@ -114,8 +114,8 @@ std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& h
   return writers;
 }
 
-/// Returns "", or which users could exchange entries of the folder by this user's own choice.
-/// Strangers cannot: see make_storage().
+/// Returns a message about the users that could exchange entries of the folder because this user
+/// admits them, or "" if there are none. Strangers cannot: see make_storage().
 std::string why_exposed(const fs::path& folder) {
   struct stat s {};
   if (::stat(folder.c_str(), &s) != 0) return {};

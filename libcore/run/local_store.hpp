@@ -26,9 +26,9 @@ int num_writers(const checkpoint::Manifest& header);
 
 /// One run's folder on this node's storage, private to this user. Only the first rank of a node
 /// commits, removes and lists shares.
-/// Errors: environment, from every method that creates or lists, if a folder of this name is
-/// another user's or not a folder, or others could exchange it (see make_storage()). Nothing in it
-/// is then used.
+/// Errors: environment, from every method that creates or lists, if the name belongs to another
+/// user's folder or to no folder. Environment, too, if others could exchange the folder (see
+/// make_storage()). The store then uses nothing in it.
 class LocalStore {
  public:
   /// `folder` is the node's, for all users and runs. `run` must outlive the store. Each host has

@@ -17,7 +17,7 @@ namespace dt::run {
 /// Finds and promotes local checkpoints. All references must outlive the object.
 class Promotion {
  public:
-  /// Without a `folder` no local checkpoint is found.
+  /// Without a `folder`, find() and survey() return no local checkpoints.
   /// Collective: called by all ranks together; blocks.
   Promotion(const comm::Ranks& ranks, const std::optional<std::string>& folder, const RunDirectory& run,
             const std::string& host = host_name());

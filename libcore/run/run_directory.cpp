@@ -25,7 +25,7 @@ namespace {
 constexpr const char* removed_suffix = ".removed";
 constexpr const char* unfinished_infix = ".tmp-";  // infix in names of AtomicDirectory
 
-/// Returns "", or whose a leftover is if is_strangers() holds.
+/// Returns a message that names a leftover's owner if is_strangers() holds for it, else "".
 std::string why_foreign(const fs::path& leftover) {
   struct stat status {
   }, folder{};

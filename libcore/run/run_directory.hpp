@@ -118,9 +118,9 @@ class RunDirectory {
   void withdraw(const Generation& own) const;
 
   /// Removes these checkpoints of the run, and what a crash left of earlier removals. The result
-  /// lists the checkpoints that still existed. Each loses its final name first; once that is on
-  /// disk, its files are removed. A checkpoint whose files cannot all be removed counts as removed;
-  /// the rest of it is a problem.
+  /// lists the checkpoints that still existed. Each loses its final name first. Once that is on
+  /// disk, the call removes its files. A checkpoint whose files cannot all be removed counts as
+  /// removed; the rest of it is a problem.
   /// Errors: environment if the folder cannot be listed or synced.
   /// After a crash: every checkpoint is complete, or lacks its final name.
   Removal remove(std::span<const fs::path> checkpoints) const;

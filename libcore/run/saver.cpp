@@ -8,7 +8,7 @@ namespace dt::run {
 
 namespace {
 
-/// Thrown into a write that is no longer needed.
+/// Thrown to end a write that is no longer needed.
 struct GivenUp {};
 
 /// Adds the time of its lifetime to a sum.

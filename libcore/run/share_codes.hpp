@@ -1,5 +1,5 @@
 #pragma once
-// Authentication of shares. A run recognises the shares that its own jobs left on nodes' storage by
+// Authentication of shares. A run recognizes the shares that its own jobs left on nodes' storage by
 // codes made with the run's key. See FORMATS.md, local checkpoints.
 
 #include <map>
@@ -31,7 +31,7 @@ class ShareCodes {
   ShareCodes(const Secret& key, std::int64_t step, std::int64_t generation)
       : key_(key), step_(step), generation_(generation) {}
 
-  /// Writes the codes of those of the named files that exist in the folder, and syncs them.
+  /// Writes the codes of the named files, except those missing in the folder, and syncs them.
   /// Errors: environment.
   void write(const fs::path& folder, const std::vector<std::string>& names) const;
   /// Loads the codes of a share.

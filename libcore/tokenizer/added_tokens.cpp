@@ -11,8 +11,8 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// Longest contents of real tokenizers have about 100 bytes. A search may compare a whole content at
-/// every position of a text.
+/// Limit on a token's content. The longest contents of real tokenizers have about 100 bytes. A
+/// search may compare a whole content at every position of a text.
 constexpr std::size_t max_content_bytes = 256;
 
 bool is_space(std::string_view text, std::size_t at, std::size_t& length) {
@@ -50,7 +50,7 @@ bool is_word_character(std::string_view character) {
   return is_utf8(character) && words.contains(first_code_point(character));
 }
 
-/// Returns whether [begin, end) has no word character as its neighbour.
+/// Returns whether no word character is next to [begin, end).
 bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
   if (begin > 0) {
     const std::size_t previous = last_character(text, 0, begin);

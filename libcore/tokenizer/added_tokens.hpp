@@ -12,9 +12,10 @@
 
 namespace dt::tokenizer {
 
-/// The text in which the encoder looks for an added token. `text`: raw or normalised text, as
-/// `is_normalized` says (Hugging Face). `normalized_text`: normalised text, by the content as it is
-/// (SentencePiece). `nothing`: none, since no text stands for the token.
+/// The text in which the encoder looks for an added token. `text`: raw or normalized text,
+/// depending on `is_normalized` (Hugging Face). `normalized_text`: normalized text, in which the
+/// content itself is not normalized (SentencePiece). `nothing`: none, since no text stands for the
+/// token.
 enum class FoundIn { text, normalized_text, nothing };
 
 /// Names follow Hugging Face's files.
@@ -24,7 +25,7 @@ struct AddedToken {
   bool is_special = false;
   bool takes_space_before = false;  // lstrip
   bool takes_space_after = false;   // rstrip
-  bool is_normalized = false;       // found after normalising, not before
+  bool is_normalized = false;       // found after normalization, not before
   FoundIn found_in = FoundIn::text;
   bool is_single_word = false;  // found only where no neighbour is a word character
 };
@@ -34,8 +35,8 @@ struct AddedToken {
 class AddedTokenFinder {
  public:
   AddedTokenFinder() = default;
-  /// Every token's content is non-empty.
-  /// Errors: input, a content of more than 256 bytes.
+  /// Every token's content must be non-empty.
+  /// Errors: input if a content has more than 256 bytes.
   explicit AddedTokenFinder(std::vector<AddedToken> tokens);
   bool is_empty() const { return tokens_.empty(); }
 
@@ -46,12 +47,13 @@ class AddedTokenFinder {
   };
   /// Returns whether no token contains a space or takes white space.
   bool cuts_between_words() const;
-  /// Returns the first token behind the content of `previous`. `specials`: also looks for special
-  /// tokens.
-  /// The token may begin within white space that `previous` takes. A token that takes space before
-  /// itself gets only the space that `previous` left. It is not found where `previous` took all of it.
+  /// Returns the first token behind the content of `previous`. With `specials`, also looks for special
+  /// tokens. The token may begin within white space that `previous` takes. A token that takes space
+  /// before itself gets only the space that `previous` left. It is not found where `previous` took all
+  /// of it.
   std::optional<Found> find(std::string_view text, const Found& previous, bool specials = true) const;
-  /// Returns the bytes of the longest token that begins `text`; 0 where none does. `text` is not empty.
+  /// Returns the length in bytes of the longest token at the start of `text`, or 0 if there is none.
+  /// `text` must not be empty.
   std::size_t length_at(std::string_view text) const;
 
  private:
@@ -62,10 +64,10 @@ class AddedTokenFinder {
   static constexpr std::uint32_t none = 0xFFFFFFFF;
   std::uint32_t child(std::uint32_t node, char byte) const;
   static Found with_spaces(const AddedToken& token, std::string_view text, std::size_t at, std::size_t taken);
-  /// Returns the next position from `at` on with a byte that begins some token; the text's end where
+  /// Returns the next position from `at` on with a byte that begins some token, or the text's end if
   /// there is none.
   std::size_t next_start(std::string_view text, std::size_t at) const;
-  /// Returns the index of the longest token that begins `text`; `none` where none does.
+  /// Returns the index of the longest token at the start of `text`, or `none`.
   std::uint32_t longest(std::string_view text, bool specials) const;
   std::vector<AddedToken> tokens_;
   std::vector<Node> nodes_ = std::vector<Node>(1);

@@ -7,7 +7,7 @@
 
 namespace dt::tokenizer {
 
-/// Returns the bytes that `text` encodes; nothing where `text` is empty or not base64.
+/// Returns the bytes that `text` encodes, or none if `text` is empty or not base64.
 std::optional<std::string> from_base64(std::string_view text);
 std::string to_base64(std::string_view bytes);
 

@@ -21,7 +21,7 @@ class BoundedText {
 
   std::string_view view() const { return text_; }
   void clear() { text_.clear(); }
-  /// Errors: input, if the text would exceed the bound.
+  /// Errors: input if the text would exceed the bound.
   BoundedText& append(std::string_view more) {
     if (text_.size() + more.size() > max_bytes_) fail();
     text_.append(more);

@@ -15,13 +15,13 @@ struct Bpe {
   MergeTable merges;
   /// True: symbols are bytes. False: symbols are characters, or bytes where a character is not a token.
   bool is_byte_level = true;
-  /// Token of each byte; no_id where there is none. Pieces start as these tokens; pieces of characters
-  /// fall back to them.
+  /// Token of each byte, or no_id if the byte has none. Pieces start as these tokens; pieces of
+  /// characters fall back to them.
   std::array<Id, 256> byte_ids = filled_with(no_id);
   /// Token of a symbol that has none: a character that is not a token and lacks a token for one of its
   /// bytes. no_id drops such symbols.
   Id unknown = no_id;
-  /// Several unknown characters in a row become one token.
+  /// Makes several unknown characters in a row one token.
   bool fuses_unknown = false;
   /// A piece that is a token becomes that token, whatever merges would make of it.
   bool takes_whole_pieces = false;

@@ -11,7 +11,7 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// Positions for which a thread is started: half a millisecond's work.
+/// Number of positions for which one more thread pays: half a millisecond's work.
 constexpr std::size_t places_per_thread = 1 << 14;
 constexpr Id merges_per_report = 64;
 

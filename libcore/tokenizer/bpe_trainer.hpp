@@ -24,14 +24,14 @@ using TrainProgress = std::function<void(Id done, Id total)>;
 
 /// Learns tokens and merges from counted words.
 /// The tokens are `end_of_text`, then the bytes in the order of their characters (see
-/// byte_alphabet.hpp), then one for each merge. Each merge takes the pair that is most frequent in all
-/// of the text. Of equally frequent pairs it takes the one of the lower tokens. The merges and ids are
-/// those of Hugging Face's BpeTrainer, given the same words, the bytes as its alphabet and the one
-/// special token.
-/// There are fewer tokens than asked where no pairs are left. The result does not depend on the order
-/// of the words, nor on `threads`. Learning takes 4 bytes for each byte of the distinct words and about
-/// as much again for positions of pairs.
-/// Errors: input, distinct words of 4 GiB.
+/// byte_alphabet.hpp), then one for each merge. Each merge takes the pair that is most frequent in
+/// all of the text. Of equally frequent pairs it takes the one with the lower token ids. The merges
+/// and ids are those of Hugging Face's BpeTrainer, given the same words, the bytes as its alphabet
+/// and the one special token.
+/// Learns fewer tokens than requested if no pairs are left. The result does not depend on the order of
+/// the words, nor on `threads`. Learning takes 4 bytes for each byte of the distinct words and about as
+/// much again for positions of pairs.
+/// Errors: input if the distinct words have 4 GiB or more.
 /// Source: Sennrich, Haddow, Birch 2016, "Neural Machine Translation of Rare Words with Subword Units".
 Bpe train_bpe(std::vector<CountedWord> words, const TrainOptions& options, const TrainProgress& progress);
 

@@ -12,7 +12,7 @@ bool is_printable(int byte) {
 
 struct Alphabet {
   std::array<std::string, 256> characters;
-  std::array<int, 512> bytes;  // by code point; -1 where none has it
+  std::array<int, 512> bytes;  // by code point; -1 if the code point stands for no byte
   Alphabet() {
     bytes.fill(-1);
     char32_t free = 256;

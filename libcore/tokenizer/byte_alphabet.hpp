@@ -10,7 +10,7 @@
 
 namespace dt::tokenizer {
 
-/// Returns the bytes that `text` stands for; nothing where `text` has a character outside the alphabet.
+/// Returns the bytes that `text` stands for, or none if `text` has a character outside the alphabet.
 std::optional<std::string> bytes_of_alphabet(std::string_view text);
 /// Returns `bytes` written in the alphabet.
 std::string in_alphabet(std::string_view bytes);

@@ -9,14 +9,14 @@
 
 namespace dt::tokenizer {
 
-/// Matches every character of the set.
+/// Returns a pre-tokenizer whose matches are the characters of the set.
 std::unique_ptr<PreTokenizer> make_character_splitter(const CodePointSet& set, SplitBehavior behavior);
 
-/// Splits into runs of word characters and runs of others, without white space: \w+|[^\w\s]+, as Rust's
-/// regex crate reads it.
+/// Returns a pre-tokenizer that splits into runs of word characters and runs of others, without white
+/// space: \w+|[^\w\s]+, as Rust's regex crate reads it.
 std::unique_ptr<PreTokenizer> make_word_and_punctuation_splitter();
 
-/// Matches every occurrence of `text`, which is not empty.
+/// Returns a pre-tokenizer whose matches are the occurrences of `text`, which must not be empty.
 std::unique_ptr<PreTokenizer> make_text_splitter(std::string text, SplitBehavior behavior,
                                                  bool invert = false);
 

@@ -18,7 +18,8 @@ std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-/// Reads what darts-clone writes. Reads stay within the map, whatever its units say.
+/// Reads a trie that darts-clone wrote, and the texts behind it. Reads stay within the map,
+/// whatever its units say.
 class Charsmap {
  public:
   struct Rule {

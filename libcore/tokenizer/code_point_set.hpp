@@ -35,7 +35,7 @@ class CodePointSet {
   std::vector<CodePointRange> ranges_;
 };
 
-/// A set with a test of one look-up.
+/// A set that tests membership with one look-up.
 class CodePointTable {
  public:
   explicit CodePointTable(const CodePointSet& set);
@@ -47,8 +47,8 @@ class CodePointTable {
   std::vector<bool> bits_;
 };
 
-/// Returns the index of the set that \p{name} means in Oniguruma, by Unicode 16; nothing where there is
-/// none. Case, spaces, - and _ do not matter.
+/// Returns the index of the set that \p{name} means in Oniguruma, by Unicode 16, or none if the name is
+/// unknown. Case, spaces, - and _ do not matter.
 std::optional<std::size_t> property_index(std::string_view name);
 /// Returns the set at an index.
 const CodePointSet& property_at(std::size_t index);

@@ -13,13 +13,13 @@ namespace dt::tokenizer {
 
 class Encoder final : private PieceSink {
  public:
-  /// `tokenizer` outlives the encoder and does not move. An encoder takes 5 to 13 MiB whatever it
+  /// `tokenizer` must outlive the encoder and not move. An encoder takes 5 to 13 MiB whatever it
   /// encodes, except for pieces of megabytes.
   explicit Encoder(const Tokenizer& tokenizer);
-  /// Appends the ids of a document, without those that a model wants at its start or end.
-  /// `text` is valid UTF-8. If it is not, the ids are those of some text. The normaliser may make
-  /// max_grown_bytes() of it.
-  /// Errors: input, as Regex and Normalizer say.
+  /// Appends the ids of a document, without those that a model expects at its start or end.
+  /// `text` is valid UTF-8. If it is not, the ids are those of some text. The normalizer may
+  /// lengthen the text to max_grown_bytes().
+  /// Errors: as Regex and Normalizer.
   void encode(std::string_view text, std::vector<Id>& ids);
   /// Encodes as encode() does, except that a special token written out in `text` is text.
   void encode_without_specials(std::string_view text, std::vector<Id>& ids);

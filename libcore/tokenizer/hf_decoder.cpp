@@ -5,7 +5,7 @@ namespace dt::tokenizer {
 namespace {
 
 /// Returns a text that a step removes or replaces.
-/// Errors: input, an empty text, which every text contains without end.
+/// Errors: input if the text is empty: every text contains an empty text without end.
 std::string not_empty(const JsonValue& text) {
   if (text.string().empty()) throw text.error("is empty");
   return text.string();

@@ -19,7 +19,7 @@ FoundIn read_found_in(const JsonValue& token) {
   throw token.at("dt_found_in").error("is not \"text\", \"normalized text\" or \"nothing\"");
 }
 
-/// Reads all of an added token but its id, which follows from the content (see AddedTokenIds).
+/// Reads an added token except for its id, which follows from the content (see AddedTokenIds).
 AddedToken read_added_token(const JsonValue& token) {
   AddedToken added;
   token.at("id").natural();
@@ -33,8 +33,9 @@ AddedToken read_added_token(const JsonValue& token) {
   return added;
 }
 
-/// Returns the token that ends a text; no_id where there is none. tokenizer.json does not say which it
-/// is, so the first of the names that models use for it decides.
+/// Returns the token that ends a text, or no_id if there is none. tokenizer.json does not name this
+/// token. The function therefore looks for the names that models use for it; the first one found
+/// decides.
 Id find_end_of_text(const std::vector<AddedToken>& added) {
   for (const char* name :
        {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<\uff5cend\u2581of\u2581sentence\uff5c>"}) {
@@ -121,7 +122,7 @@ void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& t
       BoundedText buffer(max_grown_bytes(token.content.size()));
       token.content = std::string(tokenizer.normalizer->apply(token.content, true, buffer));
     }
-    if (token.content.empty()) continue;  // normalising left nothing to find
+    if (token.content.empty()) continue;  // normalization left nothing to find
     (token.is_normalized || is_as_is ? normalized : raw).push_back(std::move(token));
   }
   check_distinct(raw, list);
@@ -133,7 +134,8 @@ void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& t
 
 /// Counts the steps that each text goes through. A Sequence counts as its steps, an empty one as one
 /// step.
-/// Errors: input, more steps than any real tokenizer has, since each goes over all of a text.
+/// Errors: input if there are more steps than any real tokenizer has, since each goes over all of a
+/// text.
 void count_steps(const JsonValue& step, std::size_t& count) {
   constexpr std::size_t max_steps = 128;  // DeepSeek's seven are many
   std::size_t num_inner = 0;

@@ -18,7 +18,7 @@ char ascii_lower_case(char c) {
   return static_cast<char>(c | (c >= 'A' && c <= 'Z') << 5);
 }
 
-/// Returns the position of the first byte from `at` on that is not ASCII; the text's end where there is
+/// Returns the position of the first byte from `at` on that is not ASCII, or the text's end if there is
 /// none.
 std::size_t end_of_ascii(std::string_view text, std::size_t at) {
   return static_cast<std::size_t>(

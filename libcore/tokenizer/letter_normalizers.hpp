@@ -7,9 +7,11 @@
 
 namespace dt::tokenizer {
 
-/// Turns each character into what lower_case() says, whatever stands beside it.
+/// Returns a normalizer that replaces each character by lower_case() of it, whatever stands beside
+/// it.
 std::unique_ptr<Normalizer> make_lowercase();
-/// Removes marks (see is_accent). A letter that is one character with its mark stays.
+/// Returns a normalizer that removes marks (see is_accent). A letter that is one character with its
+/// mark stays.
 std::unique_ptr<Normalizer> make_strip_accents();
 
 }  // namespace dt::tokenizer

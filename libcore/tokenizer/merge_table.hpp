@@ -1,5 +1,5 @@
 #pragma once
-// The merges of a BPE: which two neighbouring tokens become one, and which pair goes first.
+// The merges of a BPE: which two neighbouring tokens become one, and which pair merges first.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace dt::tokenizer {
 
-/// A smaller rank goes first.
+/// The priority of a merge. A pair of smaller rank merges first.
 using Rank = std::uint32_t;
 inline constexpr Rank no_rank = 0xFFFFFFFF;
 
@@ -21,8 +21,8 @@ struct Merge {
 
 class MergeTable {
  public:
-  /// Adds a merge. Of pairs of the same rank, the leftmost in a text goes first. A pair that is there
-  /// already gets the new rank and token.
+  /// Adds a merge. Of pairs of the same rank, the leftmost in a text merges first. A pair that the
+  /// table already has gets the new rank and token.
   void add(Id left, Id right, Merge merge);
   Merge find(Id left, Id right) const {
     const std::uint64_t key = key_of(left, right), hash = hash_of(key);

@@ -11,34 +11,35 @@
 namespace dt::tokenizer {
 
 /// Changes text.
-/// Thread safety: several threads may use one normaliser at once.
+/// Thread safety: several threads may use one normalizer at once.
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  /// Returns the changed text: `text` or a part of it where that is the result, else a view of
-  /// `buffer`. `is_first`: the document begins with `text`.
-  /// Errors: input, text that is not UTF-8 where that matters, or a result that is longer than the
-  /// buffer takes.
+  /// Returns the changed text: `text` or a part of it if that is the result, else a view of
+  /// `buffer`. `is_first` means that the document begins with `text`.
+  /// Errors: input if the normalizer needs UTF-8 and `text` is not, or if the result is longer than
+  /// the buffer allows.
   virtual std::string_view apply(std::string_view text, bool is_first, BoundedText& buffer) const = 0;
-  /// Returns whether text may be cut at a space between ASCII letters and both sides be changed apart.
+  /// Returns whether text may be cut at a space between ASCII letters and both sides be changed
+  /// separately.
   virtual bool cuts_between_words() const { return false; }
-  /// Returns whether Oniguruma runs a regular expression of the normaliser.
+  /// Returns whether Oniguruma runs a regular expression of the normalizer.
   virtual bool runs_regex() const { return false; }
 };
 
 enum class UnicodeForm { nfc, nfd, nfkc, nfkd };
 std::unique_ptr<Normalizer> make_unicode_normalizer(UnicodeForm form);
-/// Turns every `from`, which is not empty, into `to`.
+/// Returns a normalizer that turns every `from`, which must not be empty, into `to`.
 std::unique_ptr<Normalizer> make_replacement(std::string from, std::string to);
-/// Turns every match of a regular expression into `to`.
+/// Returns a normalizer that turns every match of a regular expression into `to`.
 std::unique_ptr<Normalizer> make_regex_replacement(const std::string& regex, std::string to);
 
 enum class Prepend { always, unless_there, if_first_unless_there };
-/// Puts `prefix` before text that is not empty.
+/// Returns a normalizer that puts `prefix` before text that is not empty.
 std::unique_ptr<Normalizer> make_prefix(std::string prefix, Prepend when);
-/// Removes white space from the text's ends.
+/// Returns a normalizer that removes white space from the text's ends.
 std::unique_ptr<Normalizer> make_strip(bool left, bool right);
-/// Applies the steps one after another.
+/// Returns a normalizer that applies the steps one after another.
 std::unique_ptr<Normalizer> make_normalizers(std::vector<std::unique_ptr<Normalizer>> steps);
 
 }  // namespace dt::tokenizer

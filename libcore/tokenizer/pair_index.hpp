@@ -59,8 +59,8 @@ class PairIndex {
   void add(TokenPair pair, std::int64_t count, std::vector<Position> positions);
   /// Lowers a pair's count. Ignores pairs that the index does not have.
   void subtract(TokenPair pair, std::int64_t count);
-  /// Takes the most frequent pair; of equally frequent pairs, that of the lower tokens. Returns nothing
-  /// where no pair has a count of `least`.
+  /// Takes the most frequent pair; of equally frequent pairs, that with the lower token ids. Returns
+  /// none if no pair has a count of at least `least`.
   std::optional<PlacedPair> take_first(std::int64_t least);
 
  private:

@@ -80,7 +80,7 @@ class LongPieceCache {
  public:
   static constexpr std::size_t max_bytes = 256;
   LongPieceCache();
-  /// Returns the piece's tokens; nothing where the cache does not know it. The result is valid until
+  /// Returns the piece's tokens, or nothing if the cache lacks the piece. The result is valid until
   /// the next put().
   std::span<const Id> find(std::string_view piece) const;
   /// Adds a piece. Pieces without tokens are never found.

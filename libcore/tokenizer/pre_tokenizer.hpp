@@ -47,7 +47,7 @@ class PreTokenizer {
     for (const std::string_view text : texts) split(text, sink);
   }
   /// Returns whether a piece always ends between an ASCII letter and a space that another ASCII letter
-  /// follows. The texts on both sides can then be split apart.
+  /// follows. The texts on both sides can then be split separately.
   virtual bool cuts_between_words() const { return false; }
   /// Returns whether Oniguruma runs a regular expression of the pre-tokenizer. Otherwise dt's own code
   /// does all.

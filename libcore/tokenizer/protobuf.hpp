@@ -11,15 +11,15 @@ namespace dt::tokenizer {
 /// Walks over a message's fields without copying. A field that holds a message takes another reader.
 class ProtobufReader {
  public:
-  /// `origin` names the file in errors, and outlives the reader.
+  /// `origin` names the file in errors, and must outlive the reader.
   ProtobufReader(std::string_view message, const std::string& origin) : rest_(message), origin_(origin) {}
 
-  /// Goes to the next field. Returns false where there is none.
-  /// Errors: input, an invalid field, or one that ends beyond the message.
+  /// Goes to the next field. Returns false if there is none.
+  /// Errors: input if the field is invalid or ends beyond the message.
   bool next();
   std::uint32_t field() const { return field_; }
   /// Returns the field's value.
-  /// Errors: input, a value of another type.
+  /// Errors: input if the value has another type.
   std::uint64_t integer() const;
   float real() const;
   std::string_view bytes() const;

@@ -208,7 +208,8 @@ std::string message_of(int error, OnigErrorInfo* info) {
 /// Returns an expression that every version of Oniguruma reads alike. Outside of brackets, \p{Word}
 /// becomes \w, which has a few more characters there. \R is written out, since 6.9.8 loses matches of a
 /// repeated \R.
-/// Errors: input, text segments (\X, \y, \Y), whose ends depend on the library's Unicode.
+/// Errors: input if the pattern has text segments (\X, \y, \Y), whose ends depend on the library's
+/// Unicode.
 std::string of_one_version(const std::string& pattern) {
   std::string result;
   int depth = 0;  // nesting of brackets
@@ -314,7 +315,7 @@ void Regex::Search::refuse() const {
   throw input_error("{}", too_slow(regex_.pattern_, limit_s(), bytes_));
 }
 
-/// Looks at the clock. Once half of the search's time has passed, calls are timed from there on.
+/// Reads the clock. Once half of the search's limit has passed, search() times its calls.
 void Regex::Search::look_at_clock() {
   calls_until_look_ = calls_between_looks;
   const double now_s = wall_s();
@@ -324,8 +325,8 @@ void Regex::Search::look_at_clock() {
 
 /// Searches for the first match from at_ on.
 /// Counts the thread's CPU time in Oniguruma alone, without the time that callers or other programs
-/// take. Short calls do not count. There are at most two calls for each byte, so that only long ones
-/// add up to a square. Reading the CPU clock may also take longer than a short call.
+/// take. Short calls do not count. There are at most two calls per byte, so only long calls can add
+/// up to quadratic time. Reading the CPU clock may also take longer than a short call.
 int Regex::Search::search() {
   constexpr double short_s = 1e-6;
   if (calls_until_look_-- == 0) look_at_clock();

@@ -15,7 +15,7 @@ namespace dt::tokenizer {
 /// Thread safety: several threads may search with one expression at once.
 class Regex {
  public:
-  /// Errors: input, a pattern that Oniguruma cannot compile, with the reason.
+  /// Errors: input, with the reason, if Oniguruma cannot compile the pattern.
   explicit Regex(const std::string& pattern);
 
   struct Match {
@@ -39,7 +39,7 @@ class Regex {
     /// Continues with another text. Bytes that are not UTF-8 count as control characters.
     void start(std::string_view text);
     /// Returns the next match; nothing after the last.
-    /// Errors: input, an expression that needs more than Oniguruma's limits allow, or more than its
+    /// Errors: input if the expression needs more than Oniguruma's limits allow, or more than its
     /// time. Nothing can interrupt a single attempt at a match. If one takes as much time again, the
     /// process ends with the same message and exit code (regex_watch.hpp). Only CPU time counts, so it
     /// does not matter how busy the machine is.

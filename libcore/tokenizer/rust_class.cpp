@@ -37,7 +37,7 @@ struct PosixClass {
   CodePointSet set;
 };
 
-/// Returns the sets of [:name:], which are ASCII alone.
+/// Returns the sets of [:name:], which contain ASCII only.
 const std::vector<PosixClass>& posix_classes() {
   static const std::vector<PosixClass> classes = {{"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
                                                   {"alpha", {{'A', 'Z'}, {'a', 'z'}}},

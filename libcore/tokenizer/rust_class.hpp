@@ -15,11 +15,11 @@ CodePointSet with_other_cases(const CodePointSet& set);
 
 /// Returns the set of \p{name}. `name` has no braces; a ^ in front of it negates. `folds` ignores case
 /// as (?i) does.
-/// Errors: input, a name that Rust's regex crate or dt does not know.
+/// Errors: input if Rust's regex crate or dt does not know the name.
 CodePointSet rust_property(std::string_view name, bool folds);
 
-/// Returns the set of \d, \s, \w or \h, and its complement for a capital letter; nothing for another
-/// letter.
+/// Returns the set of \d, \s, \w or \h, and its complement for a capital letter. Returns none for
+/// any other letter.
 std::optional<CodePointSet> rust_class_of_letter(char letter);
 
 /// The meaning of an escape: a set, or else a character.
@@ -31,7 +31,7 @@ struct ClassEscape {
 using ReadEscape = std::function<ClassEscape()>;
 
 /// Reads a class in `text` from the bracket at `at`, and moves `at` behind it.
-/// Errors: input, an invalid class.
+/// Errors: input if the class is invalid.
 CodePointSet read_rust_class(std::string_view text, std::size_t& at, bool folds, const ReadEscape& escape);
 
 /// Returns the set as Oniguruma writes it.

@@ -20,7 +20,7 @@ class Text {
       : characters_(characters), end_(text.data() + text.size()) {}
   const char* end() const { return end_; }
   bool ends_at(const char* at) const { return at == end_; }
-  /// Returns the character at `at`; at the text's end, one without class bits.
+  /// Returns the character at `at`, or one without class bits at the text's end.
   Character character(const char* at) const {
     return ends_at(at) ? Character{0, 0} : characters_.at(at, end_);
   }
@@ -43,7 +43,7 @@ class Text {
     return at;
   }
 
-  /// Returns the bytes of 's 't 'm 'd 'll 've 're behind the apostrophe at `at`; 0 where none of them
+  /// Returns the bytes of 's 't 'm 'd 'll 've 're behind the apostrophe at `at`, or 0 if none of them
   /// is there.
   std::size_t contraction(const char* at, bool any_case) const {
     const auto letter = [&](int i) {
@@ -58,7 +58,7 @@ class Text {
   }
 
   /// Matches \s+(?!\S)|\s+ in the white space [at, run_end). The match is all of it at the text's end,
-  /// or if it is one character. Else it is all but the last character.
+  /// or if it is one character. Otherwise it is all but the last character.
   const char* spaces(const char* at, const char* run_end) const {
     if (ends_at(run_end)) return run_end;
     const char* last = run_end - 1;
@@ -66,8 +66,8 @@ class Text {
     return last > at ? last : run_end;
   }
 
-  /// Matches \s*[\r\n]+|\s+(?!\S)|\s+ in the same white space: up to the last line's end, where there
-  /// is one.
+  /// Matches \s*[\r\n]+|\s+(?!\S)|\s+ in the same white space: up to the last line's end, if there is
+  /// one.
   const char* lines(const char* at, const char* run_end) const {
     const char* line_end = run_end;
     while (line_end > at && line_end[-1] != '\n' && line_end[-1] != '\r') --line_end;
@@ -160,9 +160,9 @@ class O200kRules {
   static constexpr std::uint8_t letters = char_upper | char_lower | char_caseless;
   static constexpr std::uint8_t in_any_case = char_caseless | char_mark;
 
-  /// Returns the end of U*l+ at `at`, where a letter or mark is; where that does not match, the end of
-  /// U+. U*l+ needs a small letter behind U*, or a mark or letter without case to go back to. Without
-  /// `may_be_upper`, returns null for U+.
+  /// Returns the end of U*l+ at `at`, which is a letter or mark. Returns the end of U+ if U*l+ does
+  /// not match there. U*l+ needs a small letter behind U*, or a mark or letter without case to go
+  /// back to. Without `may_be_upper`, returns null for U+.
   static const char* word(const Text& text, const char* at, bool may_be_upper = true) {
     const char* behind_caseless = nullptr;
     while (true) {

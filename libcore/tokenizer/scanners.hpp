@@ -25,10 +25,10 @@ namespace dt::tokenizer {
 /// tekken is o200k without c and with \p{N}, so that each number is a piece.
 enum class Pattern { gpt2, cl100k, llama3, qwen2, o200k, tekken };
 
-/// Returns the pattern of a name that users write; nothing for another name.
+/// Returns the pattern of a name that users write, or none for any other name.
 std::optional<Pattern> pattern_of_name(std::string_view name);
-/// Returns the pattern of a regular expression, in the forms that tokenizers' files use; nothing for
-/// another expression. A tokenizer.json uses Oniguruma's syntax.
+/// Returns the pattern of a regular expression, in the forms that tokenizers' files use, or none for
+/// any other expression. A tokenizer.json uses Oniguruma's syntax.
 std::optional<Pattern> pattern_of_regex(std::string_view regex);
 /// Returns the pattern of tiktoken's regular expression, whose syntax is fancy-regex's: {1,3}+ is
 /// possessive there.

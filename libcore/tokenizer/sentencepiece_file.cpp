@@ -45,7 +45,7 @@ json charsmap_step(const SentencePieceModel& model, const std::string& origin) {
           {"dt_kept", texts_of(model, PieceType::user_defined)}};
 }
 
-/// Returns the normaliser. The dummy prefix comes first, so that text of which nothing else is left
+/// Returns the normalizer. The dummy prefix comes first, so that text of which nothing else is left
 /// still has it.
 json normalizer_of(const SentencePieceModel& model, const std::string& origin) {
   const std::string space = model.escape_whitespaces ? escaped_space : " ";
@@ -57,15 +57,15 @@ json normalizer_of(const SentencePieceModel& model, const std::string& origin) {
     steps.push_back(replace("Regex", " {2,}", " "));
   }
   if (model.escape_whitespaces) steps.push_back(replace("String", " ", escaped_space));
-  // Only the start of a run of spaces can match. Else a long run would be scanned from each of its
-  // spaces.
+  // Only the start of a run of spaces can match. Otherwise a long run would be scanned from each of
+  // its spaces.
   if (model.remove_extra_whitespaces)
     steps.push_back(replace("Regex", fmt::format("(?<!{0}){0}+\\z", space), ""));
   return steps.empty() ? json() : sequence("normalizers", std::move(steps));
 }
 
-/// Returns whether sentencepiece drops spaces at a text's start in a way that the format has no step
-/// for: one space of each piece, until there is text.
+/// Returns whether sentencepiece drops one space of each piece until there is text. The format has
+/// no step for this.
 bool drops_spaces_by_piece(const SentencePieceModel& model) {
   const bool has_space = std::any_of(model.pieces.begin(), model.pieces.end(),
                                      [](const SentencePiece& piece) { return piece.text == escaped_space; });
@@ -92,7 +92,7 @@ void append_as_text(const SentencePieceModel& model, json& steps) {
   steps.push_back({{"type", "Fuse"}});
 }
 
-/// Returns the decoder. It removes the prefix that the normaliser adds.
+/// Returns the decoder. It removes the prefix that the normalizer adds.
 json decoder_of(const SentencePieceModel& model) {
   json steps = replaced_pieces(model);
   append_as_text(model, steps);
@@ -114,14 +114,14 @@ AddedToken added_token(const SentencePieceModel& model, Id id) {
   AddedToken token{id, piece.text};
   token.is_special = piece.type != PieceType::user_defined;
   token.found_in = token.is_special ? FoundIn::nothing : FoundIn::normalized_text;
-  // If a step changed text, Hugging Face's tokenizers would normalise the piece, too.
+  // If a step changed text, Hugging Face's tokenizers would normalize the piece, too.
   token.is_normalized = !token.is_special && !model.add_dummy_prefix && !model.remove_extra_whitespaces &&
                         model.charsmap.empty();
   return token;
 }
 
-/// Returns control, unknown and user-defined pieces. Text never contains the first two; user-defined
-/// pieces are looked for in normalised text.
+/// Returns control, unknown and user-defined pieces. Text never contains the first two; the encoder
+/// looks for user-defined pieces in normalized text.
 std::vector<AddedToken> added_tokens_of(const SentencePieceModel& model, const std::string& origin) {
   std::vector<AddedToken> tokens;
   for (Id id = 0; id < model.pieces.size(); ++id) {

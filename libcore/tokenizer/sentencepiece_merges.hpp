@@ -11,8 +11,8 @@ namespace dt::tokenizer {
 
 /// Returns the vocabulary, the merges and the unknown piece. Pieces of equal score have merges of equal
 /// rank.
-/// Errors: input, naming `origin` and the piece: a piece that text leads to, and that is unused or has
-/// a character that is no piece.
+/// Errors: input, naming `origin` and the piece, if text can become a piece that is unused or has a
+/// character that is no piece.
 Bpe bpe_of_pieces(const SentencePieceModel& model, const std::string& origin);
 
 }  // namespace dt::tokenizer

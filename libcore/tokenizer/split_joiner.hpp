@@ -10,7 +10,7 @@ namespace dt::tokenizer {
 /// Names are those of Hugging Face's files.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Takes matches and the text between them, in order, and passes on pieces as the behavior says. An
+/// Takes matches and the text between them, in order, and passes on pieces as `behavior` says. An
 /// empty match separates its neighbours.
 class SplitJoiner {
  public:

@@ -89,7 +89,7 @@ struct SpecialToken {
   Id id;
 };
 
-/// A published encoding, recognised by its pattern and number of ranks, with its special tokens.
+/// A published encoding, recognized by its pattern and number of ranks, with its special tokens.
 /// Source: tiktoken_ext/openai_public.py; Llama 3's and Qwen's own tokenizers.
 struct KnownEncoding {
   Pattern pattern;

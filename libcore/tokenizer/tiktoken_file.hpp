@@ -13,8 +13,8 @@ bool is_tiktoken_file(std::string_view text);
 
 /// Reads a rank file. `pattern` is a name (see scanners.hpp) or a regular expression that covers every
 /// text.
-/// Errors: input, naming `origin` and the line: a line without a token and a rank, a byte without a
-/// token, an id or token that is there twice; an invalid pattern.
+/// Errors: input, naming `origin` and the line, for a line without a token and a rank, a byte
+/// without a token, or an id or token that is there twice. Input, too, for an invalid pattern.
 Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const std::string& pattern);
 
 /// Returns the rank file as a tokenizer.json. If pattern and number of ranks are those of a published
@@ -30,8 +30,8 @@ std::string tiktoken_as_hugging_face(std::string_view text, const std::string& o
 /// Errors: see regex_of_tiktoken().
 std::string regex_of_tiktoken_pattern(const std::string& pattern);
 
-/// Returns the encoding of tokens whose ids say which goes first.
-/// Errors: input, a byte without a token.
+/// Returns the encoding of tokens whose ids are their ranks.
+/// Errors: input if a byte has no token.
 Bpe bpe_of_ranks(Vocabulary vocabulary, const std::string& origin);
 
 }  // namespace dt::tokenizer

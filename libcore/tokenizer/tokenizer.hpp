@@ -11,7 +11,7 @@
 
 namespace dt::tokenizer {
 
-/// The tokenizer is complete once it is read.
+/// A tokenizer. It does not change once it has been read.
 /// Thread safety: any number of threads may use it, each through its own Encoder.
 struct Tokenizer {
   AddedTokenFinder raw_added_tokens;       // found in the text as it is

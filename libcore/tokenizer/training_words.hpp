@@ -20,8 +20,8 @@ class TrainingWords {
  public:
   static constexpr Id inside = no_id - 1;  // a byte of a token, neither its first nor its last
   static constexpr Id border = no_id;      // between words
-  /// Makes every byte its token of `byte_ids`.
-  /// Errors: input, words of 4 GiB or more.
+  /// Creates the words with every byte as its token in `byte_ids`.
+  /// Errors: input if the words have 4 GiB or more.
   TrainingWords(std::vector<CountedWord> words, const std::array<Id, 256>& byte_ids);
 
   /// Returns the number of positions. The first and the last are borders.

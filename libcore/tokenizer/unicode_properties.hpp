@@ -16,7 +16,7 @@ struct PropertyName {
   const char* name;   // lower case, without spaces, - and _
   std::size_t index;  // index in property_sets
 };
-/// Sorted by name.
+/// All names that regular expressions can use, sorted.
 extern const PropertyName property_names[];
 extern const std::size_t num_property_names;
 

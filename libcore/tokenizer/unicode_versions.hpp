@@ -17,13 +17,13 @@ struct CategoryRange {
 /// Unicode 16. No other character changed between letter, number, mark, punctuation and symbol.
 std::span<const CategoryRange> assigned_since_unicode_14();
 
-/// Returns whether Hugging Face's tokenizers leave this character alone in normalisation where today's
-/// Unicode would not. They normalise by Unicode 10, in which nothing is composed with it or ordered
-/// around it.
+/// Returns whether Hugging Face's tokenizers leave this character alone in normalization, although
+/// today's Unicode would not. They normalize by Unicode 10, in which nothing is composed with it or
+/// ordered around it.
 bool is_new_to_normalization(char32_t code_point);
 
 /// A character in lower case, as Hugging Face's tokenizers write it: one character, or two for U+0130.
-/// `second` is 0 where there is none. The tokenizers use the Unicode of the compiler that they were
+/// `second` is 0 if there is only one. The tokenizers use the Unicode of the compiler that they were
 /// built with, lately 17.
 struct LowerCase {
   char32_t first, second;

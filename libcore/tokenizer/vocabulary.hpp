@@ -19,7 +19,7 @@ class Vocabulary {
  public:
   /// Sets the bytes of `id`, and lets find() find `id` by them. Of several ids with the same bytes,
   /// find() returns the first.
-  /// Errors: internal, an id that is not below max_vocabulary.
+  /// Errors: internal if the id is not below max_vocabulary.
   void set(Id id, std::string_view bytes);
   /// Sets the bytes of `id`, or replaces them. The results of find() do not change.
   void set_unfindable(Id id, std::string_view bytes);
@@ -27,9 +27,9 @@ class Vocabulary {
   /// Returns one more than the largest id that was set.
   Id size() const { return static_cast<Id>(tokens_.size()); }
   bool has(Id id) const { return id < size() && tokens_[id].is_set; }
-  /// Returns the token's bytes; nothing where there is no such token.
+  /// Returns the token's bytes, or "" if there is no such token.
   std::string_view bytes(Id id) const { return id < size() ? std::string_view(tokens_[id].bytes) : ""; }
-  /// Returns the token that has these bytes; no_id where none has.
+  /// Returns the token that has these bytes, or no_id.
   Id find(std::string_view bytes) const;
 
  private:

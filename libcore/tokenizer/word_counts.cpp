@@ -8,7 +8,7 @@ namespace dt::tokenizer {
 
 namespace {
 
-/// Roughly what a core's own cache holds.
+/// Limit on words in a thread's own table: roughly what a core's own cache holds.
 constexpr std::size_t most_words = 1 << 15;
 constexpr std::size_t most_text_bytes = 1 << 20;
 constexpr int part_shift = 58;  // a digest's leading 6 bits choose its part

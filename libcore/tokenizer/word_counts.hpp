@@ -51,7 +51,8 @@ class WordCounter final : private PieceSink {
  public:
   WordCounter(const PreTokenizer& pre_tokenizer, WordCounts& counts)
       : pre_tokenizer_(pre_tokenizer), counts_(counts) {}
-  /// Errors: input (see Regex).
+  /// Splits `text` and counts its words.
+  /// Errors: as Regex.
   void count(std::string_view text);
   void hand_on();
 

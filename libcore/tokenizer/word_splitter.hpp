@@ -9,9 +9,9 @@
 
 namespace dt::tokenizer {
 
-/// Splits before each run of U+2581, SentencePiece's space. The ids stay the same, since no merge of
-/// `bpe` joins such a run with text before it. Returns null where a merge does, where `bpe` takes whole
-/// pieces, and where U+2581 is no token.
+/// Returns a pre-tokenizer that splits before each run of U+2581, SentencePiece's space. The ids stay
+/// the same, since no merge of `bpe` joins such a run with text before it. Returns null if a merge
+/// does, if `bpe` takes whole pieces, or if U+2581 is no token.
 std::unique_ptr<PreTokenizer> make_word_splitter(const Bpe& bpe);
 
 }  // namespace dt::tokenizer

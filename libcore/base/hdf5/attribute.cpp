@@ -47,7 +47,7 @@ Attributes::Attributes(Source& source, const ObjectHeader& object) {
   if (const Message* info = object.find(MessageType::attribute_info, source)) add_dense(source, *info);
 }
 
-/// "IV.A.2.m. The Attribute Message". Its parts are padded to multiples of 8 bytes in version 1 alone.
+/// "IV.A.2.m. The Attribute Message". Only version 1 pads its parts to multiples of 8 bytes.
 void Attributes::add(const Source& source, Bytes message) {
   constexpr std::uint8_t shared_flags = 0x03;
   Fields fields(source, message, what);

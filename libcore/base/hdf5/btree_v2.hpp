@@ -8,7 +8,7 @@
 
 namespace dt::hdf5 {
 
-/// All records of a tree, each of `record_bytes`, in no order that matters.
+/// All records of a tree, each of `record_bytes`, in no particular order.
 struct BTreeRecords {
   std::size_t record_bytes = 0;
   std::vector<std::byte> bytes;

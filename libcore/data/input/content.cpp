@@ -43,16 +43,17 @@ std::uint64_t little_endian(std::string_view bytes) {
   return number;
 }
 
-/// Returns whether it is bzip2: "BZh1" to "BZh9", and the magic of a block or of the stream's end.
-/// Text could begin with the former alone.
+/// Returns whether the bytes are bzip2: "BZh1" to "BZh9", and the magic of a block or of the
+/// stream's end. Text could begin with the former alone.
 bool is_bzip2(std::string_view first) {
   return first.size() >= 10 && first.starts_with("BZh") && first[3] >= '1' && first[3] <= '9' &&
          (first.substr(4, 6) == "\x31\x41\x59\x26\x53\x59" ||
           first.substr(4, 6) == "\x17\x72\x45\x38\x50\x90");
 }
 
-/// Returns whether it is .lzma, which has no magic. It begins with a byte of properties, the
-/// dictionary's size, 2^n or 2^n + 2^(n-1), and the content's size, which may be unknown.
+/// Returns whether the bytes are .lzma, which has no magic. It begins with a byte of properties,
+/// then the dictionary's size, which is 2^n or 2^n + 2^(n-1). The content's size follows, which may
+/// be unknown.
 /// Source: liblzma's lzma_alone_decoder, which rejects all else.
 bool is_lzma(std::string_view first) {
   constexpr unsigned max_properties = (4 * 5 + 4) * 9 + 8;
@@ -65,9 +66,9 @@ bool is_lzma(std::string_view first) {
   return dictionary >= 4096 && is_size && (size == ~std::uint64_t{0} || size < max_size) && first[13] == 0;
 }
 
-/// Returns whether it is binary cpio: two bytes of magic, 12 numbers of two bytes, then a name that
-/// ends in NUL. Text could begin like that. So the function checks the magic, a file type, the
-/// name's length and its end, as libarchive does.
+/// Returns whether the bytes are binary cpio: two bytes of magic, 12 numbers of two bytes, then a
+/// name that ends in NUL. Text could begin like that. So the function checks the magic, a file
+/// type, the name's length and its end, as libarchive does.
 /// Source: cpio(5).
 bool is_binary_cpio(std::string_view first) {
   constexpr std::size_t header = 26, mode_at = 6, name_bytes_at = 20, max_name_bytes = 4096;
@@ -83,7 +84,7 @@ bool is_binary_cpio(std::string_view first) {
   return first[header + name_bytes - 1] == '\0';
 }
 
-/// Returns whether it is cpio: "070701" or "070702" and 13 numbers of 8 hexadecimal digits,
+/// Returns whether the bytes are cpio: "070701" or "070702" and 13 numbers of 8 hexadecimal digits,
 /// "070707" and 70 octal digits, or binary cpio.
 /// Source: cpio(5).
 bool is_cpio(std::string_view first) {
@@ -98,7 +99,8 @@ bool is_cpio(std::string_view first) {
   return is_binary_cpio(first);
 }
 
-/// Returns whether it is a frame that zstd and lz4 skip: a magic and the size of arbitrary content.
+/// Returns whether the bytes begin a frame that zstd and lz4 skip: a magic and the size of
+/// arbitrary content.
 bool is_skippable(std::string_view first) {
   return first.size() >= 8 && (static_cast<unsigned char>(first[0]) & 0xF0U) == 0x50 &&
          first.substr(1, 3) == "\x2A\x4D\x18";

@@ -24,7 +24,7 @@ enum class Content {
 };
 
 /// Returns the format. `first` is the first 512 bytes of a file, or all of a shorter one.
-/// Unrecognised content is plain.
+/// Unrecognized content is plain.
 Content content_of(std::string_view first);
 
 }  // namespace dt::data

@@ -15,7 +15,7 @@ namespace dt::data {
 /// Returns the content of a compressed stream. Consecutive frames form one content, as in gunzip,
 /// unzstd, unxz and bunzip2. Zeros between and after frames are skipped.
 /// Errors: input from read(), with `name` and the offset in the compressed bytes, for truncated or
-/// damaged data (checksums are compared) and for data after a frame that is not a frame. Input,
+/// damaged data, and for data after a frame that is not a frame. read() verifies checksums. Input,
 /// too, if decompression needs more memory than `options` allow.
 class Decompressor final : public ByteSource {
  public:

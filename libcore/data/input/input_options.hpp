@@ -15,7 +15,7 @@ namespace dt::data {
 struct InputOptions {
   InputFormat format = InputFormat::automatic;
   InvalidUtf8 invalid = InvalidUtf8::fail;
-  std::string text_key = "text";  // key of lines that are recognised as JSON by content
+  std::string text_key = "text";  // key of lines that are recognized as JSON by content
   std::uint64_t decompress_memory = std::uint64_t{4} << 30;  // limit per compressed file
   /// Limit on the size of one input after decompression and unpacking. decompress_memory limits a
   /// decompressor's window, this its output.

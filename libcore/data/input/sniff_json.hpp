@@ -10,8 +10,9 @@ namespace dt::data {
 
 /// Returns whether a stream of text is JSON lines. --format decides, then the name (.jsonl,
 /// .ndjson), then the first line that is not blank. An object with the text key means JSON lines,
-/// and `options.notes` is told. Content that does not look like JSON, and is not named .json, is
-/// text. `name` is for messages; `plain_name` is the name without the suffix of a compression.
+/// and `options.notes` receives a note. Content that does not look like JSON, and is not named
+/// .json, is text. `name` is for messages; `plain_name` is the name without the suffix of a
+/// compression.
 /// Errors: input, naming --format, for other JSON: an array, one object over several lines, an
 /// object without the key.
 bool is_json_lines(PeekedSource& source, const std::string& name, const std::string& plain_name,

@@ -20,7 +20,7 @@ struct TokenHead {
 bool is_npy(std::string_view first);
 bool is_llmc(std::string_view first);
 
-/// Checks that a file to be recognised by content is not a file of ids, or of an index, without a
+/// Checks that a file to be recognized by content is not a file of ids, or of an index, without a
 /// stated type. `first` holds its first 512 bytes; `plain_name` is the name without the suffix of a
 /// compression.
 /// Errors: input, with the option to give, if it looks like one and not like text.

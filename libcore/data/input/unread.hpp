@@ -15,7 +15,7 @@ namespace dt::data {
 Error table_error(Content content, const std::string& name, bool is_file);
 
 /// Checks that plain bytes, whose first 512 are `first`, can be read as `options` say. They must
-/// begin no format that dt does not read. A file to be recognised by content must also look like
+/// begin no format that dt does not read. A file to be recognized by content must also look like
 /// text. `plain_name` is the name without the suffix of a compression.
 /// Errors: input, naming the format and what to do.
 void check_plain(std::string_view first, const std::string& name, const std::string& plain_name,
