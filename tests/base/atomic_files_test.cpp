@@ -51,7 +51,7 @@ TEST_CASE("a pipe is written to, or refused, but not replaced") {
 }
 
 TEST_CASE("a pipe or a link to one that another user made is not written to") {
-  if (::geteuid() != 0) return;  // nobody else can give files to others
+  if (::geteuid() != 0) return;  // only root can give files to others
   const Folder folder;
   const fs::path planted = folder / "planted";
   SECTION("a pipe") {

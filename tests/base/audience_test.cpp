@@ -10,7 +10,7 @@ using namespace dt;
 namespace {
 
 struct Files : dt_test::Folder {
-  /// A file, or a folder where the name ends in /.
+  /// Makes a file, or a folder if the name ends in /, and returns its audience.
   Audience of(const std::string& name, mode_t mode) const {
     const fs::path path = *this / name;
     if (name.back() == '/') {
@@ -33,7 +33,7 @@ TEST_CASE("a copy has at most the readers of its original") {
   CHECK(files.of("a", 0640).limit(0666, own) == 0660);
   CHECK(files.of("a", 0640).limit(0666, other) == 0600);
   CHECK(files.of("a", 0600).limit(0666, own) == 0600);
-  CHECK(files.of("a", 0604).limit(0666, own) == 0600);  // the group is kept out
+  CHECK(files.of("a", 0604).limit(0666, own) == 0600);  // the group has no access
   CHECK(files.of("b/", 0755).limit(0777, own) == 0777);
   CHECK(files.of("b/", 0711).limit(0777, own) == 0777);
   CHECK(files.of("b/", 0750).limit(0777, own) == 0770);

@@ -11,10 +11,10 @@ using namespace dt;
 
 namespace {
 
-/// A system of files alone.
+/// A system that consists of files alone.
 class System {
  public:
-  /// What the process's /proc says.
+  /// Creates the system with the process's files of /proc.
   System(const std::string& mounts, const std::string& cgroups) {
     write("proc/self/mountinfo", mounts);
     write("proc/self/cgroup", cgroups);
@@ -49,7 +49,7 @@ TEST_CASE("of nested cgroups of version 2 the least limit counts") {
   system.write(slice + "slurmstepd.scope/job_7/step_0/memory.max", "5000000\n");
   system.write(slice + "slurmstepd.scope/job_7/memory.max", "4000000\n");
   system.write(slice + "memory.max", "6000000\n");
-  system.write(slice + "slurmstepd.scope/job_8/memory.max", "1\n");  // another's
+  system.write(slice + "slurmstepd.scope/job_8/memory.max", "1\n");  // another user's
   CHECK(system.limit() == 4000000);
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("a container that is shown its own cgroup alone finds its limit there"
   CAPTURE(shown, own);
   const System system("35 31 0:32 " + shown + " /sys/fs/cgroup ro - cgroup2 cgroup rw\n", "0::" + own + "\n");
   system.write("sys/fs/cgroup/memory.max", "3000000\n");
-  system.write("memory.max", "1\n");  // of nobody
+  system.write("memory.max", "1\n");  // not a control group
   CHECK(system.limit() == 3000000);
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("names and texts of files do not reach a terminal raw") {
   const Captured err(STDERR_FILENO);
   Console console(settings(ProgressMode::always));
   console.print("a\x1b[31m\n");
-  console.data("a\x1b[31m\xff\n");  // no terminal here: as it is
+  console.data("a\x1b[31m\xff\n");  // standard output is no terminal here, so bytes pass unchanged
   console.error("cannot open a\n\x1b]0;x\x07\xff");
   console.error("tensor {} is unknown", std::string(1'000'000, 'n'));
   {
@@ -122,7 +122,7 @@ TEST_CASE("a bar is drawn on demand, and taken away around messages") {
   INFO(text);
   CHECK(text.find("\rreading  25% [=====               ] 1.0 KiB of 4.0 KiB, loss 2.5, ") == 0);
   CHECK(text.find(" \rdt-test: warning: odd\nreading  25% [") != std::string::npos);
-  CHECK(text.find('\033') == std::string::npos);  // it may be a log file
+  CHECK(text.find('\033') == std::string::npos);  // the output may be a log file
   CHECK(text.find("reading 100% [====================] 4.0 KiB of 4.0 KiB, loss 2.5") != std::string::npos);
   CHECK(text.ends_with("\ndt-test: done\n"));
 }

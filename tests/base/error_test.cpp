@@ -55,7 +55,7 @@ TEST_CASE("an exception means what failed: the system, memory, or dt") {
     }
   };
   const auto number = [](int n) { return std::error_code(n, std::generic_category()); };
-  const Error thread = meaning(std::system_error(number(EAGAIN)));  // as std::thread throws it
+  const Error thread = meaning(std::system_error(number(EAGAIN)));  // std::thread throws this
   CHECK(thread.kind() == ErrorKind::environment);
   CHECK(thread.message().find("ulimit -u") != std::string::npos);
   const Error denied = meaning(std::filesystem::filesystem_error("x", "a", number(EACCES)));

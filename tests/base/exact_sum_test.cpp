@@ -24,7 +24,7 @@ std::uint64_t bits(double x) {
   return std::bit_cast<std::uint64_t>(x);
 }
 
-/// Doubles of every magnitude and sign.
+/// Returns doubles of every magnitude and sign.
 std::vector<double> wild_terms(std::size_t count, std::uint32_t seed, int min_exponent, int max_exponent) {
   std::mt19937_64 engine(seed);
   std::uniform_int_distribution<int> exponent(min_exponent, max_exponent);

@@ -98,7 +98,7 @@ TEST_CASE("a parsed file has a bounded size") {
   put(folder / "sparse", "");
   fs::resize_file(folder / "sparse", std::uint64_t{1} << 40);
   CHECK(caught([&] { read_file(folder / "sparse"); }).says("1.0 TiB"));
-  CHECK(caught([&] { read_file("/proc/self/status", 10); }).kind == ErrorKind::input);  // tells no size
+  CHECK(caught([&] { read_file("/proc/self/status", 10); }).kind == ErrorKind::input);  // it tells no size
 }
 
 TEST_CASE("opening what is not a readable file names the path") {
@@ -166,7 +166,7 @@ TEST_CASE("a pipe that the user named is read to its end, within a bound") {
     std::thread writer([&] {
       try {
         File::open_write(pipe).write(text);
-      } catch (const Error&) {  // the reader went
+      } catch (const Error&) {  // the reader has gone
       }
     });
     std::string result = "refused";
@@ -205,7 +205,7 @@ TEST_CASE("a request to stop ends the wait for a pipe's writer") {
 
 namespace {
 
-/// Has pread(2) fail in the calling thread, from now on, as of a file that its server has replaced.
+/// Makes pread(2) fail in the calling thread from now on, as for a file that its server has replaced.
 bool make_reads_stale() {
   sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pread64, 0, 1),
@@ -216,7 +216,8 @@ bool make_reads_stale() {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/// Returns whether a read that finds the file stale opens anew what has the path by then.
+/// Returns whether a read that finds the file stale reopens the path and reads the file that is there by
+/// then.
 bool is_opened_anew(File file, const std::function<void(const fs::path& path)>& replace) {
   struct stat before {
   }, after{};

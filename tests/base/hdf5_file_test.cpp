@@ -26,7 +26,7 @@ std::span<const std::byte> bytes_of(const auto& values) {
   return std::as_bytes(std::span(values));
 }
 
-/// A file with one dataset of each element type and some attributes.
+/// Writes a file with one dataset of each element type and some attributes.
 void write_example(const fs::path& path) {
   Hdf5Writer writer(path);
   writer.declare("/weights/layers.0.q", DType::f32, {3, 2});
@@ -176,7 +176,7 @@ TEST_CASE("attributes may be empty, long and not ASCII") {
 }
 
 TEST_CASE("files of other programs are read, and what cannot be is refused where it is asked for") {
-  // Made by make_foreign_h5.py.
+  // make_foreign_h5.py made the file.
   const Hdf5Reader reader(fs::path(DT_TESTS_DIR) / "base" / "foreign.h5");
   CHECK(reader.read_all<std::int32_t>("/good") == std::vector<std::int32_t>{1, 2, 3});
   CHECK(reader.info("/half").dtype == DType::f16);
@@ -334,14 +334,14 @@ TEST_CASE("threads open and read at once") {
 }
 
 TEST_CASE("dt reads what the HDF5 library reads of files of several versions and programs") {
-  // Made by make_versions_h5.py and make_foreign_h5.py.
+  // make_versions_h5.py and make_foreign_h5.py made the files.
   const fs::path here = fs::path(DT_TESTS_DIR) / "base";
   for (const char* name : {"foreign.h5", "versions/hdf5-1.14.6-earliest.h5", "versions/hdf5-1.14.6-v108.h5",
                            "versions/hdf5-1.14.6-v114.h5"}) {
     INFO(name);
     CHECK(dt_test::hdf5_difference(here / name) == "");
   }
-  // The library of Debian 12 does not open files of HDF5 2.0's own format.
+  // Debian 12's library does not open files of HDF5 2.0's own format.
   const Hdf5Reader known(here / "versions" / "hdf5-1.14.6-v114.h5");
   const Hdf5Reader newest(here / "versions" / "hdf5-2.0.0-v200.h5");
   CHECK(newest.dataset_paths() == known.dataset_paths());
@@ -442,7 +442,7 @@ TEST_CASE("a shape with a 0 has no elements, however large its other extents are
 
 TEST_CASE("messages of an object count by the memory that they take") {
   const Folder folder;
-  const std::uint32_t num_messages = 60000, bytes = 4 * num_messages;  // empty ones
+  const std::uint32_t num_messages = 60000, bytes = 4 * num_messages;  // empty messages
   std::string text = "OHDR\2\2";                                       // the size takes four bytes
   const auto append = [&](std::uint32_t number) {
     for (int i = 0; i < 4; ++i) text += static_cast<char>(number >> 8 * i & 255U);

@@ -32,7 +32,7 @@ TEST_CASE("available cores follow the affinity mask") {
 TEST_CASE("peak memory grows by what is touched") {
   const std::uint64_t before = peak_resident_bytes();
   std::vector<char> block(std::size_t{64} << 20);
-  volatile char* data = block.data();  // the compiler must not see that nobody reads it
+  volatile char* data = block.data();  // volatile hides from the compiler that nothing reads the data
   for (std::size_t i = 0; i < block.size(); i += 1024) data[i] = 1;
   CHECK(peak_resident_bytes() >= std::max<std::uint64_t>(before, block.size()));
 }

@@ -14,7 +14,7 @@ JsonValue parsed(const std::string& text) {
   return JsonValue::parse(text, {"f.json", "fetch it again"});
 }
 
-/// An object of `count` members in an order that is not theirs, the last named `last`.
+/// Returns an object of `count` members that are not in the order of their names; the last is named `last`.
 std::string object_of(int count, const std::string& last) {
   std::string text = "{";
   for (int i = 0; i < count; ++i) text += fmt::format("\"key{}\": {}, ", i * 7919 % count, i);

@@ -26,7 +26,7 @@ struct End {
   std::string err;
 };
 
-/// Of a child that runs `action`.
+/// Returns the end of a child that runs `action`.
 End end_of(const Folder& folder, const std::function<void()>& action) {
   const fs::path err = folder / "stderr";
   const pid_t child = fork();
@@ -74,7 +74,7 @@ TEST_CASE("a mapped file that is cut ends the process as an input or output erro
     const MappedFile file(first), other(second);
     std::optional<MappedFile> third(first);
     third.reset();
-    const MappedFile fourth(first);  // in the third's place
+    const MappedFile fourth(first);  // takes the third's place
     cut(second);
     byte_at(file.bytes(), 3 * page);
     byte_at(other.bytes(), 3 * page);

@@ -23,7 +23,7 @@ bool is_root() {
   return ::geteuid() == 0;
 }
 
-/// Has the name, and what is in it, belong to another user; only root can.
+/// Gives the name, and what is in it, to another user; only root can.
 void give_away(const fs::path& path) {
   REQUIRE(::lchown(path.c_str(), other_user, other_user) == 0);
 }
@@ -38,7 +38,7 @@ mode_t mode_of(const fs::path& path) {
   return status.st_mode & 07777;
 }
 
-/// While it lives, new files get all the permissions that are asked for, but `mask`.
+/// While it lives, new files get all permissions that are asked for, except `mask`.
 class Mask {
  public:
   explicit Mask(mode_t mask) : before_(::umask(mask)) {}
@@ -49,7 +49,7 @@ class Mask {
   mode_t before_;
 };
 
-/// What others may plant under a name.
+/// Things that others may plant under a name.
 const std::vector<std::pair<std::string, std::function<void(const fs::path&)>>> plants = {
     {"a symbolic link", [](const fs::path& p) { fs::create_symlink(p.parent_path() / "private", p); }},
     {"a symbolic link", [](const fs::path& p) { fs::create_symlink("/nowhere", p); }},
@@ -73,7 +73,7 @@ TEST_CASE("a folder of one's own is made, taken again, and works by its descript
   CHECK(OwnFolder::take(folder / "a" / "b").names() == std::vector<std::string>{"file"});
   CHECK_FALSE(OwnFolder::make(folder / "a" / "b"));
   CHECK(OwnFolder::make(folder / "a" / "c")->is_in_place());
-  // Where the name has gone to something else, nothing is written there.
+  // If the name has gone to something else, nothing is written there.
   fs::rename(folder / "a" / "b", folder / "moved");
   fs::create_directory(folder / "private");
   fs::create_symlink(folder / "private", folder / "a" / "b");
@@ -136,7 +136,8 @@ TEST_CASE("folders and files of another user are refused") {
   CHECK(caught([&] { File::create(folder / "file"); }).says("of uid 4242"));
   FileLock lock;
   CHECK(lock.try_lock(folder / "file", Owner::anyone) == FileLock::Outcome::held);
-  File::open_append(folder / "file").write("!");  // who may write to the folder is trusted with its lines
+  // Users that may write to the folder are trusted with its lines.
+  File::open_append(folder / "file").write("!");
   CHECK(content(folder / "file") == "theirs!");
 }
 
@@ -181,7 +182,7 @@ TEST_CASE("others may write to a folder of one's own where they may write to its
   };
   CHECK(made_in(0755) == 0755);
   CHECK(made_in(0775) == 0775);
-  CHECK(made_in(01777) == 0755);  // whoever may write to such a folder has no say over others' names
+  CHECK(made_in(01777) == 0755);  // users that may write to such a folder have no say over others' names
   CHECK(made_in(0777) == 0777);
   REQUIRE(::chmod(folder.path().c_str(), 01777) == 0);
   const auto error = caught([&] { OwnFolder::take(folder / "x"); });
@@ -304,7 +305,7 @@ TEST_CASE("members of a group replace and remove each other's work in its folder
   }
   remove_own_file(folder / "record");
   CHECK(fs::exists(folder / "x" / "new"));
-  CHECK(folder.num_entries() == 1);  // nothing is left of the old one
+  CHECK(folder.num_entries() == 1);  // nothing is left of the old file
 }
 
 TEST_CASE("strangers' links, pipes and folders are refused where everybody may write") {
@@ -326,7 +327,7 @@ TEST_CASE("strangers' links, pipes and folders are refused where everybody may w
   CHECK(caught([&] { File::open_write(folder / "pipe"); }).says("is a named pipe of uid 4243"));
   refuse_foreign(folder / "theirs");
   REQUIRE(::chmod(folder.path().c_str(), 0775) == 0);
-  refuse_strangers_folder(folder / "theirs");  // a group's
+  refuse_strangers_folder(folder / "theirs");  // a group may write to it
 }
 
 TEST_CASE("a stranger's folder is refused on every level of a path, through links, too") {

@@ -12,7 +12,7 @@ TEST_CASE("UTF-8 stays what it is, other bytes are escaped and read back") {
     CHECK(bytes_of(text) == text);
   }
   CHECK(utf8_of("runs/\xE9t\xE9") == "runs/\\xE9t\\xE9");
-  CHECK(utf8_of("a\\xE9") == "a\\x5CxE9");              // a backslash, as a name may hold
+  CHECK(utf8_of("a\\xE9") == "a\\x5CxE9");              // a name may hold a backslash
   CHECK(utf8_of("\xC0\x80") == "\\xC0\\x80");           // overlong
   CHECK(utf8_of("\xED\xA0\x80") == "\\xED\\xA0\\x80");  // a surrogate
   CHECK(utf8_of("\xE2\x82") == "\\xE2\\x82");           // unfinished

@@ -10,11 +10,11 @@ TEST_CASE("what terminals obey is written out") {
   CHECK(printable(std::string_view("a\0b\rc\x7f", 6)) == "a\\u0000b\\u000Dc\\u007F");
   CHECK(printable("\xc2\x9b"
                   "31m") == "\\u009B31m");                                           // C1 as UTF-8
-  CHECK(printable("\x9b\xff 31m") == "\\x9B\\xFF 31m");                              // and as bytes
+  CHECK(printable("\x9b\xff 31m") == "\\x9B\\xFF 31m");                              // C1 as bytes
   CHECK(printable("\xe2\x80\xae txt.exe\xe2\x81\xa9") == "\\u202E txt.exe\\u2069");  // directions
   CHECK(printable("\xe2\x80\xa8\xe2\x80\xa9\xd8\x9c") == "\\u2028\\u2029\\u061C");
   CHECK(printable("\xc0\xaf\xed\xa0\x80") == "\\xC0\\xAF\\xED\\xA0\\x80");  // overlong, a surrogate
-  CHECK(printable("\xe2\x82") == "\\xE2\\x82");                             // cut off
+  CHECK(printable("\xe2\x82") == "\\xE2\\x82");                             // truncated
   CHECK(printable("") == "");
 }
 

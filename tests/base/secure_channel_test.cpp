@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// What goes one way, as whoever listens on the way sees it, and may change it.
+/// Bytes that travel one way, as an attacker on the way sees them and may change them.
 class Wire {
  public:
   void put(std::span<const std::byte> bytes) {
@@ -69,7 +69,7 @@ struct Pair {
   Wire there, back;
   End initiator{there, back}, acceptor{back, there};
 
-  /// Runs both ends; returns what each has thrown, "" where nothing.
+  /// Runs both ends; returns what each has thrown, or "".
   std::pair<std::string, std::string> run(const std::function<void(Duplex&)>& initiate,
                                           const std::function<void(Duplex&)>& accept) {
     const auto guarded = [this](const std::function<void(Duplex&)>& body, Duplex& end) {
@@ -142,7 +142,7 @@ TEST_CASE("a byte that is changed on its way, wherever it is, ends the channel")
   const bool encrypts = GENERATE(false, true);
   const ChannelTerms terms{"node 1", encrypts};
   const Secret secret = Secret::make();
-  // Hello, the initiator's code, payload and tag of two records.
+  // The bytes are: hello, the initiator's code, payload and tag of two records.
   const std::size_t tag_bytes = channel_tag_bytes(encrypts);
   const std::size_t all = 40 + 32 + 100 + tag_bytes + 50 + tag_bytes;
   for (std::size_t at = 0; at < all; at += at < 71 ? 13 : 1) {
@@ -181,7 +181,7 @@ TEST_CASE("an end without the secret, of other terms, or that repeats what it ha
   CHECK(both(secret, plain, secret, encrypted).first == unknown);
   CHECK(both(secret, plain, secret, {"node 2", false}).first == unknown);
 
-  // A false receiver that answers zeros is not believed.
+  // A false receiver that answers zeros is refused.
   Pair zeros;
   const auto refused =
       zeros.run([&](Duplex& duplex) { SecureChannel::initiate(duplex, secret, plain).write(pattern(9)); },
@@ -193,7 +193,7 @@ TEST_CASE("an end without the secret, of other terms, or that repeats what it ha
   CHECK(refused.first == unknown);
   CHECK(zeros.there.heard.size() == 40);  // nothing of use has been sent
 
-  // A whole connection, said again.
+  // A whole connection is replayed.
   Pair first;
   first.run([&](Duplex& duplex) { SecureChannel::initiate(duplex, secret, plain).write(pattern(9)); },
             [&](Duplex& duplex) {
@@ -217,7 +217,7 @@ TEST_CASE("records that are swapped, repeated or sent back do not fit") {
   const int trick = GENERATE(0, 1, 2);
   const std::size_t record_bytes = 10 + channel_tag_bytes(terms.encrypts);
   Bytes records;
-  // The sender's records, caught on their way.
+  // Catches the sender's records on their way.
   struct Catcher : Duplex {
     Catcher(Duplex& inner, Bytes& out) : inner_(inner), out_(out) {}
     void write(std::span<const std::byte> bytes, std::span<const std::byte> tail) override {
@@ -251,7 +251,7 @@ TEST_CASE("records that are swapped, repeated or sent back do not fit") {
         } else if (trick == 1) {
           duplex.write(record(0));
           duplex.write(record(0));
-        } else {  // what the other end has sent itself
+        } else {  // replay what the other end has sent itself
           Bytes own(record_bytes);
           duplex.read(own);
           duplex.write(own);

@@ -12,7 +12,7 @@ using namespace dt;
 
 namespace {
 
-/// The wait status of a child that runs `action`.
+/// Returns the wait status of a child that runs `action`.
 int status_of(const std::function<void()>& action) {
   const pid_t child = fork();
   if (child == 0) {
@@ -24,7 +24,7 @@ int status_of(const std::function<void()>& action) {
   return status;
 }
 
-/// Sends a signal to the process and waits until it has been taken.
+/// Sends a signal to the process and waits until the process has taken it.
 void send(int signal, const StopSignals& signals) {
   kill(getpid(), signal);
   sigset_t pending;
@@ -32,7 +32,7 @@ void send(int signal, const StopSignals& signals) {
     usleep(1000);
     sigpending(&pending);
   } while (sigismember(&pending, signal) || signals.received() == 0);
-  usleep(10000);  // taken off the queue is not yet remembered
+  usleep(10000);  // a signal that is off the queue may not be remembered yet
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ TEST_CASE("a second request ends a start that hangs, and no work that is to be s
       const StopSignals signals;
       if (keeps_work) signals.keep_work();
       send(SIGUSR1, signals);
-      send(SIGTERM, signals);  // the same request
+      send(SIGTERM, signals);  // the same request again
       usleep(1'100'000);
       send(SIGTERM, signals);
       _exit(1);
@@ -86,7 +86,7 @@ TEST_CASE("a second request ends a start that hangs, and no work that is to be s
 
 TEST_CASE("the previous mask returns with the object's end") {
   const int status = status_of([] {
-    signal(SIGTERM, SIG_DFL);  // not the test framework's
+    signal(SIGTERM, SIG_DFL);  // replaces the test framework's handler
     { const StopSignals signals; }
     raise(SIGTERM);
   });

@@ -26,7 +26,7 @@ std::vector<std::byte> numbers(std::size_t count) {
   return bytes;
 }
 
-/// Takes a length and so many bytes, and sends them back.
+/// Reads a length and that many bytes, and sends the bytes back.
 void echo(TcpConnection& connection) {
   std::uint64_t count = 0;
   connection.read(std::as_writable_bytes(std::span(&count, 1)));
@@ -35,13 +35,13 @@ void echo(TcpConnection& connection) {
   connection.write(bytes);
 }
 
-/// Admits everybody.
+/// Admits every peer.
 struct Anybody : Admission {
   std::size_t num_next() const override { return 0; }
   std::optional<std::vector<std::byte>> take(std::span<const std::byte>) override { return std::nullopt; }
 };
 
-/// Asks for one byte, which it answers, and then for the next one; admits who sends 1, then 2.
+/// Asks for one byte, answers it, and asks for the next one; admits a peer that sends 1, then 2.
 struct Steps : Admission {
   std::size_t num_next() const override { return number < 2 ? 1 : 0; }
   std::optional<std::vector<std::byte>> take(std::span<const std::byte> bytes) override {
@@ -55,7 +55,7 @@ using ServeConnection = std::function<void(TcpConnection&)>;
 
 const std::vector<std::string> loopback = {"127.0.0.1"};
 
-/// Serves anybody at the loopback address.
+/// Serves every peer at the loopback address.
 struct Listener : TcpListener {
   Listener(double timeout_s, const ServeConnection& serve, std::span<const std::string> addresses = loopback)
       : TcpListener(
@@ -110,7 +110,7 @@ TEST_CASE("this host is reached at its own addresses; those that are every host'
     else
       CHECK_THROWS_AS(connect(), ConnectionError);
   }
-  // It is not reached at an address that it does not listen at.
+  // The listener is not reached at an address at which it does not listen.
   if (addresses.front() != "127.0.0.1")
     CHECK_THROWS_AS(TcpConnection("127.0.0.1", endpoints.front().port, 10), ConnectionError);
 }
@@ -190,13 +190,14 @@ TEST_CASE("who is not admitted in time, or crowds others, is turned away, and no
   for (int i = 0; i < 60; ++i) {
     idle.emplace_back("127.0.0.1", port, 20);
     if (i % 2 != 0) continue;
-    say(idle.back(), 1);  // half-way
+    say(idle.back(), 1);  // half-way through admission
   }
   TcpConnection second("127.0.0.1", port, 20);
   CHECK(admitted(second));
   TcpConnection wrong("127.0.0.1", port, 20);
   CHECK_THROWS_AS(say(wrong, 7), ConnectionError);
-  // The oldest went first, the newest when its time was over; the others are still served.
+  // The oldest connections were closed first, the newest when its time was over; the others are still
+  // served.
   std::byte one{};
   TcpConnection late("127.0.0.1", port, 20);
   CHECK_THROWS_AS(late.read(std::span(&one, 1)), ConnectionError);

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of base share: a folder of their own, captured output, errors as text.
+// Shared by the tests of base: a folder for each test, captured output, errors as text.
 
 #include <cstdlib>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 namespace dt_test {
 
-/// A folder that ends with the test.
+/// A folder that is removed at the end of the test.
 class Folder {
  public:
   explicit Folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
@@ -79,7 +79,7 @@ struct Caught {
   bool says(const std::string& part) const { return message.find(part) != std::string::npos; }
 };
 
-/// The dt::Error that `action` throws.
+/// Returns the dt::Error that `action` throws.
 inline Caught caught(const std::function<void()>& action) {
   try {
     action();

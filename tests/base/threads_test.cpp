@@ -17,7 +17,7 @@ TEST_CASE("threads that the system grants are held and joined") {
 
 TEST_CASE("threads beyond a limit are an environment error that names the limit") {
   const pid_t child = ::fork();
-  if (child == 0) {  // each stack takes 8 MiB or so of the address space
+  if (child == 0) {  // each stack takes about 8 MiB of the address space
     const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
     ::setrlimit(RLIMIT_AS, &limit);
     const auto error = caught([] { require_threads(10000); });

@@ -123,7 +123,7 @@ TEST_CASE("a tool whose reader went away ends quietly by SIGPIPE") {
 
 namespace {
 
-/// What a process of some number among several says of a command line with an unknown option.
+/// Returns what the process with this number, of several, says of a command line with an unknown option.
 Result misused(bool as_ranks, const char* number, std::vector<const char*> arguments) {
   ::setenv("SLURM_STEP_NUM_TASKS", "4", 1);
   ::setenv("SLURM_PROCID", number, 1);

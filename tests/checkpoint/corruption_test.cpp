@@ -1,5 +1,5 @@
-// Damage of every kind is caught by verify and by whoever reads all that a resume reads.
-// DT_CORRUPTION_TRIALS: how many random bits are flipped; 150 where it is unset.
+// Verify, and a reader of everything that a resume reads, catch damage of every kind.
+// DT_CORRUPTION_TRIALS sets how many random bits are flipped; the default is 150.
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -19,7 +19,7 @@ using test::TempFolder;
 
 constexpr std::size_t page = 4096;
 
-/// As a resume does: every tensor of every kind.
+/// Reads every tensor of every kind, as a resume does.
 void read_all(const fs::path& checkpoint) {
   const Reader reader(checkpoint);
   for (const StoredPiece& stored : reader.manifest().pieces) {
@@ -29,7 +29,8 @@ void read_all(const fs::path& checkpoint) {
   }
 }
 
-/// Three writers' files of a few dozen pages, of two steps of one run.
+/// A checkpoint of three writers' files, each of a few dozen pages, and a checkpoint of another step of the
+/// same run.
 class Patient {
  public:
   Patient() {
@@ -64,7 +65,7 @@ class Patient {
     const char flipped = static_cast<char>(good.at(name)[byte] ^ 1 << bit);
     File::open_write(path / name).write_at(byte, std::as_bytes(std::span(&flipped, 1)));
   }
-  /// By both; a mistake by one alone fails the test.
+  /// Returns whether verify and the reader both catch the damage; if only one does, the test fails.
   bool is_caught() const {
     const bool by_verify = !verify_checkpoint(path).empty();
     const std::string by_reader = test::error_of(ErrorKind::input, [&] { read_all(path); });
@@ -98,7 +99,7 @@ int num_trials() {
 TEST_CASE("random flipped bits of payload, metadata and manifest are all caught", "[corruption]") {
   const Patient patient;
   const Manifest manifest = load_manifest(patient.path);
-  // Each kind gets a third, however few bytes it has.
+  // Each third of the trials damages another kind of bytes, however few bytes that kind has.
   std::vector<std::pair<std::string, std::vector<ByteRange>>> kinds[3];
   PiecesByFile pieces = pieces_by_file(manifest);
   for (const StoredFile& file : manifest.files) {
@@ -155,7 +156,7 @@ TEST_CASE("files in each other's place, of another step, missing and empty ones 
       patient.heal();
     }
     INFO(name);
-    // The same tensors with the same values: only the step differs.
+    // Both files hold the same tensors with the same values; only the step differs.
     fs::copy_file(patient.other / name, patient.path / name, fs::copy_options::overwrite_existing);
     CHECK(patient.is_caught());
     patient.write(name, "");
@@ -188,7 +189,7 @@ TEST_CASE("random and absurd manifests are caught, in little memory", "[corrupti
   const std::string shut(1'000'000, ']');
   texts.push_back(deep);
   texts.push_back("{\"schedule\": " + deep + shut + "}");
-  std::map<std::string, std::string> changes;  // by the text that they make
+  std::map<std::string, std::string> changes;  // the key is the text that a change makes
   const auto absurd = [&](const std::string& from, const std::string& to) {
     texts.push_back(sealed(replaced(good, from, to)));
     changes[texts.back()] = to.substr(0, 60);
@@ -225,7 +226,7 @@ TEST_CASE("random and absurd manifests are caught, in little memory", "[corrupti
     CHECK(patient.is_caught());
   }
   patient.write(manifest_name, "");
-  fs::resize_file(patient.path / manifest_name, std::uint64_t{1} << 40);  // sparse
+  fs::resize_file(patient.path / manifest_name, std::uint64_t{1} << 40);  // a sparse file
   CHECK(patient.is_caught());
   CHECK(peak_resident_bytes() < before + (std::uint64_t{96} << 20));
   patient.heal();

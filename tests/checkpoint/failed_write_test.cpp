@@ -1,4 +1,4 @@
-// Writers that cannot go on: nothing under a final name, an error that names the file.
+// Writers that fail leave nothing under a final name, and their error names the file.
 
 #include <catch2/catch.hpp>
 #include <signal.h>
@@ -20,8 +20,9 @@ std::size_t entries(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-/// Calls `write` and counts down the room until it fails; each failure must leave the folder as it was.
-/// `limit` is what the file system or the process allows to be written; returns how often it failed.
+/// Calls `write` with ever more room until it succeeds; each failure must leave the folder as it was.
+/// `set_limit` sets how many bytes the file system or the process may write. Returns the number of
+/// failures.
 int count_failures(const fs::path& folder, std::uint64_t needed,
                    const std::function<void(std::uint64_t)>& set_limit, const std::function<void()>& write,
                    ErrorKind kind) {
@@ -45,7 +46,7 @@ void limit_file_size(std::uint64_t bytes) {
   ::setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/// Writers write at once, each a thread.
+/// Writes a model by `num_writers` writers at once, a thread each.
 fs::path write_model(const fs::path& folder, int num_writers = 1, std::int64_t step = 10) {
   model::ModelSpec spec = test::tiny_gpt2();
   spec.hidden = 64;

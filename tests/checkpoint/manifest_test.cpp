@@ -35,7 +35,7 @@ Manifest filled() {
   return m;
 }
 
-/// The text with one part replaced and the digest made to fit.
+/// Returns the text with one part replaced and its digest made to fit.
 std::string edited(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   REQUIRE(at != std::string::npos);

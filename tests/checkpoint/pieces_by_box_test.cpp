@@ -17,7 +17,7 @@ Piece interval_of(const Piece& box, std::int64_t begin, std::int64_t end) {
   return piece;
 }
 
-/// The boxes of a tensor of [6, 8] that is cut in two along `dim`, each divided at random.
+/// Returns the boxes of a tensor of [6, 8] that is halved along `dim`, with each box divided at random.
 std::vector<StoredPiece> cut_along(int dim, std::mt19937& random) {
   std::vector<StoredPiece> stored;
   for (const std::int64_t half : {0, 1}) {

@@ -95,7 +95,7 @@ TEST_CASE("two damaged copies make a whole one where their damage differs; else 
   fs::remove(ward.replica / "rank-00002.h5");
   test::write_text(ward.replica / manifest_name, "torn");
   CHECK(repair_checkpoint(ward.path, ward.replica).problems.empty());
-  // A cut file takes from each copy what it has.
+  // A file of the wrong length takes from each copy the bytes that are good.
   const std::string good = read_file(ward.path / "rank-00001.h5");
   test::write_text(ward.path / "rank-00001.h5", good + "more");
   CHECK(repair_checkpoint(ward.path, ward.replica).problems.empty());
@@ -126,7 +126,7 @@ TEST_CASE("a copy of another checkpoint is refused, and nothing is changed") {
   CHECK(contains(refusal_of(other_step), refused));
   CHECK(contains(refusal_of(other_run), refused));
   CHECK(contains(refusal_of(ward.path), "itself"));
-  // Without a manifest of its own, its name and its content tell.
+  // Without its own manifest, a checkpoint is recognised by its name and its content.
   const std::string first = read_file(ward.path / "rank-00000.h5");
   fs::remove(ward.path / manifest_name);
   CHECK(contains(refusal_of(other_step), "step 20"));

@@ -16,13 +16,14 @@ using test::TempFolder;
 
 const std::vector<std::string> all_kinds = {kind_weights, kind_first_moment, kind_second_moment};
 
-/// Ranks 1 to 8; every ZeRO stage; slices that are uneven, that several ranks hold; a stage for each layer.
+/// Layouts of 1 to 8 ranks with every ZeRO stage. Some slices are uneven, some are held by several ranks,
+/// and one layout has a pipeline stage for each layer.
 const std::vector<Layout> layouts = {{1, 1, 1, 0, 0}, {1, 2, 1, 0, 0}, {1, 4, 1, 1, 0}, {1, 3, 1, 2, 0},
                                      {1, 8, 1, 3, 0}, {1, 4, 1, 3, 2}, {1, 1, 2, 0, 0}, {1, 1, 8, 0, 0},
                                      {2, 1, 1, 0, 0}, {2, 2, 2, 1, 0}, {3, 1, 2, 0, 0}, {1, 2, 3, 3, 0}};
 
-/// Tied, with fewer key-value heads than some layouts have tensor-parallel ranks, and with ZeRO parts of
-/// more than a granule.
+/// Returns a tied model with fewer key-value heads than some layouts have tensor-parallel ranks. Its ZeRO
+/// parts are larger than a granule.
 model::ModelSpec small_spec() {
   model::ModelSpec s = model::load_model_spec("llama-tiny");
   s.vocabulary = 211;
@@ -54,7 +55,7 @@ fs::path resharded(const Reader& source, const fs::path& out, const Layout& layo
   return out;
 }
 
-/// Every byte of the state, read whole through the Reader.
+/// Returns every byte of the state, read whole through the Reader.
 std::string state_of(const Reader& reader) {
   std::string state;
   const model::ParameterTable table(reader.manifest().model);
@@ -82,7 +83,7 @@ fs::path write_source(const fs::path& folder, const model::ModelSpec& spec, cons
 }
 
 TEST_CASE("of 12 layouts, each made into each is the same state to the byte") {
-  // Thousands of syncs, which memory makes nothing of.
+  // The test syncs thousands of times, which costs nothing in memory.
   const TempFolder folder(fs::is_directory("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path());
   const Reader original(write_source(folder / "a", small_spec()));
   const std::string state = state_of(original);
@@ -146,7 +147,7 @@ TEST_CASE("what is there is replaced only where that is asked for and it is a ch
   CHECK(test::contains(
       test::error_of(ErrorKind::input, [&] { resharded(Reader(path), folder / "other", layouts[1], true); }),
       "is not a checkpoint"));
-  // Its own place too.
+  // The target may be the checkpoint's own place.
   const Reader again(resharded(Reader(path), path, layouts[4], true));
   CHECK(again.manifest().mesh == layouts[4]);
   CHECK(state_of(again) == state);
@@ -177,7 +178,7 @@ TEST_CASE("a rank reads the blocks that it needs, each once") {
       std::uint64_t touched = 0;  // tensors are smaller than a block
       for (const PieceSpec& want : specs_of(table, layout, rank)) {
         std::vector<float> values(static_cast<std::size_t>(want.piece.numel()));
-        // In two requests, as one who reads piece by piece does.
+        // Reads in two requests, as a caller does that reads piece by piece.
         Piece half = want.piece;
         half.end = half.begin + half.numel() / 2;
         reader.read(want.kind, want.tensor, half,
@@ -194,7 +195,7 @@ TEST_CASE("a rank reads the blocks that it needs, each once") {
 }
 
 TEST_CASE("rows of slices side by side are read once") {
-  // A matrix of 48 MiB in 8 slices of less than a block: rows ask for all slices in turn.
+  // A matrix of 48 MiB in 8 slices, each smaller than a block; rows ask for all slices in turn.
   constexpr std::int64_t rows = 96, columns = 1 << 17;
   const TempFolder folder;
   std::vector<float> values(static_cast<std::size_t>(rows * columns));

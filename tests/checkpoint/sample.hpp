@@ -1,5 +1,5 @@
 #pragma once
-// Small checkpoints for tests, and folders that go with the test.
+// Small checkpoints for tests, and folders that are removed at the end of the test.
 
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace dt::checkpoint::test {
 
 using TempFolder = dt_test::Folder;
 
-/// The kind of the Error that `action` throws and its message; "" where it throws none.
+/// Returns the message of the Error of kind `kind` that `action` throws; "" if it throws none.
 template <class Action>
 std::string error_of(ErrorKind kind, Action action) {
   try {
@@ -79,17 +79,17 @@ inline Manifest sample_manifest(std::int64_t step = 10, std::int64_t generation 
   return m;
 }
 
-/// Pieces and the memory behind them.
+/// Pieces and the memory that they view.
 struct Pieces {
   std::vector<SourcePiece> list;
   std::vector<std::shared_ptr<std::vector<double>>> doubles;
   std::vector<std::shared_ptr<std::vector<float>>> floats;
 
-  /// Element e of the global tensor has the value `first` + e.
+  /// Adds a piece in which element e of the global tensor has the value `first` + e.
   void add(const std::string& kind, const std::string& tensor, const Piece& piece, DType dtype, double first);
 };
 
-/// Row-major index in the global tensor of element `i` of a piece, by counting.
+/// Returns the row-major index, in the global tensor, of element `i` of a piece; found by counting.
 inline std::int64_t global_index(const Piece& piece, std::int64_t i) {
   std::int64_t rest = piece.begin + i;
   std::int64_t index = 0;
@@ -121,7 +121,7 @@ inline void Pieces::add(const std::string& kind, const std::string& tensor, cons
   list.push_back({tensor, kind, piece, Tensor(data, dtype, Shape{piece.numel()}, Device::host())});
 }
 
-/// All parameters of a model, whole; element e of the n-th has the value 1000·n + e.
+/// Returns all parameters of a model, whole; element e of the n-th has the value 1000·n + e.
 inline Pieces model_pieces(const model::ModelSpec& spec, DType dtype = DType::f32,
                            const std::vector<std::string>& kinds = {kind_weights}) {
   Pieces pieces;
@@ -135,8 +135,8 @@ inline Pieces model_pieces(const model::ModelSpec& spec, DType dtype = DType::f3
   return pieces;
 }
 
-/// Divides `pieces` among writers that write at once, each a thread, and commits; the first error of a writer
-/// is thrown instead.
+/// Divides `pieces` among writers that write at once, a thread each, and commits.
+/// Errors: throws the first writer's error instead of committing.
 inline fs::path write_by(int num_writers, const fs::path& folder, const Manifest& manifest,
                          std::span<const SourcePiece> pieces) {
   UnfinishedCheckpoint unfinished(folder, manifest.state.step, manifest.generation);
@@ -158,7 +158,7 @@ inline fs::path write_by(int num_writers, const fs::path& folder, const Manifest
   return unfinished.commit(manifest, num_writers, 0);
 }
 
-/// A checkpoint of one small tensor.
+/// Writes a checkpoint of one small tensor.
 inline fs::path write_small(const fs::path& folder, std::int64_t step = 10, std::int64_t generation = 1,
                             const std::string& parent = "") {
   Pieces pieces;

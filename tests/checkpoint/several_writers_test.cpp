@@ -40,7 +40,7 @@ std::int64_t wrong_elements(const Reader& reader, const std::string& kind, const
   return wrong;
 }
 
-/// Whole, the inner part of the box, and an interval of it.
+/// Returns the whole, the inner part of the box, and an interval of the whole.
 std::vector<Piece> some_of(const Shape& shape) {
   Piece inner = Piece::whole(shape);
   std::vector<std::int64_t> dims;
@@ -58,7 +58,7 @@ std::vector<Piece> some_of(const Shape& shape) {
 
 TEST_CASE(
     "what any number of writers wrote reads back, whole and in pieces, and is the same to every reader") {
-  const int num_writers = GENERATE(1, 2, 3, 5, 7, 67);  // 67: more files than a reader keeps open
+  const int num_writers = GENERATE(1, 2, 3, 5, 7, 67);  // 67 are more files than a reader keeps open
   CAPTURE(num_writers);
   const TempFolder folder;
   const Manifest header = test::sample_manifest();
@@ -202,7 +202,7 @@ TEST_CASE("a part read back is the part written, and any changed byte of it is r
       contains(error_of(ErrorKind::input, [&] { parse_part(manifest, "some/part"); }), "dt-checkpoint-part"));
 }
 
-/// A checkpoint of three writers, complete but for the commit, beside an older one.
+/// A checkpoint of three writers beside an older one; all but the commit is done.
 class Uncommitted {
  public:
   Uncommitted() {
@@ -211,8 +211,8 @@ class Uncommitted {
       write_part(unfinished->path(), header, writer, test::share_of(pieces.list, writer, 3));
   }
 
-  /// The environment error of a commit; nothing but the older checkpoint is left once the unfinished one is
-  /// gone.
+  /// Returns the environment error of a commit. Checks that only the older checkpoint is left once the
+  /// unfinished one is gone.
   std::string commit_error() {
     const std::string message = error_of(ErrorKind::environment, [&] { unfinished->commit(header, 3, 0); });
     CHECK_FALSE(message.empty());
@@ -326,7 +326,7 @@ TEST_CASE("a folder or a part that is seen late is waited for") {
   fs::rename(unfinished.path(), hidden);
   std::jthread network([&] {
     ::usleep(200'000);
-    std::error_code ignored;  // what fails shows in what waits for it
+    std::error_code ignored;  // a failure shows in the call that waits for it
     fs::rename(hidden, unfinished.path(), ignored);
   });
   write_part(unfinished.path(), header, 0, pieces.list);

@@ -1,5 +1,5 @@
 #pragma once
-// State divided among the writers of a checkpoint.
+// Division of state among the writers of a checkpoint.
 
 #include <span>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace dt::checkpoint::test {
 
-/// What writer `writer` of `num_writers` writes of `whole`: its share as tensor/piece_share.hpp divides, as
-/// views of the same memory.
+/// Returns writer `writer`'s share of `whole`, divided as tensor/piece_share.hpp does, as views of the same
+/// memory.
 inline std::vector<SourcePiece> share_of(std::span<const SourcePiece> whole, int writer, int num_writers) {
   std::vector<SizedPiece> sized;
   for (const SourcePiece& p : whole) sized.push_back({p.piece, dtype_bytes(p.data.dtype())});

@@ -18,7 +18,7 @@ using test::global_index;
 using test::Pieces;
 using test::TempFolder;
 
-/// Cuts each box of a grid into intervals: what tensor parallelism and ZeRO leave on the ranks.
+/// Cuts each box of a grid into intervals, as tensor parallelism and ZeRO leave them on the ranks.
 std::vector<Piece> cut(const Shape& global, const std::vector<std::int64_t>& parts, std::int64_t intervals) {
   std::vector<Piece> boxes = {Piece::whole(global)};
   for (int d = 0; d < global.rank(); ++d) {
@@ -195,7 +195,7 @@ TEST_CASE("equal states make equal files") {
   const TempFolder a;
   const TempFolder b;
   test::write_small(a.path());
-  ::sleep(2);  // HDF5 counts seconds
+  ::sleep(2);  // HDF5's times have a resolution of seconds
   test::write_small(b.path());
   CHECK(read_file(a / "step-00000010.g1/rank-00000.h5") == read_file(b / "step-00000010.g1/rank-00000.h5"));
 }

@@ -11,7 +11,7 @@ using dt_test::put;
 
 namespace {
 
-// As models' files have them; an end of a line is one, or \n.
+// Templates as models' files have them. The end of a line is a newline or the escape \n.
 constexpr const char* chatml =
     R"T({% for message in messages %}{{'<|im_start|>' + message['role'] + '
 ' + message['content'] + '<|im_end|>' + '
@@ -36,7 +36,7 @@ constexpr const char* gemma =
 ' }}{% endfor %}{% if add_generation_prompt %}{{'<start_of_turn>model
 '}}{% endif %})T";
 
-/// A tokenizer of bytes that takes special tokens for one byte each.
+/// A tokenizer of bytes that encodes each special token as one id.
 class MarkEncoder final : public TextEncoder {
  public:
   void encode(std::string_view text, std::vector<std::uint32_t>& ids) override {
@@ -65,7 +65,7 @@ std::string written(const char* text, const std::vector<Turn>& turns) {
   MarkEncoder encoder;
   std::vector<std::uint32_t> ids;
   TurnEncoder turn_encoder(*format, encoder);
-  turn_encoder.append({{"user", ""}, {"assistant", ""}}, ids);  // what is checked once per role
+  turn_encoder.append({{"user", ""}, {"assistant", ""}}, ids);  // an empty turn; each role is checked once
   encoder.written.clear();
   turn_encoder.append(turns, ids);
   return encoder.written;
@@ -75,7 +75,7 @@ const std::vector<Turn> talk = {{"user", " Hi\u00a0"}, {"assistant", "Yes\n"}};
 
 }  // namespace
 
-// What they write is what Jinja makes of them.
+// The expected texts are those that Jinja makes of the templates.
 TEST_CASE("chat templates of known forms write turns as they say") {
   CHECK(written(chatml, talk) ==
         "<|im_start|>user\n Hi\u00a0<|im_end|>\n<|im_start|>assistant\nYes\n<|im_end|>\n");

@@ -20,7 +20,7 @@ namespace {
 
 const auto tokenizer = make_tokenizer("bytes");
 
-/// Texts must be whole.
+/// A tokenizer that needs whole texts.
 class UncutTokenizer final : public Tokenizer {
  public:
   const TokenizerInfo& info() const override { return tokenizer->info(); }
@@ -38,7 +38,7 @@ std::vector<Chunk> chunks_of(const std::vector<std::string>& inputs, const ReadO
   return chunks;
 }
 
-/// The documents that the chunks' parts make up.
+/// Returns the documents that the chunks' parts form.
 std::vector<std::string> documents_of(const std::vector<std::string>& inputs, const ReadOptions& options) {
   std::vector<std::string> documents = {""};
   for (const Chunk& chunk : chunks_of(inputs, options)) {

@@ -11,7 +11,7 @@ using namespace dt::data;
 
 namespace {
 
-/// The text of ids, those that are no targets in brackets.
+/// Returns the text of ids, with those in brackets that are no targets.
 std::string shown(const std::vector<std::uint32_t>& ids) {
   std::string text;
   bool was_target = true;
@@ -81,7 +81,7 @@ TEST_CASE("what a format writes as special tokens the tokenizer must have") {
           .says("--turn-format writes '<|im_end|>', which is no token of the tokenizer; as text, what users "
                 "write could forge it"));
   CHECK(refused("[INST]{content}").kind == ErrorKind::input);
-  const TurnFormat format = parse_turn_format("<|{role}|>{content}");  // with a role it is one
+  const TurnFormat format = parse_turn_format("<|{role}|>{content}");  // with a role it is valid
   check_specials(format, *encoder);
   std::vector<std::uint32_t> ids;
   CHECK(dt_test::caught([&] {
@@ -96,7 +96,7 @@ TEST_CASE("a format says the content once") {
 
 namespace {
 
-/// Its one token besides bytes is merged of what text has, as GPT-2 learned some names.
+/// An encoder whose one token besides bytes is merged from ordinary text, as GPT-2 learned some names.
 class OrdinaryMark final : public TextEncoder {
  public:
   void encode(std::string_view text, std::vector<std::uint32_t>& ids) override {

@@ -16,7 +16,7 @@ namespace {
 
 using Document = std::vector<std::uint32_t>;
 
-/// Document i has i % 7 + 1 tokens and they say i.
+/// Returns documents of which document i has i % 7 + 1 tokens, each of the value i.
 std::vector<Document> numbered(std::size_t count) {
   std::vector<Document> documents;
   for (std::size_t i = 0; i < count; ++i)
@@ -24,7 +24,7 @@ std::vector<Document> numbered(std::size_t count) {
   return documents;
 }
 
-/// Writes the documents as two ranges of the inputs, each document in two parts, and reads them.
+/// Writes the documents as two ranges of the inputs, each document in two parts, and reads them back.
 template <class Element>
 std::vector<Document> through(const std::vector<Document>& documents, const SpoolOptions& options,
                               int num_threads = 2) {

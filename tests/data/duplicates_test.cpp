@@ -10,7 +10,7 @@ using namespace dt;
 using namespace dt::data;
 
 TEST_CASE("of equal documents all but the first are found, in memory and on disk") {
-  // The last so many that each of the 256 files is written several times.
+  // The last count makes the finder write each of the 256 files several times.
   const std::uint64_t count = GENERATE(0, 1, 2000, 700'000);
   const dt_test::Folder folder;
   DuplicateFinder finder(folder.path());
@@ -38,7 +38,7 @@ TEST_CASE("documents that share half of their digest differ") {
 TEST_CASE("documents that are all equal are the first one's, whatever order they come in") {
   const dt_test::Folder folder;
   DuplicateFinder finder(folder.path());
-  constexpr std::uint64_t count = 300'000;  // several times what is read at a time
+  constexpr std::uint64_t count = 300'000;  // several times as many as are read at a time
   for (std::uint64_t i = 0; i < count; ++i) finder.add({1, 2}, count - 1 - i);
   std::vector<bool> expected(count, true);
   expected[0] = false;

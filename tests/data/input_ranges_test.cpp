@@ -53,7 +53,8 @@ TEST_CASE("small files share a range, large ones of lines are cut behind a newli
   put(folder / "e", "1");
   const InputRanges ranges({folder.path()}, {}, 10);
   CHECK(ranges.total_bytes() == 43);
-  // The cut is looked for at the tenth byte of a range, the next one as far behind it.
+  // The search for a cut begins at the tenth byte of a range, and for the next one ten bytes behind the
+  // cut.
   CHECK(slices_of(ranges) == std::vector<Slice>{{"a", 0, none, 0},
                                                 {"b", 0, none, 0},
                                                 {"c", 0, none, 0},
@@ -73,7 +74,7 @@ TEST_CASE("what cannot be cut is one range, and a pipe is one by itself") {
   ReadOptions mends;
   mends.format = InputFormat::jsonl;
   CHECK(InputRanges({folder / "a"}, mends, 10).count() == 10);
-  mends.invalid = InvalidUtf8::skip;  // what is left out may make a separator whole
+  mends.invalid = InvalidUtf8::skip;  // skipped bytes may make a separator whole
   CHECK(InputRanges({folder / "a"}, mends, 10).count() == 1);
   REQUIRE(::mkfifo((folder / "c").c_str(), 0600) == 0);
   const InputRanges ranges({folder / "a", folder / "c", folder / "d.jsonl"}, {}, 1000);
@@ -132,7 +133,7 @@ TEST_CASE("who may read the inputs: files, and all folders that are walked") {
   CHECK(mode_for(0755, 0700, 0644, "text") == 0700);
   CHECK(mode_for(0755, 0700, 0644, "text/*") == 0700);
   CHECK(mode_for(0700, 0755, 0644, "text") == 0700);
-  CHECK(mode_for(0700, 0755, 0644, "text/inner/a") == 0755);  // whoever may read the file
+  CHECK(mode_for(0700, 0755, 0644, "text/inner/a") == 0755);  // all users that may read the file
 }
 
 TEST_CASE("a document begins where it would for who reads from the start") {
@@ -142,11 +143,11 @@ TEST_CASE("a document begins where it would for who reads from the start") {
   CHECK(next_document_in(folder, "ab\ncd\n", 3, "\n") == 6);
   CHECK(next_document_in(folder, "ab\ncd", 3, "\n") == none);
   CHECK(next_document_in(folder, "ab--cd", 3, "--") == none);   // the separator begins before
-  CHECK(next_document_in(folder, "a-----b--c", 2, "--") == 9);  // -- -- -: from the start, not from here
+  CHECK(next_document_in(folder, "a-----b--c", 2, "--") == 9);  // -- -- -: from the first dash, not from here
   CHECK(next_document_in(folder, "a-----b--c", 1, "--") == 3);
   const std::string far = std::string(1'000'000, 'x') + "--y";
   CHECK(next_document_in(folder, far, 10, "--") == 1'000'002);
-  for (const std::size_t at : {262'143u, 262'144u, 262'145u}) {  // where what is read at a time ends
+  for (const std::size_t at : {262'143u, 262'144u, 262'145u}) {  // about the end of what is read at a time
     std::string text(600'000, 'x');
     text.replace(at, 2, "--");
     CHECK(next_document_in(folder, text, 0, "--") == at + 2);

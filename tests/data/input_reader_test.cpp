@@ -37,7 +37,7 @@ TEST_CASE("lzma alone is told by its header's values, and text is none") {
   const std::string unknown_size(8, '\xFF');
   CHECK(content_of("\x5D\0\0\x80\0"s + unknown_size + '\0') == Content::lzma);
   CHECK(content_of("\x5D\0\0\xC0\0"s + "\1\0\0\0\0\0\0\0"s + '\0') == Content::lzma);
-  CHECK(content_of("\x5D\0\0\x90\0"s + unknown_size + '\0') == Content::plain);  // a size of no dictionary
+  CHECK(content_of("\x5D\0\0\x90\0"s + unknown_size + '\0') == Content::plain);  // no dictionary's size
   CHECK(content_of("\x5D\0\0\x80\0"s + std::string(9, '\x7F')) == Content::plain);
   CHECK(content_of("] and more text after it") == Content::plain);
   CHECK(content_of(std::string(100, '\0')) == Content::plain);
@@ -45,7 +45,7 @@ TEST_CASE("lzma alone is told by its header's values, and text is none") {
 
 namespace {
 
-/// An entry of a cpio archive (newc).
+/// Returns an entry of a cpio archive (newc).
 std::string cpio_entry(const std::string& name, const std::string& content, int inode, int links = 1) {
   std::string out = "070701";
   const std::size_t numbers[] = {static_cast<std::size_t>(inode),
@@ -70,7 +70,7 @@ std::string cpio_entry(const std::string& name, const std::string& content, int 
   return out;
 }
 
-/// An entry of a binary or of an old octal cpio archive.
+/// Returns an entry of a binary or of an old octal cpio archive.
 std::string old_cpio_entry(const std::string& name, const std::string& content, bool is_binary) {
   const unsigned mode = name == "TRAILER!!!" ? 0 : 0100644, size = static_cast<unsigned>(content.size());
   const auto name_bytes = static_cast<unsigned>(name.size() + 1);
@@ -112,7 +112,7 @@ TEST_CASE("what an input becomes when it is unpacked is bounded") {
     return bytes;
   };
   CHECK(read("in.cpio", 1200) == 1200);
-  CHECK(read("plain", 100) == 5000);  // it becomes nothing else
+  CHECK(read("plain", 100) == 5000);  // plain content stays as it is
   const auto error = dt_test::caught([&] { read("in.cpio", 1199); });
   CHECK(error.kind == ErrorKind::input);
   CHECK(error.says("in.cpio becomes more than --max-output-bytes 1.2 KiB"));
@@ -153,7 +153,7 @@ TEST_CASE("old cpio archives are read to their ends, and text that begins like o
   CHECK(content_of(old_cpio_entry("TRAILER!!!", "", true)) == Content::cpio);
   CHECK(content_of(old_cpio_entry(std::string(600, 'n'), "", true).substr(0, 512)) == Content::cpio);
   CHECK(content_of("\xC7\x71 is how a text in Latin-1 begins, which goes on and on") == Content::plain);
-  for (const char letter : {'\n', 'a'})  // a length that a name may have, and one that it may not
+  for (const char letter : {'\n', 'a'})  // a length that a name may have, and one that it may not have
     CHECK(content_of("\xC7\x71" + std::string(510, letter)) == Content::plain);
 }
 

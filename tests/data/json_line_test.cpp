@@ -16,7 +16,7 @@ Turns turns_in(const std::string& line) {
   return turns;
 }
 
-/// "" for a line that is no bad one.
+/// Returns the error of a line; "" if the line is good.
 template <class Read>
 std::string wrong_with(const std::string& line, Read read) {
   try {

@@ -18,7 +18,7 @@ using dt_test::Folder;
 
 namespace {
 
-/// 200 tokens, token i is i; the last 40 validate.
+/// Makes a dataset of 200 tokens, of which token i is i % 100; the last 40 validate.
 Mixture counting_dataset(const Folder& folder) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += static_cast<char>(i);
@@ -29,7 +29,8 @@ Mixture counting_dataset(const Folder& folder) {
   return Mixture(TokenDataset(folder / "out"));
 }
 
-/// 61 documents of 1 to 7 equal letters, neighbours of different ones, in shards of 50 tokens; half validate.
+/// Makes a dataset of 61 documents in shards of 50 tokens; half validate. Each document has 1 to 7 equal
+/// letters, and neighbours have different letters.
 Mixture lettered_dataset(const Folder& folder) {
   std::vector<std::string> documents;
   for (std::size_t i = 0; i < 61; ++i) documents.emplace_back(1 + i * 5 % 7, static_cast<char>('a' + i % 26));
@@ -39,7 +40,8 @@ Mixture lettered_dataset(const Folder& folder) {
   return Mixture(dt_test::make_documents(folder, documents, options));
 }
 
-/// That first_BT is where the letters of each sample change.
+/// Checks that first_BT holds, for each token, the position in its sample at which the run of its letter
+/// begins.
 void check_documents(const Batch& batch) {
   const auto length = static_cast<std::size_t>(batch.sequence_length);
   REQUIRE(batch.first_BT.size() == batch.tokens_BT.size());
@@ -101,7 +103,7 @@ TEST_CASE("reading ahead changes nothing, whatever is asked for next") {
 
 namespace {
 
-/// 40 shards of 4096 tokens, which are 2 bytes each.
+/// A dataset of 40 shards of 4096 tokens, 2 bytes each.
 struct ManyShards : Folder {
   ManyShards() {
     dt_test::put(*this / "a", std::string(40 * 4096, 'x'));
@@ -111,11 +113,11 @@ struct ManyShards : Folder {
     for (int i = 0; i < 40; ++i) {
       const Hdf5Reader file(shard(i));
       REQUIRE(file.info("/tokens").bytes == 8192);
-      token_pages.push_back(file.info("/tokens").offset / 4096 + 1);  // the one that is tokens alone
+      token_pages.push_back(file.info("/tokens").offset / 4096 + 1);  // the page that holds tokens alone
     }
   }
   fs::path shard(int i) const { return *this / fmt::format("out/train-{:05}.h5", i); }
-  /// False where the file system keeps everything in memory.
+  /// Returns false if the file system keeps everything in memory.
   bool evict() const {
     bool all_gone = true;
     for (int i = 0; i < 40; ++i) {
@@ -143,7 +145,7 @@ TEST_CASE("batches that come later are read in beforehand, those far ahead are n
   const ManyShards folder;
   const Mixture dataset(TokenDataset(folder / "out"));
   if (!folder.evict()) return;
-  Loader loader(dataset, 0, 4095);  // a window of two shards is read as long as it is one of its first tokens
+  Loader loader(dataset, 0, 4095);  // a window spans two shards
   const auto shard_of = [&](std::uint64_t sample) {
     return static_cast<int>(loader.sampler().window(sample) * 4095 / 4096);
   };

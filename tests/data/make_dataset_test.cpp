@@ -35,7 +35,7 @@ MakeOptions documents_in(const fs::path& file) {
   return options;
 }
 
-/// JSON lines of which a range of the inputs has a few hundred.
+/// Returns options for JSON lines of which each range of the inputs has a few hundred.
 MakeOptions lines_in_ranges(const fs::path& file) {
   std::string lines;
   for (int i = 0; i < 20'000; ++i) lines += fmt::format("{{\"text\": \"document {}\"}}\n", i % 15'000);
@@ -50,7 +50,7 @@ MakeOptions lines_in_ranges(const fs::path& file) {
   return options;
 }
 
-/// Of the entries of folders and folders in them.
+/// Counts the entries of a folder and of the folders in it.
 std::size_t num_files(const fs::path& folder) {
   return static_cast<std::size_t>(
       std::distance(fs::recursive_directory_iterator(folder), fs::recursive_directory_iterator()));
@@ -58,7 +58,8 @@ std::size_t num_files(const fs::path& folder) {
 
 struct Interruption {};
 
-/// Makes the dataset as far as it comes in `calls` calls of progress; the most that it said to have read.
+/// Makes the dataset as far as `calls` calls of progress allow; returns the highest number of bytes read
+/// that they reported.
 std::uint64_t make_until(std::size_t calls, const fs::path& folder, const MakeOptions& options) {
   std::uint64_t bytes = 0;
   try {
@@ -109,7 +110,7 @@ TEST_CASE("the dataset does not depend on threads, and the data not on the size 
   make(folder / "one", options);
   options.threads = 4;
   make(folder / "four", options);
-  // It holds the digests of all tokens and of each shard.
+  // dataset.json holds the digests of all tokens and of each shard.
   CHECK(dt_test::content(folder / "one/dataset.json") == dt_test::content(folder / "four/dataset.json"));
   options.shard_tokens = 12345;
   options.read.chunk_bytes = 1 << 20;
@@ -134,7 +135,7 @@ TEST_CASE("the seed decides the order of documents, not what they are") {
   }
   CHECK(texts[0] != texts[1]);
   CHECK(texts[1] != texts[2]);
-  // An order that existing runs rely on.
+  // Existing runs rely on this order.
   CHECK(texts[1].starts_with("document 43|document 26|document 33|"));
 }
 
@@ -235,7 +236,7 @@ TEST_CASE("a document of any length is written in parts, between which work can 
     if (phase == MakePhase::write) told.push_back(done);
   };
   MakeOptions options = plain_options({folder / "a"});
-  options.val_fraction = 0.5;  // its tail
+  options.val_fraction = 0.5;  // the file's tail
   make_dataset(folder / "out", options, note);
   CHECK(told == std::vector<std::uint64_t>{8 << 20, 10 << 20, 18 << 20, 20 << 20});
   CHECK(problems_of(folder / "out").empty());
@@ -278,8 +279,8 @@ TEST_CASE("a dataset that was interrupted anywhere, and resumed, is the one that
   const std::uint64_t bytes = fs::file_size(folder / "a.jsonl");
   options.resumes = true;
   options.threads = 2;
-  // Some 600 calls tell of chunks that were read, and then 15,000 of documents, written or in shards that are
-  // there.
+  // About 600 calls report chunks that were read. Then 15,000 report documents, written or already in
+  // shards.
   for (const std::size_t step : {100u, 399u, 6000u}) {
     const fs::path out = folder / fmt::format("out-{}", step);
     std::uint64_t read = 0;
@@ -287,10 +288,10 @@ TEST_CASE("a dataset that was interrupted anywhere, and resumed, is the one that
     for (; !fs::exists(out); ++starts) {
       REQUIRE(starts < 100);
       read += make_until(starts < 10 ? step : 2000 * starts, out,
-                         options);  // in which at least a shard is finished
+                         options);  // enough calls to finish at least one shard
     }
     CHECK(starts > 1);
-    CHECK(read < 2 * bytes);  // what was done is not done again, but for the ranges that had begun
+    CHECK(read < 2 * bytes);  // no finished work is repeated, except for the ranges that had begun
     CHECK(dt_test::content(out / "dataset.json") == dt_test::content(folder / "whole/dataset.json"));
     CHECK(num_files(out) == num_files(folder / "whole"));
   }
@@ -341,7 +342,7 @@ TEST_CASE("every name that a dataset is made with is known to a start that finds
   options.val_fraction = 0.1;
   make(folder / "out", options);
   REQUIRE(num_files(folder / "out") == 6);
-  fs::rename(folder / "out", folder / ".out.partial");  // as a kill before the commit leaves it
+  fs::rename(folder / "out", folder / ".out.partial");  // the state that a kill before the commit leaves
   make(folder / "out", options);
   CHECK(num_files(folder / "out") == 6);
   CHECK_FALSE(fs::exists(folder / ".out.partial"));
@@ -424,13 +425,13 @@ TEST_CASE(
   other.append_eos = false;
   const auto help = [&] { help_to_make_dataset(folder / "out", other, [](auto...) {}); };
   CHECK(caught(help).says("this task's command is not task 0's (append_eos true, now false)"));
-  other.step = "2.0";  // which its first task has not begun, and will refuse
+  other.step = "2.0";  // its first task has not begun this step, and will refuse it
   CHECK(caught(help).says("was begun with append_eos true, now false"));
   CHECK(num_files(folder / ".out.partial") == files);
   CHECK_THROWS_AS(SpoolPartWriter(folder / "gone/range-00000.spool"), Error);
   make(folder / "whole", options);
   other.append_eos = true;
-  CHECK_FALSE(help_to_make_dataset(folder / "whole", other, [](auto...) {}));  // it is there
+  CHECK_FALSE(help_to_make_dataset(folder / "whole", other, [](auto...) {}));  // the dataset exists already
 }
 
 TEST_CASE("what is resumed with another end of documents is refused, and what is half written is left out") {
@@ -479,12 +480,12 @@ TEST_CASE("a task helps only with the command that task 0 was given") {
   CHECK(caught(help).kind == ErrorKind::usage);
   CHECK(caught(help).says("this task's command is not task 0's (seed 5, now 0)"));
   options.seed = 5;
-  CHECK(help());  // what task 0 left undone
+  CHECK(help());  // does what task 0 left undone
 
   make(folder / "out", first);
   CHECK_FALSE(help());
   options.seed = 6;
-  CHECK(caught(help).kind == ErrorKind::input);  // as a second run is refused
+  CHECK(caught(help).kind == ErrorKind::input);  // refused as a second run is
   options.overwrite = true;
   CHECK(caught(help).kind == ErrorKind::usage);
 }

@@ -21,7 +21,7 @@ Parts parsed(const std::string& text) {
   return parts;
 }
 
-/// `folder`/NAME: so many tokens, all `letter`; a fifth validates.
+/// Makes `folder`/NAME of `tokens` tokens, all `letter`; a fifth validates.
 void make_letters(const Folder& folder, const std::string& name, char letter, std::size_t tokens) {
   dt_test::put(folder / (name + ".txt"), std::string(tokens, letter));
   auto options = dt_test::plain_options({folder / (name + ".txt")});
@@ -33,7 +33,7 @@ std::string at(const Folder& folder, const std::string& name) {
   return (folder / name).string();
 }
 
-/// Datasets a, b, c of the letters x, y, x.
+/// Datasets a, b, c, filled with the letters x, y, x.
 struct Letters : Folder {
   Letters() {
     make_letters(*this, "a", 'x', 100);
@@ -45,7 +45,7 @@ struct Letters : Folder {
   }
 };
 
-/// A tokenizer of single bytes as tiktoken writes them, in base64.
+/// Returns a tokenizer of single bytes in tiktoken's format, with base64.
 std::string byte_ranks() {
   constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string ranks;

@@ -22,7 +22,7 @@ namespace {
 
 const TokenizerInfo tokenizer = make_tokenizer("bytes")->info();
 
-/// A file, gone but for who holds it, of the numbers from 0 to 65535, as often as it takes.
+/// Returns an open file of the numbers from 0 to 65535, repeated as often as needed. Its name is removed.
 std::shared_ptr<const File> counting_tokens(const fs::path& path, std::uint64_t count) {
   std::vector<std::uint16_t> tokens(count);
   std::iota(tokens.begin(), tokens.end(), std::uint16_t{0});
@@ -32,7 +32,7 @@ std::shared_ptr<const File> counting_tokens(const fs::path& path, std::uint64_t 
   return file;
 }
 
-/// Writes documents of the given lengths, their tokens counting up from 0, into shards.
+/// Writes documents of the given lengths into shards; their tokens count up from 0.
 DatasetFile write_series(const fs::path& folder, std::uint64_t shard_tokens,
                          const std::vector<std::uint64_t>& lengths, int num_threads = 2) {
   ShardPlanner planner(Split::train, shard_tokens);
@@ -60,7 +60,7 @@ std::vector<std::uint64_t> offsets_of(const fs::path& shard) {
 
 using Offsets = std::vector<std::uint64_t>;
 
-/// What a shard of our own making says; the digests are those of its contents.
+/// The contents of a shard made by hand; the digests are those of its contents.
 template <class Offset = std::uint64_t, class Token = std::uint16_t>
 struct Made {
   std::vector<Offset> offsets = {0, 10};
@@ -107,7 +107,7 @@ TEST_CASE("shards hold what FORMATS.md says: offsets where documents begin, then
   CHECK(offsets_of(folder / "train-00000.h5") == Offsets{0, 3, 10});
   CHECK(offsets_of(folder / "train-00001.h5") == Offsets{0, 4, 10});
   CHECK(offsets_of(folder / "train-00002.h5") == Offsets{10});     // inside a document
-  CHECK(offsets_of(folder / "train-00003.h5") == Offsets{9, 10});  // its end, and another one
+  CHECK(offsets_of(folder / "train-00003.h5") == Offsets{9, 10});  // one document's end, another one
   CHECK(dataset.shards[2].documents == 0);
   CHECK(dataset.split(Split::train).documents == 5);
   CHECK(dataset.split(Split::train).tokens == 40);
@@ -186,7 +186,7 @@ TEST_CASE("altered document offsets are found") {
 TEST_CASE("a shard tells which documents begin within any range of its tokens") {
   const Folder folder;
   write_series(folder.path(), 10, {3, 7, 4, 25, 1});
-  const Shard shard(folder / "train-00001.h5");  // documents begin at its tokens 0 and 4
+  const Shard shard(folder / "train-00001.h5");  // documents begin at tokens 0 and 4
   CHECK(shard.document_starts(0, 10) == Offsets{0, 4});
   CHECK(shard.document_starts(0, 4) == Offsets{0});
   CHECK(shard.document_starts(1, 4) == Offsets{});
@@ -212,7 +212,7 @@ TEST_CASE("document offsets that mean nothing are an input error, though their d
   CHECK(problem_with({0, 4, 10}).empty());
   CHECK(problem_with({0, 4, 3, 10}) == name + ": /document_offsets does not ascend" + remedy);
   CHECK(problem_with({0, 4, 4, 10}) ==
-        name + ": /document_offsets does not ascend" + remedy);  // an empty one
+        name + ": /document_offsets does not ascend" + remedy);  // an empty document
   CHECK(problem_with({0, 11, 10}) == name + ": /document_offsets does not ascend" + remedy);
   CHECK(problem_with({0, 4, 11}) ==
         name + ": /document_offsets does not end at the number of tokens" + remedy);
@@ -311,7 +311,7 @@ TEST_CASE("a token outside the vocabulary is found where its block is first read
   narrow.tokens[7] = 257;
   problem(narrow, 257);
   Made<std::uint64_t, std::uint32_t> wide;
-  wide.tokens[9] = 0x80000001;  // a mark, where no version says that there are marks
+  wide.tokens[9] = 0x80000001;  // a mark, though no version says that there are marks
   problem(wide, 0x80000001);
   wide.numbers["version"] = masked_shard_version;
   wide.write(path);

@@ -16,7 +16,7 @@ using dt_test::put;
 
 namespace {
 
-/// "lines", "text", or what is wrong and what to do.
+/// Returns "lines", "text", or the error and its remedy.
 std::string kind_of(const std::string& name, const std::string& content, InputOptions options = {}) {
   const Folder folder;
   put(folder / name, content);

@@ -10,7 +10,7 @@ using namespace dt::data;
 
 namespace {
 
-/// Which of `documents` validate, where all begin with what the first of them does.
+/// Returns those of `documents` that validate. All documents begin with the same token.
 std::vector<std::uint32_t> validating(const std::vector<std::uint32_t>& documents, SplitBy by,
                                       double fraction, std::uint64_t seed = 0) {
   const dt_test::Folder folder;

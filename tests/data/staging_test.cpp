@@ -39,7 +39,7 @@ struct Datasets : dt_test::Folder {
     return bytes;
   }
   fs::path own() const { return *this / "local/stage" / ("dt-staged-" + std::to_string(::geteuid())); }
-  /// Names in the user's folder of the storage, the lock's aside.
+  /// Returns the names in the user's folder of the storage, except the lock's.
   std::vector<std::string> stored() const {
     std::vector<std::string> names;
     if (!fs::exists(own())) return names;
@@ -54,7 +54,7 @@ std::string text_in(const fs::path& folder) {
   return dt_test::text_of(TokenDataset(folder), Split::train);
 }
 
-/// Makes the copy and no longer uses it.
+/// Makes the copy and stops using it.
 fs::path stage(const fs::path& dataset, const StageRequest& request) {
   return stage_dataset(dataset, request).folder;
 }
@@ -95,7 +95,7 @@ TEST_CASE("where copies may take no more, the least recently used goes") {
   const fs::path a = stage(datasets / "a", request), b = stage(datasets / "b", request);
   fs::last_write_time(a, fs::last_write_time(a) - std::chrono::hours(1));
   fs::last_write_time(b, fs::last_write_time(b) - std::chrono::hours(2));
-  CHECK(stage(datasets / "b", request) == b);  // now it has been used last
+  CHECK(stage(datasets / "b", request) == b);  // now b was used last
   const fs::path c = stage(datasets / "c", request);
   CHECK_FALSE(fs::exists(a));
   CHECK(fs::exists(b));
@@ -133,12 +133,12 @@ TEST_CASE("nothing is removed where all that nobody uses would not be enough") {
   const fs::path unused = stage(datasets / "a", request);
   fs::last_write_time(unused, fs::last_write_time(unused) - std::chrono::hours(1));
   const StagedDataset used = stage_dataset(datasets / "b", request);
-  request.limit_bytes = 2 * datasets.bytes() - 1;  // `used` and the new one take more
+  request.limit_bytes = 2 * datasets.bytes() - 1;  // `used` and the new copy take more
   const auto error = caught([&] { stage(datasets / "c", request); });
   CHECK(error.kind == ErrorKind::environment);
   CHECK(error.says("no room"));
   CHECK(fs::exists(unused));
-  CHECK(stage(datasets / "a", request) == unused);  // and it is not held
+  CHECK(stage(datasets / "a", request) == unused);  // and the copy is not held
 }
 
 TEST_CASE("what crashes left goes before a copy is made, what others keep there stays") {
@@ -213,7 +213,7 @@ TEST_CASE("who waits for another's copy gives up where that does not get on") {
   StageRequest request = datasets.request();
   request.patience = std::chrono::milliseconds(300);
   int asked = 0;
-  request.stop = [&] {  // each time before a pause of 50 ms
+  request.stop = [&] {  // called each time before a pause of 50 ms
     if (++asked <= 10)
       fs::last_write_time(datasets.own() / "dt-stage.lock", fs::file_time_type::clock::now());
     return false;
@@ -326,7 +326,7 @@ TEST_CASE("storage in which everybody may exchange folders is refused") {
 }
 
 TEST_CASE("a copy that another user made is left alone") {
-  if (::geteuid() != 0) return;  // nobody else can give files to others
+  if (::geteuid() != 0) return;  // only root can give files to others
   const Datasets datasets;
   const uid_t other = 65534;
   const fs::path copy = stage(datasets / "a", datasets.request()), storage = datasets.request().storage;
@@ -397,7 +397,7 @@ TEST_CASE("a copy is read until it is not what the original says") {
   CHECK(read_all() == std::string(3500, 'a'));
   CHECK(told == 1);
   CHECK(why.find("train-00001.h5") != why.npos);
-  const TokenDataset some(datasets / "a", {0, 4}, read_from);  // looks at the damaged one later
+  const TokenDataset some(datasets / "a", {0, 4}, read_from);  // looks at the damaged shard later
   CHECK(dt_test::text_of(some, Split::train) == std::string(3500, 'a'));
   CHECK(told == 2);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of data share: datasets made from given documents.
+// Datasets made from given documents, shared by the tests of data.
 
 #include <cstdint>
 #include <fstream>
@@ -33,7 +33,7 @@ inline std::vector<std::int32_t> tokens_of(const dt::data::TokenDataset& dataset
   return tokens;
 }
 
-/// Byte tokens as text, with '|' for EOS.
+/// Returns byte tokens as text, with '|' for EOS.
 inline std::string text_of(const dt::data::TokenDataset& dataset, dt::data::Split split) {
   std::string text;
   for (const std::int32_t token : tokens_of(dataset, split))
@@ -41,7 +41,7 @@ inline std::string text_of(const dt::data::TokenDataset& dataset, dt::data::Spli
   return text;
 }
 
-/// Makes `folder`/out of the texts, each a document of its own unless it is empty.
+/// Makes `folder`/out of the texts; each text is a document of its own, unless it is empty.
 inline dt::data::TokenDataset make_documents(const Folder& folder, const std::vector<std::string>& documents,
                                              dt::data::MakeOptions options = plain_options({})) {
   constexpr const char* separator = "\n";
@@ -55,7 +55,7 @@ inline dt::data::TokenDataset make_documents(const Folder& folder, const std::ve
   return dt::data::TokenDataset(folder / "out");
 }
 
-/// Exchanges the byte at `offset`, or from the end where it is negative, for another one.
+/// Changes the byte at `offset`, which counts from the end if it is negative.
 inline void damage(const std::filesystem::path& path, std::int64_t offset) {
   const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path));
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);

@@ -23,7 +23,7 @@ using dt_test::tokens_of;
 
 namespace {
 
-/// A dataset of `size` bytes of text in `folder`/out; returns the text.
+/// Makes a dataset of `size` bytes of text in `folder`/out; returns the text.
 std::string make_sized(const Folder& folder, std::size_t size, std::uint64_t shard_tokens) {
   std::string text(size, ' ');
   for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('a' + i * 2654435761 % 26);
@@ -64,14 +64,14 @@ Positions starts_of(const TokenDataset& dataset, Split split, std::uint64_t begi
   return first_T;
 }
 
-/// Ten-token shards: "aaabbbbbbb", "cccceeeeee", "eeeeeeeeee", "eeeeeeeeef"; an empty document among them.
+/// Makes ten-token shards: "aaabbbbbbb", "cccceeeeee", "eeeeeeeeee", "eeeeeeeeef". One document is empty.
 TokenDataset documents_across_shards(const Folder& folder) {
   MakeOptions options = plain_options({});
   options.shard_tokens = 10;
   return make_documents(folder, {"aaa", std::string(7, 'b'), "cccc", "", std::string(25, 'e'), "f"}, options);
 }
 
-/// The same from the tokens alone, where neighbouring documents are of different letters.
+/// Finds document starts from the tokens alone, if neighbouring documents have different letters.
 Positions starts_by_letter(const std::string& text, std::size_t begin, std::size_t length) {
   Positions first_T(length);
   for (std::size_t t = 1; t < length; ++t) {
@@ -104,10 +104,10 @@ TEST_CASE("tokens are read across shards from any place") {
 TEST_CASE("a window knows where in it the document of each of its tokens begins") {
   const Folder folder;
   const TokenDataset dataset = make_documents(folder, {"aaa", "bb", "c", "dddd"});
-  CHECK(starts_of(dataset, Split::train, 0, 5) == Positions{0, 0, 0, 3, 3});     // from a document's start
-  CHECK(starts_of(dataset, Split::train, 3, 4) == Positions{0, 0, 2, 3});        // from a later one's
-  CHECK(starts_of(dataset, Split::train, 1, 6) == Positions{0, 0, 2, 2, 4, 5});  // from inside one
-  CHECK(starts_of(dataset, Split::train, 7, 3) == Positions{0, 0, 0});           // all inside one
+  CHECK(starts_of(dataset, Split::train, 0, 5) == Positions{0, 0, 0, 3, 3});  // from a document's start
+  CHECK(starts_of(dataset, Split::train, 3, 4) == Positions{0, 0, 2, 3});     // from a later document's start
+  CHECK(starts_of(dataset, Split::train, 1, 6) == Positions{0, 0, 2, 2, 4, 5});  // from inside a document
+  CHECK(starts_of(dataset, Split::train, 7, 3) == Positions{0, 0, 0});           // all inside one document
   CHECK(starts_of(dataset, Split::train, 6, 1) == Positions{0});
   CHECK(starts_of(dataset, Split::train, 10, 0).empty());
   CHECK_THROWS_AS(starts_of(dataset, Split::train, 6, 5), Error);
@@ -174,8 +174,8 @@ TEST_CASE("digests are taken per 16 MiB block and verified only where a read tou
 
   const TokenDataset dataset(folder / "out");
   std::vector<std::int32_t> tokens(100);
-  dataset.read(Split::train, 8'388'608 - 100, tokens);  // the last of block 0
-  dataset.read(Split::train, 16'777'216, tokens);       // the first of block 2
+  dataset.read(Split::train, 8'388'608 - 100, tokens);  // the end of block 0
+  dataset.read(Split::train, 16'777'216, tokens);       // the beginning of block 2
   const auto error = caught([&] { dataset.read(Split::train, 8'388'608 - 99, tokens); });
   CHECK(error.says("the digest of block 1 of its tokens differs"));
   CHECK(problems_of(folder / "out").size() == 1);
@@ -220,7 +220,7 @@ TEST_CASE("what is missing, of another version or damaged is named on opening") 
 
   put(out / "train-00001.h5", shard.substr(0, shard.size() - 1));
   CHECK_THAT(open_error(out), Contains("train-00001.h5"));
-  put(out / "train-00001.h5", content(out / "train-00002.h5"));  // whole, but another one
+  put(out / "train-00001.h5", content(out / "train-00002.h5"));  // whole, but another shard
   CHECK_THAT(open_error(out), Contains("train-00001.h5: its digest is not what dataset.json says"));
   fs::remove(out / "train-00001.h5");
   CHECK_THAT(open_error(out), Contains("train-00001.h5: No such file"));
@@ -244,7 +244,7 @@ TEST_CASE(
     CHECK(error.kind == ErrorKind::input);
     CHECK(error.says("train-00002.h5"));
   }
-  put(out / "train-00002.h5", content(out / "train-00001.h5"));  // whole, but another one
+  put(out / "train-00002.h5", content(out / "train-00001.h5"));  // whole, but another shard
   CHECK(caught([&] {
           dataset.read(Split::train, 81, tokens);
         }).says("its digest is not what dataset.json says"));
@@ -330,7 +330,7 @@ TEST_CASE("hostile values of dataset.json are input errors that name the member"
       CHECK_THAT(problem([&](auto& object) { object["shards"][1][key] = value; }),
                  Contains(fmt::format("member 'shards[1].{}' is", key)));
   }
-  // Sums that come round to the right number.
+  // The sums overflow and come round to the right number.
   CHECK_THAT(problem([&](auto& object) {
                for (auto& shard : object["shards"]) shard["tokens"] = std::uint64_t{1} << 62;
              }),

@@ -47,7 +47,7 @@ TEST_CASE("a tokenizer's digest is that of the file it saves") {
   const auto tokenizer = make_tokenizer("bytes");
   tokenizer->save(folder.path());
   CHECK(digest(read_file(folder / "tokenizer.json")) == tokenizer->info().digest);
-  CHECK(to_hex(tokenizer->info().digest) == "e34d6d5c5e766ff4");  // datasets on disk carry it
+  CHECK(to_hex(tokenizer->info().digest) == "e34d6d5c5e766ff4");  // datasets on disk carry this digest
 }
 
 TEST_CASE("an unknown tokenizer is an input error that says which are known") {

@@ -76,7 +76,7 @@ TEST_CASE("a trained tokenizer has the pattern, the token and the least count th
   options.eos_token = "<end of text>";
   options.min_pair_count = 3;
   const auto tokenizer = trained_tokenizer(trained(options));
-  REQUIRE(tokenizer->info().vocabulary_size == 258);  // "ab"
+  REQUIRE(tokenizer->info().vocabulary_size == 258);  // 257 and "ab"
   std::vector<std::uint32_t> ids;
   tokenizer->encoder()->encode("ab<end of text>", ids);
   REQUIRE(ids == std::vector<std::uint32_t>{257, 0});

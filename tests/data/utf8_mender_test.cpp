@@ -6,7 +6,7 @@ using namespace dt::data;
 
 namespace {
 
-/// Mended `size` bytes at a time.
+/// Returns the text, mended `size` bytes at a time.
 std::string mended(const std::string& text, InvalidUtf8 invalid, std::size_t size, std::uint64_t count) {
   Utf8Mender mender(invalid);
   std::string out;
@@ -37,7 +37,7 @@ TEST_CASE("valid text passes unchanged, however it is cut") {
 }
 
 TEST_CASE("each maximal subpart of a character becomes one U+FFFD, or nothing") {
-  // The Unicode Standard, table 3-8 to 3-11.
+  // The cases are from the Unicode Standard, tables 3-8 to 3-11.
   check("\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64", "a���b�c��d", 6);
   check("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41", "��������A", 8);
   check("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41", "��������A", 8);

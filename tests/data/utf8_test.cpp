@@ -35,7 +35,7 @@ TEST_CASE("the first invalid byte is found wherever it stands") {
   CHECK(find_invalid_utf8("ab\xC0\xAF") == 2);          // overlong
   CHECK(find_invalid_utf8("ab\xED\xA0\x80") == 2);      // a surrogate
   CHECK(find_invalid_utf8("ab\xF4\x90\x80\x80") == 2);  // beyond U+10FFFF
-  CHECK(find_invalid_utf8("ab\x80") == 2);              // a continuation alone
+  CHECK(find_invalid_utf8("ab\x80") == 2);              // a lone continuation byte
   CHECK(find_invalid_utf8("ab\xE6\x97") == 2);          // unfinished
   CHECK(find_invalid_utf8("\xE6\x97"
                           "a") == 0);

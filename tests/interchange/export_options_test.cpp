@@ -57,7 +57,7 @@ TEST_CASE("shards hold whole tensors within the bound, in order, and the index t
       ++found;
     }
     CHECK((bytes <= bound || file.tensors().size() == 1));
-    CHECK(before + first_bytes > bound);  // else it would have joined the shard before
+    CHECK(before + first_bytes > bound);  // a smaller tensor would have joined the shard before
     before = bytes;
   }
   CHECK(found == one.tensors().size());
@@ -124,7 +124,7 @@ TEST_CASE("moments lie beside the weights, under the same names and in the same 
   CHECK(moments.tensors().size() == 2 * weights.tensors().size());
   const Hdf5Reader h5(folder / "m.h5");
   for (const std::string kind : {checkpoint::kind_first_moment, checkpoint::kind_second_moment}) {
-    // A checkpoint whose weights are these moments exports the same bytes.
+    // A checkpoint that has these moments as weights exports the same bytes.
     const fs::path place = folder / kind;
     fs::create_directory(place);
     export_hf(ExportSource(write(place, {.salt = salt_of(kind, 0)})), place / "hf");

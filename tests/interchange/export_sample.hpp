@@ -1,5 +1,6 @@
 #pragma once
-// Checkpoints for tests of exports: values that every conversion rounds, cut into pieces in several ways.
+// Checkpoints for tests of exports, with values that every conversion rounds, cut into pieces in several
+// ways.
 
 #include <cstdint>
 #include <functional>
@@ -12,7 +13,8 @@
 
 namespace dt::interchange::test {
 
-/// Thirds are no halves, nor floats: every conversion rounds.
+/// Returns a value that is a third. No floating-point type holds thirds exactly, so every conversion
+/// rounds.
 inline float value_of(std::size_t param, std::int64_t element, int salt) {
   return static_cast<float>(
       (1000.0 * static_cast<double>(param) + static_cast<double>(element) + 0.125 * salt) / 3);
@@ -22,19 +24,19 @@ inline int salt_of(const std::string& kind, int salt) {
   return salt + (kind == checkpoint::kind_weights ? 0 : kind == checkpoint::kind_first_moment ? 1 : 2);
 }
 
-/// How parameters are cut into pieces; every element once.
+/// A function that cuts a parameter into pieces, which hold every element once.
 using Cut = std::function<std::vector<Piece>(const Shape&)>;
 inline std::vector<Piece> uncut(const Shape& shape) {
   return {Piece::whole(shape)};
 }
-/// Like ZeRO: where it comes.
+/// Cuts in thirds wherever they fall, as ZeRO does.
 inline std::vector<Piece> in_thirds(const Shape& shape) {
   std::vector<Piece> pieces(3, Piece::whole(shape));
   pieces[0].end = pieces[1].begin = shape.numel() / 3;
   pieces[1].end = pieces[2].begin = shape.numel() * 2 / 3;
   return pieces;
 }
-/// Like tensor parallelism: by columns, unevenly; and each box in two.
+/// Cuts by columns, unevenly, as tensor parallelism does, and each box in two.
 inline std::vector<Piece> in_boxes(const Shape& shape) {
   const int dim = shape.rank() - 1;
   const std::int64_t border = shape[dim] / 3;

@@ -75,7 +75,7 @@ TEST_CASE("a mean is that of a plain loop in fp64, whatever the layouts") {
         rounded += halves[i] != f32_to_bf16(values[i]);
       }
     }
-    CHECK(rounded <= 1);  // once from fp64 or by way of fp32: rarely another result
+    CHECK(rounded <= 1);  // rounding once from fp64 and by way of fp32 seldom differ
   }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("pieces that overlap or leave gaps are refused") {
   const Cut overlapping = [](const Shape& shape) {
     std::vector<Piece> pieces = in_boxes(shape);
     pieces.push_back(pieces.back());
-    pieces.erase(pieces.begin());  // as many elements as there should be where the boxes are alike
+    pieces.erase(pieces.begin());  // as many elements as there should be if the boxes are alike
     return pieces;
   };
   const Cut gap = [](const Shape& shape) {

@@ -34,7 +34,7 @@ fs::path write_model(const fs::path& folder, const model::ModelSpec& spec, DType
   return checkpoint::write_checkpoint(folder, manifest, checkpoint::test::model_pieces(spec, dtype).list);
 }
 
-/// Every element of every parameter, through whole reads and through cut ones.
+/// Checks every element of every parameter, by whole reads and by cut ones.
 void check_weights(const WeightSource& source, const model::ModelSpec& spec) {
   CHECK(source.spec() == spec);
   const model::ParameterTable table(spec);

@@ -1,4 +1,4 @@
-// Hugging Face folders that others wrote.
+// Hugging Face folders written by other programs.
 
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -22,7 +22,7 @@ struct FileTensor {
   std::string data;
 };
 
-/// Element e is e % 128, exact in every float type.
+/// Returns elements of which element e is e % 128, exact in every float type.
 std::string elements(DType dtype, std::int64_t count) {
   std::string data;
   for (std::int64_t e = 0; e < count; ++e) {
@@ -30,7 +30,7 @@ std::string elements(DType dtype, std::int64_t count) {
     const auto single = static_cast<float>(value);
     std::uint32_t bits = 0;
     std::memcpy(&bits, &single, 4);
-    // Of small integers: the exponent rebased, the mantissa cut.
+    // Small integers convert by a rebased exponent and a cut mantissa.
     const auto f16 =
         static_cast<std::uint16_t>(value == 0 ? 0 : ((bits >> 23) - 112) << 10 | (bits >> 13 & 1023));
     const auto bf16 = static_cast<std::uint16_t>(bits >> 16);
@@ -78,7 +78,7 @@ double element(const WeightSource& source, const std::string& param, std::int64_
   return value;
 }
 
-/// Spot values of GPT-2: a table, a bias, and k's part of the stacked and transposed projection.
+/// Checks a few values of GPT-2: a table, a bias, and k's part of the stacked and transposed projection.
 void check_spots(const WeightSource& source) {
   CHECK(element(source, "embedding.token.weight", 5) == 5);
   CHECK(element(source, "layers.0.attention.v.bias", 2) == 10);

@@ -36,7 +36,7 @@ model::ModelSpec gpt2(bool tied) {
   return s;
 }
 
-/// Random bytes, so that NaNs and subnormals are among them; in `num_shards` files.
+/// Writes random bytes, so that NaNs and subnormals are among them, in `num_shards` files.
 void write_hf(const fs::path& folder, const model::ModelSpec& spec, DType dtype, std::size_t num_shards) {
   fs::create_directories(folder);
   checkpoint::test::write_text(folder / "config.json", model::hf_config(spec));
@@ -119,7 +119,7 @@ TEST_CASE("the tokenizer's files go along, under their digests") {
 TEST_CASE("config.json and generation_config.json of an export name the same ends of a text") {
   using Json = nlohmann::json;
   struct Case {
-    Json in_config, in_generation;     // of the folder; null: no such file
+    Json in_config, in_generation;     // values in the folder's files; null: no such file
     std::optional<std::int64_t> data;  // the token that ends the data's documents
     Json expected;
   };
@@ -179,7 +179,7 @@ TEST_CASE("a name that is taken, or a later step's, is refused") {
   CHECK(refusal("step-00000000.g2").empty());
   CHECK(checkpoint::load_manifest(folder / "step-00000000.g2").generation == 2);
   fs::resize_file(folder / "hf/model.safetensors", fs::file_size(folder / "hf/model.safetensors") - 1);
-  CHECK(contains(refusal("cut"), "shrank") == false);  // opened whole, it is found cut while it is read
+  CHECK(contains(refusal("cut"), "shrank") == false);  // whole at the opening, truncated when read
   CHECK_FALSE(fs::exists(folder / "cut"));
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("a transposed tensor larger than a block is imported in little memory"
   reset_peak_resident();
   [[maybe_unused]] const std::uint64_t before = peak_resident_bytes();
   import_hf(source, folder / "imported");
-#if !defined(__SANITIZE_ADDRESS__)  // it keeps what is freed for a while
+#if !defined(__SANITIZE_ADDRESS__)  // the sanitizer keeps freed memory for a while
   CHECK(peak_resident_bytes() < before + (std::uint64_t{80} << 20));
 #endif
   export_hf(ExportSource(folder / "imported"), folder / "merged", {});

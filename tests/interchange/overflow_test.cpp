@@ -20,7 +20,7 @@ using checkpoint::test::TempFolder;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// A checkpoint of small values in which `values` stand first in one parameter.
+/// Writes a checkpoint of small values in which one parameter begins with `values`.
 fs::path write(const fs::path& folder, const std::string& param, const std::vector<float>& values,
                std::int64_t step = 10) {
   checkpoint::Manifest manifest = checkpoint::test::sample_manifest(step);
@@ -35,7 +35,7 @@ std::size_t entries(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-/// The 16-bit elements of a tensor.
+/// Returns the 16-bit elements of a tensor.
 std::vector<std::uint16_t> bits_of(const fs::path& file, const std::string& tensor) {
   const SafetensorsFile tensors(file);
   const SafeTensor& t = tensors.tensors().at(tensor);
@@ -47,7 +47,7 @@ std::vector<std::uint16_t> bits_of(const fs::path& file, const std::string& tens
 TEST_CASE("values that a type cannot hold end an export, which names tensor and count") {
   const std::vector<float> values = {65519.9F, -65520, 7e4F, -1e30F, infinity, std::nanf(""), 0};
   struct Place {
-    std::string param, name;  // of GPT-2: a table, and a matrix that is transposed
+    std::string param, name;  // GPT-2's: a table, and a matrix that is transposed
   };
   for (const Place& place : {Place{"embedding.token.weight", "transformer.wte.weight"},
                              Place{"layers.0.mlp.up.weight", "transformer.h.0.mlp.c_fc.weight"}}) {
@@ -70,7 +70,8 @@ TEST_CASE("values that a type cannot hold end an export, which names tensor and 
     CHECK(clamped.clamped.values == 3);
     CHECK(clamped.clamped.tensors == 1);
     const auto bits = bits_of(folder / "hf/model.safetensors", place.name);
-    const std::int64_t step = place.param == "embedding.token.weight" ? 1 : 6;  // rows are columns there
+    // The matrix's rows are columns in the file.
+    const std::int64_t step = place.param == "embedding.token.weight" ? 1 : 6;
     const auto at = [&](std::int64_t i) {
       return bits[static_cast<std::size_t>(step == 1 ? i : i % 4 * step + i / 4)];
     };
@@ -78,7 +79,7 @@ TEST_CASE("values that a type cannot hold end an export, which names tensor and 
     CHECK(at(1) == 0xfbff);
     CHECK(at(2) == 0x7bff);
     CHECK(at(3) == 0xfbff);
-    CHECK(at(4) == 0x7c00);  // what was infinite is still
+    CHECK(at(4) == 0x7c00);  // infinite values stay infinite
     CHECK((at(5) & 0x7fff) > 0x7c00);
     CHECK(at(6) == 0);
     CHECK(export_h5(source, folder / "m.h5", {.dtype = DType::f16, .clamp = true}).clamped.values == 3);
