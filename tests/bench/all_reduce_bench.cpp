@@ -1,11 +1,12 @@
-// Whether reductions of gradients that do not fit the caches run at the memory's speed where all ranks are on
-// one host: under mpirun, dt's all-reduce beside streaming by all ranks at once and beside the MPI library's
-// own all-reduce. Memory that others share changes its speed from second to second, so each measurement is
-// divided by the mean of its neighbours in time, a b a b … a, and the median of these ratios counts.
+// Measures, under mpirun on one host, how near dt's all-reduce of gradients that do not fit the caches
+// comes to the memory's speed. The all-reduce is measured beside streaming by all ranks at once, and beside
+// the MPI library's own all-reduce. Memory that others share changes its speed from second to second. So
+// each measurement is divided by the mean of its neighbours in time, a b a b … a, and the median of these
+// ratios counts.
 //
 // Bytes touched: with n ranks each rank's input is read once and each rank's output written once, 2nN for N
-// bytes; what else passes between ranks should stay in the caches. Streaming: the faster of a copy, which
-// touches two arrays, and a triad (McCalpin 1995), which touches three.
+// bytes. All else that passes between ranks should stay in the caches. Streaming: the faster of a copy,
+// which touches two arrays, and a triad (McCalpin 1995), which touches three.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -24,7 +25,7 @@ using namespace dt;
 constexpr int least_pairs = 9;
 constexpr double least_s = 3;
 
-/// Of the slowest rank.
+/// Returns the slowest rank's time.
 double time_s(const std::function<void()>& body) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
@@ -34,14 +35,14 @@ double time_s(const std::function<void()>& body) {
   return slowest;
 }
 
-/// Sorted.
+/// Ratios in ascending order.
 using Ratios = std::vector<double>;
 
 double quantile(const Ratios& ratios, double q) {
   return ratios[static_cast<std::size_t>(q * static_cast<double>(ratios.size() - 1))];
 }
 
-/// Both return rates, the same on all ranks, who thus stop together.
+/// A measurement that returns a rate. All ranks get the same rates, so they stop together.
 using Measure = std::function<double()>;
 Ratios rates_beside(const Measure& base, const Measure& measured) {
   base();

@@ -1,4 +1,5 @@
-// What dt-allreduce-bench --backend mpi adds to the calls that it measures, under mpirun: see overhead.hpp.
+// Measures, under mpirun, what dt-allreduce-bench --backend mpi adds to the calls that it measures: see
+// overhead.hpp.
 
 #include <algorithm>
 #include <mpi.h>
@@ -13,7 +14,7 @@ namespace {
 using namespace dt;
 using bench::Operation;
 
-/// The least program that measures MPI's operations.
+/// Returns the time of one operation in the smallest program that measures MPI's operations.
 double plain_loop_us(Operation operation, const bench::Workspace::Views& views, std::int64_t iterations) {
   const MPI_Comm world = MPI_COMM_WORLD;
   int rank = 0, size = 0;

@@ -1,6 +1,6 @@
-// What bounding the bytes under way costs: under mpirun or srun, an all-reduce of 64 MiB, and four of 16 MiB
-// at once, by messages, for several buckets by turns. Ranks of one host send messages, too, where an argument
-// is given.
+// Measures what a bound on the bytes under way costs. Under mpirun or srun, all-reduces by messages run for
+// several buckets by turns: one of 64 MiB, and four of 16 MiB at once. With an argument, ranks of one host
+// send messages, too.
 #include <algorithm>
 #include <array>
 #include <mpi.h>
@@ -17,7 +17,7 @@ using namespace dt;
 constexpr int rounds = 5;
 constexpr std::array<std::size_t, 6> buckets_mib = {1, 4, 16, 64, 256, 0};
 
-/// Of the slowest rank.
+/// Returns the slowest rank's time.
 template <class Body>
 double time_s(const Body& body) {
   MPI_Barrier(MPI_COMM_WORLD);

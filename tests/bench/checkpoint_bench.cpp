@@ -1,12 +1,13 @@
-// Whether saving and loading a checkpoint come to the speed of the disk: by one thread each, against plain
-// pwrite and fsync, and pread, of the same bytes in one file. Pairs in turn; printed are the medians and the
-// median of the pairs' ratios. The two loads of a pair take turns at every 256 MiB: a disk that others share
-// has fast seconds and slow ones.
+// Measures how near saving and loading a checkpoint come to the speed of the disk. One thread each does
+// both, against plain pwrite and fsync, and pread, of the same bytes in one file. The two sides run in
+// turn; printed are the medians and the median of the pairs' ratios. The two loads of a pair take turns at
+// every 256 MiB: a disk that others share has fast seconds and slow ones.
 //
 //   bench_checkpoint [FOLDER [PAIRS [LAYERS]]]
 //
 // The state is GPT-2 124M's with LAYERS layers (default 20: 2.2 GB of fp32 weights and moments). Loads are
-// cold: the page cache is asked to let go of both files before each; the warm rows beside them bound nothing.
+// cold: before each, the page cache is asked to drop both files. No bound rests on the warm rows beside
+// them.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -47,7 +48,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// All pieces of a model's state, in one piece of memory.
+/// All pieces of a model's state, in one block of memory.
 struct State {
   model::ModelSpec spec;
   Buffer memory;
@@ -91,7 +92,7 @@ void read_plainly(const File& file, std::uint64_t begin, std::span<std::byte> by
                  [&](std::uint64_t at, std::span<std::byte> block) { file.read_at(begin + at, block); });
 }
 
-/// What is on disk already leaves memory.
+/// Drops what is on disk already from the page cache.
 void forget(const fs::path& path) {
   const File file = File::open_read(path);
   ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
@@ -101,14 +102,14 @@ struct Times {
   double dt_s = 0, plain_s = 0;
 };
 
-/// The two sides, the first to go changing with `turn`.
+/// Times both sides; `turn` says which of the two goes first.
 void add_turn(int turn, Times& times, const std::function<void()>& dt, const std::function<void()>& plain) {
   if (turn % 2 == 0) times.plain_s += seconds_of(plain);
   times.dt_s += seconds_of(dt);
   if (turn % 2 != 0) times.plain_s += seconds_of(plain);
 }
 
-/// One load of each side, in turns.
+/// Times one load of each side, in turns.
 Times load_both(int first_turn, const fs::path& saved, const fs::path& plain, const State& state) {
   constexpr std::size_t turn_bytes = std::size_t{256} << 20;
   Times times;
@@ -156,8 +157,8 @@ struct Pairs {
   }
 };
 
-/// What ranks that divide all of the state read of a checkpoint that one writer wrote, against what they
-/// need, and against the whole blocks that this lies in.
+/// Reports the bytes that ranks read of a checkpoint that one writer wrote, if they divide all of the
+/// state. They are compared with the bytes that the ranks need, and with the whole blocks that hold these.
 void report_reading(const fs::path& saved, const State& state) {
   const model::ParameterTable table(state.spec);
   const model::Layout layout{1, 4, 1, 3, 0};

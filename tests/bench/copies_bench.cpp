@@ -1,7 +1,7 @@
-// What it costs that copies of local checkpoints are authenticated, or encrypted: files that go over this
-// host's loopback to a receiver that writes and syncs them, against the same bytes with a digest (XXH3-64)
-// instead, as copies had before. In turn; printed are medians and the medians of each round's ratios. CPU
-// time is of both ends together; it is the figure where others use the machine.
+// Measures what authentication or encryption of copies of local checkpoints costs. Files go over this
+// host's loopback to a receiver that writes and syncs them. They are compared with the same bytes that
+// carry only a digest (XXH3-64). The ways run in turn; printed are medians and the medians of each round's
+// ratios. CPU time is that of both ends together; it is the figure to use if others use the machine.
 //
 //   bench_copies [FOLDER [ROUNDS [MB]]]
 #include <algorithm>
@@ -25,7 +25,7 @@ using Record = std::span<std::byte>;
 
 const Secret secret = Secret::make();
 
-/// Sends and receives records; end() is called once by each end.
+/// A way to send and receive records; each end calls end() once.
 struct Way {
   virtual ~Way() = default;
   virtual void send(Record record) = 0;
@@ -104,7 +104,7 @@ double seconds_of_copy(Kind kind, const fs::path& from, const fs::path& to) {
   return monotonic_s() - began_s;
 }
 
-/// Of all threads of this process.
+/// Returns the CPU time of all threads of this process.
 double cpu_seconds() {
   timespec t{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
       of_kind[kind] = seconds_of_copy(static_cast<Kind>(kind), from, to);
       cpu_of_kind[kind] = cpu_seconds() - before_s;
     }
-    if (round == 0) continue;  // pages and caches
+    if (round == 0) continue;  // warms pages and caches
     for (int kind = 0; kind < 3; ++kind) {
       seconds[kind].push_back(of_kind[kind]);
       ratios[kind].push_back(of_kind[kind] / of_kind[0]);

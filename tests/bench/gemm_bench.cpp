@@ -1,5 +1,5 @@
-// The matrix product at the shapes of GPT-2 124M, dt's and oneDNN's side by side. The arguments are the
-// number of rows (tokens) and of threads. Legend: R rows, N output features, K input features.
+// Benchmarks dt's and oneDNN's matrix products at the shapes of GPT-2 124M, side by side. The arguments are
+// the number of rows (tokens) and of threads. Legend: R rows, N output features, K input features.
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <bit>
@@ -27,7 +27,7 @@ struct Case {
   Arithmetic arithmetic;
 };
 
-/// The product's dimensions and what enters it transposed.
+/// A product's dimensions, and which of its operands are transposed.
 struct Dimensions {
   std::int64_t M, N, K;
   bool a_transposed, b_transposed;
@@ -39,7 +39,7 @@ Dimensions dimensions(const Case& c, std::int64_t R) {
   return {c.N, c.K, R, true, false};
 }
 
-/// Small values of the dtype that are not all equal.
+/// Returns small values of the dtype that are not all equal.
 Buffer operand(DType dtype, std::int64_t count) {
   Buffer buffer(Device::host(), static_cast<std::size_t>(count) * dtype_bytes(dtype));
   std::uint32_t state = 1;
@@ -88,7 +88,7 @@ dnnl::memory::data_type onednn_dtype(DType dtype) {
   return dtype == DType::f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
 }
 
-/// The matmul primitive, built once; `packed` lets oneDNN keep b in a layout of its choice, converted
+/// Runs the matmul primitive, built once; `packed` lets oneDNN keep b in a layout of its choice, converted
 /// beforehand.
 void onednn(benchmark::State& state, const Case& c, bool packed) {
   using Tag = dnnl::memory::format_tag;

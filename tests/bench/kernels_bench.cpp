@@ -1,7 +1,7 @@
-// Speed of each kernel at the shapes of GPT-2 124M. The argument is the number of threads. Products,
-// attention and the loss are of one sequence of 1,024 tokens; what memory bounds is of more than the caches
-// hold, to be compared with `stream`. Legend: R rows, N rows of those, C hidden, F feed-forward, V
-// vocabulary, H heads, D head dim.
+// Benchmarks each kernel at the shapes of GPT-2 124M. The argument is the number of threads. Products,
+// attention and the loss take one sequence of 1,024 tokens. Kernels that memory bounds take more than the
+// caches hold, to be compared with `stream`. Legend: R rows, N rows of these kernels, C hidden, F
+// feed-forward, V vocabulary, H heads, D head dim.
 #include <benchmark/benchmark.h>
 #include <cstring>
 #include <functional>
@@ -41,7 +41,7 @@ class Bench {
     }
     return tensor;
   }
-  /// The same values, rounded.
+  /// Returns the same values as floats(), rounded.
   Tensor values(DType to, Shape shape) {
     const Tensor exact = floats(shape);
     if (to == DType::f32) return exact;
@@ -49,7 +49,7 @@ class Bench {
     kernels::convert(Context(1, Device::host()), exact, tensor);
     return tensor;
   }
-  /// In this benchmark's dtype.
+  /// Returns values in this benchmark's dtype.
   Tensor elements(Shape shape) {
     const Tensor tensor = values(dtype, std::move(shape));
     return tensor;
@@ -61,7 +61,7 @@ class Bench {
     return tensor;
   }
   Tensor doubles(std::int64_t count) { return add(DType::f64, {count}); }
-  /// Bytes of `count` elements.
+  /// Returns the bytes of `count` elements.
   double bytes(double count) const { return count * static_cast<double>(dtype_bytes(dtype)); }
 
  private:
@@ -85,13 +85,13 @@ void measure_flops(benchmark::State& state, double flops, const std::function<vo
                    Arithmetic multiply = Arithmetic::fp32) {
   measure(state, "GFLOP", flops, kernel, multiply);
 }
-/// Every byte is counted once for each time that it must be read or written.
+/// Measures bytes per second. `bytes` counts each byte once for each time that it must be read or written.
 void measure_bytes(benchmark::State& state, double bytes, const std::function<void(const Context&)>& kernel) {
   measure(state, "GB", bytes, kernel);
 }
 
-/// What the memory gives to loops that do nothing else: a = b + 3c with plain stores, and memcpy. Bounds for
-/// the kernels below.
+/// Measures the memory's speed in loops that do nothing else: a = b + 3c with plain stores, and memcpy.
+/// These bound the kernels below.
 void stream(benchmark::State& state, bool triad) {
   Bench bench;
   const Tensor abc = bench.floats({3, parameters});
@@ -132,7 +132,7 @@ void linear_backward_weight(benchmark::State& state, std::int64_t N, std::int64_
 
 constexpr kernels::AttentionShape attention_shape{1, R, H, H, D};
 
-/// What attention's heads are stored and multiplied in, and the length of a sequence.
+/// A shape of attention, its dtype, and the arithmetic of its products.
 struct AttentionCase {
   const char* name;
   DType dtype;
@@ -145,7 +145,7 @@ constexpr AttentionCase in_batches(AttentionCase c) {
   c.batch = 4;
   return c;
 }
-/// Wide heads in groups of four, as of a large Llama.
+/// Returns the case with wide heads in groups of four, as in a large Llama.
 constexpr AttentionCase in_groups(AttentionCase c) {
   c.query_heads = 32;
   c.key_value_heads = 8;
@@ -193,7 +193,7 @@ struct AttentionBench {
   Tensor first, qkv, dy, y, dqkv, lse;
 };
 
-// What is seen only: 2 matrix products forward, 5 backward.
+// Counts visible scores only: 2 matrix products forward, 5 backward.
 double attention_flops(const AttentionCase& c) {
   const double T = static_cast<double>(c.sequence), W = static_cast<double>(c.window);
   const auto features = static_cast<double>(c.batch * c.query_heads * c.head_dim);
@@ -231,7 +231,7 @@ void layer_norm_backward(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor x = b.elements({N, C}), dy = b.elements({N, C}), dx = b.elements({N, C}), w = b.elements({C});
   const Tensor mean = b.floats({N}), rstd = b.floats({N}), dw = b.floats({C}), dbias = b.floats({C});
-  measure_bytes(state, b.bytes(4.0 * N * C), [&](const Context& c) {  // dx lies over dresidual
+  measure_bytes(state, b.bytes(4.0 * N * C), [&](const Context& c) {  // dx aliases dresidual
     kernels::layer_norm_backward(c, dy, x, w, mean, rstd, dx, dx, dw, dbias);
   });
 }
@@ -296,7 +296,7 @@ void cross_entropy_gradient(benchmark::State& state, DType dtype) {
   measure_bytes(state, b.bytes(2.0 * R * V),
                 [&](const Context& c) { kernels::cross_entropy_gradient(c, labels, 1e-3, nll, logits); });
 }
-/// Of a rank that has the whole vocabulary; of n the time is an n-th.
+/// Measures a rank that has the whole vocabulary; with n ranks the time is an n-th.
 void cross_entropy_part(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), part = b.doubles(3 * R).reshaped({3, R});
@@ -330,14 +330,14 @@ void bias_backward(benchmark::State& state, DType dtype) {
   const Tensor dy = b.elements({N, C}), dbias = b.floats({C});
   measure_bytes(state, b.bytes(1.0 * N * C), [&](const Context& c) { kernels::bias_backward(c, dy, dbias); });
 }
-/// fp32 into gradients of this dtype.
+/// Adds fp32 into gradients of this dtype.
 void accumulate(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor x = b.floats({parameters}), y = b.elements({parameters});
   measure_bytes(state, 4.0 * parameters + b.bytes(2.0 * parameters),
                 [&](const Context& c) { kernels::accumulate(c, x, y); });
 }
-/// fp32 into this dtype.
+/// Converts fp32 to this dtype.
 void convert(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor x = b.floats({parameters}), y = b.elements({parameters});
@@ -361,7 +361,7 @@ void sum_squares_by_block(benchmark::State& state, DType dtype) {
   measure_bytes(state, b.bytes(parameters),
                 [&](const Context& c) { kernels::sum_squares_by_block(c, x, host_tensor(partials)); });
 }
-/// fp32 weights; beside a 16-bit dtype their copy in it, and where it is bf16, bf16 gradients.
+/// Updates fp32 weights. A 16-bit dtype adds their copy in that dtype, and bf16 has bf16 gradients.
 void adamw(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor w = b.floats({parameters}), m = b.floats({parameters}), v = b.floats({parameters});

@@ -15,13 +15,14 @@ namespace {
 const Problem small{.operation = Operation::send_receive, .num_ranks = 2, .numel = 2};
 const Problem large{.operation = Operation::send_receive, .num_ranks = 2, .numel = 1000};
 const MeasureSettings once{.iterations = 1, .warmup = 0, .checks = 1};
-/// Large messages of a pair while it is measured once: the begin, what is timed, the check.
+/// A pair exchanges this many large messages in one measurement: the beginning, the timed one, the check.
 constexpr int calls = 3;
-/// Beside each other, and beside what a busy machine adds.
+/// Delays of quick and slow links, well apart from each other and well above the noise of a busy machine.
 constexpr double quick_s = 0.03, slow_s = 0.8;
 constexpr double slow_below = 0.2;
 
-/// dt's messages; a large one between two ranks takes as much longer as is said, counted from their first.
+/// A backend that sends dt's messages, each large one with a delay. `seconds` gives the delay by pair and
+/// by the message's number, counted from the pair's first.
 class PlayedBackend final : public Backend {
  public:
   using Seconds = std::function<double(Pair, int call)>;
@@ -50,7 +51,7 @@ class PlayedBackend final : public Backend {
   std::map<Pair, int> num_calls_;
 };
 
-/// As rank 0 has them; all have the same.
+/// Returns the links as rank 0 has them; all ranks have the same.
 std::vector<Link> played(const std::vector<std::string>& hosts, const PlayedBackend::Seconds& seconds,
                          const MeasureSettings& settings = once) {
   std::vector<std::vector<Link>> of_rank(hosts.size());

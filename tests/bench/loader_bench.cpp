@@ -1,7 +1,7 @@
-// bench_loader [ROUNDS]: batches of 2048 samples of 1024 tokens, warm, against memcpy of as many bytes as a
-// batch holds (tokens and labels, 8 bytes a token); of smaller ones, a busy machine tells how soon it runs
-// the thread that reads. Each of ROUNDS (default 15) does both, one after the other; the row is the median of
-// their ratios.
+// bench_loader [ROUNDS]: measures batches of 2048 samples of 1024 tokens, warm, against memcpy of as many
+// bytes as a batch holds (tokens and labels, 8 bytes a token). With smaller batches, a busy machine's
+// scheduling of the reader thread would decide the time. Each of ROUNDS (default 15) does both, one after
+// the other; the row is the median of their ratios.
 
 #include <algorithm>
 #include <chrono>
@@ -56,7 +56,7 @@ void bench(const fs::path& folder, int rounds) {
   std::vector<std::int32_t> from(numbers * batches_a_round, 1), to(numbers);
   std::vector<double> loads, copies, ratios;
   std::uint64_t next = 0;
-  for (int round = -1; round < rounds; ++round) {  // the first verifies what it touches
+  for (int round = -1; round < rounds; ++round) {  // the first round verifies the shards that it touches
     const double copy = seconds([&](int i) {
       std::memcpy(to.data(), from.data() + static_cast<std::size_t>(i) * numbers, numbers * sizeof(to[0]));
       asm volatile("" : : "g"(to.data()) : "memory");

@@ -14,7 +14,7 @@ using namespace dt::bench;
 
 namespace {
 
-/// What a rank measures on.
+/// The context and workspace on which a rank measures.
 struct OnDevice {
   OnDevice(comm::Communicator& group, Device device, std::int64_t max_bytes)
       : context(1, device), computes_on(group.engine(), context), workspace(context, max_bytes) {}
@@ -31,7 +31,7 @@ void damage(const Context& context, const Tensor& out) {
                  [&](const Piece&, const Tensor& values) { *values.raw() = wrong; });
 }
 
-/// dt's operations, but the last rank damages its result.
+/// A backend with dt's operations in which the last rank damages its result.
 class DamagingBackend final : public Backend {
  public:
   DamagingBackend(comm::Communicator& group, const Context& context)
@@ -60,7 +60,7 @@ class DamagingBackend final : public Backend {
   DtBackend inner_;
 };
 
-/// Runs on every rank; Catch2's assertions are for one thread at a time.
+/// Runs `body` on every rank. A lock guards Catch2's assertions, which are for one thread at a time.
 template <class Body>
 void on_ranks(int size, const Body& body) {
   static std::mutex mutex;
@@ -70,7 +70,7 @@ void on_ranks(int size, const Body& body) {
   });
 }
 
-/// Every operation.
+/// Checks every operation.
 void check_all(Device device, const std::vector<int>& sizes, const std::vector<std::string>& dtypes,
                const std::vector<std::string>& reductions) {
   const MeasureSettings settings{.iterations = 2, .warmup = 1, .checks = 2};

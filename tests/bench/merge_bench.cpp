@@ -1,8 +1,8 @@
-// bench_merge DIR [BYTES] [ROUNDS]: dt-merge, as PATH finds it, against cp of the same bytes, in DIR. A
-// checkpoint of BYTES (default 1G) of fp32 weights in four files is written first and read once, so that both
-// read from the page cache where it has room. Each of ROUNDS (default 7) runs cp, cp followed by sync
-// of what it wrote, and dt-merge, which syncs too, one after the other; the rows are medians of times, and of
-// the ratios of each round.
+// bench_merge DIR [BYTES] [ROUNDS]: measures dt-merge, as PATH finds it, against cp of the same bytes, in
+// DIR. A checkpoint of BYTES (default 1G) of fp32 weights in four files is written first and read once. So
+// both read from the page cache, if it has room. Each of ROUNDS (default 7) runs three commands, one after
+// the other: cp, cp followed by sync of its output, and dt-merge, which syncs, too. The rows are medians of
+// times, and of the ratios of each round.
 
 #include <algorithm>
 #include <chrono>
@@ -26,7 +26,7 @@ using namespace dt;
 
 constexpr int num_writers = 4;
 
-/// A Llama of about so many bytes of fp32 weights.
+/// Returns a Llama with about `bytes` bytes of fp32 weights.
 model::ModelSpec model_of(std::int64_t bytes) {
   model::ModelSpec spec = model::load_model_spec("llama-tiny");
   spec.vocabulary = 32000;
@@ -45,7 +45,8 @@ model::ModelSpec model_of(std::int64_t bytes) {
   return spec;
 }
 
-/// Every tensor is a view of the same numbers, so that the model need not fit into memory.
+/// Writes a checkpoint. Every tensor is a view of the same numbers, so that the model need not fit into
+/// memory.
 fs::path write_checkpoint(const fs::path& folder, const model::ModelSpec& spec) {
   const model::ParameterTable table(spec);
   std::int64_t largest = 0;
@@ -76,7 +77,7 @@ struct Measured {
   double peak_mib = 0;
 };
 
-/// A shell command; what it leaves under `result` is removed.
+/// Runs and measures a shell command, then removes what it leaves under `result`.
 Measured measure(const std::string& command, const fs::path& result) {
   const auto begin = std::chrono::steady_clock::now();
   const pid_t child = ::fork();
@@ -113,7 +114,7 @@ void bench(const fs::path& folder, std::int64_t bytes, int rounds) {
   double peak = 0;
   for (int round = 0; round < rounds; ++round) {
     Measured measured[3];
-    // Each in turn goes first: a disk may be faster after a rest.
+    // Each command in turn goes first: a disk may be faster after a rest.
     for (int i = 0; i < 3; ++i) measured[(round + i) % 3] = measure(commands[(round + i) % 3], out);
     for (int k = 0; k < 3; ++k) times[k].push_back(measured[k].seconds);
     ratios[0].push_back(measured[1].seconds / measured[2].seconds);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t large = std::int64_t{8} << 20;
 
-/// All links of two hosts with two GPUs each of that name, within hosts that fast.
+/// All links of two hosts with two GPUs each, all named `name`; links within a host have the given rate.
 struct Played {
   std::vector<Place> places;
   std::vector<Link> links;

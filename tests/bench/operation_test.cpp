@@ -48,7 +48,7 @@ TEST_CASE("sizes grow by a factor or a step and never pass the maximum") {
   CHECK(sizes_between(8, 63, 2, 0) == Sizes{8, 16, 32});
   CHECK(sizes_between(8, 8, 2, 0) == Sizes{8});
   CHECK(sizes_between(8, 40, 0, 16) == Sizes{8, 24, 40});
-  CHECK(sizes_between(4, 8, 1.1, 0) == Sizes{4, 5, 6, 7, 8});  // at least one byte more
+  CHECK(sizes_between(4, 8, 1.1, 0) == Sizes{4, 5, 6, 7, 8});  // each size adds at least one byte
   CHECK(sizes_between(std::int64_t{1} << 61, std::int64_t{1} << 62, 2, 0).size() == 2);
   CHECK(sizes_between(1, INT64_MAX, 1e10, 0).size() == 2);
 }

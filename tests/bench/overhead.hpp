@@ -1,9 +1,10 @@
 #pragma once
-// What a tool adds to the calls that it measures, beside a plain loop of the same calls on the same memory,
-// by turns in one process, as processes differ by more than what is sought. Times are of the slowest rank, in
-// µs. The memory and the processor change from second to second, so a round is loop, tool, loop, loop, loop:
-// the tool, and as a check another loop, are each held against the mean of the loops just before and after,
-// and the median over the rounds counts. What the check shows is how much equals differ here.
+// Measures what a tool adds to the calls that it measures, beside a plain loop of the same calls on the
+// same memory. Both run by turns in one process, as processes differ by more than the overhead. Times are
+// of the slowest rank, in µs. The memory and the processor change from second to second, so a round is
+// loop, tool, loop, loop, loop. The tool, and another loop as a check, are each compared with the mean of
+// the loops just before and after. The median over the rounds counts. The check shows how much equal loops
+// differ here.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +23,7 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Something beside the loops just before and after it, of each round.
+/// Measurements of each round, compared with the loops just before and after.
 struct Beside {
   std::vector<double> added_us, ratios;
   void take(double before_us, double us, double after_us) {
@@ -32,7 +33,7 @@ struct Beside {
   }
 };
 
-/// Of the check what it is off by either way: the tool's is no better known than that.
+/// The deviation of the check, to either side. The tool's overhead is known no better than this.
 struct Off {
   double us = 0;
   double share = 0;
@@ -62,7 +63,8 @@ struct Extent {
   int rounds = 41;
 };
 
-/// A row for each size, then the worst of all; rank 0 prints. loop_us(problem, iterations), tool_us likewise.
+/// Prints a row for each size, then the worst of all; rank 0 prints. loop_us(problem, iterations) and
+/// tool_us(problem, iterations) return the time of a call.
 template <class LoopUs, class ToolUs>
 void compare(Operation operation, int rank, int num_ranks, const Extent& extent, const LoopUs& loop_us,
              const ToolUs& tool_us) {
@@ -71,7 +73,7 @@ void compare(Operation operation, int rank, int num_ranks, const Extent& extent,
   for (std::int64_t bytes = 8; bytes <= extent.max_bytes; bytes *= 2) {
     const std::vector<std::int64_t> size{bytes};
     const Problem problem = at_sizes({.operation = operation, .num_ranks = num_ranks}, size).front();
-    // About as long for each size: what is sought is small beside what a moment's disturbance costs.
+    // Each size takes about as long: the overhead is small beside the cost of a moment's disturbance.
     const std::int64_t iterations = std::clamp<std::int64_t>((4 << 20) / bytes, 16, 2000);
     Beside tool, check;
     std::vector<double> loop;

@@ -19,7 +19,8 @@ Tensor view(Bytes& bytes, const Problem& problem, std::int64_t numel) {
   return Tensor(bytes.data(), problem.dtype, {numel}, Device::host());
 }
 
-/// What `rank` must get, made from what the others give by the operation's definition, element by element.
+/// Returns what `rank` must get. It follows from the other ranks' inputs by the operation's definition,
+/// element by element.
 Bytes right_result(const Problem& problem, int rank) {
   const std::size_t size = dtype_bytes(problem.dtype);
   const auto elements = [&](int from) {
@@ -141,7 +142,7 @@ TEST_CASE("every corrupted element is counted") {
     const std::size_t size = dtype_bytes(problem.dtype), count = right.size() / size;
     for (const std::size_t element : {std::size_t{0}, count / 2, count - 1}) {
       Bytes damaged = right;
-      damaged[element * size] ^= std::byte{1};  // the least bit of a number
+      damaged[element * size] ^= std::byte{1};  // flips the lowest bit of a number
       CHECK(wrong_in(problem, 2, damaged) == 1);
     }
     Bytes damaged = right;

@@ -136,7 +136,7 @@ TEST_CASE("JSON lines and the document say the same") {
 
 TEST_CASE("CSV has as many cells in every line as in its heading, and quotes what needs it") {
   const auto lines = split(csv_document(sample_run(), {.sections = sample_sections()}), '\n');
-  REQUIRE(lines.size() == 4);  // the last is what follows the last newline
+  REQUIRE(lines.size() == 4);  // the last is the empty text behind the last newline
   const auto cells = [](const std::string& line) {
     std::vector<std::string> all(1);
     bool quoted = false;
@@ -217,7 +217,7 @@ TEST_CASE("JSON says of devices and links what the table says") {
 
 TEST_CASE("rows of several kinds share a CSV, whose columns are those of all") {
   const auto lines = split(csv_document(sample_run(), sample_results()), '\n');
-  REQUIRE(lines.size() == 7);  // a heading, two devices, a link, two results, what follows the last newline
+  REQUIRE(lines.size() == 7);  // a heading, two devices, a link, two results, the empty text at the end
   for (const char* column : {"product_tflop_s", "peer_host", "kind", "out_of_place_time_us", "date"})
     CHECK(("," + lines[0] + ",").find("," + std::string(column) + ",") != std::string::npos);
   CHECK(lines[2].starts_with("1,n2,cuda:0,Some GPU,0000:41:00.0,310.0,700.0,"));

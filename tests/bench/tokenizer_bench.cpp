@@ -1,8 +1,8 @@
-// bench_tokenizer: bytes a second of text to ids, one thread, an encoder that begins without any memory of
-// pieces. DT_BENCH_TOKENIZER, with DT_BENCH_PATTERN for tiktoken's ranks, names a real vocabulary,
-// DT_BENCH_ENGLISH and DT_BENCH_CODE real texts, of some ten megabytes to say much; without them it is this
-// repository's own texts, with the beginnings of their pieces for tokens. BM_split is bytes a second of
-// splitting alone, by a pattern's scanner and by its regular expression.
+// bench_tokenizer: measures bytes a second from text to ids, in one thread, by an encoder that begins
+// without any cached pieces. DT_BENCH_TOKENIZER, with DT_BENCH_PATTERN for tiktoken's ranks, names a real
+// vocabulary. DT_BENCH_ENGLISH and DT_BENCH_CODE name real texts, of some ten megabytes to be significant.
+// Without them the texts are this repository's own, and tokens are the beginnings of their pieces. BM_split
+// measures bytes a second of splitting alone, by a pattern's scanner and by its regular expression.
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <cctype>
@@ -59,7 +59,8 @@ class Counter final : public PieceSink {
   }
 };
 
-/// Every beginning of a piece is a token; the pair of it is that of the token before and a byte.
+/// Returns a tokenizer in which every beginning of a piece is a token, merged from the token that is a byte
+/// shorter and the last byte.
 Tokenizer of_beginnings() {
   Tokenizer tokenizer;
   tokenizer.pre_tokenizer = make_scanner(Pattern::llama3);
@@ -106,7 +107,7 @@ void encode(benchmark::State& state, const std::string& text) {
   state.counters["tokens"] = static_cast<double>(ids.size());
 }
 
-/// A megabyte of characters from `first` on.
+/// Returns a megabyte of random characters from `first` on.
 std::string random_text(char first, unsigned num_characters) {
   std::mt19937 random(1);
   std::string text(1 << 20, '\0');
@@ -114,7 +115,7 @@ std::string random_text(char first, unsigned num_characters) {
   return text;
 }
 
-/// English without its spaces: one piece of real words.
+/// Returns English without its spaces: one piece of real words.
 std::string joined_words() {
   std::string text;
   for (const char c : english()) {
@@ -153,7 +154,7 @@ void BM_split_by(benchmark::State& state, const char* regex, const std::string& 
   split(state, *make_regex_splitter(regex, SplitBehavior::isolated), text_of());
 }
 
-/// Steps as DeepSeek's: each splits what the one before left.
+/// Splits in steps as DeepSeek's tokenizer does: each step splits the pieces that the step before left.
 void BM_split_by_steps(benchmark::State& state, const std::string& (*text_of)()) {
   std::vector<std::unique_ptr<PreTokenizer>> steps;
   for (const char* regex :

@@ -7,7 +7,7 @@ using namespace dt::bench;
 
 namespace {
 
-/// Pairs of all rounds, none twice.
+/// Returns the pairs of all rounds; checks that no pair occurs twice.
 std::set<Pair> all_pairs(const std::vector<Round>& rounds) {
   std::set<Pair> pairs;
   for (const Round& round : rounds) {

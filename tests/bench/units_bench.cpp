@@ -1,6 +1,6 @@
-// Where a training step of GPT-2 124M goes: each unit's forward and backward halves at one sequence of 1,024
-// tokens. A step of one micro-batch is one embedding, twelve blocks and one head, then the optimizer (see
-// kernels_bench). The argument is the number of threads.
+// Benchmarks the parts of a training step of GPT-2 124M: each unit's forward and backward halves at one
+// sequence of 1,024 tokens. A step of one micro-batch is one embedding, twelve blocks and one head, then
+// the optimizer (see kernels_bench). The argument is the number of threads.
 #include <benchmark/benchmark.h>
 #include <thread>
 
@@ -15,7 +15,7 @@ using namespace dt;
 constexpr std::int64_t sequence = 1024;
 enum Unit : std::size_t { embedding = 0, block = 1, head = 2 };
 
-/// GPT-2 124M's units with one block instead of twelve.
+/// Returns GPT-2 124M with one block instead of twelve.
 model::ModelSpec one_block() {
   model::ModelSpec spec = model::load_model_spec("gpt2-124m");
   spec.layers = 1;
@@ -39,11 +39,11 @@ void report(benchmark::State& state, double flops) {
   state.counters["GFLOP"] = benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
 }
 
-/// Multiply-adds of a unit's matmuls and causal attention, forward, times two.
+/// Returns the forward FLOP of a unit's matmuls and causal attention: multiply-adds, times two.
 double forward_flops(std::size_t unit) {
   const model::ModelSpec spec = one_block();
   const double rows = sequence, hidden = double(spec.hidden), half_square = rows * rows / 2;
-  if (unit == head) return 3 * 2 * rows * hidden * double(spec.vocabulary);  // with its gradients
+  if (unit == head) return 3 * 2 * rows * hidden * double(spec.vocabulary);  // with the head's gradients
   const double matrices = model::unit_flops_per_token(spec, 0)[block].forward;
   return unit == block ? rows * matrices + 4 * half_square * hidden : 0;
 }
@@ -60,7 +60,7 @@ void BM_backward_input(benchmark::State& state, std::size_t unit) {
   Rig rig;
   const Context context(static_cast<int>(state.range(0)), Device::host());
   for (auto _ : state) {
-    state.PauseTiming();  // a forward's saved values serve one backward
+    state.PauseTiming();  // the saved values of a forward serve one backward
     rig.flight.forward(context);
     for (std::size_t u = head; u > unit; --u) rig.flight.backward_input(context, u);
     state.ResumeTiming();
@@ -80,7 +80,7 @@ void BM_backward_weight(benchmark::State& state, std::size_t unit) {
          unit == block ? forward_flops(unit) - 2 * double(sequence) * sequence * 768 : forward_flops(unit));
 }
 
-/// Initial values of a matrix of 64 Mi elements.
+/// Measures the initial values of a matrix of 64 Mi elements.
 void BM_initial_weights(benchmark::State& state) {
   const model::ParamSpec param{
       "layers.0.mlp.up.weight", {8192, 8192}, {model::Init::Kind::normal, 0.02}, true, {}};

@@ -1,5 +1,5 @@
 #pragma once
-// Whether reductions and gathers of a group give the bits of the serial tree.
+// Checks that reductions and gathers of a group give the bits of the serial tree.
 
 #include <algorithm>
 #include <cstring>
@@ -15,10 +15,10 @@ struct Trial {
   std::int64_t numel;
   Reduction reduction = Reduction::sum;
   bool in_place = false;
-  std::int64_t granule = 1;  // of parts
+  std::int64_t granule = 1;  // parts are multiples of it
 };
 
-/// all_reduce, reduce_scatter, and all_gather of what that left.
+/// Checks all_reduce, reduce_scatter, and all_gather of the reduce_scatter's result.
 template <DType dtype>
 void check_operations(Communicator& group, const Trial& trial) {
   using Stored = typename Element<dtype>::Stored;

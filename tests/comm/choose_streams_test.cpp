@@ -11,7 +11,7 @@ using namespace dt::comm::test;
 
 namespace {
 
-/// Of each rank the one that it is told to have; none where that is empty.
+/// A library of the version that the test gives to each rank; missing if the version is empty.
 class Library final : public StreamLibrary {
  public:
   explicit Library(bool takes_shared) : takes_shared_(takes_shared) { set_stream_library(this); }
@@ -32,12 +32,12 @@ thread_local std::string Library::version_here;
 
 struct Situation {
   StreamWish wish = StreamWish::where_possible;
-  std::vector<int> gpu_of_rank = {0, 1, 2};  // none: on CPUs
+  std::vector<int> gpu_of_rank = {0, 1, 2};  // empty: ranks are on CPUs
   std::vector<std::string> versions = {"NCCL 2.28.9", "NCCL 2.28.9", "NCCL 2.28.9"};
   bool takes_shared = false;
 };
 
-/// What all ranks choose; of an error its words.
+/// Returns the choice, on which all ranks agree; if it fails, the error's words.
 StreamChoice choice_in(const Situation& s) {
   const Library library(s.takes_shared);
   std::vector<StreamChoice> choices(3);
@@ -73,7 +73,7 @@ TEST_CASE("ranks talk through NCCL where all have it and GPUs of their own") {
   CHECK(choice_in({.wish = StreamWish::never}).library.empty());
   CHECK(choice_in({.gpu_of_rank = {}}).library.empty());
   CHECK(choice_in({.gpu_of_rank = {0, 1, 1}}).library.empty());
-  CHECK(choice_in({.gpu_of_rank = {0, 1, 1}}).why_not.empty());  // of shared GPUs ranks are warned elsewhere
+  CHECK(choice_in({.gpu_of_rank = {0, 1, 1}}).why_not.empty());  // another warning covers shared GPUs
   CHECK(choice_in({.gpu_of_rank = {0, 1, 1}, .takes_shared = true}).library == "NCCL 2.28.9");
 }
 

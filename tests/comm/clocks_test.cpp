@@ -11,7 +11,7 @@ using namespace dt::comm;
 
 namespace {
 
-/// What each of three ranks finds, whose clocks are ahead by so much.
+/// Returns what each of three ranks finds; rank r's clock is ahead by r times `ahead_each_s`.
 std::vector<CommonClock> compared(double ahead_each_s) {
   std::vector<CommonClock> found(3);
   run_threads(3, [&](Communicator& group) {

@@ -1,4 +1,4 @@
-// What a device makes of ranks' values: the bits of the host's.
+// A device combines ranks' values to the bits of the host's.
 
 #include <catch2/catch.hpp>
 
@@ -25,7 +25,7 @@ void check(Computing& computing, const Trial& trial) {
   const auto [num_ranks, own_rank, numel, dtype, reduction] = trial;
   std::deque<HostValues> values;
   std::vector<Tensor> inputs;
-  const std::int64_t slot = numel + 3;  // longer than what lies there
+  const std::int64_t slot = numel + 3;  // longer than the values
   Buffer others(Device::host(), static_cast<std::size_t>((num_ranks - 1) * slot) * dtype_bytes(dtype));
   const Tensor others_RS(others, dtype, {num_ranks - 1, slot});
   const auto begin_of = [&](int rank) { return (rank < own_rank ? rank : rank - 1) * slot; };
@@ -44,7 +44,7 @@ void check(Computing& computing, const Trial& trial) {
   const std::string what = fmt::format("{} {} elements of {} ranks, own {}, reduction {}", numel,
                                        dtype_name(dtype), num_ranks, own_rank, static_cast<int>(reduction));
   require(computing.has_values(own, expected), what);
-  if (accumulator_dtype(dtype) != dtype) {  // of a larger tree: first a node, then its root
+  if (accumulator_dtype(dtype) != dtype) {  // levels of a larger tree: a node's first, then the root's
     const Tensor own_again = computing.placed(inputs[static_cast<std::size_t>(own_rank)]),
                  node = computing.unwritten(DType::f32, numel);
     kernels::combine_ranks(computing.context, reduction,

@@ -1,4 +1,4 @@
-// What every backend must do with groups, with errors, and with words.
+// Groups, errors, and words: what every backend must do.
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -54,7 +54,7 @@ TEST_CASE("ranks of one colour form a group, ordered by key") {
     require(backwards->size() == n && backwards->rank() == n - 1 - world.rank(), "the key does not order");
     require(backwards->members()[0] == n - 1, "members are wrong");
 
-    // Ranks of equal keys keep their order; the groups are of 1 and n − 1 ranks.
+    // Ranks of equal keys keep their order; the groups have 1 and n − 1 ranks.
     const std::unique_ptr<Communicator> uneven = world.split(world.rank() == 0 ? 7 : 3, 0, "uneven");
     require(uneven->size() == (world.rank() == 0 ? 1 : n - 1), "an uneven group has another size");
     require(uneven->members()[static_cast<std::size_t>(uneven->rank())] == world.rank(), "members are wrong");
@@ -184,7 +184,7 @@ TEST_CASE("an operation that one rank never enters ends with an error that names
         require(error.message().starts_with(expected), "another message: " + error.message());
         world.engine().set_timeout(10);
       }
-      // What was given up is no obstacle, where the transport could take it back.
+      // A cancelled operation is no obstacle if the transport could take it back.
       if (count == 1) require(sum_of(*other, 1) == world.size(), "the other group is of no use any more");
     });
   }

@@ -1,4 +1,4 @@
-// Ranks of several hosts: the bits of the flat tree, and fewer bytes between hosts.
+// Ranks on several hosts give the bits of the flat tree, and send fewer bytes between hosts.
 
 #include <catch2/catch.hpp>
 #include <memory>
@@ -15,7 +15,7 @@ using namespace dt::comm::test;
 
 namespace {
 
-constexpr std::int64_t least_bytes = 128 << 10;  // from here on memory is shared
+constexpr std::int64_t least_bytes = 128 << 10;  // memory is shared from this size on
 
 HostOf in_rows_of(int per_host) {
   return [per_host](int rank) { return "n" + std::to_string(rank / per_host); };
@@ -35,7 +35,7 @@ void check_dtype(Communicator& group) {
   }
 }
 
-/// How many ranks a host has, where they are as the hierarchy wants them; else 1.
+/// Returns how many ranks a host has if they are placed as the hierarchy needs; else 1.
 int num_neighbours(const Communicator& group, int per_host) {
   std::vector<HostName> hosts(static_cast<std::size_t>(group.size()));
   for (std::size_t rank = 0; rank < hosts.size(); ++rank)
@@ -80,12 +80,12 @@ TEST_CASE("what a rank sends between hosts is told without ranks") {
     return sent_bytes(kind, 1600, dtype, hosts, 0).between_hosts;
   };
   const std::vector<int> four{0, 0, 0, 0, 1, 1, 1, 1}, two{0, 0, 1, 1}, in_turns{0, 1, 0, 1};
-  CHECK(between(OperationKind::reduce_scatter, DType::f32, four) == 200);  // of 1600 · 4/8
+  CHECK(between(OperationKind::reduce_scatter, DType::f32, four) == 200);  // 1600 · 4/8, by 4 ranks
   CHECK(between(OperationKind::reduce_scatter, DType::bf16, four) == 400);
   CHECK(between(OperationKind::all_gather, DType::bf16, four) == 200);
   CHECK(between(OperationKind::all_reduce, DType::f32, four) == 400);
   CHECK(between(OperationKind::reduce_scatter, DType::bf16, two) ==
-        800);  // two values are no more than a sum
+        800);  // two 16-bit values are as large as a 32-bit sum
   CHECK(between(OperationKind::all_reduce, DType::f32, in_turns) == 1600);
   CHECK(sent_bytes(OperationKind::all_reduce, 1600, DType::f32, four, 3).total() == 2 * (1200 + 200));
   CHECK(sent_bytes(OperationKind::all_reduce, 1600, DType::f32, std::vector{0}, 0).total() == 0);
@@ -158,7 +158,7 @@ TEST_CASE("between hosts pass as many times fewer bytes as a host has ranks", "[
     std::vector<float> data = wild_floats(group.rank(), numel);
     const Tensor all = host_tensor(data);
     const Tensor part = all.flat(numel / n * group.rank(), numel / n);
-    group.all_reduce(all, all).wait_host();  // finds out where everyone is
+    group.all_reduce(all, all).wait_host();  // finds out on which hosts ranks are
     const auto sent_by = [&](const auto& operation) {
       const std::int64_t before = group.engine().recorder().message_bytes();
       operation().wait_host();
@@ -212,7 +212,7 @@ TEST_CASE("however little may be under way, bits stay, and no more memory is bor
         for (auto& one : data) works.push_back(group.all_reduce(host_tensor(one), host_tensor(one)));
         for (const Work& work : works) work.wait_host();
         for (const auto& one : data) require(one == expected, "an operation is wrong");
-        // What lies in the pool's smallest blocks has those whole.
+        // Operations in the pool's smallest blocks have these whole.
         const std::size_t most = bucket == 1 ? 4 * 2 * least : std::max(bucket, 4 * 2 * least);
         require(bucket == 0 || group.most_staging_bytes() <= most,
                 fmt::format("{} bytes were borrowed of {}", group.most_staging_bytes(), bucket));

@@ -1,4 +1,4 @@
-// What every backend must do when it moves elements: gathers, broadcasts, messages, barriers.
+// Gathers, broadcasts, messages and barriers: what every backend must do when it moves elements.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -18,7 +18,7 @@ using namespace dt::comm::test;
 
 namespace {
 
-/// Whole numbers, which compare as their bits do.
+/// Returns whole numbers, which compare as their bits do.
 template <class T>
 std::vector<T> values_of(int rank, std::int64_t count) {
   return repeated(count, [rank](std::int64_t i) { return static_cast<T>(random_bits(rank, i)); });
@@ -129,7 +129,7 @@ TEST_CASE("messages go round a ring") {
       std::vector<std::int64_t> theirs(mine.size());
       const Work receive = group.receive(previous, host_tensor(theirs));
       const Work send = group.send(next, host_tensor(mine));
-      receive.wait(context);  // which blocks on the CPU
+      receive.wait(context);  // blocks on the CPU
       send.wait_host();
       require(theirs == numbers_of(previous, count), "a message of the ring is wrong");
     }
@@ -147,7 +147,7 @@ TEST_CASE("messages between two ranks match in the order of calls, whatever else
                                        : std::vector<std::int64_t>(static_cast<std::size_t>(size)));
     }
     std::vector<Work> works;
-    // The two ranks interleave their messages with the group's operations differently.
+    // The two ranks interleave their messages and the group's operations in different ways.
     if (group.rank() != 0) works.push_back(group.all_reduce(host_tensor(sums), host_tensor(sums)));
     for (std::vector<std::int64_t>& message : data) {
       if (group.rank() == 0) works.push_back(group.send(1, host_tensor(message)));

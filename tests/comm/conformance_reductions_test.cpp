@@ -1,4 +1,4 @@
-// What every backend must do with reductions: the bits of the serial tree, on every rank.
+// Reductions of every backend have the bits of the serial tree, on every rank.
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ struct Case {
   Values values;
   std::int64_t numel;
   bool in_place;
-  std::int64_t granule = 1;  // of a reduce_scatter's parts
+  std::int64_t granule = 1;  // a reduce_scatter's parts are multiples of it
 
   std::string to_string(const Communicator& group, DType dtype) const {
     return fmt::format("{} of {} ranks, {}, {} elements, reduction {}, {}, {}", group.rank(), group.size(),

@@ -1,4 +1,4 @@
-// Large operations of ranks on one host: the same bits as by messages, at every border of segments.
+// Large operations of ranks on one host have the same bits as by messages, at every border of segments.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -16,9 +16,9 @@ using namespace dt::comm::test;
 
 namespace {
 
-constexpr std::int64_t least_bytes = 128 << 10;  // from here on a window is used
+constexpr std::int64_t least_bytes = 128 << 10;  // a window is used from this size on
 
-/// Elements of a segment of all ranks' pieces.
+/// Returns the elements in a segment of all ranks' pieces.
 std::int64_t segment_of(const Communicator& group, DType dtype) {
   const NodeWindow window(0, group.size());
   return static_cast<std::int64_t>(window.piece_bytes() / dtype_bytes(dtype)) * group.size();

@@ -1,4 +1,4 @@
-// Operations on memory of a device: the bits of the host's, in the order of streams.
+// Operations on a device's memory have the bits of the host's, in the order of streams.
 
 #include <catch2/catch.hpp>
 
@@ -30,7 +30,7 @@ void on_devices_of(std::uint64_t seed, int size, const HostOf& host_of, const Bo
   CHECK_NOTHROW(run_threads(size, body_of_rank, host_of));
 }
 
-/// As ranks lie on one host, each on its own, and two on each.
+/// Runs with all ranks on one host, each on its own, and two on each.
 void on_devices(const Body& body, const PortionLimits& limits = {}) {
   std::uint64_t seed = 1;
   for (const int size : {1, 2, 3, 4}) {
@@ -87,7 +87,7 @@ TEST_CASE("of operations in portions pinned memory holds few, whoever waits for 
       expect(all, sum.out, world.all_reduce(all, all));
       expect(some, half_sum.out, half->all_reduce(some, some));
       if (world.size() == 1) continue;
-      // All send first, so that nobody could receive if sends took all memory.
+      // All ranks send first, so that no rank could receive if sends took all memory.
       const Tensor own = computing.placed(sum.in), there = computing.unwritten(DType::f32, numel);
       works.push_back(world.send(next, own));
       expect(there, arriving.in, world.receive(before, there));
@@ -117,7 +117,7 @@ TEST_CASE("operations of several groups on a device go side by side, and come af
       tensors.push_back(computing.placed(one.in));
     }
     for (std::size_t i = 0; i < 8; ++i) {
-      kernels::add(computing.context, tensors[i], tensors[i], tensors[i]);  // exact, also of the sum
+      kernels::add(computing.context, tensors[i], tensors[i], tensors[i]);  // exact, also in the sum
       works.push_back(group(i).all_reduce(tensors[i], tensors[i]));
     }
     for (std::size_t i = 0; i < 8; ++i) {
@@ -165,7 +165,7 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
       const Work work = group.all_reduce(data, data);
       work.wait_host();
       require(work.done(), "an operation is waited for and not done");
-      // Of a stream that follows none.
+      // Copies by a stream that follows no other.
       const OwnStream stream(computing.context.device());
       Buffer host(Device::host(), data.bytes());
       accelerator().copy(stream, host.data(), data.raw(), data.bytes());

@@ -1,5 +1,5 @@
 #pragma once
-// Operations of ranks on the memory of their devices, held to those on the hosts'.
+// Checks operations of ranks on their devices' memory against those on the hosts'.
 
 #include <cstring>
 #include <deque>
@@ -14,7 +14,7 @@
 
 namespace dt::comm::test {
 
-/// A rank's device: whatever it is given lies in its streams until somebody waits.
+/// A rank's device. All work that it is given stays in its streams until a wait.
 class Computing {
  public:
   Computing(Communicator& group, Device device, const PortionLimits& limits = {}) : context(1, device) {
@@ -25,13 +25,14 @@ class Computing {
         buffers_.emplace_back(context.device(), static_cast<std::size_t>(numel) * dtype_bytes(dtype)), dtype,
         {numel});
   }
-  /// With a host tensor's values, once its stream comes to that.
+  /// Returns a tensor with a host tensor's values, once the stream has copied them.
   Tensor placed(const Tensor& values) {
     const Tensor there = unwritten(values.dtype(), values.numel());
     kernels::copy(context, values, there);
     return there;
   }
-  /// What the context would read next, read when all else has been enqueued.
+  /// Returns whether the context would read the expected values next. Reads them after all else has been
+  /// enqueued.
   bool has_values(const Tensor& tensor, const Tensor& expected) {
     const Tensor next = unwritten(tensor.dtype(), tensor.numel());
     kernels::copy(context, tensor, next);
@@ -42,7 +43,7 @@ class Computing {
     return tensor.bytes() == 0 || std::memcmp(here.raw(), expected.raw(), expected.bytes()) == 0;
   }
 
-  /// All that was placed is not needed any more.
+  /// Frees all that was placed.
   void forget() { buffers_.clear(); }
 
   Context context;
@@ -52,7 +53,7 @@ class Computing {
   std::optional<ComputesOn> computes_on_;
 };
 
-/// What rank `rank` brings, and room for what the host makes of it.
+/// Rank `rank`'s values, and room for the host's results of them.
 struct HostValues {
   HostValues(DType dtype, std::int64_t numel, int rank)
       : in_(Device::host(), static_cast<std::size_t>(numel) * dtype_bytes(dtype)),
@@ -64,7 +65,7 @@ struct HostValues {
         in.data<float>()[i] = sample<DType::f32>(Values::wild, rank, i);
     } else {
       for (std::int64_t i = 0; i < std::ssize(in.span_bytes()); ++i)
-        in.raw()[i] = std::byte(random_bits(rank, i) & 0x3f);  // no NaN of any dtype
+        in.raw()[i] = std::byte(random_bits(rank, i) & 0x3f);  // no NaN in any dtype
     }
   }
 

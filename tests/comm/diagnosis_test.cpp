@@ -17,7 +17,7 @@ Sighting silent(const FakeRank& rank) {
   return {rank.reading(5), rank.reading(5)};
 }
 
-/// Rank 0 waits in what `self` began first.
+/// Returns the operation that `self` began first, in which it waits.
 StuckOperation stuck(const FakeRank& self) {
   const auto snapshot = self.recorder.snapshot();
   const OperationRecord& record = snapshot.under_way.at(0);
@@ -29,7 +29,7 @@ struct World {
   World() {
     for (auto& rank : ranks) rank.done(56);
   }
-  /// The given ranks enter all_reduce 57.
+  /// Makes the given ranks enter all_reduce 57.
   void enter(std::initializer_list<int> which) {
     for (const int rank : which) ranks[rank].enter(OperationKind::all_reduce, 4 << 20);
   }
@@ -112,7 +112,7 @@ TEST_CASE("a rank that is behind is named with what it does instead") {
   const int tensor = world.ranks[2].recorder.add_group("tensor", {2, 3});
   world.ranks[2].recorder.start(tensor, OperationKind::all_gather, 8);
   const auto verdict = world.verdict(world.all_alive());
-  // First the one that waits for nobody.
+  // The rank that waits for no other comes first.
   CHECK_THAT(
       verdict,
       Contains(": rank 3 on n3 (process 103) has not entered it: it is in no operation, at step 12, 0.0 s "
@@ -169,7 +169,7 @@ TEST_CASE("only members count, unless no member is silent") {
   const int pair_2 = world.ranks[2].recorder.add_group("pair", {0, 2});
   world.ranks[0].recorder.start(pair_0, OperationKind::barrier, 0);
   auto sightings = world.all_alive();
-  sightings[1] = {};  // has ended in good order, for all we know
+  sightings[1] = {};  // has ended in good order, as far as others know
   CHECK_THAT(world.verdict(sightings), Contains("rank 2 on n2 (process 102) has not entered it") &&
                                            !Contains("rank 1") && !Contains("rank 3"));
   sightings[3] = silent(world.ranks[3]);

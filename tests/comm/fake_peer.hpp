@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that are nothing but a record of operations and heartbeats.
+// Ranks that consist of a record of operations and heartbeats.
 
 #include <atomic>
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace dt_test {
 
-/// What a fake rank has done so far, to be changed by the test.
+/// The state of a fake rank, changed by the test.
 struct FakeRank {
   explicit FakeRank(int rank, int size = 4)
       : writer{.rank = rank, .host = "n" + std::to_string(rank), .process = 100 + rank} {
@@ -31,7 +31,7 @@ struct FakeRank {
   dt::comm::Heartbeat heartbeat(std::int64_t beat) const {
     return dt::comm::make_heartbeat(writer, beat, recorder.snapshot());
   }
-  /// Its heartbeat seen twice, alive or standing still.
+  /// Returns a reading of its heartbeat. Two readings show a rank that is alive or stands still.
   dt::comm::HeartbeatReading reading(std::int64_t beat) const {
     return {dt::comm::HeartbeatReading::State::present, heartbeat(beat)};
   }
@@ -41,7 +41,7 @@ struct FakeRank {
   int world = 0;
 };
 
-/// A fake rank that beats in a folder while it lives.
+/// A fake rank that writes heartbeats in a folder while it lives.
 class BeatingRank {
  public:
   BeatingRank(std::shared_ptr<FakeRank> rank, const dt::fs::path& folder,
@@ -52,7 +52,7 @@ class BeatingRank {
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
           }
         }) {}
-  /// Leaves its last heartbeat, as a killed process does.
+  /// Stops and leaves its last heartbeat, as a killed process does.
   ~BeatingRank() {
     stop_ = true;
     thread_.join();

@@ -12,7 +12,7 @@ using namespace dt::comm;
 
 namespace {
 
-/// Of a host's GPUs, those with these ids.
+/// Returns a view of those of a host's GPUs that have these ids.
 SeenGpus sees(const std::string& host, const std::vector<std::string>& ids, const std::string& name = "G") {
   SeenGpus seen{.host = host, .gpus = {}};
   for (const std::string& id : ids) seen.gpus.push_back({.name = name, .id = id, .address = "at " + id});
@@ -20,8 +20,8 @@ SeenGpus sees(const std::string& host, const std::vector<std::string>& ids, cons
   return seen;
 }
 
-/// All four GPUs of host a, of which the first two are near to domain 0 and the others to domain 1, from
-/// cores on these domains.
+/// Returns a view of all four GPUs of host a. The first two are near to domain 0 and the others to domain
+/// 1; the rank's cores are on `domains`.
 SeenGpus near(const std::vector<int>& domains) {
   SeenGpus seen = sees("a", {"1", "2", "3", "4"});
   seen.domains_of_gpus = {0, 0, 1, 1};
@@ -87,7 +87,7 @@ TEST_CASE("a rank alone on its host, or with others on its one GPU, sees what it
 }
 
 TEST_CASE("ranks take GPUs that are near to their cores") {
-  // As Slurm lays tasks on sockets in turn; those that are bound to none take what is left.
+  // Slurm lays tasks on sockets in turn; ranks that are bound to no domain take the rest.
   CHECK(indices(choose_devices("cuda", {near({0}), near({1}), near({0}), near({1})})) ==
         std::vector{0, 2, 1, 3});
   CHECK(indices(choose_devices("cuda", {near({0, 1}), near({0, 1}), near({0}), near({0})})) ==
@@ -99,7 +99,7 @@ TEST_CASE("nearness never makes ranks share a GPU while another is idle") {
   CHECK(indices(choose_devices("cuda", {near({0}), near({0}), near({0}), near({1})})) ==
         std::vector{0, 1, 3, 2});
   CHECK(indices(choose_devices("cuda", {near({1}), near({1}), near({1})})) == std::vector{2, 3, 0});
-  // Five ranks on four GPUs: two on each at most.
+  // Five ranks share four GPUs: two on each at most.
   const DeviceChoice five = choose_devices("cuda", std::vector<SeenGpus>(5, near({1})));
   CHECK(indices(five) == std::vector{2, 3, 2, 3, 0});
 }

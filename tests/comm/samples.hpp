@@ -1,5 +1,5 @@
 #pragma once
-// Inputs that every rank can compute for all, and what they combine to, by plain loops.
+// Inputs that every rank can compute for all ranks, and their combined values, by plain loops.
 
 #include <algorithm>
 #include <cmath>
@@ -24,16 +24,16 @@ inline std::uint64_t hash(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// What ranks hold repeats itself after so many elements (a prime, so that it meets every boundary
-/// differently), and need not be computed more often.
+/// Ranks' values repeat after this many elements and need not be computed more often. It is a prime, so
+/// that it meets every boundary differently.
 inline constexpr std::int64_t period = 4099;
 
-/// Element `index` of what rank `rank` holds.
+/// Returns the bits of element `index` of rank `rank`'s values.
 inline std::uint64_t random_bits(int rank, std::int64_t index) {
   return hash(hash(static_cast<std::uint64_t>(rank) + 1) + static_cast<std::uint64_t>(index % period));
 }
 
-/// make(i) for all i below numel, where make repeats itself after a period.
+/// Returns make(i) for all i below numel; make repeats itself after a period.
 template <class Make>
 auto repeated(std::int64_t numel, const Make& make) {
   std::vector<decltype(make(std::int64_t{0}))> values(static_cast<std::size_t>(numel));
@@ -44,8 +44,8 @@ auto repeated(std::int64_t numel, const Make& make) {
   return values;
 }
 
-/// Floats of 30 binary orders of magnitude (16-bit ones: 10) and either sign, so that every order of adding
-/// rounds differently; any integers.
+/// Returns a float of 30 binary orders of magnitude (16-bit floats: 10) and either sign, so that every
+/// order of adding rounds differently; or any integer.
 template <class T>
 T wild_value(std::uint64_t bits) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -57,7 +57,7 @@ T wild_value(std::uint64_t bits) {
   }
 }
 
-/// How a dtype's elements are stored and what they are combined in.
+/// The types in which a dtype's elements are stored and combined.
 template <DType>
 struct Element;
 template <class T>
@@ -111,7 +111,8 @@ T combine_two(Reduction reduction, T a, T b) {
   return reduction == Reduction::min ? std::min(a, b) : std::max(a, b);
 }
 
-/// The tree over ranks [begin, end): on the left the largest power of two that leaves a right.
+/// Returns the tree's value over ranks [begin, end): the left side is the largest power of two that leaves
+/// a right side.
 template <DType dtype>
 typename Element<dtype>::Value tree_value(Reduction reduction, Values values, int begin, int end,
                                           std::int64_t index) {
@@ -127,7 +128,7 @@ typename Element<dtype>::Stored combined(Reduction reduction, Values values, int
   return Element<dtype>::store(tree_value<dtype>(reduction, values, 0, size, index));
 }
 
-/// A vector with guards on both sides, to notice writes outside.
+/// A vector with guards on both sides, which show writes outside.
 template <class T>
 class Guarded {
  public:

@@ -1,4 +1,4 @@
-// Copies and reductions that go past the caches leave what others leave, at every border of lines and blocks.
+// Copies and reductions past the caches leave the bits of plain ones, at every border of lines and blocks.
 
 #include "comm/stream_copy.hpp"
 

@@ -37,7 +37,7 @@ TEST_CASE("when a rank throws, the others' waits throw, and its error is the run
   std::atomic<int> num_begun = 0;
   std::atomic<int> num_told = 0;
   const auto body = [&](Communicator& group) {
-    ++num_begun;  // a rank that has not begun when one fails never does
+    ++num_begun;  // a rank that has not begun when another fails never begins
     while (num_begun < 4) std::this_thread::yield();
     if (group.rank() == 2) throw input_error("no such shard");
     try {
@@ -65,7 +65,7 @@ TEST_CASE("when a rank throws, waits in groups of groups throw, too") {
 }
 
 TEST_CASE("nobody touches the buffers of a rank that throws half-way") {
-  // Under AddressSanitizer this also shows that memory which has been freed is not read.
+  // Under AddressSanitizer this also shows that freed memory is not read.
   for (int round = 0; round < 50; ++round) {
     std::atomic<bool> has_left = false;
     const auto body = [&](Communicator& group) {
@@ -131,7 +131,7 @@ TEST_CASE("what an exception drops is given up, and the rank can still tell the 
   CHECK(run_threads(2, body) == 0);
 }
 
-// Of ranks as processes such a rank can send no more at all: MPI does not take messages back.
+// If ranks are processes, such a rank can send no more at all: MPI does not take messages back.
 TEST_CASE("after an operation between hosts that was given up, later ones of the group fail") {
   const auto body = [](Communicator& world) {
     const std::unique_ptr<Communicator> doomed = world.split(0, world.rank(), "doomed");

@@ -40,7 +40,7 @@ struct Watched {
       kind = error.kind();
     });
   }
-  /// Adds a peer that has entered `num_entered` all_reduces, of which all but the last are done.
+  /// Adds a peer that has entered `num_entered` all_reduces; all but the last are done.
   std::shared_ptr<FakeRank> add_peer(int rank, int num_entered) {
     peers.push_back(std::make_shared<FakeRank>(rank));
     peers.back()->done(num_entered - 1);
@@ -48,7 +48,7 @@ struct Watched {
     beating.push_back(std::make_unique<BeatingRank>(peers.back(), folder.path()));
     return peers.back();
   }
-  /// What on_timeout is told; fails where it does not come in time.
+  /// Returns what on_timeout is told; fails if the call does not come in time.
   std::string verdict() {
     const double begin_s = dt::monotonic_s();
     while (dt::monotonic_s() < begin_s + settings.timeout_s + 100) {
@@ -77,7 +77,7 @@ struct Watched {
   std::string what;
   std::string context;
   dt::ErrorKind kind = dt::ErrorKind::internal;
-  std::unique_ptr<Watchdog> watchdog;  // last: it calls back
+  std::unique_ptr<Watchdog> watchdog;  // declared last: it calls back
 };
 
 }  // namespace
@@ -103,7 +103,7 @@ TEST_CASE("the watchdog ends at once, however long its beat") {
   Watched watched;
   watched.settings.beat_s = 3600;
   watched.start();
-  watched.watchdog.reset();  // or this test does not end
+  watched.watchdog.reset();  // otherwise this test does not end
   CHECK(watched.folder.num_entries() == 0);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("operations that end in time are left in peace, however many") {
 
 TEST_CASE("an operation that ends while the others are looked at is left in peace") {
   Watched watched(0.5);
-  watched.settings.beat_s = 0.8;  // so looking takes two seconds
+  watched.settings.beat_s = 0.8;  // a look takes two seconds
   watched.start();
   const auto ticket = watched.recorder->start(watched.group, OperationKind::all_reduce, 4);
   sleep_s(1.2);
@@ -163,7 +163,7 @@ TEST_CASE("a silent rank and one without a heartbeat are found, once, with evide
   const auto before = beat();
   sleep_s(2);
   CHECK(watched.calls() == 1);
-  CHECK(beat() > before);  // it is quiet, but lives
+  CHECK(beat() > before);  // the rank does nothing, but is alive
   watched.watchdog.reset();
   CHECK(std::filesystem::exists(path));
 }
@@ -301,9 +301,9 @@ TEST_CASE("the watchdog's thread takes no signals") {
   watched.start();
   sigset_t mask;
   ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  CHECK(sigismember(&mask, SIGUSR2) == 0);  // the caller's mask is as before
+  CHECK(sigismember(&mask, SIGUSR2) == 0);  // the caller's mask is unchanged
   ::pthread_sigmask(SIG_BLOCK, &usr2, &previous);
-  // The default action ends the process, if any thread takes it.
+  // The default action ends the process if any thread takes the signal.
   REQUIRE(::kill(::getpid(), SIGUSR2) == 0);
   int taken = 0;
   REQUIRE(::sigwait(&usr2, &taken) == 0);

@@ -1,4 +1,4 @@
-// The C library's calls that change files or read them, or start threads, each by its own name.
+// The C library's calls that change or read files, or start threads, each under its own name.
 
 #include <cerrno>
 #include <cstdarg>
@@ -43,7 +43,7 @@ std::uint64_t size_of(int descriptor) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-/// Where a write without an offset goes.
+/// Returns the position at which a write without an offset begins.
 std::uint64_t position(int descriptor) {
   const bool appends = (::syscall(SYS_fcntl, descriptor, F_GETFL) & O_APPEND) != 0;
   return appends ? size_of(descriptor)
@@ -62,13 +62,13 @@ int open_file(int folder, const char* path, int flags, mode_t mode) {
   return result(watches("open") ? intercept({.kind = "open", .path = name}, perform) : perform(0));
 }
 
-/// The library's own function of a name that leads here.
+/// Returns the library's own function of a name that leads here.
 template <class Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-/// Through intercept() where its kind is watched, and the path.
+/// Performs the operation through intercept() if its kind and path are watched.
 long look_at(const char* kind, int folder, const char* path,
              const std::function<long(std::size_t)>& perform) {
   const std::string name = watches(kind) ? watched(folder, path) : "";
@@ -80,7 +80,7 @@ long read_from(int descriptor, const std::function<long(std::size_t)>& perform) 
   return name.empty() ? perform(0) : intercept({.kind = "read", .path = name}, perform);
 }
 
-/// What `open` answers, a pointer, where the operation is done.
+/// Returns the pointer that `open` answers if the operation is done.
 template <class Result>
 Result* opened(const char* kind, const char* path, const std::function<Result*()>& open) {
   Result* answer = nullptr;
@@ -333,7 +333,7 @@ int access(const char* path, int mode) noexcept {
                         [&](std::size_t) { return ::syscall(SYS_faccessat, AT_FDCWD, path, mode); }));
 }
 
-/// Of this process.
+/// Returns the number of this process's threads.
 long num_threads() {
   char text[4096];
   const long file = ::syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -344,7 +344,7 @@ long num_threads() {
   return at == status.npos ? 0 : std::atol(status.data() + at + std::string_view("Threads:").size());
 }
 
-/// Answers its errors by their number, not by errno.
+/// Returns its error's number, and leaves errno.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
   static auto* const create = next<decltype(pthread_create)>("pthread_create");
   const char* const most = std::getenv("FAULTS_MAX_THREADS");

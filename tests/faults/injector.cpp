@@ -59,11 +59,12 @@ struct Orders {
 };
 
 const Orders& orders() {
-  static const Orders* all = new Orders();  // outlives what runs at exit
+  static const Orders* all = new Orders();  // outlives code that runs at exit
   return *all;
 }
 
-/// One operation of all processes at a time, so that the log has an order. The lock ends with its holder.
+/// Lets one operation of all processes go at a time, so that the log has an order. The lock ends with its
+/// holder.
 class Turn {
  public:
   Turn() {
@@ -76,7 +77,7 @@ class Turn {
   ~Turn() { ::syscall(SYS_close, descriptor_); }
   Turn(const Turn&) = delete;
 
-  /// The number of this matching operation, from 1.
+  /// Returns the number of this matching operation, from 1.
   std::uint64_t count() const {
     std::uint64_t matched = 0;
     ::syscall(SYS_pread64, descriptor_, &matched, sizeof matched, 0);
@@ -110,7 +111,7 @@ void record(const Operation& operation, std::size_t count) {
   for (;;) ::pause();
 }
 
-/// The action that befalls this operation, "" for none.
+/// Returns the action for this operation, "" for none.
 std::string action_for(const Turn& turn, const Operation& operation) {
   if (!orders().match(operation)) return "";
   const std::uint64_t n = turn.count();

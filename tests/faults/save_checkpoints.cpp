@@ -1,7 +1,7 @@
-// save_checkpoints RUN STEPS WRITERS [KEEP]: what a training run does to its run directory, without the
-// training. Claims a generation, goes on from the newest checkpoint up to step STEPS, and saves after each:
-// WRITERS processes write parts, this one commits, announces it in RUN/metrics.jsonl and prunes to the newest
-// KEEP. Every element of step n's tensors depends on n.
+// save_checkpoints RUN STEPS WRITERS [KEEP]: does to a run directory what a training run does, without the
+// training. Claims a generation, resumes from the newest checkpoint, goes up to step STEPS, and saves after
+// each step. WRITERS processes write parts. This process commits, announces the checkpoint in
+// RUN/metrics.jsonl and prunes to the newest KEEP. Every element of step n's tensors depends on n.
 
 #include <algorithm>
 #include <cstdio>
@@ -56,7 +56,7 @@ State state_after(const model::ModelSpec& spec, std::int64_t step) {
   return state;
 }
 
-/// In a process of its own; 0 where it succeeded.
+/// Starts the writer in a process of its own, which exits with 0 if it succeeded.
 pid_t start_writer(const fs::path& folder, const checkpoint::Manifest& header, int writer, int writers,
                    const std::vector<SourcePiece>& pieces) {
   const pid_t child = ::fork();

@@ -1,5 +1,5 @@
-// What strangers, and then ranks, send to the port of copies. The first byte chooses: a handshake with an
-// acceptor, one with an initiator, or what follows a handshake.
+// Bytes that strangers, and then ranks, send to the port of copies. The first byte chooses: a handshake
+// with an acceptor, a handshake with an initiator, or the bytes after a handshake.
 
 #include "base/secure_channel.hpp"
 #include "fuzz/fuzz.hpp"
@@ -13,7 +13,7 @@ using Bytes = std::vector<std::byte>;
 const Secret secret = Secret::from_hex(std::string(64, '5'));
 const ChannelTerms terms{"copies of node 1", false};
 
-/// Gives out bytes; what is written goes nowhere.
+/// A source of bytes; writes are discarded.
 class Source : public Duplex {
  public:
   explicit Source(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -32,7 +32,7 @@ class Source : public Duplex {
   std::span<const std::byte> bytes_;
 };
 
-/// An initiator's end, whose other end is a handshake at first, and then keeps what it is sent.
+/// An initiator's end. Its other end is a handshake at first, and then keeps the bytes that it is sent.
 class Sender : public Duplex {
  public:
   explicit Sender(AcceptorHandshake& handshake) : handshake_(handshake) {}
@@ -66,7 +66,7 @@ void answer_initiator(std::span<const std::byte> bytes) {
   dt_fuzz::require(false, "nobody passes for the receiver without the secret");
 }
 
-/// `bytes` is what a rank says that is out of its mind: a request, and files.
+/// Sends `bytes`, the words of a faulty rank: a request, and files.
 void send_copy(std::span<const std::byte> bytes) {
   static const dt_fuzz::ScratchFolder folder;
   AcceptorHandshake handshake(secret, terms);

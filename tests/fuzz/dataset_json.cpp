@@ -1,4 +1,4 @@
-// dataset.json. What is read is written as something that reads the same.
+// dataset.json. Accepted files are written again as something that reads the same.
 #include "data/dataset_file.hpp"
 #include "fuzz/fuzz.hpp"
 

@@ -1,5 +1,5 @@
-// Text through the built-in patterns: the first byte chooses one, the rest is the text. Byte-level tokens
-// give back the text, and parts that were cut where it is safe give the ids of the whole.
+// Text through the built-in patterns: the first byte chooses a pattern, the rest is the text. Byte-level
+// tokens give back the text. Parts that were cut at safe places give the ids of the whole.
 #include <array>
 #include <memory>
 
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// All bytes, and some tokens that words, spaces and characters of several bytes merge into.
+/// Returns all bytes, and some tokens that words, spaces and characters of several bytes merge into.
 dt::tokenizer::Vocabulary vocabulary() {
   dt::tokenizer::Vocabulary tokens;
   dt::tokenizer::Id id = 0;
@@ -28,7 +28,7 @@ dt::tokenizer::Vocabulary vocabulary() {
 
 using Ids = std::vector<std::uint32_t>;
 
-/// A tokenizer and what encodes with it: one for all texts, since it takes megabytes to begin with.
+/// A tokenizer and its encoder: one for all texts, since a fresh one takes megabytes.
 struct Target {
   explicit Target(const std::string& pattern) {
     const auto bpe = dt::tokenizer::bpe_of_ranks(vocabulary(), "fuzzed");
@@ -46,13 +46,13 @@ struct Target {
 };
 
 const Target& target_of(std::uint8_t number) {
-  // What the last does not match would be dropped, so it matches everything.
+  // The last pattern matches everything, as text that it does not match would be dropped.
   static const std::array<Target, 5> targets = {Target("gpt2"), Target("cl100k"), Target("llama3"),
                                                 Target("qwen2"), Target("[ab]+|(?m:.)\\p{M}*")};
   return targets[number % targets.size()];
 }
 
-/// Encodes what lies before the last safe cut of each prefix, then the rest.
+/// Encodes the text before the last safe cut of each prefix, then the rest.
 void check_cuts(const Target& target, std::string_view text, const Ids& whole) {
   for (const std::size_t part : {text.size() / 3, text.size() / 2, text.size()}) {
     const std::size_t seen = dt::data::whole_characters(text.substr(0, part));
@@ -65,7 +65,7 @@ void check_cuts(const Target& target, std::string_view text, const Ids& whole) {
   }
 }
 
-/// Reads the text as a file, in chunks that end where it is safe.
+/// Reads the text as a file, in chunks that end at safe cuts.
 void check_chunks(const Target& target, std::string_view text, const Ids& whole) {
   static const dt_fuzz::ScratchFolder folder;
   if (dt::data::content_of(text.substr(0, 512)) != dt::data::Content::plain || text.starts_with("\uFEFF"))
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const Target& target = target_of(bytes[0]);
   const std::string_view text = dt_fuzz::text_of(bytes + 1, size - 1);
   const Ids ids = target.ids_of(text);
-  if (dt::data::find_invalid_utf8(text)) return 0;  // ids are those of some text
+  if (dt::data::find_invalid_utf8(text)) return 0;  // the ids would be those of another text
   dt_fuzz::require(target.tokenizer->decode(ids) == text, "ids give back the text");
   check_cuts(target, text, ids);
   if (bytes[0] >= 128) check_chunks(target, text, ids);

@@ -1,6 +1,6 @@
 #pragma once
-// What the fuzz targets share. A target takes any bytes: it reads them, or throws dt::Error{input}, which
-// accepted() passes over. Anything else ends the process, and is a mistake.
+// Shared by the fuzz targets. A target takes any bytes: it reads them, or throws dt::Error{input}, which
+// accepted() ignores. Anything else ends the process and is a bug.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "data/input/byte_source.hpp"
 
-/// libFuzzer's entry, which each target defines.
+/// The entry that libFuzzer calls; each target defines it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size);
 
 namespace dt_fuzz {
@@ -23,7 +23,7 @@ inline std::string_view text_of(const std::uint8_t* bytes, std::size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
 }
 
-/// Runs `read`; 0, as libFuzzer expects. Errors that are the input's end it; others pass.
+/// Runs `read`; returns 0, as libFuzzer expects. Catches errors of the input; others pass.
 template <class Read>
 int accepted(Read read) {
   try {
@@ -34,19 +34,19 @@ int accepted(Read read) {
   return 0;
 }
 
-/// Ends the process where what must hold of every input does not.
+/// Ends the process if a property that every input must have does not hold.
 inline void require(bool holds, const char* what) {
   DT_CHECK(holds, "{}", what);
 }
 
-/// Takes the text before the first `separator` (all where there is none) off the front.
+/// Removes the text before the first `separator` from the front and returns it; all text if there is none.
 inline std::string_view take_until(std::string_view& text, char separator) {
   const std::string_view taken = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), taken.size() + 1));
   return taken;
 }
 
-/// A folder of this process's own, removed at its end.
+/// A folder of this process, removed at its end.
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -59,7 +59,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-/// Bytes in memory as a stream.
+/// A stream of bytes in memory.
 class MemorySource final : public dt::data::ByteSource {
  public:
   explicit MemorySource(std::string_view bytes) : left_(bytes) {}

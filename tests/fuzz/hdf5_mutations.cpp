@@ -1,7 +1,7 @@
-// hdf5_mutations COUNT [SEED [FOLDER]]: makes token shards and a checkpoint's file of pieces, changes each
-// COUNT times at random and reads it. Every other change has its checksums mended, so that it is not found by
-// them. A file must be read or refused with Error{input}, in ten seconds and 512 MiB. FOLDER is where the
-// sound files, and the one that did harm, stay.
+// hdf5_mutations COUNT [SEED [FOLDER]]: makes token shards and a checkpoint's piece file, changes each
+// COUNT times at random and reads it. Every other change has its checksums mended, so that the checksums do
+// not reveal it. A file must be read or refused with Error{input}, in ten seconds and 512 MiB. The sound
+// files, and the file that did harm, stay in FOLDER.
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ namespace {
 using namespace dt;
 using Content = std::vector<std::byte>;
 
-/// A checksum that stands at `at` and covers [begin, end), itself as zeros where it lies within.
+/// A checksum that stands at `at` and covers [begin, end). If it lies within, it counts as zeros.
 struct Seal {
   std::size_t begin, end, at;
 };
@@ -40,7 +40,7 @@ std::uint32_t number_at(const Content& file, std::size_t at) {
   return value;
 }
 
-/// Finds the structures of the format that have a checksum behind or within them, by trying.
+/// Finds the structures of the format that have a checksum behind or within them, by trial.
 std::vector<Seal> seals_of(Content file) {
   constexpr std::size_t longest = 8192, heap_block_checksum_at = 4 + 1 + 8;
   constexpr std::array<std::string_view, 8> signatures = {"\x89HDF", "OHDR", "OCHK", "FRHP",
@@ -58,7 +58,7 @@ std::vector<Seal> seals_of(Content file) {
       seals.push_back({begin, end, end});
       break;
     }
-    for (std::size_t width = 4; is_heap_block && width <= 5; ++width) {  // of offsets in the heap
+    for (std::size_t width = 4; is_heap_block && width <= 5; ++width) {  // bytes of an offset in the heap
       const std::size_t at = begin + heap_block_checksum_at + width;
       const std::uint32_t stored = number_at(file, at);
       std::memset(file.data() + at, 0, 4);
@@ -110,7 +110,7 @@ void change(Content& file, std::mt19937_64& random) {
       file.resize(at + 1);
       break;
     case 5:
-    case 6: {  // a message, a record or a block over another, or exchanged
+    case 6: {  // move a message, a record or a block over another, or exchange them
       const std::size_t from = place(),
                         bytes = std::min({1 + below(256), file.size() - from, file.size() - at});
       const Content copy(file.begin() + static_cast<std::ptrdiff_t>(from),
@@ -119,7 +119,7 @@ void change(Content& file, std::mt19937_64& random) {
       std::memcpy(file.data() + at, copy.data(), bytes);
       break;
     }
-    default: {  // messages twice: what follows moves on
+    default: {  // duplicate messages; the bytes behind them move on
       const std::size_t bytes = std::min(1 + below(64), file.size() - at);
       const Content copy(file.begin() + static_cast<std::ptrdiff_t>(at),
                          file.begin() + static_cast<std::ptrdiff_t>(at + bytes));
@@ -139,7 +139,7 @@ void put(const fs::path& path, const Content& content) {
   dt_test::put(path, {reinterpret_cast<const char*>(content.data()), content.size()});
 }
 
-/// A sound file, and what reads it and those that come of it.
+/// A sound file, and a function that reads it and its mutations.
 struct Subject {
   fs::path path;
   std::function<void()> read;
@@ -174,7 +174,7 @@ std::vector<Subject> make_subjects(const fs::path& folder) {
     subjects.push_back({path, [path] { dt_fuzz::read_shard(path); }});
   }
   checkpoint::test::Pieces pieces;
-  for (int i = 0; i < 12; ++i)  // more than lie in a group's header
+  for (int i = 0; i < 12; ++i)  // more than fit in a group's header
     pieces.add(checkpoint::kind_weights, "layers." + std::to_string(i), Piece::whole({2, 3}), DType::f32, i);
   pieces.add(checkpoint::kind_first_moment, "layers.0", Piece::whole({2, 3}), DType::f32, 100);
   const fs::path saved =
@@ -187,7 +187,7 @@ std::vector<Subject> make_subjects(const fs::path& folder) {
   return subjects;
 }
 
-/// Ends the process once it has computed for so long, however busy the machine is; 0: never.
+/// Ends the process once it has computed for `seconds`, however busy the machine is; 0: never.
 void limit_cpu_time(long seconds) {
   const itimerval limit = {{0, 0}, {seconds, 0}};
   ::setitimer(ITIMER_PROF, &limit, nullptr);

@@ -1,5 +1,5 @@
-// config.json and generation_config.json. What is read is written as something that reads the same, and its
-// parameters are all found.
+// config.json and generation_config.json. Accepted files are written again as something that reads the
+// same, and all their parameters are found.
 #include "fuzz/fuzz.hpp"
 #include "model/hf_names.hpp"
 #include "model/parameter_table.hpp"

@@ -1,5 +1,5 @@
-// A list of inputs, whose names stand for files of a small folder. What is read of a list is what a list of
-// it says, and a list's files are those of its names, one after the other.
+// A list of inputs; its names stand for files of a small folder. The list that is read says the same when
+// it is read again. A list's files are those of its names, one after the other.
 #include "base/files.hpp"
 #include "data/inputs.hpp"
 #include "fuzz/fuzz.hpp"
@@ -9,7 +9,8 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-/// Files, a hidden one, one whose name is a pattern, one that looks like a line's end; folders; links.
+/// Files, among them a hidden file, a file with a pattern for a name, and one whose name ends like a line;
+/// folders; links.
 struct Tree : dt_fuzz::ScratchFolder {
   Tree() {
     for (const char* name : {"a", "b.jsonl", "[ab]", "b\r", "sub/x", "sub/y", "sub/.hidden", "sub/deep/z"}) {

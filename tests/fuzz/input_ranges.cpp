@@ -1,5 +1,6 @@
-// A file cut into ranges, each read by itself. The first bytes say what the file is and how small ranges and
-// chunks are. Together the ranges have the documents of the whole, and are refused where it is.
+// A file cut into ranges, each read by itself. The first bytes say what the file is and how small ranges
+// and chunks are. Together the ranges have the documents of the whole. They are refused if the whole is
+// refused.
 #include "data/input_ranges.hpp"
 
 #include <array>
@@ -13,7 +14,7 @@ namespace {
 using namespace dt::data;
 
 struct Reading {
-  std::vector<std::vector<std::uint32_t>> documents;  // that are not empty
+  std::vector<std::vector<std::uint32_t>> documents;  // without empty ones
   std::uint64_t bad_lines = 0;
   bool is_refused = false;
 

@@ -1,5 +1,5 @@
 // A file as dt-shard-data takes it, known by its content: compressions and archives, within each other,
-// what is named and not read, token ids, JSON lines, text.
+// formats that are named and not read, token ids, JSON lines, text.
 #include "data/chunk_encoder.hpp"
 #include "data/token_encoder.hpp"
 #include "fuzz/fuzz.hpp"

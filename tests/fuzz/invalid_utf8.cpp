@@ -1,5 +1,5 @@
-// Bytes that are not quite UTF-8: what is mended is UTF-8, however it arrives; the first byte says in which
-// pieces.
+// Bytes that are not quite UTF-8. The mended text is UTF-8, whatever the pieces in which it arrives; the
+// first byte chooses the pieces.
 #include "data/input/utf8_mender.hpp"
 #include "data/utf8.hpp"
 #include "fuzz/fuzz.hpp"

@@ -1,4 +1,4 @@
-// JSON lines and conversations. What is asked to be passed over changes no document that is read without.
+// JSON lines and conversations. Skipping bad lines changes no document that is read without it.
 #include "data/chunk_encoder.hpp"
 #include "fuzz/fuzz.hpp"
 

@@ -1,5 +1,6 @@
-// manifest.json and part-NNNNN.json, which tests give the digest that their last line states: what is read is
-// written as something that reads the same, and says which bytes of files are whose.
+// manifest.json and part-NNNNN.json; the tests give them the digest that their last line states. Accepted
+// files are written again as something that reads the same, and say which bytes of files belong to which
+// piece.
 #include "base/digest.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/part_file.hpp"

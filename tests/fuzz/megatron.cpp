@@ -1,4 +1,5 @@
-// Megatron's X.idx and X.bin: the first byte is how many bytes of ids follow it, the rest is the index.
+// Megatron's X.idx and X.bin: the first byte is the number of bytes of ids that follow it, the rest is the
+// index.
 #include "data/chunk_reader.hpp"
 #include "data/token_encoder.hpp"
 #include "fuzz/fuzz.hpp"

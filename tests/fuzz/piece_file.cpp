@@ -1,4 +1,4 @@
-// A checkpoint's file of pieces, as an HDF5 file of any datasets.
+// A checkpoint's piece file, as an HDF5 file of any datasets.
 #include "fuzz/fuzz.hpp"
 #include "fuzz/hdf5_files.hpp"
 

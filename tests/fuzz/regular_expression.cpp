@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   return dt_fuzz::accepted([&] {
     std::string_view text = dt_fuzz::text_of(bytes, size);
     const std::string pattern(dt_fuzz::take_until(text, '\n'));
-    // One attempt at a match may take the square of the text, which nothing interrupts.
+    // One attempt at a match may take time quadratic in the text, and nothing interrupts it.
     text = text.substr(0, 16384);
     const dt::tokenizer::Regex regex(pattern);
     dt::tokenizer::Regex::Search search(regex);

@@ -1,4 +1,4 @@
-// The main of a fuzz target where there is no libFuzzer: gives it each file of the folders named.
+// The main of a fuzz target without libFuzzer: gives the target each file of the folders named.
 
 #include <cstdio>
 #include <filesystem>
@@ -10,7 +10,7 @@ int main(int count, char** folders) {
   int num_files = 0;
   for (int i = 1; i < count; ++i) {
     for (const auto& entry : std::filesystem::directory_iterator(folders[i])) {
-      std::puts(entry.path().c_str());  // the last one named is the one that fails
+      std::puts(entry.path().c_str());  // the last name printed is the file that fails
       std::fflush(stdout);
       const std::string bytes = dt::read_file(entry.path());
       LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

@@ -1,4 +1,4 @@
-// run.json and metrics.jsonl: a start reads them, and writes the record of its own.
+// run.json and metrics.jsonl: a start reads them, and writes its own record.
 #include "fuzz/fuzz.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"

@@ -1,5 +1,5 @@
-// Files of token ids: NumPy's, llm.c's; what begins like neither are ids alone, whose type the first byte
-// says.
+// Files of token ids: NumPy's and llm.c's. Files that begin like neither are plain ids of a type that the
+// first byte chooses.
 #include "data/input/token_reader.hpp"
 #include "fuzz/fuzz.hpp"
 

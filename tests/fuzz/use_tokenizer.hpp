@@ -1,5 +1,5 @@
 #pragma once
-// What is done with a tokenizer that a file gave.
+// Exercises a tokenizer that was read from a file.
 
 #include <string>
 

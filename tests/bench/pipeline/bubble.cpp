@@ -19,7 +19,7 @@ struct Case {
   Seconds seconds = equal;
 };
 
-/// schedules/schedule.hpp
+/// Returns the bubble that schedules/schedule.hpp states for the schedule.
 double formula(const Case& c, int micro_batches) {
   const double least = (c.layout.pp - 1.0) / micro_batches;
   const auto [f, b, w] = c.seconds;
@@ -28,7 +28,7 @@ double formula(const Case& c, int micro_batches) {
                                       : least * f / (2 * c.seconds.sum());
 }
 
-/// The bubble.
+/// Returns the measured bubble.
 double measure(const Case& c) {
   const Setting setting{.layout = c.layout};
   double step_s = 0;

@@ -13,10 +13,10 @@ namespace dt::bench {
 namespace {
 
 constexpr Seconds seconds{2.5e-3, 2.5e-3, 2.5e-3};
-/// 2 MiB from stage to stage.
+/// Messages of 2 MiB between stages.
 constexpr Setting setting{.layout = {.pp = 4}, .hidden = 64, .sequence = 8192};
 
-/// What a message between two neighbours takes, one after the other.
+/// Returns the time of a message between two neighbours; messages go one after the other.
 double message_s(comm::Communicator& world) {
   constexpr int count = 16;
   std::vector<float> values(static_cast<std::size_t>(setting.hidden * setting.sequence));

@@ -1,9 +1,8 @@
-// Pipelines beside what is known of them, through dt's own executor:
-//   bench_pipeline bubble   units that take known times, ranks as threads, against the papers' formulas
-//   bench_pipeline memory   units of a real model: what stages take, against the walk of their lists
-//   bench_pipeline links    under srun or mpirun, 4 ranks: units that take known times, and messages that
-//   take
-//                           time, against the walk with the rate that one pair of ranks measures
+// Measures pipelines against known bounds, through dt's own executor:
+//   bench_pipeline bubble   units of known times, ranks as threads, against the papers' formulas
+//   bench_pipeline memory   units of a real model: memory of the stages, against the walk of their lists
+//   bench_pipeline links    under srun or mpirun, 4 ranks: units of known times, and messages that
+//                           take time, against the walk with the rate that one pair of ranks measures
 #include <fmt/format.h>
 #include <string>
 

@@ -14,7 +14,7 @@ namespace {
 using model::Layout;
 using model::PipelineSchedule;
 
-/// Of all stages: the farthest from 1, and the most.
+/// Extremes over all stages: the ratio that is farthest from 1, and the most bytes and micro-batches.
 struct Found {
   double ratio = 1;
   double bytes = 0;

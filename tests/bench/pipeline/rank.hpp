@@ -1,5 +1,5 @@
 #pragma once
-// A rank of a pipeline: dt's own groups, storage and executor, over units of the caller's.
+// A rank of a pipeline: dt's own groups, storage and executor, with units of the caller's.
 
 #include <functional>
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace dt::bench {
 
-/// One data-parallel lane, micro-batches of one sequence; as many units on each virtual stage.
+/// A pipeline of one data-parallel lane, with micro-batches of one sequence and the same number of units on
+/// each virtual stage.
 struct Setting {
   model::Layout layout;
   int micro_batches = 16;
@@ -22,25 +23,25 @@ struct Setting {
 
   int num_units() const { return layout.pp * units_a_rank; }
   model::ModelSpec spec() const;
-  /// With the units of its virtual stages.
+  /// Returns the layout with the units of its virtual stages.
   model::Layout laid_out() const;
   parallel::Pipeline pipeline() const;
 };
 
-/// What each rank does in a step.
+/// Returns the actions of each rank in a step.
 std::vector<parallel::ActionList> lists_of(const Setting& setting);
 
-/// "zero-bubble V=2"
+/// Returns a name such as "zero-bubble V=2".
 std::string name_of(const model::Layout& layout);
 
 using Wrap = std::function<std::unique_ptr<model::Unit>(std::unique_ptr<model::Unit>, int number)>;
 
 class Rank {
  public:
-  /// Each of the decoder's units is handed to `wrap`.
+  /// Creates the rank; `wrap` receives each of the decoder's units and returns the unit to use.
   Rank(const Setting& setting, comm::Communicator& world, const Wrap& wrap);
 
-  /// One training step, whose optimizer does nothing.
+  /// Runs one training step; its optimizer does nothing.
   void step();
 
   int place() const { return local_.place().pp; }

@@ -1,5 +1,5 @@
 #pragma once
-// What bench_pipeline prints.
+// The reports that bench_pipeline prints.
 
 namespace dt::bench {
 

@@ -1,5 +1,5 @@
 #pragma once
-// Units in place of the decoder's: those that take known times, and those that count what they hold.
+// Units that stand in for the decoder's: some take known times, others count what they hold.
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace dt::bench {
 
-/// Has the shapes, parameters and memory of another.
+/// A unit with the shapes, parameters and memory of another unit.
 class Stand : public model::Unit {
  public:
   explicit Stand(std::unique_ptr<model::Unit> of) : of_(std::move(of)) {}
@@ -40,15 +40,15 @@ class Stand : public model::Unit {
   std::unique_ptr<model::Unit> of_;
 };
 
-/// What each unit takes for a micro-batch.
+/// The times of a unit for a micro-batch.
 struct Seconds {
   double forward = 0, backward_input = 0, backward_weight = 0;
   double sum() const { return forward + backward_input + backward_weight; }
 };
 
-/// A rank's processor. It takes no core: it sleeps, and lets messages advance as kernels do. What the system
-/// lets it oversleep is taken from what it sleeps next, so that computing takes no more time than it is said
-/// to; what a rank waits for, and all else that it does, counts in full.
+/// A rank's processor, simulated. It sleeps instead of using a core, and lets messages advance as kernels
+/// do. The next sleep is shortened by what the system let it oversleep, so that computing takes no more
+/// time than requested. Time that a rank waits, and that it spends on all else, counts in full.
 class SleepingProcessor {
  public:
   void compute(const Context& context, double seconds) {
@@ -61,7 +61,7 @@ class SleepingProcessor {
     last_ = Time::now();
     overslept_ = last_ - until;
   }
-  /// When it last computed.
+  /// Returns when it last computed.
   double last_s() const { return std::chrono::duration<double>(last_.time_since_epoch()).count(); }
 
  private:
@@ -70,7 +70,8 @@ class SleepingProcessor {
   Time::duration overslept_{};
 };
 
-/// Takes known times and computes nothing; keeps nothing either. All alike, the head and the embedding too.
+/// A unit that takes known times, computes nothing and keeps nothing. All units take the same, the head and
+/// the embedding, too.
 class SleepingUnit final : public Stand {
  public:
   SleepingUnit(std::unique_ptr<model::Unit> of, SleepingProcessor& processor, const Seconds& seconds)
@@ -98,7 +99,7 @@ class SleepingUnit final : public Stand {
   Seconds seconds_;
 };
 
-/// Counts the micro-batches that each unit of a rank has seen go forward and whose weight half is to come.
+/// Counts, for each unit of a rank, the micro-batches between their forward and their weight half.
 class Count {
  public:
   void begin(int unit) { most_ = std::max(most_, ++under_way_[unit]); }
@@ -110,7 +111,7 @@ class Count {
   int most_ = 0;
 };
 
-/// Computes as the other does.
+/// A unit that computes as the wrapped one does, and counts.
 class CountedUnit final : public Stand {
  public:
   CountedUnit(std::unique_ptr<model::Unit> of, int number, Count& count)

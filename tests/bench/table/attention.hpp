@@ -11,15 +11,15 @@ class Attention {
  public:
   Attention(const kernels::AttentionShape& shape, DType dtype) : shape_(shape), dtype_(dtype) {}
 
-  /// Each in turn, some rounds of it; may be called again at another time.
+  /// Measures each library in turn for some rounds; may be called again at another time.
   void measure(TorchKernels* torch);
 
   const AttentionSeconds& dt() const { return dt_; }
-  /// Infinite where it was not measured.
+  /// Returns PyTorch's times; infinite if they were not measured.
   const AttentionSeconds& torch() const { return torch_; }
-  /// Forward and backward, each at the best of both.
+  /// Returns the time of forward and backward, each at the best of both libraries.
   double seconds_at_best() const;
-  /// FLOP of the half square: two products forward, five backward.
+  /// Returns FLOP of the half square: two products forward, five backward.
   double forward_work() const;
   double backward_work() const { return 2.5 * forward_work(); }
 

@@ -17,12 +17,12 @@ namespace dt::table {
 
 namespace {
 
-/// The machine's streaming rate: the faster of a copy and a triad (McCalpin 1995) over arrays far larger than
-/// caches. On a shared machine it may double from one second to the next, so it is measured again and again
-/// between the calls of what is compared with it.
+/// Measures the machine's streaming rate: the faster of a copy and a triad (McCalpin 1995) over arrays far
+/// larger than caches. On a shared machine the rate may double from one second to the next. So it is
+/// measured again and again, between the calls of the kernel that is compared with it.
 class Streaming {
  public:
-  /// Bytes a second of `body` and of streaming: of many pairs of both, the one whose ratio is their median,
+  /// Bytes a second of `body` and of streaming. Of many pairs of both, it is the one with the median ratio,
   /// since memory of a shared machine is fast in one second and slow in the next.
   struct Rates {
     double body = 0, streaming = 0;

@@ -12,7 +12,7 @@ namespace dt::table {
 
 namespace {
 
-/// The first of `key : value`.
+/// Returns the value of the first `key : value`.
 std::string cpuinfo(const std::string& key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

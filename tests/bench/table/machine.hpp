@@ -1,5 +1,5 @@
 #pragma once
-// The machine that is measured: the only thing that a bound of the table may depend on.
+// The measured machine: nothing else may decide a bound of the table.
 
 #include <limits>
 #include <string>
@@ -16,7 +16,7 @@ struct Cpu {
   bool multiplies_bf16() const { return has_avx512_bf16 || has_amx_bf16; }
 };
 
-/// As /proc/cpuinfo has it; without that file a CPU without bf16.
+/// Returns the CPU that /proc/cpuinfo describes; without that file a CPU without bf16.
 Cpu read_cpu();
 std::string describe(const Cpu& cpu);
 
@@ -28,11 +28,11 @@ class FastestContext : public Context {
   FastestContext();
 };
 
-/// How the machine's speed changes while the table is made, as that of a shared one does.
+/// Samples the machine's speed while the table is made, as the speed of a shared machine changes.
 class Pace {
  public:
   void sample();
-  /// The least speed of the samples ÷ the most.
+  /// Returns the least speed of the samples ÷ the most.
   double least() const { return least_ / most_; }
 
  private:

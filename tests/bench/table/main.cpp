@@ -1,7 +1,7 @@
-// How near computing on the CPU comes to the machine's speed: ratios to what is reached in the same run, each
-// beside a fixed bound, which depends on the CPU's instructions at most. Steps are dt-train's own, as it
-// reports them. The best rate is that of any matrix product at the models' shapes, whoever computes it: dt,
-// oneDNN or PyTorch. Rows for which a tool is missing say so.
+// Prints how near computing on the CPU comes to the machine's speed. Ratios compare with what is reached in
+// the same run. Each stands beside a fixed bound, which depends on the CPU's instructions at most. Steps
+// are dt-train's own, as it reports them. The best rate is that of any matrix product at the models'
+// shapes, by dt, oneDNN or PyTorch. Rows for which a tool is missing say so.
 #include <algorithm>
 #include <csignal>
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ void report(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a script that ends early is told by its missing answer
+  std::signal(SIGPIPE, SIG_IGN);  // the missing answer reports a script that ends early
   try {
     report(parse({argv + 1, argv + argc}));
   } catch (const Error& error) {

@@ -8,8 +8,9 @@ namespace dt::table {
 
 namespace {
 
-/// Bytes by the usual formulas: states of the parameters, inputs of every block, and one block's activations
-/// (Korthikanti et al. 2022, section 4; flash attention has no term in s²).
+/// Returns the bytes by the usual formulas: states of the parameters, inputs of every block, and one
+/// block's activations.
+/// Source: Korthikanti et al. 2022, section 4; flash attention has no term in s².
 double formula_bytes(const Workload& workload, DType precision) {
   const bool is_16_bit = precision != DType::f32;
   const auto parameters = static_cast<double>(model::ParameterTable(workload.spec).num_parameters());

@@ -11,7 +11,7 @@ namespace {
 
 using Tag = dnnl::memory::format_tag;
 
-/// c_MN = a_MK · b_KN; c += where it accumulates.
+/// A product c_MN = a_MK · b_KN; with `accumulates`, c += the product.
 struct Gemm {
   Tensor a, b, c;
   std::int64_t M, N, K;

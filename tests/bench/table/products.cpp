@@ -92,7 +92,8 @@ void Products::measure(Entry& entry, const Operands& operands, TorchKernels* tor
   }
 }
 
-/// Small enough for caches, and large; for fp32, which takes several times as long, one that suits all.
+/// Returns chunk sizes: one small enough for caches, and a large one. fp32, which takes several times as
+/// long, has one size that suits all libraries.
 std::vector<std::int64_t> Products::chunks(const Entry& entry) const {
   if (!entry.in_chunks) return {rows_};
   if (dtype_ == DType::f32) return {std::min<std::int64_t>(rows_, 1024)};

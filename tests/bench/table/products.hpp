@@ -1,5 +1,5 @@
 #pragma once
-// The matrix products of a model's step: what each library reaches at each of their shapes.
+// The matrix products of a model's step, and the rate of each library at each of their shapes.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace dt::table {
 
-/// The best FLOP/s so far, and how they were reached.
+/// The best FLOP/s so far, and the way that reached them.
 struct Best {
   double rate = 0;
   std::string how;
@@ -19,25 +19,25 @@ struct Best {
 
 class Products {
  public:
-  /// Of a step over `rows` tokens at once, with operands of `dtype`. The head may be computed in chunks of
-  /// rows, in each library's favourite size.
+  /// Lists the products of a step over `rows` tokens at once, with operands of `dtype`. The head may be
+  /// computed in chunks of rows, in each library's favourite size.
   Products(const std::string& name, const model::ModelSpec& spec, std::int64_t rows, DType dtype);
 
-  /// Computes each product in turn by everybody, some rounds of it; may be called again at another time.
+  /// Computes each product by each library in turn, for some rounds; may be called again at another time.
   void measure(TorchKernels* torch);
-  /// A row for each, dt against the better of the others, and their least.
+  /// Prints a row for each product, dt against the better of the other libraries, and the least ratio.
   void print() const;
 
-  /// Of anybody, at any shape.
+  /// Returns the best rate of any library at any shape.
   double best_rate() const;
-  /// Σ over the step's products: work ÷ the best rate of anybody at that shape.
+  /// Returns Σ over the step's products: work ÷ the best rate of any library at that shape.
   double seconds_at_best() const;
 
  private:
   struct Entry {
     std::string name;
     std::int64_t N, K;
-    int count;  // in a step
+    int count;  // products in a step
     bool in_chunks;
     Pass pass;
     Best dt, onednn, torch;

@@ -16,7 +16,7 @@ namespace dt::table {
 
 Program::Program(std::vector<std::string> words) : words_(std::move(words)) {
   std::array<int, 2> to{}, from{};
-  // A later program must not hold the pipes of this one open.
+  // Closing on exec keeps a later program from holding the pipes of this one open.
   if (::pipe2(to.data(), O_CLOEXEC) != 0 || ::pipe2(from.data(), O_CLOEXEC) != 0)
     throw environment_error("no pipe for {}", words_.front());
   pid_ = ::fork();

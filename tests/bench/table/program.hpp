@@ -1,5 +1,5 @@
 #pragma once
-// Other programs that take part in the table: dt-train, and PyTorch's side.
+// Other programs that the table measures: dt-train, and PyTorch's side.
 
 #include <cstdio>
 #include <optional>
@@ -8,21 +8,22 @@
 
 namespace dt::table {
 
-/// A program under way, its standard input and output ours; its standard error is passed on.
+/// A running program. Pipes connect its standard input and output to this process; its standard error is
+/// passed on.
 class Program {
  public:
   explicit Program(std::vector<std::string> words);
   Program(const Program&) = delete;
-  /// Waits for its end, whatever that is.
+  /// Waits for the program's end, whatever its status.
   ~Program();
 
   void write(const std::string& line);
-  /// The next line of its output; none at the end.
+  /// Returns the next line of its output; none at the end.
   std::optional<std::string> read();
 
-  /// Its end, after its output's. Returns the most bytes that it held in memory (or that this process held
-  /// when it started it, as the system counts). Errors: environment, with its command, where it did not end
-  /// with 0.
+  /// Waits for the program's end, after the end of its output. Returns the most bytes that it held in
+  /// memory. The system counts in what this process held at the start.
+  /// Errors: environment, with the program's command, if it did not end with 0.
   double finish();
 
  private:
@@ -35,7 +36,8 @@ class Program {
   double peak_bytes_ = 0;
 };
 
-/// The command that runs a script of this folder with PyTorch, in the environment that it had without us.
+/// The command that runs a script of this folder with PyTorch, in the environment that was there before
+/// this process changed it.
 struct Torch {
   std::string python, scripts;
   std::vector<std::string> command(const std::string& script) const;

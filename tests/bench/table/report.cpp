@@ -25,7 +25,7 @@ class Speed {
  public:
   Speed(const Tools& tools, const Sections& sections) : tools_(tools), sections_(sections) {}
 
-  /// Most of it twice, since a shared machine is faster at one time than at another.
+  /// Measures most rows twice, since a shared machine is faster at one time than at another.
   void report() {
     check_torch();
     if (sections_.steps) train();
@@ -43,13 +43,13 @@ class Speed {
  private:
   bool has_bf16() const { return tools_.cpu.multiplies_bf16(); }
   bool has_amx() const { return tools_.cpu.has_amx_bf16; }
-  /// One best rate as the roof of everything is for instructions that come near it at every shape; AMX has
-  /// the sum over the shapes.
+  /// Returns the bound of one best rate, but none for AMX. One rate bounds everything for instructions that
+  /// come near it at every shape; AMX has the sum over the shapes.
   std::optional<double> unless_amx(double bound) const {
     return has_amx() ? std::nullopt : std::optional(bound);
   }
 
-  /// Before minutes are spent on the rest.
+  /// Fails early, before minutes are spent on the rest.
   void check_torch() const {
     if (tools_.torch) title("PyTorch " + TorchKernels(*tools_.torch).version());
   }
@@ -76,7 +76,7 @@ class Speed {
     if (has_bf16()) llama_bf16_.train(*tools_.train);
     pace_.sample();
   }
-  /// In bf16 where the CPU has it: without, PyTorch imitates it at a hundredth of the speed.
+  /// Trains in bf16 only if the CPU has it: without, PyTorch emulates it at a hundredth of the speed.
   void train_torch() {
     if (!tools_.train || !tools_.torch) return;
     gpt2_fp32_.train_torch(*tools_.torch);

@@ -1,5 +1,5 @@
 #pragma once
-// The table's rows, by what is wanted.
+// The table's reports, by section.
 
 #include <optional>
 
@@ -15,18 +15,18 @@ struct Tools {
   std::optional<Torch> torch;
 };
 
-/// What of it is wanted; steps are held against the rates of products.
+/// The wanted sections; steps are compared with the rates of products.
 struct Sections {
   bool products, attention, steps;
 };
 
-/// Products, attention and steps of GPT-2 124M, and of one block and the head of llama-1b.
+/// Reports products, attention and steps of GPT-2 124M, and of one block and the head of llama-1b.
 void report_speed(const Tools& tools, const Sections& sections);
 
-/// The most memory that training holds, against the usual formulas.
+/// Reports the most memory that training holds, against the usual formulas.
 void report_memory(const Tools& tools);
 
-/// GPT-2 124M at its full length.
+/// Returns GPT-2 124M at its full length.
 Workload gpt2_124m();
 
 }  // namespace dt::table

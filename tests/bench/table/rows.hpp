@@ -1,5 +1,6 @@
 #pragma once
-// What the table prints. A row's bound is a constant of its author's, or chosen by the CPU's instructions.
+// Printing of the table's rows. A row's bound is a constant that its author set, or chosen by the CPU's
+// instructions.
 
 #include <optional>
 #include <string>
@@ -8,11 +9,11 @@
 
 namespace dt::table {
 
-/// "fp32" or "bf16".
+/// Returns "fp32" or "bf16".
 const char* name_of(DType dtype);
 
 void title(const std::string& text);
-/// Without a bound nothing is asked of it here.
+/// Prints a row; without a bound the row cannot fail.
 void at_least(const std::string& what, double measured, std::optional<double> bound, const std::string& note);
 void at_most(const std::string& what, double measured, double bound, const std::string& note);
 void not_measured(const std::string& what, const std::string& why);

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A folder of its own with the model's config.json, removed at the end.
+/// A folder with the model's config.json, removed at the end.
 class Scratch {
  public:
   explicit Scratch(const model::ModelSpec& spec)
@@ -37,7 +37,7 @@ class Scratch {
   fs::path folder_;
 };
 
-/// Its output's lines that are JSON objects.
+/// Returns the program's output lines that are JSON objects.
 std::vector<Json> read_objects(Program& program) {
   std::vector<Json> list;
   while (const auto line = program.read()) {
@@ -47,7 +47,7 @@ std::vector<Json> read_objects(Program& program) {
   return list;
 }
 
-/// After the first. Those in fp32 take several times as long, and vary less.
+/// Returns the number of steps after the first. Steps in fp32 take several times as long, and vary less.
 int num_steps(DType precision) {
   return precision == DType::f32 ? 1 : 2;
 }

@@ -10,15 +10,15 @@
 
 namespace dt::table {
 
-/// What a step computes: one micro-batch.
+/// The work of a step: one micro-batch.
 struct Workload {
   std::string name;
   model::ModelSpec spec;
   std::int64_t sequence, batch;
 
   std::int64_t tokens() const { return sequence * batch; }
-  /// FLOP of the matmuls, 6 a parameter and token, and of causal attention, half the square, 3.5 times the
-  /// forward with the backward.
+  /// Returns FLOP of the matmuls, 6 a parameter and token, and of causal attention: half the square, 3.5
+  /// times the forward with the backward.
   double work() const;
 };
 
@@ -31,7 +31,7 @@ struct Trained {
   double peak_bytes = 0;
 };
 
-/// Its best step after the first, which takes memory.
+/// Trains and returns the best step after the first, which allocates memory.
 Trained train(const DtTrain& tool, const Workload& workload, DType precision,
               const std::vector<std::string>& options = {});
 
@@ -41,7 +41,7 @@ struct TorchMode {
   double step_s;
 };
 
-/// Eager and compiled; in bf16 by autocast and with everything in 16 bits.
+/// Trains eager and compiled; in bf16 by autocast and with everything in 16 bits.
 std::vector<TorchMode> train_torch(const Torch& torch, const Workload& workload, DType precision);
 
 }  // namespace dt::table

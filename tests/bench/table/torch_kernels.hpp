@@ -1,6 +1,6 @@
 #pragma once
-// PyTorch's matrix products and attention, timed by torch_kernels.py, which waits for what to time, so that
-// its figures are taken next to dt's.
+// PyTorch's matrix products and attention, timed by torch_kernels.py. The script waits for requests, so
+// that its figures are taken next to dt's.
 
 #include "bench/table/product.hpp"
 #include "bench/table/program.hpp"
@@ -14,7 +14,8 @@ struct AttentionSeconds {
 
 class TorchKernels {
  public:
-  /// Errors: environment, where it does not start.
+  /// Starts the script.
+  /// Errors: environment, the script does not start.
   explicit TorchKernels(const Torch& torch);
 
   double product_s(Pass pass, DType dtype, std::int64_t rows, std::int64_t outputs, std::int64_t inputs);

@@ -15,7 +15,7 @@ class Trial {
  public:
   Trial(Workload workload, DType precision);
 
-  // Each may be called again at another time.
+  // The measuring functions may be called again at another time.
   void measure_kernels(TorchKernels* torch);
   void train(const DtTrain& tool);
   void train_torch(const Torch& torch) { torch_ = table::train_torch(torch, workload_, precision_); }
@@ -23,12 +23,12 @@ class Trial {
   const Products& products() const { return products_; }
   const Trained& trained() const { return dt_; }
 
-  /// The step's work against one rate at every shape.
+  /// Prints the step's work against one rate at every shape.
   void print_of_best_rate(double best_rate, std::optional<double> bound) const;
-  /// Σ over the step's products: work ÷ the best rate of anybody at that shape; and with attention's, which
-  /// nothing is asked of.
+  /// Prints Σ over the step's products: work ÷ the best rate of any library at that shape. Then prints the
+  /// same with attention's time, without a bound.
   void print_of_best_rates(std::optional<double> bound) const;
-  /// Where PyTorch was not measured, `why_not`.
+  /// Prints the step against PyTorch's, or `why_not` if PyTorch was not measured.
   void print_against_torch(double bound, const std::string& why_not) const;
 
   std::string name_of_sum() const { return name_ + ": Σ matmuls at their best rates ÷ step"; }

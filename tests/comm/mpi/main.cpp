@@ -1,4 +1,4 @@
-// Every rank runs all tests; rank 0 reports. A rank that fails ends them all.
+// Runs all tests on every rank; rank 0 reports. A rank that fails ends all ranks.
 
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>

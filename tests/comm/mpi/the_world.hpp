@@ -4,7 +4,7 @@
 
 namespace dt::comm::test {
 
-/// Made by main.
+/// Returns the world that main created.
 mpi::World& the_world();
 
 }  // namespace dt::comm::test

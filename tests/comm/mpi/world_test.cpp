@@ -47,7 +47,7 @@ TEST_CASE("MPI's own collectives do what dt's do") {
   CHECK(in[0] == static_cast<float>((rank + n - 1) % n));
 }
 
-// Run by a test of its own, which looks at the exit code.
+// A separate test runs this case and checks the exit code.
 TEST_CASE("one rank ends all, whatever they are waiting for", "[.abort]") {
   mpi::World& world = the_world();
   const int last = world.communicator().size() - 1;
@@ -55,7 +55,7 @@ TEST_CASE("one rank ends all, whatever they are waiting for", "[.abort]") {
   world.communicator().barrier().wait_host();
 }
 
-// Likewise. The first rank made the memory that they share.
+// A separate test runs this case, too. The first rank made the memory that the ranks share.
 TEST_CASE("a rank that is killed amid large operations ends all", "[.killed]") {
   Communicator& group = the_world().communicator();
   std::vector<float> data(4'000'000, 1);
