@@ -19,7 +19,7 @@ TEST_CASE("the backward pass orders its sums where a key-value head's weights do
     CHECK(backward_way(llama_8b(1, T), T, false, true).is_ordered == !fits);
     CHECK_FALSE(backward_way(llama_8b(1, T), T, false, false).is_ordered);
   }
-  // Neither batch nor what else is there matters: the bits of a sequence are its own.
+  // Neither the batch nor a mask changes the way: the bits of a sequence do not depend on others.
   for (const std::int64_t batch : {1, 2, 64})
     for (const bool is_masked : {false, true}) {
       CHECK(backward_way(llama_8b(batch, 16384), 16384, is_masked, true).is_ordered);
@@ -28,7 +28,7 @@ TEST_CASE("the backward pass orders its sums where a key-value head's weights do
 }
 
 TEST_CASE("cuDNN's front end, which is told the limit, chooses the same way for each part") {
-  // As cudnn-frontend 1.32 computes required_dp_workspace_bytes_sm90.
+  // Follows cudnn-frontend 1.32, required_dp_workspace_bytes_sm90.
   const auto required = [](std::int64_t b, std::int64_t h_q, std::int64_t s_q, std::int64_t s_kv) {
     return b * h_q * ((s_q + 64 - 1) / 64 * 64) * ((s_kv + 128 - 1) / 128 * 128) * 2;
   };
@@ -51,12 +51,12 @@ TEST_CASE("an ordered backward takes memory for queries and keys, not for their 
   const std::int64_t weights = 4 * 2 * s.sequence * s.sequence;  // 137 GB
   CHECK(bytes(false, false) > weights);
   CHECK(bytes(false, false) < weights + 3 * GiB);
-  CHECK(bytes(false, true) < 5 * GiB / 2);  // what dt's own kernels take for all heads
+  CHECK(bytes(false, true) < 5 * GiB / 2);  // dt's own kernels take this for all heads
   CHECK(bytes(true, true) > 2 * s.sequence * s.sequence);
   CHECK(bytes(true, true) < 2 * s.sequence * s.sequence + 2 * GiB);
   CHECK(attention_scratch_bytes(s, {DType::f32, true, true, true}) ==
         attention_scratch_bytes(s, {DType::f32, true, false, false}));
-  const AttentionShape narrow{1, 16384, 4, 4, 20};  // whose widths the library does not know
+  const AttentionShape narrow{1, 16384, 4, 4, 20};  // the library does not support its widths
   CHECK(attention_scratch_bytes(narrow, {DType::bf16, true, true, true}) == 16384 * 4 * 21 * 4);
 }
 

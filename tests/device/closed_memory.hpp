@@ -12,7 +12,8 @@
 
 namespace dt::test_device {
 
-/// Allocations that are closed but while the device works. Thread safety: the caller's.
+/// Allocations that are open only while the device works.
+/// Thread safety: the caller's.
 class ClosedMemory {
  public:
   /// Returns zeroed memory, aligned to 256 bytes.
@@ -38,19 +39,19 @@ class ClosedMemory {
   std::int64_t bytes() const { return bytes_; }
   std::int64_t most_bytes() const { return most_bytes_; }
 
-  /// Opens all of it to the host, or closes it.
+  /// Opens all memory to the host, or closes it.
   void open(bool is_open) const {
     if (stays_open_) return;
     for (const auto& [begin, block] : blocks_) block->open(is_open);
   }
-  /// Leaves it open from now on.
+  /// Leaves all memory open from now on.
   void leave_open() {
     open(true);
     stays_open_ = true;
   }
 
  private:
-  /// An allocation that ends at a page's end, but for its alignment. The next page is nobody's.
+  /// An allocation that ends at a page's end, up to alignment. The next page is inaccessible.
   class Block {
    public:
     explicit Block(std::size_t bytes)

@@ -1,6 +1,7 @@
 #pragma once
-// A network between ranks on the test device that counts what each sends to each: what is exchanged at once
-// is done when all of it has arrived, as with NCCL. Ranks are threads, or take turns on one.
+// A network between ranks on the test device that counts the bytes from each rank to each. A group of
+// transfers is done when all of them have arrived, as with NCCL. Ranks are threads, or take turns on one
+// thread.
 
 #include <cstring>
 #include <deque>
@@ -23,9 +24,9 @@ class CountedNetwork {
   std::unique_ptr<comm::StreamTransport> transport(int rank, Device device) {
     return std::make_unique<Transport>(*this, rank, device);
   }
-  /// Once streams have come to it.
+  /// Returns the bytes that streams have sent so far.
   std::int64_t sent(int from, int to) const { return sent_[index(from, to)]; }
-  /// Bytes that a rank has sent to ranks of other hosts.
+  /// Returns the bytes that a rank has sent to ranks of other hosts.
   std::int64_t sent_between(int from, const std::vector<int>& hosts) const {
     std::int64_t bytes = 0;
     for (int to = 0; to < size_; ++to) {
@@ -34,7 +35,7 @@ class CountedNetwork {
     }
     return bytes;
   }
-  /// By all ranks.
+  /// Returns the bytes that all ranks have sent to ranks of other hosts.
   std::int64_t sent_between(const std::vector<int>& hosts) const {
     std::int64_t bytes = 0;
     for (int from = 0; from < size_; ++from) bytes += sent_between(from, hosts);
@@ -48,11 +49,11 @@ class CountedNetwork {
     bool has_arrived = false;
   };
 
-  /// What one rank exchanges at once. Called by the device alone.
+  /// One rank's group of transfers. Only the device calls it.
   struct Exchange {
     CountedNetwork& network;
     int rank;
-    std::vector<Transfer> receives{};  // that are not done, of a peer in order
+    std::vector<Transfer> receives{};  // unfinished, those of a peer in order
     std::vector<std::shared_ptr<Message>> sends{};
     std::vector<Transfer> to_send{};
 
@@ -82,7 +83,7 @@ class CountedNetwork {
     }
   };
 
-  /// Sends and receives alone: the operations that NCCL has of its own are not dt's.
+  /// Sends and receives only: NCCL's own collectives are not dt's.
   class Transport final : public comm::StreamTransport {
    public:
     Transport(CountedNetwork& network, int rank, Device device)

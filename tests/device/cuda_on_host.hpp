@@ -1,5 +1,5 @@
 #pragma once
-// The CUDA C++ that kernels are written in, for the host's compiler: included before each of their sources.
+// The CUDA C++ of kernels, for the host's compiler: included before each of their sources.
 
 #include <algorithm>
 #include <cmath>
@@ -46,13 +46,13 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return __shfl_sync(mask, value, static_cast<int>(dt::test_device::own_lane()) ^ lanes);
 }
 
-/// Fibers take turns where they wait for each other, and nowhere else.
+/// Needs no atomic instruction: fibers take turns only where they wait for each other.
 template <class T>
 T atomicAdd(T* target, T value) {
   return std::exchange(*target, static_cast<T>(*target + value));
 }
 
-// 16-bit floats: as CUDA's headers do for the host.
+// 16-bit floats, defined as CUDA's headers do for the host.
 struct float2 {
   float x, y;
 };
@@ -78,11 +78,11 @@ inline float2 __half22float2(__half2 halves) {
   return {dt::f16_to_f32(halves.x), dt::f16_to_f32(halves.y)};
 }
 
-/// As far from x / y as CUDA's guide allows it to be: 2 units in the last place, and 0 where y is beyond
-/// 2^126.
+/// Returns a quotient as far from x / y as CUDA's guide allows: by 2 units in the last place, and 0 if y is
+/// beyond 2^126.
 inline float __fdividef(float x, float y) {
   if (std::abs(y) > 0x1p126F && std::isfinite(y)) return 0;
-  constexpr float two_units = 2 * 0x1p-24F;  // of the largest mantissas, whose units are the least
+  constexpr float two_units = 2 * 0x1p-24F;  // units of the largest mantissas are the smallest
   return x / y * (1 + 2 * two_units);
 }
 // NOLINTEND

@@ -9,7 +9,7 @@
 namespace dt::kernels::cuda {
 namespace {
 
-/// Libraries by the paths that they lie at; those whose folder the loader knows it also opens by name.
+/// Libraries by the paths at which they lie. Libraries in a folder that the loader knows open by name, too.
 struct Machine {
   std::set<std::string> files;
   std::set<std::string> loader_folders;

@@ -1,5 +1,5 @@
-// dt-allreduce-bench as it is, on the test device: DT_TEST_DEVICE_SLOW says for how many seconds longer each
-// kernel and copy takes, DT_TEST_DEVICE_GPUS how many GPUs there are.
+// Runs the real dt-allreduce-bench on the test device. DT_TEST_DEVICE_SLOW adds this many seconds to each
+// kernel and copy. DT_TEST_DEVICE_GPUS sets how many GPUs there are.
 
 #include <cstdlib>
 #include <string>

@@ -1,11 +1,11 @@
-// dt-train as it is, on the test device: DT_TEST_DEVICE_SEED says in what order it works;
-// DT_TEST_DEVICE_COUNTS names a file for what the host asked of it (of ranks that were started together, a
-// file each: with .RANK after the name, but for the first); DT_TEST_DEVICE_ERROR and DT_TEST_DEVICE_HANG say
-// which kernel fails or never ends, DT_TEST_NCCL_ERROR and DT_TEST_NCCL_HANG which of NCCL's operations,
-// which is played, too. DT_TEST_DEVICE_GPUS: how many GPUs there are. DT_TEST_DEVICE_LOADING=libraries|all:
-// whose kernels are loaded with their first launch, which waits for all that the device was given.
-// DT_TEST_DEVICE_RANGES names a file for the names that host gives to what it does, as a tool that listens
-// would hear them.
+// Runs the real dt-train on the test device. DT_TEST_DEVICE_SEED sets the order in which the device works.
+// DT_TEST_DEVICE_COUNTS names a file for the counts of what the host asked of the device. Ranks that were
+// started together write a file each, with .RANK after the name, except for the first rank's.
+// DT_TEST_DEVICE_ERROR and DT_TEST_DEVICE_HANG say which kernel fails or never ends. DT_TEST_NCCL_ERROR and
+// DT_TEST_NCCL_HANG do so for operations of NCCL, which is simulated, too. DT_TEST_DEVICE_GPUS sets how
+// many GPUs there are. DT_TEST_DEVICE_LOADING=libraries|all says whose kernels are loaded with their first
+// launch; loading waits for all work that the device was given. DT_TEST_DEVICE_RANGES names a file for the
+// names of the host's ranges, as a profiler would receive them.
 
 #include <cstdlib>
 #include <fstream>

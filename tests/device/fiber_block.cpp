@@ -22,7 +22,7 @@ namespace context = boost::context;
 
 constexpr unsigned warp_size = 32;
 
-/// Quick to seed, as there is one a launch. Its low bits are poor.
+/// A generator that is quick to seed, as each launch has one. Its low bits are poor.
 class Random {
  public:
   using result_type = std::uint64_t;
@@ -43,7 +43,7 @@ struct Thread {
   Stack stack;
   unsigned index = 0;
   State state = State::ready;
-  std::uint32_t mask = 0;  // at_warp: for whom it waits
+  std::uint32_t mask = 0;  // at_warp: the lanes for which it waits
   std::uint64_t brought = 0;
 };
 
@@ -52,10 +52,11 @@ bool is(const Thread& thread) {
   return thread.state == state;
 }
 
-/// Some are slow, so that others are far ahead of them wherever nothing holds these.
+/// A warp of a random speed. Slow warps let others run far ahead of them wherever nothing synchronises
+/// them.
 struct Warp {
   std::span<Thread> threads;
-  unsigned slowness;  // a turn in so many is taken
+  unsigned slowness;  // it takes one turn in this many
 };
 
 template <class Which>
@@ -82,7 +83,7 @@ class Block {
   const Thread& lane(unsigned lane) const { return threads_.at(first_of_warp(*running_) + lane); }
   static unsigned first_of_warp(const Thread& thread) { return thread.index / warp_size * warp_size; }
 
-  /// Of the running thread: it goes on when it is ready again.
+  /// Suspends the running thread until it is ready again.
   void wait(State state) {
     Thread& thread = *running_;
     thread.state = state;
@@ -176,7 +177,7 @@ void Block::step(const Warp& warp, Random& random) {
   release(warp);
 }
 
-/// Lets lanes go on that waited for each other.
+/// Resumes lanes that waited for each other.
 void Block::release(const Warp& warp) {
   std::uint32_t left = lanes_that(warp, [](const Thread& t) { return t.state == State::at_warp; });
   while (left != 0) {
@@ -190,7 +191,8 @@ void Block::release(const Warp& warp) {
   }
 }
 
-/// Where no thread is ready, all that have not ended wait for the block's others.
+/// Releases the block's barrier. If no thread is ready, all that have not ended wait for the block's
+/// others.
 void Block::release_block() {
   for (Thread& thread : threads_) {
     DT_CHECK(thread.state != State::at_warp, "{}: thread {} waits for lanes that are elsewhere",
@@ -199,7 +201,7 @@ void Block::release_block() {
   }
 }
 
-/// The lanes that are not there will come.
+/// Checks that the missing lanes can still come.
 void Block::check_waits(const Warp& warp, const Thread& thread, std::uint32_t missing) const {
   for (unsigned lane = 0; lane < warp_size; ++lane) {
     const bool comes = lane < warp.threads.size() && warp.threads[lane].state != State::ended;
@@ -219,7 +221,7 @@ std::vector<Dim3> shuffled_blocks(Dim3 blocks, Random& random) {
   return all;
 }
 
-/// Also when a thread throws.
+/// Sets the current block, and clears it even if a thread throws.
 struct Current {
   explicit Current(Block& block) { current = &block; }
   ~Current() { current = nullptr; }
@@ -263,7 +265,7 @@ void sync_threads() {
   current->wait(State::at_block);
 }
 
-/// Twice together: until all have brought theirs, and until all have taken.
+/// Synchronises twice: until all lanes have brought their values, and until all have taken one.
 std::uint64_t exchange(std::uint32_t mask, std::uint64_t value, unsigned lane) {
   Thread& own = current->running();
   DT_CHECK((mask >> own_lane() & 1U) != 0, "{}: thread {} is none of the lanes that it names",

@@ -1,5 +1,5 @@
 #pragma once
-// A GPU's threads on the host: the blocks of a launch one after another, a block's threads as fibers.
+// A GPU's threads on the host: the blocks of a launch run one after another, a block's threads as fibers.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,19 +15,19 @@ struct Dim3 {
 struct Launch {
   const char* kernel;
   Dim3 blocks;
-  unsigned threads;  // of a block
+  unsigned threads;  // per block
   std::size_t shared_bytes;
-  std::function<void()> thread;  // what each does
-  std::string of_library{};      // what a library loads for it; empty: it is dt's own kernel
+  std::function<void()> thread;  // body of each thread
+  std::string of_library{};      // problem for which a library loads it; empty: dt's own kernel
 };
 
-/// Blocks run in an order that `seed` says, and so do a block's threads between the places where they wait
-/// for each other: who relies on an order that a GPU does not promise is found out. Shared memory begins as
-/// NaN and has a page behind it that nobody may touch. Errors: what a thread throws; internal, naming the
-/// kernel: lanes that wait for others that never come.
+/// Runs a launch. `seed` sets the order of blocks, and the order of a block's threads between the places
+/// where they wait for each other. Code that relies on an order that a GPU does not promise is thus found.
+/// Shared memory begins as NaN, and the page behind it is inaccessible.
+/// Errors: exceptions of a thread; internal, naming the kernel: lanes wait for others that never come.
 void run(const Launch& launch, std::uint64_t seed);
 
-// What a thread asks.
+// Queries of the running thread.
 Dim3 thread_index();
 Dim3 block_index();
 Dim3 block_size();
@@ -36,9 +36,9 @@ std::byte* shared_memory();
 
 /// Waits until all threads of the block that have not ended are here.
 void sync_threads();
-/// Waits until all lanes of `mask` are here, and returns what `lane` of the warp brought.
+/// Waits until all lanes of `mask` are here, and returns the value that `lane` of the warp brought.
 std::uint64_t exchange(std::uint32_t mask, std::uint64_t value, unsigned lane);
-/// Of this thread in its warp.
+/// Returns this thread's lane in its warp.
 unsigned own_lane();
 
 }  // namespace dt::test_device

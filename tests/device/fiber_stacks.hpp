@@ -1,5 +1,5 @@
 #pragma once
-// What fibers stand on, and what is told of it.
+// Stacks of fibers, and their announcement to AddressSanitizer.
 
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
@@ -11,14 +11,14 @@
 
 namespace dt::test_device {
 
-/// Of a fiber, or the scheduler's.
+/// A fiber's stack, or the scheduler's.
 struct Stack {
   const void* bottom = nullptr;
   std::size_t bytes = 0;
   void* of_sanitizer = nullptr;
 };
 
-/// AddressSanitizer is told of every change of stacks, or it takes what one leaves behind for the other's.
+/// Tells AddressSanitizer of a change of stacks. Otherwise it takes one stack's frames for the other's.
 inline void leave(Stack& from, const Stack& to, bool for_ever = false) {
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_start_switch_fiber(for_ever ? nullptr : &from.of_sanitizer, to.bottom, to.bytes);
@@ -34,7 +34,7 @@ inline void arrive(Stack& at, Stack& from) {
 #endif
 }
 
-/// Stacks that are used again, of which the last that was given is known.
+/// A pool of stacks that remembers the last stack that it gave.
 class Stacks {
  public:
   boost::context::stack_context allocate() {
@@ -50,7 +50,7 @@ class Stacks {
   boost::context::pooled_fixedsize_stack pool_{stack_bytes};
   Stack last_;
 };
-/// Fibers hold a copy of their allocator.
+/// An allocator for fibers, which hold a copy of it.
 struct StacksOf {
   Stacks* stacks;
   boost::context::stack_context allocate() { return stacks->allocate(); }

@@ -1,4 +1,4 @@
-// What cuDNN does on GPUs, done in fp64, of which each result is rounded once.
+// cuDNN's attention, computed in fp64; each result is rounded once.
 
 #include "kernels/cuda/fused_attention.hpp"
 
@@ -24,7 +24,7 @@ using kernels::cuda::FusedAttention;
 using kernels::cuda::FusedAttentionGradients;
 using kernels::cuda::Mask;
 
-/// Heads of rows as they are asked for: by sequence, row, head and feature.
+/// The heads of rows, addressed by sequence, row, head and feature.
 template <class T>
 class Heads {
  public:
@@ -50,7 +50,7 @@ double dot(const T* a, const T* b, std::int64_t D) {
   return sum;
 }
 
-/// One query's scores; −∞ where it does not see a key.
+/// Returns one query's scores; −∞ for keys that it does not see.
 template <class T>
 std::vector<double> scores(const FusedAttention& a, std::int64_t b, std::int64_t h, std::int64_t t) {
   const kernels::AttentionShape& s = a.shape;
@@ -69,7 +69,7 @@ std::vector<double> scores(const FusedAttention& a, std::int64_t b, std::int64_t
   return result;
 }
 
-/// body(sequence, head, query) for all of them.
+/// Calls body(sequence, head, query) for all queries.
 template <class Body>
 void for_queries(const kernels::AttentionShape& s, const Body& body) {
   for (std::int64_t b = 0; b < s.batch; ++b)
@@ -156,12 +156,12 @@ void backward(const FusedAttention& a, const FusedAttentionGradients& g) {
   dv.write();
 }
 
-/// What all of its GPUs compute; odd widths and wider heads some do not.
+/// Returns whether all GPUs of cuDNN's compute the shape; some do not compute odd widths and wider heads.
 bool has_kernel(const FusedAttention& attention) {
   return attention.shape.head_dim % 8 == 0 && attention.shape.head_dim <= 128;
 }
 
-/// work(T()) on the context's stream.
+/// Runs work(T()) on the context's stream.
 template <class Work>
 bool play(const Context& context, const FusedAttention& attention, const char* name, const WorkKey& key,
           const Work& work) {

@@ -17,7 +17,7 @@ Tensor tensor(int place, Shape shape = {2, 2}, DType dtype = DType::bf16) {
   return {&memory.at(static_cast<std::size_t>(place)), dtype, std::move(shape), gpu};
 }
 
-/// How many keys there are of it as it is and after each of the changes.
+/// Counts the distinct keys of the work as it is and after each of the changes.
 template <class Work>
 std::size_t num_keys(const Work& work, const std::vector<std::function<void(Work&)>>& changes,
                      const std::function<WorkKey(const Work&)>& key) {

@@ -1,4 +1,4 @@
-// What cuBLASLt does on GPUs, done by the reference: in fp64, of which each result is rounded once.
+// cuBLASLt's products, computed by the reference in fp64; each result is rounded once.
 
 #include "device/products.hpp"
 
@@ -38,7 +38,7 @@ T narrowed(double value) {
   }
 }
 
-/// body(its elements) for each row of a matrix, without padding, or once for a vector.
+/// Calls body(elements) for each row of a matrix, without padding, or once for a vector.
 template <class T, class Body>
 void for_rows(const Tensor& tensor, const Body& body) {
   if (tensor.shape().rank() == 1) return body(tensor.span<T>());
@@ -47,7 +47,7 @@ void for_rows(const Tensor& tensor, const Body& body) {
     body(std::span<T>(tensor.data<T>() + r * tensor.pitch(), columns));
 }
 
-/// A tensor's elements in fp64, in memory of the host's; none of an absent one's.
+/// A tensor's elements in fp64, in host memory; empty for an absent tensor.
 class Wide {
  public:
   explicit Wide(const Tensor& tensor) : shape_(tensor.shape()) {
@@ -58,7 +58,7 @@ class Wide {
       });
     });
   }
-  /// Of fp32: to TF32, the nearest of 10 bits of mantissa, of two the even one.
+  /// Returns fp32 rounded to TF32: the nearest value with 10 bits of mantissa, ties to even.
   Wide rounded_to_tf32() const {
     Wide result(*this);
     for (double& value : result.values_) {
@@ -94,7 +94,7 @@ class Wide {
   std::vector<double> values_;
 };
 
-/// What cuBLASLt would not take is refused.
+/// Refuses what cuBLASLt would refuse.
 void check(const kernels::cuda::Product& p) {
   const DType factors = p.left.stored.dtype(), output = p.output_MN.dtype();
   const bool is_wide = dtype_bytes(factors) == 2 && output == DType::f32;
@@ -134,14 +134,14 @@ std::string described(const kernels::cuda::Product& p) {
                      p.left.stored.shape().to_string(), p.right.stored.shape().to_string());
 }
 
-/// What cuBLASLt chooses an algorithm for, all the same one here.
+/// Records a problem for which cuBLASLt chooses an algorithm; here all have the same.
 void note(const kernels::cuda::Product& p) {
   const std::lock_guard lock(mutex);
   products.insert(described(p));
   if (observer) observer(p);
 }
 
-/// What it may load a kernel for.
+/// Returns the problem for which cuBLASLt may load a kernel.
 std::string problem_of(const kernels::cuda::Product& p) {
   return fmt::format("{} {}{} {} {} {}", described(p), p.left.transposed, p.right.transposed,
                      dtype_name(p.output_MN.dtype()), bool(p.bias_N), bool(p.added_MN));

@@ -1,5 +1,5 @@
 #pragma once
-// What the test device is given to multiply.
+// Observation of the products that the test device is given.
 
 #include <functional>
 
@@ -7,7 +7,7 @@
 
 namespace dt::test_device {
 
-/// `with` is told of each product from now on, before it is enqueued; an empty one ends that.
+/// Calls `with` for each product from now on, before it is enqueued; an empty function ends that.
 void observe_products(std::function<void(const kernels::cuda::Product&)> with);
 
 }  // namespace dt::test_device

@@ -9,7 +9,7 @@
 
 namespace dt::test_device {
 
-/// Its end is a page's end, and the next page nobody's.
+/// Memory that ends at a page's end; the next page is inaccessible.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes)

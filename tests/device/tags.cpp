@@ -1,5 +1,5 @@
-// Cases that use a device have a tag that says so, by which they are found where there is a GPU: [device];
-// [devices], of several; [test-device], what is true of that one alone.
+// Tags cases that use a device, so that they are found where there is a GPU. [device]: uses a device;
+// [devices]: uses several; [test-device]: holds for the test device alone.
 
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include <algorithm>

@@ -26,7 +26,7 @@ std::string name_of(Device device) {
 
 }  // namespace
 
-/// A mark that makes the device do a little whenever it is asked.
+/// A mark that makes the device do a little work at each query.
 class TestAccelerator::TestMark final : public TimedMark {
  public:
   TestMark(TestAccelerator& device, const StreamState& stream, OverAt over_at)
@@ -173,7 +173,7 @@ void TestAccelerator::copy(Stream stream, std::byte* to, const std::byte* from, 
   const Lock lock(mutex_);
   const auto move = [=, this] {
     linger();
-    if (bytes > 0) std::memcpy(to, from, bytes);  // of nothing the address may be null
+    if (bytes > 0) std::memcpy(to, from, bytes);  // for 0 bytes the address may be null
   };
   if (memory_.has(from) && memory_.has(to))
     return give(stream, WorkKey("copy", to, from, bytes), [=, this] { take(stream, {move, false}); });
@@ -302,7 +302,7 @@ void TestAccelerator::settle(Device of) {
       });
     }
   } catch (const Error&) {
-    // Who waits for it is told.
+    // The next wait reports the error.
   }
 }
 
@@ -320,7 +320,7 @@ void TestAccelerator::give_all_of(Device device) {
       if (stream.device == device) give_kept(&stream);
     }
   } catch (const Error&) {
-    // Who uses it is told.
+    // The next use reports the error.
   }
 }
 

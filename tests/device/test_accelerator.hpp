@@ -74,22 +74,22 @@ class TestAccelerator final : public Accelerator {
   void begin_range(const std::string& name) override;
   void end_range() override;
 
-  /// Does `deed` after what is kept back.
+  /// Does `deed` after the work that is kept back.
   void use(Stream stream, const std::function<void()>& deed);
   void enqueue(Stream stream, StreamState::Work work);
-  /// Work that can be kept back: it is given to its stream, or to the graph that is being made of it.
+  /// Work that can be kept back. It goes to its stream, or to the graph that is being made of it.
   struct Piece {
     std::function<void()> run;
     bool is_kernel = true;
   };
-  /// Makes a kernel a piece, to be given or kept.
+  /// Makes a piece of a kernel, to be given or kept.
   Piece piece_of(Launch launch);
   Piece piece_of(std::function<void(std::uint64_t seed)> kernel);
   void take(Stream stream, Piece piece);
-  /// Called before it is given, while nobody's lock is held: other ranks go on meanwhile.
+  /// Loads a launch's kernel before it is given. No lock is held meanwhile, so that other ranks go on.
   void load_for(Device of, const Launch& launch, const WorkKey& key);
 
-  // As Use says it.
+  // Controls and counts that Use documents.
   Use::Counts counts() const;
   void listen() { is_listened_to_ = true; }
   const Use::Ranges& ranges() const { return ranges_; }
@@ -104,10 +104,10 @@ class TestAccelerator final : public Accelerator {
  private:
   class TestMark;
   using Lock = std::lock_guard<std::recursive_mutex>;
-  /// The time at which work was over (monotonic); 0: it is not.
+  /// The time at which work was over (monotonic); 0: it is not over.
   using OverAt = std::shared_ptr<double>;
 
-  /// Opens the device's memory while it works, on the thread that asked it to.
+  /// Opens the device's memory while the device works, on the thread that requested the work.
   struct Opened {
     explicit Opened(TestAccelerator& of) : device(of) { device.memory_.open(true); }
     ~Opened() { device.memory_.open(false); }
@@ -120,40 +120,40 @@ class TestAccelerator final : public Accelerator {
   void linger() const;
   bool is_pinned(const std::byte* address) const;
 
-  /// Waits until all is done that streams of that device were given, whoever else has a part in it. Without a
-  /// time limit it waits in vain after a while, which is told to whoever uses the device next.
+  /// Waits until all work of that device's streams is done, other ranks' part in it included. Without a
+  /// time limit it gives up after a while, and the next use of the device reports that.
   void settle(Device of);
   [[noreturn]] void fail_to_settle(Device of, const std::string& work);
   void give_all_of(Device device);
 
   void launch(StreamState& stream, std::function<void()> kernel);
-  /// Returns what launches a graph of the pieces that `enqueue` gives.
+  /// Returns a function that launches a graph of the pieces that `enqueue` gives.
   RepeatingWork::Enqueue capture(Stream stream, const RepeatingWork::Enqueue& enqueue);
   void hold_back(Stream stream, OverAt until_s);
   OverAt end_of(Stream stream);
 
-  /// Returns false where nothing that is left may begin.
+  /// Returns false if none of the work that is left may begin.
   bool run_until(const std::function<bool()>& is_so);
-  /// Does the first piece of work of some stream. Returns false where none has any that may begin.
+  /// Does the first piece of work of some stream. Returns false if no stream has any that may begin.
   bool run_any();
 
   std::recursive_mutex mutex_;
   std::mt19937_64 random_;
   std::list<StreamState> streams_;
   ClosedMemory memory_;
-  std::map<const std::byte*, std::size_t> pinned_;  // of the host
-  std::vector<Piece>* captured_ = nullptr;          // of the graph that is being made, if any
-  Use::Counts counts_;                              // but for bytes of memory
+  std::map<const std::byte*, std::size_t> pinned_;  // host memory
+  std::vector<Piece>* captured_ = nullptr;          // pieces of the graph that is being made, if any
+  Use::Counts counts_;                              // without bytes of memory
   Use::Ranges ranges_;
   bool is_listened_to_ = false;
   TimeLimit limit_;
-  std::int64_t kernels_to_fault_ = 0;  // from 1; none where it is less
+  std::int64_t kernels_to_fault_ = 0;  // counts from 1; none if it is less
   Use::Fault fault_ = Use::Fault::error;
   double more_s_ = 0;
   bool skips_work_ = false;
   bool waits_in_allocations_ = false;
   Use::Loading loading_ = Use::Loading::beforehand;
-  std::set<std::pair<int, std::string>> loaded_;  // by device
+  std::set<std::pair<int, std::string>> loaded_;  // device and kernel
   std::optional<Error> failed_;
 };
 

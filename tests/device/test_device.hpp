@@ -1,8 +1,8 @@
 #pragma once
-// A device for tests: what a GPU does, done by threads that are fibers, in memory that the host may not
-// touch. Work waits in its streams until somebody waits for it; of several streams any may be next, as a seed
-// says. So a missing wait, a buffer that is given back too early and a look at the device's memory show on a
-// machine without a GPU. Ranks that are threads share it: while one waits, the others might touch its memory.
+// A device for tests. Fibers do a GPU's work, in memory that the host may not touch. Work stays in its
+// streams until a wait. If several streams have work, a seed says which goes next. So a missing wait, a
+// buffer that is freed too early and a look at the device's memory show on a machine without a GPU. Ranks
+// that are threads share the device. While one waits, the others might touch its memory.
 
 #include <cstdint>
 #include <functional>
@@ -14,35 +14,35 @@
 
 namespace dt::test_device {
 
-/// Makes it the program's accelerator and its kernels those of GPUs, for as long as this lives.
+/// Makes the test device the program's accelerator, and its kernels those of GPUs, while this object lives.
 class Use {
  public:
   explicit Use(std::uint64_t seed);
   ~Use();
   Use(const Use&) = delete;
 
-  /// What the host asked for so far.
+  /// Counts of the host's requests so far.
   struct Counts {
-    std::int64_t allocations = 0;  // of the device's memory
-    std::int64_t frees = 0;        // of these
-    std::int64_t pinnings = 0;     // of the host's memory
-    std::int64_t unpinnings = 0;   // of that
+    std::int64_t allocations = 0;  // device memory
+    std::int64_t frees = 0;        // allocations that were freed
+    std::int64_t pinnings = 0;     // host memory
+    std::int64_t unpinnings = 0;   // pinnings that were undone
     std::int64_t in_lists = 0;     // allocations and pinnings while RetiredMemory keeps what is given back
-    std::int64_t reads = 0;        // copies from there to the host
-    std::int64_t unpinned = 0;     // copies from or to memory of the host that is not pinned
-    std::int64_t kernels = 0;      // and products
-    std::int64_t moves = 0;        // copies of memory, and what sets it to zero
-    std::int64_t graphs = 0;       // that were made, of kernels and moves
-    std::int64_t launches = 0;     // of these
+    std::int64_t reads = 0;        // copies from the device to the host
+    std::int64_t unpinned = 0;     // copies from or to host memory that is not pinned
+    std::int64_t kernels = 0;      // kernels and products
+    std::int64_t moves = 0;        // copies of memory, and zeroing of memory
+    std::int64_t graphs = 0;       // graphs made, of kernels and moves
+    std::int64_t launches = 0;     // launches of these graphs
     std::int64_t in_graphs = 0;    // kernels and moves of these launches
-    std::int64_t bytes = 0;        // of its memory now
-    std::int64_t most_bytes = 0;   // of its memory at a time
-    /// Returns how often something was asked for that may wait for all that a device was given.
+    std::int64_t bytes = 0;        // device memory now
+    std::int64_t most_bytes = 0;   // device memory at its peak
+    /// Returns how many of the requests may wait for all work that a device was given.
     std::int64_t memory_calls() const { return allocations + frees + pinnings + unpinnings; }
   };
   Counts counts() const;
-  /// How deep ranges have lain in each other at most, and their names, in the order of their beginnings. From
-  /// listen() on somebody wants to know.
+  /// The greatest depth of nested ranges, and the ranges' names in the order in which they begin. Recorded
+  /// from listen() on.
   struct Ranges {
     int depth = 0, most_depth = 0;
     std::vector<std::string> names{};
@@ -50,45 +50,46 @@ class Use {
   void listen();
   const Ranges& ranges() const;
 
-  /// The `kernel`-th kernel from now on (from 1) fails, and with it all that the device is given or asked
-  /// then; or never ends.
+  /// Makes the `kernel`-th kernel from now on (from 1) fail, and with it all that the device is given or
+  /// asked afterwards. Or makes the kernel never end.
   enum class Fault { error, hang };
   void break_at(std::int64_t kernel, Fault fault);
 
-  /// When what kernels are made of is loaded, which waits for all that the device was given (CUDA's lazy
-  /// loading): all of it beforehand; libraries' with the first launch of each problem; or dt's own as well,
-  /// with the first launch of each kernel.
+  /// When kernels' code is loaded; loading waits for all work that the device was given (CUDA's lazy
+  /// loading). All code is loaded beforehand; or libraries' code with the first launch of each problem; or
+  /// dt's own as well, with the first launch of each kernel.
   enum class Loading { beforehand, of_libraries, of_all };
   void load(Loading loading);
-  /// How often something was loaded so.
+  /// Returns how often a first launch loaded code.
   std::int64_t loaded() const;
 
-  /// Makes allocations of the device's memory wait for all that it was given, as freeing always does.
+  /// Makes allocations of device memory wait for all work that it was given, as freeing always does.
   void wait_in_allocations();
 
-  /// From now on the host may touch the device's memory: ranks that ask again and again are held up by
-  /// opening it and closing it.
+  /// Lets the host touch the device's memory from now on. Opening and closing it would slow down ranks that
+  /// poll.
   void leave_open();
 
-  /// From now on each kernel and each copy takes so much longer.
+  /// Makes each kernel and each copy take `seconds` longer from now on.
   void slow_down(double seconds);
 
-  /// From now on kernels and moves are taken and never done, so that no memory is touched: what a large model
-  /// asks of a device can be seen.
+  /// Accepts kernels and moves from now on without doing them, so that no memory is touched. Tests use it
+  /// to see what a large model asks of a device.
   void skip_work();
 
-  /// How often a program has used it.
+  /// Returns how often a program has used the device.
   static int times();
 };
 
-/// Puts it at the end of the context's stream: a kernel, which may be kept back (Accelerator::give), or
-/// anything else.
+/// Appends a launch to the context's stream: give() a kernel, which may be kept back (Accelerator::give),
+/// enqueue() anything else.
 void give(const Context& context, const WorkKey& key, Launch launch);
 void enqueue(const Context& context, Launch launch);
-/// A kernel that runs elsewhere, in an order that a seed says, when something of it is given
-/// (Accelerator::give).
+/// Takes a kernel that runs elsewhere, in an order that a seed sets. The function that is passed to
+/// Accelerator::give calls it.
 void take(Stream stream, std::function<void(std::uint64_t seed)> kernel);
-/// The same of what others have a part in: it is done when it says so, asked while the device works.
+/// Enqueues work in which others have a part. It is done when `is_over` says so, which the device polls
+/// while it works.
 void enqueue(Stream stream, std::function<bool()> is_over);
 
 }  // namespace dt::test_device

@@ -18,7 +18,7 @@ namespace {
 
 constexpr Device gpu = Device::gpu(0);
 
-/// The signal that ends a process that does this; 0 where none does.
+/// Returns the signal that ends a process that does the deed; 0 if none does.
 int signal_of(const std::function<void()>& deed) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -111,7 +111,7 @@ TEST_CASE("memory goes when the device is done with it", "[test-device]") {
   CHECK(done);
 }
 
-/// What it throws, which is of the machine.
+/// Returns the message of the error, which must be an environment error.
 std::string failure_of(const std::function<void()>& deed) {
   try {
     deed();
@@ -231,7 +231,7 @@ TEST_CASE("a kernel of a graph may fail as any other", "[test-device]") {
   CHECK_THAT(failure_of(step), Catch::Contains("a kernel has failed"));
 }
 
-/// Something of another stream's that takes its time: how often it was asked whether it is over.
+/// Work of another stream that takes its time: it is over after a number of polls.
 class Lingering {
  public:
   Lingering() {

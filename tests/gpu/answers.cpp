@@ -1,5 +1,5 @@
-// What CUDA answers beside a driver that is too old (old_driver.cpp) is told as that, and it is an error
-// where a GPU is there.
+// Checks CUDA's answer beside a driver that is too old (old_driver.cpp): it is reported as such, and is an
+// error if there is a GPU.
 
 #include <iostream>
 

@@ -18,7 +18,7 @@ namespace {
 // Legend: R rows, C hidden, F feed-forward, V vocabulary, D head dim; N parameters, as many as R rows of C.
 constexpr std::int64_t C = 2048, F = 4 * C, V = 50257, D = 128;
 
-/// Kernels on R rows, whose tensors are given back after each.
+/// Measures kernels on R rows, and frees their tensors after each.
 class Rates {
  public:
   Rates(const Context& context, std::int64_t rows, int times) : R(rows), measure_(context, times) {}
@@ -26,7 +26,7 @@ class Rates {
   Tensor tensor(Shape shape, DType dtype = DType::bf16) { return measure_.tensor(std::move(shape), dtype); }
   Tensor like_rows(std::int64_t columns) { return tensor({R, columns}); }
 
-  /// `moved`: bytes of R rows of one column.
+  /// Measures a kernel that moves `moved` bytes for each row.
   void of(const char* kernel, std::int64_t moved, const std::function<void()>& run) {
     all.push_back({kernel, static_cast<double>(R * moved), measure_.seconds(run)});
     measure_.clear();

@@ -1,5 +1,5 @@
 #pragma once
-// How fast kernels of a GPU move what they must move: memory is what all of these wait for.
+// Rates at which a GPU's kernels move the bytes that they must move: memory bounds all of them.
 
 #include <cstdint>
 #include <string>
@@ -11,13 +11,13 @@ namespace dt::test_device {
 
 struct Rate {
   std::string kernel;
-  double bytes;  // that it must read and write, each once
+  double bytes;  // bytes that it must read and write, each once
   double seconds;
   double bytes_per_s() const { return bytes / seconds; }
 };
 
-/// Of a copy first, and then of kernels of 16-bit training, `times` of each one after the other, on so many
-/// rows of tokens.
+/// Measures a copy first, and then kernels of 16-bit training, on `rows` rows of tokens. Each runs `times`
+/// times in a row.
 std::vector<Rate> kernel_rates(const Context& context, std::int64_t rows, int times);
 
 }  // namespace dt::test_device

@@ -40,7 +40,7 @@ std::vector<Comparison> compare_products(Measure& measure, const std::vector<Lay
       compare(name, half, product);
       half = "weight's gradient, last features";
     }
-    if (has_bias) {  // dt adds up the bias's by a kernel of its own, cuBLASLt in the product (BGRADB)
+    if (has_bias) {  // dt sums the bias's gradient in a kernel of its own, cuBLASLt in the product (BGRADB)
       const Tensor dbias_N = measure.tensor({N}, DType::f32);
       const double seconds = measure.seconds(
           [&] { kernels::linear_backward_weight(measure.context(), y_RS, x_RK, dw_NK, dbias_N); });

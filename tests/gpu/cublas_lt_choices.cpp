@@ -1,6 +1,7 @@
-// What dt asks cuBLASLt for an algorithm, and which it takes, seen by a library in its place: no GPU, and no
-// cuBLASLt, are needed. cuBLASLt's own heuristic does not answer without NVIDIA's driver, whatever a library
-// in the driver's place says of a GPU: the CUDA runtime in cuBLASLt checks the driver's integrity first.
+// Checks dt's requests to cuBLASLt for an algorithm, and the algorithm that dt takes. A library in
+// cuBLASLt's place records them, so neither a GPU nor cuBLASLt is needed. cuBLASLt's own heuristic does not
+// answer without NVIDIA's driver, whatever a library in the driver's place says of a GPU. The CUDA runtime
+// in cuBLASLt checks the driver's integrity first.
 
 #include <dlfcn.h>
 #include <iostream>
@@ -37,7 +38,7 @@ T& of_library(const char* name) {
   return *static_cast<T*>(found);
 }
 
-/// Of rows that no other problem has.
+/// Returns products with a number of rows that no other problem has.
 class Products {
  public:
   Product operator()(std::size_t bias_bytes) {

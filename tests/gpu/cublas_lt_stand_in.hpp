@@ -1,23 +1,24 @@
 #pragma once
-// A library in cuBLASLt's place, which multiplies nothing: what dt asks it can be seen, and what it answers
-// is chosen.
+// A library in cuBLASLt's place that multiplies nothing. Tests see dt's requests and choose the answers.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace dt::test_device {
 
-/// What the heuristic was asked last, and how often in all. Of what was not set, what cuBLASLt takes.
+/// The last request to the heuristic, and the number of requests. Settings that dt did not set have
+/// cuBLASLt's defaults.
 struct Asked {
   int times = 0;
   int epilogue = 1;  // CUBLASLT_EPILOGUE_DEFAULT
   const void* bias = nullptr;
   std::uint32_t reduction_schemes = 7;  // all
   std::uint64_t workspace_bytes = 0;
-  std::uint32_t alignments[4] = {256, 256, 256, 256};  // of A, B, C, D
+  std::uint32_t alignments[4] = {256, 256, 256, 256};  // for A, B, C, D
 };
 
-/// What it answers: an algorithm that sums as many parts of the inner dimension apart, if it is let.
+/// The heuristic's answer: an algorithm that splits the inner dimension's sum into `parts`, if the request
+/// allows it.
 struct Answer {
   std::int32_t parts = 1;
   bool heeds_preference = true;

@@ -1,6 +1,6 @@
-// Without a GPU: cuDNN makes kernels for the attention that dt asks it for, on the kinds of GPUs that dt's
-// own kernels are compiled for. With an argument: its front end finds the CUDA runtime, and no more. Exit
-// status: 77 where there is no cuDNN.
+// Checks, without a GPU, that cuDNN makes kernels for the attention that dt asks it for, on the kinds of
+// GPUs for which dt's own kernels are compiled. With an argument, it only checks that cuDNN's front end
+// finds the CUDA runtime. Exit status: 77 if there is no cuDNN.
 
 #include <fmt/format.h>
 #include <iostream>
@@ -17,7 +17,7 @@ using dt::DType;
 using dt::kernels::cuda::FusedProblem;
 using dt::kernels::cuda::Mask;
 
-/// What its makers publish of a GPU.
+/// Published properties of a GPU.
 struct Kind {
   const char* name;
   int capability, processors, shared_bytes;
@@ -38,7 +38,7 @@ std::shared_ptr<fe::DeviceProperties> properties(const Kind& kind) {
   return error.is_bad() ? nullptr : result;
 }
 
-/// Heads that lie in packed rows, and so do their gradients.
+/// Returns a problem with heads in packed rows; so are their gradients.
 FusedProblem problem(DType dtype, Mask mask, std::int64_t B, std::int64_t H, std::int64_t K, std::int64_t T,
                      std::int64_t D) {
   const std::int64_t E = (H + 2 * K) * D;
@@ -54,7 +54,7 @@ FusedProblem problem(DType dtype, Mask mask, std::int64_t B, std::int64_t H, std
           .y_stride = H * D};
 }
 
-/// With gradients in rows of their own.
+/// Returns the backward problem, with gradients in rows of their own.
 FusedProblem backward_of(FusedProblem p) {
   p.is_backward = true;
   p.dy_stride = p.y_stride;
@@ -72,15 +72,15 @@ const FusedProblem problems[] = {
     problem(DType::bf16, Mask::causal, 1, 4, 1, 8192, 128),   //
     problem(DType::f16, Mask::causal, 2, 6, 3, 1000, 80),     // odd lengths, other widths
     problem(DType::bf16, Mask::causal, 3, 2, 2, 17, 8),       //
-    problem(DType::bf16, Mask::none, 1, 16, 4, 1024, 128),    // of a ring
+    problem(DType::bf16, Mask::none, 1, 16, 4, 1024, 128),    // ring attention
     problem(DType::bf16, Mask::added, 2, 12, 12, 1024, 64),   // documents, windows
     problem(DType::f16, Mask::added, 1, 8, 2, 333, 96),
-    problem(DType::bf16, Mask::added, 1, 8, 2, 2048, 128),    // of a ring's chunks
+    problem(DType::bf16, Mask::added, 1, 8, 2, 2048, 128),    // chunks of ring attention
     problem(DType::bf16, Mask::causal, 1, 4, 1, 16384, 128),  // weights that do not fit: see backward_way
     problem(DType::f16, Mask::added, 1, 4, 1, 16384, 128),    //
 };
 
-/// What came of a plan; `why` is empty where cuDNN makes a kernel.
+/// The outcome of a plan; `why` is empty if cuDNN makes a kernel.
 struct Made {
   std::string why;
   std::int64_t workspace_bytes = 0;
@@ -96,8 +96,8 @@ Made make(const Kind& kind, const FusedProblem& problem) {
   return made;
 }
 
-/// What the estimate has for the workspace of a backward pass, which also counts gradients in rows of their
-/// own and a mask.
+/// Returns the estimate for the workspace of a backward pass. It also counts a mask, and gradients in rows
+/// of their own.
 std::int64_t estimate(const Kind& kind, const FusedProblem& p, int ordered_major) {
   return static_cast<std::int64_t>(dt::kernels::cuda::attention_scratch_bytes(
       {p.B, p.Tq, p.H, p.K, p.D},
@@ -116,7 +116,7 @@ int main(int argc, char**) {
     std::cout << "SKIP: " << why_not << "\n";
     return 77;
   }
-  // Throws where the front end does not find the CUDA runtime.
+  // Throws if the front end does not find the CUDA runtime.
   std::cout << fmt::format("{} with CUDA runtime {}\n", library, fe::detail::get_cuda_runtime_version());
   if (argc > 1) return 0;
   bool has_all = true;

@@ -57,7 +57,7 @@ std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const Produc
   const Tensor workspace =
       context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(kernels::cuda::most_workspace_bytes)});
   const float alpha = 1, beta = product.added_MN ? 1 : 0;
-  /// None where the library named a way that is not there.
+  /// Returns none if the library named a way that it does not have.
   const auto seconds_of = [&](const cublasLtMatmulHeuristicResult_t& way,
                               int times) -> std::optional<double> {
     cublasStatus_t status = way.state;
@@ -81,7 +81,7 @@ std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const Produc
   if (ways.empty()) return std::nullopt;
   std::ranges::sort(ways);
   Fastest fastest{ways.front().first, static_cast<int>(ways.size())};
-  for (std::size_t i = 0; i < std::min<std::size_t>(2, ways.size()); ++i) {  // as often as dt's
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, ways.size()); ++i) {  // as often as dt's products
     const double seconds = seconds_of(*ways[i].second, measure.times()).value_or(fastest.seconds);
     fastest.seconds = i == 0 ? seconds : std::min(fastest.seconds, seconds);
   }

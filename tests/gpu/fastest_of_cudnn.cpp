@@ -12,7 +12,7 @@ namespace {
 namespace fe = cudnn_frontend;
 using namespace kernels::cuda;
 
-/// It stays: at the program's end the driver may have gone first.
+/// Returns the stream's handle. It is never destroyed: at the program's end the driver may have gone first.
 cudnnHandle_t handle_of(const OnStream& at) {
   static std::map<Stream, cudnnHandle_t> handles;
   at.use("attention");

@@ -20,7 +20,7 @@ double time_of_one(const Context& context, int times, const std::function<void()
   for (int i = 0; i < rounds_before + times; ++i) {
     const double before_s = monotonic_s();
     for (int k = 0; k < kernels; ++k) give();
-    accelerator().mark(context.stream());  // what is kept back is given
+    accelerator().mark(context.stream());  // submits the kernels that are kept back
     const double took_s = monotonic_s() - before_s;
     context.finish();
     if (i >= rounds_before) least_s = std::min(least_s, took_s);

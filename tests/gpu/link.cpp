@@ -1,5 +1,6 @@
-// What nvcc makes links into a program that starts without GPU and driver, and a product then says what is
-// missing. What CUDA says of a GPU becomes an error that names it. Exit status: 77 where no GPU answers.
+// Checks that nvcc's objects link into a program that starts without GPU and driver, and that a product
+// then says what is missing. CUDA's errors of a GPU become errors that name it. Exit status: 77 if no GPU
+// answers.
 
 #include <array>
 #include <cstdlib>
@@ -16,7 +17,7 @@
 
 namespace {
 
-/// What a product says; empty where it says nothing.
+/// Returns the error of a product; "" if there is none.
 std::string refusal() {
   std::array<float, 4> elements{};
   const dt::Tensor matrix(elements.data(), dt::DType::f32, {2, 2}, dt::Device::gpu(0));
@@ -33,7 +34,8 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Whether the error names host, GPU, deed and CUDA's name for it, and has that to advise ("": nothing).
+/// Returns whether the error names the host, the GPU, the operation and CUDA's name for it, and has that
+/// advice ("": none).
 bool is_told(cudaError_t error, const std::string& advice) {
   try {
     dt::cuda::check(dt::Device::gpu(1), "layer_norm", error);
@@ -47,7 +49,7 @@ bool is_told(cudaError_t error, const std::string& advice) {
   return error == cudaSuccess;
 }
 
-/// What a library says, where the GPU itself has nothing to say.
+/// Returns whether a library's error is reported, if CUDA reports none of the GPU.
 bool is_told_of_libraries() {
   try {
     dt::cuda::fail(dt::Device::gpu(1), "cublasLtMatmul", "CUBLAS_STATUS_EXECUTION_FAILED");
@@ -68,7 +70,7 @@ bool all_are_told() {
          is_told_of_libraries();
 }
 
-/// What multiplies, or why it cannot be said.
+/// Returns the library that multiplies, or why it is not known.
 std::string product_library() {
   try {
     return dt::kernels::product_library();
@@ -77,7 +79,7 @@ std::string product_library() {
   }
 }
 
-/// What is not set is set, and what is set stays.
+/// Returns whether an unset variable is set, and a set one stays.
 bool sets_connections() {
   const auto after = [] {
     dt::kernels::cuda::use_gpus();
@@ -89,7 +91,7 @@ bool sets_connections() {
   return is_set && after() == "1";
 }
 
-/// dt's kernels have some hundred combinations of dtypes.
+/// Returns whether the kernels are listed; dt's have some hundred combinations of dtypes.
 bool lists_kernels() {
   return dt::cuda::num_kernels() > 100;
 }

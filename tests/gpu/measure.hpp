@@ -1,5 +1,5 @@
 #pragma once
-// What takes how long on a GPU.
+// Times of operations on a GPU.
 
 #include <cstdint>
 #include <functional>
@@ -12,13 +12,14 @@
 
 namespace dt::test_device {
 
-/// The tensors of what is measured, until they are cleared, and its time. References must outlive it.
+/// Holds the tensors of what is measured, until they are cleared, and measures its time. References must
+/// outlive it.
 class Measure {
  public:
-  /// `times` of each deed, one after the other.
+  /// Creates a measure that runs each operation `times` times in a row.
   Measure(const Context& context, int times) : context_(context), times_(times) {}
 
-  /// Of ones; integers are zeros.
+  /// Returns a tensor of ones; integers are zeros.
   Tensor tensor(Shape shape, DType dtype = DType::bf16) {
     const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype);
     const Tensor made(memory_.emplace_back(context_.device(), bytes), dtype, std::move(shape));
@@ -30,7 +31,7 @@ class Measure {
   }
   void clear() { memory_.clear(); }
 
-  /// Of one, in seconds, after a first that is not counted.
+  /// Returns the time of one run, in seconds, after a first run that is not counted.
   double seconds(const std::function<void()>& run) const { return seconds(run, times_); }
   double seconds(const std::function<void()>& run, int times) const {
     run();

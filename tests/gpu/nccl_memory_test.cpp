@@ -1,4 +1,4 @@
-// NCCL's memory, as the machine's GPUs have less free, beside what was estimated.
+// Compares NCCL's memory, as the drop in the GPUs' free memory, with the estimate.
 
 #include <iostream>
 
@@ -12,7 +12,7 @@ using namespace dt::comm::test;
 
 namespace {
 
-/// A communicator of as many ranks as there are GPUs, which exchanges and gathers.
+/// Returns a communicator of as many ranks as there are GPUs; it exchanges and gathers.
 plan::NcclGroup group_of(int ranks) {
   return {.ranks = ranks,
           .local_ranks = ranks,
@@ -36,7 +36,7 @@ TEST_CASE("a communicator takes the memory that was estimated, within a tenth", 
     const Device device = computing.context.device();
     const HostValues values(DType::f32, numel, world.rank());
     const Tensor data = computing.placed(values.in);
-    world.all_reduce(data, data).wait(computing.context);  // the rest of what a first operation takes
+    world.all_reduce(data, data).wait(computing.context);  // takes the rest of a first operation's memory
     computing.context.finish();
     world.barrier().wait_host();
     const std::size_t before = accelerator().free_bytes(device);

@@ -1,5 +1,5 @@
-// nccl_refusals WORDS...: what the NCCL that the loader finds cannot do is told, by host and GPU, in these
-// words, before a GPU is asked for anything. Exit status 77 where there is no NCCL.
+// nccl_refusals WORDS...: checks that the limits of the NCCL that the loader finds are reported, by host
+// and GPU, in these words, before any request to a GPU. Exit status: 77 if there is no NCCL.
 
 #include <iostream>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Of one rank, that wants to communicate; empty: nothing.
+/// Returns the error of one rank that starts to communicate; "" if there is none.
 std::string refusal() {
   using namespace dt;
   std::string said;

@@ -12,7 +12,7 @@
 
 namespace dt::test_device {
 
-/// Has a stream to be named and no memory: what runs on it fails before it begins.
+/// Has a named stream and no memory: work on it fails before it begins.
 class NoDevice final : public Accelerator {
  public:
   std::vector<Gpu> gpus() override { return {}; }

@@ -1,5 +1,5 @@
-// In place of CUDA's driver, where there is none: what cuDNN makes is compiled to the end, and taken for
-// loaded. Nothing can be started.
+// Stands in for CUDA's driver if there is none. cuDNN's kernels are compiled completely, and count as
+// loaded. None can be launched.
 
 // NOLINTBEGIN: these names are CUDA's
 namespace {

@@ -1,5 +1,5 @@
-// Stands in for CUDA's driver. It is of CUDA 11.4, or of the version that OLD_DRIVER names (12040: 12.4), and
-// is asked for nothing else.
+// Stands in for CUDA's driver. Its version is CUDA 11.4, or the one that OLD_DRIVER names (12040: 12.4).
+// Programs ask it for nothing else.
 
 #include <cstdlib>
 

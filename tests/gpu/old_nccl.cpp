@@ -1,4 +1,4 @@
-// An NCCL that is too old, and has none of what came later.
+// An NCCL that is too old and lacks all later functions.
 
 extern "C" int ncclGetVersion(int* version) {
   *version = 21805;

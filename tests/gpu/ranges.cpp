@@ -1,4 +1,4 @@
-// Ranges by name arrive at a tool that listens, which is this program itself, in the order in which they
+// Checks that named ranges arrive at a profiler, which is this program itself, in the order in which they
 // begin and end.
 
 #define NVTX_NO_IMPL
@@ -32,7 +32,7 @@ NvtxFunctionPointer pointer_to(Function* function) {
   return reinterpret_cast<NvtxFunctionPointer>(function);
 }
 
-/// What NVTX calls when it is first used.
+/// NVTX calls this function when it is first used.
 int NVTX_API listen(NvtxGetExportTableFunc_t get_table) {
   const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(get_table(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable functions = nullptr;

@@ -1,7 +1,7 @@
-// gpu_rates: a line for each of the kernels whose speed is that of memory: what it moves a second on this
-// machine's first GPU, and which part that is of what a copy does. Then what launching takes; and for
-// products and attention as models have them which part of the fastest that their libraries have. What is
-// measured follows a tab. Exit status 77 where no GPU answers.
+// gpu_rates: prints a line for each of the kernels that memory bounds: the bytes that it moves a second on
+// this machine's first GPU, and their share of a copy's rate. Then come the costs of launches. For products
+// and attention as models have them, it prints their share of the libraries' fastest ways. The measured
+// kernel follows a tab. Exit status: 77 if no GPU answers.
 
 #include <cstdio>
 #include <fmt/core.h>
@@ -16,7 +16,7 @@
 namespace dt::test_device {
 namespace {
 
-/// Empty where GPUs answer.
+/// Returns "" if GPUs answer, else the reason.
 std::string what_is_missing() {
   try {
     return accelerator().gpus().empty() ? "no GPU may be seen" : "";
@@ -25,8 +25,8 @@ std::string what_is_missing() {
   }
 }
 
-/// GPT-2 124M's, and those of a Llama with 1.1 billion parameters, for as many tokens as fill a GPU; of heads
-/// a chunk.
+/// Layers of GPT-2 124M, and of a Llama with 1.1 billion parameters, for as many tokens as fill a GPU.
+/// Heads have a chunk of these.
 const std::vector<Layer> layers{{"gpt2-124m qkv", 16384, 768, 2304, true, false},
                                 {"gpt2-124m output", 16384, 768, 768, true, true},
                                 {"gpt2-124m up", 16384, 768, 3072, true, false},
@@ -73,7 +73,7 @@ void print_bytes(const Context& context, int times) {
 int main() {
   using namespace dt::test_device;
   constexpr int times = 50;
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was measured stays, whatever comes after
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // measurements stay, whatever comes after
   dt::kernels::cuda::use_gpus();
   const std::string missing = what_is_missing();
   if (!missing.empty()) {

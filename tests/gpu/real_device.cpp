@@ -1,5 +1,5 @@
-// In place of the test device, this machine's GPUs: the same cases linked to this compute there. Exit status
-// 77 where no GPU answers.
+// This machine's GPUs in place of the test device: the same cases, linked to this file, compute there. Exit
+// status: 77 if no GPU answers.
 
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 
 namespace dt::test_device {
 
-/// A GPU takes threads and streams in its own order.
+/// Ignores the seed: a GPU takes threads and streams in its own order.
 Use::Use(std::uint64_t) {
   kernels::cuda::use_gpus();
 }
@@ -27,7 +27,7 @@ Use::~Use() {
 
 namespace {
 
-/// Empty where GPUs answer.
+/// Returns "" if GPUs answer, else the reason.
 std::string what_is_missing() {
   const dt::test_device::Use device(1);
   try {

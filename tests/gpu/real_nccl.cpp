@@ -21,7 +21,7 @@ void use_nccl() {
   comm::nccl::use_nccl();
 }
 
-/// As many as there are GPUs, or more, where NCCL takes several ranks on one.
+/// Returns as many ranks as there are GPUs, or more, if NCCL takes several ranks on one.
 std::vector<int> nccl_group_sizes() {
   use_nccl();
   try {

@@ -1,7 +1,7 @@
-// test_gpu_rounding [all]: what GPUs' instructions make of fp32 in 16 bits, and of 16 bits in fp32 (CUDA's
-// headers say it for the host), is what base/half.hpp makes; but for a NaN, which is another one. Both round
-// by steps, so that they are equal everywhere when they are beside every step; `all` looks at every fp32,
-// which takes a minute.
+// test_gpu_rounding [all]: checks that GPUs' instructions round fp32 to 16 bits, and widen 16 bits to fp32,
+// as base/half.hpp does. CUDA's headers promise it for the host. Only NaNs differ. Both round in steps. So
+// they are equal everywhere if they are equal beside every step. `all` checks every fp32, which takes a
+// minute.
 
 #include <bit>
 #include <cstdint>
@@ -62,8 +62,8 @@ int main(int count, char** arguments) {
     for (std::uint64_t bits = 0; bits <= 0xFFFFFFFF; ++bits)
       compare_rounding(static_cast<std::uint32_t>(bits));
   } else {
-    // Steps lie where all bits from one on are 0: at bit 15 or above for bf16, at bit 12 or above for f16,
-    // the smallest of which lose more.
+    // Steps lie at values whose bits are 0 from some bit on: bit 15 or above for bf16, bit 12 or above for
+    // f16. The smallest f16 lose more.
     for (std::uint64_t step = 0; step <= 0xFFFFFFFF; step += 1U << 12)
       for (const std::uint32_t beside : {0xFFFFFFFFU, 0U, 1U})
         compare_rounding(static_cast<std::uint32_t>(step) + beside);

@@ -1,5 +1,5 @@
-// What dt-allreduce-bench --backend nccl adds to the calls that it measures: see bench/overhead.hpp. Ranks
-// are threads, on GPUs of this process.
+// Measures what dt-allreduce-bench --backend nccl adds to the calls that it measures: see
+// bench/overhead.hpp. Ranks are threads, on GPUs of this process.
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -19,7 +19,7 @@ using dt::comm::nccl::functions;
 
 namespace {
 
-/// The least program that measures NCCL's operations.
+/// The smallest program that measures NCCL's operations.
 class PlainLoop {
  public:
   PlainLoop(comm::Communicator& group, Device device) : group_(group), stream_(device) {
@@ -36,7 +36,7 @@ class PlainLoop {
   ~PlainLoop() { functions().ncclCommDestroy(comm_); }
   PlainLoop(const PlainLoop&) = delete;
 
-  /// Of the slowest rank.
+  /// Returns the slowest rank's time.
   double us(Operation operation, const Workspace::Views& views, std::int64_t iterations) {
     for (int i = 0; i < 5; ++i) call(operation, views);
     accelerator().wait(stream_);

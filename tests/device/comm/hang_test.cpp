@@ -1,4 +1,4 @@
-// Operations on a device that does not go on.
+// Operations on a device that has stopped.
 
 #include <catch2/catch.hpp>
 

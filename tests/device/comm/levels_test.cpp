@@ -1,5 +1,5 @@
-// Operations on streams of ranks on several nodes: the bits of the flat tree, and fewer bytes between nodes.
-// Ranks take turns on one thread.
+// Operations on streams of ranks on several nodes give the bits of the flat tree, and pass fewer bytes
+// between nodes. Ranks take turns on one thread.
 
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -17,7 +17,7 @@ using namespace dt::comm::test;
 
 namespace {
 
-/// Numbers of hosts with `per_host` ranks each.
+/// Returns the host of each rank; each host has `per_host` ranks.
 std::vector<int> rows_of(int per_host, int num_hosts) {
   std::vector<int> hosts;
   for (int rank = 0; rank < per_host * num_hosts; ++rank) hosts.push_back(rank / per_host);
@@ -94,10 +94,11 @@ bool have_same_bits(const Tensor& a, const Tensor& b) {
   return a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
-/// Runs it on all ranks, holds the bits to comm::combine, and returns what passes between hosts.
+/// Runs the operation on all ranks, compares the bits with comm::combine, and returns the bytes that pass
+/// between hosts.
 std::int64_t checked_bytes(const Trial& trial, bool parts_are_equal = false) {
   const test_device::Use device(static_cast<std::uint64_t>(trial.numel + trial.size()));
-  accelerator().set_time_limit(20);  // exchanges are asked for again and again
+  accelerator().set_time_limit(20);  // the device polls exchanges, which must not last for ever
   test_device::CountedNetwork network(trial.size());
   std::deque<Rank> ranks;
   std::vector<Tensor> inputs;
@@ -123,7 +124,7 @@ std::int64_t checked_bytes(const Trial& trial, bool parts_are_equal = false) {
   return network.sent_between(trial.hosts);
 }
 
-/// Between nodes, by levels and without.
+/// Checks the ratio of bytes between nodes, by levels and without.
 void check_ratio(Trial trial, std::int64_t fewer, std::int64_t of, bool is_small = false) {
   INFO(trial.size() << " ranks, " << operation_name(trial.kind) << " of " << dtype_name(trial.dtype));
   const std::int64_t by_levels = checked_bytes(trial, !is_small);
@@ -144,7 +145,7 @@ TEST_CASE("between nodes of 8 ranks passes an eighth of the bytes, of 16-bit sum
     check_ratio({hosts, numel, OperationKind::reduce_scatter, DType::bf16}, 1, 4);
     if (num_nodes == 3) continue;
     check_ratio({hosts, 8 * numel}, 1, 8);
-    check_ratio({hosts, 16 * numel, OperationKind::all_reduce, DType::bf16}, 3, 16);  // the sum is gathered
+    check_ratio({hosts, 16 * numel, OperationKind::all_reduce, DType::bf16}, 3, 16);  // gathers the sum
     check_ratio({hosts, 64}, 1, 8, true);
   }
 }
@@ -160,7 +161,7 @@ TEST_CASE("in stretches that follow each other through few bytes of memory level
           Trial trial{hosts_of(letters), 1, kind, dtype, in_place};
           trial.staging_bytes = 16 << 10;
           if (kind == OperationKind::all_reduce) checked_bytes(trial);
-          trial.numel = (8'009 * 8 / static_cast<std::int64_t>(dtype_bytes(dtype))) | 1;  // no equal parts
+          trial.numel = (8'009 * 8 / static_cast<std::int64_t>(dtype_bytes(dtype))) | 1;  // unequal parts
           checked_bytes(trial);
           trial.granule = 96;
           checked_bytes(trial);
@@ -181,7 +182,7 @@ TEST_CASE("parts that are empty or of very different lengths go by levels, too",
 
 TEST_CASE("the host keeps pace with sums that take a kernel for each node", "[test-device]") {
   const test_device::Use device(3);
-  accelerator().set_time_limit(1);  // nobody else exchanges anything
+  accelerator().set_time_limit(1);  // no other rank exchanges anything
   const Trial trial{rows_of(2, 32), 64 * 32 * 100, OperationKind::reduce_scatter};
   test_device::CountedNetwork network(trial.size());
   const Buffer memory(Device::gpu(0), static_cast<std::size_t>(trial.numel) * sizeof(float));

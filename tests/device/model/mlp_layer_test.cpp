@@ -22,7 +22,7 @@ ModelSpec narrow(const char* preset) {
   return spec;
 }
 
-/// Zeros, where the context is.
+/// Zeroed tensors on the device of the context.
 class Memory {
  public:
   explicit Memory(Device device) : device_(device) {}
@@ -40,7 +40,7 @@ std::vector<Tensor> weights_of(const ModelSpec& spec, Memory& memory) {
   const bool is_gated = spec.mlp == Mlp::swiglu;
   std::vector<Tensor> weights;
   if (is_gated) {
-    const Tensor both = memory.tensor({2 * F, C});  // gate and up lie beside each other
+    const Tensor both = memory.tensor({2 * F, C});  // gate and up are adjacent
     weights = {both.rows(0, F), both.rows(F, 2 * F)};
   } else {
     weights = {memory.tensor({F, C}), memory.tensor({F})};
@@ -125,7 +125,7 @@ TEST_CASE(
       return context.scratch().peak_bytes();
     };
     Context host(1, Device::host());
-    host.set_reference_only(true);  // products take no scratch memory of their own then
+    host.set_reference_only(true);  // reference products take no scratch memory of their own
     CHECK(bytes(host) == 1024 * F * sizeof(float));
     const test_device::Use device(1);
     const Context context(1, Device::gpu(0));
@@ -136,7 +136,7 @@ TEST_CASE(
 
 TEST_CASE("a block's scratch memory follows the rows that the MLP's backward takes at a time") {
   ModelSpec spec = narrow("llama-tiny");
-  spec.mlp_hidden = 64 * F;  // nothing else of a block takes as much
+  spec.mlp_hidden = 64 * F;  // no other part of a block takes as much
   for (const DType dtype : {DType::f32, DType::bf16}) {
     const auto units = make_units(Device::host(), spec, ParameterTable(spec), dtype);
     const auto bytes = [&](Device device, std::int64_t rows) {

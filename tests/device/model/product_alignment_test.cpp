@@ -1,4 +1,5 @@
-// Every product of every preset, as ranks that share layers have them, held to what cuBLAS asks of operands.
+// Checks every product of every preset, as ranks that share layers have them, against cuBLAS's alignment of
+// operands.
 
 #include "support/product_alignment.hpp"
 
@@ -23,7 +24,7 @@ using model::ModelSpec;
 using model::Share;
 using test::OwnedTensor;
 
-/// Ranks that never answer: nobody looks at what is computed.
+/// A seam whose other ranks never answer; the test reads no results.
 class SilentSeam final : public model::Seam {
  public:
   using Seam::Seam;
@@ -32,7 +33,7 @@ class SilentSeam final : public model::Seam {
   model::ExchangeHandle start_gather_each(const Tensor&, const Tensor&) const override { return {}; }
 };
 
-/// A rank's share of a model with one block, and a micro-batch's way through it.
+/// A rank's share of a model with one block, and the path of a micro-batch through it.
 class Shared {
  public:
   Shared(const ModelSpec& spec, const Share& share, DType dtype)
@@ -47,7 +48,7 @@ class Shared {
     }
   }
 
-  /// In training.
+  /// Runs the micro-batch as in training.
   void run(const Context& context, std::int64_t batch, std::int64_t sequence) {
     model::MicroBatch m;
     m.batch = batch;
@@ -79,7 +80,7 @@ class Shared {
     return model::ParameterTable(own);
   }
   Tensor add(DType dtype, Shape shape) { return owned_.emplace_back(dtype, std::move(shape), gpu).tensor; }
-  /// Of the unit, in its order, the parameters in the groups' flat buffers.
+  /// Returns the unit's parameters in its order, as views of the groups' flat buffers.
   std::vector<Tensor> of(const model::Unit& unit, const std::vector<Tensor>& flats) const {
     std::vector<Tensor> tensors;
     for (const int param : unit.spec().params) {
@@ -113,7 +114,8 @@ Seen products_of(const ModelSpec& spec, const Share& share, DType dtype) {
   Seen seen;
   observe_products([&](const kernels::cuda::Product& p) {
     ++seen.products;
-    // The last features of a weight's gradient, too few to matter (products_of_weight_gradient).
+    // A product of the last features of a weight's gradient is too small to matter
+    // (products_of_weight_gradient).
     const bool is_rest = p.left.transposed && kernels::whole_packs(dtype, p.output_MN.dim(0)) == 0;
     seen.rests += is_rest ? 1 : 0;
     const std::string broken = is_rest ? "" : broken_alignment(p);

@@ -1,5 +1,5 @@
 #pragma once
-// NCCL in a program of tests: played on the test device, or the machine's own.
+// NCCL in a program of tests: simulated on the test device, or the machine's own.
 
 #include <string>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace dt::test_device {
 
-/// Makes it the program's stream library, where a test device or a GPU is used.
+/// Makes NCCL the program's stream library, if a test device or a GPU is used.
 void use_nccl();
-/// Of how many ranks, as threads of this process, a group may be; none where NCCL is missing.
+/// Returns the sizes that a group of ranks, as threads of this process, may have; none if NCCL is missing.
 std::vector<int> nccl_group_sizes();
-/// Where such a rank computes.
+/// Returns the device on which such a rank computes.
 Device nccl_device_of(int rank);
 
 }  // namespace dt::test_device

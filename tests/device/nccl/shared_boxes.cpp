@@ -50,7 +50,7 @@ SharedBoxes::~SharedBoxes() {
   ::munmap(head_, bytes_);
 }
 
-/// Its name is needed no more then.
+/// Once all ranks have arrived, the name is no longer needed.
 bool SharedBoxes::all_have_arrived() {
   if (head_->arrived < size_) return false;
   if (rank_ == 0) ::shm_unlink(name_.c_str());

@@ -1,6 +1,6 @@
 #pragma once
-// Memory that the ranks of a group share: a box for what each sends to each other, and what they say of how
-// to divide the group.
+// Memory that the ranks of a group share: a box for bytes from each rank to each other rank, and the ranks'
+// wishes about splitting the group.
 
 #include <atomic>
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace dt::test_device {
 
-/// Bytes from one rank to another, in order. One writes, one reads.
+/// Bytes from one rank to another, in order. One rank writes, one reads.
 class Box {
  public:
-  /// As many as there is room for.
+  /// Writes as many bytes as there is room for; returns their number.
   std::size_t write(const std::byte* bytes, std::size_t count);
-  /// As many as there are.
+  /// Reads as many bytes as there are; returns their number.
   std::size_t read(std::byte* bytes, std::size_t count);
   std::uint64_t written() const { return written_; }
   bool has_read(std::uint64_t bytes) const { return read_ >= bytes; }
@@ -26,7 +26,7 @@ class Box {
   std::byte data_[capacity];
 };
 
-/// Zeroed memory: nobody has arrived.
+/// Shared memory of a group. Zeroed memory means that no rank has arrived.
 class SharedBoxes {
  public:
   static constexpr int most_ranks = 16, most_splits = 32;
@@ -35,7 +35,7 @@ class SharedBoxes {
     int color, key;
   };
 
-  /// Whoever comes first makes it.
+  /// Opens the memory; the first rank to come creates it.
   SharedBoxes(const std::string& name, int rank, int size);
   ~SharedBoxes();
   SharedBoxes(const SharedBoxes&) = delete;

@@ -31,7 +31,7 @@ std::atomic<long> num_communicators = 0;
 std::atomic<int> most_ctas = 0;
 std::atomic<long> num_connections = 0;
 
-/// What one rank's operations hold of its GPU.
+/// The CTAs that one rank's operations hold of its GPU.
 class Held {
  public:
   void begin(int ctas) {
@@ -44,21 +44,22 @@ class Held {
   std::atomic<int> ctas_ = 0;
 };
 
-/// A communicator, for as long as something of it lies in a stream.
+/// A communicator. It lives as long as any of its work is in a stream.
 struct Group {
   int rank = 0, size = 0;
   std::string name;
   std::unique_ptr<SharedBoxes> boxes{};
-  std::function<bool()> splits{};  // until that says it has ended, this is in progress
+  std::function<bool()> splits{};  // the split in progress; returns true once it has ended
   std::atomic<ncclResult_t> state = ncclSuccess;
   std::atomic<bool> is_aborted = false;
   int num_splits = 0;
-  int ctas = unlimited_ctas;                              // of each operation
-  std::shared_ptr<Held> held = std::make_shared<Held>();  // the rank's, of all groups split from one
-  std::map<std::byte*, std::size_t> registered{};         // by where it begins
+  int ctas = unlimited_ctas;                              // per operation
+  std::shared_ptr<Held> held = std::make_shared<Held>();  // the rank's, in all groups split from one
+  std::map<std::byte*, std::size_t> registered{};         // bytes by beginning
   std::set<std::string> connected{};                      // operations, with their peers
 
-  /// All ranks register what they exchange, from the first on, or none does.
+  /// Checks that all exchanged memory is registered, or none is. All ranks must register theirs before the
+  /// first exchange.
   void check_registered(const void* memory, std::size_t count) const {
     if (registered.empty()) return;
     const std::span<std::byte> whole =
@@ -79,13 +80,13 @@ struct Group {
 };
 using SharedGroup = std::shared_ptr<Group>;
 
-/// To a rank or from it; a header says how long.
+/// A message to or from a rank; a header holds its length.
 struct Message {
   Message(std::byte* memory_, std::uint64_t bytes_) : memory(memory_), bytes(bytes_) {}
   std::byte* memory;
   std::uint64_t bytes;
-  std::size_t done = 0;   // of header and memory
-  std::uint64_t end = 0;  // in the box, once all was sent
+  std::size_t done = 0;   // bytes of header and memory
+  std::uint64_t end = 0;  // position in the box, once all bytes were sent
 
   std::size_t length() const { return sizeof bytes + bytes; }
   bool sends(Box& box) {
@@ -111,13 +112,13 @@ struct Message {
   std::uint64_t header = 0;
 };
 
-/// What is done at once.
+/// Transfers of one group call, which are done together.
 struct Step {
   SharedGroup group;
   Stream stream = nullptr;
   std::map<int, std::deque<Message>> sends{}, receives{};  // by peer, in order
   std::function<void()> then{};
-  std::vector<std::shared_ptr<Buffer>> memory{};  // of the host
+  std::vector<std::shared_ptr<Buffer>> memory{};  // host memory
   bool is_broken = false;
   bool has_begun = false, has_ended = false;
 
@@ -132,10 +133,10 @@ struct Step {
   void receive_on_host(int peer, void* memory_, std::size_t bytes) {
     receives[peer].emplace_back(static_cast<std::byte*>(memory_), bytes);
   }
-  /// Asked again and again while the device works.
+  /// Returns whether the step is over; the device polls it while it works.
   bool is_over() {
     if (!std::exchange(has_begun, true)) group->held->begin(group->ctas);
-    if (!has_ended && moves()) {  // who is over is asked again
+    if (!has_ended && moves()) {  // the device polls finished steps, too
       has_ended = true;
       group->held->end(group->ctas);
     }
@@ -163,7 +164,7 @@ struct Step {
   }
 };
 
-/// Of this thread.
+/// Group calls of this thread.
 thread_local int depth = 0;
 thread_local std::map<Group*, Step> grouped;
 
@@ -215,7 +216,7 @@ Reduction reduction_of(ncclRedOp_t op) {
   return known.at(op);
 }
 
-/// A step of all ranks; body(step).
+/// Enqueues a step of all ranks; body(step) fills it.
 template <class Body>
 ncclResult_t collective(const char* name, ncclComm_t comm, cudaStream_t stream, const Body& body) {
   comm->group->connect(name);
@@ -237,7 +238,7 @@ ncclResult_t transfer(ncclComm_t comm, cudaStream_t stream, const Body& body) {
   return ncclSuccess;
 }
 
-/// All ranks' elements, combined one after the other: not as dt's tree has it.
+/// Combines all ranks' elements one after the other, not in the order of dt's tree.
 void gather_and_combine(Step& step, const void* in, std::size_t in_begin, std::size_t count,
                         ncclDataType_t type, ncclRedOp_t op, void* out) {
   const Group& group = *step.group;
@@ -382,7 +383,7 @@ ncclResult_t unique_id(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-/// What NCCL takes of it; a group that is split off without one has the whole's.
+/// Applies the settings that NCCL would take. A group that is split off without a config has the whole's.
 void configure(Group& group, const ncclConfig_t& config) {
   DT_CHECK(config.blocking == 0, "the stand-in of NCCL never blocks");
   group.ctas = config.maxCTAs == NCCL_CONFIG_UNDEF_INT ? unlimited_ctas : config.maxCTAs;
@@ -399,7 +400,7 @@ ncclResult_t init_comm(ncclComm_t* comm, int size, ncclUniqueId id, int rank, nc
   return ncclInProgress;
 }
 
-/// Once all have said what they wish.
+/// Divides the group once all ranks have stated their wishes; returns false until then.
 bool divide(Group& whole, int split, int color, Group& part) {
   std::vector<std::pair<int, int>> ranks;  // key, rank
   for (int rank = 0; rank < whole.size; ++rank) {
@@ -426,7 +427,7 @@ ncclResult_t split_comm(ncclComm_t comm, int color, int key, ncclComm_t* part, n
   wish.color = color;
   wish.key = key;
   wish.is_known = true;
-  // As NCCL does it: success, though the whole is in progress, and the part is named when that has ended.
+  // Follows NCCL: success, though the whole is in progress; the part is set when the split has ended.
   *part = nullptr;
   const auto made = std::make_shared<Group>();
   made->ctas = whole->ctas;
@@ -479,7 +480,8 @@ std::vector<int> nccl_group_sizes() {
   return {1, 2, 3, 4, 5, 7, 8};
 }
 
-/// Each has one of its own: what lies on another's may wait for what this one does later.
+/// Gives each rank a device of its own. Work on another rank's device may wait for what this rank does
+/// later.
 Device nccl_device_of(int rank) {
   return Device::gpu(rank);
 }

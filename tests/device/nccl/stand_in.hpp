@@ -1,32 +1,33 @@
 #pragma once
-// What plays NCCL on the test device, for ranks that are threads or processes of one host: messages go
-// through shared memory when their streams come to them. What is grouped goes at once; what is sent is done
-// when it was received; without a group, or with groups in orders that do not fit, ranks wait for ever, as
-// they would.
+// A simulation of NCCL on the test device, for ranks that are threads or processes of one host. Messages go
+// through shared memory when their streams come to them. Grouped calls go at once; a send is done when it
+// was received. Ungrouped calls, or groups in orders that do not fit, make ranks wait for ever, as NCCL's
+// would.
 
 #include "comm/nccl/functions.cuh"
 
 namespace dt::test_device {
 
-/// The `operation`-th from now on of this process (from 1) meets an asynchronous error, or never ends.
+/// Makes this process's `operation`-th operation from now on (from 1) meet an asynchronous error, or never
+/// end.
 enum class NcclFault { error, hang };
 void break_nccl_at(long operation, NcclFault fault);
 
-/// How many communicators this process has.
+/// Returns how many communicators this process has.
 long num_nccl_communicators();
 
-/// How often an operation of this process was the first of its kind in its communicator, or of a send or
-/// receive the first with its peer. NCCL connects ranks then, for which it may wait for all that the device
-/// was given.
+/// Returns how often an operation of this process was the first of its kind in its communicator. For a send
+/// or receive, counts the first with its peer. NCCL connects ranks then, and may wait for all work that the
+/// device was given.
 long num_nccl_connections();
 
-/// How many stretches of memory are registered now, by all communicators of this process.
+/// Returns how many ranges of memory are registered now, by all communicators of this process.
 long num_nccl_registrations();
 
-/// The most thread blocks that one rank's operations held of its GPU at a time, since this was last asked.
-/// One that has begun holds its communicator's, also while it waits for its peers.
+/// Returns the most thread blocks that one rank's operations held of its GPU at a time, since the last
+/// call. An operation that has begun holds its communicator's, also while it waits for its peers.
 int take_most_nccl_ctas();
-/// Of a communicator that does not say how many: as many as NCCL has channels for.
+/// The limit of a communicator that sets none: as many as NCCL has channels.
 inline constexpr int unlimited_ctas = 32;
 
 const comm::nccl::Functions& nccl_stand_in();

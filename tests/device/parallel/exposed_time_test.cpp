@@ -26,7 +26,7 @@ void enqueue_slow_kernel(const Context& context) {
                                  }});
 }
 
-/// Gives the device so much before an action that the action's first kernel waits for a slow one.
+/// Fills the device before an action, so that the action's first kernel waits for a slow one.
 class SlowBefore final : public StepObserver {
  public:
   SlowBefore(dt_test::Rig& rig, const Action& watched)
@@ -41,7 +41,7 @@ class SlowBefore final : public StepObserver {
 
   void begins(const Action& action) override {
     if (action != watched_) return;
-    // From one wait, which is for the mark before the last, to where the next but one comes next.
+    // Fills from one wait, which is for the mark before the last, to just before the next wait but one.
     num_waits_ = 0;
     for (int i = 0; num_waits_ == 0 && i < 2 * RunAhead::kernels_between_marks; ++i) fill();
     enqueue_slow_kernel(rig_.context);
@@ -52,7 +52,7 @@ class SlowBefore final : public StepObserver {
   }
   void exposed(double, double) override { ++num_exposed_; }
 
-  double own_s = 0;             // of the action
+  double own_s = 0;             // the action's own
   int num_exposed_waiting = 0;  // polls that counted though the host waited for the device
 
  private:
@@ -76,7 +76,7 @@ class SlowBefore final : public StepObserver {
 
 TEST_CASE("on a rank alone no wait for its device is communication", "[test-device]") {
   const test_device::Use device(1);
-  // A block's gradients begin as zeros; in control the ends of a tied table meet.
+  // The first kernels: a block's gradients begin as zeros; in control the ends of a tied table meet.
   for (const Action& action : {Action{ActionKind::backward_weight, 1, 0}, Action{ActionKind::control}}) {
     INFO(action_name(action.kind));
     const model::ModelSpec spec = dt_test::grouped_spec(1, true);
@@ -111,14 +111,14 @@ TEST_CASE("what a device still computes is no communication; what follows is", "
     const Tensor values(memory, DType::f32, {1024});
     ExposedTime& exposed = groups.exposed();
     const double started_s = monotonic_s();
-    // The start of an operation asks the device once, which does one of them.
+    // The start of an operation polls the device once, which does one of the kernels.
     for (int i = 0; i < 3; ++i) enqueue_slow_kernel(context);
     const comm::Work work = world.all_reduce(values, values);
     exposed.of([&] { work.wait(context); });
     CHECK(world.engine().waited_for_device_s() >= 2 * slow_s);
     CHECK(exposed.sum_s() <= monotonic_s() - started_s - 3 * slow_s);
 
-    // What is waited for from now on is only enqueued, or is on the device already.
+    // Later waits are for work that is enqueued only, or on the device already.
     const double waited_s = world.engine().waited_for_device_s(), exposed_before_s = exposed.sum_s();
     context.finish();
     const comm::Work again = world.all_reduce(values, values);
@@ -130,7 +130,7 @@ TEST_CASE("what a device still computes is no communication; what follows is", "
     });
     CHECK(world.engine().waited_for_device_s() == waited_s);
     CHECK(exposed.sum_s() >= exposed_before_s + slow_s);
-    CHECK(exposed.sum_s() - exposed_before_s <= monotonic_s() - began_s);  // what is within counts once
+    CHECK(exposed.sum_s() - exposed_before_s <= monotonic_s() - began_s);  // nested time counts once
     return 0;
   });
 }

@@ -1,4 +1,4 @@
-// Sums of gradients over ranks on several nodes: within each first.
+// Sums of gradients over ranks on several nodes: ranks sum within each node first.
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int num_ranks = 8, per_node = 4;
 
-/// A step's sums over streams, of ranks on so many hosts' nodes: the gradient, and what passes between nodes.
+/// A step's sums over streams, by ranks on nodes: the gradient, and the bytes that pass between nodes.
 struct Summed {
   std::vector<float> gradient;
   std::int64_t bytes = 0;
@@ -48,7 +48,7 @@ TEST_CASE("whatever ranks divide, nodes sum before they send, and every bit stay
       if (wire == DType::f32) {
         CHECK(same_bits(gradient(setting), by_nodes.gradient));
         CHECK(by_nodes.bytes * per_node == flat.bytes);
-      } else {  // between nodes go sums of a node in 32 bits, not terms in 16
+      } else {  // sums of a node go in 32 bits between nodes, terms in 16
         CHECK(by_nodes.bytes * per_node == flat.bytes * 2);
       }
     }

@@ -1,5 +1,5 @@
-// Loads, stores and atomics, each of which is checked: it lies in an allocation, is aligned, nothing races
-// with it, and of shared memory only what the block has written is read.
+// Loads, stores and atomics. Each access is checked: it lies in an allocation, is aligned, and has no race.
+// A read of shared memory must follow a write by the block.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -11,12 +11,12 @@ namespace {
 
 enum class Space : std::uint8_t { generic, global, shared, local, param };
 
-/// What an access of one lane is checked by.
+/// An access of one lane, and what it is checked for.
 struct Place {
   std::byte* memory;
   std::uint64_t address;  // generic
   bool is_shared;
-  bool is_checked;  // for races: others may see it
+  bool is_checked;  // for races: other threads may access it
 };
 
 Place in_block(std::span<std::byte> memory, std::uint64_t window, std::uint64_t offset, std::size_t bytes,
@@ -85,10 +85,10 @@ void note(const Place& place, std::size_t bytes, Access access, std::uint64_t no
     warp.fail(i, lane, fmt::format("a race for {} bytes at {:#x}: {}", bytes, place.address, flaw));
 }
 
-/// Whether it is volatile or relaxed: it may meet others that are.
+/// Mode of volatile or relaxed accesses, which may meet others of these.
 constexpr std::uint8_t is_relaxed = 1;
 
-/// Calls body(lane, memory) for each active lane with the place of its access, which is checked.
+/// Calls body(lane, memory) for each active lane with the place of its access, after checking it.
 template <Space space, class Body>
 void for_places(Warp& warp, const Instruction& i, std::size_t bytes, Access access, const Body& body) {
   const std::uint64_t* const address = warp.row(i.from[0]);
@@ -128,7 +128,7 @@ void store(Warp& warp, const Instruction& i) {
   });
 }
 
-/// Writes of(what is there, operands…) and, of an atom, gives what was there. A reduction has no result.
+/// Writes of(old value, operands…); an atom also returns the old value. A reduction has no result.
 template <class T, auto of, Space space, bool has_result>
 void update(Warp& warp, const Instruction& i) {
   for_places<space>(warp, i, sizeof(T), Access::atomic, [&](unsigned lane, std::byte* memory) {
@@ -156,7 +156,7 @@ constexpr auto both = []<class T>(T a, T b) -> T { return a & b; };
 constexpr auto either = []<class T>(T a, T b) -> T { return a | b; };
 constexpr auto one_of = []<class T>(T a, T b) -> T { return a ^ b; };
 
-/// Shared addresses and the like become generic ones and the other way round.
+/// Converts addresses of shared memory and the like to generic ones, and back.
 template <std::uint64_t window, bool to_generic>
 void cast(Warp& warp, const Instruction& i) {
   const std::uint64_t* const from = warp.row(i.from[0]);
@@ -239,7 +239,8 @@ Table make_table() {
 
 std::optional<Operation> find_access(std::string_view opcode) {
   static const Table table = make_table();
-  // What says nothing of the result: caches, hints and scopes; a vector's length is that of its operand.
+  // Modifiers that do not change the result: caches, hints and scopes. A vector's length is that of its
+  // operand.
   static constexpr std::string_view hints[] = {".nc",
                                                ".ca",
                                                ".cg",

@@ -1,6 +1,6 @@
-// Functions that a GPU approximates. Here they are computed in fp64 and put off by as much as is documented,
-// at most, as the argument's bits say: who relies on more is found out. Source: PTX ISA 9.0, "Floating Point
-// Instructions".
+// Functions that a GPU approximates. Here they are computed in fp64. The argument's bits choose an error
+// within the documented bound. So code that relies on more accuracy is found.
+// Source: PTX ISA 9.0, "Floating Point Instructions".
 #include <cmath>
 #include <limits>
 
@@ -17,7 +17,7 @@ constexpr auto flushed = [](float value) {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0F, value) : value;
 };
 
-/// In [−1, 1].
+/// Returns a number in [−1, 1].
 double unit_of(std::uint64_t bits) {
   bits *= 0x9E3779B97F4A7C15;
   bits ^= bits >> 29;
@@ -25,13 +25,14 @@ double unit_of(std::uint64_t bits) {
   return static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-63;
 }
 
-/// Zeros, infinities and NaN are exact. Rounding to fp32 takes its part of the error.
+/// Returns the value with an error of at most `most`. Zeros, infinities and NaN are exact. Rounding to fp32
+/// uses up its part of the error.
 float off_by(double exact, double most, std::uint64_t seed) {
   if (!std::isfinite(exact) || exact == 0) return static_cast<float>(exact);
   return static_cast<float>(exact + most * unit_of(seed));
 }
 
-/// of(argument) with a relative error of 2^−bits at most.
+/// Computes of(argument) with a relative error of 2^−bits at most.
 template <auto of, double bits, bool flushes>
 void approximate(Warp& warp, const Instruction& i) {
   constexpr auto function = [](float given) -> float {
@@ -44,7 +45,7 @@ void approximate(Warp& warp, const Instruction& i) {
   on_rows<float, function, float>(warp, i);
 }
 
-/// The error of a logarithm between ½ and 2 is absolute.
+/// Computes a logarithm; its error between ½ and 2 is absolute.
 template <bool flushes>
 void approximate_log(Warp& warp, const Instruction& i) {
   constexpr auto function = [](float given) -> float {
@@ -56,7 +57,8 @@ void approximate_log(Warp& warp, const Instruction& i) {
   on_rows<float, function, float>(warp, i);
 }
 
-/// 2 ulp where the divisor lies in [2^−126, 2^126]; beyond, a finite dividend's quotient is 0.
+/// Computes a quotient within 2 ulp if the divisor lies in [2^−126, 2^126]; beyond, a finite dividend's
+/// quotient is 0.
 template <bool flushes>
 void approximate_ratio(Warp& warp, const Instruction& i) {
   constexpr auto function = [](float a, float b) -> float {
@@ -71,7 +73,7 @@ void approximate_ratio(Warp& warp, const Instruction& i) {
   on_rows<float, function, float, float>(warp, i);
 }
 
-/// Of the upper 32 bits, into the upper 32 bits.
+/// Computes a reciprocal from the argument's upper 32 bits, into the result's upper 32 bits.
 void approximate_reciprocal_f64(Warp& warp, const Instruction& i) {
   constexpr auto function = [](double given) -> double {
     constexpr std::uint64_t upper = 0xFFFFFFFF00000000;
@@ -92,7 +94,7 @@ void approximate_inverse_root_f64(Warp& warp, const Instruction& i) {
   on_rows<double, function, double>(warp, i);
 }
 
-/// tanh and ex2 of halves: computed for each of them.
+/// Computes tanh or ex2 of each half.
 template <class H, auto of, std::size_t halves, double bits>
 void approximate_halves(Warp& warp, const Instruction& i) {
   constexpr auto function = [](std::uint32_t all) -> std::uint32_t {
@@ -126,8 +128,8 @@ void add(Table& table, const std::string& name) {
 Table make_table() {
   Table table;
   constexpr double one_ulp = 23.415;  // whatever the mantissa, with the rounding here
-  // Beside 2^−22: expf, which is made of it, is off by 1 ulp at most. Source: CUDA C++ Programming Guide,
-  // "Mathematical Functions".
+  // Besides 2^−22: expf, which is made of ex2, is off by 1 ulp at most.
+  // Source: CUDA C++ Programming Guide, "Mathematical Functions".
   add<power_of_two, one_ulp>(table, "ex2");
   add<reciprocal, one_ulp>(table, "rcp");
   add<root, 23.0>(table, "sqrt");

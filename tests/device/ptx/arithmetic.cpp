@@ -13,7 +13,7 @@ namespace {
 
 using std::int16_t, std::int32_t, std::int64_t, std::uint16_t, std::uint32_t, std::uint64_t;
 
-/// Integers wrap.
+/// The type in which integers wrap.
 template <class T>
 using Wrapping = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
 
@@ -67,7 +67,7 @@ constexpr auto absolute = []<class T>(T a) -> T {
   else
     return std::abs(a);
 };
-/// Of a number and a NaN the number; −0 is below +0.
+/// Returns the lesser value; −0 is below +0. With a NaN beside a number it returns the number.
 constexpr auto lower = []<class T>(T a, T b) -> T {
   if constexpr (std::is_floating_point_v<T>) {
     if (std::isnan(a)) return b;
@@ -85,7 +85,7 @@ constexpr auto higher = []<class T>(T a, T b) -> T {
   return a > b ? a : b;
 };
 constexpr auto fused = []<class T>(T a, T b, T c) -> T { return std::fma(a, b, c); };
-/// Towards −∞: the double beside the exact sum has the digits that decide.
+/// Rounds towards −∞: the double beside the exact sum has the digits that decide.
 constexpr auto fused_down = [](float a, float b, float c) -> float {
   const double product = static_cast<double>(a) * static_cast<double>(b), wide = static_cast<double>(c);
   const double sum = product + wide, back = sum - product;
@@ -126,7 +126,8 @@ void wide_product_plus(Warp& warp, const Instruction& i) {
           T, T, Wide>(warp, i);
 }
 
-/// mov of T: one register, or several smaller ones that make one, or one that becomes several; `_` gets none.
+/// Executes mov of T: one register, several smaller ones that make one, or one that becomes several; `_`
+/// gets none.
 template <class T>
 void move(Warp& warp, const Instruction& i) {
   const unsigned to_bits = 8 * sizeof(T) / i.num_to, from_bits = 8 * sizeof(T) / i.num_from;
@@ -141,7 +142,7 @@ void move(Warp& warp, const Instruction& i) {
   });
 }
 
-/// Bytes of two words, and copies of their signs.
+/// Selects bytes of two words, or copies of their signs.
 constexpr auto permuted = [](uint32_t a, uint32_t b, uint32_t which) -> uint32_t {
   const uint64_t bytes = uint64_t{b} << 32 | a;
   uint32_t result = 0;
@@ -185,7 +186,7 @@ constexpr auto logic = [](uint32_t a, uint32_t b, uint32_t c, uint32_t table) ->
   return result;
 };
 
-/// Of 16-bit floats: computed in fp64, whose digits hold any of these exactly or nearly so, and rounded once.
+/// Computes on 16-bit floats in fp64, whose digits hold any of these exactly or nearly so, and rounds once.
 template <class H, auto of, std::size_t halves, std::size_t... n>
 void on_halves(Warp& warp, const Instruction& i, std::index_sequence<n...>) {
   const std::array<const uint64_t*, sizeof...(n)> from{warp.row(i.from[n])...};
@@ -206,7 +207,7 @@ void of_halves(Warp& warp, const Instruction& i) {
   on_halves<H, of, halves>(warp, i, std::make_index_sequence<operands>());
 }
 
-// Tables by the types that an operation has.
+// Tables of operations, by the types that an operation has.
 
 template <auto of, class... T>
 void add_binary(Table& table, const std::string& name) {

@@ -21,7 +21,7 @@ constexpr std::string_view special_names[] = {
     "%laneid",  "%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge"};
 static_assert(std::size(special_names) == static_cast<std::size_t>(Special::count));
 
-/// Decimal, hexadecimal, or the bits of a float; none where it is no number.
+/// Reads a decimal or hexadecimal number, or the bits of a float; none if it is no number.
 std::optional<std::uint64_t> number(std::string_view text) {
   if (text.empty()) return std::nullopt;
   const bool is_negative = text[0] == '-';
@@ -120,7 +120,7 @@ class Reader {
     if (is_shared && dynamic_is_placed_) fail("shared memory is declared behind its use", statement);
   }
 
-  /// ".b32 %r<41>": the registers %r0 to %r40.
+  /// Declares registers: ".b32 %r<41>" declares %r0 to %r40.
   void declare_registers(std::string_view declared) {
     const std::size_t type_end = declared.find_first_of(" \t");
     const bool is_predicate = declared.substr(0, type_end) == ".pred";
@@ -151,7 +151,7 @@ class Reader {
     return place->second;
   }
 
-  /// What a name stands for: an address in its own memory.
+  /// Returns the address of a name in the name's own memory.
   std::uint64_t address_of(std::string_view name) {
     for (const Parameter& parameter : kernel_.parameters) {
       if (parameter.name == name) return parameter.offset;
@@ -227,7 +227,7 @@ class Reader {
     kernel_.code.push_back(std::move(i));
   }
 
-  /// False where it is none of those that end a straight line.
+  /// Reads an instruction that ends a straight line; returns false if it is none.
   bool read_flow(Instruction& i, const std::vector<std::string_view>& operands) {
     if (opcode_ == "bra" || opcode_ == "bra.uni") {
       i.flow = Flow::branch;
@@ -268,7 +268,7 @@ class Reader {
   const std::map<std::string, SharedName, std::less<>>& shared_;
   std::map<std::string, std::size_t, std::less<>> own_;  // declared in the body
   std::unordered_map<std::string, Register> registers_;
-  std::unordered_map<std::string, bool> families_;  // whether they are predicates
+  std::unordered_map<std::string, bool> families_;  // true: predicates
   std::unordered_map<std::uint64_t, std::int32_t> constants_;
   std::unordered_map<std::string, std::uint32_t> labels_;
   std::vector<std::pair<std::size_t, std::string>> branches_;
@@ -279,7 +279,7 @@ class Reader {
   std::uint32_t line_ = 1;
 };
 
-/// ".maxntid 768, 1, 1": the product.
+/// Returns the product of a directive such as ".maxntid 768, 1, 1".
 unsigned most_threads(std::string_view directives, unsigned otherwise) {
   const std::size_t at = directives.find(".maxntid");
   if (at == std::string_view::npos) return otherwise;

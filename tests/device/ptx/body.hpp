@@ -9,8 +9,8 @@
 
 namespace dt::ptx {
 
-/// Reads "(parameters) directives { body }" into a kernel. Errors: internal, naming the kernel and what it
-/// has that is not known.
+/// Reads "(parameters) directives { body }" into a kernel.
+/// Errors: internal, naming the kernel and the unknown instruction or name.
 Kernel read_kernel(const std::string& name, std::string_view text,
                    const std::map<std::string, SharedName, std::less<>>& shared);
 

@@ -1,4 +1,4 @@
-// A kernel with each fault that the interpreter looks for, and one beside it that has none.
+// A kernel with each fault that the interpreter detects, and a similar one without the fault.
 #include <catch2/catch.hpp>
 
 #include "device/ptx/in_tests.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using Catch::Contains;
 
-/// %r0 is the shared address of this thread's word, %r1 that of the next thread's.
+/// Sets %r0 to the shared address of this thread's word, %r1 to that of the next thread's.
 const std::string own_word =
     "mov.u32 %r5, shared;\nshl.b32 %r6, %tid, 2;\nadd.s32 %r0, %r5, %r6;\nadd.s32 %r1, %r0, 4;\n";
 
@@ -42,11 +42,11 @@ TEST_CASE("ptx: a race in shared memory between warps is found", "[ptx]") {
   CHECK(flaw_of(begin + "bar.sync 0;\n" + read, threads(64)) == "");
   CHECK_THAT(flaw_of(begin + read, threads(64)),
              Contains("a race for 4 bytes") && Contains("no barrier lies between"));
-  // Reads that a write does not wait for.
+  // A write does not wait for the reads.
   const std::string reads = begin + "bar.sync 0;\n" + read;
   CHECK(flaw_of(reads + "bar.sync 0;\nst.shared.u32 [%r0], %r2;", threads(64)) == "");
   CHECK_THAT(flaw_of(reads + "st.shared.u32 [%r0], %r2;", threads(64)), Contains("a race for 4 bytes"));
-  // Halves of a word are two places.
+  // Halves of a word are separate places.
   const std::string half =
       "mov.u32 %r5, shared;\nshl.b32 %r6, %tid, 1;\nadd.s32 %r0, %r5, %r6;\nmov.u16 %h0, 1;\nst.shared.u16 "
       "[%r0], %h0;";
@@ -79,7 +79,7 @@ TEST_CASE("ptx: shared memory that is read before it is written is found", "[ptx
              Contains("are read before the block writes them"));
   CHECK_THAT(flaw_of(own_word + "atom.shared.add.u32 %r2, [%r0], 1;", threads(1)),
              Contains("are read before the block writes them"));
-  // What another block has written there is gone.
+  // Words that another block has written there are gone.
   CHECK_THAT(flaw_of(own_word + "mov.u32 %r2, %ctaid.x;\nsetp.eq.s32 %p0, %r2, 0;\n@%p0 st.shared.u32 [%r0], "
                                 "%tid;\nld.shared.u32 %r3, [%r0];",
                      threads(1, 2)),

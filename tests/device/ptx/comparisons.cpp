@@ -1,11 +1,11 @@
-// Comparisons, what is computed with their results, and what these select.
+// Comparisons, operations on their results, and selections by these.
 #include "device/ptx/lanes.hpp"
 
 namespace dt::ptx {
 
 namespace {
 
-/// A predicate's bits of the active lanes.
+/// Sets a predicate's bits of the active lanes.
 void set_predicate(Warp& warp, std::int32_t index, std::uint32_t bits) {
   std::uint32_t& to = warp.predicate(index);
   to = (to & ~warp.active) | (bits & warp.active);
@@ -20,7 +20,7 @@ void compare(Warp& warp, const Instruction& i) {
   set_predicate(warp, i.to[0], bits);
 }
 
-// Of a NaN these are false.
+// With a NaN these are false.
 constexpr auto equal = []<class T>(T a, T b) { return a == b; };
 constexpr auto unequal = []<class T>(T a, T b) { return a < b || a > b; };
 constexpr auto less = []<class T>(T a, T b) { return a < b; };
@@ -28,7 +28,7 @@ constexpr auto less_or_equal = []<class T>(T a, T b) { return a <= b; };
 constexpr auto greater = []<class T>(T a, T b) { return a > b; };
 constexpr auto greater_or_equal = []<class T>(T a, T b) { return a >= b; };
 constexpr auto numbers = []<class T>(T a, T b) { return a == a && b == b; };
-/// And of one this is true.
+/// With a NaN this is true.
 template <auto is>
 constexpr auto not_so = []<class T>(T a, T b) { return !is(a, b); };
 
@@ -39,7 +39,7 @@ void on_predicates(Warp& warp, const Instruction& i) {
 void negate(Warp& warp, const Instruction& i) {
   set_predicate(warp, i.to[0], ~warp.predicate(i.from[0]));
 }
-/// Of a predicate where the mode says so, else of a constant's row.
+/// Moves a predicate if the mode says so, else a constant's row.
 void move_predicate(Warp& warp, const Instruction& i) {
   const bool is_true = i.mode == 0 && warp.row(i.from[0])[0] != 0;
   set_predicate(warp, i.to[0], i.mode != 0 ? warp.predicate(i.from[0]) : (is_true ? all_lanes : 0));

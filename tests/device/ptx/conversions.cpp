@@ -13,7 +13,7 @@ namespace dt::ptx {
 namespace {
 
 enum class Rounding : std::uint8_t { nearest, zero, down, up };
-// Instruction::mode: a Rounding, and these.
+// Bits of Instruction::mode: a Rounding, and these.
 constexpr std::uint8_t rounding_bits = 3, to_integer = 4, saturates = 8;
 
 template <class T>
@@ -35,11 +35,11 @@ double rounded_to_integer(double value, Rounding rounding) {
   return value;
 }
 
-/// Beyond the type's range its bounds; a NaN is 0.
+/// Returns the integer; the type's bounds for values beyond them; 0 for a NaN.
 template <class D>
 D to_bounds(double value) {
   if (std::isnan(value)) return 0;
-  // 2^digits is exact, the largest value need not be.
+  // 2^digits is exact; the largest value need not be.
   const double end = std::ldexp(1.0, std::numeric_limits<D>::digits);
   if (value >= end) return std::numeric_limits<D>::max();
   if (value < static_cast<double>(std::numeric_limits<D>::lowest())) return std::numeric_limits<D>::lowest();
@@ -55,14 +55,14 @@ D integer_of_integer(S value, bool saturate) {
   return static_cast<D>(value);
 }
 
-/// The nearest, or that next to it which is not beyond the value.
+/// Returns the nearest float, or its neighbour on the other side of the value, as the rounding asks.
 template <class D>
 D narrowed_float(double value, Rounding rounding) {
   if constexpr (is_half<D>) {
     if (rounding == Rounding::nearest) return narrowed<D>(value);
     D result = narrowed<D>(value);
     const bool is_beyond = std::abs(static_cast<double>(static_cast<float>(result))) > std::abs(value);
-    if (is_beyond) --result.bits;  // towards zero, the only other one that halves have
+    if (is_beyond) --result.bits;  // towards zero, the only other rounding of halves
     return result;
   } else {
     const auto nearest = static_cast<D>(value);
@@ -109,7 +109,7 @@ D converted(S from, std::uint8_t mode) {
   }
 }
 
-/// A signed result fills its register, which may be wider.
+/// Returns the bits in a register. A signed result fills its register, which may be wider.
 template <class D>
 std::uint64_t filled(D value) {
   if constexpr (std::is_integral_v<D> && std::is_signed_v<D>)
@@ -125,7 +125,7 @@ void convert(Warp& warp, const Instruction& i) {
   for_lanes(warp, [&](unsigned lane) { to[lane] = filled(converted<D>(value_of<S>(from[lane]), i.mode)); });
 }
 
-/// Of two fp32, of which the first becomes the upper half.
+/// Converts two fp32; the first becomes the upper half.
 template <class H>
 void convert_pair(Warp& warp, const Instruction& i) {
   const std::uint64_t *const upper = warp.row(i.from[0]), *const lower = warp.row(i.from[1]);
@@ -183,7 +183,7 @@ constexpr Modifier modifiers[] = {{"rn.", mode_of(Rounding::nearest)},
                                   {"rpi.", mode_of(Rounding::up) | to_integer},
                                   {"sat.", saturates}};
 
-/// Halves know no other rounding than to nearest and to zero, integers of floats none without i.
+/// Returns whether the conversion exists. Halves have no other roundings than to nearest and to zero.
 bool is_meant(std::string_view types, std::uint8_t mode) {
   const auto rounding = static_cast<Rounding>(mode & rounding_bits);
   const bool is_of_half = types.starts_with("f16") || types.starts_with("bf16");

@@ -1,4 +1,4 @@
-// What the lanes of a warp exchange: all that a mask names must be there.
+// Exchanges between the lanes of a warp: all lanes that a mask names must be there.
 #include <algorithm>
 #include <bit>
 
@@ -9,8 +9,8 @@ namespace dt::ptx {
 
 namespace {
 
-/// All lanes that execute it name the same lanes; these are there or have ended. Returns those that are
-/// there.
+/// Checks that all lanes that execute the instruction name the same lanes, and that these are there or have
+/// ended. Returns the lanes that are there.
 std::uint32_t check_members(Warp& warp, const Instruction& i, std::int32_t mask_row) {
   const std::uint64_t* const masks = warp.row(mask_row);
   const auto first = static_cast<unsigned>(std::countr_zero(warp.active));
@@ -28,7 +28,8 @@ std::uint32_t check_members(Warp& warp, const Instruction& i, std::int32_t mask_
 
 enum class Shuffle { up, down, butterfly, index };
 
-/// Source: PTX ISA 9.0, shfl.sync. A value of a lane that has ended is undefined: it is an error.
+/// Executes shfl.sync. The value of a lane that has ended is undefined, so reading it is an error.
+/// Source: PTX ISA 9.0, shfl.sync.
 template <Shuffle kind>
 void shuffle(Warp& warp, const Instruction& i) {
   check_members(warp, i, i.from[3]);
@@ -68,7 +69,7 @@ void shuffle(Warp& warp, const Instruction& i) {
   predicate = (predicate & ~warp.active) | in_range;
 }
 
-/// of(what all members say, who they are) is what each gets.
+/// Gives each lane of(the members' predicates, the members).
 template <auto of, bool to_predicate>
 void vote(Warp& warp, const Instruction& i) {
   const std::uint32_t members = check_members(warp, i, i.from[1]);

@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::uint32_t>;
 
-/// One thread's result, from an instruction that leaves it in %r0.
+/// Returns one thread's result, from an instruction that leaves it in %r0.
 std::uint32_t word(const std::string& body) {
   return run_on(Words(1), body + "\nst.global.u32 [%out], %r0;", threads(1))[0];
 }
@@ -32,7 +32,7 @@ TEST_CASE("ptx: every thread of a grid runs once", "[ptx]") {
 }
 
 TEST_CASE("ptx: lanes that a branch divides meet again", "[ptx]") {
-  // Each lane counts to its own number, odd ones by way of another branch; then all exchange.
+  // Each lane counts to its own number, odd lanes by way of another branch; then all exchange.
   const std::string body =
       "mov.u32 %r0, 0;\nmov.u32 %r1, 0;\nLOOP:\nsetp.ge.u32 %p0, %r0, %tid;\n@%p0 bra DONE;\nand.b32 %r2, "
       "%r0, 1;\n"
@@ -56,7 +56,7 @@ TEST_CASE("ptx: lanes that return leave the others", "[ptx]") {
 }
 
 TEST_CASE("ptx: a block's warps meet at barriers", "[ptx]") {
-  // Each thread takes what the thread opposite has written.
+  // Each thread reads what the thread opposite has written.
   const std::string body =
       "mov.u32 %r0, shared;\nshl.b32 %r1, %tid, 2;\nadd.s32 %r2, %r0, %r1;\nst.shared.u32 [%r2], "
       "%tid;\nbar.sync 0;\n"
@@ -171,7 +171,7 @@ TEST_CASE("ptx: functions are as near as is documented", "[ptx]") {
     return number("div.approx.f32 %f0, " + bits(a) + ", " + bits(b) + ";");
   };
   CHECK(std::abs(ratio(3, 7) * 7.0 / 3 - 1) <= 0x1p-22);
-  CHECK(ratio(1, 0x1p127F) == 0);  // as hardware does
+  CHECK(ratio(1, 0x1p127F) == 0);  // follows hardware
   CHECK(std::isnan(ratio(std::numeric_limits<float>::quiet_NaN(), 0x1p127F)));
   CHECK(number("ex2.approx.f32 %f0, 0f00000000;") == 1);
   CHECK(number("ex2.approx.f32 %f0, 0fFF800000;") == 0);

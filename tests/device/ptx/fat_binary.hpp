@@ -6,8 +6,9 @@
 
 namespace dt::ptx {
 
-/// The PTX in what nvcc embeds in an object: of the newest architecture, where there are several. Empty where
-/// there is none. Errors: internal, where it is compressed in a way that is not known.
+/// Returns the PTX that nvcc embeds in an object, of the newest architecture if there are several. Returns
+/// "" if there is none.
+/// Errors: internal, the PTX is compressed in an unknown way.
 std::string ptx_of(const std::byte* fat_binary);
 
 }  // namespace dt::ptx

@@ -1,3 +1,4 @@
+// Immediate post-dominators of a kernel's branches.
 // Source: Cooper, Harvey, Kennedy 2001, "A Simple, Fast Dominance Algorithm", on the reversed graph.
 #include "device/ptx/flow.hpp"
 
@@ -8,7 +9,7 @@ namespace dt::ptx {
 
 namespace {
 
-/// Basic blocks, and one more behind them to which every exit leads.
+/// Basic blocks, and a virtual block behind them to which every exit leads.
 class Graph {
  public:
   explicit Graph(const std::vector<Instruction>& code) : code_(code) {
@@ -54,7 +55,7 @@ class Graph {
   std::vector<std::vector<std::size_t>> successors_, predecessors_;
 };
 
-/// The blocks from which the exit is reached, in the reversed graph's postorder.
+/// Returns the blocks from which the exit is reached, in the reversed graph's postorder.
 std::vector<std::size_t> postorder_from_exit(const Graph& graph) {
   std::vector<std::size_t> order;
   std::vector<char> seen(graph.exit() + 1, 0);

@@ -4,8 +4,8 @@
 
 namespace dt::ptx {
 
-/// Sets where lanes meet again that a branch divides: at the branch's immediate post-dominator, or at the
-/// code's end where there is none.
+/// Sets where lanes that a branch divides meet again: at the branch's immediate post-dominator, or at the
+/// code's end if there is none.
 void find_meetings(std::vector<Instruction>& code);
 
 }  // namespace dt::ptx

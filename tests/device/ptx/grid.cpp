@@ -10,7 +10,7 @@ namespace dt::ptx {
 namespace {
 
 constexpr std::byte anything{0xFF};
-constexpr std::size_t most_shared_bytes = std::size_t{48} << 10;  // that a kernel may have without asking
+constexpr std::size_t most_shared_bytes = std::size_t{48} << 10;  // without opting in to more
 
 unsigned count(const std::array<unsigned, 3>& extents) {
   return extents[0] * extents[1] * extents[2];
@@ -86,7 +86,7 @@ class Warps {
     set(warp, Special::ctaid_z, block_.index[2]);
   }
 
-  /// What no block changes.
+  /// Sets the registers that no block changes.
   void set_places(Warp& warp) {
     const auto& [x, y, z] = grid_.threads;
     for (unsigned lane = 0; lane < warp_size; ++lane) {

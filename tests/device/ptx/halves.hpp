@@ -1,5 +1,5 @@
 #pragma once
-// 16-bit floats, and fp64 that becomes one.
+// 16-bit floats, and conversion of fp64 to them.
 
 #include <bit>
 #include <cmath>
@@ -9,7 +9,8 @@
 
 namespace dt::ptx {
 
-/// fp32 whose last digit is odd where any were lost: rounded again to fewer digits it is rounded once.
+/// Returns fp32 whose last digit is odd if any digits were lost. So a second rounding, to fewer digits,
+/// gives the same as a single one.
 inline float to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   auto bits = std::bit_cast<std::uint32_t>(nearest);
@@ -20,7 +21,7 @@ inline float to_odd(double value) {
   return std::bit_cast<float>(bits);
 }
 
-/// To nearest.
+/// Rounds to nearest.
 template <class H>
 H narrowed(double value) {
   return H(to_odd(value));

@@ -11,9 +11,9 @@
 
 namespace dt::ptx {
 
-/// A kernel with one parameter, the address of `out`, in %out; %tid is the thread of the block, %mine the
-/// address of its element. It may use %r, %f, %d, %l, %h (32 bits, fp32, fp64, 64 bits, 16 bits), %p, and
-/// shared memory `shared`.
+/// Returns a kernel with one parameter, the address of `out`, in %out. %tid is the thread of the block,
+/// %mine the address of its element. The body may use %r, %f, %d, %l, %h (32 bits, fp32, fp64, 64 bits, 16
+/// bits), %p, and shared memory `shared`.
 inline std::string kernel_text(const std::string& body, std::size_t element_bytes) {
   return ".version 9.0\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 shared[];\n"
          ".visible .entry k(\n.param .u64 k_param_0\n)\n{\n"
@@ -25,7 +25,7 @@ inline std::string kernel_text(const std::string& body, std::size_t element_byte
          std::to_string(element_bytes) + ";\nadd.s64 %mine, %out, %where;\n" + body + "\nret;\n}\n";
 }
 
-/// What it leaves of `out`, to which it has the address.
+/// Runs the kernel, which has the address of `out`; returns the contents of `out` afterwards.
 template <class T>
 std::vector<T> run_on(std::vector<T> out, const std::string& body, const Grid& grid) {
   Module module(kernel_text(body, sizeof(T)));
@@ -41,7 +41,7 @@ std::vector<T> run_on(std::vector<T> out, const std::string& body, const Grid& g
   return out;
 }
 
-/// What is said to be wrong with it; empty where nothing is.
+/// Returns the error that the interpreter reports; "" if there is none.
 inline std::string flaw_of(const std::string& body, const Grid& grid, std::size_t words = 256) {
   try {
     run_on(std::vector<std::uint32_t>(words), body, grid);

@@ -1,5 +1,5 @@
 #pragma once
-// An operation on values as one on rows.
+// Operations on values, lifted to rows.
 
 #include <string>
 #include <type_traits>
@@ -10,7 +10,7 @@
 
 namespace dt::ptx {
 
-/// of(a, b, …) on rows of `Operands`.
+/// Computes of(a, b, …) on rows of `Operands`.
 template <class Result, auto of, class... Operands>
 void on_rows(Warp& warp, const Instruction& i) {
   std::uint64_t* const to = warp.row(i.to[0]);
@@ -43,7 +43,7 @@ inline std::optional<Operation> find_in(const Table& table, std::string_view opc
   return place == table.end() ? std::nullopt : std::optional(place->second);
 }
 
-/// PTX's names of types.
+/// Returns PTX's name of a type.
 template <class T>
 constexpr const char* type_name() {
   if constexpr (std::is_same_v<T, float>) return "f32";
@@ -57,7 +57,7 @@ constexpr const char* type_name() {
   if constexpr (std::is_same_v<T, std::uint64_t>) return "u64";
   if constexpr (std::is_same_v<T, std::int64_t>) return "s64";
 }
-/// The names of types without a sign: "b16" beside "u16".
+/// Returns the name of a type without a sign: "b16" for "u16".
 template <class T>
 std::string untyped_name() {
   return "b" + std::to_string(8 * sizeof(T));

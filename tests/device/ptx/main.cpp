@@ -1,5 +1,5 @@
-// Kernels' cases on the PTX of their objects. Run without a choice of cases, or with --all-launched, it also
-// fails where a kernel was never launched.
+// Runs the kernels' cases on the PTX of their objects. Without a choice of cases, or with --all-launched,
+// it also fails if a kernel was never launched.
 
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>

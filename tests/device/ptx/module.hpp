@@ -1,5 +1,5 @@
 #pragma once
-// The text that nvcc makes of a source: its kernels are read when they are asked for.
+// The PTX that nvcc makes of a source. Kernels are parsed when they are requested.
 
 #include <map>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace dt::ptx {
 
-/// Where a name of shared memory lies: among what is declared, or, without bytes, behind all of that.
+/// The place of a name in shared memory: among the declared names, or, without bytes, behind all of these.
 struct SharedName {
   std::size_t offset, bytes;
   bool is_dynamic;
@@ -19,10 +19,12 @@ struct SharedName {
 
 class Module {
  public:
-  /// Errors: internal, where it has functions that kernels call.
+  /// Takes the text.
+  /// Errors: internal, it has functions that kernels call.
   explicit Module(std::string text);
 
-  /// Errors: internal, naming the instruction that is not known.
+  /// Returns the kernel.
+  /// Errors: internal, naming the unknown instruction.
   const Kernel& kernel(const std::string& name);
   std::vector<std::string> kernel_names() const;
 
@@ -30,7 +32,7 @@ class Module {
   void read_statement(std::string_view statement);
 
   std::string text_;
-  std::map<std::string, std::string_view, std::less<>> entries_;  // from the parameters to the body's end
+  std::map<std::string, std::string_view, std::less<>> entries_;  // from parameters to the body's end
   std::map<std::string, SharedName, std::less<>> shared_;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
 };

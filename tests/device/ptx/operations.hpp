@@ -1,5 +1,5 @@
 #pragma once
-// What each opcode does.
+// Operations by opcode.
 
 #include <optional>
 #include <string_view>
@@ -13,18 +13,19 @@ struct Operation {
   std::uint8_t mode = 0;  // Instruction::mode
 };
 
-// Each finds an opcode as it is written ("fma.rn.f32") among its own.
-/// On registers alone, lane by lane.
+// Each function finds an opcode as it is written ("fma.rn.f32") among its own.
+
+/// Finds operations on registers alone, lane by lane.
 std::optional<Operation> find_arithmetic(std::string_view opcode);
-/// Predicates, and what they select.
+/// Finds operations on predicates, and selections by them.
 std::optional<Operation> find_comparison(std::string_view opcode);
-/// From one type to another.
+/// Finds conversions from one type to another.
 std::optional<Operation> find_conversion(std::string_view opcode);
-/// The functions that a GPU approximates: each result is off by as much as is documented, at most.
+/// Finds functions that a GPU approximates. Each result is off by an error within the documented bound.
 std::optional<Operation> find_approximation(std::string_view opcode);
-/// Loads, stores and atomics.
+/// Finds loads, stores and atomics.
 std::optional<Operation> find_access(std::string_view opcode);
-/// Between the lanes of a warp.
+/// Finds exchanges between the lanes of a warp.
 std::optional<Operation> find_exchange(std::string_view opcode);
 
 }  // namespace dt::ptx

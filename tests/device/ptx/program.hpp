@@ -1,6 +1,6 @@
 #pragma once
-// A kernel in PTX as it is run: instructions whose operands are rows of a register file.
-// Source of what instructions mean: NVIDIA, PTX ISA 9.0.
+// A kernel in PTX in executable form: instructions whose operands are rows of a register file.
+// Source: NVIDIA, PTX ISA 9.0, for the meaning of instructions.
 
 #include <array>
 #include <cstddef>
@@ -19,29 +19,29 @@ inline constexpr std::uint32_t all_lanes = 0xFFFFFFFF;
 /// Executes an instruction for the warp's active lanes.
 using Run = void (*)(Warp&, const Instruction&);
 
-/// What the warp does after an instruction.
+/// The warp's next step after an instruction.
 enum class Flow : std::uint8_t { next, branch, exit, barrier };
 
-/// A row has a value of 64 bits for each lane: a register, a special register or a constant. A predicate is a
-/// bit for each lane.
+/// An instruction. A row has a value of 64 bits for each lane: a register, a special register or a
+/// constant. A predicate is a bit for each lane.
 struct Instruction {
-  Run run = nullptr;  // null where `flow` says all
+  Run run = nullptr;  // null if `flow` says all
   Flow flow = Flow::next;
   bool guard_is_negated = false;
   std::int32_t guard = -1;           // predicate; -1: always executed
-  std::array<std::int32_t, 8> to{};  // rows or predicates that are written; what a store stores
+  std::array<std::int32_t, 8> to{};  // rows or predicates that are written; values of a store
   std::array<std::int32_t, 4>
       from{};  // rows or predicates that are read; first the address of memory accesses
   std::uint8_t num_to = 0, num_from = 0;
-  std::uint8_t mode = 0;      // what the operation's own modifiers say
-  std::uint32_t target = 0;   // of a branch
-  std::uint32_t meeting = 0;  // where lanes that a branch divides meet again
+  std::uint8_t mode = 0;      // the operation's own modifiers
+  std::uint32_t target = 0;   // destination of a branch
+  std::uint32_t meeting = 0;  // place at which lanes that a branch divides meet again
   std::int64_t offset = 0;    // added to an address
-  std::uint32_t line = 0;     // of the kernel's text
+  std::uint32_t line = 0;     // line of the kernel's text
   std::string text{};         // for messages
 };
 
-/// The rows that hold what a thread asks for where it is, in this order at the file's begin.
+/// The rows of a thread's special registers, in this order at the file's beginning.
 enum class Special : std::int32_t {
   tid_x,
   tid_y,
@@ -78,9 +78,9 @@ struct Kernel {
   std::string name;
   std::vector<Parameter> parameters{};
   std::size_t parameter_bytes = 0;
-  std::size_t shared_bytes = 0;  // beside what a launch adds, which begins at `dynamic_begin`
+  std::size_t shared_bytes = 0;  // without a launch's dynamic bytes, which begin at `dynamic_begin`
   std::size_t dynamic_begin = 0;
-  std::size_t local_bytes = 0;  // of a thread
+  std::size_t local_bytes = 0;  // per thread
   unsigned most_threads = 1024;
   std::int32_t num_rows = 0, num_predicates = 0;
   std::vector<Constant> constants{};

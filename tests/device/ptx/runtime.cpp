@@ -1,5 +1,5 @@
-// What the objects that nvcc makes ask of CUDA's runtime: their kernels go to the test device, as PTX.
-// Nothing else of CUDA is linked beside this.
+// The functions of CUDA's runtime that objects of nvcc call: their kernels go to the test device, as PTX.
+// Nothing else of CUDA is linked with this.
 
 #include "device/ptx/runtime.hpp"
 
@@ -23,7 +23,7 @@ namespace dt::ptx {
 
 namespace {
 
-/// An object's kernels: read when one of them is launched.
+/// An object's kernels, parsed when one of them is launched.
 struct Object {
   const std::byte* fat_binary;
   std::unique_ptr<Module> module{};
@@ -34,7 +34,7 @@ struct Object {
   }
 };
 
-/// Filled before main.
+/// Objects and kernels, registered before main.
 struct Registry {
   std::mutex mutex;
   std::vector<std::unique_ptr<Object>> objects;
@@ -43,7 +43,7 @@ struct Registry {
     std::string name;
     std::int64_t launches = 0;
   };
-  std::map<const void*, Function> functions;  // by what the host calls
+  std::map<const void*, Function> functions;  // the key is the host's function
 };
 Registry& registry() {
   static auto* const the_registry = new Registry;
@@ -58,7 +58,7 @@ const Kernel& kernel_of(const void* function) {
   return place->second.object->read().kernel(place->second.name);
 }
 
-/// Of what the device has; the memory of hosts is not a kernel's.
+/// Returns the device's allocation around an address; host memory is not accessible to kernels.
 std::span<std::byte> find_memory(const std::byte* address) {
   const Allocations& allocations = accelerator().allocations();
   return allocations.has(address) ? allocations.around(address) : std::span<std::byte>();
@@ -81,7 +81,7 @@ void launch(const cudaLaunchConfig_t& config, const void* function, void** argum
 }  // namespace
 
 std::vector<std::string> kernels_never_launched() {
-  std::map<std::string, std::int64_t> launches;  // by name: objects may have the same kernel of a header
+  std::map<std::string, std::int64_t> launches;  // key: name, as objects may have the same kernel of a header
   for (const auto& [address, function] : registry().functions) launches[function.name] += function.launches;
   std::vector<std::string> names;
   for (const auto& [name, count] : launches) {
@@ -114,7 +114,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   return cudaSuccess;
 }
 
-// Of <<<…>>>, which dt does not write.
+// Called by <<<…>>>, which dt does not use.
 cudaError_t __cudaGetKernel(void*, const void*) {
   return cudaErrorNotSupported;
 }

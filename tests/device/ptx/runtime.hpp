@@ -6,7 +6,7 @@
 
 namespace dt::ptx {
 
-/// Those that no launch has run so far.
+/// Returns the kernels that no launch has run so far.
 std::vector<std::string> kernels_never_launched();
 
 }  // namespace dt::ptx

@@ -6,7 +6,7 @@ namespace dt::ptx {
 
 namespace {
 
-// A time from the highest bits on: block, epoch, warp, the warp's epoch, lane.
+// Fields of a time from the highest bits on: block, epoch, warp, the warp's epoch, lane.
 constexpr int lane_bits = 5, warp_epoch_bits = 15, warp_bits = 5, epoch_bits = 15;
 constexpr int warp_shift = lane_bits + warp_epoch_bits, epoch_shift = warp_shift + warp_bits,
               block_shift = epoch_shift + epoch_bits;
@@ -30,7 +30,7 @@ constexpr Flaw between_blocks = "another block of the launch accesses it too",
 
 constexpr std::uint64_t lane_mask = (std::uint64_t{1} << lane_bits) - 1;
 
-/// Of an access that may not be at the same time as the one before.
+/// Returns the flaw of an access that may not be concurrent with the one before.
 Flaw conflict(std::uint64_t before, std::uint64_t time, bool own) {
   if (before == 0 || before == time) return nullptr;
   if (block_of(before) != block_of(time)) return own ? nullptr : between_blocks;

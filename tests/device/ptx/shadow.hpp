@@ -1,5 +1,5 @@
 #pragma once
-// Who accessed memory last, so that accesses which nothing orders are found.
+// Records the last accesses of memory, so that accesses which nothing orders are found.
 
 #include <array>
 #include <cstdint>
@@ -8,39 +8,40 @@
 
 namespace dt::ptx {
 
-/// When a thread does something. Of a block, barriers end epochs; of a warp, bar.warp.sync does, whoever of
-/// its lanes takes part.
+/// When a thread does something. Barriers end a block's epochs. bar.warp.sync ends a warp's, whichever of
+/// its lanes take part.
 struct Moment {
-  std::uint64_t block = 0;  // of the launch, from 1
+  std::uint64_t block = 0;  // number in the launch, from 1
   std::uint64_t epoch = 0, warp_epoch = 0;
   unsigned warp = 0;
 };
 
 enum class Access { read, write, atomic };
 
-/// What is wrong with an access, nullptr where nothing is.
+/// The message of a wrong access, nullptr if there is no error.
 using Flaw = const char*;
 
-/// Of one launch. Accesses are remembered by units of two bytes: threads that access single bytes of one
-/// count as accessing the same. Between threads order is made by barriers alone, neither by fences nor by
-/// atomics.
+/// The accesses of one launch, remembered by units of two bytes. Threads that access single bytes of one
+/// unit count as accessing the same place. Between threads only barriers make order; neither fences nor
+/// atomics do.
 class Shadow {
  public:
-  /// A moment as a number, to which that of a lane is added.
+  /// Returns a moment as a number, to which the caller adds the lane.
   static std::uint64_t time_of(const Moment& now);
-  /// `own`: memory of a block's own, where another block's accesses are none.
+  /// Records an access and returns its flaw. `own`: memory that belongs to a block, where other blocks'
+  /// accesses do not count.
   Flaw note(std::uint64_t address, std::size_t bytes, Access access, std::uint64_t time, bool own);
-  /// Whether the block has written all of it.
+  /// Returns whether the block has written all of it.
   bool is_written(std::uint64_t address, std::size_t bytes, std::uint64_t time);
 
  private:
   static constexpr std::uint64_t unit_bytes = 2, page_units = 1024;
-  /// The last write, and the reads since the last barrier. Times are 0 where there was none, and comparable
-  /// as numbers; those of reads name no lane.
+  /// The last write, and the reads since the last barrier. Times are 0 if there was none, and comparable as
+  /// numbers; the times of reads name no lane.
   struct Unit {
     std::uint64_t write = 0, read = 0;
-    std::uint32_t lanes = 0;                   // that read then
-    bool is_atomic = false;                    // the write
+    std::uint32_t lanes = 0;                   // readers at that time
+    bool is_atomic = false;                    // the write's kind
     bool by_warps = false, by_blocks = false;  // several have read
   };
   using Page = std::array<Unit, page_units>;
@@ -54,7 +55,7 @@ class Shadow {
     std::uint64_t number = ~std::uint64_t{0};
     Page* page = nullptr;
   };
-  std::array<Recent, 256> recent_{};  // by the number's last digits
+  std::array<Recent, 256> recent_{};  // indexed by the number's last digits
 };
 
 }  // namespace dt::ptx

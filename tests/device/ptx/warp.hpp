@@ -1,5 +1,5 @@
 #pragma once
-// What runs a kernel: the warps of a block, and the memory that they see.
+// The executor of a kernel: the warps of a block, and the memory that they see.
 
 #include <cstring>
 #include <functional>
@@ -12,31 +12,31 @@
 
 namespace dt::ptx {
 
-/// The allocation that an address of global memory lies in; empty where it lies in none.
+/// Returns the allocation that holds an address of global memory; empty if none does.
 using FindMemory = std::function<std::span<std::byte>(const std::byte*)>;
 
-// Generic addresses of what is not global: beyond all that a process may have.
+// Generic addresses of shared and local memory lie beyond all that a process may have.
 inline constexpr std::uint64_t shared_window = std::uint64_t{1} << 60, local_window = std::uint64_t{2} << 60,
                                window_bytes = std::uint64_t{1} << 32;
 
-/// What the threads of a launch have in common.
+/// State that the threads of a launch share.
 struct Launch {
   const Kernel& kernel;
   std::vector<std::byte> parameters;
   FindMemory find_memory;
   Shadow shadow{};
-  std::vector<std::span<std::byte>> near{};  // where each instruction's last access of global memory was
+  std::vector<std::span<std::byte>> near{};  // allocations of each instruction's last access of global memory
 };
 
 struct Block {
   Launch& launch;
   std::uint64_t number = 0;         // Moment::block
-  std::array<unsigned, 3> index{};  // of the grid
+  std::array<unsigned, 3> index{};  // in the grid
   std::vector<std::byte> shared;
   std::uint64_t epoch = 0;
 };
 
-/// Some of the warp's lanes, where they are, and where the path ends.
+/// Some of the warp's lanes, their position, and the position at which the path ends.
 struct Path {
   std::uint32_t at, end, lanes;
 };
@@ -46,7 +46,7 @@ struct Warp {
   unsigned index;  // in the block
   std::vector<std::uint64_t> rows;
   std::vector<std::uint32_t> predicates;
-  std::vector<std::byte> local;  // of all lanes, one after the other
+  std::vector<std::byte> local;  // all lanes' local memory, one after the other
   std::vector<Path> paths{};     // the last is under way
   std::uint32_t live = 0;        // lanes that have not ended
   std::uint32_t active = 0;      // lanes that execute the instruction
@@ -59,9 +59,9 @@ struct Warp {
   }
   std::uint32_t& predicate(std::int32_t index) { return predicates[static_cast<std::size_t>(index)]; }
 
-  /// Runs until it ends or stands at a barrier.
+  /// Runs until the warp ends or stands at a barrier.
   void run();
-  /// Throws what an instruction's lane did, naming kernel, block, thread and instruction.
+  /// Throws the error of an instruction's lane, naming kernel, block, thread and instruction.
   [[noreturn]] void fail(const Instruction& instruction, unsigned lane, const std::string& what) const;
   Moment now() const { return {block.number, block.epoch, epoch, index}; }
 };
@@ -79,7 +79,7 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-/// body(lane) for the active ones.
+/// Calls body(lane) for the active lanes.
 template <class Body>
 void for_lanes(const Warp& warp, const Body& body) {
   if (warp.active == all_lanes) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t num_values = 6;
 using Values = std::array<float, num_values>;
 
-/// Of that device, all alike.
+/// Returns values on the device, all equal.
 Buffer filled(Device device, float value) {
   Buffer values(Device::host(), sizeof(Values));
   std::ranges::fill(Tensor(values, DType::f32, {num_values}).span<float>(), value);

@@ -1,4 +1,4 @@
-// What groups of a use may hold of a GPU, and what NCCL makes of it.
+// Limits on what groups of a use may hold of a GPU, as NCCL applies them.
 
 #include "comm/nccl/config.hpp"
 
@@ -22,7 +22,7 @@ TEST_CASE("NCCL_MAX_CTAS has the last word, and is told") {
   CHECK(nccl::max_ctas(StreamUse::world, "") == 0);
   CHECK(nccl::max_ctas(StreamUse::pipeline, "8") == 8);
   CHECK(nccl::max_ctas(StreamUse::overlapping, "1000") == 64);
-  CHECK(nccl::max_ctas(StreamUse::overlapping, "-3") == 16);  // NCCL takes no such number
+  CHECK(nccl::max_ctas(StreamUse::overlapping, "-3") == 16);  // not a number that NCCL takes
   CHECK(nccl::limits(22809, "") == "pipeline channels take 2 CTAs, overlapped sums and gathers 16 CTAs");
   CHECK(nccl::limits(22809, "1") ==
         "pipeline channels take 1 CTA, overlapped sums and gathers 1 CTA, as NCCL_MAX_CTAS says");
@@ -35,7 +35,7 @@ TEST_CASE("a group that is split off has its own use's CTAs, not the whole's", "
       const auto part = use ? world.split(0, world.rank(), "part", *use) : nullptr;
       const Tensor data = computing.unwritten(DType::f32, 100);
       world.barrier().wait_host();
-      test_device::take_most_nccl_ctas();  // of what connected them
+      test_device::take_most_nccl_ctas();  // discards the CTAs of connecting the ranks
       world.barrier().wait_host();
       (use ? *part : world).all_reduce(data, data).wait_host();
       world.barrier().wait_host();

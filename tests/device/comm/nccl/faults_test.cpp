@@ -1,4 +1,4 @@
-// What becomes of ranks whose NCCL fails, hangs, or is left.
+// Ranks whose NCCL fails, hangs, or is left.
 
 #include "device/comm/nccl/streams.hpp"
 #include "device/nccl/stand_in.hpp"
@@ -11,8 +11,8 @@ namespace {
 
 constexpr int num_ranks = 3;
 
-/// What each rank is told, where the `operation`-th of all ranks' is broken while they reduce again and
-/// again.
+/// Returns the error of each rank if the `operation`-th of all ranks' operations is broken while they
+/// reduce again and again.
 std::vector<std::string> reasons_after(long operation, test_device::NcclFault fault, double timeout_s) {
   std::vector<std::string> reasons(num_ranks);
   run_on_streams(1, num_ranks, ReduceOrder::tree, [&](Communicator& group, Computing& computing) {
@@ -71,7 +71,7 @@ TEST_CASE("who is alone in an operation on a stream is told when its time is up,
 TEST_CASE("an operation on a stream that nobody waits for ends communication", "[test-device]") {
   run_on_streams(1, 2, ReduceOrder::tree, [](Communicator& group, Computing& computing) {
     const Tensor data = computing.unwritten(DType::f32, 100);
-    group.all_reduce(data, data).wait(computing.context);  // what follows it waits
+    group.all_reduce(data, data).wait(computing.context);  // later work waits for it
     if (group.rank() == 1) return;
     { const Work forgotten = group.all_reduce(data, data); }
     const Error error = error_of([&] { group.all_reduce(data, data); });

@@ -1,4 +1,4 @@
-// Groups of one rank on streams: no communicator of NCCL's, and the results of any group.
+// Groups of one rank on streams: they have no communicator of NCCL's, and the results of any group.
 
 #include "comm/streams/lone.hpp"
 

@@ -1,4 +1,4 @@
-// Operations on streams: with NCCL's calls, the bits of messages.
+// Operations on streams, by NCCL's calls, have the bits of messages.
 
 #include "device/comm/nccl/streams.hpp"
 
@@ -20,7 +20,8 @@ void on_streams(const std::function<void(Communicator&, Computing&)>& body) {
   }
 }
 
-/// Neighbours in turn send first, or wait for each other in vain.
+/// Sends round a ring. Neighbours alternate who sends first; otherwise they would wait for each other in
+/// vain.
 void check_ring(Communicator& group, Computing& computing, std::int64_t numel) {
   if (group.size() == 1) return;
   const int after = (group.rank() + 1) % group.size(),
@@ -111,7 +112,7 @@ TEST_CASE("groups made of groups go through streams, side by side, and after wha
       tensors.push_back(computing.placed(one.in));
     }
     for (std::size_t i = 0; i < 6; ++i) {
-      kernels::add(computing.context, tensors[i], tensors[i], tensors[i]);  // exact, also of the sum
+      kernels::add(computing.context, tensors[i], tensors[i], tensors[i]);  // exact, also in the sum
       works.push_back(group(i).all_reduce(tensors[i], tensors[i]));
     }
     for (std::size_t i = 0; i < 6; ++i) {

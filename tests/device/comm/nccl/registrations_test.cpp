@@ -1,4 +1,4 @@
-// Memory that ranks exchange is known to NCCL for as long as it is there.
+// Memory that ranks exchange is registered with NCCL for as long as it exists.
 
 #include "device/comm/nccl/streams.hpp"
 #include "device/nccl/stand_in.hpp"

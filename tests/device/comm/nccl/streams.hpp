@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that are threads, whose groups go through NCCL.
+// Ranks as threads, with groups that go through NCCL.
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -14,7 +14,8 @@ namespace dt::comm::test {
 
 inline constexpr double patience_s = 20;
 
-/// Each with a device of its own, on hosts of these names. Throws what a rank throws.
+/// Runs `body` on every rank, each with a device of its own, on hosts of these names.
+/// Errors: throws what a rank throws.
 inline void run_on_streams(std::uint64_t seed, int size, ReduceOrder order,
                            const std::function<void(Communicator&, Computing&)>& body,
                            const HostOf& host_of = same_host) {

@@ -1,4 +1,5 @@
-// Pipelines whose stages talk through NCCL, played: whatever a GPU makes a rank wait for, no step hangs.
+// Pipelines whose stages communicate through NCCL, simulated: no step hangs, whatever waits a GPU imposes
+// on a rank.
 
 #include <array>
 #include <atomic>
@@ -31,19 +32,20 @@ constexpr double patience_s = 20;
 
 struct Case {
   model::Layout layout;
-  int micro_batches = 0;  // of a step
+  int micro_batches = 0;  // per step
   bool recomputes = false;
-  int chunks = 1;  // in which layers that ranks share are exchanged
+  int chunks = 1;  // exchange of layers that ranks share
   Precision precision{};
   model::Kept kept = model::Kept::everything;
-  bool grows = true;  // kernels work in more than the arena has at first
+  bool grows = true;  // kernels need more than the arena has at first
   int num_stages() const { return layout.pp * layout.virtual_stages; }
-  /// The most of any rank.
+  /// Returns the most micro-batches of any rank.
   int rounds() const { return (micro_batches + layout.dp - 1) / layout.dp; }
   int num_units() const { return num_stages() + 2; }
 };
 
-/// One block a stage; the first has the embedding, too, and the last the head.
+/// Returns the layout with one block a stage; the first stage has the embedding, too, and the last the
+/// head.
 model::Layout one_block_a_stage(model::Layout layout) {
   std::vector<int> counts(static_cast<std::size_t>(layout.pp * layout.virtual_stages), 1);
   ++counts.front();
@@ -135,7 +137,7 @@ class Rank {
     return all;
   }
   void take_scratch() {
-    constexpr std::int64_t bytes = 3 << 18;  // two are more than a chunk
+    constexpr std::int64_t bytes = 3 << 18;  // two allocations exceed a chunk
     const Arena::Scope scope(context_.scratch());
     for (int i = 0; i < 2; ++i) context_.scratch().allocate(DType::u8, {bytes});
   }
@@ -156,7 +158,7 @@ class Rank {
   Executor executor_;
 };
 
-/// Two steps; throws what a rank throws.
+/// Runs two steps; throws what a rank throws.
 void train(const Case& c, std::uint64_t seed) {
   Use device(seed);
   device.leave_open();
@@ -174,14 +176,14 @@ void train(const Case& c, std::uint64_t seed) {
   CHECK(device.loaded() > 0);
 }
 
-/// Calls that may wait for all that a device was given.
+/// Calls that may wait for all work that a device was given.
 struct WaitingCalls {
   std::int64_t memory = 0;       // memory was allocated, freed, pinned or unpinned
   std::int64_t connections = 0;  // see test_device::num_nccl_connections
 };
 
-/// Runs three steps on a device whose allocations wait for all that it was given. Returns the calls after all
-/// ranks had prepared the first.
+/// Runs three steps on a device whose allocations wait for all work that it was given. Returns the calls
+/// after all ranks had prepared the first step.
 WaitingCalls calls_of_steps(const Case& c) {
   Use device(1);
   device.leave_open();
@@ -226,7 +228,8 @@ void check_layouts(int pp) {
     INFO(layout.to_string());
     test_device::take_most_nccl_ctas();
     CHECK_NOTHROW(train({layout, pp + 2}, static_cast<std::uint64_t>(pp)));
-    // A receive and a send of each payload from and to each neighbour, with two stages on each rank twice.
+    // Counts a receive and a send of each payload from and to each neighbour; with two stages on each rank,
+    // twice.
     CHECK(test_device::take_most_nccl_ctas() <= 8 * layout.virtual_stages);
   }
 }
@@ -322,5 +325,5 @@ TEST_CASE("a rank that had no micro-batch in the rehearsal is refused one later"
     world.barrier().wait_host();
     return 0;
   });
-  CHECK(num_refused == 2);  // one of each stage
+  CHECK(num_refused == 2);  // one rank of each stage
 }
