@@ -49,7 +49,7 @@ TEST_CASE("of nested cgroups of version 2 the least limit counts") {
   system.write(slice + "slurmstepd.scope/job_7/step_0/memory.max", "5000000\n");
   system.write(slice + "slurmstepd.scope/job_7/memory.max", "4000000\n");
   system.write(slice + "memory.max", "6000000\n");
-  system.write(slice + "slurmstepd.scope/job_8/memory.max", "1\n");  // another user's
+  system.write(slice + "slurmstepd.scope/job_8/memory.max", "1\n");  // another job's
   CHECK(system.limit() == 4000000);
 }
 

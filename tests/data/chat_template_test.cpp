@@ -65,7 +65,7 @@ std::string written(const char* text, const std::vector<Turn>& turns) {
   MarkEncoder encoder;
   std::vector<std::uint32_t> ids;
   TurnEncoder turn_encoder(*format, encoder);
-  turn_encoder.append({{"user", ""}, {"assistant", ""}}, ids);  // an empty turn; each role is checked once
+  turn_encoder.append({{"user", ""}, {"assistant", ""}}, ids);  // checks each role once
   encoder.written.clear();
   turn_encoder.append(turns, ids);
   return encoder.written;

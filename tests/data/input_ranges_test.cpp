@@ -147,7 +147,7 @@ TEST_CASE("a document begins where it would for who reads from the start") {
   CHECK(next_document_in(folder, "a-----b--c", 1, "--") == 3);
   const std::string far = std::string(1'000'000, 'x') + "--y";
   CHECK(next_document_in(folder, far, 10, "--") == 1'000'002);
-  for (const std::size_t at : {262'143u, 262'144u, 262'145u}) {  // about the end of what is read at a time
+  for (const std::size_t at : {262'143u, 262'144u, 262'145u}) {  // at the border of what is read at a time
     std::string text(600'000, 'x');
     text.replace(at, 2, "--");
     CHECK(next_document_in(folder, text, 0, "--") == at + 2);

@@ -71,7 +71,7 @@ TokenDataset documents_across_shards(const Folder& folder) {
   return make_documents(folder, {"aaa", std::string(7, 'b'), "cccc", "", std::string(25, 'e'), "f"}, options);
 }
 
-/// Finds document starts from the tokens alone, if neighbouring documents have different letters.
+/// Returns document starts by the tokens alone; neighbouring documents must have different letters.
 Positions starts_by_letter(const std::string& text, std::size_t begin, std::size_t length) {
   Positions first_T(length);
   for (std::size_t t = 1; t < length; ++t) {

@@ -9,7 +9,7 @@
 namespace dt::kernels::cuda {
 namespace {
 
-/// Libraries by the paths at which they lie. Libraries in a folder that the loader knows open by name, too.
+/// Libraries by the paths at which they lie. The loader also opens those in its folders by name.
 struct Machine {
   std::set<std::string> files;
   std::set<std::string> loader_folders;

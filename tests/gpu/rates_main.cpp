@@ -26,7 +26,7 @@ std::string what_is_missing() {
 }
 
 /// Layers of GPT-2 124M, and of a Llama with 1.1 billion parameters, for as many tokens as fill a GPU.
-/// Heads have a chunk of these.
+/// Heads have a chunk of these tokens.
 const std::vector<Layer> layers{{"gpt2-124m qkv", 16384, 768, 2304, true, false},
                                 {"gpt2-124m output", 16384, 768, 768, true, true},
                                 {"gpt2-124m up", 16384, 768, 3072, true, false},

@@ -22,7 +22,7 @@ class Program {
   std::optional<std::string> read();
 
   /// Waits for the program's end, after the end of its output. Returns the most bytes that it held in
-  /// memory. The system counts in what this process held at the start.
+  /// memory, or that this process held when it started the program: the system counts the larger.
   /// Errors: environment, with the program's command, if it did not end with 0.
   double finish();
 

@@ -48,7 +48,7 @@ TEST_CASE("whatever ranks divide, nodes sum before they send, and every bit stay
       if (wire == DType::f32) {
         CHECK(same_bits(gradient(setting), by_nodes.gradient));
         CHECK(by_nodes.bytes * per_node == flat.bytes);
-      } else {  // sums of a node go in 32 bits between nodes, terms in 16
+      } else {  // 32-bit sums of a node, instead of 16-bit terms, go between nodes
         CHECK(by_nodes.bytes * per_node == flat.bytes * 2);
       }
     }

@@ -42,7 +42,7 @@ TEST_CASE("ptx: a race in shared memory between warps is found", "[ptx]") {
   CHECK(flaw_of(begin + "bar.sync 0;\n" + read, threads(64)) == "");
   CHECK_THAT(flaw_of(begin + read, threads(64)),
              Contains("a race for 4 bytes") && Contains("no barrier lies between"));
-  // A write does not wait for the reads.
+  // Reads, and a write that does not wait for them.
   const std::string reads = begin + "bar.sync 0;\n" + read;
   CHECK(flaw_of(reads + "bar.sync 0;\nst.shared.u32 [%r0], %r2;", threads(64)) == "");
   CHECK_THAT(flaw_of(reads + "st.shared.u32 [%r0], %r2;", threads(64)), Contains("a race for 4 bytes"));

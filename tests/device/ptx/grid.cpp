@@ -10,7 +10,7 @@ namespace dt::ptx {
 namespace {
 
 constexpr std::byte anything{0xFF};
-constexpr std::size_t most_shared_bytes = std::size_t{48} << 10;  // without opting in to more
+constexpr std::size_t most_shared_bytes = std::size_t{48} << 10;  // the most without an opt-in
 
 unsigned count(const std::array<unsigned, 3>& extents) {
   return extents[0] * extents[1] * extents[2];

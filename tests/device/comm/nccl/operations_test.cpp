@@ -20,8 +20,7 @@ void on_streams(const std::function<void(Communicator&, Computing&)>& body) {
   }
 }
 
-/// Sends round a ring. Neighbours alternate who sends first; otherwise they would wait for each other in
-/// vain.
+/// Sends round a ring. Neighbours take turns in sending first; otherwise they would wait in vain.
 void check_ring(Communicator& group, Computing& computing, std::int64_t numel) {
   if (group.size() == 1) return;
   const int after = (group.rank() + 1) % group.size(),

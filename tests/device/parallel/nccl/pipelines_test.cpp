@@ -34,7 +34,7 @@ struct Case {
   model::Layout layout;
   int micro_batches = 0;  // per step
   bool recomputes = false;
-  int chunks = 1;  // exchange of layers that ranks share
+  int chunks = 1;  // number in which layers that ranks share exchange rows
   Precision precision{};
   model::Kept kept = model::Kept::everything;
   bool grows = true;  // kernels need more than the arena has at first
