@@ -13,7 +13,7 @@ struct Sizes {
 };
 const Sizes sizes[] = {{1, 1}, {3, 5}, {4, 64}, {67, 515}};
 
-/// Results are rounded once: by up to 2⁻⁹ in bf16.
+/// Checks a kernel in all dtypes. 16-bit results are rounded once: by up to 2⁻⁹ in bf16.
 void check_all_dtypes(const Case& run) {
   check_fast_kernel(run);
   check_fast_half_kernel(run, Threads::any, 4e-3);
@@ -122,7 +122,7 @@ TEST_CASE("activations on GPUs stay finite at extreme inputs", "[device]") {
     const Tensor one = f.values({1, 8}, std::vector<double>(8, 1));
     const Tensor gate_up = f.values({1, 8}, {-1e4, -128, 128, 1e4, 1, 1, 1, 1});
     gelu(f.context, x, y);
-    // Whose cubes overflow fp32, and which are infinite in f16.
+    // The outer inputs have cubes that overflow fp32, and are infinite in f16.
     gelu_backward(f.context, one, f.values({1, 8}, {-1e30, -1e13, -128, -50, 50, 128, 1e13, 1e30}), dx);
     swiglu(f.context, gate_up, half);
     swiglu_backward(f.context, f.values({1, 4}, {1, 1, 1, 1}), gate_up, dhalf);

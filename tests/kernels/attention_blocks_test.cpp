@@ -1,4 +1,5 @@
-// Attention a block of keys at a time, as ranks of a ring compute it. Legend: as kernels/attention.hpp.
+// Tests attention that takes a block of keys at a time, as ranks of a ring compute it. Legend: as
+// kernels/attention.hpp.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -10,8 +11,8 @@
 namespace dt::kernels::test {
 namespace {
 
-/// Queries of one chunk beside keys and values of another, in tensors that are aligned as a GPU's library
-/// wants.
+/// Returns queries of one chunk beside keys and values of another, in tensors aligned as a GPU's
+/// library requires.
 QueriesKeysValues aligned(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE, const Chunk& queries,
                           const Chunk& keys) {
   const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim;
@@ -43,7 +44,8 @@ Ring in_order(const std::vector<std::int64_t>& bounds) {
   ring.order.assign(ring.chunks.size(), all);
   return ring;
 }
-/// Rank r of `ranks` has chunks r and 2·ranks − 1 − r; keys come from the rank before.
+/// Returns the ring in which rank r of `ranks` has chunks r and 2·ranks − 1 − r. Keys come from the
+/// rank before.
 Ring zigzag(std::int64_t sequence, std::size_t ranks) {
   const std::size_t count = 2 * ranks;
   std::vector<std::int64_t> bounds;
@@ -72,7 +74,7 @@ struct Problem {
   }
 };
 
-/// y, lse, dq, dk, dv of packed rows, the gradients in f32 or f64.
+/// Returns y, lse, dq, dk and dv of packed rows, the gradients in f32 or f64.
 std::vector<Tensor> whole(Fixture& f, const Problem& p) {
   const AttentionShape& s = p.shape;
   const Tensor qkv = f.random({rows(s), packed(s)}, 1), dy = f.random({rows(s), query(s)}, 2);
@@ -85,7 +87,7 @@ std::vector<Tensor> whole(Fixture& f, const Problem& p) {
   return {y, lse, dq, dk, dv};
 }
 
-/// The attention of a chunk's queries to all keys, a block after the other.
+/// Computes the attention of a chunk's queries to all keys, one block after the other.
 PartialAttention attend_in_blocks(Fixture& f, const Problem& p, const Tensor& qkv, const Tensor& first_R,
                                   std::size_t chunk) {
   const Chunk& queries = p.ring.chunks[chunk];
@@ -105,7 +107,7 @@ PartialAttention attend_in_blocks(Fixture& f, const Problem& p, const Tensor& qk
   return all;
 }
 
-/// Gradients of a chunk in f32 or f64, with columns between.
+/// The gradients of a chunk in f32 or f64, with columns between them.
 struct ChunkGradients {
   QueriesKeysValues to;
   bool has_kv = false;
@@ -116,7 +118,8 @@ ChunkGradients gradients_of(Fixture& f, const AttentionShape& s) {
   return {{{dq, 1}, {dkv, 0}, {dkv, KD + 1}}};
 }
 
-/// Adds a chunk's part of rows or of columns to those of all: `source` is of the chunk, `target` of B·T rows.
+/// Copies a chunk's part of rows or of columns into those of all chunks.
+/// Shapes: `source` has the chunk's rows; `target` has B·T rows.
 void put(Fixture& f, const Tensor& source, std::int64_t from, std::int64_t batch, const Chunk& chunk,
          const Tensor& target) {
   const std::int64_t sequence = target.dim(0) / batch, width = target.dim(1), S = source.dim(1);
@@ -126,7 +129,7 @@ void put(Fixture& f, const Tensor& source, std::int64_t from, std::int64_t batch
   }
 }
 
-/// The same as `whole` by chunks of queries and of keys.
+/// Returns the same results as `whole`, computed by chunks of queries and of keys.
 std::vector<Tensor> in_blocks(Fixture& f, const Problem& p) {
   const AttentionShape& s = p.shape;
   const std::int64_t B = s.batch, H = s.query_heads, KD = s.key_value_heads * s.head_dim;
@@ -165,13 +168,13 @@ std::vector<Tensor> in_blocks(Fixture& f, const Problem& p) {
 
 const Problem problems[] = {
     {{1, 1, 1, 1, 1}, all_keys, in_order({0, 1})},
-    {{2, 3, 2, 1, 3}, all_keys, in_order({0, 1, 2, 3})},            // a token each
-    {{1, 150, 3, 1, 20}, all_keys, in_order({0, 1, 64, 65, 150})},  // unlike lengths
-    {{2, 70, 6, 2, 33}, documents(9), in_order({0, 17, 33, 70})},   // groups, an odd head dim
-    {{1, 300, 2, 2, 64}, window(40), zigzag(300, 2)},               // blocks that are out of sight
+    {{2, 3, 2, 1, 3}, all_keys, in_order({0, 1, 2, 3})},            // one token per chunk
+    {{1, 150, 3, 1, 20}, all_keys, in_order({0, 1, 64, 65, 150})},  // unequal lengths
+    {{2, 70, 6, 2, 33}, documents(9), in_order({0, 17, 33, 70})},   // grouped heads, an odd head dim
+    {{1, 300, 2, 2, 64}, window(40), zigzag(300, 2)},               // blocks outside the window
     {{2, 260, 4, 2, 16}, all_keys, zigzag(260, 2)},                 //
     {{1, 333, 2, 1, 40}, documents(50), zigzag(333, 4)},            //
-    {{1, 1400, 2, 1, 32}, all_keys, in_order({0, 700, 1400})},      // several chunks of the backward's
+    {{1, 1400, 2, 1, 32}, all_keys, in_order({0, 700, 1400})},      // several chunks of the backward pass
     {{1, 1100, 1, 1, 16}, window(300), in_order({0, 130, 131, 900, 1100})},  //
 };
 
@@ -249,7 +252,8 @@ TEST_CASE("a GPU's library attends to blocks of keys that documents and windows 
                          wide_dq = f.wide_output(dq.shape()), wide_dkv = f.wide_output(dkv.shape());
             attend_backward(dq, dkv);
             attend_backward(wide_dq, wide_dkv);
-            // −∞, of queries that see none of the block, has no distance: their place is compared.
+            // The lse of queries that see none of the block is −∞. It has no distance, so its place
+            // is compared.
             const std::vector<double> sums = to_doubles(f.on_host(lse));
             std::vector<double> sees, finite;
             for (const double sum : sums) {
@@ -271,7 +275,7 @@ TEST_CASE("odd shapes of attention to blocks on a GPU agree with their reference
 TEST_CASE("attention_backward of a block is the gradient of attention to it") {
   const Context context(1, Device::host());
   Fixture f(context, DType::f64);
-  // Queries 2 … 6 of a sequence and its keys 3 … 6: the first query sees none.
+  // Queries 2 … 6 of a sequence meet its keys 3 … 6: the first query sees none.
   const AttentionShape s{2, 5, 2, 1, 3};
   const Tensor q = f.random({10, 7}, 1), k = f.random({8, 3}, 2), v = f.random({8, 4}, 3),
                dy = f.random({10, 6}, 4);

@@ -1,5 +1,5 @@
 #pragma once
-// What attention's tests are made of.
+// Helpers of the attention tests.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -24,7 +24,7 @@ inline std::int64_t packed(const AttentionShape& s) {
   return (s.query_heads + 2 * s.key_value_heads) * s.head_dim;
 }
 
-/// Fills first_R for a batch.
+/// A function that fills first_R for a batch.
 using FirstKeys = std::function<Tensor(Fixture&, const AttentionShape&)>;
 
 inline Tensor all_keys(Fixture&, const AttentionShape&) {
@@ -39,7 +39,8 @@ inline FirstKeys window(std::int64_t size) {
     return f.ids(first);
   };
 }
-/// Documents of a few tokens, or of some `mean`, in sequences that are cut without regard to them.
+/// Returns documents of a few tokens, `mean` on average, in sequences that are cut without regard
+/// to them.
 inline FirstKeys documents(std::int32_t mean) {
   return [mean](Fixture& f, const AttentionShape& s) {
     const Context host(1, Device::host());
@@ -55,10 +56,10 @@ inline FirstKeys documents(std::int32_t mean) {
   };
 }
 
-/// What is rounded on the way, y and its gradient, weighs in what is made of it.
+/// Tolerances for results computed from y and its gradient, which are rounded on the way.
 constexpr GpuTolerances in_parts{.f32 = 2e-6, .f16 = 4e-3, .bf16 = 3e-2};
 
-/// By a library's kernels where it has some, and by dt's own.
+/// Checks a library's kernels, if it has some, and dt's own.
 inline void check_gpu_attention(const Case& run) {
   for (const Kernels kernels : {Kernels::any, Kernels::own}) {
     INFO((kernels == Kernels::own ? "own kernels" : "the library's kernels"));
@@ -66,17 +67,17 @@ inline void check_gpu_attention(const Case& run) {
   }
 }
 
-/// What threads that are fibers do in a moment.
+/// Returns whether the test device, whose threads are fibers, computes this shape quickly.
 inline bool is_small(const AttentionShape& s) {
   return rows(s) * s.query_heads <= 900;
 }
 
-/// Room for some queries' attention to some keys.
+/// Returns memory for the attention of some queries to some keys.
 inline PartialAttention partial(Fixture& f, const AttentionShape& s) {
   return {f.wide_output({rows(s), query(s)}), f.wide_output({s.batch, s.query_heads, s.sequence})};
 }
 
-/// Calls body(fixture) with every kind of arithmetic that a dtype is computed in.
+/// Calls body(fixture) with every arithmetic in which a dtype is computed.
 inline void for_each_arithmetic(const std::function<void(Fixture&)>& body) {
   const auto run = [&](DType dtype, Arithmetic arithmetic) {
     if (!multiplies_in(arithmetic)) return;
@@ -95,7 +96,8 @@ inline void for_each_arithmetic(const std::function<void(Fixture&)>& body) {
   });
 }
 
-/// Runs forward and backward on random inputs: y, lse, dqkv, which lies over qkv where `over_inputs`.
+/// Runs forward and backward on random inputs. Returns y, lse and dqkv; dqkv lies over qkv if
+/// `over_inputs`.
 inline std::vector<Tensor> both_passes(Fixture& f, const AttentionShape& s, double scale,
                                        const FirstKeys& first_keys = all_keys, bool over_inputs = false) {
   const Tensor qkv = f.random({rows(s), packed(s)}, 1, scale), dy = f.random({rows(s), query(s)}, 2);
@@ -112,7 +114,8 @@ struct Chunk {
   std::int64_t size() const { return end - begin; }
 };
 
-/// Columns [from, from + width) of a chunk's rows in columns [to, …) of rows that are `row` elements long.
+/// Copies columns [from, from + width) of a chunk's rows to columns [to, …) of rows that are `row`
+/// elements long.
 inline Tensor take(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const Chunk& chunk,
                    std::int64_t from, std::int64_t width, std::int64_t to, std::int64_t row,
                    Tensor target = {}) {
@@ -125,7 +128,8 @@ inline Tensor take(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const 
   return target;
 }
 
-/// Queries of one chunk beside keys and values of another, in tensors of their own, with columns between.
+/// Returns queries of one chunk beside keys and values of another, in tensors of their own, with
+/// columns between.
 inline QueriesKeysValues apart(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE,
                                const Chunk& queries, const Chunk& keys) {
   const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim, B = s.batch;

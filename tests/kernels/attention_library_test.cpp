@@ -1,4 +1,4 @@
-// Attention by a GPU's library, where there is one.
+// Tests attention by a GPU's library, if the library has it.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <iostream>

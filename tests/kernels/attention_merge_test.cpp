@@ -1,4 +1,4 @@
-// Parts of an attention merged. Legend: as kernels/attention.hpp.
+// Tests the merging of partial attentions. Legend: as kernels/attention.hpp.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -23,7 +23,7 @@ TEST_CASE("merge_attention weighs parts by their sums of exponentials") {
     CHECK(to_doubles(to.y_RQ) == std::vector<double>{3, 4, 3, 4});
     CHECK(to_doubles(to.lse_BHT)[0] == Approx(std::log(2.0)));
     CHECK(to_doubles(to.lse_BHT)[1] == 700);
-    merge_attention(f.context, s, a, b, {b.y_RQ, a.lse_BHT});  // over the parts
+    merge_attention(f.context, s, a, b, {b.y_RQ, a.lse_BHT});  // output overwrites the parts
     CHECK(to_doubles(b.y_RQ) == std::vector<double>{3, 4, 3, 4});
     CHECK(same_bits(a.lse_BHT, to.lse_BHT));
   });

@@ -14,7 +14,7 @@ namespace dt::kernels::test {
 namespace {
 
 const AttentionShape shapes[] = {
-    {1, 1, 1, 1, 1},      // a single token sees itself
+    {1, 1, 1, 1, 1},      // a token that sees itself
     {2, 1, 4, 2, 8},      //
     {1, 7, 3, 3, 5},      // less than a block, an odd head dim
     {2, 64, 2, 2, 64},    // exactly a block
@@ -30,7 +30,7 @@ TEST_CASE("messages advance while attention computes") {
   int polls = 0;
   context.set_poll([&] { ++polls; });
   both_passes(f, {1, 1024, 8, 2, 16}, 1);
-  CHECK(polls > 10);  // beside the one that each kernel begins with
+  CHECK(polls > 10);  // more than each kernel's first poll
 }
 
 TEST_CASE("what polling throws within a team of threads comes out of the kernel") {
@@ -39,7 +39,7 @@ TEST_CASE("what polling throws within a team of threads comes out of the kernel"
   context.set_poll([] {
     if (omp_in_parallel()) throw std::runtime_error("a peer is lost");
   });
-  // The first thread polls between jobs of its own, and need not get any.
+  // The first thread polls between jobs of its own, and may get none in a single call.
   const auto compute = [&] {
     for (int i = 0; i < 1000; ++i) both_passes(f, {1, 256, 4, 2, 16}, 1);
   };
@@ -150,8 +150,8 @@ TEST_CASE("attention_backward over queries, keys and values gives the same bits"
   const std::pair<AttentionShape, FirstKeys> cases[] = {
       {{1, 130, 6, 2, 33}, all_keys},
       {{1, 520, 2, 1, 64}, all_keys},     // several chunks of keys add to a query
-      {{1, 300, 1, 1, 16}, window(140)},  // of which the first do not see it
-      {{5, 60, 2, 1, 8}, documents(20)},  // several batch entries after each other
+      {{1, 300, 1, 1, 16}, window(140)},  // the first chunks are outside the window
+      {{5, 60, 2, 1, 8}, documents(20)},  // several batch entries in sequence
   };
   for (const auto& [s, first_keys] : cases) {
     INFO("batch " << s.batch << " sequence " << s.sequence);
@@ -172,7 +172,8 @@ TEST_CASE("attention_backward over queries, keys and values gives the same bits"
 }
 
 TEST_CASE("attention does not overflow at extreme scores") {
-  // Scores up to ±900: one key takes all. fp32 rounds them to 1e-4, so the comparison is a loose one.
+  // Scores reach ±900, so one key takes all weight. fp32 rounds them to 1e-4, so the tolerance is
+  // loose.
   const AttentionShape shape{1, 100, 2, 2, 8};
   check_fast_kernel([&](Fixture& f) { return both_passes(f, shape, 30); }, Threads::any, 1e-3);
 }
@@ -247,13 +248,13 @@ TEST_CASE("gradients in the inputs' dtype are those in f32, rounded, and may lie
       convert(f.context, sums.rows_RS, expected);
       CHECK(same_bits(take(f, rounded.rows_RS, 1, all, rounded.first, width, 0, width), expected));
     }
-    CHECK(std::isnan(to_doubles(qkv.q.rows_RS)[3]));  // columns beside theirs
+    CHECK(std::isnan(to_doubles(qkv.q.rows_RS)[3]));  // columns beside those of the queries
     CHECK(std::isnan(to_doubles(qkv.k.rows_RS)[0]));
   });
 }
 
 TEST_CASE("documents of any lengths in one run of rows attend as each would alone") {
-  const std::vector<std::int32_t> bounds{0, 1, 1, 40, 80, 97};  // one empty, the last short
+  const std::vector<std::int32_t> bounds{0, 1, 1, 40, 80, 97};  // one empty document, a short last one
   const AttentionShape s{1, 97, 2, 1, 8};
   for_each_arithmetic([&](Fixture& f) {
     const Tensor qkv = f.random({97, packed(s)}, 1), y = f.output({97, query(s)}),

@@ -1,4 +1,4 @@
-// Attention sees the keys that it should, and no others weigh anything.
+// Tests that attention sees the keys that it should, and that no others have weight.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -72,7 +72,7 @@ TEST_CASE("a key that is NaN shows in every token that sees it") {
   }
 }
 
-/// What a call of one head gives, with gradients over what was there.
+/// Results of a call with one head, whose gradients overwrite what was there.
 struct Call {
   std::vector<double> y, lse, dq, dk, dv;
 };
@@ -139,7 +139,7 @@ TEST_CASE("queries behind all keys see all of them, and nothing beside") {
 }
 
 TEST_CASE("what lies beside a block's keys weighs nothing, however low their scores are") {
-  // Scores of −400: the zeros that fill a vector would score e^400 as much.
+  // Scores are −400: the zeros that fill a vector would weigh e^400 as much.
   const AttentionShape s{1, 9, 1, 1, 1};
   for_each_arithmetic([&](Fixture& f) {
     const Tensor q = f.values({9, 1}, std::vector<double>(9, 20)),

@@ -21,8 +21,9 @@ std::vector<T> all_patterns() {
   return values;
 }
 
-/// Numbers at which rounding to T decides: every T, those halfway between it and its neighbour, and the
-/// floats next to those; beyond the largest; NaN of either sign with bits in either half.
+/// Returns numbers at which rounding to T decides: every T, the midpoints between neighbours, and
+/// the floats next to both. Also numbers beyond the largest T, and NaN of either sign with bits in
+/// either half.
 template <class T>
 std::vector<float> floats_around() {
   std::vector<float> values;

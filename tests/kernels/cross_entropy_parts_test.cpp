@@ -1,4 +1,4 @@
-// The loss over a vocabulary that ranks divide. Legend: R rows, V vocabulary, N ranks.
+// Tests the loss over a vocabulary that ranks divide. Legend: R rows, V vocabulary, N ranks.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -33,7 +33,8 @@ struct Loss {
   Tensor nll_R, gradient_RV;
 };
 
-/// As ranks find it of which n has the columns [bounds[n], bounds[n + 1]). All have the same nll's.
+/// Computes the loss as ranks do, of which rank n has the columns [bounds[n], bounds[n + 1]).
+/// Checks that all have the same nll.
 Loss divided_loss(Fixture& f, const Tensor& logits_RV, const Tensor& labels_R, double scale,
                   const std::vector<std::int64_t>& bounds) {
   const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1), N = std::ssize(bounds) - 1;
@@ -80,7 +81,7 @@ void for_each_kernel(const std::function<void(const Context&, DType)>& body) {
   });
 }
 
-/// max |a − b|; infinite where that is no number.
+/// Returns max |a − b|; infinite if a difference is NaN.
 double most_apart(const Tensor& a, const Tensor& b) {
   const std::vector<double> x = to_doubles(a), y = to_doubles(b);
   double most = 0;
@@ -91,7 +92,7 @@ double most_apart(const Tensor& a, const Tensor& b) {
   return most;
 }
 
-/// How far numbers of this dtype may be off, relative to 1.
+/// Returns the largest error allowed for this dtype, relative to 1.
 double tolerance_of(DType dtype) {
   if (dtype == DType::f64) return 1e-14;
   return dtype == DType::f32 ? 2e-6 : 8e-3;
@@ -106,7 +107,7 @@ TEST_CASE("parts of the loss have the values of their formulas") {
     CHECK(p[0] + std::log(p[3]) == Approx(std::log(1 + std::exp(1.0))));
     CHECK(p[1] + std::log(p[4]) == Approx(2 + std::log(2.0)));
     CHECK(p[6] == 1);  // label 4 is the second column here
-    CHECK(p[7] == 0);  // label 1 is elsewhere
+    CHECK(p[7] == 0);  // label 1 is in another part
     for (const std::size_t i : {2, 5, 8}) CHECK(p[i] == 0);
   });
 }
@@ -175,7 +176,7 @@ TEST_CASE("in fp64 the loss over a divided vocabulary is the whole one to fp64's
   }
 }
 
-/// Rows of three stretches of 300 logits in ±5, but for what makes them hard.
+/// Returns rows of three stretches of 300 logits in ±5, made hard in one of several ways.
 std::vector<double> hard_logits(const std::vector<double>& random, int kind) {
   std::vector<double> x = random;
   const auto raise = [&](std::size_t stretch, double by) {
@@ -183,15 +184,15 @@ std::vector<double> hard_logits(const std::vector<double>& random, int kind) {
   };
   if (kind == 0) raise(0, 1e4), raise(1, -1e4);
   if (kind == 1) raise(0, -1e4), raise(2, 1e4);
-  if (kind == 2) raise(0, 60), raise(1, -60);  // beside shifts of another size
+  if (kind == 2) raise(0, 60), raise(1, -60);  // stretches with shifts of other sizes
   if (kind == 3) raise(1, -infinity);
   if (kind == 4) raise(0, -infinity), raise(2, -infinity);
-  if (kind == 5) {  // here and there, also among those that a shift is taken from
+  if (kind == 5) {  // scattered, also at elements from which a shift is taken
     for (std::size_t i = 0; i < x.size(); i += 7) x[i] = -infinity;
   }
   if (kind == 6) x[299] = x[650] = 5e4, x[0] = -5e4;
   if (kind == 7) raise(0, -6e4), raise(1, -6e4), raise(2, -6e4);
-  if (kind == 8) x[450] = 40;  // one that exceeds the shifts
+  if (kind == 8) x[450] = 40;  // a logit that exceeds the shifts
   return x;
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("fast cross_entropy agrees with its reference", "[device]") {
       cross_entropy(f.context, logits, labels, nll);
       cross_entropy_gradient(f.context, labels, 128, again, logits);
       CHECK(same_bits(f.on_host(again), f.on_host(nll)));
-      if (V == 1) return {nll};  // the gradient is rounding alone
+      if (V == 1) return {nll};  // the gradient is only rounding
       return {nll, logits};
     };
     check_fast_kernel(run);
@@ -104,13 +104,13 @@ TEST_CASE("on a GPU rows of logits may be padded", "[device]") {
       cross_entropy_gradient(f.context, labels, 128, again, logits);
       cross_entropy_part(f.context, part_logits, labels, {}, parts.reshaped({3, R}));
       cross_entropy_gradient_of_parts(f.context, parts, labels, {}, 128, nll_of_parts, part_logits);
-      if (V == 1) return {nll, nll_of_parts};  // the gradients are rounding alone
+      if (V == 1) return {nll, nll_of_parts};  // the gradients are only rounding
       return {nll, f.unpadded(logits), nll_of_parts, f.unpadded(part_logits)};
     });
   }
 }
 
-/// In ±5, and alike in every dtype.
+/// Returns values in ±5 that are the same in every dtype.
 std::vector<double> values_for_all(std::int64_t count) {
   const Context host(1, Device::host());
   std::vector<double> values = to_doubles(Fixture(host, DType::f64).random({count}, 1, 5));
@@ -150,7 +150,7 @@ TEST_CASE("fast cross_entropy keeps more digits than one fp32 sum would") {
   for (std::size_t i = 0; i < fast.size(); ++i) CHECK(std::abs(fast[i] - expected[i]) < 5e-7);
 }
 
-/// The most that the gradient of fp32 logits in (highest − 87, highest] is off, relative to its values.
+/// Returns the largest relative error of the gradient of fp32 logits in (highest − 87, highest].
 double worst_gradient(const Context& context, double highest, double step) {
   Fixture f(context, DType::f32);
   constexpr std::int64_t count = 200000;
@@ -160,7 +160,7 @@ double worst_gradient(const Context& context, double highest, double step) {
   }
   x.data<float>()[0] = static_cast<float>(highest);
   copy(context, x, p);
-  cross_entropy_gradient(context, f.ids({0}), 1, nll, p);  // e^x / sum but for the label
+  cross_entropy_gradient(context, f.ids({0}), 1, nll, p);  // e^x / sum, except for the label
   const double log_sum = to_doubles(nll)[0] + highest;
   double worst = 0;
   for (std::int64_t i = 1; i < count; ++i) {
@@ -172,7 +172,7 @@ double worst_gradient(const Context& context, double highest, double step) {
 
 TEST_CASE("fast exponentials are good to two units in the last place, however far the logits lie") {
   struct Logits {
-    double highest, step;  // such that nothing is lost when the highest is taken off
+    double highest, step;  // steps so coarse that subtracting the highest is exact
   };
   const Context context(1, Device::host());
   for_each_instruction_set([&] {
@@ -184,7 +184,7 @@ TEST_CASE("fast exponentials are good to two units in the last place, however fa
                                         {-60000, 0x1p-7},
                                         {3e6, 0x1p-2}}) {
       INFO("highest " << highest);
-      // One of three for the division.
+      // Allows three units in the last place, one of them for the division.
       CHECK(worst_gradient(context, highest, step) < 3 * std::pow(2.0, -23));
     }
   });

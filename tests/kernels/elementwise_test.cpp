@@ -72,7 +72,7 @@ TEST_CASE("add_bias_residual rounds a 16-bit sum once") {
   const Context context(1, Device::host());
   Fixture h(context, DType::bf16);
   const Tensor y = h.output({1, 1});
-  // 256 + 1 would be 256 in bf16.
+  // In bf16, 256 + 1 would be 256.
   add_bias_residual(context, h.values({1, 1}, {256}), h.values({1}, {1}), h.values({1, 1}, {1}), y);
   CHECK(to_doubles(y)[0] == 258);
 }
@@ -110,7 +110,7 @@ TEST_CASE("accumulate adds, and rounds a bf16 sum once") {
   }
   Fixture f(context, DType::f32), h(context, DType::bf16);
   const Tensor sum = h.values({2}, {256, 256});
-  accumulate(context, f.values({2}, {1, 1.01}), sum);  // 1.01 would be 1.0078 in bf16
+  accumulate(context, f.values({2}, {1, 1.01}), sum);  // in bf16, 1.01 would be 1.0078
   CHECK(to_doubles(sum) == std::vector<double>{256, 258});
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("exact sums have the same digits on a GPU", "[device]") {
     std::vector<double> some(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(count));
     if (count == 9) some.insert(some.end(), {NAN, INFINITY});
     on_test_device(DType::f64, count, [&](Fixture& f) {
-      Digits sum = digits_of({1, 2});  // what was there before
+      Digits sum = digits_of({1, 2});  // the digits that were there before
       const Tensor there = f.placed(host_tensor(sum)), numbers = f.placed(host_tensor(some));
       add_exactly(f.context, numbers, there);
       copy(f.context, there, host_tensor(sum));

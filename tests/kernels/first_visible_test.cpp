@@ -1,4 +1,4 @@
-// The first key that each row sees, in windows and documents.
+// Tests the first key that each row sees, in windows and documents.
 #include <catch2/catch.hpp>
 
 #include "kernels/attention.hpp"

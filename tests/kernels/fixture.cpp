@@ -128,7 +128,7 @@ void check_instruction_sets(const Case& run, const Variant& variant) {
   });
 }
 
-/// What a case wrote, on the host.
+/// The outputs of a case, copied to the host.
 struct Outcome {
   std::vector<Buffer> memory;
   std::vector<Tensor> outputs;

@@ -18,7 +18,7 @@ using test::for_each_instruction_set;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-/// To nearest, ties to even, one value at a time and by other means than the kernels'.
+/// Rounds to nearest, ties to even, one value at a time and by other means than the kernels.
 std::uint16_t to_half(double value, int mantissa_bits, int least_exponent, std::uint16_t infinite) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::abs(value);
@@ -41,7 +41,7 @@ double from_half(std::uint16_t half, int mantissa_bits, int least_exponent, std:
   return sign * std::ldexp(magnitude % one + one, magnitude / one - 1 + least_exponent - mantissa_bits);
 }
 
-/// A matrix in memory that starts `misaligned` elements behind an aligned address.
+/// A matrix in memory that starts `misaligned` elements after an aligned address.
 class Values {
  public:
   Values(DType dtype, std::int64_t count, std::int64_t misaligned = 0)
@@ -98,7 +98,7 @@ class Values {
   Buffer buffer_;
 };
 
-/// What is multiplied and how; `run` makes the operands from fixed seeds.
+/// The operands and options of a product. `run` makes the operands from fixed seeds.
 struct Case {
   std::int64_t M, N, K;
   DType operands = DType::f32, output = DType::f32;
@@ -157,7 +157,7 @@ std::vector<std::byte> run(const Case& c) {
   return o.c.bytes();
 }
 
-/// Half of the last place of a value of the format, beside fp32's errors.
+/// Returns half a unit in the last place of the format, relative, beyond fp32's own errors.
 double rounding(DType dtype) {
   return dtype == DType::f32 ? 0 : dtype == DType::bf16 ? 1.0 / 256 : 1.0 / 2048;
 }
@@ -211,7 +211,7 @@ constexpr Formats formats[] = {
     {DType::bf16, DType::bf16, Arithmetic::amx},         {DType::bf16, DType::f32, Arithmetic::amx},
     {DType::bf16, DType::bf16, Arithmetic::amx_by_loops}};
 
-/// body(case) for each format that this instruction set multiplies.
+/// Calls body(case) for each format that this instruction set multiplies.
 void for_each_format(const Case& shape, const std::function<void(const Case&)>& body) {
   for (const Formats& f : formats) {
     if (!why_not(f.arithmetic).empty()) continue;
@@ -227,7 +227,8 @@ void for_each_format(const Case& shape, const std::function<void(const Case&)>& 
 struct Sizes {
   std::int64_t M, N, K;
 };
-// The last ones need more than one chain of k, more than one block of C, and more than is packed at once.
+// The last sizes need more than one chain of k, more than one block of C, and more than is packed
+// at once.
 constexpr Sizes sizes[] = {{1, 1, 1},     {1, 7, 2},      {3, 5, 7},       {8, 32, 16},   {17, 33, 31},
                            {64, 48, 128}, {65, 130, 385}, {200, 800, 390}, {13, 20, 3500}};
 
@@ -241,7 +242,7 @@ TEST_CASE("a matrix product agrees with plain loops in every format, transpositi
         INFO(M << " × " << N << " × " << K << ", transposed " << options);
         shape.threads = 1 + options % 2;
         shape.gap = options == 2 ? 3 : 0;
-        // Each epilogue with each transposition, at some of the sizes.
+        // Each epilogue meets each transposition, at some of the sizes.
         const int epilogue = static_cast<int>(M + N + K + options) % 5;
         shape.accumulate = epilogue == 1 || epilogue == 4;
         shape.bias = epilogue == 2 || epilogue == 3;
@@ -378,7 +379,7 @@ TEST_CASE("operands and results of a matrix product are rounded and widened exac
     for (const DType half : {DType::bf16, DType::f16}) {
       INFO(dtype_name(half));
       const Context context(1, Device::host());
-      // Every half value times one, to fp32 and back.
+      // Every half value times one goes to fp32 and back.
       constexpr std::int64_t count = 65536;
       Values halves(half, count), one(half, 1), wide(DType::f32, count), back(half, count),
           unit(DType::f32, 1);
@@ -399,7 +400,7 @@ TEST_CASE("operands and results of a matrix product are rounded and widened exac
                         : wide[i] != halves[i] || back[i] != halves[i];
       }
       CHECK(wrong == 0);
-      // Values between halves, from the smallest subnormal to beyond the largest.
+      // These values lie between halves, from the smallest subnormal to beyond the largest.
       Values between(DType::f32, count);
       for (std::int64_t i = 0; i < count; ++i) {
         const auto bits = static_cast<std::uint32_t>(i * 65537 + (i % 3 == 0 ? 0x8000 - i % 2 : i % 7));

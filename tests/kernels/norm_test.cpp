@@ -13,7 +13,7 @@ struct Sizes {
 };
 const Sizes sizes[] = {{1, 1}, {3, 7}, {2, 64}, {65, 17}, {129, 768}, {200, 1023}};
 
-/// Results are rounded once: by up to 2⁻⁹ in bf16.
+/// Checks a kernel in all dtypes. 16-bit results are rounded once: by up to 2⁻⁹ in bf16.
 void check_all_dtypes(const Case& run) {
   check_fast_kernel(run);
   check_fast_half_kernel(run, Threads::any, 4e-3);
@@ -98,7 +98,7 @@ TEST_CASE("norms may be written over what the contract allows") {
     Fixture f(context, DType::f32);
     const Shape shape{3, 37};
     const Tensor w = f.random({37}, 3), mean = f.random({3}, 4), rstd = f.random({3}, 5);
-    const auto backward = [&](int over) {  // dresidual, dy or x
+    const auto backward = [&](int over) {  // 0, 1, 2: dresidual, dy, x
       const Tensor around = f.random(shape, 1), dy = f.random(shape, 2), x = f.random(shape, 6);
       const Tensor dx = std::vector<Tensor>{f.output(shape), around, dy, x}[static_cast<std::size_t>(over)];
       const Tensor dw = f.random({37}, 7), db = f.random({37}, 8);
@@ -132,7 +132,7 @@ Case rms_norm_case(std::int64_t R, std::int64_t C) {
   };
 }
 
-/// With dresidual and dbias or without.
+/// Returns a case with or without dresidual and dbias.
 Case layer_norm_backward_case(std::int64_t R, std::int64_t C, bool with_both) {
   return [=](Fixture& f) -> std::vector<Tensor> {
     const Tensor dy = f.random({R, C}, 1), x = f.random({R, C}, 2), w = f.random({C}, 3);
@@ -174,8 +174,8 @@ TEST_CASE("fast norms' backwards agree with their references") {
   }
 }
 
-// Rows that are warps' and blocks', in as many packs a thread as registers hold, and in more; runs of rows
-// that are full and not.
+// Rows fit warps or blocks, with as many packs per thread as registers hold, and with more. Runs of
+// rows are full or partial.
 const Sizes gpu_sizes[] = {{1, 1},    {3, 7},     {2, 64},    {65, 17},   {16, 32},   {17, 33},  {8, 512},
                            {9, 511},  {1, 513},   {18, 768},  {10, 1023}, {35, 1024}, {9, 1600}, {3, 2049},
                            {5, 2056}, {17, 5000}, {18, 6200}, {1, 8200},  {0, 5}};
@@ -190,7 +190,7 @@ TEST_CASE("norms on GPUs agree with their references", "[device]") {
     }
     check_gpu_kernel(rms_norm_case(R, C));
   }
-  check_gpu_kernel(rms_norm_backward_case(8211, 3, true));  // runs that are longer than the shortest
+  check_gpu_kernel(rms_norm_backward_case(8211, 3, true));  // longer than the shortest runs
 }
 
 TEST_CASE("norms on GPUs have the same bits wherever they lie", "[device]") {
@@ -239,7 +239,7 @@ TEST_CASE("layer_norm keeps its digits far from zero") {
 }
 
 TEST_CASE("layer_norm on GPUs keeps its digits far from zero", "[device]") {
-  std::vector<double> values(2 * 768);  // that every dtype has, about 100
+  std::vector<double> values(2 * 768);  // values about 100 that every dtype has
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 100 + 0.5 * (static_cast<double>(i % 3) - 1);
   check_gpu_kernel([&](Fixture& f) -> std::vector<Tensor> {
     const Tensor x = f.values({2, 768}, values), y = f.output({2, 768}), mean = f.wide_output({2}),
@@ -251,7 +251,7 @@ TEST_CASE("layer_norm on GPUs keeps its digits far from zero", "[device]") {
 
 TEST_CASE("norms on GPUs may be written over what the contract allows", "[device]") {
   for (const std::int64_t C : {37, 600}) {
-    for (const std::size_t over : {0, 1, 2}) {  // dresidual, dy or x
+    for (const std::size_t over : {0, 1, 2}) {  // dresidual, dy, x
       check_gpu_kernel([=](Fixture& f) -> std::vector<Tensor> {
         const Tensor around = f.random({20, C}, 1), dy = f.random({20, C}, 2), x = f.random({20, C}, 6);
         const Tensor dx = std::vector<Tensor>{around, dy, x}[over], w = f.random({C}, 3);

@@ -1,4 +1,4 @@
-// Rotary position embeddings.
+// Tests rotary position embeddings.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -23,7 +23,8 @@ TEST_CASE("rotary tables hold the angles of Su et al.") {
 TEST_CASE("scaled rotary frequencies: linear divides all, llama3 the low ones, with a slope between") {
   const Context context(1, Device::host());
   Fixture f(context, DType::f64);
-  // Unscaled the frequencies are 1, 1/10, 1/100, 1/1000: over 200 positions 31.8, 3.18, 0.318, 0.0318 turns.
+  // Without scaling the frequencies are 1, 1/10, 1/100, 1/1000: over 200 positions 31.8, 3.18,
+  // 0.318, 0.0318 turns.
   const auto angles = [&](const RotaryScaling& scaling) {
     const Tensor cosine = f.output({2, 4}), sine = f.output({2, 4});
     rotary_tables({10000, scaling}, cosine, sine);

@@ -49,7 +49,7 @@ struct Panels {
   std::vector<float> a, b, c;
 };
 
-/// An element as Intel's description of the instruction has it.
+/// Computes an element as Intel's description of the instruction defines it.
 float described(const Panels& p, std::int64_t i, std::int64_t j, float start) {
   float sum = start;
   for (std::int64_t block = 0; block < p.units; block += amx_units) {
@@ -70,11 +70,12 @@ std::uint32_t mixed(std::uint32_t i) {  // a hash: every bit of the result depen
   i = (i ^ i >> 15) * 0x846ca68b;
   return i ^ i >> 16;
 }
-/// Two bf16 between 2⁻³ and 2⁴ of either sign.
+/// Returns two bf16 between 2⁻³ and 2⁴, of either sign.
 std::uint32_t ordinary(std::uint32_t i) {
   return (mixed(i) & 0x83ff83ff) | 0x3e003e00;
 }
-/// Two tiny bf16: products and sums around the least normal number, operands that are subnormal.
+/// Returns two tiny bf16: products and sums are around the least normal number, and operands are
+/// subnormal.
 std::uint32_t tiny(std::uint32_t i) {
   return mixed(i) & (i % 3 == 0 ? 0x80ff80ff : 0xa0ffa0ff);
 }
@@ -138,8 +139,8 @@ TEST_CASE("a sum over tiles has the bits that it has when k is cut between calls
   const Panels panels(64, ordinary);
   std::vector<float> whole = panels.c, cut = panels.c;
   multiply_tiles_by_loops(16, 64, panels.a.data(), panels.b.data(), whole.data(), columns, false);
-  // Panels of 32 units each: the second half of a panel begins 32 units further on, and so does that beside
-  // it.
+  // Each cut panel has 32 units: its second half begins 32 units further on in the whole panel, and
+  // so does that of the neighbouring panel.
   for (const std::int64_t first : {0, 32}) {
     std::vector<float> a(16 * 32), b(32 * 32);
     std::memcpy(a.data(), panels.a.data() + first * 16, a.size() * 4);

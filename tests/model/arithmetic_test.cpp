@@ -8,7 +8,8 @@ using namespace dt::model;
 
 namespace {
 
-/// What is left of a model's FLOPs without attention.
+/// Returns the number of parameters in matrix products: the model's FLOPs without attention, over
+/// 6.
 double matmul_parameters(const ModelSpec& spec) {
   return flops_per_token(spec, 0) / 6;
 }
@@ -49,7 +50,8 @@ TEST_CASE(
 
 TEST_CASE("FLOPs per token are 6 per matmul parameter and 12 · layers · heads · head size · keys") {
   const ModelSpec spec = load_model_spec("llama-tiny");
-  // per layer q 64·64, k and v 64·32, output 64·64, three MLP matrices 64·176; head 320·64
+  // Each layer has q 64·64, k and v 64·32, output 64·64 and three MLP matrices 64·176; the head has
+  // 320·64.
   CHECK(matmul_parameters(spec) == 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 176) + 320 * 64);
   CHECK(flops_per_token(spec, 100) == 6.0 * 112640 + 12.0 * 2 * 4 * 16 * 100);
   ModelSpec windowed = spec;

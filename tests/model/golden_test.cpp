@@ -1,5 +1,5 @@
-// What Hugging Face transformers computes for tiny random models; tests/golden/README.md says what the files
-// hold.
+// Compares dt with Hugging Face transformers on tiny random models. tests/golden/README.md
+// describes the files.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -29,7 +29,7 @@ std::vector<double> read(const Hdf5Reader& file, const std::string& dataset) {
   return {values.begin(), values.end()};
 }
 
-/// [rows, columns] → [columns, rows].
+/// Transposes values from [rows, columns] to [columns, rows].
 std::vector<double> transposed(const std::vector<double>& values, std::int64_t rows, std::int64_t columns) {
   std::vector<double> result;
   result.reserve(values.size());
@@ -40,7 +40,7 @@ std::vector<double> transposed(const std::vector<double>& values, std::int64_t r
   return result;
 }
 
-/// Stored as in the file → into dt's parameters.
+/// Copies a tensor as stored in the file into dt's parameters.
 void scatter(const HfTensor& tensor, std::vector<double> stored, const Decoder& decoder) {
   if (tensor.transposed) stored = transposed(stored, tensor.shape[0], tensor.shape[1]);
   auto from = stored.begin();
@@ -52,7 +52,7 @@ void scatter(const HfTensor& tensor, std::vector<double> stored, const Decoder& 
   REQUIRE(from == stored.end());
 }
 
-/// dt's gradients → as stored in the file.
+/// Returns dt's gradients as the file stores them.
 std::vector<double> gather(const HfTensor& tensor, const Decoder& decoder) {
   std::vector<double> stacked;
   for (const std::string& part : tensor.parts) {
@@ -89,9 +89,9 @@ void load_weights(const Hdf5Reader& file, const Decoder& decoder) {
           })));
 }
 
-/// What a result is compared with: transformers' own, or in 16 bits the exact value, from which dt may be as
-/// far as twice what transformers is. Parts of the gradient in which large terms cancel may be further off
-/// than the whole.
+/// The expected values of a result. They are transformers' own or, in 16 bits, the exact ones: dt
+/// may then be twice as far from them as transformers is. Parts of the gradient in which large
+/// terms cancel may be further off than the whole.
 struct Expected {
   Expected(const Hdf5Reader& file, const std::string& name, double tolerance_) : tolerance(tolerance_) {
     const std::vector<double> theirs = read(file, "/" + name);
@@ -127,13 +127,15 @@ void check_gradients(const Hdf5Reader& file, const Decoder& decoder, double tole
   CHECK(whole <= tolerance * global);
 }
 
-/// DT_TESTS names it where it has been moved.
+/// Returns the folder of the golden files. If the tests have been moved, $DT_TESTS names their
+/// folder.
 fs::path golden_folder() {
   const char* const tests = std::getenv("DT_TESTS");
   return fs::path(tests ? tests : DT_TESTS_DIR) / "golden";
 }
 
-/// All parameters' values or gradients, from where one decoder is to where the other is.
+/// Copies all parameters' values or gradients from one decoder to another, possibly on another
+/// device.
 void copy_all(const Context& context, const Decoder& from, const Decoder& to,
               const Tensor& (Decoder::*values)(int) const) {
   for (int p = 0; p < std::ssize(from.table().params()); ++p)
@@ -141,7 +143,7 @@ void copy_all(const Context& context, const Decoder& from, const Decoder& to,
   if (context.device() != Device::host()) accelerator().wait(context.stream());
 }
 
-/// A batch's rows where the context is.
+/// A copy of a batch's rows on the context's device.
 class Placed {
  public:
   Placed(const Context& context, Batch& batch) : micro_batch(batch.whole()) {

@@ -88,7 +88,7 @@ TEST_CASE("Mistral and Qwen2 have Llama's names, Qwen2's biases among them") {
   CHECK(q.shape == Shape{4096, 4096});
   const ModelSpec qwen2 = load_model_spec("qwen2-0.5b");
   CHECK(tensor_of(qwen2, "model.layers.1.self_attn.k_proj.bias").shape == Shape{128});
-  CHECK(hf_tensors(qwen2).size() == 1 + 24 * 12 + 1);  // of 12 tensors a layer 3 are biases
+  CHECK(hf_tensors(qwen2).size() == 1 + 24 * 12 + 1);  // 3 of a layer's 12 tensors are biases
 }
 
 TEST_CASE("a family without names is an internal error") {

@@ -14,7 +14,7 @@ LayoutText read(const std::string& text) {
   return LayoutText(text, "--layout " + text, keys);
 }
 
-/// What reading `text` says is wrong.
+/// Returns the error message of reading `text`; "" if there is none.
 std::string wrong(const std::string& text) {
   try {
     int zero = 0;

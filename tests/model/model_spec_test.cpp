@@ -21,7 +21,7 @@ Json llama_config() {
           {"num_attention_heads", 6},     {"intermediate_size", 40},
           {"max_position_embeddings", 32}};
 }
-/// As llama_config, of another family.
+/// Returns llama_config with another family.
 Json like_llama(const char* family) {
   Json config = llama_config();
   config["model_type"] = family;
@@ -49,7 +49,7 @@ ModelSpec parse(const Json& config) {
   return parse_hf_config(config.dump(), "model/config.json");
 }
 
-/// The message of the input error that the text gives; "" where there is none.
+/// Returns the message of the input error that the text causes; "" if there is none.
 std::string error_of(const std::string& text) {
   try {
     parse_hf_config(text, "model/config.json");
@@ -155,11 +155,11 @@ TEST_CASE("Qwen2 has biases on q, k and v, and a window where the file says so f
   CHECK_FALSE(parse(with(windowed_qwen2(7, 0), "use_sliding_window", false)).sliding_window);
   CHECK(parse(windowed_qwen2(7, 0)).sliding_window == 7);
   CHECK_FALSE(parse(windowed_qwen2(nullptr, 0)).sliding_window);
-  CHECK_FALSE(parse(windowed_qwen2(7, 3)).sliding_window);  // none of three layers
+  CHECK_FALSE(parse(windowed_qwen2(7, 3)).sliding_window);  // a window for none of three layers
   const Json windows(3, "sliding_attention"), none(3, "full_attention");
   CHECK(parse(with(windowed_qwen2(7, 2), "layer_types", windows)).sliding_window == 7);
   CHECK_FALSE(parse(with(like_llama("qwen2"), "layer_types", none)).sliding_window);
-  // transformers 5 writes layer_types beside a window that no layer has.
+  // transformers 5 writes layer_types beside a window that no layer uses.
   CHECK_FALSE(parse(with(windowed_qwen2(7, 3), "layer_types", none)).sliding_window);
   CHECK_FALSE(parse(with(windowed_qwen2(7, 0), "layer_types", none)).sliding_window);
 }
@@ -197,7 +197,7 @@ TEST_CASE("the rotary base is read from either of its homes") {
              Catch::Contains("rope_parameters.rope_theta is 500000"));
 }
 
-// Written by save_pretrained() of transformers 5.24.0.
+// The text is what save_pretrained() of transformers 5.24.0 writes.
 TEST_CASE("config.json as transformers 5 writes it is read") {
   const std::string middle =
       R"("attention_dropout": 0.0, "bos_token_id": 0, "dtype": "float32", "eos_token_id": 1, "hidden_act": "silu",
@@ -404,7 +404,7 @@ TEST_CASE("a spec that its family cannot express is not written") {
   spec.family = "rnn";
   CHECK_THROWS_AS(hf_config(spec), Error);
   ModelSpec llama = load_model_spec("llama-tiny");
-  llama.qkv_bias = true;  // Qwen2's, not Llama's
+  llama.qkv_bias = true;  // a bias that Qwen2 has and Llama has not
   CHECK_THROWS_AS(hf_config(llama), Error);
   llama = load_model_spec("llama-tiny");
   llama.sliding_window = 8;
@@ -436,7 +436,8 @@ TEST_CASE("a model ends texts as its data do: one end is replaced, several are k
   CHECK(ends({{}, {2, 3, 4}, {}}, 3) == Ids{2, 3, 4});
   CHECK(ends({{}, {2, 4}, {}}, 3) == Ids{3, 2, 4});
   CHECK(with_end_of_text({{}, {2}, {}}, 3, false).eos == Ids{3, 2});
-  // The token that begins texts is kept, unless it was the one that ended them. Padding is kept.
+  // The token that begins texts is kept, unless it was also the one that ended them. Padding is
+  // kept.
   CHECK(with_end_of_text({1, {2}, 9}, 3) == SpecialTokens{1, {3}, 9});
   CHECK(with_end_of_text({2, {2}, 9}, 3) == SpecialTokens{3, {3}, 9});
   CHECK(with_end_of_text({2, {2, 4}, 9}, 3) == SpecialTokens{2, {3, 2, 4}, 9});

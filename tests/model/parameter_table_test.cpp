@@ -28,14 +28,14 @@ ModelSpec untied_gpt2() {
 ModelSpec tied_llama_with_biases() {
   ModelSpec spec = load_model_spec("llama-tiny");
   spec.tied = spec.qkv_bias = spec.attention_output_bias = spec.mlp_bias = true;
-  spec.hidden = 36;  // so that nothing is a multiple of 16
+  spec.hidden = 36;  // nothing is a multiple of 16
   spec.head_dim = 6;
   spec.mlp_hidden = 55;
   spec.vocabulary = 321;
   return spec;
 }
 
-/// Biases on q, k and v alone.
+/// Returns a model with biases on q, k and v only.
 ModelSpec untied_qwen2() {
   ModelSpec spec = load_model_spec("llama-tiny");
   spec.family = "qwen2";
@@ -135,8 +135,8 @@ TEST_CASE("slices of parameters are laid out by the same rule") {
   REQUIRE(block.name == "layers.0");
   const std::vector<std::int64_t> numels(block.params.size(), 5);
   const FlatLayout layout = table.lay_out(block.params, {numels}, 0);
-  // norm, q k v weights, q k v biases, output weight and bias, norm, gate up weights, gate up biases, down
-  // weight and bias
+  // The order is: norm, q k v weights, q k v biases, output weight and bias, norm, gate up weights,
+  // gate up biases, down weight and bias.
   CHECK(layout.offsets ==
         std::vector<std::int64_t>{0, 16, 21, 26, 32, 37, 42, 48, 64, 80, 96, 101, 112, 117, 128, 144});
   CHECK(layout.numel == 160);
@@ -173,7 +173,7 @@ TEST_CASE("a tied table is a group of its own, held by both ends and owned by th
                                                        gpt2.find("final_norm.bias"),
                                                        gpt2.find("embedding.token.weight")});
 
-  // A tied Llama's embedding has no parameter of its own, so its group is not made.
+  // A tied Llama's embedding has no parameter of its own, so it gets no group.
   const ParameterTable llama(tied_llama_with_biases());
   CHECK(llama.groups()[0].name == "tied");
   CHECK(llama.groups().size() == 1 + 2 + 1);

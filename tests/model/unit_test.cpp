@@ -60,7 +60,8 @@ std::vector<ModelSpec> every_kind() {
           tiny_windowed_qwen2()};
 }
 
-/// Weights of which none is special: norms scatter about one, biases about zero, and nothing is small.
+/// Sets weights that are all significant: norms scatter about one, biases about zero, and nothing
+/// is small.
 void scatter_weights(const Decoder& decoder, std::uint64_t seed) {
   for (std::size_t p = 0; p < decoder.table().params().size(); ++p) {
     const ParamSpec& param = decoder.table().params()[p];
@@ -90,7 +91,7 @@ double norm(const std::vector<double>& values) {
   return std::sqrt(squares);
 }
 
-/// Σ of the gradients of micro-batches of `size` sequences.
+/// Returns the sum of the gradients of micro-batches of `size` sequences.
 std::vector<std::vector<double>> gradients_by_micro_batch(const Context& context, Decoder& decoder,
                                                           Batch& batch, std::int64_t size) {
   decoder.zero_grads();
@@ -102,8 +103,8 @@ std::vector<std::vector<double>> gradients_by_micro_batch(const Context& context
   return gradients(decoder);
 }
 
-/// Every pass of micro-batches through units, in an order that `seed` chooses among those that units allow:
-/// the head's forwards and each unit's weight halves in the order of micro-batches.
+/// Runs every pass of micro-batches through units. `seed` chooses an order among those that units
+/// allow: the head's forwards and each unit's weight halves run in the order of micro-batches.
 class SomeOrder {
  public:
   SomeOrder(std::vector<Flight>& flights, std::uint64_t seed)
@@ -129,7 +130,8 @@ class SomeOrder {
   }
 
  private:
-  /// A micro-batch passes through all units forth, then back.
+  /// Returns whether micro-batch f may make its next pass. A micro-batch passes through all units
+  /// forward, then back.
   bool may_pass(std::size_t f) const {
     const bool is_at_head = passes_done_[f] == units_ - 1;
     return passes_done_[f] < 2 * units_ && (!is_at_head || f == 0 || passes_done_[f - 1] >= units_);
@@ -147,11 +149,12 @@ class SomeOrder {
 
   std::vector<Flight>& flights_;
   std::size_t units_;
-  std::vector<std::size_t> passes_done_, weights_done_;  // of each micro-batch; of each unit
+  std::vector<std::size_t> passes_done_, weights_done_;  // by micro-batch; by unit
   std::mt19937_64 random_;
 };
 
-/// Cut into micro-batches of `a` sequences or of `b` the batch gives the same gradients.
+/// Checks that the batch gives the same gradients when cut into micro-batches of `a` sequences or
+/// of `b`.
 void check_same_gradients(const Context& context, Decoder& decoder, Batch& batch, std::int64_t a,
                           std::int64_t b, double tolerance) {
   const auto whole = gradients_by_micro_batch(context, decoder, batch, a);
@@ -187,7 +190,7 @@ TEST_CASE("gradients of every parameter are the slopes of the loss") {
         test::from_doubles(moved, weight);
         return mean_loss(context, decoder, batch);
       };
-      // A fourth-order difference: its error is far below the gradient's own size.
+      // A fourth-order difference has an error far below the gradient's own size.
       const double h = 1e-3 / std::sqrt(static_cast<double>(start.size()));
       const double numeric = (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);
       test::from_doubles(start, weight);
@@ -242,8 +245,8 @@ TEST_CASE("micro-batches under way at once give the bits of one after the other,
           for (std::int64_t b = 0; b < 6; b += 2)
             flights.emplace_back(decoder, batch.micro_batch(b, b + 2), where);
           SomeOrder(flights, seed).run(context);
-          // A tied table's gradient is the sum of two units' in another order here; all others are equal to
-          // the bit.
+          // A tied table's gradient adds two units' gradients in another order here. All others are
+          // equal to the bit.
           auto interleaved = gradients(decoder);
           if (spec.tied) interleaved[0] = sequential[0];
           CHECK(interleaved == sequential);
@@ -265,7 +268,7 @@ TEST_CASE("a block computed again from its input gives the same bits") {
   Flight flight(decoder, batch.whole());
   flight.forward(context);
   for (std::size_t u = flight.num_units(); u-- > 0;) {
-    flight.backward_input(context, u);  // spoils what forward saved
+    flight.backward_input(context, u);  // overwrites what forward saved
     const bool is_block = decoder.units()[u]->spec().kind == UnitKind::block;
     if (is_block) flight.recompute(context, u);
     if (is_block) flight.backward_input(context, u);
@@ -309,7 +312,7 @@ TEST_CASE("units say what they take and give") {
   CHECK(units[3]->output_dtype() == DType::f64);
   CHECK(units[0]->saved_bytes(2, 5) == 0);
   for (const auto& unit : units) CHECK(unit->saved_bytes(2, 5) % 64 == 0);
-  // Per row 15C + H + 4 elements, were F four times C; here F is 20 and C 12.
+  // A row has 15C + H + 4 elements if F is four times C. Here F is 20 and C 12.
   const std::size_t elements = 10 * (7 * 12 + 2 * 20 + 3 + 4) + 4 * 12;
   const std::size_t bytes = units[1]->saved_bytes(2, 5);
   CHECK((bytes >= 4 * elements && bytes < 4 * elements + 16 * 64));
@@ -335,7 +338,7 @@ TEST_CASE("the head goes over thousands of rows at once on a GPU, and over fewer
   ModelSpec spec = tiny_gpt2(true);
   spec.vocabulary = 50304;
   const auto units = make_units(Device::host(), spec, ParameterTable(spec), DType::bf16);
-  const auto rows = [&](Device device) {  // in sixteens; what lies beside logits is less than that
+  const auto rows = [&](Device device) {  // in multiples of 16; the rest of the scratch is less than that
     return units[3]->scratch_bytes(device, 16, 1024) / (16 * 50304 * sizeof(std::uint16_t)) * 16;
   };
   CHECK(rows(Device::host()) == 1024);
@@ -343,7 +346,7 @@ TEST_CASE("the head goes over thousands of rows at once on a GPU, and over fewer
 }
 
 TEST_CASE("a block hands its gradients over in what it saved, and beside that only what it made again") {
-  // Rows and widths of whole lines, so that bytes are exact.
+  // Rows and widths fill whole cache lines, so that bytes are exact.
   const std::int64_t B = 2, T = 16, R = B * T, C = 64, F = 96, H = 4, D = 16;
   for (const char* family : {"gpt2-124m", "llama-tiny"}) {
     ModelSpec s = load_model_spec(family);
@@ -423,7 +426,8 @@ TEST_CASE("a token sees nothing before its micro-batch's first_R, with a window 
     micro_batch.first_R = host_tensor(starts);
     Flight packed(decoder, micro_batch);
 
-    // Rotary scores know distances only, so a sequence gives the same wherever it starts.
+    // Rotary scores depend only on distances, so a sequence gives the same logits wherever it
+    // starts.
     Batch second(1, 5, {both.tokens.begin() + 4, both.tokens.end()},
                  {both.labels.begin() + 4, both.labels.end()});
     Flight alone(decoder, second.whole());

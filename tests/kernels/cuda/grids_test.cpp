@@ -1,5 +1,6 @@
-// How evenly dt's kernels use GPUs' processors: arithmetic alone. What a kernel's registers leave room for
-// says tests/gpu/sass_bounds.txt, to which what nvcc makes is held (tests/cmd/gpu/sass.sh).
+// Tests by arithmetic alone how evenly dt's kernels use a GPU's processors.
+// tests/gpu/sass_bounds.txt gives the kernels' registers, which limit the blocks of a processor.
+// tests/cmd/gpu/sass.sh holds what nvcc makes to it.
 
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -24,7 +25,7 @@ namespace {
 
 struct Gpu {
   const char* name;
-  std::int64_t processors, shared_bytes;  // of a processor
+  std::int64_t processors, shared_bytes;  // shared_bytes: of one processor
 };
 /// Source: CUDA C++ Programming Guide, table of technical specifications by compute capability
 /// (8.0, 9.0, 10.0); NVIDIA's data sheets for the processors of the SXM modules.
@@ -33,13 +34,13 @@ constexpr Gpu gpus[] = {
 constexpr std::int64_t registers_of_processor = 65536, most_threads = 2048, most_blocks = 32,
                        reserved_bytes = 1 << 10;
 
-/// What a launch does, in turns of its blocks' loops: each thread of a block takes a pack, or its part of a
-/// row, a turn.
+/// The work of a launch, in turns of its blocks' loops. In a turn each thread of a block takes a
+/// pack, or its part of a row.
 struct Work {
-  std::string kernel;  // its row in the bounds
+  std::string kernel;  // the kernel's row in the bounds
   Grid grid;
-  std::function<std::int64_t(std::int64_t x, std::int64_t y)> turns;  // of a block
-  double filled_turns;                                                // that all threads' work would fill
+  std::function<std::int64_t(std::int64_t x, std::int64_t y)> turns;  // turns of a block
+  double filled_turns;  // turns that the work of all threads would fill
 };
 
 std::map<std::string, std::int64_t> registers_of_kernels() {
@@ -53,15 +54,15 @@ std::map<std::string, std::int64_t> registers_of_kernels() {
   return all;
 }
 
-/// How many blocks a processor may have at a time.
+/// Returns how many blocks a processor may have at a time.
 std::int64_t blocks_at_once(const Gpu& gpu, const Grid& grid, std::int64_t registers) {
   const std::int64_t warps = grid.threads / warp_size, of_warp = parts(registers * warp_size, 256) * 256;
   return std::min({most_blocks, most_threads / grid.threads, registers_of_processor / (of_warp * warps),
                    gpu.shared_bytes / (static_cast<std::int64_t>(grid.shared_bytes) + reserved_bytes)});
 }
 
-/// The share of the time of all places for blocks in which they have work, from the first block to the last:
-/// blocks are given out in their order, each to the first place that is free.
+/// Returns the fraction of time in which the places for blocks have work, from the first block to
+/// the last. Blocks are given out in their order, each to the first free place.
 double filled(const Gpu& gpu, const Work& work, std::int64_t registers) {
   const std::int64_t places = gpu.processors * blocks_at_once(gpu, work.grid, registers);
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> ends;
@@ -78,7 +79,7 @@ double filled(const Gpu& gpu, const Work& work, std::int64_t registers) {
   return work.filled_turns / static_cast<double>(places * last);
 }
 
-/// Elements `stride` apart from `first` on, below `end`.
+/// Returns the number of elements `stride` apart, from `first` on and below `end`.
 std::int64_t steps(std::int64_t first, std::int64_t end, std::int64_t stride) {
   return first < end ? parts(end - first, stride) : 0;
 }
@@ -111,17 +112,17 @@ Work same_turns(std::string kernel, const Grid& grid, std::int64_t turns) {
 
 struct Model {
   const char* name;
-  std::int64_t R, C, F, V, D, heads;  // of which rotary positions turn some
+  std::int64_t R, C, F, V, D, heads;  // heads: those that rotary embeddings turn
   bool is_gpt2;
 };
-/// A micro-batch of so many tokens as fill a GPU.
+/// Models, each with a micro-batch of as many tokens as fill a GPU.
 const Model models[] = {{"gpt2-124m", 32 * 1024, 768, 3072, 50257, 64, 0, true},
                         {"llama-1b", 8 * 2048, 2048, 5632, 32000, 64, 36, false},
                         {"llama-8b", 8192, 4096, 14336, 128256, 128, 40, false}};
 
 std::vector<Work> works(const Model& m) {
-  constexpr int N = 8;                                // 16-bit floats of a pack
-  constexpr std::int64_t logits_at_once = 256 << 20;  // of a chunk of the head's rows
+  constexpr int N = 8;                                // 16-bit floats per pack
+  constexpr std::int64_t logits_at_once = 256 << 20;  // logits in a chunk of the head's rows
   const std::int64_t chunks = parts(m.R, logits_at_once / m.V),
                      loss_rows = parts(parts(m.R, chunks), 16) * 16;
   const auto [threads, packs] = norm_row(N, m.C);
@@ -159,14 +160,14 @@ std::vector<Work> works(const Model& m) {
   return all;
 }
 
-/// The least share, of all but few kernels; these are told why.
+/// Returns the least acceptable fraction. Few kernels have a lower one, each with its reason.
 double least_filled(const std::string& kernel) {
-  // The sums of columns that each block keeps are written once for a run of rows: with shorter runs they
-  // would be a larger part of what is moved.
+  // The sums of columns that each block keeps are written once per run of rows. With shorter runs
+  // they would be a larger part of the bytes moved.
   if (kernel.starts_with("backward_of_runs")) return 0.55;
-  // All blocks are at work at once, as many on one processor as on another, and fewer than there is room for.
+  // All blocks run at once, the same number on each processor, and fewer than fit.
   if (kernel.starts_with("sum_columns_of_runs")) return 0.55;
-  // A block's sums are so many elements' whatever there is of them: of one layer of a small model they take
+  // A block sums a fixed number of elements, whatever the total. One layer of a small model takes
   // little time.
   if (kernel.starts_with("sum_squares")) return 0.7;
   return 0.78;
@@ -202,7 +203,7 @@ TEST_CASE("what a wave that is not full costs is counted") {
   CHECK(blocks_at_once(h100, grid_for_loss(1), 40) == loss_blocks_at_once);
   CHECK(filled(h100, of_blocks(264), 40) == 1);
   CHECK(filled(h100, of_blocks(313), 40) ==
-        Approx(0.593).epsilon(1e-3));  // 264 places have 49 in a second wave
+        Approx(0.593).epsilon(1e-3));  // 264 places have 49 blocks in a second wave
   CHECK(filled(h100, of_blocks(128), 40) == Approx(0.485).epsilon(1e-3));
 }
 
