@@ -11,12 +11,14 @@ using namespace dt_test;
 
 namespace {
 
-/// One rank's accumulation written out, with everything at its place, which the passes must arrive at.
+/// One rank's gradient accumulation, written out with each action at its place: the list that the
+/// passes must reach.
 class Builder {
  public:
   explicit Builder(const StepShape& shape) : shape_(shape), last_unit_(shape.num_units - 1) {}
 
-  /// Of the j-th micro-batch of every rank, which this rank may not have.
+  /// Adds the forwards of the round-th micro-batch of every rank. This rank may not have that
+  /// micro-batch.
   void forward(int round, bool keeps_head) {
     const bool gathers = shape_.frees() || (shape_.gathers() && round == 0);
     if (gathers) add(ActionKind::gather, 0);
@@ -47,7 +49,8 @@ class Builder {
     }
   }
 
-  /// A rank that has nothing to do takes part in the rest once.
+  /// Returns the number of rounds. A rank without micro-batches takes part in the collectives of
+  /// one.
   int rounds() const {
     return shape_.reduces_each_micro_batch() ? std::max(1, shape_.rounds)
                                              : std::max(1, shape_.num_micro_batches);
@@ -166,7 +169,7 @@ TEST_CASE("the last block is computed again unless its backward comes at once") 
     return of_kinds(list, {ActionKind::discard, ActionKind::recompute}).size() / 2;
   };
   CHECK(discards(one_f_one_b(2, 3), 0) == 2 * 3);
-  CHECK(discards(one_f_one_b(2, 3), 1) == 1 * 3);  // of blocks 3 and 4, the last one goes back at once
+  CHECK(discards(one_f_one_b(2, 3), 1) == 1 * 3);  // of blocks 3 and 4, the last one's backward comes at once
   CHECK(discards(gpipe(2, 3), 1) == 2 * 3);        // other micro-batches come between
 }
 
@@ -199,7 +202,8 @@ TEST_CASE("a tied table's gradients meet on its owner, which sends the new weigh
                                      {step},
                                      {receive, 3, -1, Payload::tied_weights, 0}});
   const auto v = build_training_steps(shape, {v_shaped(2, 1), {{0, 1, 2, 3, 4}}, true});
-  for (const ActionList& list : v) CHECK(list.back() == Action{step});  // both ends are on one rank
+  for (const ActionList& list : v)
+    CHECK(list.back() == Action{step});  // both ends of the pipeline are on one rank
 }
 
 TEST_CASE("a schedule that does not fit the stages or the micro-batches is refused") {

@@ -1,4 +1,4 @@
-// Who of a pipeline sends what to whom, and the groups made for it.
+// Tests which ranks of a pipeline send what to which, and the groups made for it.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -30,7 +30,8 @@ TEST_CASE("each direction of each payload between two stages is one channel") {
   CHECK(channels({.pp = 2}, true) ==
         std::vector<Channel>{
             {0, 1, activation}, {0, 1, tied_weights}, {1, 0, gradient}, {1, 0, tied_gradient}});
-  // Down and up again; the ends are on one rank, so the table's are.
+  // Activations go down the ranks and up again. Both ends are on one rank, so the tied table needs
+  // no channel.
   const model::Layout v{.pp = 3, .schedule = PipelineSchedule::zero_bubble, .virtual_stages = 2};
   CHECK(channels(v, true).size() == 8);
   const model::Layout ring{.pp = 3, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2};

@@ -1,4 +1,5 @@
-// Gradients of one step, its micro-batches divided among ranks as threads.
+// Tests the gradients of one step whose micro-batches are divided among ranks, with ranks as
+// threads.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -64,7 +65,7 @@ TEST_CASE("gradients that lie on a device have the bits of the host's, whatever 
       CHECK(same_bits(gradient(setting), on_host));
     }
   }
-  // A rank without a micro-batch.
+  // One rank has no micro-batch.
   Setting setting{.ranks = 3, .micro_batches = 2, .lanes = 2, .stage = 2};
   const std::vector<float> on_host = gradient(setting);
   const test_device::Use device(1);

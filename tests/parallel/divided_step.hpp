@@ -1,5 +1,6 @@
 #pragma once
-// Gradients of one step, its micro-batches divided among ranks as threads.
+// Computes the gradients of one step whose micro-batches are divided among ranks, with ranks as
+// threads.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -29,19 +30,20 @@ inline model::ModelSpec tied_spec() {
       "test");
 }
 
-/// A gradient that depends on unit, micro-batch and element, and whose sum depends on the order.
+/// Returns a gradient that depends on unit, micro-batch and element. The sum of such gradients
+/// depends on the order.
 inline float term(int unit, std::int64_t micro_batch, std::int64_t element) {
   return 1.0F / static_cast<float>(1 + (unit * 31 + micro_batch * 17 + element * 7) % 101);
 }
 
-/// What a step of `micro_batches` in `lanes` leaves in all groups of each rank: its own part, of which the
-/// places are `mine`.
+/// A rank's gradients of all groups after a step. `mine` marks the places of the rank's own part.
 struct Result {
   std::vector<float> gradient;
   std::vector<bool> mine;
 };
 
-/// `kept` has what the context still reads.
+/// Adds a micro-batch's terms to a unit's gradients. `kept` holds buffers that the context still
+/// reads.
 inline void add_terms(ModelStorage& storage, const Context& context, int unit, std::int64_t m,
                       std::deque<Buffer>& kept) {
   for (const Tensor& gradient : storage.gradients().of_unit(context, unit, m)) {
@@ -55,7 +57,7 @@ inline void add_terms(ModelStorage& storage, const Context& context, int unit, s
   storage.gradients().finish_micro_batch(context, unit, m);
 }
 
-/// Of the host's memory or a device's.
+/// Returns the elements of a tensor of the host or of a device.
 inline std::vector<float> numbers(const Context& context, const Tensor& tensor) {
   std::vector<float> values(static_cast<std::size_t>(tensor.numel()));
   kernels::copy(context, tensor.flat(0, tensor.numel()), host_tensor(values));
@@ -82,9 +84,10 @@ struct Setting {
   int ranks = 1;
   std::int64_t micro_batches = 1, lanes = 1;
   int stage = 0;
-  int group = 0;  // ranks that divide the state; 0: all
+  int group = 0;  // number of ranks that divide the state; 0: all
   Device device = Device::host();
-  /// Of ranks that talk through streams: gives the world its own. Each has a device of its own then.
+  /// For ranks that communicate through streams: gives the world its streams. Each rank then has a
+  /// device of its own.
   std::function<void(comm::Communicator& world, Device device)> set_streams{};
   Precision precision{};
   std::function<std::string(int rank)> host_of{};
@@ -125,7 +128,7 @@ inline std::vector<Result> results(const Setting& setting) {
   return all;
 }
 
-/// The ranks' parts put together; those that several ranks hold must be equal.
+/// Puts the ranks' parts together. Parts that several ranks hold must be equal.
 inline std::vector<float> gradient(const Setting& setting) {
   std::vector<float> whole;
   std::vector<bool> known;

@@ -1,4 +1,4 @@
-// Drawings of small schedules, to the character.
+// Tests drawings of small schedules, to the character.
 
 #include "parallel/drawing/drawing.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double ms = 1e-3;
 
-/// A step of stages of two units, whose computations take a millisecond each.
+/// A step of stages of two units. Each computation takes a millisecond.
 struct Drawn {
   Pipeline pipeline;
   std::vector<ActionList> lists;
@@ -53,7 +53,8 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-/// Elements that nothing closes, or whose end closes another; text must hold neither < nor &.
+/// Returns elements that nothing closes, and end tags that close another element. Text must hold
+/// neither < nor &.
 std::vector<std::string> open_elements(const std::string& xml) {
   std::vector<std::string> open;
   const std::regex tag("<(/?)([a-z?]+)[^<>]*?(/?)>");

@@ -106,7 +106,7 @@ TEST_CASE("any valid order of the same micro-batches gives the same bits") {
   depth_first.executor.run(build_training_step({.num_units = units, .num_micro_batches = 2}), split(batch), 0,
                            no_hooks());
 
-  ActionList list;  // as GPipe does, with every weight half put off to the end
+  ActionList list;  // GPipe's order, with every weight half put off to the end
   for (int m : {0, 1})
     for (int u = 0; u < units; ++u) list.push_back({forward, u, m});
   for (int m : {0, 1})
@@ -160,7 +160,7 @@ TEST_CASE("smaller micro-batches make do with the pool of larger ones, to the sa
   CHECK(losses(rig, 3, 5) == losses(fresh, 3, 5));
   CHECK(losses(rig, 4, 5) == losses(fresh, 4, 5));
   CHECK(rig.executor.activation_bytes() == pool);
-  CHECK(losses(rig, 0, 5) == losses(fresh, 0, 5));  // larger: made anew
+  CHECK(losses(rig, 0, 5) == losses(fresh, 0, 5));  // a larger pool is allocated anew
   CHECK(rig.executor.activation_bytes() == fresh.executor.activation_bytes());
 }
 

@@ -1,11 +1,12 @@
 #pragma once
-// A model small enough to count every element of, whose heads and rows do not divide evenly.
+// A model small enough to count all its elements. Its heads and rows do not divide evenly.
 
 #include "model/model_spec.hpp"
 
 namespace dt_test {
 
-/// 7 rows of a table, 4 query heads over 2 key-value heads of 2.
+/// Returns a model with 7 rows in its table, and 4 query heads over 2 key-value heads of dimension
+/// 2.
 inline dt::model::ModelSpec grouped_spec(std::int64_t layers, bool tied) {
   dt::model::ModelSpec s = dt::model::load_model_spec("llama-tiny");
   s.layers = layers;

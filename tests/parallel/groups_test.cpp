@@ -10,7 +10,7 @@ using namespace dt::parallel;
 
 namespace {
 
-/// The ranks of the world in a group; none where it is absent.
+/// Returns the world ranks of a group; none if the group is absent.
 std::vector<int> members(const comm::Communicator* group) {
   return group ? group->members() : std::vector<int>();
 }
@@ -20,7 +20,7 @@ struct Members {
   bool operator==(const Members&) const = default;
 };
 
-/// By rank.
+/// Returns each rank's members of its groups, by rank.
 std::vector<Members> all_members(const model::Layout& layout) {
   std::vector<Members> all(static_cast<std::size_t>(layout.size()));
   comm::run_threads(layout.size(), [&](comm::Communicator& world) {
@@ -74,7 +74,7 @@ TEST_CASE("tensor-parallel ranks are of one stage and data-parallel place; some 
   CHECK(tensor({.tp = 4}, 4, replicas) == All(4));
   CHECK(tensor({.dp = 2}, 1, all) == All(2));
   CHECK(tensor({.dp = 2}, 1, replicas) == All(2));
-  // Where they are others' groups, none is made.
+  // A group that would equal an existing one is not made.
   const int made = comm::run_threads(3, [&](comm::Communicator& world) {
     const Groups groups(model::Layout{.tp = 3}, world, {}, 1);
     return groups.tensor() == &world && groups.tensor_replicas() == &world ? 0 : 1;
@@ -100,7 +100,7 @@ TEST_CASE("of the groups between stages a rank has a record of its own alone") {
   const int wrong = comm::run_threads(3, [&](comm::Communicator& world) {
     const Groups groups(model::Layout{.pp = 3}, world, channels);
     const auto recorded = world.engine().recorder().snapshot().groups.size();
-    const bool is_between = world.rank() == 1;  // of two stages, both directions each
+    const bool is_between = world.rank() == 1;  // rank 1 is between two stages, with both directions of each
     return recorded == (is_between ? 6 : 4) ? 0 : 1;
   });
   CHECK(wrong == 0);

@@ -20,7 +20,7 @@ std::vector<ActionList> lists_of(const Schedule& schedule, int units_each, bool 
   return build_training_steps(shape, {schedule, stages});
 }
 
-/// Micro-batches × units.
+/// Returns the most that a rank holds, in micro-batches × units.
 std::int64_t most_held(const ActionList& list, std::size_t units) {
   return most_held_bytes(list, std::vector<UnitBytes>(units, {.saved = 1}));
 }
@@ -37,7 +37,7 @@ TEST_CASE("1F1B holds as many micro-batches as ranks follow, zero-bubble no more
       const auto r = static_cast<std::size_t>(rank);
       CHECK(most_held(plain[r], units) == 2 * (ranks - rank));
       CHECK(most_held(h1[r], units) <= 2 * ranks);
-      CHECK(most_held(v[r], units) <= 2 * 2 * ranks);  // of twice as many virtual stages
+      CHECK(most_held(v[r], units) <= 2 * 2 * ranks);  // with twice as many virtual stages
       CHECK(most_held(all[r], units) == 2 * m);
     }
   }
@@ -46,7 +46,7 @@ TEST_CASE("1F1B holds as many micro-batches as ranks follow, zero-bubble no more
 TEST_CASE(
     "where nothing is handed over apart, zero-bubble H1 holds no more than as many forwards as "
     "ranks") {
-  const std::int64_t output = 1, saved = 15, messages = 8 * output;  // under way, both ways
+  const std::int64_t output = 1, saved = 15, messages = 8 * output;  // messages in both directions
   for (const int ranks : {2, 4, 8}) {
     const std::vector<UnitBytes> units(static_cast<std::size_t>(2 * ranks),
                                        {.output = output, .saved = saved});
@@ -57,13 +57,14 @@ TEST_CASE(
 
 TEST_CASE("recompute holds what blocks save of one micro-batch alone") {
   const auto lists = lists_of(gpipe(2, 6), 4, true);
-  CHECK(most_held(lists[0], 8) == 6 + 1);  // the embedding's of all, a block's of one
+  CHECK(most_held(lists[0], 8) == 6 + 1);  // the embedding saves for all micro-batches, a block for one
 }
 
 TEST_CASE("bytes are those of outputs, what is saved and handed over, received and sent") {
   const std::vector<UnitBytes> units{{.output = 10, .saved = 1}, {.output = 100, .saved = 2, .handover = 5}};
   const auto lists = lists_of(gpipe(2, 1), 1);
-  CHECK(most_held_bytes(lists[0], units) == 10 + 1 + 10);  // output, sent; saved; dy, received at once
+  CHECK(most_held_bytes(lists[0], units) ==
+        10 + 1 + 10);  // output, which is sent; saved; dy, received at once
   CHECK(most_held_bytes(lists[1], units) ==
         10 + 100 + 2 + 5);  // input, then dx in its place; y, saved, handover
 }
@@ -91,7 +92,7 @@ TEST_CASE("nothing is held at the end of a step") {
     for (const bool recompute : {false, true}) {
       const int each = 8 / schedule.num_stages();
       for (const ActionList& list : lists_of(schedule, each, recompute)) {
-        ActionList twice = list;  // what was left would add up
+        ActionList twice = list;  // anything left over would add up
         twice.insert(twice.end(), list.begin(), list.end());
         CHECK(most_held_bytes(twice, units) == most_held_bytes(list, units));
       }

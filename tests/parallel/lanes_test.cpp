@@ -16,8 +16,8 @@ using parallel::LanePlan;
 
 namespace {
 
-/// The sums that are left, as expressions, from a stack machine that follows the plan. Numbers have `width`
-/// digits, so that one expression is part of another only where its text is.
+/// Returns the sums that are left, as expressions, from a stack machine that follows the plan.
+/// Numbers have `width` digits, so that one expression is part of another only if its text is.
 std::vector<std::string> sums_left(const LanePlan& plan, int width = 1) {
   std::vector<std::string> stack;
   std::size_t highest = 0;
@@ -47,7 +47,8 @@ std::string expression(const LanePlan& plan, int width = 1) {
   return sums.front();
 }
 
-/// The definition, taken at its word: all lanes, each with its micro-batches, and the tree over them.
+/// Applies the definition literally: all lanes, each with its micro-batches, and the tree over
+/// them.
 std::string defined(std::int64_t M, std::int64_t L, std::int64_t begin, std::int64_t end) {
   if (end - begin > 1) {
     const std::int64_t middle = begin + (end - begin) / 2;
@@ -63,7 +64,7 @@ bool contains(const std::string& whole, const std::string& part) {
   return whole.find(part) != std::string::npos;
 }
 
-/// Whether `part` is `whole` or an operand in it.
+/// Returns whether `part` is `whole` or an operand in it.
 bool is_subtree(const std::string& whole, const std::string& part) {
   return part == whole || contains(whole, "(" + part + "+") || contains(whole, "+" + part + ")");
 }
@@ -87,7 +88,7 @@ std::string check_part(const std::string& whole, const LanePlan& plan, std::int6
   return micro_batches;
 }
 
-/// Their sum shows the order of additions.
+/// The sum of these terms shows the order of additions.
 const std::vector<double> terms{1.0, 1e-16, 1e16, -1e16, 3.0, 1e-3, 7e15, 1.0};
 
 void add_all(const Context& context, GradientSum& sum, const LanePlan& plan) {
@@ -196,7 +197,7 @@ TEST_CASE("two ranks' gradient sums add up to the bits of the whole") {
 TEST_CASE("a gradient sum refuses micro-batches out of order and a total before its time") {
   const Context context(1, Device::host());
   const LanePlan whole(6, 1);
-  const LanePlan plan = whole.of_rank(1, 2);  // 3, 4, 5
+  const LanePlan plan = whole.of_rank(1, 2);  // micro-batches 3, 4, 5
   GradientSum sum(Device::host(), 1, DType::f64, plan);
   CHECK_THROWS_AS(sum.current(context, 3), Error);  // not started
   sum.start(context);
@@ -208,7 +209,7 @@ TEST_CASE("a gradient sum refuses micro-batches out of order and a total before 
   CHECK_THROWS_AS(sum.current(context, 3), Error);
   CHECK_THROWS_AS(sum.finish(context, 4), Error);
   sum.finish(context, 3);
-  CHECK_THROWS_AS(sum.total(), Error);  // one sum is alive, but not all is in it
+  CHECK_THROWS_AS(sum.total(), Error);  // one sum is left, but not every micro-batch is in it
   sum.start(context);
   add_all(context, sum, plan);
   CHECK_NOTHROW(sum.total());
@@ -218,7 +219,8 @@ TEST_CASE("a gradient sum refuses micro-batches out of order and a total before 
 
 TEST_CASE("a part whose lanes leave several sums adds them") {
   const Context context(1, Device::host());
-  const LanePlan plan = LanePlan(8, 4).of_rank(1, 3);  // 2, 3, 4: a whole lane and half of one
+  const LanePlan plan =
+      LanePlan(8, 4).of_rank(1, 3);  // micro-batches 2, 3, 4: a whole lane and half of another
   GradientSum sum(Device::host(), 1, DType::f64, plan);
   REQUIRE(plan.num_sums_left() == 2);
   sum.start(context);

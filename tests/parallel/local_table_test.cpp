@@ -19,7 +19,7 @@ model::ModelSpec small_spec(bool tied) {
   return dt_test::grouped_spec(4, tied);
 }
 
-/// The same with a table that ZeRO cuts.
+/// Returns the same model with a table that ZeRO cuts.
 model::ModelSpec larger_spec(bool tied) {
   model::ModelSpec s = small_spec(tied);
   s.vocabulary = 1301;
@@ -33,7 +33,7 @@ std::vector<LocalTable> all_ranks(const model::ParameterTable& table, const mode
   return locals;
 }
 
-/// How often each element of each parameter is named.
+/// Counts how often each element of each parameter is named.
 class Counts {
  public:
   explicit Counts(const model::ParameterTable& table) {
@@ -57,8 +57,8 @@ class Counts {
   std::vector<std::vector<int>> counts_;
 };
 
-/// Elements of a group's flat buffer that a rank answers for by its runs, and by its parameters, must be the
-/// same but for padding.
+/// Checks that a rank's counted runs of a group's flat buffer hold the elements of the parameters
+/// that the rank owns, and otherwise only padding.
 void check_counted(const LocalTable& local, const LocalGroup& group) {
   std::int64_t end = group.own.begin;
   for (const Part& run : group.counted) {
@@ -78,8 +78,8 @@ void check_counted(const LocalTable& local, const LocalGroup& group) {
   }
 }
 
-/// Whether the tensor-parallel ranks of a stage and data-parallel place may sum runs of their buffers in
-/// place: all that is not cut lies at one element of them.
+/// Checks that the tensor-parallel ranks of a stage and data-parallel place may sum runs of their
+/// buffers in place: each run of parameters begins at the same element on all of them.
 void check_alike(const LocalTable& a, const LocalTable& b) {
   REQUIRE(a.groups().size() == b.groups().size());
   for (std::size_t g = 0; g < a.groups().size(); ++g) {
@@ -94,7 +94,8 @@ void check_alike(const LocalTable& a, const LocalTable& b) {
   }
 }
 
-/// The runs that ranks sum have those elements whose gradients each has a part of, and none but those.
+/// Checks that the runs that ranks sum have exactly the elements of whose gradients each rank has a
+/// part.
 void check_tensor_sums(const LocalTable& local) {
   for (const LocalParam& param : local.params()) {
     const LocalGroup& group = local.group(param.group);
@@ -173,7 +174,7 @@ TEST_CASE("one stage without tensor parallelism holds the parameter table as it 
 
 TEST_CASE("a stage's slices, worked out by hand") {
   const model::ParameterTable table(small_spec(true));
-  // Two runs of units a stage, as the V-shaped schedule lays them: the first stage has both ends.
+  // The first stage has two ranges of units, with both ends, as in the V-shaped schedule.
   const model::Layout layout{.pp = 2, .tp = 2, .stages = {{{0, 2}, {5, 6}}, {{2, 5}}}};
   const LocalTable first(table, layout, layout.place_of(1)), last(table, layout, layout.place_of(3));
   CHECK(first.units() == std::vector{0, 1, 5});
@@ -187,8 +188,8 @@ TEST_CASE("a stage's slices, worked out by hand") {
   CHECK(first.groups_of(5) == std::vector{0, 2});
   CHECK(first.params_of(5) == std::vector{10, 0});
 
-  // attention_norm 8, padded; q 4 × 8, k and v 2 × 8 each; output 8 × 4; mlp_norm 8, padded; gate and up 5 ×
-  // 8 each; down 8 × 5.
+  // The block has attention_norm 8, padded; q 4 × 8, k and v 2 × 8 each; output 8 × 4; mlp_norm 8,
+  // padded; gate and up 5 × 8 each; down 8 × 5.
   const LocalGroup& block = last.group(0);
   CHECK(block.group == 2);
   CHECK(block.holders == std::vector{2});
@@ -199,7 +200,7 @@ TEST_CASE("a stage's slices, worked out by hand") {
   CHECK(last.param(1).slice == Piece{{8, 8}, {4, 0}, {4, 8}, 0, 32});
   CHECK(last.param(4).slice == Piece{{8, 8}, {0, 4}, {8, 4}, 0, 32});
   CHECK(last.param(8).slice == Piece{{8, 9}, {0, 4}, {8, 5}, 0, 40});
-  // The norms are the first tp rank's.
+  // The first tp rank owns the norms.
   CHECK(block.counted == std::vector<Part>{{16, 96}, {128, 128}});
 }
 
@@ -217,7 +218,7 @@ TEST_CASE("buffers of tensor-parallel ranks are alike, however uneven their slic
   const std::vector<LocalTable> locals = all_ranks(table, layout);
   for (const LocalTable& local : locals) {
     check_alike(local, locals[at(local.place().dp * tp)]);
-    if (spec.vocabulary > 2000) continue;  // each element takes its time
+    if (spec.vocabulary > 2000) continue;  // checking each element takes long
     check_tensor_sums(local);
     for (const LocalGroup& group : local.groups()) check_counted(local, group);
   }
@@ -229,8 +230,8 @@ TEST_CASE("what tensor-parallel ranks sum, worked out by hand") {
     const model::Layout layout{.tp = 4, .sequence_parallel = sequence_parallel};
     return LocalTable(table, layout, {0, 0, rank}).group(1);
   };
-  // attention_norm 8, padded; q, k and v 2 × 8 each; output 8 × 2; mlp_norm 8, padded; gate and up 2 × 8
-  // each, on the last rank 3 × 8; down 8 × 2, there 8 × 3.
+  // The block has attention_norm 8, padded; q, k and v 2 × 8 each; output 8 × 2; mlp_norm 8,
+  // padded; gate and up 2 × 8 each, on the last rank 3 × 8; down 8 × 2, on the last rank 8 × 3.
   for (const int rank : {0, 1, 2, 3}) {
     CHECK(block_of(rank, false).numel == 176);
     CHECK(block_of(rank, false).tensor_sums == std::vector<TensorSumRun>{{TensorSum::replicas, {32, 32}}});
@@ -238,7 +239,7 @@ TEST_CASE("what tensor-parallel ranks sum, worked out by hand") {
                                                                         {TensorSum::replicas, {32, 32}},
                                                                         {TensorSum::all, {80, 16}}});
   }
-  // Norms are the first rank's, key-value heads every second one's.
+  // The first rank owns the norms, and every second rank its key-value head.
   CHECK(block_of(0, true).counted == std::vector<Part>{{0, 176}});
   CHECK(block_of(1, true).counted == std::vector<Part>{{16, 16}, {64, 16}, {96, 80}});
   const LocalTable whole(table, {.sequence_parallel = true}, {0, 0, 0});
@@ -256,7 +257,7 @@ TEST_CASE("the other end of a tied table holds its weights, not its state") {
   CHECK(there.state_numel() == 0);
   CHECK(there.counted.empty());
   CHECK(!last.params().front().is_owned);
-  CHECK(there.own == first.groups().front().own);  // so that what one end sums fits the other
+  CHECK(there.own == first.groups().front().own);  // the sums of one end must fit the other
   CHECK(first.groups().front().has_state);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::size_t, 3> three_kinds = {4, 4, 4};
 
-/// Numbers that are the same for a seed everywhere.
+/// Random numbers that depend only on the seed, on every machine.
 class Dice {
  public:
   explicit Dice(unsigned seed) : engine_(seed) {}
@@ -31,7 +31,8 @@ class Dice {
   std::mt19937 engine_;
 };
 
-/// A small model of one of the families, tied or not, with grouped heads where the family has them.
+/// Returns a small model of one of the families, tied or not, with grouped heads if the family has
+/// them.
 model::ModelSpec random_spec(Dice& dice) {
   constexpr std::array<const char*, 2> presets = {"gpt2-124m", "llama-tiny"};
   const bool is_llama = dice(0, 2) > 0;
@@ -64,7 +65,7 @@ std::string text_of(const model::Layout& m) {
   return fmt::format("pp={},dp={},tp={},zero={},zero-group={}", m.pp, m.dp, m.tp, m.zero, m.zero_group);
 }
 
-/// What a rank owns, parameters by their index in the parameter table.
+/// Returns what a rank owns. Parameters are indices into the parameter table.
 std::vector<OwnedPiece> owned(const model::ParameterTable& table, const model::Layout& layout, int rank) {
   const LocalTable local(table, layout, layout.place_of(rank));
   std::vector<OwnedPiece> pieces = owned_pieces(local, three_kinds);
@@ -72,7 +73,7 @@ std::vector<OwnedPiece> owned(const model::ParameterTable& table, const model::L
   return pieces;
 }
 
-/// How often each element of each parameter is owned, in one kind, over all ranks.
+/// Returns how many ranks own each element of each parameter, in one kind of state.
 std::vector<std::vector<int>> counts(const model::ParameterTable& table, const model::Layout& layout,
                                      int kind) {
   std::vector<std::vector<int>> result;
@@ -105,7 +106,7 @@ int find(const model::ParameterTable& table, const std::string& name) {
   return param;
 }
 
-/// The pieces of one parameter's weights, by rank.
+/// Returns the pieces of one parameter's weights, by rank.
 std::map<int, std::vector<Piece>> owners(const model::ParameterTable& table, const model::Layout& layout,
                                          const std::string& name) {
   std::map<int, std::vector<Piece>> found;
@@ -135,7 +136,7 @@ TEST_CASE("whatever the model and the layout, every element has one owner in eve
 }
 
 TEST_CASE("ranks of a stage own about as many bytes each") {
-  // Large enough that 4,096 elements are little.
+  // The model is so large that 4,096 elements are little.
   model::ModelSpec spec = model::load_model_spec(GENERATE("gpt2-124m", "llama-tiny"));
   if (spec.hidden < 768) spec.hidden = 768, spec.mlp_hidden = 2048, spec.query_heads = 12, spec.head_dim = 64;
   const model::Layout layout =
@@ -184,7 +185,7 @@ TEST_CASE("heads are cut whole; with fewer than ranks, the first holder of a sli
   const auto output = owners(table, layout, "layers.0.attention.output.weight");
   REQUIRE(output.size() == 4);
   CHECK(output.at(3).front() == Piece{{8, 8}, {0, 6}, {8, 2}, 0, 16});
-  // Norms are whole everywhere and rank 0's.
+  // Norms are whole on every rank, and rank 0 owns them.
   const auto norm = owners(table, layout, "layers.0.mlp_norm.weight");
   REQUIRE(norm.size() == 1);
   CHECK(norm.at(0).front().is_whole());
@@ -233,12 +234,12 @@ TEST_CASE("where a layout fits, each rank has the key-value heads that its query
   const int group = query_heads / key_value_heads;
   for (int tp = 1; tp <= query_heads + 1; ++tp) {
     bool fits = true;
-    int next = 0;  // query heads are divided, without a rank that has none or another's
+    int next = 0;  // first query head of the next rank; every rank has at least one, and none has another's
     for (int rank = 0; rank < tp; ++rank) {
       const auto [q_begin, q_end] = heads("layers.0.attention.q.weight", tp, rank);
       const auto [kv_begin, kv_end] = heads("layers.0.attention.k.weight", tp, rank);
       const bool is_asked_for = q_begin / group == kv_begin && (q_end - 1) / group == kv_end - 1;
-      // Where there are several, each must have its whole group here.
+      // A rank with several key-value heads must have the whole query group of each.
       const bool is_even = kv_end - kv_begin == 1 || q_end - q_begin == group * (kv_end - kv_begin);
       fits = fits && is_asked_for && is_even && q_begin == next && q_end > q_begin;
       next = static_cast<int>(q_end);
@@ -267,7 +268,7 @@ TEST_CASE("virtual stages that a schedule or a model does not have are refused w
              Catch::Contains("schedule=gpipe") && Catch::Contains("virtual-stages=1 would"));
   CHECK_THAT(why(2, interleaved, 1), Catch::EndsWith("virtual-stages=2 or schedule=1f1b would do"));
   CHECK_THAT(why(2, zero_bubble, 3), Catch::EndsWith("virtual-stages=2 would do"));
-  // What is said to do does.
+  // The suggested values work.
   CHECK_THAT(why(3, interleaved, 3), Catch::StartsWith("pp=3 with virtual-stages=3 for 7 units ") &&
                                          Catch::EndsWith("; pp=2 or virtual-stages=2 would do"));
   CHECK(why(2, interleaved, 3).empty());
@@ -356,10 +357,10 @@ TEST_CASE("tensor-parallel ranks that divide sequences have as many rows as each
   CHECK(why(8, true, 12) ==
         "sp=on with tp=8 for sequences of 12: it must divide them; tp=4, a length of 8, a length of 16 or "
         "sp=off would do");
-  // No longer than the model's positions, and never none.
+  // Suggested lengths are no longer than the model's positions, and never zero.
   CHECK_THAT(why(4, true, 18), Catch::Contains("; tp=2, a length of 16 or sp=off would do"));
   CHECK_THAT(why(4, true, 3), Catch::Contains("; tp=1, a length of 4 or sp=off would do"));
-  // A number of ranks that the model can have: not 6.
+  // The suggested number of ranks is one that the model can have: not 6.
   CHECK_THAT(why(8, true, 6), Catch::Contains("; tp=2, a length of 8"));
 }
 
@@ -377,11 +378,11 @@ TEST_CASE("ranks that divide sequences have two equal chunks each, and of them t
       "cp=4 for sequences of 18: each rank has two of 8 equal chunks; cp=3, a length of 16 or a length of 24 "
       "would do");
   CHECK(why(3, 1, 18).empty());
-  // No longer than the model's positions, and never none.
+  // Suggested lengths are no longer than the model's positions, and never zero.
   CHECK_THAT(why(8, 1, 62), Catch::EndsWith("; cp=1, a length of 48 or a length of 64 would do"));
   CHECK_THAT(why(8, 1, 70), Catch::EndsWith("; cp=7 or a length of 64 would do"));
   CHECK_THAT(why(4, 1, 6), Catch::EndsWith("; cp=3 or a length of 8 would do"));
-  // What both would do with.
+  // The suggestions satisfy both cp and sp.
   CHECK_THAT(why(2, 4, 18), Catch::EndsWith("; a length of 16 or a length of 24 would do"));
   CHECK_THAT(why(32, 8, 31), Catch::EndsWith("; cp=1,sp=off would do"));
   CHECK(why(2, 4, 12) ==

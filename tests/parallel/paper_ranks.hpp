@@ -1,6 +1,7 @@
 #pragma once
 // Ranks that run lists with numbers in place of tensors: a slow check of a step, independent of the
-// validator. Whatever a rank uses must be there, and the sums must be those of one rank that computes alone.
+// validator. Everything that a rank uses must be there. The sums must be those of one rank that
+// computes alone.
 
 #include <cstdint>
 #include <deque>
@@ -17,9 +18,9 @@
 namespace dt::parallel::paper {
 
 using Value = std::uint64_t;
-using Key = std::pair<int, int>;  // unit, micro-batch
+using Key = std::pair<int, int>;  // unit and micro-batch
 
-/// Depends on the order, as rounded sums do.
+/// Mixes values. The result depends on their order, as rounded sums do.
 template <class... Values>
 Value mix(Values... values) {
   Value h = 0x9e3779b97f4a7c15U;
@@ -32,8 +33,9 @@ class Ranks {
   Ranks(std::span<const ActionList> lists, const Pipeline& pipeline, int dp, int zero)
       : lists_(lists), pipeline_(pipeline), dp_(dp), zero_(zero), ranks_(lists.size()) {}
 
-  /// What each unit's gradients have become on each data-parallel rank; throws where a rank would abort, or
-  /// ranks would wait for ever. The tied table's new weights, as both holders have them, are unit −1's.
+  /// Returns what each unit's gradients become on each data-parallel rank. Unit −1 has the tied
+  /// table's new weights, as both holders have them. Throws if a rank would abort, or if ranks
+  /// would wait forever.
   std::map<std::pair<int, int>, Value> run() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -78,7 +80,8 @@ class Ranks {
     return true;
   }
 
-  /// Those of a stage, or all, go on when all have come to the same.
+  /// Lets the ranks of a stage, or all ranks, go on once all have come to the same shared action.
+  /// Returns whether any did.
   bool meet() {
     for (std::size_t stage = 0; stage < ranks_.size() / static_cast<std::size_t>(dp_); ++stage) {
       if (meet(stage * static_cast<std::size_t>(dp_), static_cast<std::size_t>(dp_), false)) return true;
@@ -126,7 +129,8 @@ class Ranks {
     r.sum[unit] = mix(r.sum[unit], value);
   }
 
-  /// Whether it could be done; not while something that it needs is coming.
+  /// Performs an action and returns true, or returns false while something that the action needs is
+  /// coming.
   bool perform(int rank, Rank& r, const Action& a) {
     using enum ActionKind;
     const Key key{a.unit, a.micro_batch}, before{a.unit - 1, a.micro_batch};

@@ -1,4 +1,4 @@
-// A layout's pipeline: its schedule over its table of stages.
+// Tests a layout's pipeline: its schedule over its table of stages.
 
 #include "parallel/pipeline.hpp"
 

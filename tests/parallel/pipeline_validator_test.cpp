@@ -1,4 +1,5 @@
-// Lists of whole pipelines: those that builders make are accepted, broken ones are not.
+// Tests lists of whole pipelines: the validator accepts those that builders make, and refuses
+// broken ones.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -16,7 +17,7 @@ using namespace dt_test;
 
 namespace {
 
-/// The lists of pp × dp ranks. dp rank d has `micro_batches[d]` of them.
+/// The lists of pp × dp ranks. dp rank d has `micro_batches[d]` micro-batches.
 struct Step {
   Pipeline pipeline;
   std::vector<StepShape> shapes;
@@ -70,7 +71,7 @@ void validate_all(const std::vector<int>& ranks, const std::vector<int>& micro_b
   }
 }
 
-/// A small step of any kind.
+/// Returns a small step of any kind.
 Step random_step(std::mt19937& random) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   const int ranks = 2 + below(3), micro_batches = 1 + below(5);
@@ -86,7 +87,7 @@ Step random_step(std::mt19937& random) {
   return {pipeline, replicas, below(2) == 1, below(4)};
 }
 
-/// One rank computing the same alone.
+/// Returns the result of one rank that computes the same step alone.
 std::map<std::pair<int, int>, paper::Value> reference(const Step& step) {
   Pipeline alone = without_stages(step.pipeline.num_units(), step.pipeline.schedule.num_micro_batches);
   alone.tied = step.pipeline.tied;
@@ -95,7 +96,7 @@ std::map<std::pair<int, int>, paper::Value> reference(const Step& step) {
   return Step(alone, micro_batches, false, step.shapes.front().zero).run_on_paper();
 }
 
-/// An action dropped, doubled, swapped, or sent elsewhere.
+/// Drops, doubles, swaps, moves or alters an action. Returns a description of the change.
 std::string break_at_random(Step& step, std::mt19937& random) {
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
   ActionList& list = step.lists[below(step.lists.size())];
@@ -156,7 +157,7 @@ void check_broken(int trials, unsigned seed) {
     REQUIRE_NOTHROW(result = step.run_on_paper());
     REQUIRE(result == expected);
   }
-  CHECK(accepted > 0);  // what does not hang on each other may be swapped
+  CHECK(accepted > 0);  // independent actions may be swapped
   CHECK(accepted < trials / 3);
 }
 

@@ -1,4 +1,4 @@
-// Steps of whole pipelines, ranks as threads, against those of one rank.
+// Compares steps of whole pipelines, with ranks as threads, with steps of one rank.
 
 #include "parallel/trained_layout.hpp"
 
@@ -120,7 +120,9 @@ TEST_CASE("a stage's storage holds what its estimate says") {
   setting.spec->vocabulary = vocabulary;  // a table much smaller or much larger than a block
   for (const Kind& kind : kinds) {
     for (const int zero : {0, 1, 2, 3}) {
-      for (const int extra : {0, num_units(setting) - 2 * kind.virtual_stages}) {  // all but one on the first
+      for (const int extra :
+           {0, num_units(setting) -
+                   2 * kind.virtual_stages}) {  // in the second case every other stage has one unit
         setting.layout = laid_out({.pp = 2,
                                    .dp = 4,
                                    .zero = zero,

@@ -14,7 +14,7 @@ using namespace dt::parallel;
 
 namespace {
 
-/// So many units a stage, and one more on the first and on the last.
+/// Builds lists for stages of `blocks` units, and one unit more on the first and on the last stage.
 std::vector<ActionList> lists_of(const Schedule& schedule, int blocks, bool trains) {
   std::vector<int> counts(static_cast<std::size_t>(schedule.num_stages()), blocks);
   ++counts.front();
@@ -28,14 +28,14 @@ std::vector<ActionList> lists_of(const Schedule& schedule, int blocks, bool trai
   return trains ? build_training_steps(shape, pipeline) : build_evaluations(shape, pipeline);
 }
 
-/// Ranks on GPUs, each of which CUDA holds up when something is computed there for the first time: until all
+/// Ranks on GPUs. When a rank first computes an action of some kind, CUDA holds it up until all
 /// receives that have begun are done.
 class Ranks {
  public:
   explicit Ranks(const std::vector<ActionList>& lists, bool loads = true)
       : lists_(lists), loads_(loads), ranks_(lists.size()) {}
 
-  /// How many come to their lists' ends.
+  /// Runs the lists. Returns how many ranks come to their lists' ends.
   int at_end() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -46,12 +46,13 @@ class Ranks {
       count += ranks_[rank].next == lists_[rank].size() ? 1 : 0;
     return count;
   }
-  /// The most multiprocessors of a GPU that receives which had begun, and whose data had not come, held while
-  /// it computed. Those of a channel begin one after the other.
+  /// Returns the most multiprocessors of a GPU that waiting receives held while the GPU computed. A
+  /// receive waits when it has begun and its data have not come. The receives of a channel begin
+  /// one after the other.
   int most_held() const { return most_held_; }
 
  private:
-  using Channel = std::pair<int, Payload>;  // by the sender
+  using Channel = std::pair<int, Payload>;  // sender and payload
   struct Rank {
     std::size_t next = 0;
     std::set<ActionKind> loaded{};
@@ -96,7 +97,8 @@ class Ranks {
 
 }  // namespace
 
-// In the V-shaped schedule a rank may wait for what others make only after its own first backward.
+// When training with the V-shaped schedule, a rank may wait for data that others can make only
+// after this rank's first backward.
 TEST_CASE("a GPU that loads a kernel when all it receives has come does not wait in vain") {
   for (const int ranks : {2, 3, 4, 8}) {
     for (const int m : {1, 2, ranks, 3 * ranks}) {
@@ -112,7 +114,8 @@ TEST_CASE("a GPU that loads a kernel when all it receives has come does not wait
             const std::vector<ActionList> lists = lists_of(schedule, blocks, trains);
             Ranks walk(lists, !trains || name != "v-shaped");
             CHECK(walk.at_end() == ranks);
-            // 3 in 100 of an H100's, and where two stages meet on a rank twice as many.
+            // Receives hold 3 % of an H100's multiprocessors, and twice as many if a rank has two
+            // stages.
             CHECK(walk.most_held() <= (name == "v-shaped" ? 8 : 4));
           }
         }

@@ -11,12 +11,13 @@ using namespace dt::parallel;
 
 namespace {
 
-/// Of a forward, and of both halves of a backward, of one virtual stage.
+/// The durations of a forward, and of both halves of a backward, of one virtual stage.
 using Seconds = std::array<double, 3>;
 
-/// Runs every rank's order as early as its data allow; a backward that is not split is one. The bubble over
-/// what a rank computes; negative where ranks wait for each other for ever. Fails where anything is missing
-/// or done twice.
+/// Runs every rank's order as early as its data allow. A backward that is not split counts as one
+/// computation. Returns the bubble, relative to the time that a rank computes. Returns a negative
+/// number if a computation is missing or ranks wait for each other forever. Fails if a computation
+/// is done twice or on another rank.
 double bubble(const Schedule& schedule, const Seconds& seconds) {
   std::map<std::tuple<ActionKind, int, int>, double> ends;
   std::vector<std::size_t> next(schedule.orders.size());
@@ -63,7 +64,8 @@ double bubble(const Schedule& schedule, const Seconds& seconds) {
   return *std::max_element(clock.begin(), clock.end()) / computing - 1;
 }
 
-/// The most (virtual stage, micro-batch) pairs that a rank holds, from their forward to their weight half.
+/// Returns the most (virtual stage, micro-batch) pairs that a rank holds, from their forward to
+/// their weight half.
 int most_held(const Order& order) {
   int held = 0, most = 0;
   for (const Computation& c : order) {

@@ -13,7 +13,8 @@ using namespace dt::parallel;
 
 namespace {
 
-/// Of a gradient that is the same whoever holds what, in the flat buffers of all ranks; padding is zero.
+/// Returns the squared norm, from the flat buffers of all ranks, of a gradient that does not depend
+/// on the layout. Padding is zero.
 ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& layout) {
   const Context context(1, Device::host());
   DeviceSums sums(context, 1);
@@ -47,7 +48,7 @@ model::ModelSpec spec() {
   return s;
 }
 
-/// As bits, finer than their double.
+/// Compares the sums' bits, which are finer than a double.
 bool same(ExactSum a, ExactSum b) {
   return std::ranges::equal(a.digits(), b.digits());
 }

@@ -22,7 +22,7 @@ double slowest(const Stages& stages, const std::vector<UnitCost>& costs) {
   return most;
 }
 
-/// The slowest stage of the best of all ways to lay units from `begin` on.
+/// Returns the time of the slowest stage in the best of all ways to lay out units from `begin` on.
 double best_of_all(const std::vector<UnitCost>& costs, std::size_t begin, int num_stages) {
   double first = 0, best = 1e300;
   if (num_stages == 0) return begin == costs.size() ? 0 : best;

@@ -1,5 +1,6 @@
-// Gradients of one step where tensor parallelism cuts parameters, ranks as threads: what each rank has only a
-// part of is summed over those that have the rest.
+// Tests the gradients of one step in which tensor parallelism cuts parameters, with ranks as
+// threads. A gradient of which each rank has only a part is summed over the ranks that have the
+// rest.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -25,7 +26,8 @@ namespace {
 
 constexpr std::int64_t num_micro_batches = 4;
 
-/// All that is cut unevenly, not at all, and by fewer heads than ranks; tables that ZeRO divides.
+/// Returns a model with dimensions that are cut unevenly or not at all, fewer key-value heads than
+/// ranks, and tables that ZeRO divides.
 model::ModelSpec spec_of(std::int64_t key_value_heads) {
   model::ModelSpec s = model::load_model_spec("gpt2-124m");
   s.layers = 1;
@@ -46,22 +48,23 @@ struct Setting {
   Precision precision{};
 };
 
-/// Of an element of a global parameter. Where ranks have parts of it, each has a part of its own.
+/// Returns the gradient of an element of a global parameter. If ranks have parts of the gradient,
+/// each rank's part has its own value.
 float term(int unit, int param, std::int64_t micro_batch, std::int64_t element, int tp_rank) {
   const std::int64_t n = unit * 31 + param * 13 + micro_batch * 17 + element * 7 + tp_rank * 43;
   return 1.0F / static_cast<float>(1 + n % 101) - 0.01F;
 }
 
-/// What ranks hold of every element, as it must be, but for the order in which more than two ranks are
-/// summed, and as it is.
+/// The gradient of every element, as expected and as ranks hold it. The expected values leave aside
+/// the order in which more than two ranks are summed.
 struct Whole {
   std::vector<std::vector<float>> expected;
   std::vector<std::vector<float>> found;
   std::vector<std::vector<bool>> known;
   ExactSum squared_norm;
   int num_wrong = 0;       // elements that differ in any bit from another rank's
-  int num_padding = 0;     // of which something is not zero
-  bool is_traffic = true;  // every rank moved what it was said to
+  int num_padding = 0;     // padding elements that are not zero
+  bool is_traffic = true;  // every rank moved as many bytes as predicted
 };
 
 std::vector<int> ranks_with_parts(const model::ParamSpec& param, const model::Layout& layout, int tp_rank) {
@@ -74,14 +77,15 @@ std::vector<int> ranks_with_parts(const model::ParamSpec& param, const model::La
   return sum == TensorSum::none ? std::vector{0} : ranks;
 }
 
-/// Over a step's lanes, whichever data-parallel ranks have them.
+/// Returns the sum over a step's lanes, whichever data-parallel ranks have them.
 float sum_of_lanes(int unit, int param, std::int64_t element, int tp_rank) {
   static_assert(num_micro_batches == 4);
   const auto of = [&](std::int64_t m) { return term(unit, param, m, element, tp_rank); };
   return (of(0) + of(1)) + (of(2) + of(3));
 }
 
-/// Lanes first, then tensor-parallel ranks, then the holders of a table.
+/// Adds the expected gradients: lanes first, then tensor-parallel ranks, then the holders of a
+/// table.
 void add_expected(const model::ParameterTable& table, const model::Layout& layout, Whole& whole) {
   for (int unit = 0; unit < static_cast<int>(table.units().size()); ++unit) {
     for (const int p : table.units()[at(unit)].params) {
@@ -118,7 +122,7 @@ void add_terms(ModelStorage& storage, const Context& context, int unit, std::int
   storage.gradients().finish_micro_batch(context, unit, m);
 }
 
-/// Of this rank's part of a group.
+/// Records this rank's part of a group.
 void tell_group(const ModelStorage& storage, const LocalGroup& group, int index, Whole& whole) {
   const auto values = storage.group_gradient(index).span<float>();
   std::vector<bool> is_padding(values.size(), true);
@@ -145,7 +149,7 @@ std::int64_t all_reduced_bytes(comm::Communicator& world) {
   return world.engine().recorder().bytes(comm::OperationKind::all_reduce);
 }
 
-/// One rank's step; whether its last sums are of as many bytes as was said.
+/// Runs one rank's step. Returns whether its last sums moved as many bytes as predicted.
 bool make_step(const Setting& setting, const StepShape& shape, ModelStorage& storage, const Context& context,
                comm::Communicator& world) {
   const ActionList list = build_training_step(shape);
@@ -206,7 +210,8 @@ Whole step_of(const Setting& setting) {
   return whole;
 }
 
-/// The largest difference between what is and what must be, and all else that must hold.
+/// Returns the largest difference between found and expected gradients. Checks all other
+/// conditions.
 double error_of(const Setting& setting) {
   const Whole whole = step_of(setting);
   CHECK(whole.num_wrong == 0);
@@ -235,7 +240,7 @@ TEST_CASE("gradients of which tensor-parallel ranks have parts become whole, the
   REQUIRE(why_impossible(layout, spec_of(heads)).empty());
   const double error = error_of({layout, heads});
   const bool is_same_sum =
-      tp <= 2 && zero <= 1;  // others add more than two ranks, or each micro-batch's sums
+      tp <= 2 && zero <= 1;  // other sums have more than two ranks, or one sum for each micro-batch
   CHECK((is_same_sum ? error == 0 : error < 2e-5));
 }
 
@@ -243,7 +248,7 @@ TEST_CASE("data-parallel replicas sum their parts before tensor-parallel ranks d
   const int zero = GENERATE(1, 2, 3);
   const model::Layout layout{.dp = 4, .tp = 2, .zero = zero, .zero_group = 2, .sequence_parallel = true};
   CHECK(error_of({layout, 1}) == 0);
-  // What has travelled in 16 bits is summed over tensor-parallel ranks in 32.
+  // Gradients that have travelled in 16 bits are summed over tensor-parallel ranks in 32.
   CHECK(error_of({layout, 1, {.reduce = DType::bf16}}) < 0.1);
 }
 

@@ -1,4 +1,5 @@
-// Steps of layouts whose layers are cut, ranks as threads, against those of one rank.
+// Compares steps of layouts whose layers or sequences are divided, with ranks as threads, with
+// steps of one rank.
 
 #include <cmath>
 #include <optional>
@@ -32,7 +33,8 @@ void check_close(const Result& expected, const Result& result, double bound) {
   }
 }
 
-/// GPT-2's: layer norms, learned positions, biases; the MLP and the vocabulary do not divide evenly.
+/// Returns a GPT-2 model: layer norms, learned positions, biases. The MLP and the vocabulary do not
+/// divide evenly.
 model::ModelSpec biased_spec(int layers, bool tied) {
   model::ModelSpec s = model::load_model_spec("gpt2-124m");
   s.layers = layers;
@@ -54,7 +56,7 @@ std::vector<Family> families(int layers, bool tied) {
   return {{"grouped", std::nullopt}, {"biased", biased_spec(layers, tied)}};
 }
 
-/// Tensor-parallel ranks that a family's heads allow.
+/// Returns the numbers of tensor-parallel ranks that a family's heads allow.
 std::vector<int> widths(const Family& family) {
   return family.spec ? std::vector{2, 4, 8} : std::vector{2, 4};
 }
@@ -65,7 +67,7 @@ Setting cut(Setting setting, int tp, bool sequence_parallel) {
   return setting;
 }
 
-/// Weights and masters as ranks tell that they hold them.
+/// Compares the weights and masters of elements that several ranks hold.
 class Held {
  public:
   explicit Held(const model::ModelSpec& spec) {
@@ -85,7 +87,7 @@ class Held {
   int num_others() const { return num_others_; }
 
  private:
-  using Values = std::vector<std::vector<std::optional<double>>>;  // of each parameter's elements
+  using Values = std::vector<std::vector<std::optional<double>>>;  // by parameter and element
 
   void tell(const LocalParam& param, const Tensor& part, Values& values) {
     const std::vector<double> own = test::to_doubles(part);
@@ -104,7 +106,8 @@ class Held {
   int num_same_ = 0, num_others_ = 0;
 };
 
-/// The units' scratch memory is what they tell, but for what kernels of less than fp64 work in.
+/// Checks that the scratch memory is what the units estimate, less some workspace that kernels of
+/// lower precision than fp64 need.
 void check_scratch(const Setting& setting, const Rank& rank) {
   std::size_t told = 0;
   for (const int unit : rank.local().units()) {
@@ -258,7 +261,7 @@ TEST_CASE("divided sequences train as whole ones do") {
 TEST_CASE("divided sequences under a window train in 16 bits as whole ones do") {
   Setting reference{
       .layers = 2, .precision = {.compute = DType::bf16}, .sequence = 16, .spec = grouped_spec(2, true)};
-  reference.spec->sliding_window = 5;  // chunks that lie before it are passed over
+  reference.spec->sliding_window = 5;  // chunks that lie before it are skipped
   const Result expected = train(alone(reference));
   for (const int cp : {2, 4}) {
     Setting setting = reference;
@@ -337,8 +340,8 @@ TEST_CASE("with rows divided a block keeps 32·s·b·h / t bytes in 16 bits, and
     const std::int64_t input = units[0]->output_shape(batch, sequence).numel() * 2;
     const auto kept =
         static_cast<double>(static_cast<std::int64_t>(units[1]->saved_bytes(batch, sequence)) + input);
-    // Korthikanti et al. 2022, equation 4, without dropout's masks and without scores, of which none are
-    // kept.
+    // The formula is Korthikanti et al. 2022, equation 4, without dropout's masks and without
+    // scores, which are not kept.
     const std::int64_t statistics = 4 * (rows / tp * (spec.query_heads + 4) + 4 * C);
     const auto formula = static_cast<double>(32 * rows * C / tp + statistics);
     INFO("tp " << tp << ": " << kept << " bytes, " << formula);

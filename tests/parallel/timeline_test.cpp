@@ -10,7 +10,8 @@ using namespace dt::parallel;
 
 namespace {
 
-/// So many units a stage that a gradient which leaves before the stage's last weight half saves little.
+/// Twice the units of a stage: so many that a gradient that leaves before the stage's last weight
+/// half saves little.
 constexpr int units = 16;
 
 Stages even(int stages) {
@@ -51,10 +52,11 @@ TEST_CASE("the walk tells when each action begins and ends, transfers beside com
   const auto lists = build_training_steps(shape, {gpipe(2, 1), {{0, 1, 2}}});
   const Clock clock{[](int, const Action& a) { return a.computes() ? 1 : a.transfers() ? 0.5 : 0.0; }};
   const Timeline timeline = walk_together(lists, 1, clock);
-  // receive, forward, send, backward_input, backward_weight, …
+  // Actions are, in order: receive, forward, send (except on the last rank), backward_input,
+  // backward_weight, …
   CHECK(timeline.actions[0][1].end_s == 1);
   CHECK(timeline.actions[1][1].start_s == 1.5);
-  CHECK(timeline.actions[1][2].end_s == 3.5);  // backward_input of the last
+  CHECK(timeline.actions[1][2].end_s == 3.5);  // the last rank's backward_input
   CHECK(timeline.actions[0][3].start_s == 4);
   CHECK(timeline.actions[0][4].end_s == 6);
   CHECK(timeline.end_s() == 6);

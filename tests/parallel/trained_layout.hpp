@@ -1,5 +1,5 @@
 #pragma once
-// Steps of a whole layout, ranks as threads: what tests compare layouts by.
+// Trains whole layouts, with ranks as threads, so that tests can compare layouts.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ struct Setting {
   std::int64_t lanes = 4;
   std::int64_t sequence = 6;
   model::Kept kept = model::Kept::everything;
-  std::optional<model::ModelSpec> spec{};  // else grouped_spec
+  std::optional<model::ModelSpec> spec{};  // absent: grouped_spec
 };
 
 inline int num_units(const Setting& s) {
@@ -49,7 +49,8 @@ inline int most_micro_batches(const Setting& s) {
   return (s.micro_batches + s.layout.dp - 1) / s.layout.dp;
 }
 
-/// With the units that the blocks' costs ask for; `extra` more on the first virtual stage.
+/// Divides units evenly over virtual stages. The last one has the remainder, and the first one
+/// `extra` units more.
 inline model::Layout laid_out(model::Layout layout, int units, int extra = 0) {
   const int stages = layout.pp * layout.virtual_stages;
   std::vector<int> counts(static_cast<std::size_t>(stages), (units - extra) / stages);
@@ -59,15 +60,15 @@ inline model::Layout laid_out(model::Layout layout, int units, int extra = 0) {
   return layout;
 }
 
-/// Every element of every parameter, and what was wrong on any rank.
+/// Every element of every parameter, the tied table as its other holders have it, and the losses.
 struct Result {
   std::vector<std::vector<double>> params;
-  struct End {  // of the tied table, as its other holder has it
+  struct End {  // a part of the tied table, as its other holder has it
     std::int64_t begin;
     std::vector<double> values;
   };
   std::vector<End> other_ends;
-  std::vector<double> losses;  // of each micro-batch of each step
+  std::vector<double> losses;  // by step and micro-batch
 
   explicit Result(const Setting& s, const model::ParameterTable& table)
       : losses(static_cast<std::size_t>(num_steps * s.micro_batches)) {
@@ -76,7 +77,7 @@ struct Result {
   }
 };
 
-/// One rank's model, and steps of plain descent on it.
+/// One rank's model, trained by plain gradient descent.
 class Rank {
  public:
   Rank(const Setting& setting, const model::ParameterTable& table, const model::ModelSpec& spec,
@@ -164,7 +165,7 @@ class Rank {
     storage_.weights().changed();
   }
 
-  static inline std::mutex losses_;  // ranks that divide sequences each have a part
+  static inline std::mutex losses_;  // ranks that divide sequences each add a part of a loss
   const Setting& setting_;
   Pipeline pipeline_;
   LocalTable local_;
@@ -181,7 +182,7 @@ inline model::ModelSpec spec_of(const Setting& s) {
   return s.spec.value_or(grouped_spec(s.layers, s.tied));
 }
 
-/// What a rank of those that divide sequences has of each: two chunks, as model::Zigzag says.
+/// Returns a context-parallel rank's part of each sequence: two chunks, as model::Zigzag defines.
 inline test::Batch part_of_sequences(const test::Batch& whole, const model::Layout& layout, int rank) {
   const model::Zigzag zigzag{whole.length / (model::Zigzag::num_chunks * layout.cp), layout.place_of(rank).cp,
                              layout.cp};
@@ -201,7 +202,7 @@ inline test::Batch part_of_sequences(const test::Batch& whole, const model::Layo
   return part;
 }
 
-/// After all steps; `look` at each rank.
+/// Trains for all steps and returns the result. Calls `look` with each rank at the end.
 template <class Look>
 Result train(const Setting& setting, const Look& look) {
   const model::ModelSpec spec = spec_of(setting);
@@ -240,7 +241,8 @@ inline void check_same(const Result& a, const Result& b) {
   CHECK(a.losses == b.losses);
 }
 
-/// The tied table's other holders have what its owner has, as it is computed with.
+/// Checks that the tied table's other holders have the owner's values, rounded to the compute
+/// dtype.
 inline void check_ends(const Result& result, DType compute) {
   const std::vector<double>& table = result.params[0];
   const test::OwnedTensor rounded(compute, {static_cast<std::int64_t>(table.size())});
@@ -259,7 +261,7 @@ inline Setting alone(Setting setting) {
   return setting;
 }
 
-/// A rank's activations take what the walk of its list finds.
+/// Checks that a rank's activations take the bytes that the walk of its list finds.
 inline void check_held(const Setting& setting, const Rank& rank) {
   const std::int64_t length = setting.sequence / setting.layout.cp;
   std::vector<UnitBytes> bytes;
@@ -276,14 +278,14 @@ inline void check_held(const Setting& setting, const Rank& rank) {
                                                  setting.layout.to_string(), held, pool));
 }
 
-/// A rank's storage holds what its estimate says, and whole weights and gradients beside it no more than
-/// that.
+/// Checks that a rank's storage holds what its estimate says. Whole weights and gradients beside it
+/// may take no more than estimated.
 inline void check_stored(const Setting& setting, Rank& rank) {
   const LanePlan plan =
       LanePlan(setting.micro_batches, setting.lanes).of_rank(rank.local().place().dp, setting.layout.dp);
   const StorageBytes told = ModelStorage::estimate(rank.local(), setting.precision, &plan);
   const StorageBytes of_weights = ModelStorage::estimate(rank.local(), setting.precision, nullptr);
-  // A whole gradient's buffer may serve for one that travels in 16 bits.
+  // A whole gradient's buffer may also serve for a gradient that travels in 16 bits.
   const std::size_t slack = setting.precision.wire() == setting.precision.gradient ? 0 : told.gathered / 3;
   const StorageBytes held = rank.storage().bytes();
   if (held.weights != told.weights || held.gradients != told.gradients || held.optimizer != told.optimizer ||

@@ -16,7 +16,7 @@ TEST_CASE("units cost what the FLOPs formula says, the embedding next to nothing
   CHECK(sum == Approx(model::flops_per_token(spec, 1024)));
   CHECK(costs.front().sum() > 0);
   CHECK(costs.front().sum() < 1e-3 * costs[1].sum());
-  CHECK(costs.back().forward == costs.back().sum());  // it makes its gradients in it
+  CHECK(costs.back().forward == costs.back().sum());  // its forward makes its gradients, too
 }
 
 TEST_CASE("what is computed again is a forward more in each block's backward") {

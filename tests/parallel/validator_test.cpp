@@ -115,7 +115,8 @@ TEST_CASE("what a block discards it must compute again, once, before its backwar
     CHECK_THROWS_AS(validate_training_step(without, recomputing), Error);
     CHECK_THROWS_AS(validate_training_step(twice, recomputing), Error);
   }
-  CHECK(discards == 2 * 2);  // of three blocks two, the last one's backward comes at once; two micro-batches
+  CHECK(discards ==
+        2 * 2);  // two of three blocks, as the last one's backward comes at once, for two micro-batches
 }
 
 TEST_CASE("only blocks are computed again") {
