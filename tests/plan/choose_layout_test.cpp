@@ -53,7 +53,7 @@ TEST_CASE("as many ranks take part as make up whole pipelines") {
   CHECK_THROWS_WITH(ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
   CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("start 8 ranks, or ask for fewer"));
   Settings known = asked(8);
-  known.model = "llama-tiny";  // of 4 units
+  known.model = "llama-tiny";  // a model of 4 units
   CHECK_THAT(refusal(known, 7), Catch::EndsWith("--pp 4 would do, or start 8 ranks"));
   CHECK_THAT(refusal(asked(2), 1), Catch::Contains("there is one"));
 }
@@ -62,7 +62,7 @@ TEST_CASE("too few ranks for a model are told what they can hold") {
   const auto cut = [](std::int64_t tp, std::int64_t pp) {
     Settings s = asked(pp);
     s.tp = tp;
-    s.model = "gpt2-124m";  // of 12 heads
+    s.model = "gpt2-124m";  // a model of 12 heads
     return s;
   };
   CHECK(ranks_used(cut(2, 3), 13) == 12);
@@ -83,7 +83,7 @@ TEST_CASE("data-parallel ranks are what a pipeline leaves") {
   Settings zero = asked(2);
   zero.zero = 2;
   CHECK(chosen(zero, 8).zero == 2);
-  CHECK(chosen(zero, 2).zero == 0);  // nothing to divide
+  CHECK(chosen(zero, 2).zero == 0);  // one data-parallel rank has nothing to divide
   zero.zero_group = "2";
   CHECK(chosen(zero, 8).zero_group == 2);
   CHECK_THAT(refusal(zero, 6), Catch::Contains("3 data-parallel ranks"));
@@ -232,7 +232,7 @@ TEST_CASE("a stage is told with its units, by name") {
 
 namespace {
 
-/// Makes what a message suggests, "--tp 2 --no-sequence-parallel", in settings.
+/// Applies a message's suggestion, such as "--tp 2 --no-sequence-parallel", to settings.
 void follow(const std::string& suggestion, Settings& s, std::int64_t& length) {
   std::istringstream words(suggestion);
   for (std::string word, value; words >> word;) {
@@ -270,7 +270,7 @@ void follow(const std::string& suggestion, Settings& s, std::int64_t& length) {
   }
 }
 
-/// What a message suggests, in its order.
+/// Returns what a message suggests, in its order.
 std::vector<std::string> suggestions(const std::string& message) {
   static const std::string allowed = "allowed are ";
   const std::size_t list = message.find(allowed);

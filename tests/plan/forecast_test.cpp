@@ -33,7 +33,7 @@ Settings pipeline(std::int64_t pp, std::string schedule, std::int64_t virtual_st
   return s;
 }
 
-/// Where all units take a second for each of their computations.
+/// Returns the bubble if every computation of every unit takes a second.
 double bubble_of_equal_units(const Plan& plan) {
   const std::vector<parallel::UnitCost> times(static_cast<std::size_t>(plan.spec.layers) + 2, {1, 1, 1});
   return forecast_step(plan, times, 1e30).timeline.bubble();
@@ -103,7 +103,7 @@ TEST_CASE("what is summed takes between nodes what ranks send there, as nodes ha
   };
   const std::vector<int> rows{0, 0, 1, 1}, in_turns{0, 1, 0, 1};
   CHECK(seconds(rows, DType::f32) == Approx(seconds(in_turns, DType::f32) / 2));
-  // Two 16-bit values are no more than their sum, which is gathered by nodes all the same.
+  // Two 16-bit values take no more bytes than their sum. Nodes gather the sum all the same.
   CHECK(seconds(rows, DType::bf16) == Approx(seconds(in_turns, DType::bf16) * 3 / 4));
   CHECK(seconds({0, 0, 0, 0}, DType::f32) < 1e-9);
 }
@@ -126,9 +126,10 @@ TEST_CASE("a pipeline and ZeRO's price are told in a line") {
 }
 
 TEST_CASE("ranks that share layers are told what each sends in a step, and what of it over the network") {
-  // llama-tiny in two blocks, 64 tokens, one micro-batch, fp32. Rows of features, 64 · H · 4 bytes: a block
-  // sums 2 forward and 2 backward, and gathers 6 where rows are divided; embedding and head one sum each, and
-  // of divided rows a gather each. The head gathers 3 · tp doubles a row besides.
+  // The model is llama-tiny in two blocks, with 64 tokens, one micro-batch and fp32. Rows of
+  // features take 64 · H · 4 bytes. A block sums 2 forward and 2 backward, and gathers 6 if rows
+  // are divided. Embedding and head have one sum each and, if rows are divided, one gather each.
+  // The head also gathers 3 · tp doubles a row.
   const auto told = [](std::int64_t tp, std::int64_t cp, bool divides_rows, int ranks_per_node) {
     Settings s;
     s.tp = tp, s.cp = cp, s.sequence_parallel = divides_rows;
@@ -145,12 +146,14 @@ TEST_CASE("ranks that share layers are told what each sends in a step, and what 
   CHECK(told(2, 1, true, 2) ==
         "each layer is shared by 2 ranks, and the rows of what is not cut, who each send " +
             text((sums + gathers) * rows / 2 + head(2)) + " a step");
-  // On two nodes of two ranks a sum of N bytes is N/4 to the other node, and N/4 of the whole sum.
+  // On two nodes of two ranks each, a rank sends the other node N/4 to sum N bytes, and N/4 of the
+  // whole sum.
   CHECK(told(4, 1, false, 2) ==
         "each layer is shared by 4 ranks, who each send " + text(1.5 * sums * rows + head(4)) + " a step, " +
             text(0.5 * sums * rows + head(4) / 3) + " over the network: a node does not hold them all");
   CHECK(told(2, 1, false, 1) == told(2, 1, false, 2) + " over the network: a node does not hold them all");
-  // Keys and values of a block: one visit forward, one backward, and 2 for the gradients' way home.
+  // Keys and values of a block make one visit forward and one backward, and their gradients 2 on
+  // the way home.
   const double features = 2.0 * static_cast<double>(spec.key_value_heads * spec.head_dim);
   const auto ring = [&](double tp) { return 2 * (1 + 1 + 2) * 32 * features / tp * 4; };
   CHECK(told(1, 2, false, 1) == "each sequence is divided among 2 ranks, who each send " + text(ring(1)) +

@@ -1,14 +1,14 @@
 #pragma once
-// GPT-2 laid over ranks, on paper.
+// GPT-2 laid out over ranks, for estimates that run nothing.
 
 #include "model/parameter_table.hpp"
 #include "plan/plan.hpp"
 
 namespace dt_test {
 
-inline constexpr std::int64_t table_numel = 50257 * 768;  // GPT-2's, which its head shares
+inline constexpr std::int64_t table_numel = 50257 * 768;  // GPT-2's table, which its head shares
 
-/// GPT-2 over so many ranks, all of one host unless said otherwise.
+/// A job of GPT-2 over some ranks, all on one host by default.
 class Job {
  public:
   explicit Job(int ranks, int ranks_per_node = 0)
@@ -45,7 +45,8 @@ inline double parameters() {
       dt::model::ParameterTable(dt::model::load_model_spec("gpt2-124m")).num_parameters());
 }
 
-/// Of one rank that holds all: weights, gradients (the tied table's ends apart) and two moments.
+/// Returns the bytes of a rank that holds everything: weights, gradients (one for each end of the
+/// tied table) and two moments.
 inline double whole_state() {
   return 16 * parameters() + 4 * table_numel;
 }

@@ -22,8 +22,8 @@ TEST_CASE("a host holds what all its ranks do, divided as the layout says") {
   job.settings.zero = 3;
   holds(whole_state());
   job.settings.zero = 0, job.settings.pp = 4;
-  holds(whole_state() +
-        8 * table_numel);  // the last stage has weights of the table, too; the first, its gradient
+  // The last stage also has the table's weights, and the first stage the last one's gradient.
+  holds(whole_state() + 8 * table_numel);
 }
 
 TEST_CASE("of several hosts the one whose ranks take most counts") {
@@ -53,7 +53,7 @@ TEST_CASE("ranks that divide sequences hold as much less of activations, and all
   };
   const MemoryEstimate one = estimate(1);
   const auto activations = [](const MemoryEstimate& memory) {
-    return static_cast<double>(memory.activations - (std::size_t{30} << 20));  // kernels' share aside
+    return static_cast<double>(memory.activations - (std::size_t{30} << 20));  // without the kernels' share
   };
   for (const int cp : {2, 4}) {
     const MemoryEstimate part = estimate(cp);
@@ -73,17 +73,17 @@ TEST_CASE("stages hold the activations that their lists make them hold") {
   };
   const auto one_f_one_b = activations("1f1b"), gpipe = activations("gpipe");
   REQUIRE(one_f_one_b.size() == 4);
-  CHECK(one_f_one_b[0] > one_f_one_b[1]);  // as many blocks, of a micro-batch more
+  CHECK(one_f_one_b[0] > one_f_one_b[1]);  // the same number of blocks, for one micro-batch more
   CHECK(one_f_one_b[1] > one_f_one_b[2]);
-  CHECK(gpipe[1] >
-        3 * one_f_one_b[1] - 2 * (std::size_t{30} << 20));  // 16 micro-batches to 3, kernels' share aside
+  // GPipe holds 16 micro-batches, 1F1B 3. The comparison leaves the kernels' share aside.
+  CHECK(gpipe[1] > 3 * one_f_one_b[1] - 2 * (std::size_t{30} << 20));
   job.settings.recompute = "full";
   CHECK(activations("gpipe")[1] < gpipe[1] / 4);
 }
 
 TEST_CASE("the rank with the most micro-batches is the one that is told of") {
   Job job(3);
-  job.settings.global_batch = 4;  // 1, 1 and 2
+  job.settings.global_batch = 4;  // ranks have 1, 1 and 2
   const std::vector<MemoryEstimate> stages = estimate_memory(job.plan());
   REQUIRE(stages.size() == 1);
   CHECK(stages.front().batches == 4 * 2 * 64 * 4);
@@ -99,13 +99,13 @@ TEST_CASE("a GPU holds what is computed with, and its host what passes through i
   const std::vector<MemoryEstimate> stages = estimate_memory(plan);
   const MemoryEstimate& memory = stages.front();
   CHECK(on_cpu.pinned == 0);
-  CHECK(memory.pinned == std::size_t{64} << 20);        // of one lane, for gradients of all sizes
-  CHECK(memory.copy == memory.storage.checkpoint / 4);  // a part for each replica to write
+  CHECK(memory.pinned == std::size_t{64} << 20);        // one lane, for gradients of all sizes
+  CHECK(memory.copy == memory.storage.checkpoint / 4);  // each replica writes a part
   CHECK(host_memory_bytes(plan, stages) ==
         4 * (memory.batches + memory.copy + memory.arriving + memory.pinned));
   CHECK(gpu_memory_bytes(plan) == 2 * (memory.storage.total() + memory.activations + memory.workspaces +
                                        memory.batches + memory.context));
-  plan.threads = 64;  // pack nothing there
+  plan.threads = 64;  // threads pack nothing for a GPU
   CHECK(estimate_memory(plan).front().activations == memory.activations);
 }
 
@@ -120,11 +120,11 @@ TEST_CASE("what messages pin is bounded, and less for small ones") {
     return most;
   };
   constexpr std::size_t lane = std::size_t{64} << 20,
-                        rows = 8 * 64 * 768 * 4;  // eight messages of a sequence
+                        rows = 8 * 64 * 768 * 4;  // eight messages of one sequence
   CHECK(pinned([](Settings& s) { s.zero = 3; }) == lane);
-  CHECK(pinned([](Settings& s) { s.pp = 4; }) == 2 * rows + 2 * lane);  // the ends' tied table, either way
+  CHECK(pinned([](Settings& s) { s.pp = 4; }) == 2 * rows + 2 * lane);  // the ends' tied table, both ways
   CHECK(pinned([](Settings& s) { s.pp = 2; }) ==
-        lane + 2 * rows + 2 * lane);  // and the tied table's, either way
+        lane + 2 * rows + 2 * lane);  // and the tied table, both ways
   CHECK(pinned([](Settings& s) { s.cp = 4; }) == lane + 2 * 2 * rows / 4);
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("attention that no library computes is told, and why") {
   Plan plan = job.plan();
   plan.precision.compute = DType::bf16;
   plan.spec.head_dim = 20;
-  CHECK(describe_slow_attention(plan).empty());  // of CPUs
+  CHECK(describe_slow_attention(plan).empty());  // a plan for CPUs
   plan.device = Device::gpu(0);
   CHECK_THAT(describe_slow_attention(plan), Catch::Contains("heads of 20"));
   plan.spec.head_dim = 64;

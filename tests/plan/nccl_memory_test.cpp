@@ -54,7 +54,7 @@ std::size_t device_bytes(const NcclGroup& group, const NcclTopology& topology,
   return nccl_memory(group, topology, settings_of(variables)).device;
 }
 
-/// What connections take, beside the communicator itself.
+/// Returns the memory of connections, without the communicator itself.
 std::size_t connections(NcclGroup group, const NcclTopology& topology,
                         const std::map<std::string, std::string>& variables = {}) {
   const std::size_t all = device_bytes(group, topology, variables);
@@ -68,7 +68,7 @@ struct Job {
   model::Layout layout;
 };
 
-/// dp is what is left of the ranks.
+/// Layouts whose dp is the number of ranks that remain.
 const std::array<Job, 16> layouts = {{{"dp", {}},
                                       {"dp zero 1", {.zero = 1}},
                                       {"dp zero 3", {.zero = 3}},
@@ -86,7 +86,7 @@ const std::array<Job, 16> layouts = {{{"dp", {}},
                                       {"cp 4 tp 2", {.tp = 2, .cp = 4}},
                                       {"pp 2 cp 2 tp 2 zero 1", {.pp = 2, .tp = 2, .zero = 1, .cp = 2}}}};
 
-/// dp is what the layout leaves of the ranks.
+/// Returns a plan whose dp is the number of ranks that the layout leaves.
 Plan plan_of(model::Layout layout, int nodes, int per_node) {
   Plan plan;
   plan.launch = {.num_ranks = nodes * per_node, .ranks_per_node = per_node};
@@ -102,7 +102,7 @@ std::vector<NamedNcclGroup> groups_of(const Plan& plan) {
   return nccl_groups(plan, parallel::LocalTable(table, plan.layout, plan.place));
 }
 
-/// Of the stage whose ranks take most.
+/// Returns the bytes of the stage whose ranks take most.
 NcclBytes bytes_of(const model::Layout& layout, int nodes, const NcclTopology& topology) {
   Plan plan = plan_of(layout, nodes, 8);
   NcclBytes most;
@@ -126,8 +126,8 @@ const std::array<Site, 4> sites = {{{"NVSwitch", 1, dgx_h100},
                                     {"two nodes TCP", 2, {.between = NetLinks::tcp}}}};
 
 using Peers = std::array<int, 2>;
-/// The peers that a plan's rank has in the group of that name: on its node, and on others. Those that it
-/// sends to are as many as those that it receives from.
+/// Returns how many peers a plan's rank has in the named group, on its node and on others; −1 if
+/// there is no such group. Checks that it sends to as many peers as it receives from.
 Peers peers_in(const Plan& plan, const std::string& name) {
   for (const auto& [its_name, use, group] : groups_of(plan)) {
     if (its_name != name) continue;
@@ -137,7 +137,8 @@ Peers peers_in(const Plan& plan, const std::string& name) {
   return {-1, -1};
 }
 
-/// "2920+1": MiB of a GPU's memory and of its host's.
+/// Returns a job's row, in which "2920+1" is MiB of a GPU's memory and of its host's, one for each
+/// site.
 std::string row(const Job& job) {
   std::string text = fmt::format("{:<22}", job.options);
   for (const Site& site : sites) {
@@ -170,7 +171,7 @@ TEST_CASE("NCCL has the channels that its log tells of") {
   CHECK(channels(all_to_all(2, 8), tcp).collective == 2);
   CHECK(channels(all_to_all(2, 8), tcp).p2p_per_peer == 1);
   NcclTopology newer = dgx_h100;
-  newer.version = 23007;  // by bandwidth: 48 GB/s are 4 channels
+  newer.version = 23007;  // by bandwidth: 48 GB/s need 4 channels
   CHECK(channels(all_to_all(2, 8), newer).p2p_per_peer == 4);
   CHECK(channels(all_to_all(8, 8), newer).p2p_per_peer == 2);  // 64 peers, 8 in each of 16 channels
 }
@@ -187,7 +188,8 @@ TEST_CASE("connections between GPUs of a node take what NCCL allocates for them"
 }
 
 TEST_CASE("a communicator takes memory before anything is connected") {
-  // A rank alone: 64 channels of three allocations; with 96 MiB of code NVIDIA/nccl#2366's 484 MiB.
+  // A rank alone has 64 channels of three allocations. With 96 MiB of code that makes
+  // NVIDIA/nccl#2366's 484 MiB.
   CHECK(device_bytes({}, pcie) == std::size_t{388} * MiB);
   NcclGroup alone;
   alone.most_ctas = 1;
@@ -245,7 +247,7 @@ TEST_CASE("NCCL joins a rank to those with which it sums: of its node, and of it
   CHECK(peers_in(plan, "world") == Peers{3, 1});
   plan.reduce_order = comm::ReduceOrder::free;
   CHECK(peers_in(plan, "world") == Peers{0, 0});
-  // Rank 1 of data ranks is not rank 1 of all.
+  // Rank 1 of the data group is not rank 1 of the world.
   CHECK(peers_in(plan_of({.cp = 2}, 2, 2), "data") == Peers{1, 2});
   plan = plan_of({.tp = 8}, 2, 4);
   plan.precision.compute = DType::bf16;
@@ -254,7 +256,7 @@ TEST_CASE("NCCL joins a rank to those with which it sums: of its node, and of it
 
 TEST_CASE("NCCL joins a rank to its neighbours alone where it only passes on, and makes it no group of one") {
   const std::vector<NamedNcclGroup> groups = groups_of(plan_of({.pp = 8}, 1, 8));
-  REQUIRE(groups.size() == 3);  // everyone, and a channel each way
+  REQUIRE(groups.size() == 3);  // the world, and a channel each way
   CHECK(groups[0].name == "world");
   CHECK(groups[0].group.local_sends == 0);
   CHECK(groups[1].group.local_sends == 1);
@@ -262,13 +264,14 @@ TEST_CASE("NCCL joins a rank to its neighbours alone where it only passes on, an
   CHECK(peers_in(plan_of({.cp = 4}, 1, 8), "context") == Peers{1, 0});
   CHECK(peers_in(plan_of({.tp = 8}, 1, 8), "data") == Peers{-1, -1});
   CHECK(peers_in(plan_of({.tp = 8}, 1, 8), "tensor replicas") == Peers{1, 0});
-  CHECK(peers_in(plan_of({.pp = 2}, 1, 2), "world") == Peers{1, 0});  // two meet when they are joined
+  CHECK(peers_in(plan_of({.pp = 2}, 1, 2), "world") == Peers{1, 0});  // two ranks connect when joined
   CHECK(groups_of(plan_of({}, 1, 1)).empty());
 }
 
-/// Eight ranks on a node, sixteen on two; llama-1b has four key-value heads. Print them by "[.nccl-memory]".
+/// Jobs have eight ranks on one node, and sixteen on two; llama-1b has four key-value heads. The
+/// test "[.nccl-memory]" prints the rows.
 TEST_CASE("NCCL's memory of sixteen layouts on four kinds of cluster is what was approved") {
-  // NVSwitch, PCIe, two nodes with InfiniBand, two nodes with TCP.
+  // Columns: NVSwitch, PCIe, two nodes with InfiniBand, two nodes with TCP.
   // clang-format off
   const std::array<const char*, 16> approved = {
       "dp                          1478+1       184+1       366+1       218+9",
@@ -325,7 +328,7 @@ TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
   CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches + memory.context);
   plan.launch.gpu_free_bytes = 80'000 * MiB;
   CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches);
-  // What does not fit tells how much of it is NCCL's.
+  // The message for a plan that does not fit tells how much of the memory is NCCL's.
   plan.launch.gpu_free_bytes = plan.launch.gpu.memory_bytes = 100 * MiB;
   const Replan none = [](const Settings&) -> Plan { throw Error(ErrorKind::usage, "none"); };
   CHECK_THROWS_WITH(

@@ -40,13 +40,14 @@ TEST_CASE("the peak of a CPU is cores, not hardware threads, times FLOPs a cycle
   const auto peak = [&](Arithmetic arithmetic, int threads, DType dtype = DType::f32) {
     return cpu_peak_flops(describe_processor({0, 1, 2, 3}, root.path()), dtype, arithmetic, threads);
   };
-  CHECK_FALSE(peak(Arithmetic::fp32, 4).has_value());  // no frequency
+  CHECK_FALSE(peak(Arithmetic::fp32, 4).has_value());  // the frequency is unknown
   put("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "2000000\n");
   CHECK(peak(Arithmetic::fp32, 4).value_or(0) == Approx(2 * 64 * 2e9));
   CHECK(peak(Arithmetic::fp32, 1).value_or(0) == Approx(64 * 2e9));
   CHECK(peak(Arithmetic::fp32, 1, DType::f64).value_or(0) == Approx(32 * 2e9));
   CHECK(peak(Arithmetic::amx, 2, DType::bf16).value_or(0) == Approx(2 * 1024 * 2e9));
   CHECK_FALSE(peak(Arithmetic::bf16, 2, DType::bf16).has_value());
-  put("proc/cpuinfo", "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n");  // one unit or two
+  // Processors of this model have one AVX-512 unit or two.
+  put("proc/cpuinfo", "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n");
   CHECK_FALSE(peak(Arithmetic::fp32, 1).has_value());
 }

@@ -10,7 +10,7 @@ using namespace dt::plan;
 
 namespace {
 
-/// llama-tiny over two hosts of so many ranks each, of which four share layers.
+/// A job of llama-tiny over two hosts with equal numbers of ranks. Four ranks share layers.
 struct TwoHosts : dt_test::Folder {
   explicit TwoHosts(int ranks_per_node)
       : launch{.num_ranks = 2 * ranks_per_node, .ranks_per_node = ranks_per_node} {

@@ -1,5 +1,5 @@
 #pragma once
-// Training steps of other programs as lists of operations, with the speed that was published.
+// Training steps of other programs as lists of operations, with their published speeds.
 
 #include <string>
 #include <utility>
@@ -13,11 +13,11 @@ using dt::plan::AttentionLibrary, dt::plan::Operation, dt::plan::OperationKind, 
 
 struct PublishedStep {
   std::string name;
-  double tokens_s;         // published, of one GPU
-  double tokens;           // of one GPU's step
-  dt::plan::GpuRates gpu;  // that it ran on
+  double tokens_s;         // published, per GPU
+  double tokens;           // tokens per GPU and step
+  dt::plan::GpuRates gpu;  // GPU on which the step ran
   std::vector<Operation> operations;
-  double sent_bytes;  // to GPUs of the same node, while nothing is computed
+  double sent_bytes;  // bytes sent to GPUs of the same node while nothing is computed
 
   double modelled_tokens_s() const {
     return tokens / (seconds_of(operations, gpu) + sent_bytes / gpu.link_bytes_s);
@@ -39,7 +39,7 @@ inline Operation kernels(std::string name, double bytes, double efficiency, int 
   return operation;
 }
 
-/// Appends `more`, `times` over.
+/// Appends `more` to `list`, repeated `times` times.
 inline void append(std::vector<Operation>& list, std::vector<Operation> more, double times) {
   for (Operation& operation : more) {
     operation.count *= times;
@@ -47,15 +47,17 @@ inline void append(std::vector<Operation>& list, std::vector<Operation> more, do
   }
 }
 
-/// llm.c's train_gpt2.cu on eight H100: bf16, vocabulary padded to 50304, cuDNN's attention, GELU in
-/// cuBLASLt's epilogues, norms fused with residuals, bias gradients by kernels of their own, ZeRO-1. Its
-/// kernels of norms, biases and the loss are taken to be as fast as dt's. Sources:
-/// karpathy/llm.c, train_gpt2.cu, llmc/ and scripts/run_gpt2_{124M,1558M}.sh (-b, -d, -z 1).
+/// Returns a step of llm.c's train_gpt2.cu on eight H100: bf16, vocabulary padded to 50304, cuDNN's
+/// attention, GELU in cuBLASLt's epilogues, norms fused with residuals, bias gradients by kernels
+/// of their own, ZeRO-1. Assumes that its kernels of norms, biases and the loss are as fast as
+/// dt's.
+/// Source: karpathy/llm.c, train_gpt2.cu, llmc/ and scripts/run_gpt2_{124M,1558M}.sh
+/// (-b, -d, -z 1).
 inline std::vector<Operation> llm_c_step(std::int64_t layers, std::int64_t C, std::int64_t heads,
                                          std::int64_t sequences, double micro_batches, double parameters) {
   constexpr std::int64_t T = 1024, V = 50304;
   const std::int64_t R = sequences * T;
-  const double X = 2 * static_cast<double>(R * C);  // bytes of a row's features, all rows
+  const double X = 2 * static_cast<double>(R * C);  // bytes of the features of all rows
   std::vector<Operation> block;
   for (const auto& [N, K] : {std::pair{3 * C, C}, {C, C}, {4 * C, C}, {C, 4 * C}}) {
     block.push_back(Operation::product("forward", R, N, K));
@@ -84,18 +86,18 @@ inline std::vector<Operation> llm_c_step(std::int64_t layers, std::int64_t C, st
   return step;
 }
 
-/// Its weights, and the last of its gradients.
+/// Returns the bytes for which the step waits: the weights, and the last of the gradients.
 inline double llm_c_sent_bytes(double parameters) {
   return parameters * 2 * 7 / 8 * 1.1;
 }
 
 constexpr double torchtitan_parameters = 8.03e9;
 
-/// torchtitan's llama3 8B with FSDP2 on eight H100, selective activation checkpointing of every other
-/// product, flash attention, fp32 reductions. Passes over memory are those of PyTorch's kernels, one an
-/// operation; compiled, those of a chain are one. Sources: pytorch/torchtitan,
-/// benchmarks/llama3_h100_202412_torchtitan.md (table 1), train_configs/llama3_8b.toml,
-/// torchtitan/parallelisms/parallelize_llama.py.
+/// Returns a step of torchtitan's llama3 8B with FSDP2 on eight H100: selective activation
+/// checkpointing of every other product, flash attention, fp32 reductions. Passes over memory are
+/// those of PyTorch's kernels, one per operation; if compiled, one per chain of operations.
+/// Source: pytorch/torchtitan, benchmarks/llama3_h100_202412_torchtitan.md (table 1),
+/// train_configs/llama3_8b.toml, torchtitan/parallelisms/parallelize_llama.py.
 inline std::vector<Operation> torchtitan_step(bool is_compiled) {
   constexpr std::int64_t sequences = 2, T = 8192, C = 4096, F = 14336, V = 128256, heads = 32;
   constexpr double layers = 32;
@@ -119,17 +121,18 @@ inline std::vector<Operation> torchtitan_step(bool is_compiled) {
     block.push_back(Operation::product("input gradient", R, m.K, m.N));
     block.push_back(Operation::product("weight gradient", m.N, m.K, R));
   }
-  // Each is done in the forward, again, and its gradient.
+  // Each operation runs in the forward pass, runs again when it is recomputed, and has a gradient.
   if (is_compiled) {
     block.push_back(Operation::memory("norms", 2 * (2 + 2 + 5) * X, 6));
     block.push_back(Operation::memory("residuals", 2 * 2 * X + 5 * X, 4));
     block.push_back(Operation::memory("rotary", 1.25 * (2 + 2 + 2) * X, 6));
     block.push_back(Operation::memory("SwiGLU", (3 + 3 + 5) * G, 3));
   } else {
-    // x.float(), square, mean, rsqrt, product, to bf16, times the weight: 36 bytes an element.
+    // The kernels are x.float(), square, mean, rsqrt, product, to bf16, times the weight: 36 bytes
+    // an element.
     block.push_back(Operation::memory("norms", 2 * (18 + 18 + 30) * X, 2 * 3 * 8));
     block.push_back(Operation::memory("residuals", 2 * 2 * 3 * X + 3 * 2 * X, 8));
-    // To fp32, as complex numbers, multiplied, and back.
+    // The kernels convert to fp32, multiply as complex numbers, and convert back.
     block.push_back(Operation::memory("rotary", 1.25 * (18 + 18 + 18) * X, 24));
     block.push_back(Operation::memory("SwiGLU", ((2 + 3) * 2 + 9) * G, 8));
     block.push_back(Operation::memory("keys and values repeated", 2.5 * 4 * X, 6));
@@ -147,8 +150,8 @@ inline std::vector<Operation> torchtitan_step(bool is_compiled) {
   return step;
 }
 
-/// The first weights and the last gradients are waited for. While the others travel, NCCL holds 24 of 132
-/// SMs.
+/// Returns the bytes for which the step waits: the first weights and the last gradients. While the
+/// others travel, NCCL holds 24 of 132 SMs, so that share of their bytes is added.
 inline double torchtitan_sent_bytes() {
   const double travels = 2 * torchtitan_parameters * 2 * 7 / 8 + torchtitan_parameters * 4 * 7 / 8;
   return 0.74e9 * 4 + travels * 24 / 132;
@@ -156,8 +159,9 @@ inline double torchtitan_sent_bytes() {
 
 inline std::vector<PublishedStep> published_steps() {
   const dt::plan::GpuRates h100 = dt::plan::rates_of("h100");
-  // 96 GB of HBM2e, 2.4 TB/s, limited to 500 of 700 W. A FLOP takes the same energy, so that speed falls as
-  // the power does; were it the root of power, the compiled step would come out 16 % too fast.
+  // These H100 have 96 GB of HBM2e at 2.4 TB/s, and are limited to 500 of 700 W. A FLOP takes the
+  // same energy, so speed falls as power does. If speed fell as the root of power, the compiled
+  // step would come out 16 % too fast.
   constexpr double of_power = 500.0 / 700;
   dt::plan::GpuRates limited = h100;
   limited.memory_bytes_s = 2.4e12;

@@ -21,7 +21,7 @@ Plan asked() {
   return plan;
 }
 
-/// What a checkpoint of that training says of itself.
+/// Returns the manifest of a checkpoint of that training.
 checkpoint::Manifest manifest_of(const Plan& plan) {
   checkpoint::Manifest manifest;
   manifest.model = plan.spec;

@@ -14,7 +14,7 @@ using dt_test::published_steps, dt_test::PublishedStep;
 
 namespace {
 
-/// One GPU's, or of data ranks of one node.
+/// Returns the plan of one GPU, or of data-parallel ranks on one node.
 Plan plan_of(const char* model, std::int64_t sequence_length, std::int64_t micro_batch,
              std::int64_t global_batch, int ranks = 1) {
   Plan plan;
@@ -65,7 +65,7 @@ std::string shares(const char* name, const Plan& plan) {
 
 TEST_CASE("a product takes as many waves as its tiles need") {
   const GpuRates& h100 = rates_of("h100");
-  // 132 tiles of 128 × 256: one wave, full.
+  // These 132 tiles of 128 × 256 make one full wave.
   const Operation full = Operation::product("", 128 * 12, 256 * 11, 8192);
   CHECK(shape_of(full, h100).waves == 1);
   CHECK(shape_of(full, h100).filled == Approx(1));
@@ -73,10 +73,10 @@ TEST_CASE("a product takes as many waves as its tiles need") {
   CHECK(seconds_of_one(full, h100) ==
         Approx(peak_s + wave_start_s + 128 * 12 * 256 * 11 * 2 / (memory_fraction * h100.memory_bytes_s) +
                kernel_gap_s));
-  // One tile more takes a wave more, unless smaller tiles do better.
+  // One tile more takes another wave, unless smaller tiles do better.
   const Operation more = Operation::product("", 128 * 12, 256 * 11 + 8, 8192);
   CHECK(seconds_of_one(more, h100) > 1.3 * seconds_of_one(full, h100));
-  // Few tiles with long sums are split.
+  // A product of few tiles with long sums is split.
   const Operation narrow = Operation::product("", 768, 768, 65536);
   CHECK(shape_of(narrow, h100).split > 1);
   CHECK(shape_of(narrow, h100).filled > 0.7);
@@ -98,7 +98,7 @@ TEST_CASE("there are rates of four GPUs") {
   CHECK(rates_of("a100").sms == 108);
   const std::pair<const char*, const char*> known[] = {
       {"a100", "A100-SXM4-80GB"}, {"h100", "H100 80GB HBM3"}, {"h200", "H200"}, {"b200", "B200"}};
-  for (const auto& [name, cuda_name] : known)  // MFU refers to the same
+  for (const auto& [name, cuda_name] : known)  // MFU uses the same peak
     CHECK(rates_of(name).peak_flops == gpu_peak_flops(cuda_name, DType::bf16, Arithmetic::fp32));
   CHECK_THROWS_WITH(rates_of("v100"), Catch::Contains("--roofline v100"));
   const auto flops = [](std::int64_t T) {
@@ -134,7 +134,7 @@ TEST_CASE("a step's products have the FLOPs of the model") {
         flops += o.count * o.flops * (o.name == "attention" ? 2 : 2 / 1.25);
     }
     CHECK(flops ==
-          Approx(plan.flops_per_token() * 8 * 1024).epsilon(0.002));  // chunks of the head are rounded up
+          Approx(plan.flops_per_token() * 8 * 1024).epsilon(0.002));  // the head's chunks are rounded up
   }
 }
 

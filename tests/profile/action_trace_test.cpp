@@ -39,7 +39,7 @@ Traced traced_step(bool recompute) {
     step.exposures = trace.exposures();
   }
   step.whole.ended_s = monotonic_s();
-  rig.executor.run(step.list, split(batch), 0, no_hooks());  // with nobody who hears of it
+  rig.executor.run(step.list, split(batch), 0, no_hooks());  // the trace no longer records
   return step;
 }
 

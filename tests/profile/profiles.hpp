@@ -1,5 +1,5 @@
 #pragma once
-// A step that was made up.
+// A made-up step profile.
 
 #include "profile/step_profile.hpp"
 
@@ -9,7 +9,8 @@ using namespace dt;
 using namespace dt::profile;
 using parallel::ActionKind;
 
-/// Of ten seconds: a second's wait for data, then actions, with times that add up.
+/// Returns the profile of a step of ten seconds: a second's wait for data, then actions, with times
+/// that add up.
 inline StepProfile small_profile() {
   StepProfile profile;
   profile.step = 10;

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 struct Drawn {
   std::map<int, std::string> rows;
-  std::map<std::string, std::vector<Json>> events;  // by their row's name
+  std::map<std::string, std::vector<Json>> events;  // by the row's name
 };
 
 Drawn drawn(const StepProfile& profile) {
@@ -96,7 +96,7 @@ TEST_CASE("no event of a row begins before the one before it has ended, however 
   double before_us = 0;
   const Drawn trace = drawn(profile);
   for (const Json& event : trace.events.at("computing")) {
-    CHECK(event.at("ts").get<double>() >= before_us - 1e-4);  // a nanosecond is 1e-3
+    CHECK(event.at("ts").get<double>() >= before_us - 1e-4);  // times are in µs; a nanosecond is 1e-3
     before_us = end_of(event);
   }
 }

@@ -1,5 +1,5 @@
-// What cannot be removed from a run's folder. The cases give up root's rights, for which no file is too well
-// kept.
+// Tests files that cannot be removed from a run's folder. The cases give up root's rights, since
+// root can remove almost any file.
 
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@ using checkpoint::test::TempFolder;
 
 constexpr uid_t nobody = 65534;
 
-/// Acts as a user who is not root, and owns what is in a folder.
+/// Acts, for the object's life, as a user who is not root and who owns everything in a folder.
 class AsUser {
  public:
   explicit AsUser(const fs::path& folder) {
@@ -35,7 +35,8 @@ class AsUser {
   bool is_root_ = ::geteuid() == 0;
 };
 
-/// A file in a folder from which nothing can be removed, as an NFS client's .nfs file.
+/// Makes a file in a folder from which nothing can be removed, like an NFS client's .nfs file.
+/// Returns that folder.
 fs::path make_stubborn(const fs::path& folder) {
   fs::create_directories(folder / "kept");
   checkpoint::test::write_text(folder / "kept" / ".nfs0001", "open elsewhere");
@@ -82,7 +83,7 @@ TEST_CASE("a leftover that cannot be removed is told, and the rest goes") {
 TEST_CASE("a checkpoint of which a file cannot be removed keeps no other from being pruned") {
   const Run run;
   const std::vector<checkpoint::CheckpointEntry> all = run.directory.checkpoints();
-  make_stubborn(run.in(".step-00000010.g1.removed"));  // of an earlier removal under this name
+  make_stubborn(run.in(".step-00000010.g1.removed"));  // as an earlier removal leaves this name
   const fs::path kept = make_stubborn(all.at(1).path);
   const AsUser user(run.folder.path());
   const Removal done = run.directory.remove(std::vector<fs::path>{all.at(0).path, all.at(1).path});

@@ -19,7 +19,8 @@ using checkpoint::test::contains;
 using checkpoint::test::error_of;
 using checkpoint::test::TempFolder;
 
-/// Sets the two variables by which Slurm tells a job's lives apart; restores nothing but their absence.
+/// Sets the two variables by which Slurm tells a job's lives apart. The destructor removes both,
+/// whatever they were before.
 struct SlurmLife {
   SlurmLife(const char* job, const char* restarts) {
     ::setenv("SLURM_JOB_ID", job, 1);
@@ -124,7 +125,7 @@ TEST_CASE("who holds a run gives way to a later life of its job, not to a claim 
   CHECK_FALSE(run.is_superseded(own));
   checkpoint::test::write_text(run.generation_path(later.number), "{\"torn");
   CHECK_FALSE(run.is_superseded(own));
-  alive.reset();  // as by a file server that forgets its locks
+  alive.reset();  // as if a file server forgot its locks
   CHECK(run.is_superseded(own));
   fs::remove(run.generation_path(later.number));
   CHECK(run.is_superseded(own));
@@ -150,7 +151,7 @@ TEST_CASE("who holds a run withdraws what starts that died have claimed, and not
   const Generation dead = run.claim("", 0);
   CHECK_FALSE(stays(dead));
   CHECK(stays(own));
-  // Its start was only slow: it finds its claim withdrawn.
+  // This start was only slow: it finds its claim withdrawn.
   CHECK(
       contains(error_of(ErrorKind::environment, [&] { LiveRun late(run, dead); }), "withdrawn generation 2"));
 
@@ -164,7 +165,7 @@ TEST_CASE("who holds a run withdraws what starts that died have claimed, and not
   checkpoint::test::write_small(run.checkpoints_path(), 10, saving.number);
   CHECK(stays(saving));
   CHECK(stays(claimed_by(run, "77", "2")));  // a later life of the same job
-  alive.reset();                             // as by a file server that forgets its locks
+  alive.reset();                             // as if a file server forgot its locks
   CHECK(stays(run.claim("", 0)));
 }
 
@@ -307,7 +308,8 @@ TEST_CASE(
     CHECK(contains(moved(alive), "is a copy"));
   }
   SECTION("the file has another number, but is the one that is held") {
-    // As after a file server's failure: another file that is locked, with the same content.
+    // After a file server's failure the file may be another one, which is locked and has the same
+    // content.
     fs::copy(away, path, fs::copy_options::recursive);
     FileLock held;
     REQUIRE(held.try_lock(run.generation_lock_path(1)) == FileLock::Outcome::held);

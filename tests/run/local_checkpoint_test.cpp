@@ -26,7 +26,7 @@ TEST_CASE("shares of several nodes make a whole one where every writer is held b
                                           says({share(5, 2, {0, 1})})};
   const std::vector<LocalCheckpoint> found = unite_shares(nodes);
   REQUIRE(found.size() == 3);
-  CHECK(found[0].generation == 2);  // the newest first
+  CHECK(found[0].generation == 2);  // the newest comes first
   CHECK(found[1].step == 20);
   CHECK(found[2].step == 10);
   CHECK(found[2].why_incomplete().empty());

@@ -24,7 +24,7 @@ ConsoleSettings silent() {
   return {.tool = "test", .json = false, .quiet = true, .verbose = false, .progress = ProgressMode::never};
 }
 
-/// A run, and jobs of ranks as threads on hosts of any names, each with a disk of its own.
+/// A run, and jobs whose ranks are threads on hosts of any names. Each host has a disk of its own.
 struct Cluster {
   explicit Cluster(int ranks_a_host = 1) : per_host(ranks_a_host) {
     run.create();
@@ -39,7 +39,7 @@ struct Cluster {
     return manifest;
   }
 
-  /// On each rank; what it throws is the job's.
+  /// Calls body on each rank. The job throws what a rank throws.
   void job(const std::vector<std::string>& hosts,
            const std::function<void(const comm::Ranks&, const std::string& host)>& body) const {
     const int size = static_cast<int>(hosts.size()) * per_host;
@@ -82,7 +82,7 @@ struct Cluster {
     });
     return found;
   }
-  /// Of the newest; "" or why not.
+  /// Promotes the newest local checkpoint. Returns "", or the exit code and message of the error.
   std::string promote(const std::vector<std::string>& hosts) const {
     std::string why;
     job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
@@ -130,7 +130,7 @@ void flip(const fs::path& path) {
   checkpoint::test::write_text(path, text);
 }
 
-/// The ports that this process listens at, and no other on this host.
+/// Returns the ports at which this process listens, without those of other processes.
 std::vector<int> own_ports() {
   std::set<std::string> sockets;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -150,8 +150,9 @@ std::vector<int> own_ports() {
   return ports;
 }
 
-/// Saves while connections that nobody knows come from the host of the senders: `idle` ones that stay,
-/// `garbage` and what a rank has said before, each anew as soon as the receiver has closed it.
+/// Saves while connections from unknown programs come from the senders' host. Idle connections
+/// stay, others send garbage, and others replay what a rank has said before. Each is opened again
+/// once the receiver has closed it.
 void crowd(int num_saves, int num_idle, int num_garbage, int num_replayed) {
   const Cluster cluster;
   const std::vector<std::string> hosts = {"a", "b"};
@@ -166,12 +167,12 @@ void crowd(int num_saves, int num_idle, int num_garbage, int num_replayed) {
         mine.reset();
         mine.emplace(address, static_cast<std::uint16_t>(ports[turn % ports.size()]), 5);
         if (!says.empty()) mine->write(says);
-      } catch (const Error&) {  // turned away
+      } catch (const Error&) {  // the receiver refused the connection
       }
       if (turn % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   };
-  // As a rank's first words: a greeting, and a code that fitted once.
+  // Replayed bytes look like a rank's first words: a greeting, and a code that was valid once.
   std::vector<std::byte> garbage(4096, std::byte{'x'}), replayed(40 + 32, std::byte{7});
   std::memcpy(replayed.data(), "dt-chan1", 8);
   struct Strangers {
@@ -202,7 +203,7 @@ void crowd(int num_saves, int num_idle, int num_garbage, int num_replayed) {
   const std::vector<LocalCheckpoint> found = cluster.find(hosts);
   REQUIRE(found.size() == 1);
   CHECK(found[0].step == 10 * num_saves);
-  CHECK(found[0].holders == std::vector<std::vector<int>>{{0, 1}, {0, 1}});  // each has its copy
+  CHECK(found[0].holders == std::vector<std::vector<int>>{{0, 1}, {0, 1}});  // each part is on both nodes
 }
 
 TEST_CASE("storage that cannot be used ends a start, and holds nothing where ranks only tell what there is") {
@@ -262,7 +263,7 @@ TEST_CASE(
   cluster.save(hosts, {20});
   for (const std::string& host : hosts) fs::rename(cluster.folder / host, cluster.share(host, 10));
   fs::remove_all(cluster.disk("a"));
-  const fs::path copy = cluster.share("b", 20) / checkpoint::piece_file_name(0);  // of rank 0's
+  const fs::path copy = cluster.share("b", 20) / checkpoint::piece_file_name(0);  // copy of rank 0's part
   if (is_cut_off)
     fs::remove(copy);
   else
@@ -316,7 +317,7 @@ TEST_CASE("a copy that cannot be made is warned of, and the last checkpoint that
     const Manifest manifest = cluster.header(step, 3);
     const fs::path unfinished = target.begin(manifest);
     const int rank = ranks.world.rank();
-    const fs::path in_the_way = unfinished / checkpoint::piece_file_name(0);  // of rank 0's copy, on b
+    const fs::path in_the_way = unfinished / checkpoint::piece_file_name(0);  // place of rank 0's copy, on b
     comm::together(ranks.world, [&] {
       checkpoint::write_part(unfinished, manifest, rank,
                              checkpoint::test::share_of(cluster.pieces.list, rank, 3));
@@ -355,7 +356,7 @@ TEST_CASE("a copy that cannot be made is warned of, and the last checkpoint that
     return;
   }
   CHECK(steps() == std::vector<std::int64_t>{30, 10});
-  fs::remove_all(cluster.disk("a"));  // with what rank 0 wrote of step 30
+  fs::remove_all(cluster.disk("a"));  // removes what rank 0 wrote of step 30
   const std::vector<LocalCheckpoint> found = cluster.find({"d", "b", "c"});
   REQUIRE(found.size() == 2);
   CHECK_FALSE(found[0].why_incomplete().empty());

@@ -19,7 +19,7 @@ using checkpoint::test::error_of;
 using checkpoint::test::Pieces;
 using checkpoint::test::TempFolder;
 
-/// A run and one host's store, whose saves are those of two writers.
+/// A run and one host's store, with saves of two writers.
 struct Stage {
   Stage() {
     run.create();
@@ -72,7 +72,7 @@ TEST_CASE("a share is found once it is committed, with the writers whose files a
   CHECK(share.header.state.data_digest == stage.header(10).state.data_digest);
   CHECK(num_writers(share.header) == 2);
   CHECK_FALSE(share.header.created.empty());
-  // It is no checkpoint to anybody else.
+  // Other code does not take the share for a checkpoint.
   CHECK(contains(error_of(ErrorKind::input, [&] { checkpoint::load_manifest(path); }), "not a checkpoint"));
   CHECK(stage.store.share_paths(10, 1) == std::vector<fs::path>{path});
   CHECK(stage.store.share_paths(10, 2).empty());
@@ -102,10 +102,10 @@ TEST_CASE("shares of another run that had the same path are not taken, and remov
   stage.run.create();
   CHECK(stage.shares().empty());
   stage.store.open();
-  CHECK(fs::exists(path));  // it may be a generation that this host does not see yet
+  CHECK(fs::exists(path));  // the generation may be one that this host does not see yet
   Generation again = stage.run.claim("", 0);
   REQUIRE(again.number == 1);
-  checkpoint::test::write_text(stage.run.generation_path(1), stage.claim() + " ");  // as of another second
+  checkpoint::test::write_text(stage.run.generation_path(1), stage.claim() + " ");  // another second's claim
   CHECK(stage.shares().empty());
   CHECK(stage.store.share_paths(10, 1).empty());
   stage.store.open();
@@ -132,7 +132,7 @@ TEST_CASE("a run at another path has a folder of its own") {
   std::vector<checkpoint::Problem> problems;
   CHECK(LocalStore(stage.folder / "local", fork, "n1", stage.key).shares(problems).empty());
   CHECK(LocalStore(stage.folder / "local", stage.run, "n2", stage.key).shares(problems).size() ==
-        1);  // the host's name changed
+        1);  // the host's name has changed
 }
 
 TEST_CASE("older shares go, newer generations' stay, and so does nothing of a killed save") {
@@ -169,7 +169,7 @@ TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is
   stage.store.copy_part(share, stage.header(10), 0, unfinished.path());
   const std::uint64_t bytes = fs::file_size(share / checkpoint::piece_file_name(1));
   const std::string whole = read_file(share / checkpoint::piece_file_name(1));
-  if (::geteuid() == 0) {  // another user's file, though of the same bytes
+  if (::geteuid() == 0) {  // another user's file is refused, even with the same bytes
     REQUIRE(::chown((share / checkpoint::piece_file_name(1)).c_str(), 12345, 12345) == 0);
     CHECK(contains(error_of(ErrorKind::input,
                             [&] { stage.store.copy_part(share, stage.header(10), 1, unfinished.path()); }),
@@ -195,7 +195,7 @@ TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is
 const std::vector<std::string> loopback = {"127.0.0.1"};
 const ChannelTerms terms{"copies of node 1", false};
 
-/// Takes the copies of writers 0 and 1 of a stage's save on another host.
+/// A receiver on another host, for the copies of writers 0 and 1 of a stage's save.
 struct Receiver {
   Receiver(const Stage& s, bool encrypts = false) : stage(s), store(s.folder / "disk2", s.run, "n2", s.key) {
     this->terms.encrypts = encrypts;
@@ -226,7 +226,7 @@ TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be wr
 
   CHECK(contains(other.send(0), "no save is under way"));
   other.expect();
-  CHECK(contains(other.send(0), "disk2"));  // no folder
+  CHECK(contains(other.send(0), "disk2"));  // the folder does not exist
   other.store.open();
   other.store.begin(10, 1);
   CHECK_THROWS_AS(other.sender(Secret::make()), ConnectionError);
@@ -238,7 +238,7 @@ TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be wr
   other.expect();
   CHECK(other.send(0).empty());
   CHECK(other.send(1).empty());
-  CHECK(other.send(1).empty());  // again, as after an answer that was lost
+  CHECK(other.send(1).empty());  // sent again, as after a lost answer
   const fs::path share = other.store.commit(stage.header(10), stage.claim());
   for (const std::string& name : {checkpoint::piece_file_name(0), checkpoint::part_file_name(0),
                                   checkpoint::piece_file_name(1), checkpoint::part_file_name(1)})
@@ -284,7 +284,7 @@ TEST_CASE("a copy that breaks off leaves nothing, and one whose part is another'
     const std::vector<std::byte> bytes(100);
     channel.write(bytes);
   }
-  other.receiver.reset();  // it has ended
+  other.receiver.reset();  // the receiver has ended
   CHECK(fs::is_empty(folder));
 
   Receiver again(stage);
@@ -314,7 +314,7 @@ TEST_CASE("a refusal for an earlier copy on its way uses up no attempt at a copy
   std::array<std::byte, 4> answer;
   channel->read(answer);
   const CopySender sender(other.receiver->endpoints(), other.secret, terms, 60);
-  const double end_s = monotonic_s() + 1;  // three refusals take less
+  const double end_s = monotonic_s() + 1;  // three refusals take less time
   const auto check = [&] {
     if (monotonic_s() < end_s) return;
     channel.reset();
@@ -431,7 +431,7 @@ TEST_CASE("folders of shares are this user's alone, and others' are not used") {
   CHECK(is_private(of_run));
   CHECK(is_private(stage.store.path()));
   fs::permissions(of_run, fs::perms::others_read | fs::perms::others_exec, fs::perm_options::add);
-  stage.store.open();  // as of an older dt
+  stage.store.open();  // an older dt left such permissions
   CHECK(is_private(of_run));
 
   fs::rename(of_run, stage.folder / "elsewhere");

@@ -27,7 +27,8 @@ std::vector<std::string> names(const Removal& removal) {
   return result;
 }
 
-/// A generation of a story: where it went on from, and the steps that it saved, at whatever time.
+/// A generation of a story: the checkpoint from which it continues, and the steps that it saves, at
+/// any time.
 struct Chapter {
   std::string continues;
   std::int64_t continues_step;

@@ -11,7 +11,7 @@ using namespace dt::run;
 
 namespace {
 
-/// A folder, and nothing more.
+/// A save target with a folder and nothing else.
 class Nowhere : public SaveTarget {
  public:
   fs::path begin(const checkpoint::Manifest&) override { return folder_ / "unfinished"; }
@@ -35,7 +35,7 @@ TEST_CASE("a copy that fails keeps nobody from changing the state, and fails the
     state.add(checkpoint::kind_weights, tensor, Piece::whole({10}), DType::f32, 0);
   const std::vector<checkpoint::PieceSpec> expected = {
       {"a", checkpoint::kind_weights, Piece::whole({10}), DType::f32}};
-  // More than there is memory to copy it into.
+  // The state has more pieces than the memory for its copy.
   const Context context(1, Device::host());
   const StateShares shares{[&] { return state.list; }, [&](int) { return expected; }, context};
   comm::run_alone([&](comm::Communicator& world) {

@@ -1,5 +1,5 @@
-// A library to load before MPI's, for the tools' cases: MPI_Allreduce of 16 elements or more gives rank 1 a
-// wrong one.
+// A library that the tools' cases load before MPI's: rank 1 gets a wrong result from each
+// MPI_Allreduce of 16 elements or more.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>

@@ -1,6 +1,7 @@
-// encode_texts TOKENIZER [PATTERN [EOS]]: for comparisons with other tokenizers. Reads texts from standard
-// input, each after its length in 8 bytes; writes for each its ids and their decoded text, each after their
-// number, and how many seconds the encoding took to standard error.
+// encode_texts TOKENIZER [PATTERN [EOS]]: encodes texts, for comparisons with other tokenizers.
+// Reads texts from standard input, each after its length in 8 bytes. Writes for each text its ids
+// and their decoded text, each after its count. Writes to standard error how many seconds the
+// encoding took.
 
 #include <chrono>
 #include <cstdint>

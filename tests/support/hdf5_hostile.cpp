@@ -71,7 +71,8 @@ void write_by_library(const std::filesystem::path& path, int depth) {
 
 void write_hostile_hdf5(const std::filesystem::path& path, int depth) {
   write_by_library(path, depth);
-  // The library refuses such a shape; the oldest format has no checksum that would.
+  // The library refuses to write such a shape, so the file's bytes are changed. The oldest format
+  // has no checksum that would show it.
   std::string file = content(path);
   const std::uint64_t shape = num_stored, hostile = (std::uint64_t{1} << 62) + num_stored;
   const std::string from(reinterpret_cast<const char*>(&shape), sizeof shape);

@@ -1,12 +1,13 @@
 #pragma once
-// HDF5 files that their library writes, and that dt refuses or reads without following what they refer to.
+// Writes HDF5 files by their library. dt refuses them, or reads them without following what they
+// refer to.
 
 #include <filesystem>
 
 namespace dt_test {
 
 /// Writes a file of:
-/// /overflow: u32 of 2^62 + 20000 elements, whose bytes come round to 80,000, which are stored
+/// /overflow: u32 of 2^62 + 20000 elements, whose bytes wrap around to 80,000, which are stored
 /// /virtual, /external: f32 of 4 elements that lie in other files
 /// /good: u32 of 4 elements, 0 to 3
 /// /loop: a group that holds itself as /loop/loop

@@ -15,9 +15,9 @@ namespace dt_test {
 namespace {
 
 using namespace dt;
-using Attribute = std::variant<std::monostate, std::string, std::int64_t>;  // the first: one that dt refuses
+using Attribute = std::variant<std::monostate, std::string, std::int64_t>;  // monostate: dt refuses it
 
-/// A dataset as the library reads it; without a type where dt is to refuse it.
+/// A dataset as the library reads it. The type is absent if dt is to refuse the dataset.
 struct Dataset {
   std::optional<DType> dtype;
   std::vector<std::uint64_t> shape;
@@ -108,7 +108,7 @@ Content read_by_library(const fs::path& path) {
   return content;
 }
 
-/// What dt reads, or nothing where it refuses.
+/// Returns what dt reads, or nothing if dt refuses.
 template <class Read>
 auto accepted(Read read) -> std::optional<decltype(read())> {
   try {

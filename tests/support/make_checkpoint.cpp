@@ -1,18 +1,18 @@
 // make_checkpoint RUN STEP [setting=value...]: writes a checkpoint of a tiny model into a run directory and
 // prints its path.
 //   model=gpt2|llama
-//   vocabulary=N       a large model: its embedding has 24 columns
-//   continues=CKPT     a new generation, going on from CKPT (also where the run has none yet)
-//   generation=N       of an earlier generation: a zombie
-//   seed=N             other values
-//   parts=N            each tensor in N pieces
-//   writers=N          N writers, each with its share of the elements in a file of its own
-//   divide=N           values divided by N: with 3, they need all bits of an fp32
-//   perturb=TENSOR     its first weight is changed by 0.5
-//   poison=TENSOR      by NaN
-//   drop=TENSOR        leaves it out
-//   format_version=N   of one digit: as another dt would write it
-// Values are small whole numbers: of moments too.
+//   vocabulary=N       makes a large model: its embedding has 24 columns
+//   continues=CKPT     claims a new generation that continues from CKPT, also if the run has none yet
+//   generation=N       saves as an earlier generation: a zombie
+//   seed=N             makes other values
+//   parts=N            cuts each tensor into N pieces
+//   writers=N          has N writers, each with its share of the elements in a file of its own
+//   divide=N           divides values by N: with 3, they need all bits of an fp32
+//   perturb=TENSOR     changes the tensor's first weight by 0.5
+//   poison=TENSOR      makes the tensor's first weight NaN
+//   drop=TENSOR        leaves the tensor out
+//   format_version=N   writes the version, of one digit, of another dt
+// Values, also of moments, are multiples of 1/64 below 1 before they are changed or divided.
 
 #include <algorithm>
 #include <charconv>
@@ -41,7 +41,7 @@ class Settings {
     values_[argument.substr(0, argument.find('='))] = argument.substr(argument.find('=') + 1);
   }
   bool has(const std::string& name) const { return values_.contains(name); }
-  /// "" where it was not given.
+  /// Returns a setting's value; "" if it was not given.
   std::string operator[](const std::string& name) const { return has(name) ? values_.at(name) : ""; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// When cuBLAS multiplies at its best speed.
+// The conditions under which cuBLAS multiplies at its best speed.
 
 #include <cstdint>
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace dt::test_device {
 
-/// Which of its conditions a product breaks, by its names for them; empty: none. It knows columns: to it a
-/// product is outputᵀ = rightᵀ · leftᵀ, A is right, B left, C the output, m N, n M and k K.
+/// Returns which of cuBLAS's conditions a product breaks, by cuBLAS's names for them; empty if
+/// none. cuBLAS is column-major: to cuBLAS a product is outputᵀ = rightᵀ · leftᵀ, A is right, B
+/// left, C the output, m N, n M and k K.
 /// Source: docs.nvidia.com/cuda/cublas, section 2.1.11, "Tensor Core Usage".
 inline std::string broken_alignment(const kernels::cuda::Product& p) {
   std::string broken;
@@ -20,8 +21,7 @@ inline std::string broken_alignment(const kernels::cuda::Product& p) {
     if (value % 16 != 0) broken += (broken.empty() ? "" : ", ") + std::string(what);
   };
   const Tensor &a = p.right.stored, &b = p.left.stored, &c = p.output_MN;
-  require("op_A == N ? m : k",
-          bytes(a, a.dim(1)));  // a matrix's rows as it is stored, whatever is made of it
+  require("op_A == N ? m : k", bytes(a, a.dim(1)));  // rows of a matrix as stored, whether transposed or not
   require("op_B == N ? k : n", bytes(b, b.dim(1)));
   require("m", bytes(c, c.dim(1)));
   require("lda", bytes(a, a.pitch()));

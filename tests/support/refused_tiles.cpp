@@ -1,4 +1,5 @@
-// For LD_PRELOAD: the kernel refuses permission for AMX's tiles, as one that is told to may.
+// A library for LD_PRELOAD: the kernel refuses permission for AMX's tiles, as a kernel may be
+// configured to.
 
 #include <cerrno>
 #include <cstdarg>

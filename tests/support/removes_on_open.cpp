@@ -1,5 +1,6 @@
-// For LD_PRELOAD: plays a job that prunes. Before the first opening of the file DT_REMOVE_AT, its folder is
-// moved away, as a removal begins; DT_APPEARS, a path of the form HIDDEN:FINAL, gets its final name before.
+// A library for LD_PRELOAD that plays a job that prunes. Before the file DT_REMOVE_AT is first
+// opened, the library moves its folder away, as a removal begins. Before that, DT_APPEARS, a path
+// of the form HIDDEN:FINAL, gets its final name.
 
 #include <cstdarg>
 #include <cstdlib>

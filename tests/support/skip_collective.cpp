@@ -1,5 +1,6 @@
-// skip_collective FOLDER RANK TIMEOUT: ranks under mpirun that all-reduce together, until RANK stays out of
-// one while it lives on. The others' watchdogs must name it and end the job.
+// skip_collective FOLDER RANK TIMEOUT: runs ranks under mpirun that all-reduce together, until RANK
+// stays out of an all-reduce while it lives on. The other ranks' watchdogs must name RANK and end
+// the job.
 
 #include <chrono>
 #include <string>

@@ -1,6 +1,6 @@
-// A library to load before MPI's, for the tools' cases: MPI_Sendrecv of 1,000 bytes or more takes 50 ms
-// longer, beside which what a busy machine adds is little, and two seconds between two ranks that
-// $DT_TEST_SLOW_LINKS names, a list of RANK-RANK.
+// A library that the tools' cases load before MPI's: MPI_Sendrecv of 1,000 bytes or more takes
+// 50 ms longer, which is much beside the delays of a busy machine. Between two ranks that
+// $DT_TEST_SLOW_LINKS names, in a list of RANK-RANK, it takes two seconds longer.
 #include <chrono>
 #include <cstdlib>
 #include <string>

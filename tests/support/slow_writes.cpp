@@ -1,5 +1,5 @@
-// For LD_PRELOAD: each pwrite, and each removal of a folder's file, first takes a tenth of a second, so that
-// a test can be there while a file is written or a folder removed.
+// A library for LD_PRELOAD: each pwrite, and each removal of a file in a folder, first waits for a
+// tenth of a second. So a test can act while a file is written or a folder is removed.
 
 #include <cstdio>
 #include <dlfcn.h>

@@ -1,8 +1,9 @@
-// split_texts: for comparisons with other tokenizers. Reads JSON lines from standard input, each with "texts"
-// and one of "pre_tokenizer", a step of a tokenizer.json, "normalizer", likewise, or "tiktoken", a pattern.
-// Writes for each a JSON line with "pieces", those of each text (a normalizer makes one), or with "refused",
-// the reason, where the step is refused, and null with "errors" for texts that are. For a pattern of tiktoken
-// "regex" is what it becomes.
+// split_texts: splits or normalizes texts, for comparisons with other tokenizers. Reads JSON lines
+// from standard input. Each has "texts", and one of "pre_tokenizer", a step of a tokenizer.json,
+// "normalizer", likewise, or "tiktoken", a pattern. Writes a JSON line for each. "pieces" has the
+// pieces of each text; a normalizer makes one. A text that is refused has null in "pieces", and its
+// reason is in "errors". If the step is refused, "refused" has the reason. For a pattern of
+// tiktoken, "regex" is the regular expression that it becomes.
 
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// A plain MPI program: it starts, sums three times over all ranks, and ends. Exit code 1: a sum is wrong.
+// A plain MPI program that starts, sums three times over all ranks, and ends. Exit code 1: a sum is
+// wrong.
 
 #include <mpi.h>
 

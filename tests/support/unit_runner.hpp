@@ -1,6 +1,6 @@
 #pragma once
-// Runs a decoder's units on one rank over buffers that it owns: what tests compare other ways of running them
-// with.
+// Runs a decoder's units on one rank over buffers that it owns. Tests compare other ways of running
+// units with it.
 
 #include <algorithm>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct OwnedTensor {
   Tensor tensor;
 };
 
-/// The elements of an f64, f32 or bf16 tensor as doubles.
+/// Returns the elements of an f64, f32 or bf16 tensor as doubles.
 inline std::vector<double> to_doubles(const Tensor& tensor) {
   if (tensor.dtype() == DType::f64) return {tensor.span<double>().begin(), tensor.span<double>().end()};
   if (tensor.dtype() == DType::f32) return {tensor.span<float>().begin(), tensor.span<float>().end()};
@@ -62,7 +62,7 @@ struct Batch {
     for (std::int64_t i = 0; i < sequences * length; ++i)
       positions.push_back(static_cast<std::int32_t>(i % length));
   }
-  /// Any tokens; every fifth position has no target.
+  /// Returns arbitrary tokens. Every fifth position has no target.
   static Batch arbitrary(const model::ModelSpec& spec, std::int64_t sequences, std::int64_t length) {
     std::vector<std::int32_t> tokens, labels;
     std::uint32_t state = 12345;
@@ -80,7 +80,8 @@ struct Batch {
   std::int64_t targets() const {
     return std::count_if(labels.begin(), labels.end(), [](std::int32_t label) { return label >= 0; });
   }
-  /// Sequences [begin, end); the gradient is that of the mean over the whole batch's targets.
+  /// Returns sequences [begin, end). Their gradient is that of the mean over the whole batch's
+  /// targets.
   model::MicroBatch micro_batch(std::int64_t begin, std::int64_t end) {
     const auto view = [&](std::vector<std::int32_t>& values) {
       return host_tensor(values).flat(begin * length, (end - begin) * length);
@@ -159,11 +160,11 @@ class Decoder {
   std::vector<Tensor> weights_, grads_;
 };
 
-/// Where the gradients of units' outputs lie.
+/// The places of the gradients of units' outputs: memory of their own, or over the outputs.
 enum class OutputGradients { apart, over_outputs };
 
-/// One micro-batch on its way through a decoder. Several may be under way at once, their steps in any order.
-/// Memory starts out as NaN, so that a unit that reads what nobody wrote is caught.
+/// One micro-batch on its way through a decoder. Several may be under way at once, with their steps
+/// in any order. Memory starts out as NaN, so that a unit that reads unwritten memory is caught.
 class Flight {
  public:
   Flight(const Decoder& decoder, const model::MicroBatch& micro_batch,
@@ -191,13 +192,14 @@ class Flight {
     unit.forward(context, micro_batch_, decoder_.unit_weights(u), input(u), outputs_[u].tensor,
                  saved_[u].span(), grads);
   }
-  /// What the unit saved is forgotten and made again.
+  /// Discards what the unit saved, and computes it again.
   void recompute(const Context& context, std::size_t u) {
     fill_with_nan(saved_[u]);
     decoder_.units()[u]->forward(context, micro_batch_, decoder_.unit_weights(u), input(u), {},
                                  saved_[u].span());
   }
-  /// Forwards only, as evaluation has them; the logits: [R, V].
+  /// Runs forwards only, as evaluation does. Returns the logits.
+  /// Shapes: [R, V].
   Tensor logits(const Context& context) {
     const model::ModelSpec& spec = decoder_.spec();
     logits_ = OwnedTensor(decoder_.dtype(), {micro_batch_.batch * micro_batch_.sequence, spec.vocabulary},
@@ -215,7 +217,7 @@ class Flight {
                                         grads_[u].tensor, u == 0 ? Tensor{} : grads_[u - 1].tensor,
                                         saved_[u].span(), handovers_[u].span());
   }
-  /// After the unit's backward_input: overwrites what its backward_weight does not need.
+  /// Overwrites what the unit's backward_weight does not need. Call after its backward_input.
   void overwrite_dead(std::size_t u) {
     if (u > 0 && grads_[u - 1].buffer.data()) fill_with_nan(outputs_[u - 1].buffer);
     if (decoder_.units()[u]->has_gradients_in_forward()) fill_with_nan(saved_[u]);
@@ -235,7 +237,7 @@ class Flight {
   }
 
   const Tensor& nll() const { return outputs_.back().tensor; }
-  /// Σ nll over the micro-batch's targets; on the host.
+  /// Returns Σ nll over the micro-batch's targets. The outputs must lie on the host.
   double loss_sum() const {
     const auto nll = outputs_.back().tensor.span<double>();
     return std::accumulate(nll.begin(), nll.end(), 0.0);
@@ -258,7 +260,7 @@ class Flight {
   const Decoder& decoder_;
   model::MicroBatch micro_batch_;
   std::vector<OwnedTensor> outputs_;
-  std::vector<OwnedTensor> grads_;  // of the outputs
+  std::vector<OwnedTensor> grads_;  // gradients of the outputs
   std::vector<Buffer> saved_, handovers_;
   OwnedTensor logits_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Where a group's parameters lie where none is divided.
+// Lays out a group's parameters if none is divided.
 
 #include <vector>
 
