@@ -13,7 +13,7 @@ namespace {
 
 constexpr Device gpu = Device::gpu(0);
 
-/// Whatever a device does not do in no time.
+/// Enqueues work that takes measurable time on a device.
 void enqueue_work(const Context& context, const Buffer& memory) {
   for (int i = 0; i < 10; ++i) accelerator().zero(context.stream(), memory.data(), memory.bytes());
 }

@@ -7,7 +7,7 @@
 
 using namespace dt;
 
-// A device is chosen by name. What is absent lies nowhere.
+// A device is chosen by name, never by default. Absent memory lies on no device.
 static_assert(!std::is_default_constructible_v<Device>);
 static_assert(!std::is_constructible_v<Device, DeviceKind, int>);
 static_assert(!std::is_constructible_v<Buffer, std::size_t>);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Device gpu = Device::gpu(0);
 
-/// 10, 11, ... by place in the piece's box.
+/// Sets values to 10, 11, ... by place in the piece's box.
 void count(const Piece& piece, const Tensor& values) {
   const auto span = values.span<float>();
   std::iota(span.begin(), span.end(), static_cast<float>(10 + piece.begin));

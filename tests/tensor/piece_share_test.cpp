@@ -14,7 +14,7 @@ Piece part_of(Piece piece, std::int64_t begin, std::int64_t end) {
   return piece;
 }
 
-/// Whole tensors of two types, a box, a piece without elements, and an interval of a box.
+/// Returns whole tensors of two types, a box, a piece without elements, and an interval of a box.
 std::vector<SizedPiece> mixed() {
   const Piece box{{6, 5}, {2, 1}, {3, 4}, 0, 12};
   return {{Piece::whole({7, 3}), 4},
@@ -31,9 +31,9 @@ std::int64_t bytes_of(std::span<const PieceShare> share, std::span<const SizedPi
   return total;
 }
 
-using Element = std::pair<std::size_t, std::int64_t>;  // a piece, and a place in its box
+using Element = std::pair<std::size_t, std::int64_t>;  // a piece, and a place in the piece's box
 
-/// How often each element is in a share.
+/// Returns how often each element is in a share.
 std::map<Element, int> counts(std::span<const SizedPiece> whole, int num_parts) {
   std::map<Element, int> result;
   for (int part = 0; part < num_parts; ++part) {

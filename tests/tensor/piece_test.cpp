@@ -12,7 +12,8 @@ using namespace dt;
 
 namespace {
 
-/// The global row-major index of each element of a piece, in the order of its buffer.
+/// Returns the global row-major index of each element of a piece, in the order of the piece's
+/// buffer.
 std::vector<std::int64_t> elements(const Piece& piece) {
   std::vector<std::int64_t> result;
   for (std::int64_t i = piece.begin; i < piece.end; ++i) {
@@ -29,7 +30,7 @@ std::vector<std::int64_t> elements(const Piece& piece) {
   return result;
 }
 
-/// What intersect() promises, element by element.
+/// Returns what intersect() promises, computed element by element.
 std::vector<CopyRun> expected_runs(const Piece& source, const Piece& target) {
   std::map<std::int64_t, std::int64_t> place;
   const auto from = elements(source);
@@ -68,7 +69,7 @@ Piece random_piece(const Shape& global, std::mt19937& engine) {
   return piece;
 }
 
-/// Of the processor's time: a busy machine takes none of it.
+/// Returns the processor time of an action, which a busy machine does not change.
 double seconds_of(const auto& action) {
   const std::clock_t start = std::clock();
   action();

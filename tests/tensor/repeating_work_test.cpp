@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-/// Notes what a stream gets: pieces as they are, "[" and "]" around those of a graph.
+/// Records what a stream gets: pieces as they are, and "[" and "]" around the pieces of a graph.
 class Player {
  public:
   explicit Player(bool can_capture = true,
@@ -20,7 +20,7 @@ class Player {
               return can_capture ? capture(enqueue) : RepeatingWork::Enqueue();
             },
             limits) {}
-  /// A piece for each letter.
+  /// Keeps a piece of work for each letter.
   void keep(const std::string& pieces) {
     for (const char name : pieces) {
       work.keep(WorkKey(name), [this, name] {
@@ -38,7 +38,7 @@ class Player {
     keep(pieces);
     return use();
   }
-  /// So often that what can be a graph is one.
+  /// Repeats pieces until every stretch that can be a graph is one.
   void learn(const std::string& pieces) {
     for (int i = 0; i < 2; ++i) stretch(pieces);
     work.make_graphs();

@@ -14,12 +14,12 @@ Gpu gpu(const std::string& name, int major, int ordinal) {
   return {.name = name, .address = "0000:01:00.0", .major = major, .ordinal = ordinal};
 }
 
-/// Of GPUs whose device files are there.
+/// Returns a driver's answer that refuses GPUs whose device files exist.
 DriverAnswer refusal(Kind kind) {
   return {.kind = kind, .said = "said", .driver = 12040, .runtime = 13000, .device_file = "/dev/nvidia0"};
 }
 
-/// Why none can be used though some are there; the remedy after "; ".
+/// Returns why no GPU can be used though some are present. The remedy follows "; ".
 std::string why(const DriverAnswer& answer) {
   try {
     usable_gpus(answer);
@@ -114,7 +114,7 @@ TEST_CASE("a GPU is there where its device file can be opened") {
   CHECK(gpu_device_file(folder / "").empty());
   std::ofstream(folder / "nvidia3") << "";
   CHECK(gpu_device_file(folder / "") == (folder / "nvidia3").string());
-  std::filesystem::create_symlink("missing", folder / "nvidia1");  // may not be opened
+  std::filesystem::create_symlink("missing", folder / "nvidia1");  // a device file that cannot be opened
   CHECK(gpu_device_file(folder / "") == (folder / "nvidia3").string());
   CHECK(gpu_device_file(folder / "missing").empty());
 }

@@ -26,7 +26,7 @@ std::unique_ptr<PreTokenizer> both(const char* regex, const char* other) {
 TEST_CASE("alphabet: what splits sees the characters that bytes are written as") {
   CHECK(dt_test::pieces_of(*make_alphabet_splitter(nullptr, by("\u0120")), "a b") == Pieces{"a", " ", "b"});
   CHECK(dt_test::pieces_of(*make_alphabet_splitter(nullptr, by("\\s")), "a b\n") == Pieces{"a b\n"});
-  // U+00B2 is \xC2\xB2, of which the second byte is written as U+00B2, a number.
+  // U+00B2 is \xC2\xB2. Its second byte is written as U+00B2, a number.
   CHECK(dt_test::pieces_of(*make_alphabet_splitter(nullptr, by("\\p{N}")), "a\u00b2b") ==
         Pieces{"a\xC2", "\xB2", "b"});
 }

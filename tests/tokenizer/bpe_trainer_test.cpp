@@ -26,7 +26,7 @@ Bpe trained(const Corpus& corpus, const TrainOptions& options) {
   return train_bpe(words_of(corpus), options, [](Id, Id) {});
 }
 
-/// What the trainer promises, word by word: all pairs are counted anew for every merge.
+/// Computes what the trainer promises, word by word. Counts all pairs anew for every merge.
 class Reference {
  public:
   Reference(const Corpus& corpus, const TrainOptions& options) : options_(options) {
@@ -86,7 +86,8 @@ class Reference {
   std::vector<Word> words_;
 };
 
-/// Words of few letters, where runs and equal counts abound; counts up to `max_count`, small ones more often.
+/// Returns words of few letters, with many runs and equal counts. Counts go up to `max_count`;
+/// small ones are more frequent.
 Corpus random_corpus(std::mt19937& random, std::size_t num_words, unsigned num_letters,
                      std::uint64_t max_count) {
   Corpus corpus;
@@ -125,7 +126,7 @@ TEST_CASE("BPE trainer: pairs that were too rare to keep are counted when others
 
 TEST_CASE("BPE trainer: threads and the order of words change nothing") {
   Corpus corpus;
-  for (int i = 0; i < 59049; ++i) {  // all words of ten letters of three: many places of each pair
+  for (int i = 0; i < 59049; ++i) {  // all words of ten letters from three: many places of each pair
     std::string word;
     for (int digit = 0, rest = i; digit < 10; ++digit, rest /= 3) word += static_cast<char>('a' + rest % 3);
     corpus[word] = 1 + static_cast<std::uint64_t>(i) % 7;

@@ -43,14 +43,15 @@ TEST_CASE("charsmap: what is none is refused, whatever its trie says") {
   CHECK(is_refused(""));
   CHECK(is_refused(map.substr(0, 3)));
   CHECK(is_refused(map.substr(0, map.size() - 2)));  // no texts
-  CHECK(is_refused(map.substr(0, map.size() - 1)));  // that do not end
+  CHECK(is_refused(map.substr(0, map.size() - 1)));  // texts without an end
   CHECK(is_refused(dt_test::little_endian(6) + "123456" + std::string(2, '\0')));
   std::string far = map;
   far.replace(4 + 4 * (256 ^ 'b'), 4,
-              dt_test::little_endian(0x1FFFFFU << 10 | 1U << 8 | 'b'));  // its value is beyond
+              dt_test::little_endian(0x1FFFFFU << 10 | 1U << 8 | 'b'));  // the value lies beyond the trie
   CHECK(is_refused(far, "b"));
   CHECK(applied(far, "a") == "a");
   far = map;
-  far.replace(4 + 4 * 512, 4, dt_test::little_endian(1U << 31 | 99));  // its text is
+  far.replace(4 + 4 * 512, 4,
+              dt_test::little_endian(1U << 31 | 99));  // the value's text lies beyond the texts
   CHECK(is_refused(far, "b"));
 }

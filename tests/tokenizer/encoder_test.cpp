@@ -11,7 +11,7 @@ using Ids = std::vector<Id>;
 
 namespace {
 
-/// Bytes, and merges of two digits.
+/// Returns a tokenizer of bytes, and of merges of two digits.
 Tokenizer digits_in_pairs(const std::string& regex) {
   Tokenizer tokenizer;
   Bpe& bpe = tokenizer.bpe;
@@ -27,7 +27,7 @@ Tokenizer digits_in_pairs(const std::string& regex) {
   return tokenizer;
 }
 
-/// Of a text of digits alone.
+/// Encodes a text of digits only, without caches.
 Ids encoded_anew(const Tokenizer& tokenizer, const std::string& piece) {
   Ids symbols, ids;
   append_symbols(tokenizer.bpe, piece, symbols);

@@ -14,8 +14,8 @@ using Ids = std::vector<Id>;
 
 namespace {
 
-/// Bytes are 0 to 255, merges 256 on: "he", "ll", "hell", "hello", " w". <|end|> is 261, the vocabulary's
-/// size.
+/// Returns a file in which bytes are 0 to 255, and merges 256 on: "he", "ll", "hell", "hello",
+/// " w". <|end|> is 261, the vocabulary's size.
 json byte_level() {
   json vocab, merges = json::array();
   for (int byte = 0; byte < 256; ++byte) vocab[in_alphabet(std::string(1, static_cast<char>(byte)))] = byte;
@@ -33,7 +33,7 @@ json byte_level() {
           {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges}}}};
 }
 
-/// Characters, of which a and the space alone are tokens, and bytes.
+/// Returns a file of characters and bytes. Of the characters, only a and the space are tokens.
 json byte_fallback() {
   json vocab = {{"<unk>", 0}, {"a", 300}, {"\u2581", 301}, {"\u2581a", 302}};
   for (int byte = 0; byte < 256; ++byte) vocab[fmt::format("<0x{:02X}>", byte)] = byte + 1;
@@ -73,7 +73,7 @@ std::string decoded(const Tokenizer& tokenizer, const Ids& ids) {
   return decode(tokenizer.bpe.vocabulary, tokenizer.decoder, ids);
 }
 
-/// What reading says of a file in which the value at `path` is another.
+/// Returns the message of reading a file in which the value at `path` is replaced.
 std::string refusal(json file, const std::string& path, const json& value) {
   file[json::json_pointer(path)] = value;
   return dt_test::caught([&] { read(file); }).message;
@@ -96,12 +96,13 @@ TEST_CASE("tokenizer.json: added tokens are found before anything else, with the
   file["added_tokens"][0]["lstrip"] = file["added_tokens"][0]["rstrip"] = true;
   CHECK(encoded(read(file), "he <|end|>  he") == Ids{256, 261, 256});
   file["added_tokens"].push_back({{"id", 262}, {"content", " h"}, {"normalized", false}});
-  CHECK(encoded(read(file), "<|end|>  he") == Ids{261, 262, 'e'});  // of space that is taken, too
+  // A space that <|end|> takes may begin another token.
+  CHECK(encoded(read(file), "<|end|>  he") == Ids{261, 262, 'e'});
 }
 
 namespace {
 
-/// byte_level() with these added tokens, (content, what else it has).
+/// Reads byte_level() with these added tokens: pairs of content and other members.
 Tokenizer with_added(std::vector<std::pair<std::string, json>> tokens, const json& more_tokens = {}) {
   json file = byte_level();
   for (const auto& [text, id] : more_tokens.items()) file["model"]["vocab"][text] = id;
@@ -116,7 +117,7 @@ Tokenizer with_added(std::vector<std::pair<std::string, json>> tokens, const jso
 
 }  // namespace
 
-// Ids are those of tokenizers 0.23.
+// The expected ids are those of tokenizers 0.23.
 TEST_CASE("tokenizer.json: added tokens have the vocabulary's id or the next one, whatever the file says") {
   const Tokenizer next = with_added({{"<x>", {}}, {"", {}}, {"hello", {}}, {"<y>", {}}});
   CHECK(encoded(next, "a<x>hello<y>") == Ids{'a', 261, 259, 262});
@@ -140,7 +141,7 @@ TEST_CASE("tokenizer.json: of added tokens with one id or content the last is fo
   CHECK(encoded(twice, "a <x> a") == Ids{'a', ' ', 261, 'a'});
   Ids plain;
   Encoder(twice).encode_without_specials("<x>", plain);
-  CHECK(plain == Ids{'<', 'x', '>'});  // special once is special
+  CHECK(plain == Ids{'<', 'x', '>'});  // a token that is special once is special
 }
 
 TEST_CASE("tokenizer.json: added tokens that are found by the same text are refused") {
@@ -213,7 +214,7 @@ TEST_CASE("tokenizer.json: settings that change nothing are read") {
   json file = byte_level();
   const auto expected = encoded(read(file), "ab a");
   file["model"]["dropout"] = 0.0;
-  file["model"]["unk_token"] = "<unk>";  // no token, and never needed: every byte is one
+  file["model"]["unk_token"] = "<unk>";  // no token, but never needed: every byte is a token
   CHECK(encoded(read(file), "ab a") == expected);
   file["model"]["dropout"] = 0;
   CHECK(encoded(read(file), "ab a") == expected);
@@ -354,7 +355,7 @@ TEST_CASE("tokenizer.json: steps that each make many characters of one do not ma
   const auto refused = [](auto run) { return dt_test::caught(run).says("64 times as much text"); };
   CHECK(encoded(read(file), "bbb").size() == 3);
   CHECK(refused([&] { encoded(read(file), "a"); }));
-  // The parts of a text together, too.
+  // The limit also holds for the parts of a text together.
   file = byte_fallback();
   file["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(900, 'a')}};
   file["added_tokens"] = json::array({{{"id", 0}, {"content", "<unk>"}, {"special", true}}});

@@ -9,7 +9,7 @@ namespace {
 
 using Ids = std::vector<Id>;
 
-/// As it is defined, one merge at a time.
+/// Merges by the definition, one merge at a time.
 Ids merged_naively(const MergeTable& table, Ids ids) {
   while (true) {
     std::size_t best = ids.size();
@@ -33,8 +33,9 @@ Ids merged(const MergeTable& table, const Ids& symbols) {
   return ids;
 }
 
-/// Pairs of tokens that exist by then, in random order of rank, some of the same: also such as no training
-/// would give, where a merge goes before those that make its parts.
+/// Returns merges of random pairs of tokens, each of symbols and earlier merges' results, in random
+/// order of rank. Some ranks are equal. A merge may rank before those that make its parts, which no
+/// training gives.
 MergeTable random_table(std::mt19937& random, Id num_symbols, Id num_merges) {
   std::vector<Rank> ranks(num_merges);
   for (Rank i = 0; i < num_merges; ++i) ranks[i] = i;
@@ -90,7 +91,8 @@ TEST_CASE("merger: any table, any length: what one merge at a time gives") {
 }
 
 TEST_CASE("merger: a border that what follows far away decides") {
-  // Symbols 0 1 2 … k: pairs (i, i+1) merge, later ones first, so that which of them do depends on the end.
+  // Symbols are 0 1 2 … k. Pairs (i, i+1) merge, later ones first, so the end decides which pairs
+  // merge.
   constexpr Id k = 1000;
   MergeTable table;
   for (Id i = 0; i < k; ++i) table.add(i, i + 1, {k - i, k + 1 + i});

@@ -27,7 +27,7 @@ TEST_CASE("normalizers: Unicode's forms") {
 }
 
 TEST_CASE("normalizers: characters that are new since Unicode 10 stay where they are") {
-  // U+0EBA, of combining class 9 since Unicode 12, after U+0F71 of 129.
+  // U+0EBA has combining class 9 since Unicode 12, and follows U+0F71 of class 129.
   CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfc), "\u0f71\u0eba") == "\u0f71\u0eba");
   CHECK(applied(*make_unicode_normalizer(UnicodeForm::nfc), "e\u0301\u0ebae\u0301") == "\u00e9\u0eba\u00e9");
 }
@@ -60,7 +60,7 @@ TEST_CASE("normalizers: replacements, prefixes, strips, and several of them") {
 }
 
 TEST_CASE("normalizers: several that end in a strip may be one of several") {
-  const std::string xs(100, 'x');  // longer than a string holds without memory of its own
+  const std::string xs(100, 'x');  // longer than a string holds without an allocation
   for (const bool strips_left : {false, true}) {
     std::vector<std::unique_ptr<Normalizer>> inner, outer;
     inner.push_back(make_replacement("a", "b"));

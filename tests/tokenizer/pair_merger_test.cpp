@@ -31,7 +31,7 @@ TEST_CASE("pair merger: a pair becomes a token from the left on, and its neighbo
   num_bytes.push_back(2);
   Sides sides(257);
   merge_pair(words, num_bytes, {'a', 'a'}, merged, positions_of(words, {'a', 'a'}), sides);
-  // Of "aaab" and "aaxaa": AA a b and AA x AA.
+  // "aaab" and "aaxaa" become AA a b and AA x AA.
   REQUIRE((words[1] == merged && words[2] == merged && words[3] == 'a' && words[4] == 'b'));
   REQUIRE((words[6] == merged && words[8] == 'x' && words[9] == merged));
   REQUIRE(sides.left.ids() == std::vector<Id>{'x'});

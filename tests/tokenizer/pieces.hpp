@@ -1,5 +1,5 @@
 #pragma once
-// What a pre-tokenizer makes of a text.
+// Collects the pieces into which a pre-tokenizer splits a text.
 
 #include <string>
 #include <vector>

@@ -17,7 +17,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-/// What Hugging Face's tokenizers 0.23.3 split a text into, matches isolated.
+/// A text's pieces by Hugging Face's tokenizers 0.23.3, with matches isolated.
 struct Isolated {
   const char *regex, *text;
   Strings pieces;
@@ -159,8 +159,8 @@ TEST_CASE("regex: what Oniguruma gives up on is an error that names the pattern"
 TEST_CASE("regex: time in squares of the text's length is an error that names the pattern") {
   const Regex::TimeLimit limit{0.05, 0};
   const std::pair<const char*, std::string> slow[] = {
-      {"(a+)\\1[cd]", std::string(10'000, 'a') + "bd"},  // compares without a retry
-      {"a++[cd]", std::string(100'000, 'a') + "bd"},     // scans without one
+      {"(a+)\\1[cd]", std::string(10'000, 'a') + "bd"},  // compares long texts without a retry
+      {"a++[cd]", std::string(100'000, 'a') + "bd"},     // scans without a retry
       {"(?=(a{3})+(?!a))", std::string(100'000, 'a')},   // matches, each after a look at all of the rest
       {"a*[cd]", std::string(100'000, 'a') + "bd"}};
   for (const auto& [pattern, text] : slow) {

@@ -13,7 +13,7 @@ namespace {
 
 using Ids = std::vector<Id>;
 
-/// Bytes, and each two of them that are a letter or a space merge to one.
+/// Returns a tokenizer of bytes in which any two letters or spaces merge to one token.
 Tokenizer pairs(Pattern pattern) {
   Tokenizer tokenizer;
   Bpe& bpe = tokenizer.bpe;

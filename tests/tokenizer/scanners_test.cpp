@@ -27,7 +27,8 @@ constexpr const char* o200k_regex =
 constexpr const char* tekken_regex =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-/// Characters at the patterns' borders: each class, in one to four bytes, and what contractions are made of.
+/// Characters at the patterns' borders: each class, in one to four bytes, and the parts of
+/// contractions.
 const Strings alphabet = {
     "a",      "Z",      "s",      "S",      "t",      "l",          "L",          "v",
     "e",      "r",      "d",      "m",      "'",      "'",          "'",          " ",
@@ -122,5 +123,5 @@ TEST_CASE("scanners: names and regular expressions that nobody knows have none")
   CHECK_FALSE(pattern_of_name("gpt5"));
   CHECK_FALSE(pattern_of_regex("\\w+"));
   CHECK(pattern_of_regex(llama3_regex) == Pattern::llama3);
-  CHECK_FALSE(pattern_of_regex(cl100k_regex));  // {1,3}+ repeats there
+  CHECK_FALSE(pattern_of_regex(cl100k_regex));  // {1,3}+ repeats in this syntax
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* space = "\u2581";
 
-/// 0 <unk>, 1 <s>, 2 </s>, 3 ▁, 4 to 6 a b c, 7 bc, 8 ab, 9 ▁a.
+/// Returns pieces 0 <unk>, 1 <s>, 2 </s>, 3 ▁, 4 to 6 a b c, 7 bc, 8 ab, 9 ▁a.
 std::string pieces() {
   return piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("</s>", 0, 3) + piece(space, -10) +
          piece("a", -11) + piece("b", -12) + piece("c", -13) + piece("bc", -1) + piece("ab", -2) +
@@ -100,7 +100,7 @@ TEST_CASE("sentencepiece: spaces as the normaliser says") {
   CHECK(encoded(model + normalizer(false, false), "  a  b ") == Ids{3, 9, 3, 3, 5, 3});
   CHECK(encoded(model + normalizer(true, true), "   ").empty());
   CHECK(encoded(model + normalizer(true, false, charsmap('x', "")), "x") == Ids{3});
-  CHECK(encoded(model, " a") == Ids{9});  // as the format's defaults are
+  CHECK(encoded(model, " a") == Ids{9});  // by the format's defaults
   CHECK(decoded(model + normalizer(true, true), {9, 3, 5}) == "a b");
   CHECK(decoded(model + normalizer(false, false), {9, 3}) == " a ");
 }
@@ -108,7 +108,7 @@ TEST_CASE("sentencepiece: spaces as the normaliser says") {
 TEST_CASE(
     "sentencepiece: of the spaces that a text's pieces begin with, as many are dropped as the options say") {
   const std::string two = std::string(space) + space;
-  const std::string model = pieces() + piece(two, 0, 4) + trainer();  // 10 is two spaces
+  const std::string model = pieces() + piece(two, 0, 4) + trainer();  // piece 10 is two spaces
   const std::vector<Ids> texts = {{3, 3, 4}, {10, 10, 4}, {1, 3, 4}, {0, 3, 4}, {4, 3, 5}};
   const auto all_decoded = [&](const std::string& options) {
     std::vector<std::string> all;

@@ -14,8 +14,8 @@ using Ids = std::vector<Id>;
 
 namespace {
 
-/// Bytes have the ranks 0 to 255, "bc" and "ab" the next; ids are 5 more. "abc" is beyond the model's
-/// vocabulary.
+/// Returns a file in which bytes have the ranks 0 to 255, and "bc" and "ab" the next. Ids are ranks
+/// plus 5. "abc" is beyond the model's vocabulary.
 json file() {
   json vocab = json::array();
   for (int byte = 0; byte < 256; ++byte)

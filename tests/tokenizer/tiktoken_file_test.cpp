@@ -14,7 +14,7 @@ using Ids = std::vector<Id>;
 
 namespace {
 
-/// Bytes have the ranks 0 to 255, the tokens those from 256 on.
+/// Returns a file in which bytes have the ranks 0 to 255, and tokens the ranks from 256 on.
 std::string file_of(const std::vector<std::string>& tokens) {
   std::string text;
   for (int byte = 0; byte < 256; ++byte)
@@ -30,8 +30,8 @@ Ids encoded(const Tokenizer& tokenizer, std::string_view text) {
   return ids;
 }
 
-/// As tiktoken does it: any two neighbours whose bytes are a token may merge, the token of the smallest rank
-/// first.
+/// Encodes as tiktoken does: any two neighbours whose bytes together are a token may merge, the
+/// token of the smallest rank first.
 Ids encoded_by_bytes(const Vocabulary& vocabulary, const std::string& piece) {
   if (const Id whole = vocabulary.find(piece); whole != no_id) return {whole};
   std::vector<std::string> parts;
@@ -85,7 +85,7 @@ TEST_CASE("tiktoken: merges of any tokens in any order are those of their bytes"
 
 TEST_CASE("tiktoken: as a tokenizer.json it is the same, and has the tokens that come after it") {
   const std::string ranks =
-      file_of({"bc", "ab", "abc", " a", "zzz"});  // the last is met as a whole piece only
+      file_of({"bc", "ab", "abc", " a", "zzz"});  // "zzz" is found only as a whole piece
   for (const char* pattern : {"gpt2", "cl100k", "\\w+|\\W"}) {
     const Tokenizer from_ranks = read_tiktoken(ranks, "t", pattern);
     const Tokenizer from_json = read_hugging_face(tiktoken_as_hugging_face(ranks, "t", pattern), "j");
@@ -96,14 +96,14 @@ TEST_CASE("tiktoken: as a tokenizer.json it is the same, and has the tokens that
 
 namespace {
 
-/// A token of six letters for each id.
+/// Returns a token of six letters for an id.
 std::string word_of(Id id) {
   std::string word = "z";
   for (int i = 0; i < 5; ++i, id /= 25) word += static_cast<char>('a' + id % 25);
   return word;
 }
 
-/// Ranks 0 to `count` − 1, without `hole`: the bytes, then word_of each.
+/// Returns ranks 0 to `count` − 1, without `hole`: the bytes, then word_of each other rank.
 std::string many_ranks(Id count, Id hole = no_id) {
   std::vector<std::string> tokens;
   for (Id id = 256; id < count; ++id) tokens.push_back(word_of(id));
@@ -142,7 +142,7 @@ TEST_CASE("tiktoken: other ranks have the end of text that is asked for, behind 
   CHECK(added.end_of_text == 300);
   CHECK(encoded(added, word_of(299) + "<|endoftext|>") == Ids{299, 300});
   CHECK_FALSE(added.bpe.vocabulary.has(290));
-  CHECK(known("gpt2", many_ranks(300), "a").bpe.vocabulary.size() == 300);  // a token already
+  CHECK(known("gpt2", many_ranks(300), "a").bpe.vocabulary.size() == 300);  // "a" is a token already
 }
 
 TEST_CASE("tiktoken: a pattern that leaves text out, or matches nothing, is refused") {

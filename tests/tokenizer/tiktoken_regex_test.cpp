@@ -14,7 +14,7 @@ using Strings = std::vector<std::string>;
 
 namespace {
 
-/// What tiktoken 0.14.0 splits a text into.
+/// A text's pieces by tiktoken 0.14.0.
 struct Split {
   const char *pattern, *text;
   Strings pieces;

@@ -14,7 +14,7 @@ using Counts = std::map<std::string, std::uint64_t>;
 
 namespace {
 
-/// Words of which most are rare.
+/// Returns words most of which are rare.
 std::string random_text(unsigned seed, int num_words) {
   std::mt19937 random(seed);
   std::string text;
@@ -39,7 +39,7 @@ TEST_CASE("word counts: threads together count each word as often as it is there
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 3; ++i) {
     const std::vector<std::string> texts = {random_text(i, 5000),
-                                            random_text(i + 10, 100000)};  // more than is kept
+                                            random_text(i + 10, 100000)};  // more words than are kept
     for (const std::string& text : texts) {
       for (const std::string& piece : dt_test::pieces_of(*splitter, text)) ++expected[piece];
     }

@@ -12,7 +12,7 @@ namespace {
 
 using Differences = std::vector<std::string>;
 
-/// From a plan without settings of its own to one that is changed.
+/// Returns the differences between the conditions of a default plan and of a changed one.
 Differences after(const std::function<void(plan::Plan&)>& change) {
   plan::Plan plan;
   change(plan);

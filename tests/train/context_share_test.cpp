@@ -10,7 +10,7 @@ using namespace dt::train;
 
 namespace {
 
-/// Two samples of so many tokens, each its own number.
+/// Returns two samples of `length` tokens. Each token is its own place.
 data::Batch batch_of(std::int64_t length) {
   data::Batch batch;
   batch.num_samples = 2;

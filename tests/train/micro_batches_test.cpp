@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t samples = 3, length = 5, vocabulary = 1000;
 
-/// Of values that tell it from others.
+/// Returns a batch whose values differ from those of other numbers.
 data::Batch numbered(std::int32_t number) {
   data::Batch batch;
   batch.num_samples = samples;
@@ -33,7 +33,7 @@ std::vector<std::int32_t> values_of(const Context& context, const Tensor& tensor
   return {values.begin(), values.end()};
 }
 
-/// A rank that is given batches.
+/// A rank that takes batches.
 struct Rank {
   explicit Rank(Device device)
       : context(1, device),
@@ -92,7 +92,7 @@ TEST_CASE("batches reach a device as they were, however many come before it is d
       rows.push_back(rank.take(batches.emplace_back(numbered(number))));
       for (std::int32_t& token : batches.back().tokens_BT) token = -1;
       accelerator().zero(other, rank.positions.data(), rank.positions.bytes());
-      accelerator().mark(other)->is_reached();  // some of the work
+      accelerator().mark(other)->is_reached();  // does some of the work
     }
     for (std::int32_t number = 0; number < count; ++number)
       check_batch(rank, rows[static_cast<std::size_t>(number)], number);

@@ -46,7 +46,7 @@ TEST_CASE("where no older checkpoint is left, the run's origin or a new beginnin
   outside.outside = "/other/checkpoints/step-00000010.g1";
   CHECK_THAT(advise_on_weights(outside),
              Contains("--resume /other/checkpoints/step-00000010.g1 and a lower --lr"));
-  outside.step = 10;  // it is those weights themselves
+  outside.step = 10;  // the outside checkpoint has those weights
   CHECK_THAT(advise_on_weights(outside), Contains("--resume never"));
   Standing loaded = at(20, 20);
   loaded.checkpoint = "c20";

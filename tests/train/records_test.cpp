@@ -58,14 +58,14 @@ TEST_CASE("lines carry the generation, and those of an abandoned history do not 
   CHECK(has_evaluation(metrics, 10));
   CHECK(has_evaluation(metrics, 20));
   CHECK_FALSE(has_evaluation(metrics, 30));
-  evaluate(1, 40);  // by a generation that does not know yet
+  evaluate(1, 40);  // by a generation that does not know yet of its successor
   CHECK_FALSE(has_evaluation(metrics, 40));
   evaluate(2, 30);
   CHECK(has_evaluation(metrics, 30));
-  begin(3, "step-00000010.g1", 10);  // leaves the second out
+  begin(3, "step-00000010.g1", 10);  // continues the first generation, and so leaves the second out
   CHECK(has_evaluation(metrics, 10));
   CHECK_FALSE(has_evaluation(metrics, 20));
-  begin(4, "/elsewhere/step-00000030.g1", 30);  // another run's
+  begin(4, "/elsewhere/step-00000030.g1", 30);  // continues another run
   CHECK_FALSE(has_evaluation(metrics, 10));
   const std::string text = read_file(metrics);
   for (const std::string& line : split(text.substr(0, text.size() - 1), '\n'))
@@ -121,7 +121,8 @@ TEST_CASE("run.json says what was given, and where paths lead") {
   CHECK(began.at("model").path.empty());
   CHECK(began.at("tokens").given == true);
   CHECK(began.at("min-lr").given == false);
-  // What a resume leaves out stays; what another start says of the machine does not, nor what is replaced.
+  // Options that a resume leaves out stay. Options of the machine are as each start says, and a
+  // replaced option goes.
   const std::vector<OptionValue> later{{"data", here + "/web=5," + here + "/code=10", true},
                                        {"model", "", false},
                                        {"min-lr", "", false},
@@ -138,7 +139,7 @@ TEST_CASE("run.json says what was given, and where paths lead") {
   CHECK(now.at("model").is_given(""));
   CHECK(now.at("steps").is_given(""));
   CHECK_FALSE(now.at("tokens").is_given(""));
-  // Units are of the stages that were.
+  // Unit counts belong to the stages of their start.
   const std::vector<OptionValue> laid{
       {"pp", "2", true}, {"pp-schedule", "1f1b", false, "1f1b"}, {"stage-units", "1,3", true}};
   record_run(folder.path(), laid, true, {}, 3, 4);
@@ -146,7 +147,7 @@ TEST_CASE("run.json says what was given, and where paths lead") {
   CHECK(recorded_options(folder.path()).at("stage-units").is_given(""));
   record_run(folder.path(), {{"pp", "4", true}, {"stage-units", "", false}}, true, {}, 5, 6);
   CHECK_FALSE(recorded_options(folder.path()).at("stage-units").is_given(""));
-  // A start that does not go on is as its command says.
+  // A start that continues nothing has only its own command's options.
   record_run(folder.path(), {{"model", "", false}}, false, {}, 6, 0);
   CHECK_FALSE(recorded_options(folder.path()).at("model").is_given(""));
 }

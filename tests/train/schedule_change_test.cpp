@@ -12,7 +12,7 @@ namespace {
 
 const Schedule cosine{.lr = 1e-3, .min_lr = 1e-4, .warmup_steps = 10, .decay_steps = 20, .total_steps = 100};
 
-/// After `change`, of a run that has made so many steps.
+/// Returns what `change` changes in the schedule of a run that has made `step` steps.
 std::string change_of(Schedule before, std::int64_t step,
                       const std::function<void(Schedule&, plan::Settings&)>& change) {
   Schedule now = before;

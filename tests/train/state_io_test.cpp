@@ -18,7 +18,7 @@ struct Written {
   bool operator==(const Written&) const = default;
 };
 
-/// By rank, what training saves.
+/// Returns what training saves, by rank.
 std::vector<std::vector<Written>> saved(const model::ParameterTable& table, const model::Layout& layout) {
   std::vector<std::vector<Written>> all(static_cast<std::size_t>(layout.dp));
   comm::run_threads(layout.dp, [&](comm::Communicator& world) {
@@ -35,7 +35,7 @@ std::vector<std::vector<Written>> saved(const model::ParameterTable& table, cons
   return all;
 }
 
-/// Masters and moments that differ from element to element, rank to rank and save to save.
+/// Sets masters and moments that differ from element to element, rank to rank and save to save.
 void fill(const parallel::ModelStorage& storage, float value) {
   for (int group = 0; group < storage.num_groups(); ++group) {
     for (const Tensor& part : {storage.group_masters(group), storage.group_first_moment(group),
@@ -56,7 +56,8 @@ struct Saving {
   bool in_background;
 };
 
-/// What a rank does in two saves; `expected` is what each rank has saved.
+/// Saves twice on a rank. `expected` gets what each rank has saved. Returns 0 if the writers got
+/// the shares of their groups.
 int save_twice(comm::Communicator& world, const Saving& c, const model::ParameterTable& table,
                std::vector<std::vector<checkpoint::SourcePiece>>& expected) {
   const parallel::LanePlan lanes = parallel::LanePlan(c.ranks, c.ranks).of_rank(world.rank(), c.ranks);

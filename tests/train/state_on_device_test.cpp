@@ -37,7 +37,7 @@ const model::ParameterTable& table() {
   return of;
 }
 
-/// What a rank holds of the model, on a device.
+/// A rank's part of the model, on a device.
 struct State {
   State(Device device, parallel::Precision precision, const model::Layout& layout, comm::Communicator& world,
         bool trains = true)
@@ -54,8 +54,8 @@ struct State {
       });
     }
   }
-  /// Enqueues other values for the optimizer's, all different, from `values`, which must stay until it is
-  /// done.
+  /// Enqueues copies of new values, all different, to the optimizer's state. `values` must stay
+  /// until the copies are done.
   void fill(std::vector<float>& values, float first) {
     std::size_t numel = 0;
     for (const Tensor& part : optimizers()) numel += static_cast<std::size_t>(part.numel());
@@ -78,7 +78,7 @@ struct State {
     }
     return parts;
   }
-  /// Of all parameters, without what pads them.
+  /// Returns the bytes of all parameters, without padding.
   Bytes contents() const {
     std::vector<Tensor> parts;
     for (const parallel::LocalParam& param : local.params()) {
@@ -106,7 +106,7 @@ struct State {
   parallel::ModelStorage storage;
 };
 
-/// On each rank.
+/// Calls body on each rank.
 void on_ranks(int size, const std::function<void(const comm::Ranks&)>& body) {
   comm::run_threads(size, [&](comm::Communicator& world) {
     Console console(
@@ -116,7 +116,7 @@ void on_ranks(int size, const std::function<void(const comm::Ranks&)>& body) {
   });
 }
 
-/// A run's folder, and saves into it.
+/// A run's folder, and its saves.
 struct Run {
   Run() {
     directory.create();
@@ -144,7 +144,8 @@ struct Saving {
 
 constexpr parallel::Precision half{.compute = DType::bf16};
 
-/// What a rank saves, and loads again elsewhere: of all it holds, in bytes.
+/// Saves a rank's state and loads it elsewhere. Counts a difference if any byte of the parameters
+/// differs.
 void save_and_load(const Saving& c, const Run& run, const comm::Ranks& ranks, std::atomic<int>& differences) {
   const model::Layout layout{.dp = ranks.world.size(), .zero = c.zero};
   State state(c.from, c.precision, layout, ranks.world), loaded(c.to, c.precision, layout, ranks.world);
@@ -202,7 +203,7 @@ TEST_CASE("a save is of the state that the stream was making at its begin, whate
     here.fill(same, 3);
     run::SharedTarget target(ranks, run.directory, run.own, {});
     run::Saver saver(ranks, train::shares_of(state.context, state.storage), in_background, {});
-    state.fill(before, 3);  // nobody waits for that
+    state.fill(before, 3);  // the host does not wait for these copies
     saver.begin(target, run.header(), in_background);
     if (in_background) {
       saver.let_change();

@@ -65,12 +65,12 @@ TEST_CASE("windows have targets as soon as one of their tokens is one") {
     dt_test::make(folder / "out", options);
     const data::Mixture mixture((folder / "out").string());
     const ValidationWindows windows(mixture, 4, 2, max_windows);
-    REQUIRE(windows.total() == max_windows.value_or(5));  // of 24 tokens
+    REQUIRE(windows.total() == max_windows.value_or(5));  // windows in 24 tokens
     return has_targets(mixture, windows, 4);
   };
   CHECK(has_some({}, 1));
   CHECK(has_some({"bot"}, {}));
-  CHECK(has_some({"bot"}, 4));  // the label of its last token
+  CHECK(has_some({"bot"}, 4));  // the last token's label is a target
   CHECK_FALSE(has_some({"bot"}, 3));
   CHECK(has_some({"user"}, 1));
   CHECK_FALSE(has_some({}, 0));
