@@ -22,7 +22,7 @@ std::vector<T> all_patterns() {
 }
 
 /// Returns numbers at which rounding to T decides: every T, the midpoints between neighbours, and
-/// the floats next to both. Also numbers beyond the largest T, and NaN of either sign with bits in
+/// the floats next to both. Adds numbers beyond the largest T, and NaN of either sign with bits in
 /// either half.
 template <class T>
 std::vector<float> floats_around() {

@@ -33,8 +33,8 @@ struct Loss {
   Tensor nll_R, gradient_RV;
 };
 
-/// Computes the loss as ranks do, of which rank n has the columns [bounds[n], bounds[n + 1]).
-/// Checks that all have the same nll.
+/// Computes the loss as N ranks do. Rank n has the columns [bounds[n], bounds[n + 1]). Checks that
+/// all ranks find the same nll.
 Loss divided_loss(Fixture& f, const Tensor& logits_RV, const Tensor& labels_R, double scale,
                   const std::vector<std::int64_t>& bounds) {
   const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1), N = std::ssize(bounds) - 1;

@@ -74,10 +74,8 @@ void for_each_instruction_set(const std::function<void()>& body);
 /// wrote.
 using Case = std::function<std::vector<Tensor>(Fixture&)>;
 
-enum class Threads {
-  any,
-  same
-};  // any: every number of threads gives the same bits; same: only the same number does
+/// The numbers of threads that must give the same bits: any two numbers, or only the same number.
+enum class Threads { any, same };
 
 /// Makes the checks of kernels for hosts pass without running: another program makes them.
 void check_devices_only();

@@ -8,8 +8,7 @@ using namespace dt::model;
 
 namespace {
 
-/// Returns the number of parameters in matrix products: the model's FLOPs without attention, over
-/// 6.
+/// Returns the parameters in matrix products: the model's FLOPs without attention, divided by 6.
 double matmul_parameters(const ModelSpec& spec) {
   return flops_per_token(spec, 0) / 6;
 }

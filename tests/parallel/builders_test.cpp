@@ -169,7 +169,7 @@ TEST_CASE("the last block is computed again unless its backward comes at once") 
     return of_kinds(list, {ActionKind::discard, ActionKind::recompute}).size() / 2;
   };
   CHECK(discards(one_f_one_b(2, 3), 0) == 2 * 3);
-  CHECK(discards(one_f_one_b(2, 3), 1) == 1 * 3);  // of blocks 3 and 4, the last one's backward comes at once
+  CHECK(discards(one_f_one_b(2, 3), 1) == 1 * 3);  // the last of blocks 3 and 4 has its backward at once
   CHECK(discards(gpipe(2, 3), 1) == 2 * 3);        // other micro-batches come between
 }
 
@@ -202,8 +202,7 @@ TEST_CASE("a tied table's gradients meet on its owner, which sends the new weigh
                                      {step},
                                      {receive, 3, -1, Payload::tied_weights, 0}});
   const auto v = build_training_steps(shape, {v_shaped(2, 1), {{0, 1, 2, 3, 4}}, true});
-  for (const ActionList& list : v)
-    CHECK(list.back() == Action{step});  // both ends of the pipeline are on one rank
+  for (const ActionList& list : v) CHECK(list.back() == Action{step});  // both ends are on one rank
 }
 
 TEST_CASE("a schedule that does not fit the stages or the micro-batches is refused") {

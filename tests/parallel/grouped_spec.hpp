@@ -5,8 +5,7 @@
 
 namespace dt_test {
 
-/// Returns a model with 7 rows in its table, and 4 query heads over 2 key-value heads of dimension
-/// 2.
+/// Returns a model with 7 rows in its table, and 4 query and 2 key-value heads of dimension 2.
 inline dt::model::ModelSpec grouped_spec(std::int64_t layers, bool tied) {
   dt::model::ModelSpec s = dt::model::load_model_spec("llama-tiny");
   s.layers = layers;

@@ -63,8 +63,7 @@ TEST_CASE("recompute holds what blocks save of one micro-batch alone") {
 TEST_CASE("bytes are those of outputs, what is saved and handed over, received and sent") {
   const std::vector<UnitBytes> units{{.output = 10, .saved = 1}, {.output = 100, .saved = 2, .handover = 5}};
   const auto lists = lists_of(gpipe(2, 1), 1);
-  CHECK(most_held_bytes(lists[0], units) ==
-        10 + 1 + 10);  // output, which is sent; saved; dy, received at once
+  CHECK(most_held_bytes(lists[0], units) == 10 + 1 + 10);  // output, sent; saved; dy, received at once
   CHECK(most_held_bytes(lists[1], units) ==
         10 + 100 + 2 + 5);  // input, then dx in its place; y, saved, handover
 }

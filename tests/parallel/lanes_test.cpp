@@ -219,8 +219,7 @@ TEST_CASE("a gradient sum refuses micro-batches out of order and a total before 
 
 TEST_CASE("a part whose lanes leave several sums adds them") {
   const Context context(1, Device::host());
-  const LanePlan plan =
-      LanePlan(8, 4).of_rank(1, 3);  // micro-batches 2, 3, 4: a whole lane and half of another
+  const LanePlan plan = LanePlan(8, 4).of_rank(1, 3);  // 2, 3, 4: a whole lane and half of another
   GradientSum sum(Device::host(), 1, DType::f64, plan);
   REQUIRE(plan.num_sums_left() == 2);
   sum.start(context);

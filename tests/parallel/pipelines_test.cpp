@@ -120,9 +120,8 @@ TEST_CASE("a stage's storage holds what its estimate says") {
   setting.spec->vocabulary = vocabulary;  // a table much smaller or much larger than a block
   for (const Kind& kind : kinds) {
     for (const int zero : {0, 1, 2, 3}) {
-      for (const int extra :
-           {0, num_units(setting) -
-                   2 * kind.virtual_stages}) {  // in the second case every other stage has one unit
+      // The second number leaves one unit for every other virtual stage.
+      for (const int extra : {0, num_units(setting) - 2 * kind.virtual_stages}) {
         setting.layout = laid_out({.pp = 2,
                                    .dp = 4,
                                    .zero = zero,

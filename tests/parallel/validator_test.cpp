@@ -115,8 +115,8 @@ TEST_CASE("what a block discards it must compute again, once, before its backwar
     CHECK_THROWS_AS(validate_training_step(without, recomputing), Error);
     CHECK_THROWS_AS(validate_training_step(twice, recomputing), Error);
   }
-  CHECK(discards ==
-        2 * 2);  // two of three blocks, as the last one's backward comes at once, for two micro-batches
+  // In two micro-batches, two of three blocks are discarded, as the last one's backward comes at once.
+  CHECK(discards == 2 * 2);
 }
 
 TEST_CASE("only blocks are computed again") {
