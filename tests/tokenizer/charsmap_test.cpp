@@ -51,7 +51,6 @@ TEST_CASE("charsmap: what is none is refused, whatever its trie says") {
   CHECK(is_refused(far, "b"));
   CHECK(applied(far, "a") == "a");
   far = map;
-  far.replace(4 + 4 * 512, 4,
-              dt_test::little_endian(1U << 31 | 99));  // the value's text lies beyond the texts
+  far.replace(4 + 4 * 512, 4, dt_test::little_endian(1U << 31 | 99));  // its text lies beyond the texts
   CHECK(is_refused(far, "b"));
 }
