@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# check_comments.sh [ROOT]: lists comments of libcore and cmd that open with a word that depends on a noun elsewhere ("What messages call it",
+# check_comments.sh [ROOT]: lists comments of libcore, cmd and tests that open with a word that depends on a noun elsewhere ("What messages call it",
 # "Of a rank alone"), on lines of their own and after code. comment_openings.txt lists the exceptions, "FILE: opening words", at most 50.
 # Exit codes: 0 clean, 1 something is listed.
 set -uo pipefail
 
 exceptions=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/comment_openings.txt
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}" || exit 2
-roots=(libcore)
-[[ -d cmd ]] && roots+=(cmd)
+for root in libcore cmd tests; do [[ ! -d $root ]] || roots+=("$root"); done
 openings='of|what|those|whether|where|who|whom|whose|which|how|that|why|until|else|somebody|everybody|nobody'
 
 comments() {
