@@ -50,9 +50,11 @@ TEST_CASE("a share that another rank writes is copied from its device into pinne
     std::vector<checkpoint::SourcePiece> pieces = shares.own();
     group.copy(pieces);
     world.barrier().wait_host();
+    const test_device::Use::Counts after = device.counts();
+    world.barrier().wait_host();  // each rank frees its memory after both have counted
     if (!group.writes()) return 0;
-    num_unpinned = device.counts().unpinned - before.unpinned;
-    memory_calls = device.counts().memory_calls() - before.memory_calls();
+    num_unpinned = after.unpinned - before.unpinned;
+    memory_calls = after.memory_calls() - before.memory_calls();
     group.collect(pieces, [] {});
     for (std::size_t rank = 0; rank < written.size(); ++rank)
       std::ranges::copy(pieces.at(rank).data.span<float>(), written[rank].begin());
