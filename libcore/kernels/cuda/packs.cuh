@@ -156,7 +156,10 @@ __device__ void store_pack_last(T* p, Count count, const Pack<V, N>& values) {
     const Elements<T, N> elements = narrowed<T, N>(values);
     uint4 bits;
     memcpy(&bits, &elements, sizeof bits);
-    __stcs(reinterpret_cast<uint4*>(p), bits);
+    // __stcs() for uint4 is missing from clang's headers.
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(bits.x), "r"(bits.y),
+                 "r"(bits.z), "r"(bits.w)
+                 : "memory");
     return;
   }
 #endif
