@@ -24,7 +24,7 @@ class Reader {
   /// Loads and checks the manifest. Checks that each file exists with its size. Keeps up to
   /// `cached_blocks` of digest_block_bytes that were needed in part. The default suffices for
   /// slices of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side.
-  /// With 0, each read() reads its blocks again.
+  /// Each read() reads its blocks again if `cached_blocks` is 0.
   /// Errors: input.
   explicit Reader(const fs::path& checkpoint, std::size_t cached_blocks = 8);
   ~Reader();

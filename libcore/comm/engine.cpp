@@ -12,7 +12,7 @@ namespace dt::comm {
 namespace {
 
 constexpr std::size_t num_chain_tags = 1024;
-// With more operations under way, some would share tags.
+// The limit on operations in flight. More of them would share tags.
 constexpr int max_operations_of_group = 1024;
 
 int tag_of(const Operation& operation, const Operation::Running& running) {

@@ -107,7 +107,7 @@ class Recorder {
   /// Counts a message that this rank begins to send.
   void count_message(std::size_t bytes) { message_bytes_ += static_cast<std::int64_t>(bytes); }
   /// Returns the bytes that this rank has sent in messages, whatever operations they were parts of.
-  /// What passes through memory that ranks share is no message.
+  /// Bytes that pass through memory shared by ranks do not count.
   std::int64_t message_bytes() const { return message_bytes_; }
 
  private:

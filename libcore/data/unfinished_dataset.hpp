@@ -29,9 +29,9 @@ struct DatasetIdentity {
 /// identity.
 class UnfinishedDataset {
  public:
-  /// With `resumes`, continues what is there, and leaves it unless it is committed. Otherwise
-  /// begins anew and leaves nothing. `step` is the step of tasks that may help; see join().
-  /// `readers` are the users that may read the inputs; only they may read the dataset.
+  /// Continues the dataset that is there if `resumes` is set, and keeps an uncommitted one on
+  /// destruction. Otherwise begins anew and keeps nothing. `step` is the step of tasks that may help; see
+  /// join(). `readers` are the users that may read the inputs; only they may read the dataset.
   UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
                     const std::string& step, const Audience& readers = {});
   const fs::path& path() const { return directory_.path(); }

@@ -52,7 +52,7 @@ enum class Kept {
 ///   and backward_weight reads it.
 /// - `dy` is absent for the head, `dx` for the embedding. dy must stay unchanged until
 ///   backward_weight. dx may alias x.
-/// Where ranks share layers, a unit computes its part of each. x, y, dx and dy then have this
+/// A unit of tensor-parallel ranks computes its part of each layer. x, y, dx and dy then have this
 /// rank's rows (see Seam). Micro-batches and nll_R have all rows on every rank.
 ///
 /// The head makes its gradients in its forward, while the logits exist. Kept, the logits would be

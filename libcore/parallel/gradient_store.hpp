@@ -20,7 +20,7 @@ namespace dt::parallel {
 /// The gradients of a step. Groups are local ones, units have their global numbers. Whole gradients
 /// are summed in lanes on this rank, then once over the ranks. If gradients are divided, each
 /// micro-batch's are summed over the ranks at once, and this rank's part of the sum is added up.
-/// With one micro-batch a rank, both sums are the same bit for bit. Last, tensor-parallel ranks sum
+/// Both sums are bit-identical for one micro-batch a rank. Last, tensor-parallel ranks sum
 /// the gradients of which they have only parts, in the gradients' dtype.
 /// Errors: internal, this rank does not hold the unit.
 class GradientStore {

@@ -12,7 +12,7 @@
 namespace dt::tokenizer {
 
 /// A token of a piece. It begins at symbol `begin` of the piece and ends where the next part begins.
-/// With the next part it would merge into `merged`, at `rank`.
+/// The token and the next part would merge into `merged`, at `rank`.
 struct Part {
   Id id;
   std::uint32_t begin;

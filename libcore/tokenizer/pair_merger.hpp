@@ -57,7 +57,7 @@ struct Sides {
 
 /// Replaces `pair` by `merged` at those of `positions` where it still stands. `positions` ascend;
 /// `num_bytes` are by token.
-/// Where two occurrences adjoin, the second has the merged token as its left neighbour. The first has
+/// The second of two adjoining occurrences has the merged token as its left neighbour. The first has
 /// as its right neighbour the token that stood there before the second merged.
 void merge_pair(TrainingWords& words, const std::vector<std::uint32_t>& num_bytes, TokenPair pair, Id merged,
                 std::span<const Position> positions, Sides& sides);
