@@ -2,6 +2,7 @@
 // Datasets made from given documents, shared by the tests of data.
 
 #include <cstdint>
+#include <fmt/format.h>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/test_folder.hpp"
 #include "data/make_dataset.hpp"
 #include "data/token_dataset.hpp"
+#include "data/verify_dataset.hpp"
 
 namespace dt_test {
 
@@ -53,6 +55,30 @@ inline dt::data::TokenDataset make_documents(const Folder& folder, const std::ve
   options.overwrite = true;
   make(folder / "out", options);
   return dt::data::TokenDataset(folder / "out");
+}
+
+/// Returns options for JSON lines of which each range of the inputs has a few hundred.
+inline dt::data::MakeOptions lines_in_ranges(const std::filesystem::path& file) {
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += fmt::format("{{\"text\": \"document {}\"}}\n", i % 15'000);
+  put(file, lines);
+  dt::data::MakeOptions options = plain_options({file});
+  options.shuffle = options.append_eos = options.deduplicate = true;
+  options.val_fraction = 0.1;
+  options.shard_tokens = 50'000;
+  options.read.chunk_bytes = 1000;
+  options.min_range_bytes = 10'000;
+  options.step = "1.0";
+  return options;
+}
+
+/// Returns what is wrong with a dataset.
+inline std::vector<std::string> problems_of(const std::filesystem::path& folder) {
+  std::vector<std::string> texts;
+  for (const dt::data::DatasetProblem& problem :
+       dt::data::verify_dataset(folder, [](std::uint64_t, std::uint64_t) {}))
+    texts.push_back(problem.what);
+  return texts;
 }
 
 /// Changes the byte at `offset`, which counts from the end if it is negative.
