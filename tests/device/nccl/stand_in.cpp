@@ -3,13 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
-#include <set>
-#include <span>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -18,164 +13,15 @@
 #include "comm/nccl/use.hpp"
 #include "comm/reduction.hpp"
 #include "device/nccl/in_tests.hpp"
-#include "device/nccl/shared_boxes.hpp"
+#include "device/nccl/steps.hpp"
 #include "device/test_device.hpp"
 
 namespace dt::test_device {
 namespace {
 
-std::atomic<long> operations_to_fault = 0;
-std::atomic<NcclFault> fault_to_come = NcclFault::error;
-std::atomic<long> num_registrations = 0;
-std::atomic<long> num_communicators = 0;
-std::atomic<int> most_ctas = 0;
-std::atomic<long> num_connections = 0;
-
-/// The CTAs that one rank's operations hold of its GPU.
-class Held {
- public:
-  void begin(int ctas) {
-    const int now = ctas_ += ctas;
-    for (int most = most_ctas; now > most && !most_ctas.compare_exchange_weak(most, now);) continue;
-  }
-  void end(int ctas) { ctas_ -= ctas; }
-
- private:
-  std::atomic<int> ctas_ = 0;
-};
-
-/// A communicator. It lives as long as any of its work is in a stream.
-struct Group {
-  int rank = 0, size = 0;
-  std::string name;
-  std::unique_ptr<SharedBoxes> boxes{};
-  std::function<bool()> splits{};  // the split in progress; returns true once it has ended
-  std::atomic<ncclResult_t> state = ncclSuccess;
-  std::atomic<bool> is_aborted = false;
-  int num_splits = 0;
-  int ctas = unlimited_ctas;                              // per operation
-  std::shared_ptr<Held> held = std::make_shared<Held>();  // the rank's, in all groups split from one
-  std::map<std::byte*, std::size_t> registered{};         // bytes by beginning
-  std::set<std::string> connected{};                      // operations, with their peers
-
-  /// Checks that all exchanged memory is registered, or none is. All ranks must register theirs before the
-  /// first exchange.
-  void check_registered(const void* memory, std::size_t count) const {
-    if (registered.empty()) return;
-    const std::span<std::byte> whole =
-        accelerator().allocations().around(static_cast<const std::byte*>(memory));
-    const auto place = registered.find(whole.data());
-    DT_CHECK(place != registered.end() && place->second == whole.size(),
-             "{} bytes are exchanged that are not registered, and others were", count);
-  }
-  void connect(const std::string& operation) {
-    num_connections += connected.insert(operation).second ? 1 : 0;
-  }
-  void join() { boxes = std::make_unique<SharedBoxes>("/" + name, rank, size); }
-  bool is_ready() {
-    if (splits && !splits()) return false;
-    splits = nullptr;
-    return boxes->all_have_arrived();
-  }
-};
-using SharedGroup = std::shared_ptr<Group>;
-
-/// A message to or from a rank; a header holds its length.
-struct Message {
-  Message(std::byte* memory_, std::uint64_t bytes_) : memory(memory_), bytes(bytes_) {}
-  std::byte* memory;
-  std::uint64_t bytes;
-  std::size_t done = 0;   // bytes of header and memory
-  std::uint64_t end = 0;  // position in the box, once all bytes were sent
-
-  std::size_t length() const { return sizeof bytes + bytes; }
-  bool sends(Box& box) {
-    if (done < sizeof bytes)
-      done += box.write(reinterpret_cast<const std::byte*>(&bytes) + done, sizeof bytes - done);
-    if (done >= sizeof bytes && done < length())
-      done += box.write(memory + (done - sizeof bytes), length() - done);
-    if (done == length() && end == 0) end = box.written();
-    return done == length() && box.has_read(end);
-  }
-  bool receives(Box& box) {
-    if (done < sizeof bytes) {
-      done += box.read(reinterpret_cast<std::byte*>(&header) + done, sizeof bytes - done);
-      DT_CHECK(done < sizeof bytes || header == bytes, "a message of {} bytes meets one of {}", header,
-               bytes);
-    }
-    if (done >= sizeof bytes && done < length())
-      done += box.read(memory + (done - sizeof bytes), length() - done);
-    return done == length();
-  }
-
- private:
-  std::uint64_t header = 0;
-};
-
-/// Transfers of one group call, which are done together.
-struct Step {
-  SharedGroup group;
-  Stream stream = nullptr;
-  std::map<int, std::deque<Message>> sends{}, receives{};  // by peer, in order
-  std::function<void()> then{};
-  std::vector<std::shared_ptr<Buffer>> memory{};  // host memory
-  bool is_broken = false;
-  bool has_begun = false, has_ended = false;
-
-  void send(int peer, const void* memory_, std::size_t bytes) {
-    group->check_registered(memory_, bytes);
-    sends[peer].emplace_back(static_cast<std::byte*>(const_cast<void*>(memory_)), bytes);
-  }
-  void receive(int peer, void* memory_, std::size_t bytes) {
-    group->check_registered(memory_, bytes);
-    receive_on_host(peer, memory_, bytes);
-  }
-  void receive_on_host(int peer, void* memory_, std::size_t bytes) {
-    receives[peer].emplace_back(static_cast<std::byte*>(memory_), bytes);
-  }
-  /// Returns whether the step is over; the device polls it while it works.
-  bool is_over() {
-    if (!std::exchange(has_begun, true)) group->held->begin(group->ctas);
-    if (!has_ended && moves()) {  // the device polls finished steps, too
-      has_ended = true;
-      group->held->end(group->ctas);
-    }
-    return has_ended;
-  }
-
- private:
-  bool moves() {
-    if (group->is_aborted) return true;
-    if (is_broken) return false;
-    for (auto& [peer, messages] : sends) {
-      while (!messages.empty() && messages.front().sends(group->boxes->box(group->rank, peer)))
-        messages.pop_front();
-    }
-    for (auto& [peer, messages] : receives) {
-      while (!messages.empty() && messages.front().receives(group->boxes->box(peer, group->rank)))
-        messages.pop_front();
-    }
-    const auto all_done = [](const auto& of_peers) {
-      return std::ranges::all_of(of_peers, [](const auto& entry) { return entry.second.empty(); });
-    };
-    if (!all_done(sends) || !all_done(receives)) return false;
-    if (then) then();
-    return true;
-  }
-};
-
 /// Group calls of this thread.
 thread_local int depth = 0;
 thread_local std::map<Group*, Step> grouped;
-
-void enqueue_step(Step&& step) {
-  if (--operations_to_fault == 0) {
-    step.is_broken = true;
-    if (fault_to_come == NcclFault::error) step.group->state = ncclSystemError;
-  }
-  const Stream stream = step.stream;
-  enqueue(stream, [step = std::make_shared<Step>(std::move(step))] { return step->is_over(); });
-}
 
 }  // namespace
 }  // namespace dt::test_device
