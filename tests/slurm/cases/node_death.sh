@@ -27,7 +27,8 @@ cluster revive "${nodes[0]}"
 expect_exit 0 on_login srun -w "${nodes[0]}" hostname
 expect_equal "$(cat stdout)" "${nodes[0]}"
 
-# Ranks may notice before Slurm does, and end: the script asks the nodes, and requeues the job.
+# Ranks may notice before Slurm does, and end: the script asks the nodes, and requeues the job. The node that is left starts it again, often
+# within the second in which it ended there.
 sed -i 's/^SlurmdTimeout=.*/SlurmdTimeout=600/' "$DT_CLUSTER/slurm.conf"
 on_login scontrol reconfigure
 mkdir stub
@@ -39,10 +40,13 @@ until [[ -e go ]]; do sleep 0.05; done
 exit 4
 END
 chmod +x stub/dt-train
+mapfile -t idle < <(on_login sinfo -h -N -t idle -o %N)
+give_up "${idle[0]}"
 job=$(DT_BIN=$PWD/stub submit_training stub_run 2)
 wait_until 30 "the start of both ranks" test -e 0.started -a -e 1.started
 mapfile -t nodes < <(nodes_of "$job")
 cluster kill-slurmd "${nodes[1]}"
+on_login scontrol update "nodename=${idle[0]}" state=resume
 touch go
 wait_until 60 "the requeue" grep -q '^requeue: exit code 4, and a node does not answer' "dt-train-$job.log"
 give_up "${nodes[1]}"
