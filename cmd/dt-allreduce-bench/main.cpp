@@ -11,7 +11,7 @@
 int main(int argc, char** argv) {
   using namespace dt::allreduce_bench;
 #ifdef DT_CUDA
-  dt::kernels::cuda::use_gpus();
+  dt::kernels::cuda::register_gpus();
 #endif
 #ifdef DT_NCCL
   dt::comm::nccl::use_nccl();

@@ -123,7 +123,7 @@ void declare(OptionTable& table, Options& options) {
   const auto has_messages = [&options] { return options.has_messages(); };
   constexpr const char *an_operation = "--operations beside --devices or --pairs",
                        *a_message = "--pairs or --operations beside --devices";
-  table.for_ranks()
+  table.run_as_ranks()
       .usage("[options]    started by mpirun or srun, one process a rank")
       .group("What to measure")
       .add("operations,o", &options.operations, "LIST",
@@ -140,28 +140,28 @@ void declare(OptionTable& table, Options& options) {
            "mpi: the MPI library's own operations; dt: those that dt-train uses; nccl: NCCL's own, of GPUs; "
            "mpi,dt: "
            "one after the other; default: mpi under mpirun or srun, else dt; on GPUs dt")
-      .needs(a_message, has_messages)
+      .require(a_message, has_messages)
       .choice("device", &options.device, {"cpu", "cuda"},
               "whose memory the elements lie in: hosts', or that of GPUs, of which each rank takes one")
       .choice("dtype,d", &options.dtype, bench::dtype_names(), "type of the elements")
-      .needs(a_message, has_messages)
+      .require(a_message, has_messages)
       .choice("reduction,r", &options.reduction, bench::reduction_names(),
               "how ranks' elements are combined (nccl-tests' -o)")
-      .advise(advise_root)
-      .needs(an_operation, has_operations)
+      .add_hint(advise_root)
+      .require(an_operation, has_operations)
       .add("root", &options.root, "RANK", "where broadcasts start (nccl-tests' -r)")
-      .needs(an_operation, has_operations)
+      .require(an_operation, has_operations)
       .group("Sizes")
       .add("min-bytes,b", &options.min_bytes, "BYTES", "the first size", 1)
-      .in_binary()
-      .needs(a_message, has_messages)
+      .use_binary_units()
+      .require(a_message, has_messages)
       .add("max-bytes,e", &options.max_bytes, "BYTES", "no size is above this", 1, std::int64_t{1} << 40)
-      .in_binary()
+      .use_binary_units()
       .add("step-factor,f", &options.step_factor, "FACTOR", "a size is the one before times FACTOR")
-      .needs(an_operation, has_operations)
+      .require(an_operation, has_operations)
       .add("step-bytes,i", &options.step_bytes, "BYTES", "a size is the one before and BYTES more", 1)
-      .in_binary()
-      .needs(an_operation, has_operations)
+      .use_binary_units()
+      .require(an_operation, has_operations)
       .group("How to measure")
       .add("iterations,n", &options.measure.iterations, "N",
            "operations that are timed together, on the same memory: small sizes stay in caches", 1, max_count)
@@ -169,7 +169,7 @@ void declare(OptionTable& table, Options& options) {
       .add("check,c", &options.measure.checks, "N",
            "operations after that whose every element is compared; exit 5 when any is wrong; 0 for none", 0,
            max_count)
-      .needs(a_message, has_messages)
+      .require(a_message, has_messages)
       .add("timeout", &options.timeout, "TIME",
            "when one size of an operation, or of devices or pairs what is measured at once, takes longer, "
            "say which "
@@ -181,24 +181,25 @@ void declare(OptionTable& table, Options& options) {
           "is, of the pairs within hosts, or between them; pairs of GPUs with NVLink that are no faster than "
           "PCIe; 0 for none of these",
           0, 1)
-      .needs("--devices or --pairs", [&options] { return options.devices || options.pairs; })
+      .require("--devices or --pairs", [&options] { return options.devices || options.pairs; })
       .add("min-bandwidth", &options.min_bandwidth, "GB/S",
            "an operation whose bus bandwidth at its largest size is below, a pair whose bandwidth is", 0)
-      .needs(a_message, has_messages)
+      .require(a_message, has_messages)
       .add("max-latency", &options.max_latency, "US",
            "an operation that takes longer at its smallest size, a pair whose latency is longer", 0)
-      .needs(a_message, has_messages)
+      .require(a_message, has_messages)
       .group("Output")
       .add("csv", &options.csv, "FILE",
            "also write a line per row of the table, with all that identifies the run")
       .add("json-file", &options.json_file, "FILE",
            "also write one JSON object; FILE appears when all is measured")
-      .also_called("reduction", {"op"})
-      .also_called("dtype", {"datatype"})
-      .also_called("warmup", {"warmup-iters"})
-      .has_no({"g", "ngpus", "t", "nthreads"},
-              "a rank is a process: mpirun -n N or srun -n N starts them, and with --device cuda each takes "
-              "a GPU")
+      .add_aliases("reduction", {"op"})
+      .add_aliases("dtype", {"datatype"})
+      .add_aliases("warmup", {"warmup-iters"})
+      .add_unsupported(
+          {"g", "ngpus", "t", "nthreads"},
+          "a rank is a process: mpirun -n N or srun -n N starts them, and with --device cuda each takes "
+          "a GPU")
       .example("mpirun -n 4 dt-allreduce-bench", "all-reduce among four processes, 8 bytes to 128 MiB")
       .example(
           "srun --mpi=pmix -N 8 --ntasks-per-node 1 dt-allreduce-bench -o all -b 1Mi -e 64Mi --csv nodes.csv",

@@ -27,7 +27,8 @@ std::vector<bench::RankedDevice> qualify_devices(const Options& options, const R
   if (!is_gpu) comm::require_threads(ranks, device.cores());
   std::vector<bench::RankedDevice> devices =
       is_gpu ? measure(device.context()) : measure(Context(device.cores(), Device::host()));
-  ranks.console.out(ranks.console.json() ? bench::json_device_lines(devices) : bench::device_table(devices));
+  ranks.console.write_text(ranks.console.json() ? bench::json_device_lines(devices)
+                                                : bench::device_table(devices));
   return devices;
 }
 
@@ -39,8 +40,8 @@ bench::LinkSection qualify_links(const Options& options, const RankDevice& devic
   bench::LinkSection section{
       backend.name(),
       bench::measure_links(ranks.world, backend, link_settings(options), hosts, workspace, limit)};
-  ranks.console.out(ranks.console.json() ? bench::json_link_lines(section, device.places())
-                                         : bench::link_table(section, device.places()));
+  ranks.console.write_text(ranks.console.json() ? bench::json_link_lines(section, device.places())
+                                                : bench::link_table(section, device.places()));
   return section;
 }
 

@@ -113,8 +113,8 @@ void check_memory(std::int64_t max_bytes, Device device, int ranks_on_host) {
   if (needed <= static_cast<double>(usable_memory_bytes())) return;
   throw Error(
       ErrorKind::environment,
-      fmt::format("{} on {} {} {} of memory in all, and it has {}", counted(ranks_on_host, "rank"),
-                  host_name(), for_count(ranks_on_host, "needs", "need"),
+      fmt::format("{} on {} {} {} of memory in all, and it has {}", pluralize(ranks_on_host, "rank"),
+                  host_name(), plural_form(ranks_on_host, "needs", "need"),
                   format_bytes(static_cast<std::uint64_t>(needed)), format_bytes(usable_memory_bytes())),
       "lower --max-bytes");
 }
@@ -124,7 +124,7 @@ void check_memory(std::int64_t max_bytes, Device device, int ranks_on_host) {
 class ResultFile {
  public:
   explicit ResultFile(fs::path path) : path_(std::move(path)) {
-    require_folder_of(path_);
+    require_parent_folder(path_);
     const fs::file_status status = fs::status(path_);
     if (fs::is_directory(status)) throw environment_error("cannot write {}: it is a folder", path_.string());
     if (fs::exists(status) && !fs::is_regular_file(status)) {
@@ -172,7 +172,7 @@ bench::Section measure(const Sweep& sweep, bench::Workspace& workspace, bench::T
   const bench::Operation operation = sweep.problems.front().operation;
   Console& console = ranks.console;
   bench::Section section{operation, sweep.backend->name(), {}};
-  if (!console.json()) console.out(bench::table_section(operation, section.backend));
+  if (!console.json()) console.write_text(bench::table_section(operation, section.backend));
   for (const bench::Problem& problem : sweep.problems) {
     const auto time = [&](bool in_place) {
       return bench::measure(ranks.world, *sweep.backend, problem, in_place, workspace, settings);
@@ -182,11 +182,11 @@ bench::Section measure(const Sweep& sweep, bench::Workspace& workspace, bench::T
     bench::Row row{problem, section.backend, time(false), std::nullopt};
     if (bench::traits(operation).has_in_place) row.in_place = time(true);
     limit.end();
-    console.out(console.json() ? bench::json_row_line(row) : bench::table_row(row));
+    console.write_text(console.json() ? bench::json_row_line(row) : bench::table_row(row));
     section.rows.push_back(std::move(row));
   }
-  console.out(console.json() ? bench::json_section_line(section)
-                             : bench::table_foot(section, settings.checks > 0));
+  console.write_text(console.json() ? bench::json_section_line(section)
+                                    : bench::table_foot(section, settings.checks > 0));
   return section;
 }
 
@@ -224,7 +224,7 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   if (world.size() == 1 && options.has_messages())
     ranks.console.info(
         "one rank sends nothing; for more: mpirun -n 4 dt-allreduce-bench, or srun --mpi=pmix -n 4 ...");
-  ranks.console.out(ranks.console.json() ? bench::json_run_line(run) : bench::table_head(run));
+  ranks.console.write_text(ranks.console.json() ? bench::json_run_line(run) : bench::table_head(run));
   bench::Results results{.places = rank_device.places()};
   if (options.devices) results.devices = qualify_devices(options, rank_device, *workspace, limit, ranks);
   for (const auto& backend : backends) {

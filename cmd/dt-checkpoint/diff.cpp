@@ -47,7 +47,7 @@ void print_json(const TensorComparison& c, Console& console) {
     object["max_abs"] = c.max_abs;
     object["relative_norm"] = c.relative_norm;
   }
-  console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  console.write_text(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
 std::vector<std::string> cells(const TensorComparison& c) {
@@ -88,14 +88,15 @@ int diff(const std::string& a, const std::string& b, Console& console) {
     };
     checkpoint::compare(reader_a, reader_b, found, [&](std::uint64_t bytes) { progress.advance(bytes); });
   }
-  if (!console.json()) console.out(format_table(rows));
+  if (!console.json()) console.write_text(format_table(rows));
   report_state(reader_a.manifest().state, reader_b.manifest().state, console);
   if (unequal == 0) {
-    console.info("{}{} {} equal", for_count(tensors, "", "all "), counted(tensors, "tensor"),
-                 for_count(tensors, "is", "are"));
+    console.info("{}{} {} equal", plural_form(tensors, "", "all "), pluralize(tensors, "tensor"),
+                 plural_form(tensors, "is", "are"));
     return 0;
   }
-  console.info("{} of {} {}", unequal, counted(tensors, "tensor"), for_count(unequal, "differs", "differ"));
+  console.info("{} of {} {}", unequal, pluralize(tensors, "tensor"),
+               plural_form(unequal, "differs", "differ"));
   return static_cast<int>(ErrorKind::verification);
 }
 

@@ -30,13 +30,13 @@ int import_model(const Options& options, const StopSignals& signals, Console& co
   console.info("wrote {}: {}, {} parameters, {}; train from it with --init-from", out, manifest.model.family,
                format_count(static_cast<std::uint64_t>(parameters)), format_bytes(bytes));
   if (console.json()) {
-    const json object = {{"path", utf8_of(out)},
+    const json object = {{"path", escape_invalid_utf8(out)},
                          {"step", manifest.state.step},
                          {"family", manifest.model.family},
                          {"parameters", parameters},
                          {"bytes", bytes},
-                         {"tokenizer_files", checkpoint::tokenizer_files_of(manifest)}};
-    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+                         {"tokenizer_files", checkpoint::tokenizer_file_names(manifest)}};
+    console.write_text(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   }
   return 0;
 }

@@ -82,7 +82,7 @@ std::string short_age(double seconds) {
 }
 
 void print_json(const Row& row, Console& console) {
-  nlohmann::ordered_json object = {{"path", utf8_of(row.entry.path.native())},
+  nlohmann::ordered_json object = {{"path", escape_invalid_utf8(row.entry.path.native())},
                                    {"step", row.entry.step},
                                    {"generation", row.entry.generation},
                                    {"bytes", row.bytes},
@@ -91,8 +91,8 @@ void print_json(const Row& row, Console& console) {
                                    {"age_s", row.age_s},
                                    {"complete", row.problem.empty()},
                                    {"lineage", row.on_lineage}};
-  if (!row.problem.empty()) object["problem"] = utf8_of(row.problem);
-  console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  if (!row.problem.empty()) object["problem"] = escape_invalid_utf8(row.problem);
+  console.write_text(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 std::string table(const std::vector<Row>& rows) {
@@ -124,7 +124,7 @@ int list(const std::string& run, Console& console) {
     if (!rows.back().problem.empty()) console.info("{}: {}", entry.path.string(), rows.back().problem);
   }
   if (!console.json()) {
-    console.out(table(rows));
+    console.write_text(table(rows));
   } else {
     for (const Row& row : rows) print_json(row, console);
   }
@@ -145,11 +145,12 @@ int latest(const std::string& run, Console& console) {
                 has_others ? fmt::format("'dt-checkpoint list {}' shows the others", run) : "");
   }
   if (console.json()) {
-    const nlohmann::ordered_json object = {
-        {"path", utf8_of(found->path.native())}, {"step", found->step}, {"generation", found->generation}};
-    console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    const nlohmann::ordered_json object = {{"path", escape_invalid_utf8(found->path.native())},
+                                           {"step", found->step},
+                                           {"generation", found->generation}};
+    console.write_text(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
-    console.data(found->path.string() + "\n");
+    console.write_bytes(found->path.string() + "\n");
   }
   return 0;
 }

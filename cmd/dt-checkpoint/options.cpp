@@ -68,7 +68,7 @@ void check(const Options& options) {
   }
   const std::size_t given = options.arguments.size() - 1;
   if (given < command->fewest || given > command->most) {
-    throw Error(ErrorKind::usage, fmt::format("'{}' was given {}", name, counted(given, "path")),
+    throw Error(ErrorKind::usage, fmt::format("'{}' was given {}", name, pluralize(given, "path")),
                 fmt::format("expected dt-checkpoint {} {}", name, command->paths));
   }
   for (const OwnOption& own : own_options) {
@@ -115,7 +115,7 @@ OptionTable make_options(Options& options) {
                 "one file for each of 64 ranks");
   table.check([&options] {
     check(options);
-    options.task = sharing_task(options.share_tasks);
+    options.task = current_task(options.share_tasks);
   });
   return table;
 }

@@ -9,7 +9,7 @@ namespace dt::checkpoint {
 
 template <class Json>
 void to_json(Json& json, const Problem& problem) {
-  json = Json{{"where", utf8_of(problem.where)}, {"what", utf8_of(problem.what)}};
+  json = Json{{"where", escape_invalid_utf8(problem.where)}, {"what", escape_invalid_utf8(problem.what)}};
   if (problem.is_unreadable) json["unreadable"] = true;
 }
 

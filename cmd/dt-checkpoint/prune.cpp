@@ -66,7 +66,7 @@ std::int64_t newest_generation(const RunDirectory& run) {
 
 /// Checks that no job has begun during verification, which takes time.
 void refuse_if_taken_over(const RunDirectory& run, std::int64_t generation) {
-  run::LiveRun::refuse_if_alive(run);
+  run::RunLock::require_not_held(run);
   if (newest_generation(run) == generation) return;
   throw Error(ErrorKind::environment,
               fmt::format("{} was started again meanwhile: nothing was removed", run.path().string()),
@@ -109,12 +109,12 @@ class Remover {
 
 void print(const CheckpointEntry& entry, const char* action, const std::string& why, Console& console) {
   if (console.json()) {
-    json object = {{"path", utf8_of(entry.path.native())},
+    json object = {{"path", escape_invalid_utf8(entry.path.native())},
                    {"step", entry.step},
                    {"generation", entry.generation},
                    {"action", action}};
     if (!why.empty()) object["why"] = why;
-    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    console.write_text(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   } else {
     console.print("{:12}  {}{}\n", action, printable_line(entry.path.string()),
                   why.empty() ? "" : ": " + printable_line(why));
@@ -138,7 +138,7 @@ int prune(const Options& options, const StopSignals& signals, Console& console) 
   const RunDirectory run(options.arguments.at(1));
   run.refuse_strangers();
   run.require();
-  if (!options.dry_run) run::LiveRun::refuse_if_alive(run);
+  if (!options.dry_run) run::RunLock::require_not_held(run);
   const std::int64_t generation = newest_generation(run);
   Judge judge(signals, console);
   const run::PruneRule rule{std::max(*options.keep_last, min_verified), options.keep_every.value_or(0)};

@@ -21,11 +21,11 @@ using checkpoint::Problem;
 
 void print(const std::string& path, const checkpoint::Repair& repair, Console& console) {
   if (console.json()) {
-    const json object = {{"path", utf8_of(path)},
+    const json object = {{"path", escape_invalid_utf8(path)},
                          {"ok", repair.problems.empty()},
                          {"repaired", repair.repaired},
                          {"problems", repair.problems}};
-    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    console.write_text(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
   for (const Problem& p : repair.repaired)
@@ -55,7 +55,7 @@ int repair(const Options& options, const StopSignals& signals, Console& console)
   }
   print(path, result, console);
   if (result.problems.empty()) {
-    run::forget_failed_loads(path);  // resumes consider it again
+    run::clear_failed_loads(path);  // resumes consider it again
     return 0;
   }
   if (std::ranges::all_of(result.problems, &Problem::is_unreadable)) {

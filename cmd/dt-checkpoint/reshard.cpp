@@ -27,7 +27,7 @@ using checkpoint::PieceSpec;
 using checkpoint::StoredPiece;
 using model::Layout;
 
-model::PipelineSchedule parse_schedule(const model::LayoutText& given) {
+model::PipelineScheduleKind parse_schedule(const model::LayoutText& given) {
   const std::string& name = given.value("schedule");
   if (const auto schedule = model::parse_pipeline_schedule(name)) return *schedule;
   throw given.error("schedule=" + name, "schedule is one of " + model::pipeline_schedule_names());
@@ -39,8 +39,8 @@ model::StageUnits lay_units(const Layout& layout, const model::ModelSpec& spec) 
   const int num_units = static_cast<int>(spec.layers) + 2, num_stages = layout.pp * layout.virtual_stages;
   if (num_stages == 1) return {};
   const model::StageUnits even = model::even_stages(num_units, num_stages);
-  return parallel::ranges_of(parallel::stages_of_counts(model::stage_counts(even), num_units),
-                             parallel::schedule_of(layout, 1));
+  return parallel::stage_units_of(parallel::stages_from_counts(model::stage_counts(even), num_units),
+                                  parallel::schedule_of(layout, 1));
 }
 
 /// Parses a layout such as "tp=2,pp=2".
@@ -104,7 +104,7 @@ std::vector<PieceSpec> pieces_of(const Contents& contents, const model::Paramete
     kind_bytes.push_back(dtype_bytes(contents.dtypes.at({kind, table.params().front().name})));
   }
   std::vector<PieceSpec> pieces;
-  const parallel::LocalTable local(table, layout, layout.place_of(rank));
+  const parallel::LocalTable local(table, layout, layout.coordinates_of(rank));
   for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
     const std::string& kind = contents.kinds[static_cast<std::size_t>(own.kind)];
     const std::string& tensor = local.name(own.param);
@@ -113,21 +113,21 @@ std::vector<PieceSpec> pieces_of(const Contents& contents, const model::Paramete
   return pieces;
 }
 
-void report(const Manifest& source, const checkpoint::Resharding& how, std::uint64_t bytes,
+void report(const Manifest& source, const checkpoint::ReshardOptions& how, std::uint64_t bytes,
             Console& console) {
   const Manifest result = checkpoint::load_manifest(how.out);
   console.info("wrote {}: step {}, {} → {}, {} in {}", how.out.string(), result.state.step,
                source.mesh.to_string(), result.mesh.to_string(), format_bytes(bytes),
-               counted(result.files.size(), "file"));
+               pluralize(result.files.size(), "file"));
   if (!console.json()) return;
-  const nlohmann::ordered_json object = {{"path", utf8_of(how.out.native())},
+  const nlohmann::ordered_json object = {{"path", escape_invalid_utf8(how.out.native())},
                                          {"step", result.state.step},
                                          {"generation", result.generation},
                                          {"layout", result.mesh.to_string()},
                                          {"files", result.files.size()},
                                          {"pieces", result.pieces.size()},
                                          {"bytes", bytes}};
-  console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  console.write_text(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace
@@ -139,13 +139,13 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
   restore_replaced(out);  // may restore the source's name
   const checkpoint::Reader source(source_path);
   const model::ModelSpec& spec = source.manifest().model;
-  if (const std::string why = parallel::why_impossible(layout, spec); !why.empty())
+  if (const std::string why = parallel::layout_error(layout, spec); !why.empty())
     throw usage_error("--layout {}: {}", options.layout.value(), why);
   layout.stages = lay_units(layout, spec);
   const model::ParameterTable table(spec);
   const Contents contents(source, table);
-  const checkpoint::Resharding how{out, options.overwrite, layout, layout.size(),
-                                   [&](int rank) { return pieces_of(contents, table, layout, rank); }};
+  const checkpoint::ReshardOptions how{out, options.overwrite, layout, layout.size(),
+                                       [&](int rank) { return pieces_of(contents, table, layout, rank); }};
   const std::uint64_t bytes = checkpoint::stored_bytes(source.manifest());
   {
     Progress progress = console.progress("resharding", bytes, "B");
@@ -154,7 +154,7 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
       progress.advance(count);
     });
   }
-  if (options.overwrite) run::forget_failed_loads(out);  // records about the replaced checkpoint
+  if (options.overwrite) run::clear_failed_loads(out);  // records about the replaced checkpoint
   report(source.manifest(), how, bytes, console);
   return 0;
 }

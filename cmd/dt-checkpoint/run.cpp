@@ -42,7 +42,7 @@ int run(const Options& options, Console& console) {
   if (command == "show") return show(paths[0], console);
   if (command == "latest") return latest(paths[0], console);
   if (command == "diff") return diff(paths[0], paths[1], console);
-  if (is_left_to_first(options.task, console)) return 0;
+  if (is_idle_task(options.task, console)) return 0;
   for (const Writing& candidate : writing) {
     if (command == candidate.name) return run_writing(candidate, options, console);
   }

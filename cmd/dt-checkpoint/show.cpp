@@ -58,9 +58,9 @@ json document(const std::string& path, const Manifest& m) {
     files.push_back({{"name", file.name}, {"bytes", file.bytes}});
   json tensors = json::array();
   for (const auto& pieces : tensors_of(m)) tensors.push_back(tensor_json(pieces));
-  return {{"path", utf8_of(path)},
+  return {{"path", escape_invalid_utf8(path)},
           {"generation", m.generation},
-          {"parent", utf8_of(m.parent)},
+          {"parent", escape_invalid_utf8(m.parent)},
           {"created", m.created},
           {"dt_version", m.dt_version},
           {"state", parse_json(to_json(m.state), {path})},
@@ -72,9 +72,10 @@ json document(const std::string& path, const Manifest& m) {
 
 std::string model_text(const model::ModelSpec& s) {
   const auto parameters = static_cast<std::uint64_t>(model::ParameterTable(s).num_parameters());
-  return fmt::format("{}, {}, hidden {}, {}, {}, vocabulary {}, {}", s.family, counted(s.layers, "layer"),
-                     s.hidden, counted(s.query_heads, "head"), counted(s.key_value_heads, "key-value head"),
-                     s.vocabulary, counted(parameters, "parameter"));
+  return fmt::format("{}, {}, hidden {}, {}, {}, vocabulary {}, {}", s.family, pluralize(s.layers, "layer"),
+                     s.hidden, pluralize(s.query_heads, "head"),
+                     pluralize(s.key_value_heads, "key-value head"), s.vocabulary,
+                     pluralize(parameters, "parameter"));
 }
 
 std::string head_text(const std::string& path, const Manifest& m) {
@@ -91,8 +92,8 @@ std::string head_text(const std::string& path, const Manifest& m) {
       {"data digest", to_hex(s.data_digest)},
       {"dataset", to_hex(s.dataset_digest)},
       {"seed", std::to_string(s.seed)},
-      {"batch", fmt::format("{}, micro-batch {}, {}", counted(s.global_batch, "sequence"), s.micro_batch,
-                            counted(s.grad_lanes, "lane"))},
+      {"batch", fmt::format("{}, micro-batch {}, {}", pluralize(s.global_batch, "sequence"), s.micro_batch,
+                            pluralize(s.grad_lanes, "lane"))},
       {"precision", s.precision == "bf16" ? "bf16, multiplied in " + s.matmul : s.precision},
       {"schedule", s.schedule},
       {"conditions", s.conditions},
@@ -121,9 +122,10 @@ std::string table(const Manifest& manifest) {
 int show(const std::string& checkpoint, Console& console) {
   const Manifest manifest = checkpoint::load_manifest(checkpoint);
   if (console.json()) {
-    console.out(document(checkpoint, manifest).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    console.write_text(document(checkpoint, manifest).dump(-1, ' ', false, json::error_handler_t::replace) +
+                       "\n");
   } else {
-    console.out(head_text(checkpoint, manifest) + table(manifest));
+    console.write_text(head_text(checkpoint, manifest) + table(manifest));
   }
   return 0;
 }

@@ -54,9 +54,9 @@ Finding examine(const std::string& path, Task task, int& turn, Console& console)
   Progress progress = console.progress("verifying " + path, bytes, "B");
   finding.problems = checkpoint::verify_checkpoint(
       path, [&](std::uint64_t count) { progress.advance(count); }, take);
-  if (!finding.problems.empty() && checkpoint::is_removed(path)) throw checkpoint::removed_meanwhile(path);
+  if (!finding.problems.empty() && checkpoint::is_removed(path)) throw checkpoint::removed_error(path);
   try {
-    if (task.number == 0) finding.foreign = checkpoint::foreign_files(path, checkpoint::load_manifest(path));
+    if (task.number == 0) finding.foreign = checkpoint::unlisted_files(path, checkpoint::load_manifest(path));
   } catch (const Error&) {  // the error is among the problems
   }
   return finding;
@@ -64,16 +64,17 @@ Finding examine(const std::string& path, Task task, int& turn, Console& console)
 
 void print(const Finding& f, Task task, Console& console) {
   if (console.json()) {
-    json object = {{"path", utf8_of(f.path)}, {"ok", f.problems.empty()}, {"problems", f.problems}};
-    for (const std::string& name : f.foreign) object["foreign"].push_back(utf8_of(name));
+    json object = {
+        {"path", escape_invalid_utf8(f.path)}, {"ok", f.problems.empty()}, {"problems", f.problems}};
+    for (const std::string& name : f.foreign) object["foreign"].push_back(escape_invalid_utf8(name));
     if (task.count > 1) object.update({{"task", task.number}, {"tasks", task.count}, {"files", f.num_mine}});
-    console.out(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    console.write_text(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
   const std::string share = task.count == 1
                                 ? ""
                                 : fmt::format(" (task {} of {}: {} of {})", task.number, task.count,
-                                              f.num_mine, counted(f.num_files, "file"));
+                                              f.num_mine, pluralize(f.num_files, "file"));
   if (f.problems.empty()) console.print("{}: ok{}\n", printable_line(f.path), share);
   for (const Problem& p : f.problems)
     console.print("{}: {}: {}\n", printable_line(f.path), printable_line(p.where), printable_line(p.what));
@@ -118,11 +119,11 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
     if (num_unreadable > 0) ++unreadable;
   }
   if (damaged > 0)
-    console.info("{} of {} {} damaged", damaged, counted(checkpoints.size(), "checkpoint"),
-                 for_count(damaged, "is", "are"));
+    console.info("{} of {} {} damaged", damaged, pluralize(checkpoints.size(), "checkpoint"),
+                 plural_form(damaged, "is", "are"));
   if (unreadable > 0)
     console.info("{} of {} cannot be read whole, which says nothing of {} bytes", unreadable,
-                 counted(checkpoints.size(), "checkpoint"), for_count(unreadable, "its", "their"));
+                 pluralize(checkpoints.size(), "checkpoint"), plural_form(unreadable, "its", "their"));
   if (damaged > 0) return static_cast<int>(ErrorKind::verification);
   if (removed > 0) return static_cast<int>(ErrorKind::input);
   return unreadable > 0 ? static_cast<int>(ErrorKind::environment) : 0;

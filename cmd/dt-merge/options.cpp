@@ -106,9 +106,9 @@ OptionTable make_options(Options& options) {
            "the mean of several checkpoints of one model, in fp64, rounded once: uniform; "
            "weights=0.5,0.3,0.2, in "
            "their order, of sum 1; ema=DECAY: DECAY^k for the k-th before the last, which is the newest")
-      .also_called("out", {"output", "output-dir", "save", "save-dir"})
-      .also_called("dtype", {"torch-dtype", "precision"})
-      .also_called("max-shard-bytes", {"max-shard-size"})
+      .add_aliases("out", {"output", "output-dir", "save", "save-dir"})
+      .add_aliases("dtype", {"torch-dtype", "precision"})
+      .add_aliases("max-shard-bytes", {"max-shard-size"})
       .example("dt-merge \"$(dt-checkpoint latest runs/a)\" --out model",
                "for transformers' from_pretrained(\"model\")")
       .example("dt-merge runs/a/checkpoints/step-00001000.g1 --out model.h5", "under dt's own names")
@@ -117,7 +117,7 @@ OptionTable make_options(Options& options) {
       .check([&options] {
         check_checkpoints(options);
         check_output(options);
-        options.task = sharing_task(options.share_tasks);
+        options.task = current_task(options.share_tasks);
       });
   return table;
 }

@@ -23,7 +23,7 @@ using interchange::ExportSource;
 
 /// Returns whether the checkpoint contains its tokenizer's files.
 bool keeps_tokenizer(const ExportSource& source) {
-  return !checkpoint::tokenizer_files_of(source.manifest()).empty();
+  return !checkpoint::tokenizer_file_names(source.manifest()).empty();
 }
 
 /// Warns if the end-of-text token changes. Checkpoints of earlier versions keep the one in the
@@ -77,9 +77,9 @@ std::string summary(const Options& options, std::int64_t step, std::int64_t para
 }  // namespace
 
 int run(const Options& options, Console& console) {
-  if (is_left_to_first(options.task, console)) return 0;
+  if (is_idle_task(options.task, console)) return 0;
   const StopSignals signals;  // must precede other threads
-  if (options.is_h5()) require_folder_of(options.out);
+  if (options.is_h5()) require_parent_folder(options.out);
   const ExportSource source({options.checkpoints.begin(), options.checkpoints.end()}, options.weights);
   const ExportOptions how = export_options(options, source, console);
   ExportResult result;
@@ -93,10 +93,10 @@ int run(const Options& options, Console& console) {
   const std::int64_t step = source.manifest().state.step;
   console.info("wrote {}: {}", options.out, summary(options, step, parameters, result));
   if (options.clamp)
-    console.info("clamped {} of {} to the largest of {}", counted(result.clamped.values, "value"),
-                 counted(result.clamped.tensors, "tensor"), option_name(result.dtype));
+    console.info("clamped {} of {} to the largest of {}", pluralize(result.clamped.values, "value"),
+                 pluralize(result.clamped.tensors, "tensor"), option_name(result.dtype));
   if (console.json()) {
-    const nlohmann::ordered_json object = {{"path", utf8_of(options.out)},
+    const nlohmann::ordered_json object = {{"path", escape_invalid_utf8(options.out)},
                                            {"format", options.is_h5() ? "h5" : "hf"},
                                            {"step", step},
                                            {"parameters", parameters},
@@ -107,7 +107,7 @@ int run(const Options& options, Console& console) {
                                            {"checkpoints", options.checkpoints.size()},
                                            {"tokenizer", !how.files.empty() || keeps_tokenizer(source)},
                                            {"clamped", result.clamped.values}};
-    console.out(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    console.write_text(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
   return 0;
 }

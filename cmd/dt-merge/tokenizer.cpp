@@ -24,7 +24,7 @@ std::string data_of(const fs::path& run_record) {
     }
   } catch (const Error&) {  // another kind of run, or a torn record: neither names a dataset
   }
-  return bytes_of(data);
+  return unescape_bytes(data);
 }
 
 /// Returns whether the datasets still have the digest. Relative paths are taken from `base`. Sets
@@ -42,7 +42,7 @@ bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, 
     return data::mixture_digest(contents, data::Quotas(weights).weights()) == digest;
   } catch (const Error& error) {
     const bool is_forbidden = error.error_number() == EACCES || error.error_number() == EPERM;
-    if (!is_forbidden && !error.is_of_damage()) throw;
+    if (!is_forbidden && !error.indicates_corruption()) throw;
     if (is_forbidden) why_not = error.message();
     return false;
   }

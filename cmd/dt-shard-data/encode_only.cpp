@@ -29,7 +29,7 @@ class IdPrinter {
     is_at_begin_ = true;
   }
   void flush() {
-    console_.data(text_);
+    console_.write_bytes(text_);
     text_.clear();
   }
 

@@ -110,7 +110,7 @@ bool reads_stdin(const Options& options) {
 Task task_of(const Options& options) {
   const bool takes_inputs = options.out || options.encode_only || options.save_tokenizer;
   const bool reads = takes_inputs && (reads_stdin(options) || options.input_list == "-");
-  return sharing_task(options.share_tasks, reads);
+  return current_task(options.share_tasks, reads);
 }
 
 /// Checks that standard input has a stated format if an option needs JSON lines. Files need none,
@@ -175,18 +175,18 @@ void declare(OptionTable& table, Options& options) {
       .add("out", &options.out, "DIR",
            "make the dataset DIR; it appears only when whole. Tasks of one srun share the work")
       .add("overwrite", &options.overwrite, "replace DIR where it is a dataset, or FILE")
-      .no_use_with({"encode-only"})
+      .conflicts_with({"encode-only"})
       .add("resume", &options.resume,
            "go on with what an interrupted run of the same command has done, and leave it in .DIR.partial "
            "when "
            "interrupted; not for pipes")
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add(
           "encode-only", &options.encode_only,
           "print token ids instead: a document a line, as it would stand in a dataset; --json: {\"ids\":[…]}")
       .add("save-tokenizer", &options.save_tokenizer, "FILE",
            "make the tokenizer.json FILE alone, by --train-bpe")
-      .needs("--train-bpe", [&options] { return options.train_bpe.has_value(); })
+      .require("--train-bpe", [&options] { return options.train_bpe.has_value(); })
       .add("show", &options.show, "DIR", "what a dataset consists of")
       .add("verify", &options.verify, "DIR", "check all of a dataset; exit 5 and the names of what is wrong")
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
@@ -216,12 +216,12 @@ void declare(OptionTable& table, Options& options) {
           "not learned, messages without text left out. chat-template: as the template beside the "
           "tokenizer's "
           "file, where that is ChatML's, Qwen 2's, Llama 3's or Gemma's")
-      .no_use_with({"text-key"})
+      .conflicts_with({"text-key"})
       .add("loss-on", &options.loss_on, "ROLES",
            "what models learn to write: the contents of these roles' turns and what FORMAT has behind them; "
            "the rest is read alone; each must occur")
-      .needs("--turn-format", [&options] { return options.turn_format.has_value(); })
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .require("--turn-format", [&options] { return options.turn_format.has_value(); })
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
            "document")
@@ -252,47 +252,48 @@ void declare(OptionTable& table, Options& options) {
            "learn a byte-pair encoding of N tokens from the inputs, bytes and the token that ends a document "
            "among them, and encode with it; for --out they are read twice, so pipes are not taken",
            257, tokenizer::max_vocabulary)
-      .no_use_with({"tokenizer", "encode-only"})
+      .conflicts_with({"tokenizer", "encode-only"})
       .add("min-pair-count", &options.min_pair_count, "N",
            "for --train-bpe: pairs that are there less often become no token", 1)
-      .needs("--train-bpe", [&options] { return options.train_bpe.has_value(); })
+      .require("--train-bpe", [&options] { return options.train_bpe.has_value(); })
       .add("append-eos", &options.append_eos, "end each document with the end-of-document token")
-      .no_use_with({"save-tokenizer"})
+      .conflicts_with({"save-tokenizer"})
       .add("min-chars", &options.min_chars, "N", "leave out documents of fewer characters", 0)
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add("max-chars", &options.max_chars, "N", "leave out documents of more characters", 1)
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add("deduplicate", &options.deduplicate, "of documents that are equal keep the first")
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add("val-fraction", &options.val_fraction, "FRACTION",
            "part of the documents for validation, at least one, or the tail of the only one; 0 for none", 0,
            1)
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .choice(
           "val-by", &options.val_by, {"order", "digest"},
           "order: the last documents of the final order validate; digest: each by its own digest, so that "
           "it stays on its side as data are added")
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add("shuffle", &options.shuffle, "shuffle the documents; without it they keep the input's order")
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add("seed", &options.seed, "N", "of the shuffle, and of --val-by digest")
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
-      .no_use_with({"encode-only", "save-tokenizer"})
+      .conflicts_with({"encode-only", "save-tokenizer"})
       .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
       .add("share-tasks", &options.share_tasks, std::string(share_tasks_help) + ", and where an input is -")
-      .also_called("out", {"output", "output-dir", "out-dir", "output-path", "output-prefix"})
-      .also_called("tokenizer", {"tokenizer-path", "tokenizer-model", "tokenizer-file", "vocab-file"})
-      .also_called("train-bpe", {"vocab-size", "vocabulary-size"})
-      .also_called("text-key", {"json-keys", "text-column", "text-field"})
-      .also_called("append-eos", {"append-eod", "add-eos", "add-eod"})
-      .also_called("turn-format", {"chat-template"})
-      .also_called("val-fraction", {"val-split", "validation-split", "val-ratio", "test-size"})
-      .also_called("document-separator", {"separator", "delimiter"})
-      .also_called("shard-tokens", {"shard-size", "max-shard-size"})
-      .also_called("deduplicate", {"dedup"})
-      .also_called("threads", {"workers", "num-workers", "num-proc"})
-      .has_no({"input", "inputs", "input-file", "data", "files"}, "write inputs without an option: INPUT...")
+      .add_aliases("out", {"output", "output-dir", "out-dir", "output-path", "output-prefix"})
+      .add_aliases("tokenizer", {"tokenizer-path", "tokenizer-model", "tokenizer-file", "vocab-file"})
+      .add_aliases("train-bpe", {"vocab-size", "vocabulary-size"})
+      .add_aliases("text-key", {"json-keys", "text-column", "text-field"})
+      .add_aliases("append-eos", {"append-eod", "add-eos", "add-eod"})
+      .add_aliases("turn-format", {"chat-template"})
+      .add_aliases("val-fraction", {"val-split", "validation-split", "val-ratio", "test-size"})
+      .add_aliases("document-separator", {"separator", "delimiter"})
+      .add_aliases("shard-tokens", {"shard-size", "max-shard-size"})
+      .add_aliases("deduplicate", {"dedup"})
+      .add_aliases("threads", {"workers", "num-workers", "num-proc"})
+      .add_unsupported({"input", "inputs", "input-file", "data", "files"},
+                       "write inputs without an option: INPUT...")
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
                "with a model's own tokenizer")
@@ -382,7 +383,7 @@ data::MakeOptions make_options(const Options& options, Console& console) {
   make.overwrite = options.overwrite;
   make.resumes = options.resume;
   make.task = options.task;
-  make.step = options.task.count > 1 ? this_step() : "";
+  make.step = options.task.count > 1 ? slurm_step_id() : "";
   make.tool = "dt-shard-data " + dt_version();
   make.warn = [&console](const std::string& text) { console.warn("{}", text); };
   return make;

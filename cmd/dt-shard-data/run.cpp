@@ -103,7 +103,7 @@ void add_flaws(Json& summary, const data::Flaws& flaws) {
   if (flaws.invalid_sequences > 0) summary["invalid_sequences"] = flaws.invalid_sequences;
   if (flaws.bad_lines == 0) return;
   summary["bad_lines"] = flaws.bad_lines;
-  summary["first_bad_line"] = utf8_of(flaws.first_bad_line);
+  summary["first_bad_line"] = escape_invalid_utf8(flaws.first_bad_line);
 }
 
 /// Runs `work`. Returns the exit code if a signal ended it, else none. `remains` describes what is
@@ -132,7 +132,7 @@ int save_tokenizer(const Options& options, Console& console) {
   if (file_exists(path) && !options.overwrite)
     throw Error(ErrorKind::input, path + " exists already",
                 "give another name, or --overwrite to replace it");
-  require_folder_of(path);
+  require_parent_folder(path);
   AtomicFile file(path);
   File target = file.open();  // fails before the work if the file cannot be created
   std::string text;
@@ -146,9 +146,9 @@ int save_tokenizer(const Options& options, Console& console) {
   const data::TokenizerInfo info = data::trained_tokenizer(text)->info();
   warn_of_fewer_tokens(options, info, console);
   if (console.json()) {
-    console.out(compact({{"vocabulary_size", info.vocabulary_size}, {"digest", to_hex(info.digest)}}));
+    console.write_text(compact({{"vocabulary_size", info.vocabulary_size}, {"digest", to_hex(info.digest)}}));
   } else {
-    console.print("{}\ndigest {}\n", counted(info.vocabulary_size, "token"), to_hex(info.digest));
+    console.print("{}\ndigest {}\n", pluralize(info.vocabulary_size, "token"), to_hex(info.digest));
   }
   return 0;
 }
@@ -191,7 +191,7 @@ int make(const Options& options, Console& console) {
   if (const auto targets = dataset.targets()) summary["targets"] = *targets;
   add_flaws(summary, made.flaws);
   for (const auto& [why, count] : counts_of(made.left_out)) summary[why] = count;
-  console.out(compact(summary));
+  console.write_text(compact(summary));
   return 0;
 }
 
@@ -199,7 +199,7 @@ int show(const std::string& folder, Console& console) {
   const data::TokenDataset opened(folder);  // fails unless the shards exist
   const data::DatasetFile dataset = data::read_dataset_file(folder);
   if (console.json()) {
-    console.out(data::to_json(dataset, false) + "\n");
+    console.write_text(data::to_json(dataset, false) + "\n");
     return 0;
   }
   const data::TokenizerInfo& tokenizer = dataset.tokenizer;
@@ -228,8 +228,8 @@ int verify(const std::string& folder, Console& console) {
   bar.reset();
   if (console.json()) {
     Json texts = Json::array();
-    for (const data::DatasetProblem& problem : problems) texts.push_back(utf8_of(problem.what));
-    console.out(compact({{"ok", problems.empty()}, {"problems", texts}}));
+    for (const data::DatasetProblem& problem : problems) texts.push_back(escape_invalid_utf8(problem.what));
+    console.write_text(compact({{"ok", problems.empty()}, {"problems", texts}}));
   } else if (problems.empty()) {
     console.print("{} is whole\n", printable_line(folder));
   } else {
@@ -310,19 +310,19 @@ int decode(const TokenRange& range, Console& console) {
     shard.read_labels(range.offset + done, labels);
     text.append(labels);
     done += labels.size();
-    if (!console.json()) console.data(text.take());
+    if (!console.json()) console.write_bytes(text.take());
   }
   text.finish();
   if (!console.json()) {
-    console.data(text.take());
+    console.write_bytes(text.take());
     return 0;
   }
-  Json json = {{"shard", utf8_of(range.shard)},
+  Json json = {{"shard", escape_invalid_utf8(range.shard)},
                {"offset", range.offset},
                {"count", range.count},
                {"text", text.take()}};
   if (header.masks_targets) json["parts"] = text.parts();
-  console.out(compact(json));
+  console.write_text(compact(json));
   return 0;
 }
 
@@ -331,12 +331,12 @@ int decode(const TokenRange& range, Console& console) {
 std::string flaws_text(const data::Flaws& flaws, const Options& options) {
   std::string text;
   if (flaws.invalid_sequences > 0) {
-    text += fmt::format("{} of bytes that {} not UTF-8 {}\n", counted(flaws.invalid_sequences, "sequence"),
-                        for_count(flaws.invalid_sequences, "is", "are"),
+    text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(flaws.invalid_sequences, "sequence"),
+                        plural_form(flaws.invalid_sequences, "is", "are"),
                         options.invalid == "skip" ? "left out" : "replaced");
   }
   if (flaws.bad_lines > 0) {
-    text += fmt::format("{} left out; the first: {}\n", counted(flaws.bad_lines, "bad line"),
+    text += fmt::format("{} left out; the first: {}\n", pluralize(flaws.bad_lines, "bad line"),
                         printable_line(flaws.first_bad_line));
   }
   return text;
@@ -344,7 +344,7 @@ std::string flaws_text(const data::Flaws& flaws, const Options& options) {
 
 int run(const Options& options, Console& console) {
   if (options.out) return make(options, console);
-  if (is_left_to_first(options.task, console)) return 0;
+  if (is_idle_task(options.task, console)) return 0;
   if (options.save_tokenizer) return save_tokenizer(options, console);
   if (options.show) return show(*options.show, console);
   if (options.verify) return verify(*options.verify, console);

@@ -34,10 +34,10 @@ void spin_shortly(char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  dt::hold_stop_signals();
+  dt::block_stop_signals();
   spin_shortly(argv);
 #ifdef DT_CUDA
-  dt::kernels::cuda::use_gpus();
+  dt::kernels::cuda::register_gpus();
 #endif
 #ifdef DT_NCCL
   dt::comm::nccl::use_nccl();

@@ -39,26 +39,26 @@ void add_what(OptionTable& t, Settings& s) {
       .add("stage-dir", &s.stage_dir, "DIR",
            "storage of each node's own: one rank of each node copies the data there, then all read the copy; "
            "data that cannot be copied are read where they are")
-      .no_use_with({"show-schedule"})
+      .conflicts_with({"show-schedule"})
       .add("stage-limit", &s.stage_limit, "SIZE",
            "bytes of all that is copied there; the least recently used goes; default: what is free", 0)
-      .no_use_with({"show-schedule"})
-      .needs("--stage-dir", [&s] { return s.stage_dir.has_value(); })
+      .conflicts_with({"show-schedule"})
+      .require("--stage-dir", [&s] { return s.stage_dir.has_value(); })
       .add("run", &s.run, "DIR", "the run directory: checkpoints, metrics, generations (required to train)")
-      .no_use_with({"compare-layouts"})
+      .conflicts_with({"compare-layouts"})
       .add("init-from", &s.init_from, "PATH", "weights only, from a checkpoint or a Hugging Face folder")
       .add("seed", &s.seed, "N", "of weights and data order")
-      .no_use_with(evaluation);
+      .conflicts_with(evaluation);
 }
 
 void add_how_long(OptionTable& t, Settings& s) {
   t.group("How long (one of these is required)")
       .add("steps", &s.steps, "N", "optimizer steps, counted from the run's beginning", 1, max_steps)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("tokens", &s.tokens, "N", "training tokens, rounded up to whole steps", 1)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("epochs", &s.epochs, "X", "passes over the training split, rounded up to whole steps", 1e-12, 1e6)
-      .no_use_with(evaluation);
+      .conflicts_with(evaluation);
 }
 
 void add_batch(OptionTable& t, Settings& s) {
@@ -72,7 +72,7 @@ void add_batch(OptionTable& t, Settings& s) {
       .add("grad-lanes", &s.grad_lanes, "N",
            "parts of a step's gradient sum; default: data-parallel ranks (all ÷ P ÷ T ÷ C), kept on resume",
            1)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("threads", &s.threads, "N",
            "a rank; default: this host's cores that ranks may use, shared among them", 1, max_threads);
 }
@@ -87,7 +87,7 @@ void add_arithmetic(OptionTable& t, Settings& s) {
               "proofs")
       .choice("grad-dtype", &s.grad_dtype, {"fp32", "bf16"},
               "that gradients are summed in; with bf16 bits depend on the number of ranks")
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .choice("reduce-dtype", &s.reduce_dtype, {"fp32", "bf16"},
               "that gradients travel in between ranks; with bf16 bits depend on the number of ranks")
       .choice("reduce-order", &s.reduce_order, {"tree", "free"},
@@ -102,10 +102,10 @@ void add_arithmetic(OptionTable& t, Settings& s) {
            "of fp16, for the whole run; default: from 65536 on, halved where gradients overflow, doubled "
            "after 1000 steps that did not",
            1e-6, 1e9)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .choice("recompute", &s.recompute, {"none", "selective", "full"},
               "computed again in the backward to save memory: nothing; norms and activations; whole blocks")
-      .no_use_with(evaluation);
+      .conflicts_with(evaluation);
 }
 
 void add_ranks(OptionTable& t, Settings& s) {
@@ -117,7 +117,7 @@ void add_ranks(OptionTable& t, Settings& s) {
       .add("sequence-parallel", &s.sequence_parallel,
            "of what is not cut among them, norms and residuals, each has some rows alone: less memory, a "
            "quarter more bytes to move")
-      .needs("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
+      .require("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
       .add("cp", &s.cp, "C",
            "ranks that divide each sequence, for long ones: each has a part of it, keys and values go round",
            1, max_stages)
@@ -125,7 +125,7 @@ void add_ranks(OptionTable& t, Settings& s) {
            "chunks of rows in which they exchange, each while another is multiplied; 0: one within a node, "
            "else by size; no bit depends on it",
            0, 1024)
-      .needs("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
+      .require("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
       .choice("placement", &s.placement, {"hosts", "launcher"},
               "which ranks are neighbours, who share layers first: those of a host, whatever the launcher's "
               "numbers; or as it numbers them")
@@ -147,14 +147,14 @@ void add_ranks(OptionTable& t, Settings& s) {
            "and 3 "
            "depend on the number of ranks",
            0, 3)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("zero-group", &s.zero_group, "WHO",
            "ranks that divide it: all; node (those of a node; where several divide sequences and several the "
            "batch, it must have them all); or so many in a row, those that divide the batch first; groups "
            "hold "
            "the same")
-      .no_use_with(evaluation)
-      .needs("--zero 1, 2 or 3", [&s] { return s.zero > 0 || s.compare_layouts; })
+      .conflicts_with(evaluation)
+      .require("--zero 1, 2 or 3", [&s] { return s.zero > 0 || s.compare_layouts; })
       .add("overlap", &s.overlap,
            "ranks compute while weights and gradients are on their way; without, to see what that is worth")
       .add(
@@ -163,7 +163,7 @@ void add_ranks(OptionTable& t, Settings& s) {
           "for what arrives; 0: all that units hand over; GPUs that talk through NCCL keep 4 × SIZE for each "
           "group that sums, at most 128 MiB; no bit depends on it",
           0, std::int64_t{1} << 50)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("comm", &s.comm, "KIND",
            "self (one rank), threads=N (N ranks as threads of this process), mpi, nccl (mpi, whose ranks' "
            "GPUs "
@@ -178,102 +178,102 @@ void add_ranks(OptionTable& t, Settings& s) {
 void add_optimizer(OptionTable& t, Settings& s) {
   t.group("Optimizer (AdamW) and learning rate")
       .add("lr", &s.lr, "X", "peak learning rate")
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("min-lr", &s.min_lr, "X", "at the end of the schedule; default: lr/10")
-      .no_use_with(evaluation)
-      .needs("a schedule that falls", [&s] { return s.schedule != "constant"; })
+      .conflicts_with(evaluation)
+      .require("a schedule that falls", [&s] { return s.schedule != "constant"; })
       .add("warmup-steps", &s.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .choice("schedule", &s.schedule, {"cosine", "linear", "constant", "wsd"}, "after the warm-up")
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("decay-steps", &s.decay_steps, "N",
            "the last steps of wsd, falling to min-lr; default: 20 % of the steps")
-      .no_use_with(evaluation)
-      .needs("--schedule wsd", [&s] { return s.schedule == "wsd"; })
+      .conflicts_with(evaluation)
+      .require("--schedule wsd", [&s] { return s.schedule == "wsd"; })
       .add("lr-reference-batch", &s.lr_reference_batch, "N",
            "linear scaling: learning rates × global-batch / N", 1)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("weight-decay", &s.weight_decay, "X", "decoupled; none on norms and biases")
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("beta1", &s.beta1, "X", "decay of the first moment", 0, 1)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("beta2", &s.beta2, "X", "decay of the second moment", 0, 1)
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("adam-eps", &s.adam_eps, "X", "added to the root of the second moment")
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping")
-      .no_use_with(evaluation);
+      .conflicts_with(evaluation);
 }
 
 void add_checkpoints(OptionTable& t, Settings& s) {
   t.group("Checkpoints")
       .add("save-every", &s.save_every, "N", "steps; 0: only at the end")
-      .no_use_with(all_but_kept_runs)
+      .conflicts_with(all_but_kept_runs)
       .add("background-save", &s.background_save,
            "write while training goes on, from a copy of what is saved, which takes as much memory")
-      .no_use_with(all_but_kept_runs)
-      .needs("--save-every", [&s] { return s.save_every > 0; })
+      .conflicts_with(all_but_kept_runs)
+      .require("--save-every", [&s] { return s.save_every > 0; })
       .add("checkpoint-writers-per-node", &s.checkpoint_writers_per_node, "N",
            "groups of a node's ranks that write one HDF5 file each: the first rank of a group writes, the "
            "others need memory for a copy of what they save; default: each rank writes its own",
            1)
-      .no_use_with(all_but_kept_runs)
-      .no_use_with({"checkpoint-local"}, "each rank writes its own")
+      .conflicts_with(all_but_kept_runs)
+      .conflicts_with({"checkpoint-local"}, "each rank writes its own")
       .add("checkpoint-local", &s.checkpoint_local, "DIR",
            "save into DIR, storage of each node's own, with a copy on the next node; a start goes on from "
            "what its nodes hold, where that is the newest")
-      .no_use_with(all_but_kept_runs)
-      .needs("--save-every", [&s] { return s.save_every > 0; })
+      .conflicts_with(all_but_kept_runs)
+      .require("--save-every", [&s] { return s.save_every > 0; })
       .add("encrypt-copies", &s.encrypt_copies,
            "with --checkpoint-local: encrypt the copies that nodes send each other; all are authenticated")
-      .no_use_with(all_but_kept_runs)
-      .needs("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
+      .conflicts_with(all_but_kept_runs)
+      .require("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
       .add("flush-every", &s.flush_every, "N",
            "with --checkpoint-local: every Nth save, and the last before the run ends or is told to, goes to "
            "the run directory instead",
            1, max_steps)
-      .no_use_with(all_but_kept_runs)
-      .needs("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
+      .conflicts_with(all_but_kept_runs)
+      .require("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
       .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
-      .no_use_with(all_but_kept_runs)
+      .conflicts_with(all_but_kept_runs)
       .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
-      .no_use_with(all_but_kept_runs)
-      .needs("--keep-last", [&s] { return s.keep_last.has_value(); })
+      .conflicts_with(all_but_kept_runs)
+      .require("--keep-last", [&s] { return s.keep_last.has_value(); })
       .add("resume", &s.resume, "WHAT",
            "auto (the newest checkpoint of the run that loads; from step 0 only where there is none), never "
            "(from step 0, as a new generation), or a checkpoint")
-      .no_use_with(proofs);
+      .conflicts_with(proofs);
 }
 
 void add_evaluation(OptionTable& t, Settings& s) {
   t.group("Evaluation and logging")
       .add("eval-every", &s.eval_every, "N", "steps; 0: only at the end")
-      .no_use_with(all_but_kept_runs)
+      .conflicts_with(all_but_kept_runs)
       .add("eval-batches", &s.eval_batches, "N", "global batches of the validation split; default: all", 1,
            max_steps)
-      .no_use_with(proofs)
+      .conflicts_with(proofs)
       .add("log-every", &s.log_every, "N", "steps", 1)
-      .no_use_with(all_but_kept_runs)
+      .conflicts_with(all_but_kept_runs)
       .add("peak-flops", &s.peak_flops, "X",
            "FLOP/s of a rank that MFU refers to, such as 989T; default: the device's peak where it is known, "
            "else "
            "the best matrix multiply, measured",
            1)
-      .in_units()
-      .no_use_with(all_but_kept_runs)
+      .use_decimal_units()
+      .conflicts_with(all_but_kept_runs)
       .add("profile", &s.profile, "STEPS",
            "a step, 10, or several, 10-12: each rank draws what it did in each into the run's profile/, for "
            "ui.perfetto.dev and chrome://tracing, and rank 0 tells where the time went")
-      .no_use_with(all_but_kept_runs)
+      .conflicts_with(all_but_kept_runs)
       .add("eval-only", &s.eval_only, "evaluate --init-from, or what --resume finds, and end")
       .add("logits-out", &s.logits_out, "FILE.h5",
            "with --eval-only: store logits and tokens of validation sequences")
-      .needs("--eval-only", [&s] { return s.eval_only; })
+      .require("--eval-only", [&s] { return s.eval_only; })
       .add("logits-sequences", &s.logits_sequences, "N", "how many", 1)
-      .needs("--logits-out", [&s] { return s.logits_out.has_value(); })
+      .require("--logits-out", [&s] { return s.logits_out.has_value(); })
       .add("dry-run", &s.dry_run,
            "check everything, estimate memory, time and disk, print what would run, change nothing")
-      .no_use_with(evaluation);
+      .conflicts_with(evaluation);
 }
 
 void add_proof(OptionTable& t, Settings& s) {
@@ -287,44 +287,44 @@ void add_proof(OptionTable& t, Settings& s) {
           "as 5+7+7+5), dp=, cp=, tp=, sp=on (the first pp × dp × cp × tp ranks), zero=, zero-group=, "
           "comm-bucket-bytes=, recompute=, micro-batch=, threads=, which default to this command's; of other "
           "stages than its, stage-units to those by FLOPs")
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("show-schedule", &s.show_schedule,
            "draw what each stage does in a step, by predicted times or, with --run, those that it measured "
            "on CPUs, with the bubble, memory and bytes that ranks move; then what rank 0 does, an action a "
            "line")
-      .no_use_with(evaluation)
+      .conflicts_with(evaluation)
       .add("svg", &s.svg, "FILE", "with --show-schedule: draw into a picture, too")
-      .needs("--show-schedule", [&s] { return s.show_schedule; })
+      .require("--show-schedule", [&s] { return s.show_schedule; })
       .add("roofline", &s.roofline, "GPU",
            fmt::format(
                "with --show-schedule: print what a step's operations take on that GPU, without one, and "
                "the MFU that follows: {}",
                plan::gpu_rate_names()))
-      .needs("--show-schedule", [&s] { return s.show_schedule; })
+      .require("--show-schedule", [&s] { return s.show_schedule; })
       .add("ranks", &s.ranks, "N",
            "plan for so many ranks, of which none is there; nothing of this machine is asked, --device cuda "
            "is a "
            "GPU a rank",
            1, max_stages)
-      .no_use_with({"comm"}, "it starts the ranks that there are")
-      .needs(planning, is_planning)
+      .conflicts_with({"comm"}, "it starts the ranks that there are")
+      .require(planning, is_planning)
       .add("ranks-per-node", &s.ranks_per_node, "M", "with --ranks: on each node; default: all on one", 1,
            max_stages)
-      .needs("--ranks", [&s] { return s.ranks.has_value(); })
+      .require("--ranks", [&s] { return s.ranks.has_value(); })
       .add("rank-flops", &s.rank_flops, "X", "FLOP/s that a rank is taken to compute in plans, such as 400T",
            1)
-      .in_units()
-      .needs("--dry-run, or --show-schedule without --run",
-             [&s] { return s.dry_run || (s.show_schedule && !s.run); })
+      .use_decimal_units()
+      .require("--dry-run, or --show-schedule without --run",
+               [&s] { return s.dry_run || (s.show_schedule && !s.run); })
       .add("link-bandwidth", &s.link_bandwidth, "X",
            "bytes/s that a rank is taken to send to another node in plans (dt-allreduce-bench measures it), "
            "such as 50G",
            1)
-      .in_units()
-      .needs(planning, is_planning)
+      .use_decimal_units()
+      .require(planning, is_planning)
       .add("node-bandwidth", &s.node_bandwidth, "X", "the same within a node; default: --link-bandwidth", 1)
-      .in_units()
-      .needs(planning, is_planning);
+      .use_decimal_units()
+      .require(planning, is_planning);
 }
 
 void check(const Settings& s) {
@@ -369,7 +369,7 @@ void check(const Settings& s) {
 
 OptionTable make_options(Settings& settings) {
   OptionTable table("dt-train", "Trains a transformer language model on token shards.");
-  table.for_ranks().timed_messages();
+  table.run_as_ranks().timestamp_messages();
   table.usage(
       "--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]   (also under srun or mpirun)");
   table.usage("--run DIR [options]   (goes on with a run)");
@@ -403,7 +403,7 @@ OptionTable make_options(Settings& settings) {
       "proves that the layout changes no bit");
   table.example("dt-train --eval-only --run runs/a --json", "the validation loss of the newest checkpoint");
   table.check([&settings] { check(settings); });
-  table.checked_later();  // a resume first supplies omitted options from its run
+  table.defer_checks();  // a resume first supplies omitted options from its run
   return table;
 }
 

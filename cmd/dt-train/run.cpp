@@ -60,7 +60,7 @@ int num_threads_expected(const Settings& s) {
   const std::string threads = "threads=";
   const bool has_thread_ranks = s.comm && s.comm->starts_with(threads);
   if (has_thread_ranks) return std::clamp(std::atoi(s.comm->c_str() + threads.size()), 1, 1024);
-  const int ranks = comm::mpi::is_launched() ? launched_ranks_on_host() : 1;
+  const int ranks = comm::mpi::is_launched() ? launcher_local_size() : 1;
   const int share = ranks > 0 ? std::max(1, available_cores() / ranks) : 1;
   return static_cast<int>(s.threads.value_or(share)) + of_mpi;
 }
@@ -70,7 +70,7 @@ int num_threads_expected(const Settings& s) {
 int run(const plan::Settings& settings, OptionTable& options, Console& console) {
   const StopSignals signals([&](int signal) {  // before MPI, which starts threads
     const bool is_alone = settings.comm && *settings.comm != "mpi" && *settings.comm != "nccl";
-    if (launched_rank() != 0 && !is_alone) return;
+    if (launcher_rank() != 0 && !is_alone) return;
     const char* what = settings.eval_only || settings.compare_layouts ? "stopping" : "saving after this step";
     console.info("{}: {}{}", signal_name(signal), what, signal == SIGINT ? "; again to end at once" : "");
   });

@@ -171,7 +171,7 @@ std::string aside_of(const fs::path& path) {
 /// Returns whether the file or folder in `status` cannot belong to a stranger.
 bool is_trusted(const File& parent, const struct stat& status) {
   struct stat folder {};
-  if (::fstat(parent.descriptor(), &folder) == 0 && !is_strangers(status.st_uid, folder)) return true;
+  if (::fstat(parent.descriptor(), &folder) == 0 && !is_owned_by_stranger(status.st_uid, folder)) return true;
   return is_own(status.st_uid, parent.descriptor());
 }
 
@@ -180,7 +180,7 @@ bool is_trusted(const File& parent, const struct stat& status) {
 void check_replaceable(const File& parent, const fs::path& path) {
   struct stat status {};
   if (::fstatat(parent.descriptor(), path.filename().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-  if (!is_trusted(parent, status)) throw foreign_error(path, status, "a folder");
+  if (!is_trusted(parent, status)) throw not_owned_error(path, status, "a folder");
 }
 
 /// Removes `name` with everything in it, unless it belongs to a stranger. Returns "" or the reason
@@ -250,12 +250,12 @@ void sync_descriptor(int descriptor, const fs::path& shown) {
     throw system_error(error_number, "sync", shown.string());
 }
 
-void make_folders(const fs::path& path) {
+void create_folders(const fs::path& path) {
   std::error_code error;
   refuse_foreign(path);
   if (fs::is_directory(path, error)) return;
   const fs::path parent = parent_of(path);
-  if (parent != path && !path.filename().empty()) make_folders(parent);
+  if (parent != path && !path.filename().empty()) create_folders(parent);
   if (path.filename().empty()) return;
   if (::mkdir(path.c_str(), 0777) == 0) {
     sync_directory(parent);
@@ -307,23 +307,24 @@ bool restore_replaced(const fs::path& final_path) {
 }
 
 AtomicDirectory::AtomicDirectory(fs::path final_path, bool stays)
-    : final_path_(named(std::move(final_path))), stays_(stays) {
+    : final_path_(named(std::move(final_path))), keeps_partial_(stays) {
   const fs::path parent = parent_of(final_path_);
-  make_folders(parent);
+  create_folders(parent);
   parent_ = open_parent_of(final_path_);
   check_replaceable(parent_, final_path_);
   restore_replaced_in(parent_, final_path_);
-  const auto open = [&](const std::string& name, Making making) {
+  const auto open = [&](const std::string& name, CreateMode making) {
     const int made = open_folder_at(parent_.descriptor(), name, parent / name, making, 0777);
-    if (made >= 0) folder_ = std::make_unique<OwnFolder>(OwnFolder::adopt(File::adopt(made, parent / name)));
+    if (made >= 0)
+      folder_ = std::make_unique<OwnedFolder>(OwnedFolder::adopt(File::adopt(made, parent / name)));
     return made >= 0;
   };
-  if (stays_) {
-    open(partial_path(final_path_).filename(), Making::missing);
+  if (keeps_partial_) {
+    open(partial_path(final_path_).filename(), CreateMode::if_missing);
     sync_directory(parent);
   } else {
     make_temporary(final_path_.filename().string(), "",
-                   [&](const std::string& name) { return open(name, Making::anew); });
+                   [&](const std::string& name) { return open(name, CreateMode::exclusive); });
   }
 }
 
@@ -338,7 +339,7 @@ const fs::path& AtomicDirectory::path() const {
 }
 
 AtomicDirectory::~AtomicDirectory() {
-  if (committed_ || stays_) return;
+  if (committed_ || keeps_partial_) return;
   try {
     // The name may have passed to another user's folder, which must stay.
     if (folder_->is_in_place()) remove_at(parent_.descriptor(), path().filename(), path(), ::geteuid());
@@ -363,7 +364,7 @@ void AtomicDirectory::commit(bool overwrite) {
   if (!old.empty()) remove_replaced(parent_, old);
 }
 
-void require_folder_of(const fs::path& file) {
+void require_parent_folder(const fs::path& file) {
   const fs::path parent = parent_of(file);
   if (!path_exists(parent)) throw system_error(ENOENT, "create", file.string());
   if (!folder_exists(parent)) throw system_error(ENOTDIR, "create", file.string());
@@ -372,7 +373,7 @@ void require_folder_of(const fs::path& file) {
 File open_device(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) throw system_error(errno, "open for writing", path.string());
-  if (status.st_uid != 0 && status.st_uid != ::geteuid()) throw foreign_error(path, status, "a file");
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) throw not_owned_error(path, status, "a file");
   return File::open_write(path);
 }
 
@@ -384,7 +385,7 @@ AtomicFile::AtomicFile(fs::path final_path) : final_path_(named(std::move(final_
         "give the name of a file");
   }
   const fs::path parent = parent_of(final_path_);
-  make_folders(parent);
+  create_folders(parent);
   parent_ = open_parent_of(final_path_);
   const std::string extension = final_path_.extension().string().substr(0, 32);
   make_temporary(final_path_.stem().string(), extension, [&](const std::string& name) {

@@ -19,14 +19,14 @@ bool has_access_list(const fs::path& path) {
 
 }  // namespace
 
-Audience Audience::of(const fs::path& path) {
+ReadAccess ReadAccess::of(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) throw system_error(errno, "look at", path.string());
   return of(path, status);
 }
 
-Audience Audience::of(const fs::path& path, const struct stat& status) {
-  Audience audience;
+ReadAccess ReadAccess::of(const fs::path& path, const struct stat& status) {
+  ReadAccess audience;
   const bool is_folder = S_ISDIR(status.st_mode);
   if (!is_folder && !S_ISREG(status.st_mode)) return audience;
   const bool group = (status.st_mode & (is_folder ? S_IXGRP : S_IRGRP)) != 0;
@@ -37,12 +37,12 @@ Audience Audience::of(const fs::path& path, const struct stat& status) {
   return audience;
 }
 
-Audience Audience::of_file(const fs::path& path) {
-  Audience audience = of(path);
+ReadAccess ReadAccess::of_file(const fs::path& path) {
+  ReadAccess audience = of(path);
   return audience &= of(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 
-Audience& Audience::operator&=(const Audience& other) {
+ReadAccess& ReadAccess::operator&=(const ReadAccess& other) {
   if (other.is_everybody_) return *this;
   if (is_everybody_) {
     *this = other;
@@ -52,17 +52,17 @@ Audience& Audience::operator&=(const Audience& other) {
   return *this;
 }
 
-mode_t Audience::limit(mode_t mode, gid_t group) const {
+mode_t ReadAccess::restricted_mode(mode_t mode, gid_t group) const {
   if (is_everybody_) return mode;
   return mode & ~(group_ == group ? mode_t{S_IRWXO} : mode_t{S_IRWXO | S_IRWXG});
 }
 
-void limit_readers(const fs::path& path, const Audience& audience) {
+void restrict_readers(const fs::path& path, const ReadAccess& audience) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) throw system_error(errno, "open", path.string());
   struct stat status {};
   int error_number = ::fstat(descriptor, &status) == 0 ? 0 : errno;
-  const mode_t mode = audience.limit(status.st_mode & 07777U, status.st_gid);
+  const mode_t mode = audience.restricted_mode(status.st_mode & 07777U, status.st_gid);
   if (error_number == 0 && mode != (status.st_mode & 07777U) && ::fchmod(descriptor, mode) != 0)
     error_number = errno;
   ::close(descriptor);

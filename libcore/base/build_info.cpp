@@ -21,7 +21,7 @@ std::string build_description() {
 }
 
 std::uint64_t executable_digest() {
-  static const std::uint64_t value = digest(read_file("/proc/self/exe", any_number_of_bytes));
+  static const std::uint64_t value = digest(read_file("/proc/self/exe", no_size_limit));
   return value;
 }
 

@@ -75,7 +75,7 @@ struct Progress::State {
   enum class Style { none, bar, lines };
   State(const Console& console, std::string the_label, std::uint64_t the_total, std::string the_unit)
       : screen(console.screen_),
-        timed(console.settings_.timed),
+        timed(console.settings_.has_timestamps),
         tool(console.settings_.tool),
         style(choose_style(console.settings_)),
         label(std::move(the_label)),
@@ -213,11 +213,11 @@ void Progress::set(std::uint64_t done) {
   state_->update();
 }
 
-void Progress::start_at(std::uint64_t done) {
+void Progress::set_initial(std::uint64_t done) {
   state_->done = state_->done_before = done;
 }
 
-void Progress::note(std::string text) {
+void Progress::set_postfix(std::string text) {
   state_->note = std::move(text);
 }
 
@@ -231,11 +231,11 @@ Console::Console(const Console& whole, int rank)
 
 Console::~Console() = default;
 
-void Console::out(std::string_view text) {
+void Console::write_text(std::string_view text) {
   if (!is_silent_) write_out(printable(text));
 }
 
-void Console::data(std::string_view bytes) {
+void Console::write_bytes(std::string_view bytes) {
   if (is_silent_) return;
   if (isatty(STDOUT_FILENO) == 1) return write_out(printable(bytes));
   write_out(bytes);
@@ -261,7 +261,7 @@ void Console::message(std::string_view prefix, std::string_view text) {
   const std::string shown = printable_line(text);
   if (is_warning && !screen_->warnings.insert(shown).second) return;
   const std::string line =
-      fmt::format("{}: {}{}{}\n", settings_.tool, time_of_day(settings_.timed), prefix, shown);
+      fmt::format("{}: {}{}{}\n", settings_.tool, time_of_day(settings_.has_timestamps), prefix, shown);
   if (screen_->bar.empty()) {
     write_all(STDERR_FILENO, line);
   } else {

@@ -17,7 +17,7 @@ struct ConsoleSettings {
   bool json = false;
   bool quiet = false;
   bool verbose = false;
-  bool timed = false;  // messages carry the time of day unless stderr is a terminal
+  bool has_timestamps = false;  // messages carry the time of day unless stderr is a terminal
   ProgressMode progress = ProgressMode::automatic;
 };
 
@@ -33,9 +33,9 @@ class Progress {
   void advance(std::uint64_t amount);
   void set(std::uint64_t done);
   /// Sets the amount that was done before this work began. Rate and remaining time do not count it.
-  void start_at(std::uint64_t done);
+  void set_initial(std::uint64_t done);
   /// Sets the text behind the bar (a loss, a rate).
-  void note(std::string text);
+  void set_postfix(std::string text);
 
   struct State;
   explicit Progress(std::unique_ptr<State> state);
@@ -64,14 +64,14 @@ class Console {
   /// Writes text or JSON to stdout, unbuffered, in the form that printable() returns.
   /// Errors: environment if it cannot be written (a full disk); broken_pipe if the reader closed
   /// the pipe.
-  void out(std::string_view text);
+  void write_text(std::string_view text);
   /// Writes bytes that the user asked for (a decoded text, a path for a script). A file or a pipe
   /// gets exactly these bytes; a terminal gets printable() of them.
   /// Errors: as out().
-  void data(std::string_view bytes);
+  void write_bytes(std::string_view bytes);
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
-    out(fmt::format(format, std::forward<Args>(args)...));
+    write_text(fmt::format(format, std::forward<Args>(args)...));
   }
 
   template <class... Args>

@@ -37,7 +37,7 @@ class Error : public std::runtime_error {
   int error_number() const { return error_number_; }
   /// Returns whether the error may come from a damaged file: the file is bad input, or its device
   /// fails to read it. A missing permission and an exceeded limit are not damage.
-  bool is_of_damage() const { return kind_ == ErrorKind::input || error_number_ == EIO; }
+  bool indicates_corruption() const { return kind_ == ErrorKind::input || error_number_ == EIO; }
   /// Returns one line for people: "what; context".
   std::string message() const;
 

@@ -40,7 +40,7 @@ std::size_t read_some(const File& pipe, std::span<char> bytes) {
 std::string read_file_or_pipe(const fs::path& path, std::uint64_t max_bytes) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return read_file(path, max_bytes);
-  const File pipe = File::open_unblocked(path);
+  const File pipe = File::open_nonblocking(path);
   if (!is_pipe(pipe.descriptor())) return read_file(path, max_bytes);  // replaced since stat()
   constexpr std::size_t least_room = std::size_t{1} << 16;
   std::string content;

@@ -130,7 +130,7 @@ File File::open_read(const fs::path& path) {
   return File(open_regular(path), path, true);
 }
 
-File File::open_unblocked(const fs::path& path) {
+File File::open_nonblocking(const fs::path& path) {
   File file(open_checked(path, O_RDONLY | O_NONBLOCK, "open"), path, true);
   if (S_ISDIR(status_of(file.descriptor_, path).st_mode)) throw system_error(EISDIR, "open", path.string());
   return file;
@@ -248,7 +248,7 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   }
 }
 
-fs::path without_slash(const fs::path& path) {
+fs::path without_trailing_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
 
@@ -294,7 +294,7 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
 }
 
 std::string remove_tree(const fs::path& given) {
-  const fs::path path = without_slash(given);
+  const fs::path path = without_trailing_slash(given);
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return "";
@@ -326,7 +326,7 @@ FileLock::Outcome FileLock::lock(File file, int operation) {
   } while (result != 0 && errno == EINTR);
   if (result == 0) {
     file_ = std::move(file);
-    return Outcome::held;
+    return Outcome::acquired;
   }
   if (errno == EWOULDBLOCK) return Outcome::busy;
   if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL)

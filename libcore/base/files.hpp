@@ -16,7 +16,7 @@ namespace dt {
 
 namespace fs = std::filesystem;
 
-class OwnFolder;
+class OwnedFolder;
 
 /// The owners whose files a tool accepts under a name.
 enum class Owner {
@@ -47,7 +47,7 @@ class File {
   static File open_read(const fs::path& path);
   /// Opens a regular file, a pipe or a device. Opening a pipe does not wait for its writer. read(2)
   /// on it does not wait for bytes; poll(2) does.
-  static File open_unblocked(const fs::path& path);
+  static File open_nonblocking(const fs::path& path);
   /// Creates a regular file for reading and writing. It replaces a regular file that this user left
   /// there.
   /// Errors: environment if anything else has the name.
@@ -96,20 +96,20 @@ class File {
 /// Parsing takes about ten times as much memory.
 inline constexpr std::uint64_t max_parsed_file_bytes = std::uint64_t{512} << 20;
 /// Stands for no size limit. Use it for a run's own files, which grow as long as the run lasts.
-inline constexpr std::uint64_t any_number_of_bytes = ~std::uint64_t{0};
+inline constexpr std::uint64_t no_size_limit = ~std::uint64_t{0};
 
 /// Returns all bytes of a regular file.
 /// Errors: as File::open_read(); input if it has more than `max_bytes`.
 std::string read_file(const fs::path& path, std::uint64_t max_bytes = max_parsed_file_bytes);
 /// Returns the path without a trailing slash: "runs/a/" names what "runs/a" names.
-fs::path without_slash(const fs::path& path);
+fs::path without_trailing_slash(const fs::path& path);
 void sync_directory(const fs::path& path);
 /// Syncs an open file or folder. `shown` is its path in errors.
 void sync_descriptor(int descriptor, const fs::path& shown);
 
 /// Creates a folder and its missing ancestors. Syncs each new name, so that no crash after the
 /// return loses it. Does nothing if the folder exists.
-void make_folders(const fs::path& path);
+void create_folders(const fs::path& path);
 
 /// Removes a file, or a folder with everything in it. Follows no symbolic link. Continues with the
 /// rest if an entry cannot be removed. Examples are an NFS client's .nfs file, a mount, and an
@@ -148,7 +148,7 @@ class AtomicDirectory {
   ~AtomicDirectory();
   AtomicDirectory(const AtomicDirectory&) = delete;
   const fs::path& path() const;
-  const OwnFolder& folder() const { return *folder_; }
+  const OwnedFolder& folder() const { return *folder_; }
   /// Gives the folder its final name. With `overwrite`, moves an existing folder aside and removes
   /// it.
   /// Errors: input if the final path exists and `overwrite` is false.
@@ -158,14 +158,14 @@ class AtomicDirectory {
   /// there. The destructor leaves the sibling in place if it was not committed.
   static AtomicDirectory partial(fs::path final_path);
   /// Lets the destructor remove a partial folder after all.
-  void remove_at_end() { stays_ = false; }
+  void discard_on_destruction() { keeps_partial_ = false; }
 
  private:
   AtomicDirectory(fs::path final_path, bool stays);
   fs::path final_path_;
   File parent_;  // parent of both names
-  std::unique_ptr<OwnFolder> folder_;
-  bool stays_ = false;
+  std::unique_ptr<OwnedFolder> folder_;
+  bool keeps_partial_ = false;
   bool committed_ = false;
 };
 
@@ -213,7 +213,7 @@ class AtomicFile {
 /// open only to users that may write to its folder.
 class FileLock {
  public:
-  enum class Outcome { held, busy, unsupported };  // unsupported: the file system refuses locks
+  enum class Outcome { acquired, busy, unsupported };  // unsupported: the file system refuses locks
   FileLock() = default;
   /// Tries an exclusive lock and creates the file if needed. With Owner::self the file must have
   /// one name only.

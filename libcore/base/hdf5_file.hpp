@@ -41,10 +41,10 @@ class Hdf5Writer {
   /// Declares a dataset. Makes intermediate groups as needed.
   void declare(const std::string& dataset, DType dtype, std::vector<std::uint64_t> shape);
   /// Sets an attribute of `object`, which is an existing dataset or group ("/" is the root).
-  void attribute(const std::string& object, const std::string& name, const std::string& value);
-  void attribute(const std::string& object, const std::string& name, std::int64_t value);
+  void set_attribute(const std::string& object, const std::string& name, const std::string& value);
+  void set_attribute(const std::string& object, const std::string& name, std::int64_t value);
   /// Ends the declarations and fixes the offsets.
-  void layout();
+  void end_declarations();
   const DatasetInfo& info(const std::string& dataset) const;
   void write(const std::string& dataset, std::uint64_t byte_offset, std::span<const std::byte> bytes);
   void close();

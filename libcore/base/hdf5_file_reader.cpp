@@ -25,7 +25,7 @@ struct Object {
 
 struct Hdf5Reader::State {
   File file;
-  hdf5::Source source;
+  hdf5::MetadataReader source;
   std::uint64_t root;
   std::mutex mutex;                          // guards the members below and the source
   std::map<std::uint64_t, Object> objects;   // by address; headers point into themselves

@@ -18,14 +18,14 @@ namespace dt {
 
 /// Exclusive use of the HDF5 library, which has global state and no locks of its own. While an
 /// object lives, only its thread calls the library, and the library prints nothing.
-class Hdf5Calls {
+class Hdf5Lock {
  public:
-  Hdf5Calls() : lock_(mutex()) {
+  Hdf5Lock() : lock_(mutex()) {
     H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }
-  ~Hdf5Calls() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
-  Hdf5Calls(const Hdf5Calls&) = delete;
+  ~Hdf5Lock() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+  Hdf5Lock(const Hdf5Lock&) = delete;
 
  private:
   static std::recursive_mutex& mutex() {

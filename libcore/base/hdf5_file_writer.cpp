@@ -55,7 +55,7 @@ struct Hdf5Writer::State {
   std::map<std::string, DatasetInfo> datasets;
 
   ~State() {
-    const Hdf5Calls calls;
+    const Hdf5Lock calls;
     if (!hdf5.valid()) return;
     hdf5.reset();
     try {
@@ -91,7 +91,7 @@ struct Hdf5Writer::State {
   }
   void attribute(const std::string& object, const std::string& name, const Hdf5Handle& type,
                  const void* value) {
-    const Hdf5Calls calls;
+    const Hdf5Lock calls;
     DT_CHECK(!laid_out, "attribute {} of {} is declared after layout()", name, object);
     const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
     const Hdf5Handle created(H5Acreate_by_name(hdf5.id(), object.c_str(), name.c_str(), type.id(), space.id(),
@@ -108,7 +108,7 @@ Hdf5Writer::Hdf5Writer(const fs::path& path, std::size_t num_datasets)
 
 Hdf5Writer::Hdf5Writer(File file, std::size_t num_datasets)
     : state_(std::make_unique<State>(std::move(file))) {
-  const Hdf5Calls calls;
+  const Hdf5Lock calls;
   // Closing a handle clears the library's error stack, so handles outlive error reports.
   const Hdf5Handle access = file_access(num_datasets);
   const Hdf5Handle creation = timeless(H5P_FILE_CREATE);
@@ -121,7 +121,7 @@ Hdf5Writer::~Hdf5Writer() = default;
 Hdf5Writer::Hdf5Writer(Hdf5Writer&&) noexcept = default;
 
 void Hdf5Writer::declare(const std::string& dataset, DType dtype, std::vector<std::uint64_t> shape) {
-  const Hdf5Calls calls;
+  const Hdf5Lock calls;
   DT_CHECK(!state_->laid_out, "dataset {} is declared after layout()", dataset);
   DT_CHECK(!state_->datasets.contains(dataset), "dataset {} is declared twice", dataset);
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
@@ -145,8 +145,8 @@ void Hdf5Writer::declare(const std::string& dataset, DType dtype, std::vector<st
   state_->datasets[dataset] = DatasetInfo{dataset, dtype, std::move(shape), offset, bytes};
 }
 
-void Hdf5Writer::attribute(const std::string& object, const std::string& name, const std::string& value) {
-  const Hdf5Calls calls;
+void Hdf5Writer::set_attribute(const std::string& object, const std::string& name, const std::string& value) {
+  const Hdf5Lock calls;
   // Fixed-length text lies in the object's header, under its checksum.
   const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.id(), std::max<std::size_t>(value.size(), 1));
@@ -155,13 +155,13 @@ void Hdf5Writer::attribute(const std::string& object, const std::string& name, c
   state_->attribute(object, name, type, value.c_str());
 }
 
-void Hdf5Writer::attribute(const std::string& object, const std::string& name, std::int64_t value) {
-  const Hdf5Calls calls;
+void Hdf5Writer::set_attribute(const std::string& object, const std::string& name, std::int64_t value) {
+  const Hdf5Lock calls;
   state_->attribute(object, name, hdf5_type(DType::i64), &value);
 }
 
-void Hdf5Writer::layout() {
-  const Hdf5Calls calls;
+void Hdf5Writer::end_declarations() {
+  const Hdf5Lock calls;
   DT_CHECK(!state_->laid_out, "layout() of {} is called twice", state_->file.path().string());
   if (!state_->hdf5.reset()) throw state_->error("the metadata");
   state_->laid_out = true;
@@ -185,7 +185,7 @@ void Hdf5Writer::write(const std::string& dataset, std::uint64_t byte_offset,
 }
 
 void Hdf5Writer::close() {
-  if (!state_->laid_out) layout();
+  if (!state_->laid_out) end_declarations();
   state_->file.sync();
   state_->file.write_at(0, std::as_bytes(std::span(signature)));
   state_->file.sync();

@@ -82,7 +82,7 @@ std::optional<std::string> environment_variable(const char* name) {
   return std::string(value);
 }
 
-int launched_rank() {
+int launcher_rank() {
   const bool is_srun = environment_variable("SLURM_STEP_NUM_TASKS").value_or("1") != "1";
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (std::string_view(name).starts_with("SLURM") && !is_srun) continue;
@@ -91,7 +91,7 @@ int launched_rank() {
   return 0;
 }
 
-int launched_ranks_on_host() {
+int launcher_local_size() {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
     if (const auto value = environment_variable(name)) return std::max(0, std::atoi(value->c_str()));
   }

@@ -26,10 +26,10 @@ std::uint64_t usable_memory_bytes();
 std::optional<std::string> environment_variable(const char* name);
 /// Returns this process's rank among those that mpirun or srun started together, as the environment
 /// tells before any communication. Returns 0 without a launcher.
-int launched_rank();
+int launcher_rank();
 /// Returns how many processes of the same launch run on this host. Returns 0 if the launcher does
 /// not tell, or there is none.
-int launched_ranks_on_host();
+int launcher_local_size();
 /// Returns seconds on a monotonic clock.
 double monotonic_s();
 /// Returns the time as "2026-01-31T12:00:00Z".

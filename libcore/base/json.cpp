@@ -303,7 +303,7 @@ std::int64_t JsonValue::integer() const {
   return Access::expect(*this, fits, "an integer of 64 bits").get<std::int64_t>();
 }
 
-std::uint64_t JsonValue::natural() const {
+std::uint64_t JsonValue::unsigned_integer() const {
   return Access::expect(*this, Access::node(*this).is_number_unsigned(), "a number counted from 0")
       .get<std::uint64_t>();
 }
@@ -373,8 +373,8 @@ std::vector<std::int64_t> JsonValue::integers(const std::string& name) const {
   return Access::values<std::int64_t>(at(name), &JsonValue::integer);
 }
 
-std::vector<std::uint64_t> JsonValue::naturals(const std::string& name) const {
-  return Access::values<std::uint64_t>(at(name), &JsonValue::natural);
+std::vector<std::uint64_t> JsonValue::unsigned_integers(const std::string& name) const {
+  return Access::values<std::uint64_t>(at(name), &JsonValue::unsigned_integer);
 }
 
 std::vector<std::uint64_t> JsonValue::digests(const std::string& name) const {
@@ -401,21 +401,22 @@ bool JsonValue::boolean(const std::string& name, bool otherwise) const {
   const auto value = find(name);
   return value ? value->boolean() : otherwise;
 }
-std::uint64_t JsonValue::natural(const std::string& name, std::uint64_t otherwise) const {
+std::uint64_t JsonValue::unsigned_integer(const std::string& name, std::uint64_t otherwise) const {
   const auto value = find(name);
-  return value ? value->natural() : otherwise;
+  return value ? value->unsigned_integer() : otherwise;
 }
 std::string JsonValue::string(const std::string& name, const std::string& otherwise) const {
   const auto value = find(name);
   return value ? value->string() : otherwise;
 }
 
-void JsonValue::each_natural(const std::function<void(const std::string&, std::uint64_t)>& use) const {
+void JsonValue::for_each_unsigned_integer(
+    const std::function<void(const std::string&, std::uint64_t)>& use) const {
   for (const auto& [name, value] : Access::members(*this)) {
     if (value.is_number_unsigned())
       use(name, value.get<std::uint64_t>());
     else
-      static_cast<void>(Access::member(*this, name, &value).natural());  // throws the error
+      static_cast<void>(Access::member(*this, name, &value).unsigned_integer());  // throws the error
   }
 }
 

@@ -58,7 +58,7 @@ class JsonValue {
   bool is_zero() const;
   bool boolean() const;
   std::int64_t integer() const;
-  std::uint64_t natural() const;
+  std::uint64_t unsigned_integer() const;
   double number() const;
   const std::string& string() const;
   /// Returns the value of a string of 16 hexadecimal digits.
@@ -74,14 +74,14 @@ class JsonValue {
 
   std::int64_t integer(const std::string& name) const { return at(name).integer(); }
   std::int64_t integer(const std::string& name, std::int64_t least, std::int64_t most) const;
-  std::uint64_t natural(const std::string& name) const { return at(name).natural(); }
+  std::uint64_t unsigned_integer(const std::string& name) const { return at(name).unsigned_integer(); }
   double number(const std::string& name) const { return at(name).number(); }
   double number(const std::string& name, double least, double most) const;
   std::string string(const std::string& name) const { return at(name).string(); }
   bool boolean(const std::string& name) const { return at(name).boolean(); }
   std::uint64_t digest(const std::string& name) const { return at(name).digest(); }
   std::vector<std::int64_t> integers(const std::string& name) const;
-  std::vector<std::uint64_t> naturals(const std::string& name) const;
+  std::vector<std::uint64_t> unsigned_integers(const std::string& name) const;
   std::vector<std::uint64_t> digests(const std::string& name) const;
   JsonValue object(const std::string& name) const;
   std::vector<JsonValue> objects(const std::string& name) const;
@@ -90,10 +90,11 @@ class JsonValue {
 
   /// Return `otherwise` if the member is missing or null.
   bool boolean(const std::string& name, bool otherwise) const;
-  std::uint64_t natural(const std::string& name, std::uint64_t otherwise) const;
+  std::uint64_t unsigned_integer(const std::string& name, std::uint64_t otherwise) const;
   std::string string(const std::string& name, const std::string& otherwise) const;
   /// Calls `use` with each member of an object whose values are natural numbers.
-  void each_natural(const std::function<void(const std::string& name, std::uint64_t value)>& use) const;
+  void for_each_unsigned_integer(
+      const std::function<void(const std::string& name, std::uint64_t value)>& use) const;
 
   /// Returns compact JSON text.
   std::string text() const;

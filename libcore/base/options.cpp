@@ -21,7 +21,7 @@ namespace {
 namespace po = boost::program_options;
 
 /// An option as the command line or a file gives it.
-struct Written {
+struct ParsedOption {
   OptionEntry* entry;
   std::string value;
   std::string name;   // "--lr", or "lr" in a file
@@ -29,11 +29,11 @@ struct Written {
 };
 
 struct CommandLine {
-  std::vector<Written> options;
+  std::vector<ParsedOption> options;
   std::vector<std::string> positional;
 
-  const Written* find(const std::string& name) const {
-    for (const Written& option : options) {
+  const ParsedOption* find(const std::string& name) const {
+    for (const ParsedOption& option : options) {
       if (option.entry->name == name) return &option;
     }
     return nullptr;
@@ -48,13 +48,13 @@ std::string bare_name(const std::string& token) {
 
 /// Returns the options that other tools call `name`, as in "--lr or --min-lr". Without any, returns
 /// the nearest name, or "".
-std::string meant_options(const OptionTable::State& state, const std::string& name, const char* dashes) {
+std::string suggest_options(const OptionTable::State& state, const std::string& name, const char* dashes) {
   std::string meant;
   std::vector<std::string> names;
   for (const OptionEntry& entry : state.entries) {
     names.push_back(entry.name);
     const bool is_meant = std::ranges::any_of(
-        entry.other_names, [&](const std::string& other) { return is_same_name(name, other); });
+        entry.aliases, [&](const std::string& other) { return is_same_name(name, other); });
     if (is_meant) meant += fmt::format("{}'{}{}'", meant.empty() ? "" : " or ", dashes, entry.name);
   }
   if (!meant.empty()) return meant;
@@ -63,8 +63,8 @@ std::string meant_options(const OptionTable::State& state, const std::string& na
 }
 
 /// Returns the advice for an option of other tools that this tool lacks, or "" if there is none.
-std::string foreign_advice(const OptionTable::State& state, const std::string& name) {
-  for (const OptionTable::State::Foreign& foreign : state.foreign) {
+std::string unsupported_option_advice(const OptionTable::State& state, const std::string& name) {
+  for (const OptionTable::State::UnsupportedOption& foreign : state.unsupported) {
     const auto is_it = [&](const std::string& other) { return is_same_name(name, other); };
     if (std::ranges::any_of(foreign.names, is_it)) return foreign.advice;
   }
@@ -73,8 +73,8 @@ std::string foreign_advice(const OptionTable::State& state, const std::string& n
 
 Error unknown_option(const OptionTable::State& state, const std::string& place, const std::string& token) {
   const std::string name = bare_name(token);
-  const std::string advice = foreign_advice(state, name);
-  const std::string meant = advice.empty() ? meant_options(state, name, place.empty() ? "--" : "") : "";
+  const std::string advice = unsupported_option_advice(state, name);
+  const std::string meant = advice.empty() ? suggest_options(state, name, place.empty() ? "--" : "") : "";
   return Error(ErrorKind::usage,
                fmt::format("{}unknown option '{}'", place, token.substr(0, token.find('='))),
                !advice.empty()  ? advice
@@ -135,7 +135,7 @@ std::vector<po::option> tokenize(int argc, const char* const* argv, OptionTable:
   }
 }
 
-Written read_option(const po::option& option, OptionTable::State& state) {
+ParsedOption read_option(const po::option& option, OptionTable::State& state) {
   const auto [entry, turned_on] = resolve(state, option.string_key);
   if (option.unregistered || entry == nullptr) throw unknown_option(state, "", option.original_tokens.at(0));
   const std::string shown = "--" + option.string_key;
@@ -149,8 +149,8 @@ Written read_option(const po::option& option, OptionTable::State& state) {
 }
 
 /// Adds an option to those before it. Lists grow; for other options the last value counts.
-void add(std::vector<Written>& options, Written option, OptionTable::State& state) {
-  const auto before = std::ranges::find(options, option.entry, &Written::entry);
+void add(std::vector<ParsedOption>& options, ParsedOption option, OptionTable::State& state) {
+  const auto before = std::ranges::find(options, option.entry, &ParsedOption::entry);
   if (before == options.end()) return options.push_back(std::move(option));
   if (option.entry->is_list) {
     before->value += "," + option.value;
@@ -177,12 +177,12 @@ CommandLine read_command_line(int argc, const char* const* argv, OptionTable::St
       line.positional.push_back(option.value.at(0));
       continue;
     }
-    Written written = read_option(option, state);
+    ParsedOption written = read_option(option, state);
     add(line.options, std::move(written), state);
   }
   if (!line.positional.empty() && state.positional == nullptr) {
     const std::string& argument = line.positional[0];
-    const std::string meant = meant_options(state, argument, "--");
+    const std::string meant = suggest_options(state, argument, "--");
     throw Error(ErrorKind::usage, fmt::format("unexpected argument '{}'", argument),
                 fmt::format("{}{} takes options only; see --help",
                             meant.empty() ? "" : fmt::format("did you mean {}? ", meant), state.tool));
@@ -205,7 +205,7 @@ std::string read_value(std::string_view text, const std::string& place) {
   return std::string(trim(text));
 }
 
-Written read_config_line(std::string_view line, const std::string& place, OptionTable::State& state) {
+ParsedOption read_config_line(std::string_view line, const std::string& place, OptionTable::State& state) {
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) {
     throw Error(ErrorKind::usage, fmt::format("{}'{}' is not an option", place, trim(line)),
@@ -222,8 +222,8 @@ Written read_config_line(std::string_view line, const std::string& place, Option
   return {entry, read_value(line.substr(equals + 1), place), name, place};
 }
 
-std::vector<Written> read_config(const std::string& path, OptionTable::State& state) {
-  std::vector<Written> options;
+std::vector<ParsedOption> read_config(const std::string& path, OptionTable::State& state) {
+  std::vector<ParsedOption> options;
   std::size_t number = 0;
   for (const std::string& line : split(read_file_or_pipe(path), '\n')) {
     ++number;
@@ -234,9 +234,9 @@ std::vector<Written> read_config(const std::string& path, OptionTable::State& st
   return options;
 }
 
-void assign(const Written& option) {
+void assign(const ParsedOption& option) {
   if (const auto expected = option.entry->assign(option.value)) {
-    const std::string advice = option.entry->advice ? option.entry->advice(option.value) : "";
+    const std::string advice = option.entry->hint ? option.entry->hint(option.value) : "";
     throw Error(ErrorKind::usage,
                 fmt::format("{}invalid value '{}' for option '{}'", option.place, option.value, option.name),
                 advice + "expected " + *expected);
@@ -244,7 +244,7 @@ void assign(const Written& option) {
   option.entry->given = true;
 }
 
-void follow_rules(const OptionEntry& entry) {
+void check_rules(const OptionEntry& entry) {
   for (const OptionRule& rule : entry.rules) {
     if (!entry.given) return;
     if (const std::string why = rule(); !why.empty()) throw usage_error("--{} {}", entry.name, why);
@@ -261,28 +261,29 @@ OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
   CommandLine line = read_command_line(argc, argv, state);
   if (line.find("help") != nullptr) return Outcome::help;
   if (line.find("version") != nullptr) return Outcome::version;
-  if (const Written* config = line.find("config")) {
-    for (const Written& option : read_config(config->value, state)) assign(option);
+  if (const ParsedOption* config = line.find("config")) {
+    for (const ParsedOption& option : read_config(config->value, state)) assign(option);
   }
-  for (const Written& option : line.options) assign(option);
+  for (const ParsedOption& option : line.options) assign(option);
   if (state.positional != nullptr && !line.positional.empty()) *state.positional = std::move(line.positional);
-  if (!state.is_checked_later) check_all();
+  if (!state.defers_checks) check_all();
   return Outcome::run;
 }
 
 void OptionTable::check_all() {
   for (const auto& check : state_->checks) check();
-  for (const OptionEntry& entry : state_->entries) follow_rules(entry);
+  for (const OptionEntry& entry : state_->entries) check_rules(entry);
 }
 
-bool OptionTable::supply(const std::string& name, const std::string& value, const std::string& place) {
+bool OptionTable::set_if_omitted(const std::string& name, const std::string& value,
+                                 const std::string& place) {
   OptionEntry* entry = state_->find(name);
   DT_CHECK(entry != nullptr, "{} has no option --{}", state_->tool, name);
   const auto refuses = [](const OptionRule& rule) { return !rule().empty(); };
   if (entry->given || std::any_of(entry->rules.begin(), entry->rules.end(), refuses)) return false;
   assign({entry, value, name, place});
   entry->given = false;
-  entry->supplied = true;
+  entry->is_set_later = true;
   return true;
 }
 

@@ -65,35 +65,35 @@ class OptionTable {
                       const std::string& help);
   /// Rejects the last added option beside any of `others` that is given and not turned off. The
   /// error is "--NAME has no use with --OTHER", followed by `why` if it is not obvious.
-  OptionTable& no_use_with(std::initializer_list<const char*> others, const std::string& why = "");
+  OptionTable& conflicts_with(std::initializer_list<const char*> others, const std::string& why = "");
   /// Rejects the last added option unless `holds` returns true once all options are parsed. The
   /// error is "--NAME needs WHAT".
-  OptionTable& needs(std::string what, std::function<bool()> holds);
+  OptionTable& require(std::string what, std::function<bool()> holds);
   /// Makes the last added option a size in bytes, in which K M G T, in upper or lower case, are
   /// powers of 1024.
-  OptionTable& in_binary();
+  OptionTable& use_binary_units();
   /// Makes the last added option a number in which K M G T P are powers of 1000, as in 989T.
-  OptionTable& in_units();
+  OptionTable& use_decimal_units();
   /// Sets additional advice for errors about the last added option's values; "" adds nothing.
-  OptionTable& advise(std::function<std::string(const std::string& value)> advice);
+  OptionTable& add_hint(std::function<std::string(const std::string& value)> advice);
   /// Adds names that other tools use for the option `name`. An error about such a name suggests the
   /// option. Several options may share a name.
-  OptionTable& also_called(const std::string& name, std::initializer_list<const char*> others);
+  OptionTable& add_aliases(const std::string& name, std::initializer_list<const char*> others);
   /// Adds names of other tools' options that this tool lacks, and what to do instead.
-  OptionTable& has_no(std::initializer_list<const char*> names, std::string advice);
+  OptionTable& add_unsupported(std::initializer_list<const char*> names, std::string advice);
   /// Adds positional arguments, which --help shows under `metavar`.
   OptionTable& positional(std::vector<std::string>* target, const std::string& metavar,
                           const std::string& help);
   /// Declares that the tool may run as several ranks with the same command line.
-  OptionTable& for_ranks();
+  OptionTable& run_as_ranks();
   /// Makes messages carry the time of day in a log file.
-  OptionTable& timed_messages();
+  OptionTable& timestamp_messages();
   bool runs_as_ranks() const;
   OptionTable& example(std::string command, std::string explanation);
   /// Adds a check over several options that runs after parsing and throws usage errors.
   OptionTable& check(std::function<void()> check);
   /// Defers all checks and rules to check_all(), so that omitted options can be supplied first.
-  OptionTable& checked_later();
+  OptionTable& defer_checks();
 
   const std::string& tool() const;
 
@@ -110,7 +110,7 @@ class OptionTable {
   /// false and sets nothing if the option is given, or its rules reject it beside the given
   /// options.
   /// Errors: usage if the value is invalid.
-  bool supply(const std::string& name, const std::string& value, const std::string& place);
+  bool set_if_omitted(const std::string& name, const std::string& value, const std::string& place);
   const ConsoleSettings& console_settings() const;
   /// Returns the text of --help in lines of at most `width` columns. Examples are never broken.
   std::string help(std::size_t width = 100) const;

@@ -20,18 +20,18 @@ struct OptionEntry {
   std::string help;
   std::string default_text;  // as --help shows it; "" when there is none
   std::size_t group = 0;
-  bool is_flag = false;                  // --name and --no-name
-  bool shows_no = false;                 // --help also names --no-name
-  bool is_standard = false;              // every tool has it
-  bool in_config = true;                 // allowed in a --config file
-  bool is_list = false;                  // items of repeated options are joined
-  bool in_binary = false;                // K, M, G and T are powers of 1024
-  std::vector<std::string> other_names;  // names in other tools
+  bool is_flag = false;              // --name and --no-name
+  bool shows_no = false;             // --help also names --no-name
+  bool is_standard = false;          // every tool has it
+  bool in_config = true;             // allowed in a --config file
+  bool is_list = false;              // items of repeated options are joined
+  bool in_binary = false;            // K, M, G and T are powers of 1024
+  std::vector<std::string> aliases;  // names in other tools
   bool given = false;
-  bool supplied = false;  // see OptionTable::supply
-  std::string initial;    // value if the option is neither given nor supplied
+  bool is_set_later = false;  // see OptionTable::supply
+  std::string initial;        // value if the option is neither given nor supplied
   /// Returns additional advice about an unusable value, or "".
-  std::function<std::string(const std::string&)> advice;
+  std::function<std::string(const std::string&)> hint;
   /// Assigns a value given as text. Returns what was expected if it is unusable.
   std::function<std::optional<std::string>(const std::string&)> assign;
   std::function<std::string()> text;  // present value
@@ -48,12 +48,12 @@ struct OptionTable::State {
   std::vector<std::string> usages;
   std::vector<std::string> groups;
   std::vector<OptionEntry> entries;
-  struct Foreign {
+  struct UnsupportedOption {
     std::vector<std::string> names;
     std::string advice;
   };
   std::vector<Example> examples;
-  std::vector<Foreign> foreign;
+  std::vector<UnsupportedOption> unsupported;
   std::vector<std::string> warnings;
   std::vector<std::function<void()>> checks;
   std::vector<std::string>* positional = nullptr;
@@ -61,7 +61,7 @@ struct OptionTable::State {
   std::string positional_help;
   ConsoleSettings settings;
   bool runs_as_ranks = false;
-  bool is_checked_later = false;
+  bool defers_checks = false;
 
   OptionEntry* find(const std::string& name);
   /// Returns the tool's own option that was added last.

@@ -333,7 +333,7 @@ OptionTable& OptionTable::add(const std::string& name, std::optional<double>* ta
 OptionTable& OptionTable::choice(const std::string& name, std::string* target,
                                  std::vector<std::string> allowed, const std::string& help) {
   OptionEntry& entry = state_->add(name, choice_metavar(allowed), choice_help(allowed, help));
-  entry.advice = [allowed](const std::string& value) { return did_you_mean(value, allowed); };
+  entry.hint = [allowed](const std::string& value) { return did_you_mean(value, allowed); };
   entry.default_text = *target;
   entry.text = [target] { return *target; };
   entry.assign = [target, allowed = std::move(allowed)](const std::string& value) {
@@ -342,7 +342,7 @@ OptionTable& OptionTable::choice(const std::string& name, std::string* target,
   return *this;
 }
 
-OptionTable& OptionTable::no_use_with(std::initializer_list<const char*> others, const std::string& why) {
+OptionTable& OptionTable::conflicts_with(std::initializer_list<const char*> others, const std::string& why) {
   State& state = *state_;
   for (const std::string other : others) {
     state.last().rules.push_back([&state, other, text = why.empty() ? why : ": " + why] {
@@ -352,7 +352,7 @@ OptionTable& OptionTable::no_use_with(std::initializer_list<const char*> others,
   return *this;
 }
 
-OptionTable& OptionTable::needs(std::string what, std::function<bool()> holds) {
+OptionTable& OptionTable::require(std::string what, std::function<bool()> holds) {
   State& state = *state_;
   state.last().rules.push_back(
       [&state, name = state.last().name, what = std::move(what), holds = std::move(holds)] {
@@ -363,14 +363,14 @@ OptionTable& OptionTable::needs(std::string what, std::function<bool()> holds) {
   return *this;
 }
 
-OptionTable& OptionTable::also_called(const std::string& name, std::initializer_list<const char*> others) {
+OptionTable& OptionTable::add_aliases(const std::string& name, std::initializer_list<const char*> others) {
   OptionEntry* entry = state_->find(name);
   DT_CHECK(entry != nullptr, "{} has no option --{}", state_->tool, name);
-  entry->other_names.assign(others.begin(), others.end());
+  entry->aliases.assign(others.begin(), others.end());
   return *this;
 }
 
-OptionTable& OptionTable::in_binary() {
+OptionTable& OptionTable::use_binary_units() {
   OptionEntry& entry = state_->last();
   entry.in_binary = true;
   entry.assign = [assign = std::move(entry.assign)](const std::string& value) {
@@ -379,7 +379,7 @@ OptionTable& OptionTable::in_binary() {
   return *this;
 }
 
-OptionTable& OptionTable::in_units() {
+OptionTable& OptionTable::use_decimal_units() {
   OptionEntry& entry = state_->last();
   entry.assign = [assign = std::move(entry.assign)](const std::string& value) {
     Problem problem = assign(without_unit(value));
@@ -389,17 +389,16 @@ OptionTable& OptionTable::in_units() {
   return *this;
 }
 
-OptionTable& OptionTable::advise(std::function<std::string(const std::string& value)> advice) {
-  state_->last().advice = [first = std::move(advice),
-                           then = std::move(state_->last().advice)](const auto& v) {
+OptionTable& OptionTable::add_hint(std::function<std::string(const std::string& value)> advice) {
+  state_->last().hint = [first = std::move(advice), then = std::move(state_->last().hint)](const auto& v) {
     const std::string text = first(v);
     return text.empty() && then ? then(v) : text;
   };
   return *this;
 }
 
-OptionTable& OptionTable::has_no(std::initializer_list<const char*> names, std::string advice) {
-  state_->foreign.push_back({{names.begin(), names.end()}, std::move(advice)});
+OptionTable& OptionTable::add_unsupported(std::initializer_list<const char*> names, std::string advice) {
+  state_->unsupported.push_back({{names.begin(), names.end()}, std::move(advice)});
   return *this;
 }
 
@@ -411,13 +410,13 @@ OptionTable& OptionTable::positional(std::vector<std::string>* target, const std
   return *this;
 }
 
-OptionTable& OptionTable::for_ranks() {
+OptionTable& OptionTable::run_as_ranks() {
   state_->runs_as_ranks = true;
   return *this;
 }
 
-OptionTable& OptionTable::timed_messages() {
-  state_->settings.timed = true;
+OptionTable& OptionTable::timestamp_messages() {
+  state_->settings.has_timestamps = true;
   return *this;
 }
 
@@ -435,8 +434,8 @@ OptionTable& OptionTable::check(std::function<void()> check) {
   return *this;
 }
 
-OptionTable& OptionTable::checked_later() {
-  state_->is_checked_later = true;
+OptionTable& OptionTable::defer_checks() {
+  state_->defers_checks = true;
   return *this;
 }
 
@@ -462,7 +461,7 @@ std::vector<OptionValue> OptionTable::values() const {
   std::vector<OptionValue> values;
   for (const OptionEntry& entry : state_->entries) {
     if (entry.is_standard) continue;
-    values.push_back({entry.name, entry.text(), entry.given || entry.supplied, entry.initial});
+    values.push_back({entry.name, entry.text(), entry.given || entry.is_set_later, entry.initial});
   }
   return values;
 }

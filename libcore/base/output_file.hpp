@@ -9,7 +9,7 @@ namespace dt {
 
 /// Checks, before the work begins, that the folder of `file` exists.
 /// Errors: environment if it does not.
-void require_folder_of(const std::filesystem::path& file);
+void require_parent_folder(const std::filesystem::path& file);
 
 /// Opens a device or a pipe for writing; opening a pipe waits for its reader.
 /// Errors: environment if it belongs to another user, or is a link that another user made.

@@ -22,40 +22,40 @@ File folder_of(int descriptor, const fs::path& path) {
 
 }  // namespace
 
-OwnFolder OwnFolder::open(const fs::path& path) {
-  auto found = find(path);
+OwnedFolder OwnedFolder::open(const fs::path& path) {
+  auto found = open_if_exists(path);
   if (!found) throw system_error(ENOENT, "open", path.string());
   return std::move(*found);
 }
 
-std::optional<OwnFolder> OwnFolder::find(const fs::path& given) {
-  const fs::path path = without_slash(given);
+std::optional<OwnedFolder> OwnedFolder::open_if_exists(const fs::path& given) {
+  const fs::path path = without_trailing_slash(given);
   if (path.has_parent_path() && !path_exists(path.parent_path())) return std::nullopt;
   const File parent = parent_of(path, "open");
-  const int found = open_folder_at(parent.descriptor(), path.filename(), path, Making::never, 0777);
+  const int found = open_folder_at(parent.descriptor(), path.filename(), path, CreateMode::never, 0777);
   if (found < 0) return std::nullopt;
-  return OwnFolder(File::adopt(found, path));
+  return OwnedFolder(File::adopt(found, path));
 }
 
-OwnFolder OwnFolder::take(const fs::path& given, mode_t most) {
-  const fs::path path = without_slash(given);
-  make_folders(path.has_parent_path() ? path.parent_path() : fs::path("."));
+OwnedFolder OwnedFolder::open_or_create(const fs::path& given, mode_t most) {
+  const fs::path path = without_trailing_slash(given);
+  create_folders(path.has_parent_path() ? path.parent_path() : fs::path("."));
   const File parent = parent_of(path, "create");
-  OwnFolder taken(
-      folder_of(open_folder_at(parent.descriptor(), path.filename(), path, Making::missing, most), path));
+  OwnedFolder taken(folder_of(
+      open_folder_at(parent.descriptor(), path.filename(), path, CreateMode::if_missing, most), path));
   sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));  // the folder may be new
   return taken;
 }
 
-std::optional<OwnFolder> OwnFolder::make(const fs::path& given, mode_t most) {
-  const fs::path path = without_slash(given);
+std::optional<OwnedFolder> OwnedFolder::create_new(const fs::path& given, mode_t most) {
+  const fs::path path = without_trailing_slash(given);
   const File parent = parent_of(path, "create");
-  const int made = open_folder_at(parent.descriptor(), path.filename(), path, Making::anew, most);
+  const int made = open_folder_at(parent.descriptor(), path.filename(), path, CreateMode::exclusive, most);
   if (made < 0) return std::nullopt;
-  return OwnFolder(File::adopt(made, path));
+  return OwnedFolder(File::adopt(made, path));
 }
 
-bool OwnFolder::is_in_place() const {
+bool OwnedFolder::is_in_place() const {
   struct stat held {
   }, named{};
   if (::fstat(descriptor(), &held) != 0) throw system_error(errno, "look at", path().string());
@@ -66,60 +66,60 @@ bool OwnFolder::is_in_place() const {
   return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-OwnFolder OwnFolder::open_folder(const std::string& name) const {
-  return OwnFolder(
-      folder_of(open_folder_at(descriptor(), name, path() / name, Making::never, 0777), path() / name));
+OwnedFolder OwnedFolder::open_folder(const std::string& name) const {
+  return OwnedFolder(
+      folder_of(open_folder_at(descriptor(), name, path() / name, CreateMode::never, 0777), path() / name));
 }
 
-OwnFolder OwnFolder::take_folder(const std::string& name, mode_t most) const {
-  OwnFolder taken(
-      folder_of(open_folder_at(descriptor(), name, path() / name, Making::missing, most), path() / name));
+OwnedFolder OwnedFolder::open_or_create_folder(const std::string& name, mode_t most) const {
+  OwnedFolder taken(folder_of(open_folder_at(descriptor(), name, path() / name, CreateMode::if_missing, most),
+                              path() / name));
   sync();
   return taken;
 }
 
-File OwnFolder::create(const std::string& name, mode_t mode) const {
+File OwnedFolder::create(const std::string& name, mode_t mode) const {
   return File::adopt(create_file_at(descriptor(), name, path() / name, mode), path() / name);
 }
 
-File OwnFolder::open_read(const std::string& name) const {
+File OwnedFolder::open_read(const std::string& name) const {
   return File::adopt(open_file_at(descriptor(), name, path() / name, O_RDONLY, Owner::self), path() / name);
 }
 
-File OwnFolder::open_append(const std::string& name) const {
+File OwnedFolder::open_append(const std::string& name) const {
   return File::adopt(
       open_file_at(descriptor(), name, path() / name, O_WRONLY | O_CREAT | O_APPEND, Owner::self),
       path() / name);
 }
 
-bool OwnFolder::has(const std::string& name) const {
+bool OwnedFolder::has(const std::string& name) const {
   struct stat status {};
   if (::fstatat(descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
   if (errno == ENOENT) return false;
   throw system_error(errno, "look at", (path() / name).string());
 }
 
-std::vector<std::string> OwnFolder::names() const {
+std::vector<std::string> OwnedFolder::names() const {
   return names_in(descriptor(), path());
 }
 
-void OwnFolder::rename(const std::string& from, const std::string& to) const {
+void OwnedFolder::rename(const std::string& from, const std::string& to) const {
   if (::renameat(descriptor(), from.c_str(), descriptor(), to.c_str()) != 0)
     throw system_error(errno, "create", (path() / to).string());
 }
 
-void OwnFolder::remove(const std::string& name) const {
+void OwnedFolder::remove(const std::string& name) const {
   if (::unlinkat(descriptor(), name.c_str(), 0) != 0 && errno != ENOENT)
     throw system_error(errno, "remove", (path() / name).string());
 }
 
-std::string OwnFolder::remove_tree(const std::string& name, const NamePredicate& is_ours) const {
+std::string OwnedFolder::remove_tree(const std::string& name, const NamePredicate& is_ours) const {
   struct stat status {};
   if (::fstat(descriptor(), &status) != 0) return fmt::format("{}: it cannot be looked at", path().string());
   return remove_at(descriptor(), name, path() / name, status.st_uid, is_ours);
 }
 
-void OwnFolder::sync() const {
+void OwnedFolder::sync() const {
   sync_descriptor(descriptor(), path());
 }
 

@@ -15,20 +15,20 @@ namespace dt {
 /// to the folder, no other user can plant a name. If others may write, the methods refuse links,
 /// entries other than regular files, and other users' entries.
 /// Errors: environment, naming what is in the way, its owner and what to do.
-class OwnFolder {
+class OwnedFolder {
  public:
   /// Opens an existing folder.
-  static OwnFolder open(const fs::path& path);
+  static OwnedFolder open(const fs::path& path);
   /// Opens a folder. Returns none if nothing has the name.
-  static std::optional<OwnFolder> find(const fs::path& path);
+  static std::optional<OwnedFolder> open_if_exists(const fs::path& path);
   /// Opens a folder, or makes it and missing ancestors. `most` is the widest mode that a new folder
   /// gets. The call narrows an existing folder with a wider mode.
-  static OwnFolder take(const fs::path& path, mode_t most = 0777);
+  static OwnedFolder open_or_create(const fs::path& path, mode_t most = 0777);
   /// Makes a folder. Returns none if anything has the name.
-  static std::optional<OwnFolder> make(const fs::path& path, mode_t most = 0777);
+  static std::optional<OwnedFolder> create_new(const fs::path& path, mode_t most = 0777);
 
   /// Takes ownership of a folder that open_folder_at() opened.
-  static OwnFolder adopt(File folder) { return OwnFolder(std::move(folder)); }
+  static OwnedFolder adopt(File folder) { return OwnedFolder(std::move(folder)); }
 
   const fs::path& path() const { return folder_.path(); }
   int descriptor() const { return folder_.descriptor(); }
@@ -36,8 +36,8 @@ class OwnFolder {
   /// Errors: environment if the path may not be looked at.
   bool is_in_place() const;
 
-  OwnFolder open_folder(const std::string& name) const;
-  OwnFolder take_folder(const std::string& name, mode_t most = 0777) const;
+  OwnedFolder open_folder(const std::string& name) const;
+  OwnedFolder open_or_create_folder(const std::string& name, mode_t most = 0777) const;
   /// Creates a file for reading and writing. It replaces a file that this user left there.
   File create(const std::string& name, mode_t mode = 0666) const;
   File open_read(const std::string& name) const;
@@ -52,7 +52,7 @@ class OwnFolder {
   void sync() const;
 
  private:
-  explicit OwnFolder(File folder) : folder_(std::move(folder)) {}
+  explicit OwnedFolder(File folder) : folder_(std::move(folder)) {}
   File folder_;
 };
 

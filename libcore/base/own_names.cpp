@@ -105,7 +105,7 @@ struct stat status_of(int descriptor, const fs::path& shown) {
 }
 
 /// Returns the entry's status, or false if nothing has the name.
-bool look_at(int folder, const std::string& name, const fs::path& shown, struct stat& status) {
+bool stat_at(int folder, const std::string& name, const fs::path& shown, struct stat& status) {
   if (repeated([&] { return ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW); }) == 0)
     return true;
   if (errno == ENOENT) return false;
@@ -126,7 +126,7 @@ std::string describe_kind(mode_t mode) {
 bool is_usable_file(const struct stat& status, int folder, Owner owner, const fs::path& shown) {
   if (!S_ISREG(status.st_mode)) return false;
   if (owner == Owner::self) return status.st_nlink <= 1 && is_own(status.st_uid, folder);
-  return status.st_nlink <= 1 || !admits_strangers(status_of(folder, shown.parent_path()));
+  return status.st_nlink <= 1 || !is_writable_by_strangers(status_of(folder, shown.parent_path()));
 }
 
 /// Returns the error of a call that failed with `error_number`. If the entry there is not the
@@ -137,7 +137,7 @@ Error error_of(int error_number, int folder, const std::string& name, const fs::
   const bool is_there = ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
   const mode_t kind = expected == "a folder" ? S_IFDIR : S_IFREG;
   if (is_there && ((status.st_mode & S_IFMT) != kind || !is_own(status.st_uid, folder)))
-    return foreign_error(shown, status, expected);
+    return not_owned_error(shown, status, expected);
   return system_error(error_number, action, shown.string());
 }
 
@@ -161,7 +161,7 @@ uid_t user_in(int folder) {
 
 void check_folder(const struct stat& status, int folder, const fs::path& shown) {
   if (!S_ISDIR(status.st_mode) || !is_own(status.st_uid, folder))
-    throw foreign_error(shown, status, "a folder");
+    throw not_owned_error(shown, status, "a folder");
   const struct stat parent = status_of(folder, shown.parent_path());
   const mode_t wide = status.st_mode & others_write & ~write_bits_given(parent, status.st_gid);
   if (wide == 0) return;
@@ -171,7 +171,7 @@ void check_folder(const struct stat& status, int folder, const fs::path& shown) 
               "remove it, or take that right away (chmod go-w) if its contents are yours");
 }
 
-void narrow(int descriptor, mode_t mode, mode_t most, const fs::path& shown) {
+void restrict_mode(int descriptor, mode_t mode, mode_t most, const fs::path& shown) {
   const mode_t narrowed = mode & 07777 & (most | 07000);
   if (narrowed != (mode & 07777) && ::fchmod(descriptor, narrowed) != 0)
     throw system_error(errno, "change the permissions of", shown.string());
@@ -208,7 +208,7 @@ void make_lock(int folder, const std::string& name, const fs::path& shown) {
   if (plain.get() >= 0) open_to_writers(plain.get(), folder, shown);
 }
 
-std::string stays(const fs::path& shown, int error_number) {
+std::string describe_not_removed(const fs::path& shown, int error_number) {
   return fmt::format("{}: {}", shown.string(), std::generic_category().message(error_number));
 }
 
@@ -224,9 +224,9 @@ struct TreeRemoval {
 
 std::string TreeRemoval::empty(int folder, const std::string& name, const fs::path& shown) const {
   const Descriptor inner(open_at(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  if (inner.get() < 0) return errno == ENOENT ? "" : stays(shown, errno);
+  if (inner.get() < 0) return errno == ENOENT ? "" : describe_not_removed(shown, errno);
   struct stat status {};
-  if (::fstat(inner.get(), &status) != 0) return stays(shown, errno);
+  if (::fstat(inner.get(), &status) != 0) return describe_not_removed(shown, errno);
   if (status.st_dev != device) return fmt::format("{}: another file system is mounted there", shown.string());
   if (status.st_uid != user && status.st_uid != ::geteuid())
     return fmt::format("{}: it belongs to {}", shown.string(), describe_user(status.st_uid));
@@ -245,7 +245,7 @@ std::string TreeRemoval::empty(int folder, const std::string& name, const fs::pa
 std::string TreeRemoval::remove(int folder, const std::string& name, const fs::path& shown) const {
   struct stat status {};
   if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-    return errno == ENOENT ? "" : stays(shown, errno);
+    return errno == ENOENT ? "" : describe_not_removed(shown, errno);
   if (is_ours && !is_ours(name)) return fmt::format("{}: dt makes no such name", shown.string());
   if (status.st_uid != user && status.st_uid != ::geteuid())
     return fmt::format("{}: it belongs to {}", shown.string(), describe_user(status.st_uid));
@@ -254,7 +254,7 @@ std::string TreeRemoval::remove(int folder, const std::string& name, const fs::p
     if (std::string why = empty(folder, name, shown); !why.empty()) return why;
   }
   const int result = repeated([&] { return ::unlinkat(folder, name.c_str(), is_folder ? AT_REMOVEDIR : 0); });
-  return result == 0 || errno == ENOENT ? "" : stays(shown, errno);
+  return result == 0 || errno == ENOENT ? "" : describe_not_removed(shown, errno);
 }
 
 }  // namespace
@@ -277,15 +277,15 @@ std::string describe_other_writers(const fs::path& folder) {
   return fmt::format("{}", fmt::join(writers, " and "));
 }
 
-bool admits_strangers(const struct stat& folder) {
+bool is_writable_by_strangers(const struct stat& folder) {
   return (folder.st_mode & (S_IWOTH | S_ISVTX)) != 0;
 }
 
-bool is_strangers(uid_t owner, const struct stat& folder) {
-  return admits_strangers(folder) && owner != ::geteuid() && owner != 0 && owner != folder.st_uid;
+bool is_owned_by_stranger(uid_t owner, const struct stat& folder) {
+  return is_writable_by_strangers(folder) && owner != ::geteuid() && owner != 0 && owner != folder.st_uid;
 }
 
-Error foreign_error(const fs::path& shown, const struct stat& found, const std::string& expected) {
+Error not_owned_error(const fs::path& shown, const struct stat& found, const std::string& expected) {
   const std::string names = S_ISREG(found.st_mode) && found.st_nlink > 1
                                 ? fmt::format(" with {} names (hard links)", found.st_nlink)
                                 : "";
@@ -300,7 +300,7 @@ Error foreign_error(const fs::path& shown, const struct stat& found, const std::
 }
 
 void refuse_foreign(const fs::path& given) {
-  const fs::path path = without_slash(given);
+  const fs::path path = without_trailing_slash(given);
   struct stat status {
   }, folder{};
   if (::lstat(path.c_str(), &status) != 0) return;
@@ -308,11 +308,11 @@ void refuse_foreign(const fs::path& given) {
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (S_ISLNK(status.st_mode)) {
     if (!is_known(status.st_uid) && (::stat(parent.c_str(), &folder) != 0 || folder.st_uid != status.st_uid))
-      throw foreign_error(path, status, "a name");
+      throw not_owned_error(path, status, "a name");
     if (::stat(path.c_str(), &status) != 0) return;
   }
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !is_known(status.st_uid))
-    throw foreign_error(path, status, "a file");
+    throw not_owned_error(path, status, "a file");
 }
 
 void remove_own_file(const fs::path& path) {
@@ -324,7 +324,7 @@ void remove_own_file(const fs::path& path) {
   }
   const Descriptor parent(open_parent(path, "remove"));
   if (::fstat(parent.get(), &folder) != 0) throw system_error(errno, "remove", path.string());
-  if (is_strangers(status.st_uid, folder)) return;
+  if (is_owned_by_stranger(status.st_uid, folder)) return;
   if (::unlinkat(parent.get(), path.filename().c_str(), 0) == 0)
     return sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
   if (errno != ENOENT) throw system_error(errno, "remove", path.string());
@@ -354,9 +354,9 @@ int create_file_at(int folder, const std::string& name, const fs::path& shown, m
     if (made >= 0) return made;
     if (errno != EEXIST) throw error_of(errno, folder, name, shown, "create", "a file");
     struct stat status {};
-    if (!look_at(folder, name, shown, status)) continue;
+    if (!stat_at(folder, name, shown, status)) continue;
     if (!S_ISREG(status.st_mode) || !is_own(status.st_uid, folder))
-      throw foreign_error(shown, status, "a file");
+      throw not_owned_error(shown, status, "a file");
     if (::unlinkat(folder, name.c_str(), 0) != 0 && errno != ENOENT)
       throw system_error(errno, "replace", shown.string());
   }
@@ -368,8 +368,8 @@ int open_file_at(int folder, const std::string& name, const fs::path& shown, int
   // A device or a pipe must not even be opened. An entry that replaces the file after this check is
   // rejected below.
   struct stat status {};
-  if (look_at(folder, name, shown, status) && !is_usable_file(status, folder, owner, shown))
-    throw foreign_error(shown, status, "a file");
+  if (stat_at(folder, name, shown, status) && !is_usable_file(status, folder, owner, shown))
+    throw not_owned_error(shown, status, "a file");
   Descriptor file(open_at(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode));
   if (file.get() < 0) {
     const char* const action = (flags & O_ACCMODE) == O_RDONLY ? "open"
@@ -379,28 +379,30 @@ int open_file_at(int folder, const std::string& name, const fs::path& shown, int
     throw system_error(errno, action, shown.string());
   }
   status = status_of(file.get(), shown);
-  if (!is_usable_file(status, folder, owner, shown)) throw foreign_error(shown, status, "a file");
+  if (!is_usable_file(status, folder, owner, shown)) throw not_owned_error(shown, status, "a file");
   return file.release();
 }
 
-int open_folder_at(int folder, const std::string& name, const fs::path& shown, Making making, mode_t most) {
+int open_folder_at(int folder, const std::string& name, const fs::path& shown, CreateMode making,
+                   mode_t most) {
   const struct stat parent = status_of(folder, shown.parent_path());
   // The folder must never be wider than this, not even for a moment.
   const mode_t mode = most & ~(others_write & ~((parent.st_mode & S_ISVTX) != 0 ? 0 : parent.st_mode));
-  const bool is_made = making != Making::never && ::mkdirat(folder, name.c_str(), mode) == 0;
-  if (!is_made && making != Making::never && errno != EEXIST)
+  const bool is_made = making != CreateMode::never && ::mkdirat(folder, name.c_str(), mode) == 0;
+  if (!is_made && making != CreateMode::never && errno != EEXIST)
     throw error_of(errno, folder, name, shown, "create", "a folder");
-  if (!is_made && making == Making::anew) return -1;
+  if (!is_made && making == CreateMode::exclusive) return -1;
   Descriptor opened(open_at(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  if (opened.get() < 0 && errno == ENOENT && making == Making::never) return -1;
+  if (opened.get() < 0 && errno == ENOENT && making == CreateMode::never) return -1;
   if (opened.get() < 0) throw error_of(errno, folder, name, shown, "open", "a folder");
   struct stat status = status_of(opened.get(), shown);
   if (is_made) {  // its group may lack the parent's writers, or an access list may apply
-    narrow(opened.get(), status.st_mode, ~others_write | write_bits_given(parent, status.st_gid), shown);
+    restrict_mode(opened.get(), status.st_mode, ~others_write | write_bits_given(parent, status.st_gid),
+                  shown);
     status = status_of(opened.get(), shown);
   }
   check_folder(status, folder, shown);
-  narrow(opened.get(), status.st_mode, most, shown);
+  restrict_mode(opened.get(), status.st_mode, most, shown);
   return opened.release();
 }
 
@@ -409,17 +411,17 @@ int open_lock_at(int folder, const std::string& name, const fs::path& shown, Own
   constexpr int flags = O_WRONLY | O_APPEND | O_CREAT;
   if (owner == Owner::self) return open_file_at(folder, name, shown, flags, owner, private_mode);
   struct stat status {};
-  if (!look_at(folder, name, shown, status)) make_lock(folder, name, shown);
+  if (!stat_at(folder, name, shown, status)) make_lock(folder, name, shown);
   // Nothing is written to a lock, so a second name does no harm.
-  if (look_at(folder, name, shown, status) && !S_ISREG(status.st_mode))
-    throw foreign_error(shown, status, "a file");
+  if (stat_at(folder, name, shown, status) && !S_ISREG(status.st_mode))
+    throw not_owned_error(shown, status, "a file");
   Descriptor file(open_at(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, private_mode));
   if (file.get() < 0) {
     if (errno == ELOOP) throw error_of(errno, folder, name, shown, "open", "a file");
     throw system_error(errno, "open for appending", shown.string());
   }
   status = status_of(file.get(), shown);
-  if (!S_ISREG(status.st_mode)) throw foreign_error(shown, status, "a file");
+  if (!S_ISREG(status.st_mode)) throw not_owned_error(shown, status, "a file");
   return file.release();
 }
 
@@ -448,7 +450,7 @@ std::string remove_at(int folder, const std::string& name, const fs::path& shown
                       const NamePredicate& is_ours) {
   struct stat status {};
   if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-    return errno == ENOENT || errno == ENOTDIR ? "" : stays(shown, errno);
+    return errno == ENOENT || errno == ENOTDIR ? "" : describe_not_removed(shown, errno);
   return TreeRemoval{user, status.st_dev, is_ours}.remove(folder, name, shown);
 }
 

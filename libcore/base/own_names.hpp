@@ -28,16 +28,16 @@ std::string describe_other_writers(const fs::path& folder);
 
 /// Returns whether users outside a folder's group may have put a name into it: everybody may write
 /// to it, or it is sticky. A sticky folder's users are not meant to change each other's names.
-bool admits_strangers(const struct stat& folder);
+bool is_writable_by_strangers(const struct stat& folder);
 
 /// Returns whether an entry of `owner` in a folder may be a stranger's: the folder admits
 /// strangers, and `owner` is neither this user, nor root, nor the folder's owner. The owner of an
 /// entry in a group's folder is no stranger: the user has chosen to trust the group.
-bool is_strangers(uid_t owner, const struct stat& folder);
+bool is_owned_by_stranger(uid_t owner, const struct stat& folder);
 
 /// Returns the environment error about an entry that is in the way. `expected` is a noun: "a
 /// folder".
-Error foreign_error(const fs::path& shown, const struct stat& found, const std::string& expected);
+Error not_owned_error(const fs::path& shown, const struct stat& found, const std::string& expected);
 
 /// Refuses a path whose last component is a symbolic link of a stranger, or leads to a stranger's
 /// pipe, socket or device, which might block for ever. A stranger is neither this user, nor root,
@@ -80,8 +80,9 @@ int open_file_at(int folder, const std::string& name, const fs::path& shown, int
 /// Opens a real folder of this user. No user may write to it that may not write to `folder`.
 /// `making` decides whether a missing folder is created, with at most the mode `most`. Returns -1
 /// if it is missing and not created, or if `Making::anew` finds that the name is taken.
-enum class Making { never, missing, anew };
-int open_folder_at(int folder, const std::string& name, const fs::path& shown, Making making, mode_t most);
+enum class CreateMode { never, if_missing, exclusive };
+int open_folder_at(int folder, const std::string& name, const fs::path& shown, CreateMode making,
+                   mode_t most);
 
 /// Opens a lock file, and creates it if it is missing. With Owner::anyone it appears with its final
 /// mode, and only users that may write to `folder` may open it. It may then have several names, as

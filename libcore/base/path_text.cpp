@@ -20,7 +20,7 @@ bool is_escape(std::string_view text) {
 
 }  // namespace
 
-std::size_t utf8_length(std::string_view text) {
+std::size_t utf8_sequence_length(std::string_view text) {
   const auto at = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : std::size_t{0};
   };
@@ -38,10 +38,10 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-std::string utf8_of(std::string_view bytes) {
+std::string escape_invalid_utf8(std::string_view bytes) {
   std::string utf8;
   while (!bytes.empty()) {
-    const std::size_t length = is_escape(bytes) ? 0 : utf8_length(bytes);
+    const std::size_t length = is_escape(bytes) ? 0 : utf8_sequence_length(bytes);
     if (length == 0) utf8 += fmt::format("\\x{:02X}", static_cast<unsigned char>(bytes[0]));
     utf8 += bytes.substr(0, length);
     bytes.remove_prefix(length == 0 ? 1 : length);
@@ -49,7 +49,7 @@ std::string utf8_of(std::string_view bytes) {
   return utf8;
 }
 
-std::string bytes_of(std::string_view utf8) {
+std::string unescape_bytes(std::string_view utf8) {
   std::string bytes;
   while (!utf8.empty()) {
     const bool escaped = is_escape(utf8);
@@ -59,7 +59,7 @@ std::string bytes_of(std::string_view utf8) {
   return bytes;
 }
 
-bool is_plain_name(std::string_view name) {
+bool is_plain_file_name(std::string_view name) {
   return !name.empty() && name[0] != '.' && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
 }
 

@@ -11,17 +11,17 @@ namespace dt {
 /// Returns the bytes as UTF-8. A byte outside valid UTF-8 becomes \xHH, with two capital
 /// hexadecimal digits. A backslash before "x" and two such digits becomes \x5C, so that bytes_of()
 /// restores the input. Other bytes stay unchanged. FORMATS.md specifies the encoding.
-std::string utf8_of(std::string_view bytes);
+std::string escape_invalid_utf8(std::string_view bytes);
 
 /// Returns the length in bytes of the character at the start of `text`, after RFC 3629. Returns 0
 /// if there is no valid character.
-std::size_t utf8_length(std::string_view text);
+std::size_t utf8_sequence_length(std::string_view text);
 
 /// Returns the bytes that utf8_of() encoded.
-std::string bytes_of(std::string_view utf8);
+std::string unescape_bytes(std::string_view utf8);
 
 /// Returns whether a text can name a file in the same folder: not empty or hidden, without slashes
 /// and NUL.
-bool is_plain_name(std::string_view name);
+bool is_plain_file_name(std::string_view name);
 
 }  // namespace dt

@@ -19,7 +19,7 @@ char32_t code_point_of(std::string_view character) {
   return code_point;
 }
 
-bool is_obeyed(char32_t c) {
+bool is_control_or_bidi(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c < 0xA0)) return true;
   return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
          (c >= 0x2066 && c <= 0x2069);
@@ -35,14 +35,14 @@ void append_printable(std::string& out, std::string_view text, bool in_line) {
     out += text.substr(0, static_cast<std::size_t>(plain));
     text.remove_prefix(static_cast<std::size_t>(plain));
     if (text.empty()) return;
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = utf8_sequence_length(text);
     const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
     text.remove_prefix(character.size());
     if (length == 0) {
       out += fmt::format("\\x{:02X}", static_cast<unsigned char>(character[0]));
     } else if (character == "\n" || character == "\t") {
       out += !in_line ? character : character == "\n" ? "\\n" : "\\t";
-    } else if (const char32_t c = code_point_of(character); is_obeyed(c)) {
+    } else if (const char32_t c = code_point_of(character); is_control_or_bidi(c)) {
       out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
     } else {
       out += character;

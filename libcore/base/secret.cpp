@@ -30,7 +30,7 @@ void add(hmac_sha256_ctx& context, std::span<const std::byte> part) {
 
 }  // namespace
 
-void fill_randomly(std::span<std::byte> bytes) {
+void fill_random(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const ::ssize_t count = ::getrandom(bytes.data(), bytes.size(), 0);
     if (count < 0 && errno == EINTR) continue;
@@ -39,9 +39,9 @@ void fill_randomly(std::span<std::byte> bytes) {
   }
 }
 
-Secret Secret::make() {
+Secret Secret::generate() {
   Secret secret;
-  fill_randomly(secret.bytes_);
+  fill_random(secret.bytes_);
   return secret;
 }
 
@@ -73,17 +73,17 @@ Secret Secret::from_hex(std::string_view text) {
   return secret;
 }
 
-AuthCode auth_code(const Secret& secret, std::initializer_list<std::span<const std::byte>> parts) {
+Hmac hmac_sha256(const Secret& secret, std::initializer_list<std::span<const std::byte>> parts) {
   hmac_sha256_ctx context;
   hmac_sha256_set_key(&context, Secret::num_bytes, as_octets(secret.bytes()));
   for (const std::span<const std::byte> part : parts) add(context, part);
-  AuthCode code;
+  Hmac code;
   hmac_sha256_digest(&context, code.size(), reinterpret_cast<std::uint8_t*>(code.data()));
   ::explicit_bzero(&context, sizeof context);
   return code;
 }
 
-bool is_same_code(std::span<const std::byte> a, std::span<const std::byte> b) {
+bool constant_time_equal(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && ::nettle_memeql_sec(a.data(), b.data(), a.size()) != 0;
 }
 

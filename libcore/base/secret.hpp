@@ -13,7 +13,7 @@ namespace dt {
 
 /// Fills `bytes` from the kernel's random number generator.
 /// Errors: environment.
-void fill_randomly(std::span<std::byte> bytes);
+void fill_random(std::span<std::byte> bytes);
 
 /// A secret of 32 random bytes. The destructor overwrites them.
 class Secret {
@@ -21,7 +21,7 @@ class Secret {
   static constexpr std::size_t num_bytes = 32;
   /// Creates a new secret.
   /// Errors: environment.
-  static Secret make();
+  static Secret generate();
   explicit Secret(std::span<const std::byte, num_bytes> bytes);
   Secret(const Secret&) = default;
   Secret& operator=(const Secret&) = default;
@@ -38,14 +38,14 @@ class Secret {
   std::array<std::byte, num_bytes> bytes_{};
 };
 
-using AuthCode = std::array<std::byte, 32>;
+using Hmac = std::array<std::byte, 32>;
 
 /// Returns the code of a sequence of parts. Each part is preceded by its length, so that no two
 /// sequences produce the same bytes.
-AuthCode auth_code(const Secret& secret, std::initializer_list<std::span<const std::byte>> parts);
+Hmac hmac_sha256(const Secret& secret, std::initializer_list<std::span<const std::byte>> parts);
 
 /// Compares in constant time: the time does not depend on where the codes differ.
-bool is_same_code(std::span<const std::byte> a, std::span<const std::byte> b);
+bool constant_time_equal(std::span<const std::byte> a, std::span<const std::byte> b);
 
 /// Returns the bytes of a text.
 inline std::span<const std::byte> text_bytes(std::string_view text) {

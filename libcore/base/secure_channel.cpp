@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view magic = "dt-chan1";
 constexpr std::size_t nonce_bytes = 32;
 constexpr std::size_t hello_bytes = magic.size() + nonce_bytes;
-constexpr std::size_t code_bytes = std::tuple_size_v<AuthCode>;
+constexpr std::size_t code_bytes = std::tuple_size_v<Hmac>;
 
 using Bytes = std::vector<std::byte>;
 
@@ -31,16 +31,15 @@ void put(std::uint8_t* at, std::uint64_t number) {
 
 Bytes make_nonce() {
   Bytes nonce(nonce_bytes);
-  fill_randomly(nonce);
+  fill_random(nonce);
   return nonce;
 }
 
-AuthCode code_of(std::string_view label, std::string_view end, const Secret& secret,
-                 const ChannelTerms& terms, std::span<const std::byte> initiator_nonce,
-                 std::span<const std::byte> acceptor_nonce) {
+Hmac code_of(std::string_view label, std::string_view end, const Secret& secret, const ChannelTerms& terms,
+             std::span<const std::byte> initiator_nonce, std::span<const std::byte> acceptor_nonce) {
   const std::byte encrypts{static_cast<unsigned char>(terms.encrypts ? 1 : 0)};
-  return auth_code(secret, {text_bytes(label), text_bytes(end), std::span(&encrypts, 1),
-                            text_bytes(terms.acceptor), initiator_nonce, acceptor_nonce});
+  return hmac_sha256(secret, {text_bytes(label), text_bytes(end), std::span(&encrypts, 1),
+                              text_bytes(terms.acceptor), initiator_nonce, acceptor_nonce});
 }
 
 ChannelKeys keys_of(const Secret& secret, const ChannelTerms& terms,
@@ -54,30 +53,31 @@ ChannelKeys keys_of(const Secret& secret, const ChannelTerms& terms,
 }  // namespace
 
 AcceptorHandshake::AcceptorHandshake(const Secret& secret, ChannelTerms terms)
-    : secret_(secret), terms_(std::move(terms)), num_next_(hello_bytes) {}
+    : secret_(secret), terms_(std::move(terms)), num_expected_bytes_(hello_bytes) {}
 
-std::optional<Bytes> AcceptorHandshake::take(std::span<const std::byte> bytes) {
-  DT_CHECK(bytes.size() == num_next_ && num_next_ > 0, "{} bytes for {}", bytes.size(), num_next_);
-  if (initiator_nonce_.empty()) return take_hello(bytes);
-  const AuthCode expected = code_of("dt initiator", "", secret_, terms_, initiator_nonce_, acceptor_nonce_);
-  if (!is_same_code(bytes, expected)) return std::nullopt;
-  num_next_ = 0;
+std::optional<Bytes> AcceptorHandshake::receive(std::span<const std::byte> bytes) {
+  DT_CHECK(bytes.size() == num_expected_bytes_ && num_expected_bytes_ > 0, "{} bytes for {}", bytes.size(),
+           num_expected_bytes_);
+  if (initiator_nonce_.empty()) return receive_hello(bytes);
+  const Hmac expected = code_of("dt initiator", "", secret_, terms_, initiator_nonce_, acceptor_nonce_);
+  if (!constant_time_equal(bytes, expected)) return std::nullopt;
+  num_expected_bytes_ = 0;
   return Bytes();
 }
 
-std::optional<Bytes> AcceptorHandshake::take_hello(std::span<const std::byte> bytes) {
+std::optional<Bytes> AcceptorHandshake::receive_hello(std::span<const std::byte> bytes) {
   if (std::memcmp(bytes.data(), magic.data(), magic.size()) != 0) return std::nullopt;
   initiator_nonce_.assign(bytes.begin() + magic.size(), bytes.end());
   acceptor_nonce_ = make_nonce();
-  const AuthCode code = code_of("dt acceptor", "", secret_, terms_, initiator_nonce_, acceptor_nonce_);
+  const Hmac code = code_of("dt acceptor", "", secret_, terms_, initiator_nonce_, acceptor_nonce_);
   Bytes answer = acceptor_nonce_;
   answer.insert(answer.end(), code.begin(), code.end());
-  num_next_ = code_bytes;
+  num_expected_bytes_ = code_bytes;
   return answer;
 }
 
 ChannelKeys AcceptorHandshake::keys() const {
-  DT_CHECK(num_next_ == 0, "keys before the handshake has ended");
+  DT_CHECK(num_expected_bytes_ == 0, "keys before the handshake has ended");
   return keys_of(secret_, terms_, initiator_nonce_, acceptor_nonce_);
 }
 
@@ -129,7 +129,7 @@ class SecureChannel::Direction {
     } else {
       authenticate(bytes, expected);
     }
-    return is_same_code(expected, tag);
+    return constant_time_equal(expected, tag);
   }
 
  private:
@@ -172,9 +172,9 @@ SecureChannel SecureChannel::initiate(Duplex& duplex, const Secret& secret, cons
   const Bytes nonce = make_nonce();
   duplex.write(text_bytes(magic), nonce);
   Bytes acceptor_nonce(nonce_bytes);
-  AuthCode code;
+  Hmac code;
   duplex.read(acceptor_nonce, code);
-  if (!is_same_code(code, code_of("dt acceptor", "", secret, terms, nonce, acceptor_nonce)))
+  if (!constant_time_equal(code, code_of("dt acceptor", "", secret, terms, nonce, acceptor_nonce)))
     throw ConnectionError(ErrorKind::environment, "the other end does not know this job's secret");
   duplex.write(code_of("dt initiator", "", secret, terms, nonce, acceptor_nonce));
   const ChannelKeys keys = keys_of(secret, terms, nonce, acceptor_nonce);
@@ -183,10 +183,10 @@ SecureChannel SecureChannel::initiate(Duplex& duplex, const Secret& secret, cons
 
 SecureChannel SecureChannel::accept(Duplex& duplex, const Secret& secret, const ChannelTerms& terms) {
   AcceptorHandshake handshake(secret, terms);
-  while (handshake.num_next() > 0) {
-    Bytes bytes(handshake.num_next());
+  while (handshake.num_expected_bytes() > 0) {
+    Bytes bytes(handshake.num_expected_bytes());
     duplex.read(bytes);
-    const std::optional<Bytes> answer = handshake.take(bytes);
+    const std::optional<Bytes> answer = handshake.receive(bytes);
     if (!answer)
       throw ConnectionError(ErrorKind::environment, "the other end does not know this job's secret");
     if (!answer->empty()) duplex.write(*answer);

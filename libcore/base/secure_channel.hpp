@@ -72,18 +72,18 @@ class AcceptorHandshake {
   AcceptorHandshake(const Secret& secret, ChannelTerms terms);
   /// Returns how many bytes the initiator must send next, or 0 once it has proved that it knows the
   /// secret.
-  std::size_t num_next() const { return num_next_; }
+  std::size_t num_expected_bytes() const { return num_expected_bytes_; }
   /// Takes num_next() bytes. Returns the answer, or none if the caller must reject the other end.
-  std::optional<std::vector<std::byte>> take(std::span<const std::byte> bytes);
+  std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes);
   /// Returns the keys. Call it once num_next() is 0.
   ChannelKeys keys() const;
 
  private:
-  std::optional<std::vector<std::byte>> take_hello(std::span<const std::byte> bytes);
+  std::optional<std::vector<std::byte>> receive_hello(std::span<const std::byte> bytes);
 
   Secret secret_;
   ChannelTerms terms_;
-  std::size_t num_next_;
+  std::size_t num_expected_bytes_;
   std::vector<std::byte> initiator_nonce_, acceptor_nonce_;
 };
 

@@ -45,7 +45,7 @@ int checked(int descriptor) {
 
 }  // namespace
 
-StopSignals::StopSignals(std::function<void(int)> heard) : heard_(std::move(heard)) {
+StopSignals::StopSignals(std::function<void(int)> heard) : on_signal_(std::move(heard)) {
   DT_CHECK(in_use.exchange(this) == nullptr, "a process has one StopSignals at a time");
   const sigset_t set = stop_set();
   signals_ = checked(::signalfd(-1, &set, SFD_CLOEXEC));
@@ -77,8 +77,8 @@ void StopSignals::listen() {
     int none = 0;
     if (first_.compare_exchange_strong(none, signal)) {
       first_s = monotonic_s();
-      if (heard_) heard_(signal);
-    } else if (!keeps_work_ && signal != SIGINT && monotonic_s() - first_s >= one_request_s) {
+      if (on_signal_) on_signal_(signal);
+    } else if (!ignores_repeated_signals_ && signal != SIGINT && monotonic_s() - first_s >= one_request_s) {
       end_at_once(signal);
     }
   }
@@ -94,17 +94,17 @@ void check_stop_requests() {
   }
 }
 
-SignalsBlocked::SignalsBlocked() {
+ScopedSignalBlock::ScopedSignalBlock() {
   sigset_t all;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &previous_);
 }
 
-SignalsBlocked::~SignalsBlocked() {
+ScopedSignalBlock::~ScopedSignalBlock() {
   ::pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
 }
 
-void hold_stop_signals() {
+void block_stop_signals() {
   const sigset_t set = stop_set();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }

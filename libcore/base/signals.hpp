@@ -40,7 +40,7 @@ class StopSignals {
   /// Declares that the process answers requests and has work to save. From now on only SIGINT ends
   /// it at once. A second SIGTERM (Slurm's at the time limit, after a SIGUSR1) must not end a save
   /// in progress.
-  void keep_work() const { keeps_work_.store(true, std::memory_order_relaxed); }
+  void ignore_repeated_signals() const { ignores_repeated_signals_.store(true, std::memory_order_relaxed); }
   /// Throws Interrupted if a signal was received.
   void check() const {
     if (const int signal = received()) throw Interrupted{signal};
@@ -53,8 +53,8 @@ class StopSignals {
   int end_ = -1;
   sigset_t previous_mask_;
   std::atomic<int> first_ = 0;
-  mutable std::atomic<bool> keeps_work_ = false;
-  std::function<void(int)> heard_;
+  mutable std::atomic<bool> ignores_repeated_signals_ = false;
+  std::function<void(int)> on_signal_;
   std::thread listener_;
 };
 
@@ -63,11 +63,11 @@ class StopSignals {
 void check_stop_requests();
 
 /// While an object lives, new threads start with all signals blocked.
-class SignalsBlocked {
+class ScopedSignalBlock {
  public:
-  SignalsBlocked();
-  ~SignalsBlocked();
-  SignalsBlocked(const SignalsBlocked&) = delete;
+  ScopedSignalBlock();
+  ~ScopedSignalBlock();
+  ScopedSignalBlock(const ScopedSignalBlock&) = delete;
 
  private:
   sigset_t previous_;
@@ -75,7 +75,7 @@ class SignalsBlocked {
 
 /// Blocks the signals of StopSignals until a StopSignals takes them. A stop request that arrives
 /// while a program starts must not end it. Call it in the first lines of main().
-void hold_stop_signals();
+void block_stop_signals();
 
 /// Returns a signal's name, such as "SIGTERM".
 const char* signal_name(int signal);

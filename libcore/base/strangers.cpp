@@ -60,7 +60,7 @@ void walk(const fs::path& path, const Visit& visit) {
 void refuse_strangers(const fs::path& name, const struct stat& status, const struct stat& folder) {
   const bool is_strangers = status.st_uid != ::geteuid() && status.st_uid != 0;
   if (!is_strangers || (folder.st_mode & S_IWOTH) == 0) return;
-  if (S_ISDIR(status.st_mode) || S_ISLNK(status.st_mode)) throw foreign_error(name, status, "a folder");
+  if (S_ISDIR(status.st_mode) || S_ISLNK(status.st_mode)) throw not_owned_error(name, status, "a folder");
 }
 
 void refuse_open_storage(const fs::path& folder) {
@@ -78,14 +78,14 @@ void refuse_open_storage(const fs::path& folder) {
 
 }  // namespace
 
-void refuse_strangers_folder(const fs::path& path) {
+void refuse_untrusted_path(const fs::path& path) {
   refuse_foreign(path);
   walk(path, refuse_strangers);
 }
 
-void make_storage(const fs::path& folder) {
+void make_private_storage(const fs::path& folder) {
   refuse_open_storage(folder);
-  make_folders(folder);
+  create_folders(folder);
   refuse_open_storage(folder);
 }
 

@@ -10,13 +10,13 @@ namespace dt {
 /// link on the way, or the path itself. There any user may have taken the name first. The call
 /// accepts a folder that only a group may write to: the user has chosen to trust the group.
 /// Errors: environment.
-void refuse_strangers_folder(const fs::path& path);
+void refuse_untrusted_path(const fs::path& path);
 
 /// Makes a folder, as make_folders() does, in which a tool keeps files that it finds again by path.
 /// Refuses what refuse_strangers_folder() refuses. Also refuses the folder if everybody may rename
 /// entries in it, or in a folder on the way to it: all users may write there, and the sticky bit is
 /// not set.
 /// Errors: environment.
-void make_storage(const fs::path& folder);
+void make_private_storage(const fs::path& folder);
 
 }  // namespace dt

@@ -32,7 +32,7 @@ bool slurm_started_this() {
 
 }  // namespace
 
-Task sharing_task(std::optional<bool> wish, bool reads_stdin) {
+Task current_task(std::optional<bool> wish, bool reads_stdin) {
   if (number_in("SLURM_STEP_NUM_TASKS", 1) <= 1) return {};
   if (!wish.value_or(!reads_stdin && slurm_started_this())) return {};
   const Task task{number_in("SLURM_PROCID", 0), number_in("SLURM_STEP_NUM_TASKS", 1)};
@@ -40,14 +40,14 @@ Task sharing_task(std::optional<bool> wish, bool reads_stdin) {
   throw environment_error("SLURM_PROCID is {} in a step of {} tasks", task.number, task.count);
 }
 
-bool is_left_to_first(const Task& task, Console& console) {
+bool is_idle_task(const Task& task, Console& console) {
   if (task.number == 0) return false;
   console.info("task {} of {} leaves this to task 0; with --no-share-tasks each task works alone",
                task.number, task.count);
   return true;
 }
 
-std::string this_step() {
+std::string slurm_step_id() {
   std::string step;
   for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}) {
     if (const auto value = environment_variable(name)) step += (step.empty() ? "" : ".") + *value;

@@ -18,15 +18,15 @@ struct Task {
 /// given. Without a wish, tasks share if slurmstepd itself started the tool, so that all have one
 /// command line, and `reads_stdin` is false. Each task decides at once, without asking another.
 /// Errors: environment if tasks share and Slurm's variables contradict each other.
-Task sharing_task(std::optional<bool> wish, bool reads_stdin = false);
+Task current_task(std::optional<bool> wish, bool reads_stdin = false);
 
 /// Returns whether this task leaves the whole work to task 0, and prints that it does. Use it for
 /// work that tasks cannot divide.
-bool is_left_to_first(const Task& task, Console& console);
+bool is_idle_task(const Task& task, Console& console);
 
 /// Returns a text that the tasks of a step share with no other step or later start of the job.
 /// Returns "" outside srun.
-std::string this_step();
+std::string slurm_step_id();
 
 /// Help line of --share-tasks.
 inline constexpr const char* share_tasks_help =

@@ -180,7 +180,7 @@ struct Candidate {
   tcp protocol = tcp::v4();
   std::string address;
   double began_s = monotonic_s();
-  std::unique_ptr<Admission> admission;
+  std::unique_ptr<Handshake> admission;
   std::vector<std::byte> received, answer;
 };
 using CandidatePtr = std::shared_ptr<Candidate>;
@@ -193,7 +193,7 @@ struct TcpListener::State {
   /// Most connections served at a time. Peers are the ranks of a node, none of them a stranger.
   static constexpr std::size_t max_served = 512;
 
-  State(double timeout, Admit admission, Serve server, AdmissionLimits the_limits)
+  State(double timeout, MakeHandshake admission, Serve server, HandshakeLimits the_limits)
       : timeout_s(timeout), admit(std::move(admission)), serve(std::move(server)), limits(the_limits) {}
 
   void open(std::span<const std::string> addresses) {
@@ -268,14 +268,14 @@ struct TcpListener::State {
   void make_room(const std::string& address) {
     const auto is_neighbour = [&](const CandidatePtr& c) { return c->address == address; };
     const auto of_address = std::count_if(candidates.begin(), candidates.end(), is_neighbour);
-    if (static_cast<std::size_t>(of_address) >= limits.per_address) {
+    if (static_cast<std::size_t>(of_address) >= limits.max_per_address) {
       remove(*std::find_if(candidates.begin(), candidates.end(), is_neighbour));
-    } else if (candidates.size() >= limits.in_all) {
+    } else if (candidates.size() >= limits.max_pending) {
       remove(candidates.front());
     }
   }
   void remove_late() {
-    while (!candidates.empty() && monotonic_s() > candidates.front()->began_s + limits.seconds)
+    while (!candidates.empty() && monotonic_s() > candidates.front()->began_s + limits.timeout_s)
       remove(candidates.front());
   }
   /// Takes the pointer by value, since the list drops the element that a reference could point to.
@@ -286,7 +286,7 @@ struct TcpListener::State {
   }
 
   void go_on(const CandidatePtr& candidate) {
-    candidate->received.resize(candidate->admission->num_next());
+    candidate->received.resize(candidate->admission->num_expected_bytes());
     if (candidate->received.empty()) return admitted(candidate);
     asio::async_read(candidate->socket, asio::buffer(candidate->received),
                      [this, candidate](const error_code& error, std::size_t) {
@@ -297,7 +297,7 @@ struct TcpListener::State {
   void take(const CandidatePtr& candidate) {
     std::optional<std::vector<std::byte>> answer;
     try {
-      answer = candidate->admission->take(candidate->received);
+      answer = candidate->admission->receive(candidate->received);
     } catch (const std::exception&) {  // such as no memory
     }
     if (!answer) return remove(candidate);
@@ -336,9 +336,9 @@ struct TcpListener::State {
   }
 
   double timeout_s;
-  Admit admit;
+  MakeHandshake admit;
   Serve serve;
-  AdmissionLimits limits;
+  HandshakeLimits limits;
   asio::io_context context;
   std::list<tcp::acceptor> acceptors;
   std::vector<Endpoint> endpoints;
@@ -349,8 +349,8 @@ struct TcpListener::State {
   std::thread thread;
 };
 
-TcpListener::TcpListener(std::span<const std::string> addresses, double timeout_s, Admit admit, Serve serve,
-                         AdmissionLimits limits)
+TcpListener::TcpListener(std::span<const std::string> addresses, double timeout_s, MakeHandshake admit,
+                         Serve serve, HandshakeLimits limits)
     : state_(std::make_unique<State>(timeout_s, std::move(admit), std::move(serve), limits)) {
   state_->open(addresses);
   state_->thread = std::thread([this] { state_->run(); });
@@ -366,7 +366,7 @@ std::vector<TcpListener::Endpoint> TcpListener::endpoints() const {
   return state_->endpoints;
 }
 
-void TcpListener::keep_only(std::span<const std::string> addresses) {
+void TcpListener::close_other_addresses(std::span<const std::string> addresses) {
   std::promise<void> closed;
   asio::post(state_->context, [&] {
     auto endpoint = state_->endpoints.begin();

@@ -46,29 +46,29 @@ class TcpConnection : public Duplex {
 };
 
 /// The handshake that a new connection must pass before it is served.
-class Admission {
+class Handshake {
  public:
-  virtual ~Admission() = default;
+  virtual ~Handshake() = default;
   /// Returns how many bytes the connection must send next, or 0 once it is admitted.
-  virtual std::size_t num_next() const = 0;
+  virtual std::size_t num_expected_bytes() const = 0;
   /// Takes num_next() bytes. Returns the answer, or none if the connection must be closed.
-  virtual std::optional<std::vector<std::byte>> take(std::span<const std::byte> bytes) = 0;
+  virtual std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes) = 0;
 };
 
 /// Limits on connections that wait for admission: their number and time. Strangers may open any
 /// number. Beyond a limit, the oldest connection of the same address, or of all, makes room for the
 /// newest.
-struct AdmissionLimits {
-  double seconds = 2;
-  std::size_t per_address = 16;
-  std::size_t in_all = 256;
+struct HandshakeLimits {
+  double timeout_s = 2;
+  std::size_t max_per_address = 16;
+  std::size_t max_pending = 256;
 };
 
 /// Accepts connections and serves each admitted one on its own thread.
 class TcpListener {
  public:
-  using Admit = std::function<std::unique_ptr<Admission>()>;
-  using Serve = std::function<void(TcpConnection&, Admission&)>;
+  using MakeHandshake = std::function<std::unique_ptr<Handshake>()>;
+  using Serve = std::function<void(TcpConnection&, Handshake&)>;
   struct Endpoint {
     std::string address;
     std::uint16_t port = 0;
@@ -78,13 +78,13 @@ class TcpListener {
   /// addresses that cannot be bound. `serve` receives connections with this timeout. An exception
   /// from it ends that connection only.
   /// Errors: environment if no address can be bound.
-  TcpListener(std::span<const std::string> addresses, double timeout_s, Admit admit, Serve serve,
-              AdmissionLimits limits = {});
+  TcpListener(std::span<const std::string> addresses, double timeout_s, MakeHandshake admit, Serve serve,
+              HandshakeLimits limits = {});
   /// Ends connections that are being served.
   ~TcpListener();
   std::vector<Endpoint> endpoints() const;
   /// Stops listening on all other addresses.
-  void keep_only(std::span<const std::string> addresses);
+  void close_other_addresses(std::span<const std::string> addresses);
 
  private:
   struct State;

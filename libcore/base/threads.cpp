@@ -41,7 +41,7 @@ Error thread_error(int error_number, int count) {
                error_number);
 }
 
-struct HeldThreads::State {
+struct ReservedThreads::State {
   std::mutex mutex;
   std::condition_variable changed;
   bool has_ended = false;
@@ -69,8 +69,8 @@ struct HeldThreads::State {
   }
 };
 
-HeldThreads::HeldThreads(int count) : state_(std::make_unique<State>()) {
-  const SignalsBlocked blocked;
+ReservedThreads::ReservedThreads(int count) : state_(std::make_unique<State>()) {
+  const ScopedSignalBlock blocked;
   try {
     for (int i = 0; i < count; ++i) state_->threads.emplace_back([state = state_.get()] { state->run(); });
   } catch (const std::system_error& error) {
@@ -79,7 +79,7 @@ HeldThreads::HeldThreads(int count) : state_(std::make_unique<State>()) {
   }
 }
 
-HeldThreads::~HeldThreads() {
+ReservedThreads::~ReservedThreads() {
   state_->join();
 }
 

@@ -20,11 +20,11 @@ Error thread_error(int error_number, int count = 0);
 /// Threads that sleep until the object's destruction. They prove that the system grants that many
 /// in addition to the process's other threads.
 /// Errors: environment.
-class HeldThreads {
+class ReservedThreads {
  public:
-  explicit HeldThreads(int count);
-  ~HeldThreads();
-  HeldThreads(const HeldThreads&) = delete;
+  explicit ReservedThreads(int count);
+  ~ReservedThreads();
+  ReservedThreads(const ReservedThreads&) = delete;
 
  private:
   struct State;
@@ -34,7 +34,7 @@ class HeldThreads {
 /// Checks that `count` threads can run at a time by starting and joining them.
 /// Errors: environment.
 inline void require_threads(int count) {
-  const HeldThreads held(count);
+  const ReservedThreads held(count);
 }
 
 }  // namespace dt

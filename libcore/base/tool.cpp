@@ -29,9 +29,9 @@ int end_by_broken_pipe() {
 }
 
 /// A command line's words, usable even if it cannot be parsed.
-class Words {
+class Arguments {
  public:
-  Words(int argc, char** argv) : words_(argv, argv + argc) {}
+  Arguments(int argc, char** argv) : words_(argv, argv + argc) {}
 
   bool has(std::string_view word) const { return std::ranges::find(words_, word) != words_.end(); }
   /// Returns the last value of an option, "--name value" or "--name=value", or "" if it has none.
@@ -50,10 +50,10 @@ class Words {
 
 /// Returns whether another process reports errors of the same command line: rank 0 for other ranks,
 /// task 0 for tasks that share its work. A process that works alone reports its own.
-bool is_told_by_another(const OptionTable& options, const Words& words) {
+bool is_reported_by_other_rank(const OptionTable& options, const Arguments& words) {
   if (options.runs_as_ranks()) {
     const std::string comm = words.value_of("--comm");
-    return launched_rank() != 0 && comm != "self" && !comm.starts_with("threads=");
+    return launcher_rank() != 0 && comm != "self" && !comm.starts_with("threads=");
   }
   const std::vector<OptionValue> values = options.values();
   if (std::ranges::find(values, "share-tasks", &OptionValue::name) == values.end()) return false;
@@ -61,7 +61,7 @@ bool is_told_by_another(const OptionTable& options, const Words& words) {
   if (words.has("--share-tasks")) wish = true;
   if (words.has("--no-share-tasks")) wish = false;
   try {
-    return sharing_task(wish).number > 0;
+    return current_task(wish).number > 0;
   } catch (const Error&) {  // errors in Slurm's variables are reported elsewhere
     return false;
   }
@@ -86,23 +86,23 @@ std::size_t output_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : fallback;
 }
 
-int answer(const OptionTable& options, OptionTable::Outcome outcome) {
+int print_help_or_version(const OptionTable& options, OptionTable::Outcome outcome) {
   const bool is_help = outcome == OptionTable::Outcome::help;
-  Console(plain_settings(options)).out(is_help ? options.help(output_width()) : options.version());
+  Console(plain_settings(options)).write_text(is_help ? options.help(output_width()) : options.version());
   return 0;
 }
 
 int parse_and_run(int argc, char** argv, OptionTable& options, const std::function<int(Console&)>& run) {
   OptionTable::Outcome outcome = OptionTable::Outcome::run;
-  const Words words(argc, argv);
+  const Arguments words(argc, argv);
   try {
     outcome = options.parse(argc, argv);
   } catch (const Error& error) {
-    if (is_told_by_another(options, words)) return error.exit_code();
+    if (is_reported_by_other_rank(options, words)) return error.exit_code();
     throw;
   }
-  const bool is_told = is_told_by_another(options, words);
-  if (outcome != OptionTable::Outcome::run) return is_told ? 0 : answer(options, outcome);
+  const bool is_told = is_reported_by_other_rank(options, words);
+  if (outcome != OptionTable::Outcome::run) return is_told ? 0 : print_help_or_version(options, outcome);
   Console console(options.console_settings());
   if (!is_told) {
     for (const std::string& warning : options.warnings()) console.warn("{}", warning);
@@ -137,7 +137,7 @@ int run_tool(int argc, char** argv, OptionTable& options, const std::function<in
   } catch (...) {
     const Error error = current_error();
     if (error.kind() == ErrorKind::broken_pipe) return end_by_broken_pipe();
-    if (error.kind() != ErrorKind::usage) settings.timed = options.console_settings().timed;
+    if (error.kind() != ErrorKind::usage) settings.has_timestamps = options.console_settings().has_timestamps;
     Console(settings).error("{}", error.message());
     return error.exit_code();
   }

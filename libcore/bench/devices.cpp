@@ -22,10 +22,10 @@ double product_tflop_s(const Context& context, double seconds) {
 double copy_gb_s(const Context& context, const Tensor& from, const Tensor& to,
                  const MeasureSettings& settings) {
   for (std::int64_t i = 0; i < settings.warmup; ++i) kernels::copy(context, from, to);
-  context.finish();
+  context.synchronize();
   const double start_s = monotonic_s();
   for (std::int64_t i = 0; i < settings.iterations; ++i) kernels::copy(context, from, to);
-  context.finish();
+  context.synchronize();
   const double seconds = (monotonic_s() - start_s) / static_cast<double>(settings.iterations);
   return static_cast<double>(from.bytes()) / seconds * 1e-9;
 }

@@ -56,7 +56,7 @@ std::int64_t check_once(const Context& context, const Problem& problem, int rank
   lay_out(context, problem, rank, views);
   call();
   const bool is_source = problem.operation == Operation::broadcast && rank == problem.root;
-  const OnHost result(context, is_source ? views.in : views.out);
+  const HostMirror result(context, is_source ? views.in : views.out);
   return count_wrong(problem, rank, result.tensor());
 }
 

@@ -18,7 +18,7 @@ constexpr double longest_sleep_s = 3600;  // an unbounded time has more nanoseco
 
 TimeLimit::TimeLimit(double seconds, std::function<void(const Error&)> on_timeout)
     : seconds_(seconds), on_timeout_(std::move(on_timeout)) {
-  const SignalsBlocked blocked;
+  const ScopedSignalBlock blocked;
   try {
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   } catch (const std::system_error& error) {

@@ -9,7 +9,7 @@ BlockCache::Block BlockCache::get(const Key& key, std::size_t count,
   if (const Block found = find(key)) return found;
   const auto block = std::make_shared<std::vector<std::byte>>(count);
   load(*block);
-  keep(key, block);
+  insert(key, block);
   return block;
 }
 
@@ -22,7 +22,7 @@ BlockCache::Block BlockCache::find(const Key& key) {
   return found->block;
 }
 
-void BlockCache::keep(const Key& key, const Block& block) {
+void BlockCache::insert(const Key& key, const Block& block) {
   const std::lock_guard lock(mutex_);
   entries_.push_front({key, block});
   bytes_ += block->size();

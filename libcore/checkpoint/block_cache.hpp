@@ -37,7 +37,7 @@ class BlockCache {
     Block block;
   };
   Block find(const Key& key);
-  void keep(const Key& key, const Block& block);
+  void insert(const Key& key, const Block& block);
 
   std::mutex mutex_;
   std::size_t max_bytes_;

@@ -7,14 +7,14 @@
 
 namespace dt::checkpoint {
 
-void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload_bytes, const LoadBlock& load,
-               const ViewBlock& view, const Tensor& out) {
+void copy_ranges(std::span<const CopyRange> runs, DType dtype, std::uint64_t payload_bytes,
+                 const LoadBlock& load, const ViewBlock& view, const Tensor& out) {
   const std::size_t element_bytes = dtype_bytes(dtype);
   const auto block_elements = static_cast<std::int64_t>(digest_block_bytes / element_bytes);
   const std::size_t out_bytes = dtype_bytes(out.dtype());
   std::int64_t seen = -1;
   std::span<const std::byte> bytes;  // block number `seen`
-  for (const CopyRun& run : runs) {
+  for (const CopyRange& run : runs) {
     for (std::int64_t done = 0; done < run.count;) {
       const std::int64_t block = (run.source + done) / block_elements;
       const std::int64_t within = (run.source + done) % block_elements;
@@ -36,14 +36,14 @@ void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload
   }
 }
 
-void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload_bytes, const LoadBlock& load,
-               const Tensor& out, std::vector<std::byte>& buffer) {
+void copy_ranges(std::span<const CopyRange> runs, DType dtype, std::uint64_t payload_bytes,
+                 const LoadBlock& load, const Tensor& out, std::vector<std::byte>& buffer) {
   const auto view = [&](std::uint64_t block, std::size_t count) -> std::span<const std::byte> {
     buffer.resize(count);
     load(block, buffer);
     return buffer;
   };
-  copy_runs(runs, dtype, payload_bytes, load, view, out);
+  copy_ranges(runs, dtype, payload_bytes, load, view, out);
 }
 
 }  // namespace dt::checkpoint

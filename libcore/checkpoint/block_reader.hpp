@@ -19,12 +19,12 @@ using ViewBlock = std::function<std::span<const std::byte>(std::uint64_t block, 
 /// Copies runs of a payload of `payload_bytes` into `out`, converting the element type. Runs ascend
 /// in `source`. Loads a block directly into `out` if a run covers it whole, without conversion. For
 /// any other block, calls `view` once for all consecutive runs that touch it.
-void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload_bytes, const LoadBlock& load,
-               const ViewBlock& view, const Tensor& out);
+void copy_ranges(std::span<const CopyRange> runs, DType dtype, std::uint64_t payload_bytes,
+                 const LoadBlock& load, const ViewBlock& view, const Tensor& out);
 
 /// The same without `view`: loads every block that a run touches once, as a whole. `buffer` is
 /// scratch memory that several calls may share.
-void copy_runs(std::span<const CopyRun> runs, DType dtype, std::uint64_t payload_bytes, const LoadBlock& load,
-               const Tensor& out, std::vector<std::byte>& buffer);
+void copy_ranges(std::span<const CopyRange> runs, DType dtype, std::uint64_t payload_bytes,
+                 const LoadBlock& load, const Tensor& out, std::vector<std::byte>& buffer);
 
 }  // namespace dt::checkpoint

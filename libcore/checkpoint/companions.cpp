@@ -27,7 +27,7 @@ constexpr std::array names = {"tokenizer.json",
 
 }  // namespace
 
-std::vector<std::string> find_companions(const fs::path& hf_folder) {
+std::vector<std::string> find_tokenizer_files(const fs::path& hf_folder) {
   std::vector<std::string> found;
   for (const char* name : names) {
     if (file_exists(hf_folder / name)) found.push_back(name);
@@ -35,10 +35,10 @@ std::vector<std::string> find_companions(const fs::path& hf_folder) {
   return found;
 }
 
-StoredFile copy_companion(const fs::path& from, const fs::path& to) {
+StoredFile copy_tokenizer_file(const fs::path& from, const fs::path& to) {
   File source = File::open_read(from);
   File target = File::create(to);
-  limit_readers(to, Audience::of_file(from));
+  restrict_readers(to, ReadAccess::of_file(from));
   Digester digester;
   StoredFile stored{to.filename().string(), 0, 0};
   std::vector<std::byte> buffer(std::size_t{1} << 20);
@@ -54,7 +54,7 @@ StoredFile copy_companion(const fs::path& from, const fs::path& to) {
   return stored;
 }
 
-std::vector<StoredFile> companions_of(const Manifest& manifest) {
+std::vector<StoredFile> stored_tokenizer_files(const Manifest& manifest) {
   std::vector<StoredFile> result;
   for (const StoredFile& file : manifest.files) {
     const auto is_in_it = [&](const StoredPiece& piece) { return piece.file == file.name; };
@@ -63,23 +63,23 @@ std::vector<StoredFile> companions_of(const Manifest& manifest) {
   return result;
 }
 
-std::vector<std::string> tokenizer_files_of(const Manifest& manifest) {
+std::vector<std::string> tokenizer_file_names(const Manifest& manifest) {
   std::vector<std::string> result;
-  for (const StoredFile& file : companions_of(manifest)) {
+  for (const StoredFile& file : stored_tokenizer_files(manifest)) {
     if (file.name != model::generation_config_name) result.push_back(file.name);
   }
   return result;
 }
 
-std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path& folder) {
-  std::vector<StoredFile> companions = companions_of(checkpoint.manifest());
+std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs::path& folder) {
+  std::vector<StoredFile> companions = stored_tokenizer_files(checkpoint.manifest());
   for (const StoredFile& file : companions) {
     const fs::path from = checkpoint.path() / file.name;
     StoredFile copy;
     try {
-      copy = copy_companion(from, folder / file.name);
+      copy = copy_tokenizer_file(from, folder / file.name);
     } catch (const Error&) {
-      if (is_removed(checkpoint.path())) throw removed_meanwhile(checkpoint.path());
+      if (is_removed(checkpoint.path())) throw removed_error(checkpoint.path());
       throw;
     }
     if (copy.metadata_digest == file.metadata_digest) continue;
@@ -91,21 +91,22 @@ std::vector<StoredFile> copy_companions(const Reader& checkpoint, const fs::path
   return companions;
 }
 
-Audience readers_of(const Reader& checkpoint) {
-  const fs::path folder = fs::absolute(without_slash(checkpoint.path()));
-  Audience readers = Audience::of(folder);
+ReadAccess read_access_of(const Reader& checkpoint) {
+  const fs::path folder = fs::absolute(without_trailing_slash(checkpoint.path()));
+  ReadAccess readers = ReadAccess::of(folder);
   if (folder.parent_path().filename() == "checkpoints") {
-    readers &= Audience::of(folder.parent_path());
-    readers &= Audience::of(folder.parent_path().parent_path());
+    readers &= ReadAccess::of(folder.parent_path());
+    readers &= ReadAccess::of(folder.parent_path().parent_path());
   }
-  for (const StoredFile& file : checkpoint.manifest().files) readers &= Audience::of(folder / file.name);
+  for (const StoredFile& file : checkpoint.manifest().files) readers &= ReadAccess::of(folder / file.name);
   return readers;
 }
 
-void write_companion_part(const fs::path& unfinished, const Manifest& header, int writer,
-                          std::vector<StoredFile> companions) {
-  File file = File::create(unfinished / part_file_name(writer));
-  file.write(to_json(Part{header.state.step, header.generation, writer, std::move(companions), {}}));
+void write_tokenizer_manifest(const fs::path& unfinished, const Manifest& header, int writer,
+                              std::vector<StoredFile> tokenizer_files) {
+  File file = File::create(unfinished / writer_manifest_name(writer));
+  file.write(
+      to_json(WriterManifest{header.state.step, header.generation, writer, std::move(tokenizer_files), {}}));
   file.sync();
   file.close();
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Outcome = TensorComparison::Outcome;
 
-struct Stored {
+struct StoredTensor {
   std::string kind;
   std::string tensor;
   Shape shape;
@@ -24,8 +24,8 @@ struct Stored {
 };
 
 /// Returns each tensor of a checkpoint once, in the order of first pieces.
-std::vector<Stored> tensors_of(const Manifest& manifest) {
-  std::vector<Stored> tensors;
+std::vector<StoredTensor> tensors_of(const Manifest& manifest) {
+  std::vector<StoredTensor> tensors;
   std::map<std::pair<std::string, std::string>, std::size_t> index;
   for (const StoredPiece& p : manifest.pieces) {
     const auto [at, is_new] = index.try_emplace({p.kind, p.tensor}, tensors.size());
@@ -39,7 +39,7 @@ class Comparison {
  public:
   Comparison(const Reader& a, const Reader& b) : a_(a), b_(b) {}
 
-  TensorComparison run(const Stored& a, const Stored& b) {
+  TensorComparison run(const StoredTensor& a, const StoredTensor& b) {
     equal_ = true;
     max_abs_ = difference_ = norm_ = 0;
     const auto block = static_cast<std::int64_t>(digest_block_bytes / sizeof(double));
@@ -57,7 +57,7 @@ class Comparison {
   }
 
  private:
-  void add_block(const Stored& a, const Stored& b, const Piece& piece) {
+  void add_block(const StoredTensor& a, const StoredTensor& b, const Piece& piece) {
     load(a_, a, piece, bytes_a_);
     load(b_, b, piece, bytes_b_);
     if (a.dtype == b.dtype && bytes_a_ == bytes_b_) {
@@ -76,7 +76,7 @@ class Comparison {
     }
   }
 
-  static void load(const Reader& reader, const Stored& tensor, const Piece& piece,
+  static void load(const Reader& reader, const StoredTensor& tensor, const Piece& piece,
                    std::vector<std::byte>& bytes) {
     bytes.resize(static_cast<std::size_t>(piece.numel()) * dtype_bytes(tensor.dtype));
     reader.read(tensor.kind, tensor.tensor, piece,
@@ -107,8 +107,8 @@ class Comparison {
   std::vector<double> values_b_;
 };
 
-const Stored* find(const std::vector<Stored>& tensors, const Stored& wanted) {
-  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const Stored& s) {
+const StoredTensor* find(const std::vector<StoredTensor>& tensors, const StoredTensor& wanted) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const StoredTensor& s) {
     return s.kind == wanted.kind && s.tensor == wanted.tensor;
   });
   return found == tensors.end() ? nullptr : &*found;
@@ -118,15 +118,15 @@ const Stored* find(const std::vector<Stored>& tensors, const Stored& wanted) {
 
 void compare(const Reader& a, const Reader& b, const std::function<void(const TensorComparison&)>& found,
              const std::function<void(std::uint64_t)>& done) {
-  const std::vector<Stored> in_a = tensors_of(a.manifest());
-  const std::vector<Stored> in_b = tensors_of(b.manifest());
+  const std::vector<StoredTensor> in_a = tensors_of(a.manifest());
+  const std::vector<StoredTensor> in_b = tensors_of(b.manifest());
   Comparison comparison(a, b);
   const auto tell = [&](const TensorComparison& result, std::uint64_t bytes) {
     found(result);
     if (done) done(bytes);
   };
-  for (const Stored& tensor : in_a) {
-    const Stored* other = find(in_b, tensor);
+  for (const StoredTensor& tensor : in_a) {
+    const StoredTensor* other = find(in_b, tensor);
     if (other == nullptr) {
       tell({tensor.kind, tensor.tensor, Outcome::only_in_a, 0, 0}, tensor.bytes);
     } else if (other->shape != tensor.shape) {
@@ -135,7 +135,7 @@ void compare(const Reader& a, const Reader& b, const std::function<void(const Te
       tell(comparison.run(tensor, *other), tensor.bytes + other->bytes);
     }
   }
-  for (const Stored& tensor : in_b) {
+  for (const StoredTensor& tensor : in_b) {
     if (find(in_a, tensor) == nullptr)
       tell({tensor.kind, tensor.tensor, Outcome::only_in_b, 0, 0}, tensor.bytes);
   }

@@ -53,7 +53,7 @@ std::string why_damaged(const File& file, const DigestedBytes& part) {
     if (actual == part.digest) return {};
     return describe(part, actual);
   } catch (const Error& error) {
-    if (!error.is_of_damage()) throw;
+    if (!error.indicates_corruption()) throw;
     return error.message();
   }
 }

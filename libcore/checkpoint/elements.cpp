@@ -77,12 +77,12 @@ bool is_float(DType dtype) {
 
 }  // namespace
 
-bool converts(DType from, DType to) {
+bool is_convertible(DType from, DType to) {
   return from == to || (is_float(from) && is_float(to));
 }
 
 void copy_elements(DType from, const std::byte* source, DType to, std::byte* target, std::int64_t count) {
-  DT_CHECK(converts(from, to), "{} elements are read as {}", dtype_name(from), dtype_name(to));
+  DT_CHECK(is_convertible(from, to), "{} elements are read as {}", dtype_name(from), dtype_name(to));
   if (count == 0) return;
   if (from == to) {
     std::memcpy(target, source, static_cast<std::size_t>(count) * dtype_bytes(from));

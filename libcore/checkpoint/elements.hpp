@@ -10,7 +10,7 @@ namespace dt::checkpoint {
 
 /// Returns whether copy_elements() supports this pair: equal types, or any two of f64, f32, bf16
 /// and f16.
-bool converts(DType from, DType to);
+bool is_convertible(DType from, DType to);
 
 /// Copies `count` elements. `source` may be unaligned.
 /// Numerics: rounds once, to nearest, ties to even. A value too large becomes infinite.

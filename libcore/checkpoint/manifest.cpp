@@ -19,8 +19,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr SealedFormat format = {"dt-checkpoint", format_version,
-                                 "the checkpoint is damaged: use another (dt-checkpoint list RUN)"};
+constexpr DigestedJsonFormat format = {"dt-checkpoint", format_version,
+                                       "the checkpoint is damaged: use another (dt-checkpoint list RUN)"};
 
 /// Returns JSON text that is valid even if a path in it contains bytes that are not UTF-8.
 std::string dump(const json& value) {
@@ -60,7 +60,7 @@ TrainingState parse_state(const JsonValue& o) {
   s.samples_consumed = static_cast<std::uint64_t>(o.integer("samples_consumed", 0, most_count));
   s.tokens_consumed = static_cast<std::uint64_t>(o.integer("tokens_consumed", 0, most_count));
   s.data_digest = o.digest("data_digest");
-  s.seed = o.natural("seed");
+  s.seed = o.unsigned_integer("seed");
   s.sequence_length = o.integer("sequence_length", 0, most_size);
   s.global_batch = o.integer("global_batch", 0, most_size);
   s.micro_batch = o.integer("micro_batch", 0, most_size);
@@ -83,9 +83,9 @@ TrainingState parse_state(const JsonValue& o) {
 bool is_readable(const File& file) {
   constexpr std::uint64_t large = std::uint64_t{64} << 20;
   if (file.size() <= large) return true;
-  std::string end(seal_bytes, '\0');
+  std::string end(digest_tail_bytes, '\0');
   file.read_at(file.size() - end.size(), std::as_writable_bytes(std::span(end)));
-  return ends_with_seal(end);
+  return ends_with_digest(end);
 }
 
 /// Returns whether the device reads a byte of any file in the folder, except those that `failure`
@@ -129,11 +129,11 @@ std::string to_json(const TrainingState& state) {
 }
 
 std::string to_json(const Manifest& m) {
-  SealedWriter text(format);
+  DigestedJsonWriter text(format);
   text.text("dt_version", m.dt_version);
   text.text("created", m.created);
   text.integer("generation", m.generation);
-  text.text("parent", utf8_of(m.parent));
+  text.text("parent", escape_invalid_utf8(m.parent));
   text.json("state", to_json(m.state));
   text.json("model", dump(object_from_text(model::hf_config(m.model), "model")));
   text.json("mesh", to_json(m.mesh));
@@ -141,16 +141,16 @@ std::string to_json(const Manifest& m) {
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& origin) {
-  const JsonValue root = parse_sealed(text, origin, format);
+  const JsonValue root = parse_digested_json(text, origin, format);
   Manifest m;
   m.dt_version = root.string("dt_version");
   m.created = root.string("created");
   m.generation = root.integer("generation", 0, INT64_MAX - 1);
-  m.parent = bytes_of(root.string("parent"));
+  m.parent = unescape_bytes(root.string("parent"));
   m.state = parse_state(root.object("state"));
   m.model = model::parse_hf_config(root.object_text("model"), origin);
   m.mesh = parse_layout(root.object("mesh"), static_cast<int>(m.model.layers) + 2);
-  parse_stored(root, format, m.files, m.pieces);
+  parse_files_and_pieces(root, format, m.files, m.pieces);
   return m;
 }
 
@@ -159,7 +159,7 @@ bool is_removed(const fs::path& checkpoint) {
   return fs::symlink_status(checkpoint, error).type() == fs::file_type::not_found;
 }
 
-Error removed_meanwhile(const fs::path& checkpoint) {
+Error removed_error(const fs::path& checkpoint) {
   return Error(
       ErrorKind::input, fmt::format("{} was removed meanwhile", checkpoint.string()),
       "a running job prunes what --keep-last lets go: take a newer one ('dt-checkpoint latest RUN')");
@@ -184,24 +184,24 @@ Manifest load_manifest(const fs::path& checkpoint) {
     check_length(path);
     text = read_file(path);
   } catch (const Error& error) {
-    if (is_removed(checkpoint)) throw removed_meanwhile(checkpoint);
-    throw judge_read(error, checkpoint);
+    if (is_removed(checkpoint)) throw removed_error(checkpoint);
+    throw classify_read_error(error, checkpoint);
   }
   Manifest manifest = parse_manifest(text, path.string());
   check_place(manifest, checkpoint);
   return manifest;
 }
 
-Error judge_read(const Error& error, const fs::path& checkpoint) {
+Error classify_read_error(const Error& error, const fs::path& checkpoint) {
   if (error.error_number() != EIO || !is_another_readable(checkpoint, error.what())) return error;
   return {ErrorKind::input, error.what(), "other files beside it can be read, so it counts as damaged",
           error.error_number()};
 }
 
-bool is_manifest_whole(const fs::path& checkpoint) {
+bool is_manifest_intact(const fs::path& checkpoint) {
   const fs::path path = checkpoint / manifest_name;
   try {
-    return file_exists(path) && is_readable(File::open_read(path)) && is_sealed(read_file(path));
+    return file_exists(path) && is_readable(File::open_read(path)) && has_valid_digest(read_file(path));
   } catch (const Error& error) {
     if (error.error_number() == EIO) return false;  // load_manifest() reports the cause
     throw;

@@ -90,7 +90,7 @@ Manifest parse_manifest(const std::string& text, const std::string& origin);
 /// checkpoint that a running job has pruned from a damaged one.
 bool is_removed(const fs::path& checkpoint);
 /// Returns the error about a checkpoint that was removed while it was read.
-Error removed_meanwhile(const fs::path& checkpoint);
+Error removed_error(const fs::path& checkpoint);
 
 /// Loads a checkpoint's manifest.
 /// Errors: as parse_manifest(). Input if the folder is missing, is not a checkpoint, is a run
@@ -100,11 +100,11 @@ Manifest load_manifest(const fs::path& checkpoint);
 /// Returns the meaning of a failure to read a file of the checkpoint. If the device fails to read
 /// it (EIO) but reads other files of the folder, the file is damaged: an input error. Otherwise
 /// returns `error` unchanged.
-Error judge_read(const Error& error, const fs::path& checkpoint);
+Error classify_read_error(const Error& error, const fs::path& checkpoint);
 
 /// Returns whether the manifest is as it was written, by any version of dt. If load_manifest()
 /// rejects such a manifest, it is not damaged, but of a format that this dt does not read.
 /// Errors: environment.
-bool is_manifest_whole(const fs::path& checkpoint);
+bool is_manifest_intact(const fs::path& checkpoint);
 
 }  // namespace dt::checkpoint

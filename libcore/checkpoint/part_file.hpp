@@ -11,7 +11,7 @@
 
 namespace dt::checkpoint {
 
-struct Part {
+struct WriterManifest {
   std::int64_t step = 0;
   std::int64_t generation = 0;
   std::int64_t writer = 0;
@@ -22,15 +22,16 @@ struct Part {
 /// Returns a name such as "rank-00003.h5".
 std::string piece_file_name(int writer);
 /// Returns a name such as "part-00003.json".
-std::string part_file_name(int writer);
+std::string writer_manifest_name(int writer);
 
 /// Returns the text of a part file. Its last member is the digest of all bytes before it.
-std::string to_json(const Part& part);
+std::string to_json(const WriterManifest& part);
 /// Parses a part file.
 /// Errors: input, naming file and member, as parse_manifest().
-Part parse_part(const std::string& text, const std::string& origin);
+WriterManifest parse_writer_manifest(const std::string& text, const std::string& origin);
 /// Loads the part of `writer` from `folder`.
 /// Errors: input, naming the file: as parse_part(); a part of another step, generation or writer.
-Part load_part(const fs::path& folder, std::int64_t step, std::int64_t generation, int writer);
+WriterManifest load_writer_manifest(const fs::path& folder, std::int64_t step, std::int64_t generation,
+                                    int writer);
 
 }  // namespace dt::checkpoint

@@ -38,12 +38,12 @@ std::vector<StoredPiece> name_datasets(const std::string& file, std::span<const 
 }
 
 void declare(Hdf5Writer& file, const Manifest& manifest, std::vector<StoredPiece>& stored) {
-  file.attribute("/", "format", std::string("dt-checkpoint-pieces"));
-  file.attribute("/", "version", format_version);
-  file.attribute("/", "step", manifest.state.step);
-  file.attribute("/", "generation", manifest.generation);
+  file.set_attribute("/", "format", std::string("dt-checkpoint-pieces"));
+  file.set_attribute("/", "version", format_version);
+  file.set_attribute("/", "step", manifest.state.step);
+  file.set_attribute("/", "generation", manifest.generation);
   for (const StoredPiece& p : stored) file.declare(p.dataset, p.dtype, dataset_shape(p.piece));
-  file.layout();
+  file.end_declarations();
   for (StoredPiece& p : stored) p.offset = file.info(p.dataset).offset;
 }
 

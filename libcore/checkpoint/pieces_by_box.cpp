@@ -29,16 +29,16 @@ Piece BoxPieces::box() const {
   return whole;
 }
 
-std::pair<std::size_t, std::size_t> BoxPieces::touched_by(const Piece& wanted) const {
+std::pair<std::size_t, std::size_t> BoxPieces::find_intersecting(const Piece& wanted) const {
   if (pieces.size() == 1 || !are_disjoint) return {0, pieces.size()};
-  const auto [begin, end] = touched_interval(box(), wanted);
+  const auto [begin, end] = intersection_bounds(box(), wanted);
   const auto first = std::ranges::upper_bound(pieces, begin, {}, [](const auto* p) { return p->piece.end; });
   const auto last =
       std::ranges::lower_bound(first, pieces.end(), end, {}, [](const auto* p) { return p->piece.begin; });
   return {static_cast<std::size_t>(first - pieces.begin()), static_cast<std::size_t>(last - pieces.begin())};
 }
 
-std::vector<BoxPieces> by_box(std::vector<const StoredPiece*> pieces) {
+std::vector<BoxPieces> group_by_box(std::vector<const StoredPiece*> pieces) {
   constexpr std::size_t most_boxes = 4096;
   std::sort(pieces.begin(), pieces.end(), [](const StoredPiece* a, const StoredPiece* b) {
     const Piece &x = a->piece, &y = b->piece;
@@ -62,7 +62,7 @@ std::vector<BoxPieces> by_box(std::vector<const StoredPiece*> pieces) {
   return boxes;
 }
 
-bool overlap(const std::vector<BoxPieces>& boxes) {
+bool any_overlap(const std::vector<BoxPieces>& boxes) {
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     if (!boxes[i].are_disjoint) return true;
     for (std::size_t j = 0; j < i; ++j) {

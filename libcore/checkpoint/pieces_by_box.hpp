@@ -18,15 +18,15 @@ struct BoxPieces {
   Piece box() const;
   /// Returns positions [first, second) of the pieces that may hold elements of `wanted`. Returns
   /// all positions if the pieces are not disjoint.
-  std::pair<std::size_t, std::size_t> touched_by(const Piece& wanted) const;
+  std::pair<std::size_t, std::size_t> find_intersecting(const Piece& wanted) const;
 };
 
 /// Groups the pieces by box.
 /// Errors: input if they lie in more boxes than tensor parallelism can divide a tensor into.
-std::vector<BoxPieces> by_box(std::vector<const StoredPiece*> pieces);
+std::vector<BoxPieces> group_by_box(std::vector<const StoredPiece*> pieces);
 
 /// Returns whether two pieces share an element, or the boxes of two pieces overlap without being
 /// equal.
-bool overlap(const std::vector<BoxPieces>& boxes);
+bool any_overlap(const std::vector<BoxPieces>& boxes);
 
 }  // namespace dt::checkpoint

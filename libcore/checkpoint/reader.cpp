@@ -87,7 +87,7 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
     try {
       return std::make_shared<const File>(File::open_read(path / name));
     } catch (const Error&) {
-      if (is_removed(path)) throw removed_meanwhile(path);
+      if (is_removed(path)) throw removed_error(path);
       throw;
     }
   }();
@@ -136,7 +136,7 @@ Reader::Reader(const fs::path& checkpoint, std::size_t cached_blocks)
   for (const StoredFile& file : state_->manifest.files) {
     const fs::path path = checkpoint / file.name;
     if (const std::string why = why_incomplete(path, file.bytes); !why.empty()) {
-      if (is_removed(checkpoint)) throw removed_meanwhile(checkpoint);
+      if (is_removed(checkpoint)) throw removed_error(checkpoint);
       throw Error(ErrorKind::input, fmt::format("{} {}", path.string(), why),
                   "the checkpoint is not complete: use another ('dt-checkpoint list RUN')");
     }
@@ -146,7 +146,7 @@ Reader::Reader(const fs::path& checkpoint, std::size_t cached_blocks)
   std::map<std::string, std::vector<const StoredPiece*>> by_tensor;
   for (const StoredPiece& piece : state_->manifest.pieces)
     by_tensor[piece.kind + "/" + piece.tensor].push_back(&piece);
-  for (auto& [tensor, pieces] : by_tensor) state_->tensors[tensor] = by_box(std::move(pieces));
+  for (auto& [tensor, pieces] : by_tensor) state_->tensors[tensor] = group_by_box(std::move(pieces));
 }
 
 Reader::~Reader() = default;
@@ -171,7 +171,7 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
   DT_CHECK(out.numel() == wanted.numel(), "{}: {} elements are read into {}", name, wanted.numel(),
            out.numel());
   const auto require_fitting = [&](const StoredPiece& piece) {
-    if (piece.piece.global == wanted.global && converts(piece.dtype, out.dtype())) return;
+    if (piece.piece.global == wanted.global && is_convertible(piece.dtype, out.dtype())) return;
     throw Error(ErrorKind::input,
                 fmt::format("{} has shape {} and type {}", name, piece.piece.global.to_string(),
                             dtype_name(piece.dtype)),
@@ -182,14 +182,14 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
   std::vector<const StoredPiece*> pieces;
   for (const BoxPieces& box : *boxes) {
     require_fitting(*box.pieces.front());
-    const auto [first, last] = box.touched_by(wanted);
+    const auto [first, last] = box.find_intersecting(wanted);
     for (std::size_t i = first; i < last; ++i) pieces.push_back(box.pieces[i]);
   }
   for (const StoredPiece* piece : pieces) {
     require_fitting(*piece);
-    const std::vector<CopyRun> runs = intersect(piece->piece, wanted);
+    const std::vector<CopyRange> runs = intersect(piece->piece, wanted);
     if (runs.empty()) continue;
-    for (const CopyRun& run : runs) covered.push_back({run.target, run.target + run.count});
+    for (const CopyRange& run : runs) covered.push_back({run.target, run.target + run.count});
     const std::shared_ptr<const File> file = state_->file(piece->file);
     const auto load = [&](std::uint64_t block, std::span<std::byte> bytes) {
       state_->load_block(*file, *piece, block, bytes);
@@ -199,7 +199,7 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
           state_->cache.get({piece, block}, count, [&](std::span<std::byte> bytes) { load(block, bytes); });
       return *block_in_use;
     };
-    copy_runs(runs, piece->dtype, piece->bytes(), load, view, out);
+    copy_ranges(runs, piece->dtype, piece->bytes(), load, view, out);
   }
   const std::int64_t missing = first_uncovered(covered, wanted.numel());
   if (missing < wanted.numel()) {
@@ -210,13 +210,13 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
   }
 }
 
-bool holds_weights_alone(const Manifest& manifest) {
+bool has_weights_only(const Manifest& manifest) {
   const auto is_of_weights = [](const StoredPiece& piece) { return piece.kind == kind_weights; };
   return std::all_of(manifest.pieces.begin(), manifest.pieces.end(), is_of_weights);
 }
 
-void require_moments(const Reader& reader) {
-  if (!holds_weights_alone(reader.manifest())) return;
+void require_optimizer_state(const Reader& reader) {
+  if (!has_weights_only(reader.manifest())) return;
   const std::string path = reader.path().string();
   throw Error(
       ErrorKind::input,

@@ -63,13 +63,13 @@ std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
 
 /// Returns the names in the checkpoint's folder that its manifest does not list, sorted. Readers
 /// ignore them.
-std::vector<std::string> foreign_files(const fs::path& checkpoint, const Manifest& manifest);
+std::vector<std::string> unlisted_files(const fs::path& checkpoint, const Manifest& manifest);
 
 /// Returns whether the checkpoint lacks optimizer state, as an imported one does. Training can
 /// begin with it but cannot continue from it. That is not damage.
-bool holds_weights_alone(const Manifest& manifest);
+bool has_weights_only(const Manifest& manifest);
 /// Checks that the checkpoint has optimizer state.
 /// Errors: input if it has none.
-void require_moments(const Reader& reader);
+void require_optimizer_state(const Reader& reader);
 
 }  // namespace dt::checkpoint

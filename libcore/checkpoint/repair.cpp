@@ -13,13 +13,13 @@ namespace dt::checkpoint {
 namespace {
 
 /// One of the two copies and its manifest, if that is readable.
-struct Copy {
-  explicit Copy(const fs::path& folder) : path(folder) {
+struct CheckpointCopy {
+  explicit CheckpointCopy(const fs::path& folder) : path(folder) {
     try {
       manifest = load_manifest(folder);
       text = read_file(folder / manifest_name);
     } catch (const Error& error) {
-      if (!error.is_of_damage()) throw;
+      if (!error.indicates_corruption()) throw;
       why = error.message();
     }
   }
@@ -37,7 +37,7 @@ struct FileDamage {
   std::vector<Problem> problems;
 };
 
-Error another(const Copy& replica, const std::string& what) {
+Error not_a_copy_error(const CheckpointCopy& replica, const std::string& what) {
   return Error(ErrorKind::input,
                fmt::format("{} is not a copy of the same checkpoint: {}", replica.path.string(), what),
                "--from takes a copy of it, made when it was whole");
@@ -49,15 +49,16 @@ std::string folder_name(const fs::path& path) {
 
 /// Checks that the checkpoint's name matches the replica's manifest, since its own manifest is
 /// lost.
-void check_name(const Copy& damaged, const Copy& replica) {
+void check_name(const CheckpointCopy& damaged, const CheckpointCopy& replica) {
   const TrainingState& state = replica.manifest->state;
   const auto name = parse_checkpoint_name(folder_name(damaged.path));
   const bool fits = name ? name->step == state.step && name->generation == replica.manifest->generation
                          : folder_name(damaged.path) == folder_name(replica.path);
   if (fits) return;
   if (name) {
-    throw another(replica, fmt::format("it is of step {}, generation {}, and the manifest of {} is damaged",
-                                       state.step, replica.manifest->generation, damaged.path.string()));
+    throw not_a_copy_error(
+        replica, fmt::format("it is of step {}, generation {}, and the manifest of {} is damaged", state.step,
+                             replica.manifest->generation, damaged.path.string()));
   }
   throw Error(
       ErrorKind::input,
@@ -67,10 +68,10 @@ void check_name(const Copy& damaged, const Copy& replica) {
                   checkpoint_name(state.step, replica.manifest->generation)));
 }
 
-const Manifest& decide_manifest(const Copy& damaged, const Copy& replica) {
+const Manifest& choose_manifest(const CheckpointCopy& damaged, const CheckpointCopy& replica) {
   std::error_code error;
   if (fs::equivalent(damaged.path, replica.path, error))
-    throw another(replica, "it is the checkpoint itself");
+    throw not_a_copy_error(replica, "it is the checkpoint itself");
   if (!damaged.manifest && !replica.manifest) {
     throw Error(ErrorKind::verification, fmt::format("neither manifest is whole: {}", damaged.why),
                 replica.why);
@@ -81,24 +82,25 @@ const Manifest& decide_manifest(const Copy& damaged, const Copy& replica) {
     const auto describe = [](const Manifest& m) {
       return fmt::format("step {}, generation {}, written {}", m.state.step, m.generation, m.created);
     };
-    throw another(replica,
-                  fmt::format("{} instead of {}", describe(*replica.manifest), describe(*damaged.manifest)));
+    throw not_a_copy_error(
+        replica, fmt::format("{} instead of {}", describe(*replica.manifest), describe(*damaged.manifest)));
   }
   return damaged.manifest ? *damaged.manifest : *replica.manifest;
 }
 
 class Repairer {
  public:
-  Repairer(const Copy& damaged, const Copy& replica, const std::function<void(std::uint64_t)>& done)
-      : damaged_(damaged), replica_(replica), manifest_(decide_manifest(damaged, replica)), done_(done) {}
+  Repairer(const CheckpointCopy& damaged, const CheckpointCopy& replica,
+           const std::function<void(std::uint64_t)>& done)
+      : damaged_(damaged), replica_(replica), manifest_(choose_manifest(damaged, replica)), done_(done) {}
 
   std::vector<Problem> run() {
-    survey();
+    find_damage();
     if (!damaged_.manifest && foreign_bytes_ > sound_bytes_) {
-      throw another(replica_,
-                    fmt::format("most of {} is not what its manifest says", damaged_.path.string()));
+      throw not_a_copy_error(replica_,
+                             fmt::format("most of {} is not what its manifest says", damaged_.path.string()));
     }
-    for (const FileDamage& damage : damages_) mend(damage);
+    for (const FileDamage& damage : damages_) repair_file(damage);
     if (!damaged_.manifest) {
       write_file_atomically(damaged_.path / manifest_name, replica_.text);
       repaired_.push_back({manifest_name, damaged_.why});
@@ -107,15 +109,15 @@ class Repairer {
   }
 
  private:
-  void survey() {
+  void find_damage() {
     PiecesByFile pieces = pieces_by_file(manifest_);
     for (const StoredFile& file : manifest_.files) {
-      FileDamage damage = look_at(file, digested_bytes(file, pieces[file.name]));
+      FileDamage damage = inspect(file, digested_bytes(file, pieces[file.name]));
       if (!damage.parts.empty()) damages_.push_back(std::move(damage));
     }
   }
 
-  FileDamage look_at(const StoredFile& stored, std::vector<DigestedBytes> parts) {
+  FileDamage inspect(const StoredFile& stored, std::vector<DigestedBytes> parts) {
     FileDamage damage{&stored, "", {}, {}};
     try {
       const File file = File::open_read(damaged_.path / stored.name);
@@ -129,7 +131,7 @@ class Repairer {
         if (done_) done_(part.bytes());
       }
     } catch (const Error& error) {
-      if (!error.is_of_damage()) throw;
+      if (!error.indicates_corruption()) throw;
       damage.why = error.message();
     }
     if (!damage.why.empty()) {
@@ -139,9 +141,9 @@ class Repairer {
     return damage;
   }
 
-  void mend(const FileDamage& damage) {
+  void repair_file(const FileDamage& damage) {
     try {
-      damage.why.empty() ? mend_in_place(damage) : replace(damage);
+      damage.why.empty() ? repair_in_place(damage) : replace(damage);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::input)
         throw;  // the replica is damaged here, too; verification reports it
@@ -150,7 +152,7 @@ class Repairer {
 
   /// Mends the damaged parts in place.
   /// After a crash: they stay damaged, or are partly mended.
-  void mend_in_place(const FileDamage& damage) {
+  void repair_in_place(const FileDamage& damage) {
     const File source = File::open_read(replica_.path / damage.file->name);
     File target = File::open_write(damaged_.path / damage.file->name);
     for (std::size_t i = 0; i < damage.parts.size(); ++i) {
@@ -166,9 +168,9 @@ class Repairer {
   /// a file of the right size counts as sound until it is read.
   void replace(const FileDamage& damage) {
     AtomicFile next(damaged_.path / damage.file->name);
-    for (const Copy* copy : {&damaged_, &replica_}) {
+    for (const CheckpointCopy* copy : {&damaged_, &replica_}) {
       const fs::path path = copy->path / damage.file->name;
-      if (path_exists(path)) limit_readers(next.path(), Audience::of(path));
+      if (path_exists(path)) restrict_readers(next.path(), ReadAccess::of(path));
     }
     File target = next.open();
     for (const DigestedBytes& part : damage.parts) {
@@ -201,8 +203,8 @@ class Repairer {
     }
   }
 
-  const Copy& damaged_;
-  const Copy& replica_;
+  const CheckpointCopy& damaged_;
+  const CheckpointCopy& replica_;
   const Manifest& manifest_;
   const std::function<void(std::uint64_t)>& done_;
   std::vector<FileDamage> damages_;
@@ -215,7 +217,7 @@ class Repairer {
 
 Repair repair_checkpoint(const fs::path& checkpoint, const fs::path& replica,
                          const std::function<void(std::uint64_t)>& done) {
-  const Copy damaged(checkpoint), other(replica);
+  const CheckpointCopy damaged(checkpoint), other(replica);
   Repair result;
   result.repaired = Repairer(damaged, other, done).run();
   result.problems = verify_checkpoint(checkpoint, done);

@@ -39,7 +39,7 @@ bool are_siblings(const fs::path& a, const fs::path& b) {
   return fs::weakly_canonical(a).parent_path() == fs::weakly_canonical(b).parent_path();
 }
 
-Manifest header_of(const Reader& source, const Resharding& how, const fs::path& out) {
+Manifest header_of(const Reader& source, const ReshardOptions& how, const fs::path& out) {
   Manifest header = source.manifest();
   header.mesh = how.mesh;
   header.created.clear();
@@ -73,26 +73,27 @@ class Payload {
 
 }  // namespace
 
-void reshard(const Reader& source, const Resharding& how, const std::function<void(std::uint64_t)>& written) {
-  const fs::path out = without_slash(how.out);
+void reshard(const Reader& source, const ReshardOptions& how,
+             const std::function<void(std::uint64_t)>& written) {
+  const fs::path out = without_trailing_slash(how.out);
   check_name(out, source.manifest());
   check_place(out, how.overwrite);
   const Manifest header = header_of(source, how, out);
   auto unfinished =
-      UnfinishedCheckpoint::at(out, header.state.step, header.generation, how.overwrite && path_exists(out));
-  limit_readers(unfinished.path(), readers_of(source));
+      CheckpointTransaction::at(out, header.state.step, header.generation, how.overwrite && path_exists(out));
+  restrict_readers(unfinished.path(), read_access_of(source));
   for (int writer = 0; writer < how.num_writers; ++writer) {
     const std::vector<PieceSpec> pieces = how.pieces(writer);
     Payload payload(source, pieces);
-    write_part(
+    write_shard(
         unfinished.path(), header, writer, pieces,
         [&](std::size_t index, std::uint64_t begin, std::size_t count) {
           return payload(index, begin, count);
         },
         written);
   }
-  write_companion_part(unfinished.path(), header, how.num_writers,
-                       copy_companions(source, unfinished.path()));
+  write_tokenizer_manifest(unfinished.path(), header, how.num_writers,
+                           copy_tokenizer_files(source, unfinished.path()));
   unfinished.commit(header, how.num_writers + 1);
 }
 

@@ -9,7 +9,7 @@
 namespace dt::checkpoint {
 
 /// The destination and the layout of the new checkpoint.
-struct Resharding {
+struct ReshardOptions {
   fs::path out;  // the new checkpoint's folder
   bool overwrite = false;
   model::Layout mesh;
@@ -27,7 +27,7 @@ struct Resharding {
 /// Errors: input for a name that is in use, or that names another step or generation; as
 /// Reader::read(); environment.
 /// After a crash: the folder is complete under its name or absent; a hidden folder may remain.
-void reshard(const Reader& source, const Resharding& how,
+void reshard(const Reader& source, const ReshardOptions& how,
              const std::function<void(std::uint64_t)>& written = {});
 
 }  // namespace dt::checkpoint

@@ -58,7 +58,7 @@ std::string tail(std::string_view before) {
   return fmt::format("\"digest\": \"{}\"\n}}\n", to_hex(digest(before)));
 }
 
-void check_version(const JsonValue& root, const std::string& origin, const SealedFormat& expected) {
+void check_version(const JsonValue& root, const std::string& origin, const DigestedJsonFormat& expected) {
   const std::string format = root.string("format");
   if (format != expected.name) {
     throw Error(ErrorKind::input, fmt::format("{} has the format '{}'", origin, format),
@@ -80,7 +80,7 @@ std::uint64_t byte_count(const JsonValue& o, const char* name) {
 
 StoredFile parse_file(const JsonValue& o) {
   StoredFile f{o.string("name"), byte_count(o, "bytes"), o.digest("metadata_digest")};
-  if (!is_plain_name(f.name)) throw o.error(fmt::format("'{}' is not a file's name", f.name));
+  if (!is_plain_file_name(f.name)) throw o.error(fmt::format("'{}' is not a file's name", f.name));
   return f;
 }
 
@@ -157,38 +157,38 @@ void check_disjoint(std::span<const StoredPiece> pieces, const JsonValue& root) 
 
 }  // namespace
 
-SealedWriter::SealedWriter(const SealedFormat& format) {
+DigestedJsonWriter::DigestedJsonWriter(const DigestedJsonFormat& format) {
   text("format", format.name);
   integer("version", format.version);
 }
 
-void SealedWriter::text(const char* name, const std::string& value) {
+void DigestedJsonWriter::text(const char* name, const std::string& value) {
   json(name, dump(value));
 }
 
-void SealedWriter::integer(const char* name, std::int64_t value) {
+void DigestedJsonWriter::integer(const char* name, std::int64_t value) {
   json(name, std::to_string(value));
 }
 
-void SealedWriter::json(const char* name, const std::string& json) {
+void DigestedJsonWriter::json(const char* name, const std::string& json) {
   text_ += fmt::format("\"{}\": {},\n", name, json);
 }
 
-std::string SealedWriter::finish(const std::vector<StoredFile>& files,
-                                 const std::vector<StoredPiece>& pieces) {
+std::string DigestedJsonWriter::finish(const std::vector<StoredFile>& files,
+                                       const std::vector<StoredPiece>& pieces) {
   json("files", lines(files, file_json));
   json("pieces", lines(pieces, piece_json));
   return text_ + tail(text_);
 }
 
-bool is_sealed(std::string_view text) {
+bool has_valid_digest(std::string_view text) {
   const std::size_t tail_bytes = tail("").size();
   if (text.size() < tail_bytes) return false;
   const std::string_view before = text.substr(0, text.size() - tail_bytes);
   return text.substr(before.size()) == tail(before);
 }
 
-bool ends_with_seal(std::string_view text) {
+bool ends_with_digest(std::string_view text) {
   const std::string any = tail("");
   if (text.size() < any.size()) return false;
   const std::string_view end = text.substr(text.size() - any.size());
@@ -196,18 +196,19 @@ bool ends_with_seal(std::string_view text) {
   return end.substr(0, begin) == any.substr(0, begin) && end.substr(begin + 16) == any.substr(begin + 16);
 }
 
-JsonValue parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format) {
+JsonValue parse_digested_json(std::string_view text, const std::string& origin,
+                              const DigestedJsonFormat& format) {
   JsonValue root = JsonValue::parse_object(text, {origin, format.remedy});
   check_version(root, origin, format);
-  if (!is_sealed(text)) {
+  if (!has_valid_digest(text)) {
     throw Error(ErrorKind::input,
                 fmt::format("{} does not have the digest that its last line states", origin), format.remedy);
   }
   return root;
 }
 
-void parse_stored(const JsonValue& root, const SealedFormat& format, std::vector<StoredFile>& files,
-                  std::vector<StoredPiece>& pieces) {
+void parse_files_and_pieces(const JsonValue& root, const DigestedJsonFormat& format,
+                            std::vector<StoredFile>& files, std::vector<StoredPiece>& pieces) {
   const std::size_t first_piece = pieces.size();
   FileBytes file_bytes;
   for (const JsonValue& o : root.objects("files")) {

@@ -12,17 +12,17 @@
 namespace dt::checkpoint {
 
 /// A file format's name and version, and the advice for a damaged file.
-struct SealedFormat {
+struct DigestedJsonFormat {
   const char* name;  // "dt-checkpoint"
   std::int64_t version;
   const char* remedy;
 };
 
 /// Composes the text of such an object, member by member.
-class SealedWriter {
+class DigestedJsonWriter {
  public:
   /// Begins the object with `format` and `version`.
-  explicit SealedWriter(const SealedFormat& format);
+  explicit DigestedJsonWriter(const DigestedJsonFormat& format);
   void text(const char* name, const std::string& value);
   void integer(const char* name, std::int64_t value);
   /// `json` is the member's value as JSON text.
@@ -35,21 +35,22 @@ class SealedWriter {
 };
 
 /// Returns whether a text of any version ends with the digest of the bytes before it.
-bool is_sealed(std::string_view text);
+bool has_valid_digest(std::string_view text);
 /// Length of the end of every such text: `"digest": "`, 16 digits, `"` and a newline, `}` and a
 /// newline.
-inline constexpr std::size_t seal_bytes = 31;
-bool ends_with_seal(std::string_view text);
+inline constexpr std::size_t digest_tail_bytes = 31;
+bool ends_with_digest(std::string_view text);
 
 /// Parses such a text and checks its digest.
 /// Errors: input, naming `origin`: no JSON object, another format or version, a digest that
 /// differs.
-JsonValue parse_sealed(std::string_view text, const std::string& origin, const SealedFormat& format);
+JsonValue parse_digested_json(std::string_view text, const std::string& origin,
+                              const DigestedJsonFormat& format);
 
 /// Parses the members `files` and `pieces`, and appends their items to the two vectors.
 /// Errors: input, naming the member: a piece outside its tensor or its file, digests that are not
 /// one per block, a file that would not lie in the same folder.
-void parse_stored(const JsonValue& root, const SealedFormat& format, std::vector<StoredFile>& files,
-                  std::vector<StoredPiece>& pieces);
+void parse_files_and_pieces(const JsonValue& root, const DigestedJsonFormat& format,
+                            std::vector<StoredFile>& files, std::vector<StoredPiece>& pieces);
 
 }  // namespace dt::checkpoint

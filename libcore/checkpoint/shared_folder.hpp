@@ -9,7 +9,7 @@ namespace dt::checkpoint {
 namespace fs = std::filesystem;
 
 /// Default time for another host's file or folder to become visible here.
-inline constexpr double default_patience_s = 5;
+inline constexpr double default_visibility_timeout_s = 5;
 
 /// Blocks until `path` exists here. Asks the file system repeatedly, until `patience_s` have
 /// passed.

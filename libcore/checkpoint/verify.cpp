@@ -25,7 +25,7 @@ void verify_file(const fs::path& path, const StoredFile& stored,
       if (checked) checked(part.bytes());
     }
   } catch (const Error& error) {
-    problems.push_back({stored.name, error.message(), !error.is_of_damage()});
+    problems.push_back({stored.name, error.message(), !error.indicates_corruption()});
   }
 }
 
@@ -49,7 +49,7 @@ std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
   return problems;
 }
 
-std::vector<std::string> foreign_files(const fs::path& checkpoint, const Manifest& manifest) {
+std::vector<std::string> unlisted_files(const fs::path& checkpoint, const Manifest& manifest) {
   std::set<std::string> known = {manifest_name};
   for (const StoredFile& file : manifest.files) known.insert(file.name);
   std::vector<std::string> names;

@@ -29,11 +29,12 @@ void check_size(const fs::path& path, std::uint64_t expected) {
 }
 
 /// Returns a writer's part after checking it against the files that it lists.
-Part collect(const fs::path& folder, const Manifest& header, int writer, double patience_s) {
-  const fs::path path = folder / part_file_name(writer);
+WriterManifest load_visible_writer_manifest(const fs::path& folder, const Manifest& header, int writer,
+                                            double patience_s) {
+  const fs::path path = folder / writer_manifest_name(writer);
   wait_until_visible(path, patience_s);
   try {
-    Part part = load_part(folder, header.state.step, header.generation, writer);
+    WriterManifest part = load_writer_manifest(folder, header.state.step, header.generation, writer);
     for (const StoredFile& file : part.files) {
       wait_until_visible(folder / file.name, patience_s);
       check_size(folder / file.name, file.bytes);
@@ -46,7 +47,7 @@ Part collect(const fs::path& folder, const Manifest& header, int writer, double 
   }
 }
 
-void remove_part(const fs::path& path) {
+void remove_writer_manifest(const fs::path& path) {
   std::error_code error;
   fs::remove(path, error);
   if (error) throw system_error(error.value(), "remove", path.string());
@@ -54,23 +55,24 @@ void remove_part(const fs::path& path) {
 
 }  // namespace
 
-UnfinishedCheckpoint::UnfinishedCheckpoint(const fs::path& folder, std::int64_t step, std::int64_t generation)
-    : UnfinishedCheckpoint(step, generation, folder / checkpoint_name(step, generation), false) {}
+CheckpointTransaction::CheckpointTransaction(const fs::path& folder, std::int64_t step,
+                                             std::int64_t generation)
+    : CheckpointTransaction(step, generation, folder / checkpoint_name(step, generation), false) {}
 
-UnfinishedCheckpoint::UnfinishedCheckpoint(std::int64_t step, std::int64_t generation, fs::path final_path,
-                                           bool overwrite)
+CheckpointTransaction::CheckpointTransaction(std::int64_t step, std::int64_t generation, fs::path final_path,
+                                             bool overwrite)
     : step_(step),
       generation_(generation),
       final_path_(overwrite ? std::move(final_path) : unused(std::move(final_path))),
       overwrite_(overwrite),
       directory_(final_path_) {}
 
-UnfinishedCheckpoint UnfinishedCheckpoint::at(const fs::path& final_path, std::int64_t step,
-                                              std::int64_t generation, bool overwrite) {
-  return UnfinishedCheckpoint(step, generation, final_path, overwrite);
+CheckpointTransaction CheckpointTransaction::at(const fs::path& final_path, std::int64_t step,
+                                                std::int64_t generation, bool overwrite) {
+  return CheckpointTransaction(step, generation, final_path, overwrite);
 }
 
-fs::path UnfinishedCheckpoint::commit(Manifest header, int num_writers, double patience_s) {
+fs::path CheckpointTransaction::commit(Manifest header, int num_writers, double patience_s) {
   DT_CHECK(header.state.step == step_ && header.generation == generation_,
            "{} is committed as step {} of generation {}", final_path_.string(), header.state.step,
            header.generation);
@@ -80,34 +82,35 @@ fs::path UnfinishedCheckpoint::commit(Manifest header, int num_writers, double p
   header.files.clear();
   header.pieces.clear();
   for (int writer = 0; writer < num_writers; ++writer) {
-    Part part = collect(path(), header, writer, patience_s);
+    WriterManifest part = load_visible_writer_manifest(path(), header, writer, patience_s);
     std::move(part.files.begin(), part.files.end(), std::back_inserter(header.files));
     std::move(part.pieces.begin(), part.pieces.end(), std::back_inserter(header.pieces));
   }
-  for (int writer = 0; writer < num_writers; ++writer) remove_part(path() / part_file_name(writer));
+  for (int writer = 0; writer < num_writers; ++writer)
+    remove_writer_manifest(path() / writer_manifest_name(writer));
   write_synced(path() / manifest_name, to_json(header));
   directory_.commit(overwrite_);
   return final_path_;
 }
 
-void write_part(const fs::path& unfinished, const Manifest& header, int writer,
-                std::span<const PieceSpec> pieces, const PayloadSource& source,
-                const std::function<void(std::uint64_t)>& written, double patience_s) {
+void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
+                 std::span<const PieceSpec> pieces, const PayloadSource& source,
+                 const std::function<void(std::uint64_t)>& written, double patience_s) {
   DT_CHECK(writer >= 0, "writer {}", writer);
   wait_until_visible(unfinished, patience_s);
-  Part part{header.state.step, header.generation, writer, {}, {}};
+  WriterManifest part{header.state.step, header.generation, writer, {}, {}};
   if (std::any_of(pieces.begin(), pieces.end(), [](const PieceSpec& p) { return p.piece.numel() > 0; })) {
     PieceFile stored = write_piece_file(unfinished, piece_file_name(writer), header, pieces, source, written);
     part.files = {std::move(stored.file)};
     part.pieces = std::move(stored.pieces);
   }
-  write_synced(unfinished / part_file_name(writer), to_json(part));
+  write_synced(unfinished / writer_manifest_name(writer), to_json(part));
   sync_directory(unfinished);
 }
 
-void write_part(const fs::path& unfinished, const Manifest& header, int writer,
-                std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written,
-                double patience_s) {
+void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
+                 std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written,
+                 double patience_s) {
   std::vector<PieceSpec> specs;
   for (const SourcePiece& p : pieces) {
     DT_CHECK(p.data.numel() == p.piece.numel() && p.data.device() == Device::host(),
@@ -118,13 +121,13 @@ void write_part(const fs::path& unfinished, const Manifest& header, int writer,
   const auto in_memory = [&](std::size_t index, std::uint64_t begin, std::size_t count) {
     return std::span<const std::byte>(pieces[index].data.span_bytes()).subspan(begin, count);
   };
-  write_part(unfinished, header, writer, specs, in_memory, written, patience_s);
+  write_shard(unfinished, header, writer, specs, in_memory, written, patience_s);
 }
 
 fs::path write_checkpoint(const fs::path& folder, Manifest manifest, std::span<const SourcePiece> pieces,
                           const std::function<void(std::uint64_t)>& written) {
-  UnfinishedCheckpoint unfinished(folder, manifest.state.step, manifest.generation);
-  write_part(unfinished.path(), manifest, 0, pieces, written);
+  CheckpointTransaction unfinished(folder, manifest.state.step, manifest.generation);
+  write_shard(unfinished.path(), manifest, 0, pieces, written);
   return unfinished.commit(std::move(manifest), 1);
 }
 

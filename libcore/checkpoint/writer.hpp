@@ -44,14 +44,14 @@ using PayloadSource =
 /// A checkpoint that writers are filling, under a hidden temporary name. Only the committing
 /// process constructs one.
 /// After a crash: the hidden folder remains; RunDirectory::remove_leftovers() removes it.
-class UnfinishedCheckpoint {
+class CheckpointTransaction {
  public:
   /// Creates the temporary folder in `folder`.
   /// Errors: environment; input if the final name exists.
-  UnfinishedCheckpoint(const fs::path& folder, std::int64_t step, std::int64_t generation);
+  CheckpointTransaction(const fs::path& folder, std::int64_t step, std::int64_t generation);
   /// Creates one with any final name. With `overwrite` commit() replaces a folder of that name.
-  static UnfinishedCheckpoint at(const fs::path& final_path, std::int64_t step, std::int64_t generation,
-                                 bool overwrite);
+  static CheckpointTransaction at(const fs::path& final_path, std::int64_t step, std::int64_t generation,
+                                  bool overwrite);
   /// Returns the hidden folder, for write_part(). The path is relative if `folder` was relative.
   const fs::path& path() const { return directory_.path(); }
 
@@ -67,14 +67,14 @@ class UnfinishedCheckpoint {
   /// the object can only be destroyed. The final name then does not exist, unless only the last
   /// sync failed: in that case the checkpoint is complete.
   /// After a crash: the complete checkpoint or the hidden folder remains.
-  fs::path commit(Manifest header, int num_writers, double patience_s = default_patience_s);
+  fs::path commit(Manifest header, int num_writers, double patience_s = default_visibility_timeout_s);
 
   /// Removes the hidden folder if it was not committed. Writers should have ended by then. If they
   /// still write, the folder may not be removable, and stays as after a crash.
-  ~UnfinishedCheckpoint() = default;
+  ~CheckpointTransaction() = default;
 
  private:
-  UnfinishedCheckpoint(std::int64_t step, std::int64_t generation, fs::path final_path, bool overwrite);
+  CheckpointTransaction(std::int64_t step, std::int64_t generation, fs::path final_path, bool overwrite);
   std::int64_t step_;
   std::int64_t generation_;
   fs::path final_path_;
@@ -91,15 +91,15 @@ class UnfinishedCheckpoint {
 /// Thread safety: several threads of a process may write parts at once.
 /// After a crash: files remain in the hidden folder. commit() accepts no part file unless
 /// everything was synced.
-void write_part(const fs::path& unfinished, const Manifest& header, int writer,
-                std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written = {},
-                double patience_s = default_patience_s);
+void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
+                 std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written = {},
+                 double patience_s = default_visibility_timeout_s);
 
 /// The same for pieces from `source`, which needs no memory beyond the caller's.
-void write_part(const fs::path& unfinished, const Manifest& header, int writer,
-                std::span<const PieceSpec> pieces, const PayloadSource& source,
-                const std::function<void(std::uint64_t)>& written = {},
-                double patience_s = default_patience_s);
+void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
+                 std::span<const PieceSpec> pieces, const PayloadSource& source,
+                 const std::function<void(std::uint64_t)>& written = {},
+                 double patience_s = default_visibility_timeout_s);
 
 /// Writes a whole checkpoint as a single writer: `pieces` in one HDF5 file (none if they hold no
 /// element) and the manifest, in `folder`/checkpoint_name(...). Blocks. Returns the final path.

@@ -55,7 +55,7 @@ int rank_behind(const Caller& caller, int distance) {
 /// peers in the order of their distance, so that ranks do not all begin with the same one.
 void scatter_and_combine(const Caller& caller, const Tensor& in, const PartOf& part, const Tensor& out,
                          Reduction reduction, Stage& stage) {
-  const Part own = part(caller.rank);
+  const Range own = part(caller.rank);
   const auto bytes = static_cast<std::size_t>(own.count) * dtype_bytes(in.dtype());
   const std::size_t stride = (bytes + line_bytes - 1) / line_bytes * line_bytes;
   const auto num_peers = static_cast<std::size_t>(caller.size - 1);
@@ -124,7 +124,7 @@ Chain message_chain(const Caller& caller, std::shared_ptr<const Collective> coll
   PartOf part = collective->segment(number);
   return [caller, collective = std::move(collective), part = std::move(part)](int index, Stage& stage) {
     const Collective& c = *collective;
-    const Part own = part(caller.rank);
+    const Range own = part(caller.rank);
     if (c.reduces() && index == 0) {
       scatter_and_combine(caller, c.in, part, c.own_out(own, caller.rank), c.reduction, stage);
       return true;

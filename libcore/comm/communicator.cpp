@@ -95,11 +95,11 @@ void Work::wait(const Context& context) const {
   if (handle_ == nullptr) return;
   if (handle_->on_stream) {
     handle_->engine->check_alive();
-    handle_->on_stream->end->hold_back(context.stream());
+    handle_->on_stream->end->make_stream_wait(context.stream());
     handle_->on_stream->is_followed = true;
     return;
   }
-  context.start();
+  context.flush();
   handle_->wait();
   for (const std::shared_ptr<Operation>& operation : handle_->operations) {
     // All copies to the device are in one stream, so work that waits for one copy waits for all.
@@ -226,7 +226,7 @@ Work Communicator::start_on_host(const Call& call, Algorithm algorithm) {
 Work Communicator::start_portions(const Call& call, const std::shared_ptr<DeviceLink>& link,
                                   const std::vector<Portion>& portions, const MakeAlgorithm& make) {
   const Lane lane{group_, call.peer, call.kind == OperationKind::send};
-  const std::shared_ptr<Mark> computed = link->mark_computed();
+  const std::shared_ptr<Event> computed = link->mark_computed();
   const Work work(engine_);
   for (const Portion& portion : portions) {
     const auto side = std::make_shared<DeviceSide>(link, lane, call.dtype, portion.numel, portion.reads,
@@ -248,9 +248,9 @@ Work Communicator::start_on_streams(std::span<const Call> calls, const DeviceLin
   }
   operation->control = transport_.get();
   engine_->start(streams_->transport(), streams_->stream(), operation, [&] {
-    accelerator().follow(streams_->stream(), link.computing());
+    accelerator().wait_stream(streams_->stream(), link.computing());
     const auto clock = engine_->recorder().device_clock();
-    if (clock) operation->span = std::make_unique<TimedSpan>(clock, streams_->stream());
+    if (clock) operation->span = std::make_unique<StreamTimer>(clock, streams_->stream());
     enqueue(*streams_);
     if (clock) operation->span->end();
   });

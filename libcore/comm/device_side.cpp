@@ -20,8 +20,8 @@ DeviceLink::DeviceLink(const Context& context, const PortionLimits& limits)
       down_(device_, "copying to the host"),
       up_(device_, "copying from the host") {}
 
-std::shared_ptr<Mark> DeviceLink::mark_computed() const {
-  return accelerator().mark(compute_);
+std::shared_ptr<Event> DeviceLink::mark_computed() const {
+  return accelerator().record_event(compute_);
 }
 
 std::shared_ptr<PinnedRing::Turn> DeviceLink::take(const Lane& lane, std::size_t bytes) {
@@ -30,7 +30,7 @@ std::shared_ptr<PinnedRing::Turn> DeviceLink::take(const Lane& lane, std::size_t
 }
 
 DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
-                       std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Mark> computed)
+                       std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Event> computed)
     : link_(std::move(link)),
       turn_(link_->take(lane, static_cast<std::size_t>(numel) * dtype_bytes(dtype))),
       staged_(*turn_->memory(), dtype, Shape{numel}),
@@ -41,12 +41,12 @@ DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType
   forget_empty(writes_);
   // The host does not wait for the earlier work that uses the memory, so the copies must wait for
   // it.
-  if (reads_.empty() && !writes_.empty()) accelerator().follow(link_->up_, link_->compute_);
+  if (reads_.empty() && !writes_.empty()) accelerator().wait_stream(link_->up_, link_->compute_);
   if (reads_.empty()) computed_.reset();
 }
 
 bool DeviceSide::has_computed() {
-  if (computed_ && computed_->is_reached()) computed_.reset();
+  if (computed_ && computed_->is_complete()) computed_.reset();
   return computed_ == nullptr;
 }
 
@@ -63,14 +63,14 @@ void DeviceSide::start_reading() {
     const Tensor here = of_host(span);
     accelerator().copy(link_->down_, here.raw(), span.there.raw(), here.bytes());
   }
-  if (!reads_.empty()) read_ = accelerator().mark(link_->down_);
+  if (!reads_.empty()) read_ = accelerator().record_event(link_->down_);
   state_ = State::arriving;
 }
 
 bool DeviceSide::may_begin() {
   const std::lock_guard lock(link_->mutex_);
   if (state_ == State::waiting && turn_->has_begun() && has_computed()) start_reading();
-  if (state_ == State::arriving && (!read_ || read_->is_reached())) {
+  if (state_ == State::arriving && (!read_ || read_->is_complete())) {
     read_.reset();
     state_ = State::begun;
   }
@@ -82,7 +82,7 @@ void DeviceSide::finish() {
     const Tensor here = of_host(span);
     accelerator().copy(link_->up_, span.there.raw(), here.raw(), here.bytes());
   }
-  if (writes()) written_ = accelerator().mark(link_->up_);
+  if (writes()) written_ = accelerator().record_event(link_->up_);
   const std::lock_guard lock(link_->mutex_);
   turn_->leave(written_);
   state_ = State::left;
@@ -90,13 +90,13 @@ void DeviceSide::finish() {
 
 bool DeviceSide::is_over() {
   const std::lock_guard lock(link_->mutex_);
-  return !written_ || written_->is_reached();
+  return !written_ || written_->is_complete();
 }
 
 void DeviceSide::stop() noexcept {
   if (state_ == State::left) return;
   try {
-    if (read_) accelerator().wait(link_->down_);
+    if (read_) accelerator().synchronize(link_->down_);
   } catch (const std::exception&) {
     // A failed device does nothing any more. The memory of a device that hangs stays allocated, and
     // the device's next user gets the error.
@@ -108,7 +108,7 @@ void DeviceSide::stop() noexcept {
 }
 
 void DeviceSide::order(const Context& context) const {
-  accelerator().follow(context.stream(), link_->up_);
+  accelerator().wait_stream(context.stream(), link_->up_);
 }
 
 }  // namespace dt::comm

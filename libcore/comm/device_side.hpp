@@ -39,7 +39,7 @@ class DeviceLink {
   /// Returns the most pinned memory that was in use at a time.
   std::size_t most_pinned_bytes() const { return pool_->most_in_use_bytes(); }
   /// Returns a mark at the end of the work that the context has been given until now.
-  std::shared_ptr<Mark> mark_computed() const;
+  std::shared_ptr<Event> mark_computed() const;
 
  private:
   friend class DeviceSide;
@@ -51,7 +51,7 @@ class DeviceLink {
   mutable std::mutex mutex_;  // also guards all marks
   std::shared_ptr<StagingPool> pool_;
   std::map<Lane, PinnedRing> rings_;
-  OwnStream down_, up_;  // declared after the memory, so that their work ends first
+  ScopedStream down_, up_;  // declared after the memory, so that their work ends first
 };
 
 /// Elements of a device tensor, and their place among the elements of a portion on the host.
@@ -68,7 +68,7 @@ class DeviceSide {
   /// `computed` is reached. The portion writes only after the work that the context has been given
   /// by now is done.
   DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
-             std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Mark> computed);
+             std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Event> computed);
   ~DeviceSide() { stop(); }
   DeviceSide(const DeviceSide&) = delete;
 
@@ -105,7 +105,7 @@ class DeviceSide {
   Tensor staged_;
   std::vector<Span> reads_, writes_;
   State state_ = State::waiting;
-  std::shared_ptr<Mark> computed_, read_, written_;
+  std::shared_ptr<Event> computed_, read_, written_;
 };
 
 }  // namespace dt::comm

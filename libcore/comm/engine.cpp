@@ -34,7 +34,7 @@ bool may_go_on(const Operation::Running& running) {
 
 bool has_ended(const StreamOperation& operation) noexcept {
   try {
-    return operation.end->is_reached();
+    return operation.end->is_complete();
   } catch (const std::exception&) {
     return false;
   }
@@ -92,7 +92,7 @@ void Engine::start(StreamTransport& transport, Stream stream,
                   fmt::format("{}, step {}: {}", operation->text, recorder_->snapshot().step, error.what()),
                   error.context());
     }
-    operation->end = accelerator().mark(stream);
+    operation->end = accelerator().record_event(stream);
   });
   operation->started_s = monotonic_s();
   operation->deadline_s = timeout_s_ > 0 ? operation->started_s + timeout_s_ : 0;
@@ -106,7 +106,7 @@ void Engine::forget(StreamTransport& transport) noexcept {
 }
 
 void Engine::wait(const StreamOperation& operation) {
-  ask_until([&] {
+  poll_until([&] {
     if (operation.is_done) return true;
     const Lock lock(mutex_);
     throw_if_ended();
@@ -135,7 +135,7 @@ void Engine::check_alive() const {
 void Engine::wait_until_computed(const Operation& operation) {
   if (!operation.device) return;
   const double started_s = monotonic_s();
-  ask_until([&] {
+  poll_until([&] {
     progress();
     return operation.device->is_computed();
   });
@@ -162,7 +162,7 @@ void Engine::wait(Operation& operation) {
       in_vain_since_s = now_s;
     } else if (some_wait_for_a_device()) {
       lock.unlock();
-      pause_between_questions(now_s - in_vain_since_s);  // no transport knows of the device
+      poll_backoff(now_s - in_vain_since_s);  // no transport knows of the device
     } else {
       lock.unlock();
       operation.transport->idle(now_s - in_vain_since_s);
@@ -171,7 +171,7 @@ void Engine::wait(Operation& operation) {
 }
 
 void Engine::wait_for_device(Operation& operation) {
-  ask_until([&] {
+  poll_until([&] {
     progress();
     return operation.device->is_over();
   });

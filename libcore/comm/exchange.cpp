@@ -139,7 +139,7 @@ void on_first(const Ranks& ranks, int count, const std::string& name,
 }
 
 void require_threads(const Ranks& ranks, int count) {
-  std::optional<HeldThreads> held;
+  std::optional<ReservedThreads> held;
   together(ranks.world, [&] { held.emplace(count); });
 }
 

@@ -82,7 +82,7 @@ class HierarchicalChain {
   }
 
  private:
-  Part own() const { return part_(h_->caller.rank); }
+  Range own() const { return part_(h_->caller.rank); }
 
   /// Takes memory for this rank's sums over its host's ranks, one for the rank `local` of each
   /// host. Also takes memory for the sums that those ranks send: 2H in all, of which one is both.
@@ -125,7 +125,7 @@ class HierarchicalChain {
     const auto piece = [this, host, begin](int local) {
       return piece_of(part_(h_->rank_of(host, local)), begin, h_->piece);
     };
-    const Part mine = piece(h_->local);
+    const Range mine = piece(h_->local);
     WindowSegment segment{
         .number = (reduces ? h_->first_of_reduce(number_) : h_->first_of_gather(number_)) + at,
         .dtype = h_->collective.in.dtype()};

@@ -14,7 +14,7 @@ namespace dt::comm {
 inline constexpr std::size_t line_bytes = 64;
 
 /// A function that returns a rank's part of N elements.
-using PartOf = std::function<Part(int rank)>;
+using PartOf = std::function<Range(int rank)>;
 
 inline std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
   return (count + unit - 1) / unit;
@@ -24,22 +24,22 @@ inline std::int64_t elements_of(std::size_t bytes, const Tensor& tensor) {
   return static_cast<std::int64_t>(bytes / dtype_bytes(tensor.dtype()));
 }
 
-inline Part intersect(const Part& part, std::int64_t begin, std::int64_t end) {
+inline Range intersect(const Range& part, std::int64_t begin, std::int64_t end) {
   const std::int64_t first = std::clamp(begin, part.begin, part.begin + part.count);
   const std::int64_t last = std::clamp(end, first, part.begin + part.count);
   return {first, last - first};
 }
 
-inline Part shift(const Part& part, std::int64_t by) {
+inline Range shift(const Range& part, std::int64_t by) {
   return {part.begin + by, part.count};
 }
 
 /// Returns at most `count` elements of a part, from index `begin` of the part on.
-inline Part piece_of(const Part& part, std::int64_t begin, std::int64_t count) {
+inline Range piece_of(const Range& part, std::int64_t begin, std::int64_t count) {
   return intersect(part, part.begin + begin, part.begin + begin + count);
 }
 
-inline Tensor cut(const Tensor& tensor, const Part& part) {
+inline Tensor cut(const Tensor& tensor, const Range& part) {
   return tensor.flat(part.begin, part.count);
 }
 
@@ -65,10 +65,10 @@ struct Collective {
   std::int64_t numel() const { return (reduces() ? in : out).numel(); }
   /// Return the elements `own`, which lie in this rank's part, of `in` or of `out`. Either tensor
   /// may hold that part alone.
-  Tensor own_in(const Part& own, int rank) const {
+  Tensor own_in(const Range& own, int rank) const {
     return cut(in, reduces() ? own : shift(own, -part(rank).begin));
   }
-  Tensor own_out(const Part& own, int rank) const {
+  Tensor own_out(const Range& own, int rank) const {
     return cut(out, gathers() ? own : shift(own, -part(rank).begin));
   }
 };

@@ -10,14 +10,14 @@ bool PinnedRing::Turn::has_begun() {
   return before_ == nullptr;
 }
 
-void PinnedRing::Turn::leave(std::shared_ptr<Mark> last) {
+void PinnedRing::Turn::leave(std::shared_ptr<Event> last) {
   is_left_ = true;
   last_ = std::move(last);
 }
 
 bool PinnedRing::Turn::is_over() {
   if (!is_left_ || !has_begun()) return false;
-  if (last_ && last_->is_reached()) last_.reset();
+  if (last_ && last_->is_complete()) last_.reset();
   return last_ == nullptr;
 }
 

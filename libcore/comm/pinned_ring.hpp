@@ -40,14 +40,14 @@ class PinnedRing {
     bool has_begun();
     /// Ends the turn. From now on only a device touches the memory, until it reaches `last`; null:
     /// not at all.
-    void leave(std::shared_ptr<Mark> last);
+    void leave(std::shared_ptr<Event> last);
     bool is_over();
 
    private:
     StagingPool::Block memory_;
     std::shared_ptr<Turn> before_;
     bool is_left_ = false;
-    std::shared_ptr<Mark> last_;
+    std::shared_ptr<Event> last_;
   };
 
   PinnedRing(std::shared_ptr<StagingPool> pool, std::size_t most_turns)

@@ -11,7 +11,7 @@ std::int64_t elements_per_portion(const Tensor& tensor, std::size_t portion_byte
 }
 
 /// Adds a span, or extends the last one if it adjoins that on both sides.
-void add_span(std::vector<Span>& spans, const Tensor& whole, const Part& part, std::int64_t begin) {
+void add_span(std::vector<Span>& spans, const Tensor& whole, const Range& part, std::int64_t begin) {
   const Tensor there = cut(whole, part);
   if (!spans.empty()) {
     Span& last = spans.back();
@@ -44,7 +44,7 @@ class Cutter {
   Portion portion(std::int64_t begin) const {
     Portion portion;
     for (int rank = 0; rank < d_.size; ++rank) {
-      const Part stretch = piece_of(d_.of(rank), begin, stretch_);
+      const Range stretch = piece_of(d_.of(rank), begin, stretch_);
       portion.parts.push_back({portion.numel, stretch.count});
       add(portion.reads, sides_.in, rank, stretch, portion.numel);
       add(portion.writes, sides_.out, rank, stretch, portion.numel);
@@ -53,7 +53,7 @@ class Cutter {
     return portion;
   }
 
-  void add(std::vector<Span>& spans, const Tensor& side, int rank, const Part& stretch,
+  void add(std::vector<Span>& spans, const Tensor& side, int rank, const Range& stretch,
            std::int64_t begin) const {
     const bool is_whole = side.numel() == d_.numel;
     if (is_whole) add_span(spans, side, stretch, begin);

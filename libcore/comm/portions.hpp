@@ -13,7 +13,7 @@ namespace dt::comm {
 
 struct Portion {
   std::int64_t numel = 0;
-  std::vector<Part> parts{};  // each rank's part of the portion's elements, if ranks have parts
+  std::vector<Range> parts{};  // each rank's part of the portion's elements, if ranks have parts
   std::vector<Span> reads{}, writes{};
 };
 
@@ -30,7 +30,7 @@ std::vector<Portion> cut_alike(const Sides& sides, std::size_t portion_bytes);
 struct Division {
   int rank, size;
   std::int64_t numel, granule;
-  Part of(int of_rank) const { return part_of(of_rank, size, numel, granule); }
+  Range of(int of_rank) const { return even_range(of_rank, size, numel, granule); }
   PartOf parts() const {
     return [*this](int of_rank) { return of(of_rank); };
   }

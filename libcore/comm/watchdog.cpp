@@ -94,7 +94,7 @@ struct Watchdog::State {
 
 void Watchdog::State::start() {
   beat();
-  const SignalsBlocked blocked;
+  const ScopedSignalBlock blocked;
   try {
     thread = std::jthread([this](const std::stop_token& stop) { run(stop); });
   } catch (const std::system_error& error) {

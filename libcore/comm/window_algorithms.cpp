@@ -57,13 +57,13 @@ class Passage {
   }
 
  private:
-  Part piece(int rank, std::size_t number) const {
+  Range piece(int rank, std::size_t number) const {
     return piece_of(collective_.part(rank), static_cast<std::int64_t>(number) * piece_, piece_);
   }
 
   WindowSegment segment(std::size_t number) const {
     WindowSegment segment{.number = number, .dtype = collective_.in.dtype()};
-    const Part own = piece(rank_, number);
+    const Range own = piece(rank_, number);
     if (collective_.reduces()) {
       segment.in = [this, number](int rank) { return cut(collective_.in, piece(rank, number)); };
       if (!collective_.gathers()) segment.mine = collective_.own_out(own, rank_);

@@ -65,7 +65,7 @@ std::uint64_t count(const JsonValue& object, const char* name) {
 ShardEntry shard_of(const JsonValue& object) {
   ShardEntry shard{object.string("file"),      split_of(object),       count(object, "tokens"),
                    count(object, "documents"), count(object, "bytes"), object.digest("digest")};
-  if (!is_plain_name(shard.file))
+  if (!is_plain_file_name(shard.file))
     throw object.at("file").error(
         fmt::format("'{}' is not the name of a file beside dataset.json", shard.file));
   return shard;
@@ -116,7 +116,8 @@ DatasetFile from_object(const JsonValue& object) {
   for (const JsonValue& shard : object.objects("shards")) dataset.shards.push_back(shard_of(shard));
   dataset.made = object.object_text("made");
   check_sums(dataset, splits);
-  if (object.natural("tokens") != dataset.tokens() || object.natural("documents") != dataset.documents() ||
+  if (object.unsigned_integer("tokens") != dataset.tokens() ||
+      object.unsigned_integer("documents") != dataset.documents() ||
       object.digest("digest") != dataset.content_digest()) {
     throw object.error("its totals differ from those of its splits");
   }
@@ -154,7 +155,7 @@ std::string to_json(const DatasetFile& dataset, bool indented) {
 }
 
 void write_dataset_file(const fs::path& folder, const DatasetFile& dataset) {
-  File file = OwnFolder::open(folder).create(dataset_file_name);
+  File file = OwnedFolder::open(folder).create(dataset_file_name);
   file.write(to_json(dataset, true) + "\n");
   file.close();
 }

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 std::vector<std::string> utf8_of_each(const std::vector<std::string>& words) {
   std::vector<std::string> texts;
-  for (const std::string& word : words) texts.push_back(utf8_of(word));
+  for (const std::string& word : words) texts.push_back(escape_invalid_utf8(word));
   return texts;
 }
 
@@ -22,16 +22,16 @@ Json options_of(const MakeOptions& options) {
   constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
   constexpr const char* invalid[] = {"fail", "replace", "skip"};
   Json made = {{"tool", options.tool}, {"inputs", utf8_of_each(options.inputs)}};
-  if (!options.input_list.empty()) made["input_list"] = utf8_of(options.input_list);
+  if (!options.input_list.empty()) made["input_list"] = escape_invalid_utf8(options.input_list);
   made["format"] = formats[static_cast<std::size_t>(options.read.format)];
   if (options.read.raw_type) made["token_type"] = *options.read.raw_type == TokenType::u16 ? "u16" : "u32";
-  made["text_key"] = utf8_of(options.lines.text_key);
-  made["document_separator"] = utf8_of(options.read.document_separator);
+  made["text_key"] = escape_invalid_utf8(options.lines.text_key);
+  made["document_separator"] = escape_invalid_utf8(options.read.document_separator);
   made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
   made["skip_bad_lines"] = options.lines.skip_bad;
   if (const auto& turns = options.lines.turns) {
-    made["turn_format"] = utf8_of(turns->name.empty() ? turns->before + "{content}" + turns->after
-                                                      : "chat-template " + turns->name);
+    made["turn_format"] = escape_invalid_utf8(turns->name.empty() ? turns->before + "{content}" + turns->after
+                                                                  : "chat-template " + turns->name);
     made["loss_on"] = utf8_of_each(turns->loss_on);
   }
   made["shuffle"] = options.shuffle;

@@ -14,7 +14,7 @@ std::optional<Shard> open_shard(const fs::path& path) {
   try {
     return Shard(path);
   } catch (const Error& error) {
-    if (!error.is_of_damage()) throw;
+    if (!error.indicates_corruption()) throw;
     return std::nullopt;
   }
 }

@@ -31,10 +31,10 @@ std::string separator_of(const InputFile& input, const ReadOptions& options) {
   return is_json_lines(peeked, input.name(), input.name(), options) ? "\n" : options.document_separator;
 }
 
-std::string state_of(const fs::path& path, Audience& readers) {
+std::string state_of(const fs::path& path, ReadAccess& readers) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return path.string() + '\0';
-  readers &= Audience::of(path, status);
+  readers &= ReadAccess::of(path, status);
   return fmt::format("{}{}{} {}.{:09}\n", path.string(), '\0', status.st_size, status.st_mtim.tv_sec,
                      status.st_mtim.tv_nsec);
 }

@@ -41,7 +41,7 @@ class InputRanges {
   /// Returns a digest of the files' names, sizes and times of change.
   std::uint64_t digest() const { return digest_; }
   /// Returns the users that may read all files and enter the named folders.
-  const Audience& readers() const { return readers_; }
+  const ReadAccess& readers() const { return readers_; }
 
   const std::vector<RangeStart>& starts() const { return starts_; }
   const std::vector<std::string>& inputs() const { return inputs_; }
@@ -55,7 +55,7 @@ class InputRanges {
   std::uint64_t total_bytes_ = 0;
   bool is_known_ = true;
   std::uint64_t digest_ = 0;
-  Audience readers_;
+  ReadAccess readers_;
 };
 
 /// Iterates over the files of some ranges, or the parts of them in these ranges, in order.

@@ -115,7 +115,7 @@ void InputWalk::push_entries(const fs::path& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) throw system_error(errno, "list", folder.string());
   if (!met_.emplace(status.st_dev, status.st_ino).second) return;
-  readers_ &= Audience::of(folder, status);
+  readers_ &= ReadAccess::of(folder, status);
   NameList names;
   std::error_code error;
   fs::directory_iterator entry(folder, error);

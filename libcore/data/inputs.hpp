@@ -49,7 +49,7 @@ class InputWalk {
   explicit InputWalk(const std::vector<std::string>& inputs);
   std::optional<InputFile> next();
   /// Returns the users that may enter all folders that the walk has entered so far.
-  const Audience& readers() const { return readers_; }
+  const ReadAccess& readers() const { return readers_; }
 
  private:
   struct Pending {
@@ -61,7 +61,7 @@ class InputWalk {
   void push_matches(const fs::path& pattern);
   std::vector<Pending> pending_;                           // present one is last
   std::set<std::pair<std::uint64_t, std::uint64_t>> met_;  // folders of the present name, by device and inode
-  Audience readers_;
+  ReadAccess readers_;
 };
 
 /// Appends the names in a list: one per line, which ends in \n or \r\n. Skips empty lines.

@@ -258,13 +258,13 @@ InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) 
 }
 
 /// Returns the users that may read everything that the dataset derives from.
-Audience readers_of(const MakeOptions& options, const InputRanges& ranges,
-                    const std::map<std::string, std::string>& beside) {
-  Audience readers = ranges.readers();
-  if (path_exists(options.tokenizer)) readers &= Audience::of(options.tokenizer);
+ReadAccess readers_of(const MakeOptions& options, const InputRanges& ranges,
+                      const std::map<std::string, std::string>& beside) {
+  ReadAccess readers = ranges.readers();
+  if (path_exists(options.tokenizer)) readers &= ReadAccess::of(options.tokenizer);
   for (const auto& [name, text] : beside) {
     const fs::path file = fs::path(options.tokenizer).parent_path() / name;
-    if (path_exists(file)) readers &= Audience::of(file);
+    if (path_exists(file)) readers &= ReadAccess::of(file);
   }
   return readers;
 }

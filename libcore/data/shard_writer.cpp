@@ -61,17 +61,17 @@ ShardWriter::ShardWriter(File file, const ShardPlan& plan, const TokenizerInfo& 
   file_.declare("/tokens", storage.dtype, {plan.tokens});
   file_.declare("/document_offsets", DType::u64, {plan.documents + 1});
   file_.declare("/digests", DType::u64, {(total_bytes_ + digest_block_bytes - 1) / digest_block_bytes});
-  file_.attribute("/", "format", std::string(shard_format));
-  file_.attribute("/", "version", storage.masks_targets ? masked_shard_version : shard_version);
-  file_.attribute("/", "split", std::string(split_name(plan.split)));
-  file_.attribute("/", "tokenizer", tokenizer.name);
-  file_.attribute("/", "tokenizer_digest", to_hex(tokenizer.digest));
-  file_.attribute("/", "vocabulary_size", std::int64_t{tokenizer.vocabulary_size});
-  file_.attribute("/", "eos", tokenizer.eos ? std::int64_t{*tokenizer.eos} : -1);
-  file_.attribute("/", "num_tokens", static_cast<std::int64_t>(plan.tokens));
-  file_.attribute("/", "num_documents", static_cast<std::int64_t>(plan.documents));
-  file_.attribute("/", "document_offsets_digest", to_hex(plan.offsets_digest));
-  file_.layout();
+  file_.set_attribute("/", "format", std::string(shard_format));
+  file_.set_attribute("/", "version", storage.masks_targets ? masked_shard_version : shard_version);
+  file_.set_attribute("/", "split", std::string(split_name(plan.split)));
+  file_.set_attribute("/", "tokenizer", tokenizer.name);
+  file_.set_attribute("/", "tokenizer_digest", to_hex(tokenizer.digest));
+  file_.set_attribute("/", "vocabulary_size", std::int64_t{tokenizer.vocabulary_size});
+  file_.set_attribute("/", "eos", tokenizer.eos ? std::int64_t{*tokenizer.eos} : -1);
+  file_.set_attribute("/", "num_tokens", static_cast<std::int64_t>(plan.tokens));
+  file_.set_attribute("/", "num_documents", static_cast<std::int64_t>(plan.documents));
+  file_.set_attribute("/", "document_offsets_digest", to_hex(plan.offsets_digest));
+  file_.end_declarations();
 }
 
 void ShardWriter::begin_document() {
@@ -125,7 +125,7 @@ std::uint64_t ShardWriter::close() {
 
 ShardSeries::ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
                          TokenStorage storage, int num_threads)
-    : folder_(OwnFolder::open(folder)),
+    : folder_(OwnedFolder::open(folder)),
       plans_(std::move(plans)),
       tokenizer_(std::move(tokenizer)),
       storage_(storage),

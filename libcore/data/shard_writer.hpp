@@ -108,7 +108,7 @@ class ShardSeries {
   void open_next_if_full();
   std::uint64_t shard_room() const;
   void close_current();
-  OwnFolder folder_;
+  OwnedFolder folder_;
   std::vector<ShardPlan> plans_;
   TokenizerInfo tokenizer_;
   TokenStorage storage_;

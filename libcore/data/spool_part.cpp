@@ -27,7 +27,7 @@ std::string to_json(const RangeSummary& summary, const std::vector<SpoolSegment>
                      {"has_targets", summary.has_targets},
                      {"invalid_sequences", summary.flaws.invalid_sequences},
                      {"bad_lines", summary.flaws.bad_lines},
-                     {"first_bad_line", utf8_of(summary.flaws.first_bad_line)},
+                     {"first_bad_line", escape_invalid_utf8(summary.flaws.first_bad_line)},
                      {"too_short", summary.left_out.too_short},
                      {"too_long", summary.left_out.too_long},
                      {"learned_roles", summary.roles.learned},
@@ -41,7 +41,7 @@ RangeSummary summary_of(const Json& json) {
           json.at("tokens"),
           json.at("has_targets"),
           {json.at("invalid_sequences"), json.at("bad_lines"),
-           bytes_of(json.at("first_bad_line").get<std::string>())},
+           unescape_bytes(json.at("first_bad_line").get<std::string>())},
           {json.at("too_short"), json.at("too_long"), 0},
           {json.at("learned_roles"), json.at("other_roles")}};
 }

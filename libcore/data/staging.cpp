@@ -45,9 +45,10 @@ std::optional<struct stat> status_of(const fs::path& path) {
 }
 
 /// Returns the user's own folder in the storage. Makes it if it is missing.
-OwnFolder take_own_folder(const fs::path& storage) {
-  make_storage(storage);
-  return OwnFolder::take(storage / (std::string(own_folder_prefix) + std::to_string(::geteuid())), 0700);
+OwnedFolder take_own_folder(const fs::path& storage) {
+  make_private_storage(storage);
+  return OwnedFolder::open_or_create(storage / (std::string(own_folder_prefix) + std::to_string(::geteuid())),
+                                     0700);
 }
 
 /// Returns whether the path still names the open folder, and it is the user's own. It may have been
@@ -118,7 +119,7 @@ std::uint64_t bytes_under(const fs::path& folder) {
 }
 
 /// Returns the copies, least recently used first.
-std::vector<Copy> copies_in(const OwnFolder& own) {
+std::vector<Copy> copies_in(const OwnedFolder& own) {
   std::vector<Copy> copies;
   for (const std::string& name : own.names()) {
     const fs::path path = own.path() / name;
@@ -131,7 +132,7 @@ std::vector<Copy> copies_in(const OwnFolder& own) {
 }
 
 /// Removes what killed copies and removals left. The caller must hold the lock on copying.
-void remove_leftovers(const OwnFolder& own) {
+void remove_leftovers(const OwnedFolder& own) {
   for (const std::string& name : own.names()) {
     if (name.starts_with("." + std::string(prefix))) own.remove_tree(name);
   }
@@ -143,7 +144,7 @@ struct UnusedCopy {
   FolderLock lock;
 };
 
-void remove_copy(const OwnFolder& own, const UnusedCopy& copy) {
+void remove_copy(const OwnedFolder& own, const UnusedCopy& copy) {
   const std::string name = copy.folder.filename(), removed = "." + name + ".removed";
   own.rename(name, removed);  // other processes no longer find it
   own.remove_tree(removed);
@@ -166,7 +167,7 @@ Error no_room_error(const StageRequest& request, const Room& room, std::uint64_t
 }
 
 /// Removes copies to make space, or none if that would not suffice.
-void make_room(const OwnFolder& own, const StageRequest& request, std::uint64_t bytes) {
+void make_room(const OwnedFolder& own, const StageRequest& request, std::uint64_t bytes) {
   const std::vector<Copy> copies = copies_in(own);
   Room room{.limit = request.limit_bytes.value_or(UINT64_MAX), .free = fs::space(own.path()).available};
   for (const Copy& copy : copies) room.taken += copy.bytes;
@@ -191,7 +192,7 @@ void check_not_stopped(const StageRequest& request) {
 /// change shows progress to processes that wait for the lock.
 class Copying {
  public:
-  Copying(const Original& original, const OwnFolder& own, const StageRequest& request)
+  Copying(const Original& original, const OwnedFolder& own, const StageRequest& request)
       : original_(original), own_(own), request_(request) {}
 
   void make() {
@@ -229,7 +230,7 @@ class Copying {
   }
 
   const Original& original_;
-  const OwnFolder& own_;
+  const OwnedFolder& own_;
   const StageRequest& request_;
   std::vector<std::byte> buffer_ = std::vector<std::byte>(buffer_bytes);
   std::uint64_t done_ = 0;
@@ -238,7 +239,7 @@ class Copying {
 /// Waits in short pauses for another copying process, as long as it makes progress.
 class Waiting {
  public:
-  Waiting(const OwnFolder& own, const StageRequest& request) : own_(own), request_(request) {}
+  Waiting(const OwnedFolder& own, const StageRequest& request) : own_(own), request_(request) {}
 
   void pause() {
     check_not_stopped(request_);
@@ -262,7 +263,7 @@ class Waiting {
                   : std::pair<std::int64_t, std::int64_t>{};
   }
 
-  const OwnFolder& own_;
+  const OwnedFolder& own_;
   const StageRequest& request_;
   std::pair<std::int64_t, std::int64_t> last_change_;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
@@ -270,7 +271,7 @@ class Waiting {
 
 /// Returns whether a copy has all files of its original, with their sizes, and the same
 /// dataset.json. The remaining content is checked against that on first use.
-bool is_whole(const OwnFolder& own, const fs::path& folder, const Original& original) {
+bool is_whole(const OwnedFolder& own, const fs::path& folder, const Original& original) {
   for (const CopiedFile& file : original.files) {
     const auto status = status_of(folder / file.name);
     if (!status || !S_ISREG(status->st_mode) || !is_own(status->st_uid, own.descriptor()) ||
@@ -280,7 +281,7 @@ bool is_whole(const OwnFolder& own, const fs::path& folder, const Original& orig
   return read_file(folder / dataset_file_name) == original.dataset_file;
 }
 
-std::optional<StagedDataset> find_copy(const OwnFolder& own, const Original& original) {
+std::optional<StagedDataset> find_copy(const OwnedFolder& own, const Original& original) {
   const fs::path folder = own.path() / original.name;
   auto lock = FolderLock::take(folder, FolderLock::Kind::use);
   if (!lock || !is_whole(own, folder, original)) return std::nullopt;
@@ -289,7 +290,7 @@ std::optional<StagedDataset> find_copy(const OwnFolder& own, const Original& ori
 }
 
 /// Removes a broken copy. The caller must hold the lock on copying.
-void remove_broken(const OwnFolder& own, const fs::path& folder) {
+void remove_broken(const OwnedFolder& own, const fs::path& folder) {
   if (!status_of(folder)) return;
   auto lock = FolderLock::take(folder, FolderLock::Kind::alone);
   if (!lock)
@@ -298,7 +299,7 @@ void remove_broken(const OwnFolder& own, const fs::path& folder) {
 }
 
 StagedDataset find_or_make(const Original& original, const StageRequest& request) {
-  const OwnFolder own = take_own_folder(request.storage);
+  const OwnedFolder own = take_own_folder(request.storage);
   const fs::path folder = own.path() / original.name;
   Waiting waiting(own, request);
   while (true) {
@@ -307,7 +308,7 @@ StagedDataset find_or_make(const Original& original, const StageRequest& request
     const FileLock::Outcome outcome = lock.try_lock(own.path() / copying_lock);
     if (outcome == FileLock::Outcome::unsupported)
       throw environment_error("the file system of {} has no locks", own.path().string());
-    if (outcome == FileLock::Outcome::held) {
+    if (outcome == FileLock::Outcome::acquired) {
       // Another process may have made the copy just now.
       if (auto made = find_copy(own, original)) return std::move(*made);
       remove_broken(own, folder);

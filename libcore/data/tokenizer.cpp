@@ -22,7 +22,7 @@ constexpr std::string_view bytes_file =
     "256}\n";
 
 void write_tokenizer(const fs::path& folder, std::string_view text) {
-  File file = OwnFolder::open(folder).create(tokenizer_file_name);
+  File file = OwnedFolder::open(folder).create(tokenizer_file_name);
   file.write(text);
   file.close();
 }

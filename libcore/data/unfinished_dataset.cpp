@@ -43,7 +43,7 @@ fs::path spool_in(const fs::path& folder, const Json& identity) {
 
 /// Returns the content of begun.json, or nothing if it is missing or was not written by this
 /// program.
-Json read_begun(const OwnFolder& folder) {
+Json read_begun(const OwnedFolder& folder) {
   if (!folder.has(begun_name)) return {};
   try {
     File file = folder.open_read(begun_name);
@@ -52,7 +52,7 @@ Json read_begun(const OwnFolder& folder) {
     Json begun = parse_json_object(text, {begun_name});
     if (begun.value("identity", Json()).is_object() && begun.value("step", Json()).is_string()) return begun;
   } catch (const Error& error) {
-    if (!error.is_of_damage()) throw;  // otherwise it vanished just now, or is another kind of file
+    if (!error.indicates_corruption()) throw;  // otherwise it vanished just now, or is another kind of file
   }
   return {};
 }
@@ -103,7 +103,7 @@ bool is_ours(const std::string& name) {
 
 /// Removes entries. An entry that dt did not make must not become part of the dataset.
 /// Errors: environment if an entry stays.
-void remove_in(const OwnFolder& folder, const std::function<bool(const std::string& name)>& which) {
+void remove_in(const OwnedFolder& folder, const std::function<bool(const std::string& name)>& which) {
   for (const std::string& name : folder.names()) {
     if (!which(name) || name.starts_with(nfs_prefix)) continue;
     if (const std::string why = folder.remove_tree(name, is_ours); !why.empty())
@@ -115,10 +115,10 @@ void remove_in(const OwnFolder& folder, const std::function<bool(const std::stri
 }  // namespace
 
 UnfinishedDataset::UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
-                                     const std::string& step, const Audience& readers)
+                                     const std::string& step, const ReadAccess& readers)
     : directory_(AtomicDirectory::partial(folder)), spool_(spool_in(path(), json_of(identity))) {
-  const OwnFolder& own = directory_.folder();
-  limit_readers(path(), readers);
+  const OwnedFolder& own = directory_.folder();
+  restrict_readers(path(), readers);
   lock(folder);
   const Json now = json_of(identity);
   const Json begun = read_begun(own);
@@ -126,12 +126,12 @@ UnfinishedDataset::UnfinishedDataset(const fs::path& folder, const DatasetIdenti
   if (resumes && begun.is_object()) {
     check_same(path(), begun, now);
     remove_in(own, is_half_written);
-    remove_in(own.take_folder(spool_name), is_half_written);
+    remove_in(own.open_or_create_folder(spool_name), is_half_written);
   } else {
     remove_in(own, [](const std::string& name) { return name != lock_name; });
-    own.take_folder(spool_name);
+    own.open_or_create_folder(spool_name);
   }
-  if (!resumes) directory_.remove_at_end();  // the folder now contains only dt's own files
+  if (!resumes) directory_.discard_on_destruction();  // the folder now contains only dt's own files
   write_file_atomically(path() / begun_name, Json({{"identity", now}, {"step", step}}).dump());
 }
 
@@ -149,7 +149,7 @@ void UnfinishedDataset::lock(const fs::path& folder) {
 /// Commits the dataset. Removes begun.json first, so that no other task finds the folder and begins
 /// a part.
 void UnfinishedDataset::commit(bool overwrite) {
-  const OwnFolder& own = directory_.folder();
+  const OwnedFolder& own = directory_.folder();
   own.remove(begun_name);
   remove_in(own, [](const std::string& name) {
     return name == lock_name || is_spool(name) || is_half_written(name);
@@ -163,7 +163,7 @@ std::optional<fs::path> UnfinishedDataset::join(const fs::path& folder, const Da
   const fs::path path = partial_path(folder);
   const Json now = json_of(identity);
   for (const double give_up = monotonic_s() + wait_s; monotonic_s() < give_up;) {
-    const auto own = OwnFolder::find(path);
+    const auto own = OwnedFolder::open_if_exists(path);
     const Json begun = own ? read_begun(*own) : Json();
     const bool is_ours = begun.is_object() && begun.value("step", "") == step;
     if (is_ours) {

@@ -33,7 +33,7 @@ class UnfinishedDataset {
   /// destruction. Otherwise begins anew and keeps nothing. `step` is the step of tasks that may help; see
   /// join(). `readers` are the users that may read the inputs; only they may read the dataset.
   UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
-                    const std::string& step, const Audience& readers = {});
+                    const std::string& step, const ReadAccess& readers = {});
   const fs::path& path() const { return directory_.path(); }
   const fs::path& spool() const { return spool_; }
   /// Gives the dataset its final name.

@@ -49,7 +49,7 @@ class Verification {
   }
 
   void add(const Error& error) {
-    problems_.push_back({error.message(), !error.is_of_damage()});
+    problems_.push_back({error.message(), !error.indicates_corruption()});
     is_complete_ = false;
   }
 
@@ -122,7 +122,7 @@ std::vector<DatasetProblem> verify_dataset(
   try {
     dataset = read_dataset_file(folder);
   } catch (const Error& error) {
-    if (!error.is_of_damage() || !path_exists(folder / dataset_file_name)) throw;
+    if (!error.indicates_corruption() || !path_exists(folder / dataset_file_name)) throw;
     return {{error.message()}};
   }
   return Verification(folder, *dataset, progress).run();

@@ -53,9 +53,9 @@ std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& opti
 /// export writes. These are the ids in the model's generation_config.json if it has some, else
 /// those of `trained`. The end of the data's documents is among them. If `trained` has several ids,
 /// all of them are, too.
-model::SpecialTokens exported_ends(const model::SpecialTokens& trained,
-                                   std::vector<std::int64_t> generation_ends,
-                                   std::optional<std::int64_t> end_of_text);
+model::SpecialTokens exported_special_tokens(const model::SpecialTokens& trained,
+                                             std::vector<std::int64_t> generation_ends,
+                                             std::optional<std::int64_t> end_of_text);
 
 /// Returns the model that an export writes: the checkpoint's, with the end-of-text ids that its
 /// generation_config.json names, if it keeps one. options.end_of_text is among them.

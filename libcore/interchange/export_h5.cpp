@@ -64,15 +64,15 @@ void declare(Hdf5Writer& writer, const ExportSource& source, const ExportOptions
              const std::vector<Item>& items) {
   const checkpoint::Manifest& manifest = source.manifest();
   const DType dtype = items.front().dtype;
-  writer.attribute("/", "format", std::string(format_name));
-  writer.attribute("/", "version", format_version);
-  writer.attribute("/", "config", model::hf_config(exported_model(source, options), dtype));
-  writer.attribute("/", "step", manifest.state.step);
+  writer.set_attribute("/", "format", std::string(format_name));
+  writer.set_attribute("/", "version", format_version);
+  writer.set_attribute("/", "config", model::hf_config(exported_model(source, options), dtype));
+  writer.set_attribute("/", "step", manifest.state.step);
   for (const Item& item : items) {
     const std::vector<std::int64_t>& dims = item.param->shape.dims();
     writer.declare(item.dataset, item.dtype, {dims.begin(), dims.end()});
   }
-  writer.layout();
+  writer.end_declarations();
 }
 
 }  // namespace
@@ -83,12 +83,12 @@ ExportResult export_h5(const ExportSource& source, const fs::path& file, const E
   const model::ParameterTable table(source.manifest().model);
   const std::vector<Item> items = items_of(source, table, options);
   AtomicFile target(file);
-  limit_readers(target.path(), source.readers());
+  restrict_readers(target.path(), source.readers());
   Hdf5Writer writer(target.open(), items.size());
   declare(writer, source, options, items);
-  TensorMover mover(source, options.clamp, done);
+  TensorCopier mover(source, options.clamp, done);
   for (const Item& item : items) {
-    mover.move(item.kind, item.param->name, item.param->shape, item.dtype, 0,
+    mover.copy(item.kind, item.param->name, item.param->shape, item.dtype, 0,
                [&writer, &item](std::uint64_t offset, std::span<const std::byte> bytes) {
                  writer.write(item.dataset, offset, bytes);
                });

@@ -65,7 +65,7 @@ class Exporter {
         mover_(source, options.clamp, done) {}
 
   /// Writes `stem`.safetensors, or its shards and their index. Returns the number of files.
-  std::int64_t write_set(const std::string& stem, std::vector<Item> items, const Metadata& metadata = {}) {
+  std::int64_t write_shards(const std::string& stem, std::vector<Item> items, const Metadata& metadata = {}) {
     for (const Item& item : items) {
       result_.bytes += item.bytes();
       ++result_.num_tensors;
@@ -95,7 +95,7 @@ class Exporter {
   void collect(const std::string& kind, const std::string& prefix, std::optional<DType> dtype,
                std::vector<Item>& items) const {
     for (model::HfTensor& t : model::hf_tensors(source_.manifest().model)) {
-      const DType stored = dtype.value_or(source_.stored_dtype(kind, t.parts.front()));
+      const DType stored = dtype.value_or(source_.stored_dtype(kind, t.params.front()));
       SafeTensor entry{prefix + t.name, stored, safetensors_dtype(stored), t.shape};
       items.push_back({std::move(t), kind, std::move(entry)});
     }
@@ -110,25 +110,25 @@ class Exporter {
     for (const Item& item : items) entries.push_back(item.stored);
     const auto file = std::make_shared<File>(File::create(path));
     file->write(safetensors_head(entries, metadata));
-    for (std::size_t i = 0; i < items.size(); ++i) move(items[i], file, entries[i].begin);
+    for (std::size_t i = 0; i < items.size(); ++i) copy(items[i], file, entries[i].begin);
     mover_.finish();
     file->close();
   }
 
   /// Moves a tensor into the file. Queued writes share the file, since an error elsewhere may leave
   /// them under way.
-  void move(const Item& item, const std::shared_ptr<File>& file, std::uint64_t begin) {
+  void copy(const Item& item, const std::shared_ptr<File>& file, std::uint64_t begin) {
     const DType dtype = *item.stored.dtype;
-    const TensorMover::Put put = [file, begin](std::uint64_t offset, std::span<const std::byte> bytes) {
+    const TensorCopier::WriteAt put = [file, begin](std::uint64_t offset, std::span<const std::byte> bytes) {
       file->write_at(begin + offset, bytes);
     };
     std::int64_t row = 0;
-    for (const std::string& part : item.layout.parts) {
+    for (const std::string& part : item.layout.params) {
       const Shape& shape = table_.params()[static_cast<std::size_t>(table_.find(part))].shape;
       if (item.layout.transposed) {
-        mover_.move_transposed(item.kind, part, shape, dtype, row, item.layout.shape[1], put);
+        mover_.copy_transposed(item.kind, part, shape, dtype, row, item.layout.shape[1], put);
       } else {
-        mover_.move(item.kind, part, shape, dtype, row * (shape.numel() / shape[0]), put);
+        mover_.copy(item.kind, part, shape, dtype, row * (shape.numel() / shape[0]), put);
       }
       row += shape[0];
     }
@@ -139,7 +139,7 @@ class Exporter {
   fs::path folder_;
   const ExportOptions& options_;
   ExportResult result_;
-  TensorMover mover_;
+  TensorCopier mover_;
 };
 
 /// Returns whether --overwrite may remove the folder, which must never cost a home folder or a run. A
@@ -165,8 +165,8 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
               "choose another name, or remove it yourself");
 }
 
-bool keeps(const ExportSource& source, const std::string& name) {
-  return std::ranges::any_of(checkpoint::companions_of(source.manifest()),
+bool has_stored_file(const ExportSource& source, const std::string& name) {
+  return std::ranges::any_of(checkpoint::stored_tokenizer_files(source.manifest()),
                              [&](const checkpoint::StoredFile& file) { return file.name == name; });
 }
 
@@ -183,9 +183,9 @@ void write_generation_config(const model::SpecialTokens& special, const fs::path
 
 }  // namespace
 
-model::SpecialTokens exported_ends(const model::SpecialTokens& trained,
-                                   std::vector<std::int64_t> generation_ends,
-                                   std::optional<std::int64_t> end_of_text) {
+model::SpecialTokens exported_special_tokens(const model::SpecialTokens& trained,
+                                             std::vector<std::int64_t> generation_ends,
+                                             std::optional<std::int64_t> end_of_text) {
   model::SpecialTokens special = trained;
   if (!generation_ends.empty()) special.eos = std::move(generation_ends);
   if (!end_of_text && !trained.eos.empty()) end_of_text = trained.eos.front();
@@ -200,9 +200,9 @@ model::ModelSpec exported_model(const ExportSource& source, const ExportOptions&
   model::ModelSpec spec = source.manifest().model;
   const fs::path given = source.newest().path() / model::generation_config_name;
   std::vector<std::int64_t> generation_ends;
-  if (keeps(source, model::generation_config_name))
+  if (has_stored_file(source, model::generation_config_name))
     generation_ends = model::parse_generation_ends(read_file(given), given.string());
-  spec.special = exported_ends(spec.special, std::move(generation_ends), options.end_of_text);
+  spec.special = exported_special_tokens(spec.special, std::move(generation_ends), options.end_of_text);
   return spec;
 }
 
@@ -210,26 +210,26 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
                        const BytesDone& done) {
   check_replaceable(folder, options.overwrite);
   AtomicDirectory directory(folder);
-  limit_readers(directory.path(), source.readers());
+  restrict_readers(directory.path(), source.readers());
   Exporter exporter(source, directory.path(), options, done);
   std::vector<Item> weights;
   exporter.collect(checkpoint::kind_weights, "", options.dtype, weights);
   exporter.result().dtype = *weights.front().stored.dtype;
   const model::ModelSpec spec = exported_model(source, options);
   write_text(directory.path() / "config.json", model::hf_config(spec, exporter.result().dtype));
-  checkpoint::copy_companions(source.newest(), directory.path());
+  checkpoint::copy_tokenizer_files(source.newest(), directory.path());
   write_generation_config(spec.special, directory.path());
   for (const fs::path& file : options.files) {
     write_text(directory.path() / file.filename(), read_file(file));
-    limit_readers(directory.path() / file.filename(), Audience::of_file(file));
+    restrict_readers(directory.path() / file.filename(), ReadAccess::of_file(file));
   }
-  exporter.result().num_shards = exporter.write_set("model", std::move(weights));
+  exporter.result().num_shards = exporter.write_shards("model", std::move(weights));
   if (options.with_optimizer) {
     std::vector<Item> moments;
     for (const std::string kind : {checkpoint::kind_first_moment, checkpoint::kind_second_moment})
       exporter.collect(kind, kind + ".", std::nullopt, moments);
-    exporter.write_set("optimizer", std::move(moments),
-                       {{"step", std::to_string(source.manifest().state.step)}});
+    exporter.write_shards("optimizer", std::move(moments),
+                          {{"step", std::to_string(source.manifest().state.step)}});
   }
   exporter.result().clamped = exporter.clamped();
   if (done) done(0);

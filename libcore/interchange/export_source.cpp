@@ -106,7 +106,7 @@ std::vector<Piece> ExportSource::blocks(const std::string& kind, const std::stri
   };
   std::vector<Piece> blocks;
   std::int64_t held = 0;
-  if (checkpoint::overlap(checkpoint::by_box(stored))) throw refuse("overlap");
+  if (checkpoint::any_overlap(checkpoint::group_by_box(stored))) throw refuse("overlap");
   for (const checkpoint::StoredPiece* piece : stored) {
     const Piece& whole = piece->piece;
     if (whole.global != shape) {
@@ -144,9 +144,9 @@ void ExportSource::read(const std::string& kind, const std::string& tensor, cons
                             out.raw(), wanted.numel());
 }
 
-Audience ExportSource::readers() const {
-  Audience readers;
-  for (const checkpoint::Reader& reader : checkpoints_) readers &= checkpoint::readers_of(reader);
+ReadAccess ExportSource::readers() const {
+  ReadAccess readers;
+  for (const checkpoint::Reader& reader : checkpoints_) readers &= checkpoint::read_access_of(reader);
   return readers;
 }
 

@@ -27,7 +27,7 @@ class ExportSource {
   const checkpoint::Reader& newest() const { return checkpoints_.back(); }
   const checkpoint::Manifest& manifest() const { return newest().manifest(); }
   /// Returns the users that may read all checkpoints.
-  Audience readers() const;
+  ReadAccess readers() const;
   /// Returns the type in which the first checkpoint stores a tensor.
   /// Errors: input, a missing tensor.
   DType stored_dtype(const std::string& kind, const std::string& tensor) const;

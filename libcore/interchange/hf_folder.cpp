@@ -25,7 +25,8 @@ std::set<std::string> shard_names(const fs::path& index) {
   std::set<std::string> names;
   for (const std::string& tensor : map.names()) names.insert(map.string(tensor));
   for (const std::string& name : names) {
-    if (!is_plain_name(name)) throw map.error(fmt::format("it names '{}', which is not a file's name", name));
+    if (!is_plain_file_name(name))
+      throw map.error(fmt::format("it names '{}', which is not a file's name", name));
   }
   return names;
 }
@@ -41,8 +42,8 @@ model::ModelSpec load_spec(const fs::path& folder) {
 
 /// Returns whether two tensors hold the same numbers, in whichever types. Reads them up to the first block
 /// that differs.
-bool holds_same(const SafetensorsFile& file_a, const SafeTensor& a, const SafetensorsFile& file_b,
-                const SafeTensor& b) {
+bool have_equal_values(const SafetensorsFile& file_a, const SafeTensor& a, const SafetensorsFile& file_b,
+                       const SafeTensor& b) {
   if (a.shape != b.shape || !a.dtype || !b.dtype) return false;
   constexpr std::int64_t block = std::int64_t{1} << 20;  // elements
   std::vector<std::byte> stored;
@@ -75,10 +76,10 @@ HfFolder::HfFolder(const fs::path& folder) : folder_(folder), spec_(load_spec(fo
     throw input_error("{}: config.json says that the model has {} layers, but the files hold {} tensors",
                       folder.string(), spec_.layers, tensors_.size());
   }
-  read_ends();
+  read_end_of_text();
   if (spec_.tied) untie_where_heads_differ();
   const model::ParameterTable table(spec_);
-  for (const model::HfTensor& tensor : model::hf_tensors(spec_)) place(tensor, table);
+  for (const model::HfTensor& tensor : model::hf_tensors(spec_)) locate(tensor, table);
 }
 
 void HfFolder::open_files(const fs::path& folder) {
@@ -100,7 +101,7 @@ void HfFolder::open_files(const fs::path& folder) {
 }
 
 /// Takes the end-of-text ids from generation_config.json, as generate() does if a folder has it.
-void HfFolder::read_ends() {
+void HfFolder::read_end_of_text() {
   const fs::path file = folder_ / model::generation_config_name;
   if (!file_exists(file)) return;
   std::vector<std::int64_t> ends = model::parse_generation_ends(read_file(file), file.string());
@@ -111,11 +112,12 @@ void HfFolder::untie_where_heads_differ() {
   const auto head = tensors_.find(model::hf_head_name);
   const std::vector<model::HfTensor> all = model::hf_tensors(spec_);
   const auto table = std::find_if(all.begin(), all.end(), [](const model::HfTensor& t) {
-    return t.parts.front() == "embedding.token.weight";
+    return t.params.front() == "embedding.token.weight";
   });
-  const Found* embedding = find_named(*table);
+  const FileTensor* embedding = find_named(*table);
   if (head == tensors_.end() || !embedding || embedding->tensor == head->second.tensor) return;
-  if (holds_same(*embedding->file, *embedding->tensor, *head->second.file, *head->second.tensor)) return;
+  if (have_equal_values(*embedding->file, *embedding->tensor, *head->second.file, *head->second.tensor))
+    return;
   spec_.tied = false;
   remark_ = fmt::format(
       "{}: config.json ties the head to the embedding, but {} has other values than {}: the head is kept, as "
@@ -123,7 +125,7 @@ void HfFolder::untie_where_heads_differ() {
       folder_.string(), head->first, embedding->tensor->name);
 }
 
-const HfFolder::Found* HfFolder::find_named(const model::HfTensor& wanted) const {
+const HfFolder::FileTensor* HfFolder::find_named(const model::HfTensor& wanted) const {
   if (const auto found = tensors_.find(wanted.name); found != tensors_.end()) return &found->second;
   for (const std::string& alias : wanted.aliases) {
     if (const auto found = tensors_.find(alias); found != tensors_.end()) return &found->second;
@@ -131,8 +133,8 @@ const HfFolder::Found* HfFolder::find_named(const model::HfTensor& wanted) const
   return nullptr;
 }
 
-HfFolder::Found HfFolder::find(const model::HfTensor& wanted) const {
-  const Found* found = find_named(wanted);
+HfFolder::FileTensor HfFolder::find(const model::HfTensor& wanted) const {
+  const FileTensor* found = find_named(wanted);
   if (!found) {
     throw Error(ErrorKind::input, fmt::format("{}: tensor '{}' is missing", folder_.string(), wanted.name),
                 "the weights do not fit the folder's config.json");
@@ -143,25 +145,25 @@ HfFolder::Found HfFolder::find(const model::HfTensor& wanted) const {
     throw Error(ErrorKind::input, fmt::format("{} has shape {}", name, tensor.shape.to_string()),
                 fmt::format("the folder's config.json makes it {}", wanted.shape.to_string()));
   }
-  if (!tensor.dtype || !checkpoint::converts(*tensor.dtype, DType::f32)) {
+  if (!tensor.dtype || !checkpoint::is_convertible(*tensor.dtype, DType::f32)) {
     throw Error(ErrorKind::input, fmt::format("{} has type {}", name, tensor.dtype_name),
                 "expected F32, F16, BF16 or F64");
   }
   return *found;
 }
 
-void HfFolder::place(const model::HfTensor& wanted, const model::ParameterTable& table) {
-  const Found found = find(wanted);
+void HfFolder::locate(const model::HfTensor& wanted, const model::ParameterTable& table) {
+  const FileTensor found = find(wanted);
   std::int64_t row = 0;
-  for (const std::string& part : wanted.parts) {
+  for (const std::string& part : wanted.params) {
     const Shape& shape = table.params()[static_cast<std::size_t>(table.find(part))].shape;
-    places_[part] = {found.file, found.tensor, shape, row, wanted.transposed};
+    locations_[part] = {found.file, found.tensor, shape, row, wanted.transposed};
     row += shape[0];
   }
 }
 
 /// Returns rows of the parameter [out, in] from stored [in, stacked outs], in the stored element type.
-std::vector<std::byte> HfFolder::read_transposed(const Place& place, std::int64_t first_row,
+std::vector<std::byte> HfFolder::read_transposed(const ParameterLocation& place, std::int64_t first_row,
                                                  std::int64_t num_rows) const {
   const std::size_t bytes = dtype_bytes(*place.tensor->dtype);
   const auto rows = static_cast<std::size_t>(num_rows);
@@ -185,27 +187,27 @@ std::vector<std::byte> HfFolder::read_transposed(const Place& place, std::int64_
   return values;
 }
 
-const HfFolder::Place& HfFolder::place_of(const std::string& param) const {
-  const auto found = places_.find(param);
-  if (found == places_.end()) throw input_error("{}: there is no parameter '{}'", folder_.string(), param);
+const HfFolder::ParameterLocation& HfFolder::location_of(const std::string& param) const {
+  const auto found = locations_.find(param);
+  if (found == locations_.end()) throw input_error("{}: there is no parameter '{}'", folder_.string(), param);
   return found->second;
 }
 
 void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor& out) const {
-  const Place& place = place_of(param);
+  const ParameterLocation& place = location_of(param);
   if (place.shape != wanted.global) {
     throw input_error("{}: {} has shape {}, not {}", folder_.string(), param, place.shape.to_string(),
                       wanted.global.to_string());
   }
   const DType dtype = *place.tensor->dtype;
-  const std::vector<CopyRun> runs = intersect(Piece::whole(place.shape), wanted);
+  const std::vector<CopyRange> runs = intersect(Piece::whole(place.shape), wanted);
   if (runs.empty()) return;
   if (place.transposed) {
     const std::int64_t columns = place.shape[1];
     const std::int64_t first_row = runs.front().source / columns;
     const std::int64_t end_row = (runs.back().source + runs.back().count + columns - 1) / columns;
     const std::vector<std::byte> values = read_transposed(place, first_row, end_row - first_row);
-    for (const CopyRun& run : runs) {
+    for (const CopyRange& run : runs) {
       const auto at = static_cast<std::size_t>(run.source - first_row * columns);
       checkpoint::copy_elements(dtype, values.data() + at * dtype_bytes(dtype), out.dtype(),
                                 out.raw() + static_cast<std::size_t>(run.target) * dtype_bytes(out.dtype()),
@@ -220,12 +222,12 @@ void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor&
   const auto load = [&](std::uint64_t block, std::span<std::byte> bytes) {
     place.file->read(*place.tensor, begin + block * digest_block_bytes, bytes);
   };
-  checkpoint::copy_runs(runs, dtype, payload, load, out, buffer);
+  checkpoint::copy_ranges(runs, dtype, payload, load, out, buffer);
 }
 
-Audience HfFolder::readers() const {
-  Audience readers = Audience::of(folder_);
-  for (const auto& file : files_) readers &= Audience::of(file->path());
+ReadAccess HfFolder::readers() const {
+  ReadAccess readers = ReadAccess::of(folder_);
+  for (const auto& file : files_) readers &= ReadAccess::of(file->path());
   return readers;
 }
 

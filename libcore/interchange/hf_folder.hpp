@@ -28,42 +28,42 @@ class HfFolder : public WeightSource {
   const model::ModelSpec& spec() const override { return spec_; }
   std::string remark() const override { return remark_; }
   /// Returns the type in which a parameter is stored.
-  DType dtype(const std::string& param) const { return *place_of(param).tensor->dtype; }
+  DType dtype(const std::string& param) const { return *location_of(param).tensor->dtype; }
   /// Returns the users that may read the folder and all its weights.
-  Audience readers() const;
+  ReadAccess readers() const;
   /// Reads part of a parameter. If it is stored transposed, the rows that `wanted` touches take memory
   /// for the time of the call.
   void read(const std::string& param, const Piece& wanted, const Tensor& out) const override;
 
  private:
   /// The place of a parameter: rows [row, row + shape[0]) of a stacked tensor.
-  struct Place {
+  struct ParameterLocation {
     const SafetensorsFile* file;
     const SafeTensor* tensor;
     Shape shape;
     std::int64_t row;
     bool transposed;
   };
-  struct Found {
+  struct FileTensor {
     const SafetensorsFile* file;
     const SafeTensor* tensor;
   };
   void open_files(const fs::path& folder);
-  void read_ends();
+  void read_end_of_text();
   void untie_where_heads_differ();
-  const Found* find_named(const model::HfTensor& wanted) const;
-  Found find(const model::HfTensor& wanted) const;
-  void place(const model::HfTensor& wanted, const model::ParameterTable& table);
-  const Place& place_of(const std::string& param) const;
-  std::vector<std::byte> read_transposed(const Place& place, std::int64_t first_row,
+  const FileTensor* find_named(const model::HfTensor& wanted) const;
+  FileTensor find(const model::HfTensor& wanted) const;
+  void locate(const model::HfTensor& wanted, const model::ParameterTable& table);
+  const ParameterLocation& location_of(const std::string& param) const;
+  std::vector<std::byte> read_transposed(const ParameterLocation& place, std::int64_t first_row,
                                          std::int64_t num_rows) const;
 
   fs::path folder_;
   model::ModelSpec spec_;
   std::string remark_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
-  std::map<std::string, Found> tensors_;  // by the file's names
-  std::map<std::string, Place> places_;   // by dt's names
+  std::map<std::string, FileTensor> tensors_;           // by the file's names
+  std::map<std::string, ParameterLocation> locations_;  // by dt's names
 };
 
 }  // namespace dt::interchange

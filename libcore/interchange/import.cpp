@@ -46,7 +46,7 @@ void write_weights(const HfFolder& source, const fs::path& folder, const checkpo
                 Tensor(buffer.data(), spec.dtype, Shape{wanted.numel()}, Device::host()));
     return std::span<const std::byte>(buffer);
   };
-  checkpoint::write_part(folder, header, 0, pieces, payload, written);
+  checkpoint::write_shard(folder, header, 0, pieces, payload, written);
 }
 
 /// Refuses the folder of a run's checkpoints. There the import would pass for a generation that the run
@@ -59,12 +59,13 @@ void refuse_in_run(const fs::path& out) {
 }
 
 /// Writes the tokenizer's files as the checkpoint's second writer.
-void write_companions(const HfFolder& source, const fs::path& folder, const checkpoint::Manifest& header) {
+void import_tokenizer_files(const HfFolder& source, const fs::path& folder,
+                            const checkpoint::Manifest& header) {
   std::vector<checkpoint::StoredFile> companions;
-  for (const std::string& name : checkpoint::find_companions(source.path())) {
-    companions.push_back(checkpoint::copy_companion(source.path() / name, folder / name));
+  for (const std::string& name : checkpoint::find_tokenizer_files(source.path())) {
+    companions.push_back(checkpoint::copy_tokenizer_file(source.path() / name, folder / name));
   }
-  checkpoint::write_companion_part(folder, header, 1, std::move(companions));
+  checkpoint::write_tokenizer_manifest(folder, header, 1, std::move(companions));
 }
 
 }  // namespace
@@ -78,15 +79,15 @@ std::uint64_t weight_bytes(const HfFolder& source) {
 
 checkpoint::Manifest import_hf(const HfFolder& source, const fs::path& target,
                                const std::function<void(std::uint64_t)>& written) {
-  const fs::path out = without_slash(target);
+  const fs::path out = without_trailing_slash(target);
   refuse_in_run(out);
   checkpoint::Manifest header;
   header.model = source.spec();
   header.generation = generation_of(out);
-  auto unfinished = checkpoint::UnfinishedCheckpoint::at(out, 0, header.generation, false);
-  limit_readers(unfinished.path(), source.readers());
+  auto unfinished = checkpoint::CheckpointTransaction::at(out, 0, header.generation, false);
+  restrict_readers(unfinished.path(), source.readers());
   write_weights(source, unfinished.path(), header, written);
-  write_companions(source, unfinished.path(), header);
+  import_tokenizer_files(source, unfinished.path(), header);
   unfinished.commit(header, 2);
   return checkpoint::load_manifest(out);
 }

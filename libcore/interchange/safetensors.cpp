@@ -81,7 +81,7 @@ SafeTensor parse_tensor(const std::string& name, const JsonValue& entry, std::ui
   t.name = name;
   t.dtype_name = entry.string("dtype");
   const std::vector<std::int64_t> dims = entry.integers("shape");
-  const std::vector<std::uint64_t> offsets = entry.naturals("data_offsets");
+  const std::vector<std::uint64_t> offsets = entry.unsigned_integers("data_offsets");
   if (std::any_of(dims.begin(), dims.end(), [](std::int64_t d) { return d < 0; }))
     throw wrong("its shape is negative");
   if (offsets.size() != 2 || offsets[0] > offsets[1])

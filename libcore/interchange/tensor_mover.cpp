@@ -83,8 +83,8 @@ double largest_of(DType dtype) {
 
 }  // namespace
 
-void TensorMover::find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
-                                const Tensor& values) {
+void TensorCopier::find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
+                                 const Tensor& values) {
   with_bits(values, [&](auto elements, auto type) {
     const auto is_infinite = [&](auto bits) { return (bits & type.magnitude) == type.infinity; };
     if (std::ranges::none_of(elements, is_infinite)) return;
@@ -101,7 +101,7 @@ void TensorMover::find_overflow(const std::string& kind, const std::string& tens
   });
 }
 
-void TensorMover::settle_overflow(const std::string& tensor, const Shape& shape, DType dtype) {
+void TensorCopier::finish_overflow(const std::string& tensor, const Shape& shape, DType dtype) {
   const Overflow found = std::exchange(overflow_, {});
   if (found.count == 0) return;
   if (clamp_) {
@@ -117,35 +117,35 @@ void TensorMover::settle_overflow(const std::string& tensor, const Shape& shape,
       "choose a --dtype of a larger range (bf16, fp32), or --clamp such values to the largest");
 }
 
-void TensorMover::pass(const std::string& kind, const std::string& tensor, const Piece& piece, DType dtype,
-                       WriteBehind::Write write) {
+void TensorCopier::copy_piece(const std::string& kind, const std::string& tensor, const Piece& piece,
+                              DType dtype, WriteBehind::Write write) {
   const std::size_t bytes = static_cast<std::size_t>(piece.numel()) * dtype_bytes(dtype);
-  WriteBehind::Buffer buffer = writes_.take(bytes);
+  WriteBehind::Buffer buffer = writes_.acquire(bytes);
   const Tensor values(buffer.bytes.data(), dtype, Shape{piece.numel()}, Device::host());
   source_.read(kind, tensor, piece, values);
   if (source_.changes_values(kind, tensor, dtype)) find_overflow(kind, tensor, piece, values);
-  writes_.give(std::move(buffer), std::move(write));
+  writes_.submit(std::move(buffer), std::move(write));
   if (done_) done_(bytes);
 }
 
-void TensorMover::move(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
-                       std::int64_t first, Put put) {
+void TensorCopier::copy(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
+                        std::int64_t first, WriteAt put) {
   const std::size_t bytes = dtype_bytes(dtype);
   const Piece whole = Piece::whole(shape);
   for (const Piece& block : source_.blocks(kind, tensor, shape)) {
-    pass(kind, tensor, block, dtype, [=](std::span<const std::byte> values) {
-      for (const CopyRun& run : intersect(block, whole)) {
+    copy_piece(kind, tensor, block, dtype, [=](std::span<const std::byte> values) {
+      for (const CopyRange& run : intersect(block, whole)) {
         put(static_cast<std::uint64_t>(first + run.target) * bytes,
             values.subspan(static_cast<std::size_t>(run.source) * bytes,
                            static_cast<std::size_t>(run.count) * bytes));
       }
     });
   }
-  settle_overflow(tensor, shape, dtype);
+  finish_overflow(tensor, shape, dtype);
 }
 
-void TensorMover::move_transposed(const std::string& kind, const std::string& tensor, const Shape& shape,
-                                  DType dtype, std::int64_t first, std::int64_t stacked, Put put) {
+void TensorCopier::copy_transposed(const std::string& kind, const std::string& tensor, const Shape& shape,
+                                   DType dtype, std::int64_t first, std::int64_t stacked, WriteAt put) {
   const std::size_t bytes = dtype_bytes(dtype);
   const std::int64_t columns = shape[1];
   const std::size_t widest =
@@ -157,7 +157,7 @@ void TensorMover::move_transposed(const std::string& kind, const std::string& te
     Piece piece = Piece::whole(shape);
     piece.begin = begin * columns;
     piece.end = piece.begin + static_cast<std::int64_t>(rows) * columns;
-    pass(kind, tensor, piece, dtype, [=, this](std::span<const std::byte> values) {
+    copy_piece(kind, tensor, piece, dtype, [=, this](std::span<const std::byte> values) {
       strip_.resize(values.size());
       transpose(values.data(), rows, static_cast<std::size_t>(columns), bytes, strip_.data());
       // All columns of the target are written at once if the strip is as wide, otherwise row by row.
@@ -170,7 +170,7 @@ void TensorMover::move_transposed(const std::string& kind, const std::string& te
       }
     });
   }
-  settle_overflow(tensor, shape, dtype);
+  finish_overflow(tensor, shape, dtype);
 }
 
 }  // namespace dt::interchange

@@ -13,24 +13,24 @@
 namespace dt::interchange {
 
 /// Reads and checks blocks on the caller's thread and writes them on another.
-class TensorMover {
+class TensorCopier {
  public:
   /// Writes bytes at an offset of the target tensor. The mover calls it on the other thread until
   /// finish().
-  using Put = std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>;
+  using WriteAt = std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>;
 
-  TensorMover(const ExportSource& source, bool clamp, const BytesDone& done)
+  TensorCopier(const ExportSource& source, bool clamp, const BytesDone& done)
       : source_(source), clamp_(clamp), done_(done) {}
 
   /// Puts a tensor in row-major order behind the first `first` elements of the target.
   /// Errors: input, naming the tensor: finite values that `dtype` holds as infinities, unless the mover
   /// clamps.
-  void move(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
-            std::int64_t first, Put put);
+  void copy(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
+            std::int64_t first, WriteAt put);
   /// Puts a matrix [rows, columns] transposed: row i becomes column `first` + i of the target [columns,
   /// stacked].
-  void move_transposed(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
-                       std::int64_t first, std::int64_t stacked, Put put);
+  void copy_transposed(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
+                       std::int64_t first, std::int64_t stacked, WriteAt put);
   /// Returns what clamping changed.
   const ClampCount& clamped() const { return clamped_; }
   /// Waits until all is written.
@@ -48,10 +48,10 @@ class TensorMover {
   void find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
                      const Tensor& values);
   /// Ends a tensor: counts its clamped values, or refuses it.
-  void settle_overflow(const std::string& tensor, const Shape& shape, DType dtype);
+  void finish_overflow(const std::string& tensor, const Shape& shape, DType dtype);
   /// Reads a piece and passes it to the other thread.
-  void pass(const std::string& kind, const std::string& tensor, const Piece& piece, DType dtype,
-            WriteBehind::Write write);
+  void copy_piece(const std::string& kind, const std::string& tensor, const Piece& piece, DType dtype,
+                  WriteBehind::Write write);
 
   const ExportSource& source_;
   bool clamp_;

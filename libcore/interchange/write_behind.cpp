@@ -5,7 +5,7 @@
 namespace dt::interchange {
 
 WriteBehind::WriteBehind() : free_(2) {
-  const SignalsBlocked blocked;
+  const ScopedSignalBlock blocked;
   thread_ = std::thread([this] { work(); });
 }
 
@@ -23,7 +23,7 @@ void WriteBehind::rethrow() {
   if (error_) std::rethrow_exception(error_);
 }
 
-WriteBehind::Buffer WriteBehind::take(std::size_t bytes) {
+WriteBehind::Buffer WriteBehind::acquire(std::size_t bytes) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !free_.empty() || error_; });
   rethrow();
@@ -35,7 +35,7 @@ WriteBehind::Buffer WriteBehind::take(std::size_t bytes) {
   return buffer;
 }
 
-void WriteBehind::give(Buffer buffer, Write write) {
+void WriteBehind::submit(Buffer buffer, Write write) {
   {
     const std::lock_guard lock(mutex_);
     if (error_) return;  // it came after take()

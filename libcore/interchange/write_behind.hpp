@@ -32,9 +32,9 @@ class WriteBehind {
 
   /// Returns a buffer of that size with any content. Blocks until one is free.
   /// Errors: what a write threw.
-  Buffer take(std::size_t bytes);
+  Buffer acquire(std::size_t bytes);
   /// Queues a write. The other thread calls `write` with the buffer, in the order of the calls.
-  void give(Buffer buffer, Write write);
+  void submit(Buffer buffer, Write write);
   /// Waits until all is written.
   /// Errors: what a write threw. All later writes were then dropped.
   void finish();

@@ -14,7 +14,7 @@ void gelu(const Context& context, const Tensor& x_RF, const Tensor& y_RF) {
   check_tensor("gelu", "y_RF", y_RF, dtype, {R, F});
   static constexpr Implementations<decltype(gelu)> implementations{
       reference::gelu<double>, reference::gelu<float>, cpu::gelu, &GpuKernels::gelu};
-  pick(implementations, context, "gelu", x_RF.dtype())(context, x_RF, y_RF);
+  select_kernel(implementations, context, "gelu", x_RF.dtype())(context, x_RF, y_RF);
 }
 
 void gelu_backward(const Context& context, const Tensor& dy_RF, const Tensor& x_RF, const Tensor& dx_RF) {
@@ -26,7 +26,7 @@ void gelu_backward(const Context& context, const Tensor& dy_RF, const Tensor& x_
   static constexpr Implementations<decltype(gelu_backward)> implementations{
       reference::gelu_backward<double>, reference::gelu_backward<float>, cpu::gelu_backward,
       &GpuKernels::gelu_backward};
-  pick(implementations, context, "gelu_backward", dy_RF.dtype())(context, dy_RF, x_RF, dx_RF);
+  select_kernel(implementations, context, "gelu_backward", dy_RF.dtype())(context, dy_RF, x_RF, dx_RF);
 }
 
 void swiglu(const Context& context, const Tensor& gate_up_RG, const Tensor& y_RF) {
@@ -36,7 +36,7 @@ void swiglu(const Context& context, const Tensor& gate_up_RG, const Tensor& y_RF
   check_tensor("swiglu", "gate_up_RG", gate_up_RG, dtype, {R, 2 * F});
   static constexpr Implementations<decltype(swiglu)> implementations{
       reference::swiglu<double>, reference::swiglu<float>, cpu::swiglu, &GpuKernels::swiglu};
-  pick(implementations, context, "swiglu", y_RF.dtype())(context, gate_up_RG, y_RF);
+  select_kernel(implementations, context, "swiglu", y_RF.dtype())(context, gate_up_RG, y_RF);
 }
 
 void swiglu_backward(const Context& context, const Tensor& dy_RF, const Tensor& gate_up_RG,
@@ -49,7 +49,8 @@ void swiglu_backward(const Context& context, const Tensor& dy_RF, const Tensor& 
   static constexpr Implementations<decltype(swiglu_backward)> implementations{
       reference::swiglu_backward<double>, reference::swiglu_backward<float>, cpu::swiglu_backward,
       &GpuKernels::swiglu_backward};
-  pick(implementations, context, "swiglu_backward", dy_RF.dtype())(context, dy_RF, gate_up_RG, dgate_up_RG);
+  select_kernel(implementations, context, "swiglu_backward", dy_RF.dtype())(context, dy_RF, gate_up_RG,
+                                                                            dgate_up_RG);
 }
 
 }  // namespace dt::kernels

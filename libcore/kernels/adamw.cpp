@@ -25,7 +25,7 @@ void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const
   DT_CHECK(step.step >= 1, "adamw: steps are counted from 1, not {}", step.step);
   static constexpr Implementations<decltype(adamw)> implementations{
       reference::adamw<double>, reference::adamw<float>, cpu::adamw, &GpuKernels::adamw};
-  pick(implementations, context, "adamw", dtype)(context, step, w, grad, m, v, copy);
+  select_kernel(implementations, context, "adamw", dtype)(context, step, w, grad, m, v, copy);
 }
 
 }  // namespace dt::kernels

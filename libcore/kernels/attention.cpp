@@ -97,7 +97,7 @@ void attention(const Context& context, const AttentionShape& shape, const Visibi
                {shape.batch, shape.query_heads, shape.sequence});
   static constexpr Implementations<decltype(attention)> implementations{
       reference::attention<double>, reference::attention<float>, cpu::attention, &GpuKernels::attention};
-  pick(implementations, context, "attention", dtype)(context, shape, visibility, qkv, y_RQ, lse_BHT);
+  select_kernel(implementations, context, "attention", dtype)(context, shape, visibility, qkv, y_RQ, lse_BHT);
 }
 
 void attention_backward(const Context& context, const AttentionShape& shape, const Visibility& visibility,
@@ -114,11 +114,11 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
   static constexpr Implementations<decltype(attention_backward)> implementations{
       reference::attention_backward<double>, reference::attention_backward<float>, cpu::attention_backward,
       &GpuKernels::attention_backward};
-  pick(implementations, context, "attention_backward", dtype)(context, shape, visibility, dy_RQ, qkv, y_RQ,
-                                                              lse_BHT, gradients);
+  select_kernel(implementations, context, "attention_backward", dtype)(context, shape, visibility, dy_RQ, qkv,
+                                                                       y_RQ, lse_BHT, gradients);
 }
 
-bool has_gradients_apart(Device device, DType dtype, std::int64_t head_dim) {
+bool needs_separate_gradients(Device device, DType dtype, std::int64_t head_dim) {
   return device != Device::host() && dtype_bytes(dtype) == 2 && head_dim % 8 == 0;
 }
 
@@ -126,8 +126,8 @@ AttentionLibrary attention_library() {
   return gpu_kernels().attention_library();
 }
 
-std::vector<std::string> attention_declines() {
-  return gpu_kernels().attention_declines();
+std::vector<std::string> attention_fallbacks() {
+  return gpu_kernels().attention_fallbacks();
 }
 
 void merge_attention(const Context& context, const AttentionShape& shape, const PartialAttention& a,
@@ -141,7 +141,7 @@ void merge_attention(const Context& context, const AttentionShape& shape, const 
   static constexpr Implementations<decltype(merge_attention)> implementations{
       reference::merge_attention<double>, reference::merge_attention<float>, cpu::merge_attention,
       &GpuKernels::merge_attention};
-  pick(implementations, context, "merge_attention", to.y_RQ.dtype())(context, shape, a, b, to);
+  select_kernel(implementations, context, "merge_attention", to.y_RQ.dtype())(context, shape, a, b, to);
 }
 
 void first_visible(const Context& context, std::int64_t sequence, std::int64_t position, std::int64_t window,
@@ -183,8 +183,8 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
   if (positions_R.device() == Device::host()) check_ids("rotary", positions_R, 0, P);
   static constexpr Implementations<decltype(rotary)> implementations{
       reference::rotary<double>, reference::rotary<float>, cpu::rotary, &GpuKernels::rotary};
-  pick(implementations, context, "rotary", qkv_RE.dtype())(context, shape, positions_R, cos_PD2, sin_PD2,
-                                                           inverse, qkv_RE);
+  select_kernel(implementations, context, "rotary", qkv_RE.dtype())(context, shape, positions_R, cos_PD2,
+                                                                    sin_PD2, inverse, qkv_RE);
 }
 
 void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2) {

@@ -95,13 +95,13 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
 
 /// Returns whether gradients of attention_backward should not alias their inputs. A GPU's library,
 /// if present, reads its inputs to the end, so that aliased ones would be copied there.
-bool has_gradients_apart(Device device, DType dtype, std::int64_t head_dim);
+bool needs_separate_gradients(Device device, DType dtype, std::int64_t head_dim);
 
 /// The library that computes 16-bit attention on GPUs where it can. dt's own kernels compute the
 /// rest.
 struct AttentionLibrary {
-  std::string name{};     // with its version: "cuDNN 9.19.0"; empty if there is none
-  std::string why_not{};  // reason if there is none
+  std::string name{};                // with its version: "cuDNN 9.19.0"; empty if there is none
+  std::string unavailable_reason{};  // reason if there is none
   /// The major compute capability of GPUs on which the library's backward pass can do without
   /// memory for a value of each query and key. It then sums dq in a fixed order, which is slower.
   /// 0: no GPU.
@@ -111,7 +111,7 @@ AttentionLibrary attention_library();
 
 /// Returns what a library on GPUs was asked for so far but has no kernel for, with the reason, one
 /// line each. dt's own, slower kernels computed these.
-std::vector<std::string> attention_declines();
+std::vector<std::string> attention_fallbacks();
 
 /// The result of attention over some of its keys: y_RQ and lse_BHT.
 struct PartialAttention {

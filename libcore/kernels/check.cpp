@@ -62,7 +62,7 @@ void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::
   }
 }
 
-std::int64_t check_slice(const char* kernel, const Slice& slice, std::int64_t held) {
+std::int64_t check_shard(const char* kernel, const DimShard& slice, std::int64_t held) {
   const std::int64_t total = slice.total == 0 ? held : slice.total, end = slice.first + held;
   DT_CHECK(slice.first >= 0 && end <= total, "{}: the slice [{}, {}) lies outside of {}", kernel, slice.first,
            end, total);

@@ -38,6 +38,6 @@ void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::
 
 /// Returns the whole dim of which a tensor has `held`.
 /// Errors: internal if the slice is not within the dim.
-std::int64_t check_slice(const char* kernel, const Slice& slice, std::int64_t held);
+std::int64_t check_shard(const char* kernel, const DimShard& slice, std::int64_t held);
 
 }  // namespace dt::kernels

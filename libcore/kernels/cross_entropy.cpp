@@ -13,10 +13,10 @@ namespace {
 constexpr std::int64_t lowest_label = std::numeric_limits<std::int32_t>::min();  // negative: no target
 
 /// Returns the logits' dtype.
-DType check_logits(const char* kernel, const Tensor& logits_RV, const Tensor& labels_R, Slice columns) {
+DType check_logits(const char* kernel, const Tensor& logits_RV, const Tensor& labels_R, DimShard columns) {
   check_matrix(kernel, "logits_RV", logits_RV);
   check_tensor(kernel, "labels_R", labels_R, DType::i32, {logits_RV.dim(0)});
-  check_ids(kernel, labels_R, lowest_label, check_slice(kernel, columns, logits_RV.dim(1)));
+  check_ids(kernel, labels_R, lowest_label, check_shard(kernel, columns, logits_RV.dim(1)));
   return logits_RV.dtype();
 }
 
@@ -40,7 +40,7 @@ void cross_entropy(const Context& context, const Tensor& logits_RV, const Tensor
   static constexpr Implementations<decltype(cross_entropy)> implementations{
       reference::cross_entropy<double>, reference::cross_entropy<float>, cpu::cross_entropy,
       &GpuKernels::cross_entropy};
-  pick(implementations, context, "cross_entropy", dtype)(context, logits_RV, labels_R, nll_R);
+  select_kernel(implementations, context, "cross_entropy", dtype)(context, logits_RV, labels_R, nll_R);
 }
 
 void cross_entropy_gradient(const Context& context, const Tensor& labels_R, double scale, const Tensor& nll_R,
@@ -50,39 +50,42 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
   static constexpr Implementations<decltype(cross_entropy_gradient)> implementations{
       reference::cross_entropy_gradient<double>, reference::cross_entropy_gradient<float>,
       cpu::cross_entropy_gradient, &GpuKernels::cross_entropy_gradient};
-  pick(implementations, context, "cross_entropy_gradient", dtype)(context, labels_R, scale, nll_R, logits_RV);
+  select_kernel(implementations, context, "cross_entropy_gradient", dtype)(context, labels_R, scale, nll_R,
+                                                                           logits_RV);
 }
 
-void cross_entropy_part(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
-                        Slice columns, const Tensor& part_3R) {
+void cross_entropy_partial(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
+                           DimShard columns, const Tensor& part_3R) {
   const DType dtype = check_logits("cross_entropy_part", logits_RV, labels_R, columns);
   check_tensor("cross_entropy_part", "part_3R", part_3R, DType::f64, {3, logits_RV.dim(0)});
-  static constexpr Implementations<decltype(cross_entropy_part)> implementations{
-      reference::cross_entropy_part<double>, reference::cross_entropy_part<float>, cpu::cross_entropy_part,
-      &GpuKernels::cross_entropy_part};
-  pick(implementations, context, "cross_entropy_part", dtype)(context, logits_RV, labels_R, columns, part_3R);
+  static constexpr Implementations<decltype(cross_entropy_partial)> implementations{
+      reference::cross_entropy_partial<double>, reference::cross_entropy_partial<float>,
+      cpu::cross_entropy_partial, &GpuKernels::cross_entropy_partial};
+  select_kernel(implementations, context, "cross_entropy_part", dtype)(context, logits_RV, labels_R, columns,
+                                                                       part_3R);
 }
 
 // Parts are a few numbers a row, for which the host uses the reference.
-void cross_entropy_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                            const Tensor& nll_R) {
+void cross_entropy_from_partials(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                                 const Tensor& nll_R) {
   check_parts("cross_entropy_of_parts", parts_N3R, labels_R, nll_R);
   const bool is_host = context.device() == Device::host();
-  (is_host ? reference::cross_entropy_of_parts : gpu_kernels(context).cross_entropy_of_parts)(
+  (is_host ? reference::cross_entropy_from_partials : gpu_kernels(context).cross_entropy_from_partials)(
       context, parts_N3R, labels_R, nll_R);
 }
 
-void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                                     Slice columns, double scale, const Tensor& nll_R,
-                                     const Tensor& logits_RV) {
+void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
+                                          const Tensor& labels_R, DimShard columns, double scale,
+                                          const Tensor& nll_R, const Tensor& logits_RV) {
   const char* const kernel = "cross_entropy_gradient_of_parts";
   const DType dtype = check_logits(kernel, logits_RV, labels_R, columns);
   check_parts(kernel, parts_N3R, labels_R, nll_R);
-  static constexpr Implementations<decltype(cross_entropy_gradient_of_parts)> implementations{
-      reference::cross_entropy_gradient_of_parts<double>, reference::cross_entropy_gradient_of_parts<float>,
-      cpu::cross_entropy_gradient_of_parts, &GpuKernels::cross_entropy_gradient_of_parts};
-  pick(implementations, context, kernel, dtype)(context, parts_N3R, labels_R, columns, scale, nll_R,
-                                                logits_RV);
+  static constexpr Implementations<decltype(cross_entropy_gradient_from_partials)> implementations{
+      reference::cross_entropy_gradient_from_partials<double>,
+      reference::cross_entropy_gradient_from_partials<float>, cpu::cross_entropy_gradient_from_partials,
+      &GpuKernels::cross_entropy_gradient_from_partials};
+  select_kernel(implementations, context, kernel, dtype)(context, parts_N3R, labels_R, columns, scale, nll_R,
+                                                         logits_RV);
 }
 
 }  // namespace dt::kernels

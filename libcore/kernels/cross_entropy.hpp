@@ -30,15 +30,15 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
 /// Computes this rank's part in fp64. Each row has {s, Σ e^(logit − s), the label's logit or 0 if
 /// another rank has its column}. s is a shift near the row's highest logits. Rows with a negative
 /// label are zero.
-void cross_entropy_part(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
-                        Slice columns, const Tensor& part_3R);
+void cross_entropy_partial(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
+                           DimShard columns, const Tensor& part_3R);
 /// Computes nll_R from the parts of all ranks in rank order.
-void cross_entropy_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                            const Tensor& nll_R);
+void cross_entropy_from_partials(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                                 const Tensor& nll_R);
 /// Computes the same nll_R, and replaces this rank's logits by their gradient, as
 /// cross_entropy_gradient does.
-void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                                     Slice columns, double scale, const Tensor& nll_R,
-                                     const Tensor& logits_RV);
+void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
+                                          const Tensor& labels_R, DimShard columns, double scale,
+                                          const Tensor& nll_R, const Tensor& logits_RV);
 
 }  // namespace dt::kernels

@@ -22,30 +22,31 @@ struct SumOfExponentials {
 };
 
 /// A row's loss over the columns of one rank, or of all ranks.
-struct LossPart {
+struct PartialLoss {
   SumOfExponentials exponentials;
-  double at_label;  // 0 if another rank has the label's column
-  DT_ALSO_ON_GPUS double nll() const { return exponentials.nll(at_label); }
+  double label_logit;  // 0 if another rank has the label's column
+  DT_ALSO_ON_GPUS double nll() const { return exponentials.nll(label_logit); }
 };
 
-DT_ALSO_ON_GPUS inline void set_part(double* part_3R, std::int64_t R, std::int64_t r, const LossPart& part) {
+DT_ALSO_ON_GPUS inline void store_partial_loss(double* part_3R, std::int64_t R, std::int64_t r,
+                                               const PartialLoss& part) {
   part_3R[r] = part.exponentials.shift;
   part_3R[R + r] = part.exponentials.sum;
-  part_3R[2 * R + r] = part.at_label;
+  part_3R[2 * R + r] = part.label_logit;
 }
 
 /// Returns the loss of row r of R, summed over the N ranks in order.
-DT_ALSO_ON_GPUS inline LossPart combine_parts(const double* parts_N3R, std::int64_t N, std::int64_t R,
-                                              std::int64_t r) {
+DT_ALSO_ON_GPUS inline PartialLoss combine_partial_losses(const double* parts_N3R, std::int64_t N,
+                                                          std::int64_t R, std::int64_t r) {
   const double* parts = parts_N3R + r;
-  LossPart whole{{std::numeric_limits<double>::lowest(), 0}, 0};
+  PartialLoss whole{{std::numeric_limits<double>::lowest(), 0}, 0};
   auto& [shift, sum] = whole.exponentials;
   for (std::int64_t n = 0; n < N; ++n) {
     if (parts[3 * n * R] > shift) shift = parts[3 * n * R];
   }
   for (std::int64_t n = 0; n < N; ++n, parts += 3 * R) {
     sum += parts[R] * std::exp(parts[0] - shift);
-    whole.at_label += parts[2 * R];
+    whole.label_logit += parts[2 * R];
   }
   return whole;
 }

@@ -21,8 +21,8 @@ struct Implementations {
 /// context requests it.
 /// Errors: internal if no implementation supports the dtype.
 template <class Function>
-Function* pick(const Implementations<Function>& implementations, const Context& context, const char* kernel,
-               DType dtype) {
+Function* select_kernel(const Implementations<Function>& implementations, const Context& context,
+                        const char* kernel, DType dtype) {
   if (context.device() != Device::host()) {
     DT_CHECK(implementations.gpu != nullptr, "{}: there is no kernel for {}", kernel,
              context.device().to_string());

@@ -22,7 +22,7 @@ void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor&
   check_alike("add", a, y);
   static constexpr Implementations<decltype(add)> implementations{
       reference::add<double>, reference::add<float>, cpu::add, &GpuKernels::add};
-  pick(implementations, context, "add", y.dtype())(context, a, b, y);
+  select_kernel(implementations, context, "add", y.dtype())(context, a, b, y);
 }
 
 void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor& bias_N,
@@ -36,7 +36,8 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
   static constexpr Implementations<decltype(add_bias_residual)> implementations{
       reference::add_bias_residual<double>, reference::add_bias_residual<float>, cpu::add_bias_residual,
       &GpuKernels::add_bias_residual};
-  pick(implementations, context, "add_bias_residual", dtype)(context, x_RN, bias_N, residual_RN, y_RN);
+  select_kernel(implementations, context, "add_bias_residual", dtype)(context, x_RN, bias_N, residual_RN,
+                                                                      y_RN);
 }
 
 void accumulate(const Context& context, const Tensor& source, const Tensor& target) {
@@ -45,18 +46,18 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
   check_gradient("accumulate", "target", target.flat(0, target.numel()), source.dtype(), {source.numel()});
   static constexpr Implementations<decltype(accumulate)> implementations{
       reference::accumulate<double>, reference::accumulate<float>, cpu::accumulate, &GpuKernels::accumulate};
-  pick(implementations, context, "accumulate", source.dtype())(context, source, target);
+  select_kernel(implementations, context, "accumulate", source.dtype())(context, source, target);
 }
 
-void convert(const Context& context, const Tensor& source, const Tensor& target) {
+void cast(const Context& context, const Tensor& source, const Tensor& target) {
   DT_CHECK(source.numel() == target.numel(), "convert: {} elements into {}", source.numel(), target.numel());
-  if (context.device() != Device::host()) return gpu_kernels(context).convert(context, source, target);
+  if (context.device() != Device::host()) return gpu_kernels(context).cast(context, source, target);
   const bool has_f64 = source.dtype() == DType::f64 || target.dtype() == DType::f64;
-  (has_f64 || context.reference_only() ? reference::convert : cpu::convert)(context, source, target);
+  (has_f64 || context.reference_only() ? reference::cast : cpu::cast)(context, source, target);
 }
 
-void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
-                     std::int64_t width) {
+void cast_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                  std::int64_t width) {
   for (const ColumnBlock& block : {source, target}) {
     check_rank("convert_columns", "rows_RS", block.rows_RS, 2);
     DT_CHECK(block.first >= 0 && block.first + width <= block.rows_RS.dim(1) &&
@@ -65,10 +66,10 @@ void convert_columns(const Context& context, const ColumnBlock& source, const Co
              block.rows_RS.shape().to_string());
   }
   if (context.device() != Device::host())
-    return gpu_kernels(context).convert_columns(context, source, target, width);
+    return gpu_kernels(context).cast_columns(context, source, target, width);
   const bool has_f64 = source.rows_RS.dtype() == DType::f64 || target.rows_RS.dtype() == DType::f64;
-  (has_f64 || context.reference_only() ? reference::convert_columns : cpu::convert_columns)(context, source,
-                                                                                            target, width);
+  (has_f64 || context.reference_only() ? reference::cast_columns : cpu::cast_columns)(context, source, target,
+                                                                                      width);
 }
 
 // Moving bytes needs no reference.
@@ -76,13 +77,13 @@ void copy(const Context& context, const Tensor& source, const Tensor& target) {
   check_alike("copy", source, target);
   if (source.device() == Device::host() && target.device() == Device::host())
     return cpu::copy(context, source, target);
-  context.keep_pace();
+  context.throttle();
   accelerator().copy(context.stream(), target.raw(), source.raw(), source.bytes());
 }
 
 void zero(const Context& context, const Tensor& target) {
   if (target.device() == Device::host()) return cpu::zero(context, target);
-  context.keep_pace();
+  context.throttle();
   accelerator().zero(context.stream(), target.raw(), target.bytes());
 }
 
@@ -95,14 +96,15 @@ void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor&
   static constexpr Implementations<decltype(sum_squares_by_block)> implementations{
       reference::sum_squares_by_block<double>, reference::sum_squares_by_block<float>,
       cpu::sum_squares_by_block, &GpuKernels::sum_squares_by_block};
-  pick(implementations, context, "sum_squares_by_block", x.dtype())(context, x, partials_N);
+  select_kernel(implementations, context, "sum_squares_by_block", x.dtype())(context, x, partials_N);
 }
 
-void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& digits_D) {
+void accumulate_exact(const Context& context, const Tensor& terms_N, const Tensor& digits_D) {
   constexpr std::size_t num_digits = ExactSum::num_digits + 1;
   check_tensor("add_exactly", "terms_N", terms_N, DType::f64, {terms_N.dim(0)});
   check_tensor("add_exactly", "digits_D", digits_D, DType::i64, {num_digits});
-  if (context.device() != Device::host()) return gpu_kernels(context).add_exactly(context, terms_N, digits_D);
+  if (context.device() != Device::host())
+    return gpu_kernels(context).accumulate_exact(context, terms_N, digits_D);
   ExactSum::add_to_digits(terms_N.span<double>(),
                           std::span<std::int64_t, num_digits>(digits_D.span<std::int64_t>()));
 }

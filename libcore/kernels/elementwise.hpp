@@ -20,15 +20,15 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
 /// Computes target = source in target's dtype. Both are any of f64, f32, bf16 and f16.
 /// Numerics: rounded to nearest, ties to even. Conversions between fp64 and 16 bits go through
 /// fp32.
-void convert(const Context& context, const Tensor& source, const Tensor& target);
+void cast(const Context& context, const Tensor& source, const Tensor& target);
 /// The start of a block of columns: columns of [R, S] from `first` on.
 struct ColumnBlock {
   Tensor rows_RS;
   std::int64_t first = 0;
 };
 /// Converts `width` columns of all rows, like convert().
-void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
-                     std::int64_t width);
+void cast_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                  std::int64_t width);
 /// Copies any dtype, also between the host and the context's GPU. Such a copy is work of the GPU's
 /// stream, and the host's memory must stay valid until it is done.
 void copy(const Context& context, const Tensor& source, const Tensor& target);
@@ -48,6 +48,6 @@ void sum_squares_by_block(const Context& context, const Tensor& x, const Tensor&
 /// Adds fp64 terms to the int64 digits [ExactSum::num_digits + 1] of an exact sum. There are no
 /// more terms than ExactSum::add_to_digits accepts.
 /// Numerics: digits are integers, so that the order of terms does not matter.
-void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& digits_D);
+void accumulate_exact(const Context& context, const Tensor& terms_N, const Tensor& digits_D);
 
 }  // namespace dt::kernels

@@ -15,11 +15,11 @@ namespace dt::kernels {
 /// int32 in [0, the whole table's rows).
 /// Errors: internal for other ids. On a GPU, ids are not checked, and rows are 0.
 void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool add,
-               const Tensor& y_RC, Slice slice = {});
+               const Tensor& y_RC, DimShard slice = {});
 /// Adds dy_RC to dtable_VC[ids_R] for the rows in the slice, in order. On a GPU, ids outside the
 /// table are ignored.
 /// Numerics: the same bits for any number of threads and any division of the table.
 void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
-                        const Tensor& dtable_VC, Slice slice = {});
+                        const Tensor& dtable_VC, DimShard slice = {});
 
 }  // namespace dt::kernels

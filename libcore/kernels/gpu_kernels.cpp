@@ -14,7 +14,7 @@ const GpuKernels& gpu_kernels() {
 }
 
 const GpuKernels& gpu_kernels(const Context& context) {
-  context.keep_pace();
+  context.throttle();
   return gpu_kernels();
 }
 

@@ -14,53 +14,53 @@
 namespace dt::kernels {
 
 /// All GPU kernels by op: KERNEL(name) once for each public function that GPUs have.
-#define DT_GPU_KERNELS(KERNEL)            \
-  /* norm */                              \
-  KERNEL(layer_norm)                      \
-  KERNEL(layer_norm_backward)             \
-  KERNEL(rms_norm)                        \
-  KERNEL(rms_norm_backward)               \
-  /* linear */                            \
-  KERNEL(linear)                          \
-  KERNEL(linear_backward_input)           \
-  KERNEL(linear_backward_weight)          \
-  KERNEL(bias_backward)                   \
-  KERNEL(product_library)                 \
-  KERNEL(product_algorithms)              \
-  /* activation */                        \
-  KERNEL(gelu)                            \
-  KERNEL(gelu_backward)                   \
-  KERNEL(swiglu)                          \
-  KERNEL(swiglu_backward)                 \
-  /* attention */                         \
-  KERNEL(attention)                       \
-  KERNEL(attention_backward)              \
-  KERNEL(attention_library)               \
-  KERNEL(attention_declines)              \
-  KERNEL(merge_attention)                 \
-  KERNEL(first_visible)                   \
-  KERNEL(rotary)                          \
-  /* embedding */                         \
-  KERNEL(embedding)                       \
-  KERNEL(embedding_backward)              \
-  /* cross-entropy */                     \
-  KERNEL(cross_entropy)                   \
-  KERNEL(cross_entropy_gradient)          \
-  KERNEL(cross_entropy_part)              \
-  KERNEL(cross_entropy_of_parts)          \
-  KERNEL(cross_entropy_gradient_of_parts) \
-  /* elementwise */                       \
-  KERNEL(add)                             \
-  KERNEL(add_bias_residual)               \
-  KERNEL(accumulate)                      \
-  KERNEL(convert)                         \
-  KERNEL(convert_columns)                 \
-  KERNEL(fill)                            \
-  KERNEL(sum_squares_by_block)            \
-  KERNEL(add_exactly)                     \
-  /* ranks */                             \
-  KERNEL(combine_ranks)                   \
-  /* optimizer */                         \
+#define DT_GPU_KERNELS(KERNEL)                 \
+  /* norm */                                   \
+  KERNEL(layer_norm)                           \
+  KERNEL(layer_norm_backward)                  \
+  KERNEL(rms_norm)                             \
+  KERNEL(rms_norm_backward)                    \
+  /* linear */                                 \
+  KERNEL(linear)                               \
+  KERNEL(linear_backward_input)                \
+  KERNEL(linear_backward_weight)               \
+  KERNEL(bias_backward)                        \
+  KERNEL(matmul_library)                       \
+  KERNEL(matmul_algorithms)                    \
+  /* activation */                             \
+  KERNEL(gelu)                                 \
+  KERNEL(gelu_backward)                        \
+  KERNEL(swiglu)                               \
+  KERNEL(swiglu_backward)                      \
+  /* attention */                              \
+  KERNEL(attention)                            \
+  KERNEL(attention_backward)                   \
+  KERNEL(attention_library)                    \
+  KERNEL(attention_fallbacks)                  \
+  KERNEL(merge_attention)                      \
+  KERNEL(first_visible)                        \
+  KERNEL(rotary)                               \
+  /* embedding */                              \
+  KERNEL(embedding)                            \
+  KERNEL(embedding_backward)                   \
+  /* cross-entropy */                          \
+  KERNEL(cross_entropy)                        \
+  KERNEL(cross_entropy_gradient)               \
+  KERNEL(cross_entropy_partial)                \
+  KERNEL(cross_entropy_from_partials)          \
+  KERNEL(cross_entropy_gradient_from_partials) \
+  /* elementwise */                            \
+  KERNEL(add)                                  \
+  KERNEL(add_bias_residual)                    \
+  KERNEL(accumulate)                           \
+  KERNEL(cast)                                 \
+  KERNEL(cast_columns)                         \
+  KERNEL(fill)                                 \
+  KERNEL(sum_squares_by_block)                 \
+  KERNEL(accumulate_exact)                     \
+  /* ranks */                                  \
+  KERNEL(combine_ranks)                        \
+  /* optimizer */                              \
   KERNEL(adamw)
 
 /// Each member has the signature of the public function of its name, which has checked the

@@ -18,7 +18,7 @@ std::int64_t row_pitch(Device device, std::int64_t N) {
 }
 
 std::int64_t padded_features(Device device, DType dtype, std::int64_t N) {
-  return whole_packs(dtype, N) == N ? N : row_pitch(device, N);
+  return round_down_to_vec(dtype, N) == N ? N : row_pitch(device, N);
 }
 
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
@@ -35,7 +35,8 @@ void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, cons
   if (residual_RN) check_tensor("linear", "residual_RN", residual_RN, dtype, {R, N});
   static constexpr Implementations<decltype(linear)> implementations{
       reference::linear<double>, reference::linear<float>, cpu::linear, &GpuKernels::linear};
-  pick(implementations, context, "linear", x_RK.dtype())(context, x_RK, w_NK, bias_N, residual_RN, y_RN);
+  select_kernel(implementations, context, "linear", x_RK.dtype())(context, x_RK, w_NK, bias_N, residual_RN,
+                                                                  y_RN);
 }
 
 void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK,
@@ -49,7 +50,8 @@ void linear_backward_input(const Context& context, const Tensor& dy_RN, const Te
   static constexpr Implementations<decltype(linear_backward_input)> implementations{
       reference::linear_backward_input<double>, reference::linear_backward_input<float>,
       cpu::linear_backward_input, &GpuKernels::linear_backward_input};
-  pick(implementations, context, "linear_backward_input", dy_RN.dtype())(context, dy_RN, w_NK, dx_RK);
+  select_kernel(implementations, context, "linear_backward_input", dy_RN.dtype())(context, dy_RN, w_NK,
+                                                                                  dx_RK);
 }
 
 void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
@@ -64,8 +66,8 @@ void linear_backward_weight(const Context& context, const Tensor& dy_RN, const T
   static constexpr Implementations<decltype(linear_backward_weight)> implementations{
       reference::linear_backward_weight<double>, reference::linear_backward_weight<float>,
       cpu::linear_backward_weight, &GpuKernels::linear_backward_weight};
-  pick(implementations, context, "linear_backward_weight", dy_RN.dtype())(context, dy_RN, x_RK, dw_NK,
-                                                                          dbias_N);
+  select_kernel(implementations, context, "linear_backward_weight", dy_RN.dtype())(context, dy_RN, x_RK,
+                                                                                   dw_NK, dbias_N);
 }
 
 void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& dbias_N) {
@@ -74,23 +76,23 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
   static constexpr Implementations<decltype(bias_backward)> implementations{
       reference::bias_backward<double>, reference::bias_backward<float>, cpu::bias_backward,
       &GpuKernels::bias_backward};
-  pick(implementations, context, "bias_backward", dy_RN.dtype())(context, dy_RN, dbias_N);
+  select_kernel(implementations, context, "bias_backward", dy_RN.dtype())(context, dy_RN, dbias_N);
 }
 
-std::string product_library() {
-  return gpu_kernels().product_library();
+std::string matmul_library() {
+  return gpu_kernels().matmul_library();
 }
 
-std::vector<std::string> product_algorithms() {
-  return gpu_kernels().product_algorithms();
+std::vector<std::string> matmul_algorithms() {
+  return gpu_kernels().matmul_algorithms();
 }
 
 bool cpu_has(Arithmetic arithmetic) {
   return cpu::cpu_has(arithmetic);
 }
 
-std::string why_not(Arithmetic arithmetic) {
-  return cpu::why_not(arithmetic);
+std::string arithmetic_unavailable_reason(Arithmetic arithmetic) {
+  return cpu::arithmetic_unavailable_reason(arithmetic);
 }
 
 double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double seconds) {
@@ -111,7 +113,7 @@ double fastest_product_s(const Context& context, DType dtype, std::int64_t n, do
   for (int number = 0; number < 2 || monotonic_s() < end_s; ++number) {
     const double before_s = monotonic_s();
     linear(context, matrix(0), matrix(1), {}, {}, matrix(2));
-    context.finish();
+    context.synchronize();
     fastest_s = std::min(fastest_s, monotonic_s() - before_s);
   }
   return fastest_s;

@@ -16,9 +16,9 @@ bool cpu_has(Arithmetic arithmetic);
 /// Returns why this machine does not multiply matrices in `arithmetic`, as text after "the CPU of
 /// HOST"; empty if it does. fp32 always works. bf16 and amx need the processor's instructions; amx
 /// also needs the kernel's permission for this process.
-std::string why_not(Arithmetic arithmetic);
-inline bool multiplies_in(Arithmetic arithmetic) {
-  return why_not(arithmetic).empty();
+std::string arithmetic_unavailable_reason(Arithmetic arithmetic);
+inline bool supports_arithmetic(Arithmetic arithmetic) {
+  return arithmetic_unavailable_reason(arithmetic).empty();
 }
 
 /// Returns the distance between rows of N elements that products on the device write and read. On
@@ -27,7 +27,7 @@ inline bool multiplies_in(Arithmetic arithmetic) {
 std::int64_t row_pitch(Device device, std::int64_t N);
 
 /// Returns the largest number of elements, at most N, that are whole packs of 16 bytes.
-inline std::int64_t whole_packs(DType dtype, std::int64_t N) {
+inline std::int64_t round_down_to_vec(DType dtype, std::int64_t N) {
   return N - N % (16 / static_cast<std::int64_t>(dtype_bytes(dtype)));
 }
 /// Returns the number of features that factors of products on the device should have in place of N;
@@ -56,10 +56,10 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
 
 /// Returns the library for products on GPUs, with its version: "cuBLASLt 13.1.0".
 /// Errors: environment if it is missing.
-std::string product_library();
+std::string matmul_library();
 /// Returns the library's algorithms that this process has used so far, by product, sorted. Bits
 /// depend on them in addition to versions. A few dozen lines of text.
-std::vector<std::string> product_algorithms();
+std::vector<std::string> matmul_algorithms();
 
 /// Returns the FLOP/s of the fastest of some large products in `arithmetic` (of fp32, or of bf16),
 /// measured for about `seconds`.

@@ -20,7 +20,8 @@ void layer_norm(const Context& context, const Tensor& x_RC, const Tensor& weight
   if (bias_C) check_tensor(name, "bias_C", bias_C, dtype, {C});
   static constexpr Implementations<decltype(layer_norm)> implementations{
       reference::layer_norm<double>, reference::layer_norm<float>, cpu::layer_norm, &GpuKernels::layer_norm};
-  pick(implementations, context, name, dtype)(context, x_RC, weight_C, bias_C, eps, y_RC, mean_R, rstd_R);
+  select_kernel(implementations, context, name, dtype)(context, x_RC, weight_C, bias_C, eps, y_RC, mean_R,
+                                                       rstd_R);
 }
 
 void layer_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
@@ -42,8 +43,8 @@ void layer_norm_backward(const Context& context, const Tensor& dy_RC, const Tens
   static constexpr Implementations<decltype(layer_norm_backward)> implementations{
       reference::layer_norm_backward<double>, reference::layer_norm_backward<float>, cpu::layer_norm_backward,
       &GpuKernels::layer_norm_backward};
-  pick(implementations, context, name, dtype)(context, dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC,
-                                              dx_RC, dweight_C, dbias_C);
+  select_kernel(implementations, context, name, dtype)(context, dy_RC, x_RC, weight_C, mean_R, rstd_R,
+                                                       dresidual_RC, dx_RC, dweight_C, dbias_C);
 }
 
 void rms_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, double eps,
@@ -57,7 +58,7 @@ void rms_norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C
   check_tensor(name, "rstd_R", rstd_R, statistics_dtype(dtype), {R});
   static constexpr Implementations<decltype(rms_norm)> implementations{
       reference::rms_norm<double>, reference::rms_norm<float>, cpu::rms_norm, &GpuKernels::rms_norm};
-  pick(implementations, context, name, dtype)(context, x_RC, weight_C, eps, y_RC, rstd_R);
+  select_kernel(implementations, context, name, dtype)(context, x_RC, weight_C, eps, y_RC, rstd_R);
 }
 
 void rms_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor& x_RC,
@@ -76,8 +77,8 @@ void rms_norm_backward(const Context& context, const Tensor& dy_RC, const Tensor
   static constexpr Implementations<decltype(rms_norm_backward)> implementations{
       reference::rms_norm_backward<double>, reference::rms_norm_backward<float>, cpu::rms_norm_backward,
       &GpuKernels::rms_norm_backward};
-  pick(implementations, context, name, dtype)(context, dy_RC, x_RC, weight_C, rstd_R, dresidual_RC, dx_RC,
-                                              dweight_C);
+  select_kernel(implementations, context, name, dtype)(context, dy_RC, x_RC, weight_C, rstd_R, dresidual_RC,
+                                                       dx_RC, dweight_C);
 }
 
 }  // namespace dt::kernels

@@ -16,7 +16,7 @@ namespace dt::model {
 template <class Body>
 void for_chunks(std::int64_t local_rows, int num, const Body& body) {
   for (int chunk = 0; chunk < num; ++chunk) {
-    const Part part = part_of(chunk, num, local_rows);
+    const Range part = even_range(chunk, num, local_rows);
     if (part.count > 0) body(part.begin, part.begin + part.count);
   }
 }
@@ -25,17 +25,18 @@ void for_chunks(std::int64_t local_rows, int num, const Body& body) {
 /// them, so that the first has the network nearly to itself. If the ranks do not divide rows, all
 /// rows are present from the start. The tensors and the memory that the caller passes must stay
 /// valid until all rows have arrived.
-class ArrivingRows {
+class AsyncAllGather {
  public:
   /// Wraps rows that the ranks do not divide, or that have arrived.
-  explicit ArrivingRows(const Tensor& all_RC) : all_RC_(all_RC) {}
+  explicit AsyncAllGather(const Tensor& all_RC) : all_RC_(all_RC) {}
   /// Gathers the rows to `all` in one chunk.
-  ArrivingRows(const Context& context, const Seam& seam, const Tensor& local_LC, const Tensor& all_RC);
+  AsyncAllGather(const Context& context, const TensorParallelOps& seam, const Tensor& local_LC,
+                 const Tensor& all_RC);
   /// Gathers the rows in the seam's chunks. The rows of each chunk are contiguous in a part of
   /// `memory`, and are copied from there to their places in `all`. `all` may be absent for a caller
   /// that uses for_runs().
-  ArrivingRows(const Context& context, const Seam& seam, const Tensor& local_LC, const Tensor& memory_RC,
-               const Tensor& all_RC);
+  AsyncAllGather(const Context& context, const TensorParallelOps& seam, const Tensor& local_LC,
+                 const Tensor& memory_RC, const Tensor& all_RC);
 
   /// Waits for the chunk that contains row `begin`, and returns all rows. Later chunks may not have
   /// arrived.
@@ -44,7 +45,7 @@ class ArrivingRows {
   void start_all();
   /// Starts the gather `next` once all chunks but the last have arrived, so that this gather's rows
   /// arrive first.
-  void set_next(ArrivingRows& next) { next_ = &next; }
+  void set_next(AsyncAllGather& next) { next_ = &next; }
   /// Waits for all rows and returns them.
   const Tensor& all();
 
@@ -56,30 +57,31 @@ class ArrivingRows {
       wait_until(chunk + 1);
       const auto& [rows, local, together, arrives] = chunks_[chunk];
       for (int run = 0; run < rows.num_runs(); ++run)
-        body(rows.first(run), rows.first(run) + rows.length(), rows.run_of(together, run));
+        body(rows.first(run), rows.first(run) + rows.length(), rows.run_in_packed(together, run));
     }
   }
 
  private:
   struct Chunk {
-    RowsOfAll rows;
-    Tensor local, together;
-    ExchangeHandle arrives;
+    RowChunk rows;
+    Tensor local, packed;
+    PendingCollectiveHandle pending;
   };
   void start(std::size_t num_chunks);
   void wait_until(std::size_t num_chunks);
 
   const Context* context_ = nullptr;
-  const Seam* seam_ = nullptr;
+  const TensorParallelOps* ops_ = nullptr;
   std::int64_t local_rows_ = 0;
   Tensor all_RC_;
   std::vector<Chunk> chunks_;
-  std::size_t num_started_ = 0, num_here_ = 0;
-  ArrivingRows* next_ = nullptr;
+  std::size_t num_started_ = 0, num_arrived_ = 0;
+  AsyncAllGather* next_ = nullptr;
 };
 
 /// Returns `local` if the ranks do not divide rows; otherwise a gather into scratch memory in the
 /// seam's chunks.
-ArrivingRows arriving_rows(const Context& context, const Seam& seam, const Tensor& local_LC);
+AsyncAllGather all_gather_rows_async(const Context& context, const TensorParallelOps& seam,
+                                     const Tensor& local_LC);
 
 }  // namespace dt::model

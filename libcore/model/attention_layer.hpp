@@ -40,12 +40,12 @@ class AttentionLayer {
 
   /// `share` is the model as this rank holds it. The seam must outlive the layer.
   AttentionLayer(const ModelSpec& share, DType dtype, std::shared_ptr<const RotaryTables> rotary,
-                 const Seam& seam);
+                 const TensorParallelOps& seam);
   std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
-  Saved saved(SavedMemory& memory, std::int64_t batch, std::int64_t sequence) const;
+  Saved saved(BumpAllocator& memory, std::int64_t batch, std::int64_t sequence) const;
   /// Takes memory for dqkv from `handover`, which backward_input passes to backward_weight. Returns
   /// an absent tensor if dqkv overwrites qkv.
-  Tensor take_gradient(Device device, SavedMemory& handover, std::int64_t rows) const;
+  Tensor allocate_qkv_gradient(Device device, BumpAllocator& handover, std::int64_t rows) const;
   /// Returns the bytes of scratch memory that the travelling keys and values of ring attention
   /// take.
   std::size_t ring_bytes(std::int64_t batch, std::int64_t sequence) const;
@@ -55,9 +55,9 @@ class AttentionLayer {
                const Tensor& x_LC, const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
   /// Overwrites dx. Calls `meanwhile` while the ranks' parts of dx are being summed.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
-                      ArrivingRows& dy_RC, const Tensor& dx_LC, const Saved& saved,
-                      const Meanwhile& meanwhile) const;
-  void backward_weight(const Context& context, std::span<const Tensor> grads, ArrivingRows& x_RC,
+                      AsyncAllGather& dy_RC, const Tensor& dx_LC, const Saved& saved,
+                      const OverlappedWork& meanwhile) const;
+  void backward_weight(const Context& context, std::span<const Tensor> grads, AsyncAllGather& x_RC,
                        const Tensor& dy_RC, const Saved& saved) const;
 
  private:
@@ -68,7 +68,7 @@ class AttentionLayer {
   /// Returns the first key that each row sees, given the micro-batch and the window. The result is
   /// the micro-batch's first_R, which may be absent, or a tensor in scratch memory.
   Tensor first_visible(const Context& context, const MicroBatch& micro_batch) const;
-  bool is_ring() const { return seam_.share().context_size > 1; }
+  bool is_ring() const { return ops_.shard().context_size > 1; }
   std::int64_t packed_features() const { return (query_heads_ + 2 * key_value_heads_) * head_dim_; }  // E
   kernels::AttentionShape shape(std::int64_t batch, std::int64_t sequence) const;
   void rotate(const Context& context, const MicroBatch& micro_batch, bool inverse,
@@ -82,7 +82,7 @@ class AttentionLayer {
   std::optional<std::int64_t> window_;
   DType dtype_;
   std::shared_ptr<const RotaryTables> rotary_;
-  const Seam& seam_;
+  const TensorParallelOps& ops_;
 };
 
 }  // namespace dt::model

@@ -12,8 +12,8 @@ namespace dt::model {
 /// Parameters: the first norm's, attention's, the second norm's and the MLP's.
 class BlockUnit final : public Unit {
  public:
-  BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, Kept kept,
-            std::shared_ptr<const RotaryTables> rotary, const Seam& seam);
+  BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations kept,
+            std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& seam);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
@@ -28,7 +28,7 @@ class BlockUnit final : public Unit {
   /// gradients of the two layers' outputs take 2C. The gradients of queries, keys and values take
   /// (H + 2K)·D if kernels are faster with separate memory for them. All other gradients overwrite
   /// the tensors that they are gradients of.
-  std::size_t handover_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
+  std::size_t backward_handoff_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   /// Returns the scratch bytes: gradients within the block and attention's sum of the queries'
   /// gradients, or the activations that forward does not keep, whichever is more. If ranks divide
@@ -49,8 +49,8 @@ class BlockUnit final : public Unit {
                 std::span<std::byte> saved, std::span<std::byte> handover) const override;
 
  private:
-  BlockUnit(const ModelSpec& share, const Seam& seam, UnitSpec unit, DType dtype, Kept kept,
-            std::shared_ptr<const RotaryTables> rotary);
+  BlockUnit(const ModelSpec& share, const TensorParallelOps& seam, UnitSpec unit, DType dtype,
+            SavedActivations kept, std::shared_ptr<const RotaryTables> rotary);
 
   struct Saved {
     Tensor x1_LC;                       // backward_input replaces it by its gradient
@@ -60,36 +60,36 @@ class BlockUnit final : public Unit {
     MlpLayer::Saved mlp;
     Tensor attention_dy_RC, mlp_dy_RC;  // gradients of the layers' outputs for all rows, in the backward
   };
-  class WeightHalf;
-  struct Parts {  // views of the weights or of the gradients
+  class WeightGradients;
+  struct ParamViews {  // views of the weights or of the gradients
     std::span<const Tensor> attention_norm, attention, mlp_norm, mlp;
   };
-  bool keeps_everything() const { return kept_ == Kept::everything; }
-  bool divides_rows() const { return seam_.share().divides_rows; }
-  std::size_t remade_bytes(std::int64_t batch, std::int64_t sequence) const;
+  bool saves_all() const { return saved_activations_ == SavedActivations::all; }
+  bool sequence_parallel() const { return ops_.shard().sequence_parallel; }
+  std::size_t recomputed_bytes(std::int64_t batch, std::int64_t sequence) const;
   /// Lays out the saved tensors. Those that can be recomputed from the others come from `remade`.
-  Saved saved(SavedMemory& memory, SavedMemory& remade, std::int64_t batch, std::int64_t sequence) const;
+  Saved saved(BumpAllocator& memory, BumpAllocator& remade, std::int64_t batch, std::int64_t sequence) const;
   /// Lays out the saved tensors for the backward. If only matmuls are kept, the recomputed tensors
   /// are in the handover. If ranks divide rows, the gradients of all rows are there, too.
   Saved for_backward(const Context& context, std::span<std::byte> saved, std::span<std::byte> handover,
                      const MicroBatch& micro_batch, const Tensor& dy_LC) const;
   /// Recomputes the outputs of norms and activations, if only matmuls are kept.
-  void make_again(const Context& context, const Parts& weights, const Tensor& x_LC, const Saved& s) const;
+  void recompute(const Context& context, const ParamViews& weights, const Tensor& x_LC, const Saved& s) const;
   /// Takes scratch memory for all rows, if ranks divide rows.
-  Tensor memory_for_all_rows(const Context& context, const MicroBatch& micro_batch) const;
+  Tensor all_rows_buffer(const Context& context, const MicroBatch& micro_batch) const;
   /// Returns a gather of a gradient's rows from all ranks. It goes through `memory`, which has room
   /// for all rows.
-  ArrivingRows gradient_rows(const Context& context, const Tensor& local_LC, const Tensor& memory_RC,
-                             const Tensor& all_RC) const;
-  Parts parts(std::span<const Tensor> tensors) const;
+  AsyncAllGather gradient_rows(const Context& context, const Tensor& local_LC, const Tensor& memory_RC,
+                               const Tensor& all_RC) const;
+  ParamViews param_views(std::span<const Tensor> tensors) const;
 
   UnitSpec unit_;
   std::int64_t hidden_;
   std::int64_t query_features_;  // this rank's; mlp_features_ too
   std::int64_t mlp_features_;
   DType dtype_;
-  Kept kept_;
-  const Seam& seam_;
+  SavedActivations saved_activations_;
+  const TensorParallelOps& ops_;
   NormLayer norm_;
   AttentionLayer attention_;
   MlpLayer mlp_;

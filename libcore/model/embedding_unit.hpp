@@ -13,12 +13,12 @@ namespace dt::model {
 /// if the model learns its positions.
 class EmbeddingUnit final : public Unit {
  public:
-  EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const Seam& seam);
+  EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& seam);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
-  std::size_t handover_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
+  std::size_t backward_handoff_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
   /// Returns the bytes of all rows if ranks divide rows, else 0.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
@@ -37,9 +37,9 @@ class EmbeddingUnit final : public Unit {
   UnitSpec unit_;
   std::int64_t hidden_;
   bool learned_positions_;
-  kernels::Slice rows_;  // this rank's rows of the token table
+  kernels::DimShard rows_;  // this rank's rows of the token table
   DType dtype_;
-  const Seam& seam_;
+  const TensorParallelOps& ops_;
 };
 
 }  // namespace dt::model

@@ -19,13 +19,13 @@ namespace dt::model {
 /// each row's sum of exponentials, so that no rank holds all logits of a row.
 class HeadUnit final : public Unit {
  public:
-  HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const Seam& seam);
+  HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& seam);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return DType::f64; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   /// Returns the bytes of the gradient of the input: C elements a token.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
-  std::size_t handover_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
+  std::size_t backward_handoff_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
   /// Returns the scratch bytes. If products on the device need a padded matrix, they include its
   /// copy. The rest is of one chunk. It has the logits at the pitch that products need, and the
   /// norm's output, statistics and gradient, also gathered over the ranks. It also has labels and
@@ -69,10 +69,10 @@ class HeadUnit final : public Unit {
   UnitSpec unit_;
   std::int64_t hidden_;
   std::int64_t vocabulary_;  // the model's, not this rank's part
-  Part columns_;             // this rank's columns of the logits
+  Range columns_;            // this rank's columns of the logits
   DType dtype_;
   NormLayer norm_;
-  const Seam& seam_;
+  const TensorParallelOps& ops_;
 };
 
 }  // namespace dt::model

@@ -85,7 +85,7 @@ void append(HfTensor& tensor, const HfTensor& more) {
   std::vector<std::int64_t> dims = tensor.shape.dims();
   dims[0] += more.shape[0];
   tensor.shape = Shape(dims);
-  tensor.parts.push_back(more.parts.front());
+  tensor.params.push_back(more.params.front());
 }
 
 }  // namespace

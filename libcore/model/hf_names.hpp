@@ -15,7 +15,7 @@ struct HfTensor {
   std::string name;                  // name that save_pretrained writes
   std::vector<std::string> aliases;  // other names that files use, in the order in which readers try them
   Shape shape;                       // shape in Hugging Face's file
-  std::vector<std::string> parts;    // names of dt's parameters
+  std::vector<std::string> params;   // names of dt's parameters
   bool transposed = false;
 };
 

@@ -23,11 +23,11 @@ void fill(const RandomField& field, double std, std::uint64_t first, std::span<d
 
 /// Fills elements [begin, end) of the piece's buffer. `runs` cover the buffer in its order.
 template <class T>
-void fill_normal(const RandomField& field, double std, std::span<const CopyRun> runs, std::int64_t begin,
+void fill_normal(const RandomField& field, double std, std::span<const CopyRange> runs, std::int64_t begin,
                  std::int64_t end, std::span<T> values) {
   constexpr std::int64_t chunk = 1 << 16;  // bounds the fp32 copy of fp64 values
   auto run = std::partition_point(runs.begin(), runs.end(),
-                                  [begin](const CopyRun& r) { return r.target + r.count <= begin; });
+                                  [begin](const CopyRange& r) { return r.target + r.count <= begin; });
   for (std::int64_t at = begin; at < end;) {
     const std::int64_t in_run = at - run->target;
     const std::int64_t count = std::min({run->count - in_run, end - at, chunk});
@@ -46,7 +46,7 @@ void initialise_as(const ParamSpec& param, std::uint64_t seed, const Piece& piec
     return;
   }
   const RandomField field(seed, param.name);
-  const std::vector<CopyRun> runs = intersect(Piece::whole(param.shape), piece);
+  const std::vector<CopyRange> runs = intersect(Piece::whole(param.shape), piece);
   const auto part = [&](std::int64_t i, std::int64_t parts) {
     fill_normal<T>(field, param.init.std, runs, piece.numel() * i / parts, piece.numel() * (i + 1) / parts,
                    values);

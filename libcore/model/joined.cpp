@@ -4,7 +4,7 @@
 
 namespace dt::model {
 
-Tensor joined(std::span<const Tensor> parts) {
+Tensor fused_view(std::span<const Tensor> parts) {
   const Tensor& first = parts.front();
   std::vector<std::int64_t> dims = first.shape().dims();
   dims[0] = 0;

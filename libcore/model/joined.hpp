@@ -9,6 +9,6 @@ namespace dt::model {
 
 /// Returns a view of the parts stacked along their outermost dim: q, k and v, or gate and up.
 /// Errors: internal if a part does not begin at the end of the previous part.
-Tensor joined(std::span<const Tensor> parts);
+Tensor fused_view(std::span<const Tensor> parts);
 
 }  // namespace dt::model

@@ -18,14 +18,15 @@ constexpr std::array schedule_names = {"gpipe", "1f1b", "interleaved", "zero-bub
 
 }  // namespace
 
-Place Layout::place_of(int rank) const {
+MeshCoordinates Layout::coordinates_of(int rank) const {
   DT_CHECK(rank >= 0 && rank < size(), "rank {} of a layout of {}", rank, size());
   return {rank / tp / cp / dp, rank / tp / cp % dp, rank % tp, rank / tp % cp};
 }
 
 std::string Layout::to_string() const {
   std::string text = fmt::format("pp={}", pp);
-  if (schedule != PipelineSchedule::one_f_one_b) text += fmt::format(",schedule={}", schedule_name(schedule));
+  if (schedule != PipelineScheduleKind::one_f_one_b)
+    text += fmt::format(",schedule={}", schedule_name(schedule));
   if (virtual_stages > 1) text += fmt::format(",virtual-stages={}", virtual_stages);
   text += fmt::format(",dp={}", dp);
   if (cp > 1) text += fmt::format(",cp={}", cp);
@@ -33,14 +34,14 @@ std::string Layout::to_string() const {
   return zero_group == 0 ? text : text + fmt::format(",zero-group={}", zero_group);
 }
 
-const char* schedule_name(PipelineSchedule schedule) {
+const char* schedule_name(PipelineScheduleKind schedule) {
   return schedule_names[static_cast<std::size_t>(schedule)];
 }
 
-std::optional<PipelineSchedule> parse_pipeline_schedule(const std::string& name) {
+std::optional<PipelineScheduleKind> parse_pipeline_schedule(const std::string& name) {
   const auto found = std::find(schedule_names.begin(), schedule_names.end(), name);
   if (found == schedule_names.end()) return std::nullopt;
-  return static_cast<PipelineSchedule>(found - schedule_names.begin());
+  return static_cast<PipelineScheduleKind>(found - schedule_names.begin());
 }
 
 std::string pipeline_schedule_names() {

@@ -13,12 +13,12 @@
 namespace dt::model {
 
 /// The coordinates of a rank on each axis.
-struct Place {
+struct MeshCoordinates {
   int pp = 0;
   int dp = 0;
   int tp = 0;
   int cp = 0;
-  bool operator==(const Place&) const = default;
+  bool operator==(const MeshCoordinates&) const = default;
 };
 
 /// Units [begin, end) of the decoder.
@@ -32,11 +32,11 @@ struct UnitRange {
 using StageUnits = std::vector<std::vector<UnitRange>>;
 
 /// The order in which a pipeline's stages compute. parallel/schedules implements the schedules.
-enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble };
+enum class PipelineScheduleKind { gpipe, one_f_one_b, interleaved, zero_bubble };
 /// Returns the name that users and files use, for example "1f1b".
-const char* schedule_name(PipelineSchedule schedule);
+const char* schedule_name(PipelineScheduleKind schedule);
 /// Returns nothing for an unknown name.
-std::optional<PipelineSchedule> parse_pipeline_schedule(const std::string& name);
+std::optional<PipelineScheduleKind> parse_pipeline_schedule(const std::string& name);
 /// Returns "gpipe, 1f1b, interleaved, zero-bubble".
 std::string pipeline_schedule_names();
 
@@ -52,21 +52,21 @@ struct Layout {
   int zero_group = 0;              // 0: all data ranks
   bool sequence_parallel = false;  // tp ranks divide the sequence where they do not divide features
   int cp = 1;                      // ranks that divide each sequence and pass keys and values around
-  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  PipelineScheduleKind schedule = PipelineScheduleKind::one_f_one_b;
   int virtual_stages = 1;  // ranges of units on each stage rank; with zero-bubble, 2 is the V-shaped schedule
   StageUnits stages{};     // empty for even_stages()
 
   bool operator==(const Layout&) const = default;
   int size() const { return pp * dp * cp * tp; }
   int data_ranks() const { return dp * cp; }
-  int data_rank(const Place& place) const { return place.cp * dp + place.dp; }
+  int data_rank(const MeshCoordinates& place) const { return place.cp * dp + place.dp; }
   /// Errors: internal if there is no such rank.
-  Place place_of(int rank) const;
+  MeshCoordinates coordinates_of(int rank) const;
   int group_size() const { return zero_group == 0 ? data_ranks() : zero_group; }
   /// Return how many ranks hold the same shard, as ZeRO, pp and tp divide the model, and the index
   /// of a place among these ranks.
   int num_replicas() const { return zero == 0 ? data_ranks() : data_ranks() / group_size(); }
-  int replica_of(const Place& place) const {
+  int replica_of(const MeshCoordinates& place) const {
     return zero == 0 ? data_rank(place) : data_rank(place) / group_size();
   }
   /// Returns for example "pp=1,dp=2,tp=1,zero=0". Adds settings that differ from the default:

@@ -8,18 +8,18 @@
 
 namespace dt::model {
 
-MlpLayer::MlpLayer(const ModelSpec& share, DType dtype, const Seam& seam)
-    : kind_(share.mlp), bias_(share.mlp_bias), features_(share.mlp_hidden), dtype_(dtype), seam_(seam) {}
+MlpLayer::MlpLayer(const ModelSpec& share, DType dtype, const TensorParallelOps& seam)
+    : kind_(share.mlp), bias_(share.mlp_bias), features_(share.mlp_hidden), dtype_(dtype), ops_(seam) {}
 
 std::int64_t MlpLayer::backward_rows(Device device, std::int64_t rows) {
   constexpr std::int64_t most_on_host = 1024;
   return device == Device::host() ? std::min(rows, most_on_host) : rows;
 }
 
-MlpLayer::Saved MlpLayer::saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const {
+MlpLayer::Saved MlpLayer::saved(BumpAllocator& memory, BumpAllocator& hidden, std::int64_t rows) const {
   Saved s;
-  s.up_RG = memory.take(dtype_, {rows, gated() ? 2 * features_ : features_});
-  s.hidden_RF = hidden.take(dtype_, {rows, features_});
+  s.up_RG = memory.allocate(dtype_, {rows, gated() ? 2 * features_ : features_});
+  s.hidden_RF = hidden.allocate(dtype_, {rows, features_});
   return s;
 }
 
@@ -27,15 +27,15 @@ void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, 
                        const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const {
   const Params w = params(weights);
   const Arena::Scope scope(context.scratch());
-  ArrivingRows x_RC = arriving_rows(context, seam_, x_LC);
+  AsyncAllGather x_RC = all_gather_rows_async(context, ops_, x_LC);
   const auto make_hidden = [&](std::int64_t begin, std::int64_t end) {
     const Saved s{saved.up_RG.rows(begin, end), saved.hidden_RF.rows(begin, end)};
     const Tensor x = x_RC.wait_for(begin).rows(begin, end);
     kernels::linear(context, x, w.up_weight_GC, w.up_bias_G, {}, s.up_RG);
     activate(context, s);
   };
-  if (!y_LC) return for_products(seam_, saved.up_RG.dim(0), make_hidden);
-  row_parallel(context, seam_, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_LC, y_LC,
+  if (!y_LC) return for_product_chunks(ops_, saved.up_RG.dim(0), make_hidden);
+  row_parallel(context, ops_, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_LC, y_LC,
                make_hidden);
 }
 
@@ -46,8 +46,9 @@ void MlpLayer::activate(const Context& context, const Saved& saved) const {
     kernels::gelu(context, saved.up_RG, saved.hidden_RF);
 }
 
-void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, ArrivingRows& dy_RC,
-                              const Tensor& dx_LC, const Saved& saved, const Meanwhile& meanwhile) const {
+void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, AsyncAllGather& dy_RC,
+                              const Tensor& dx_LC, const Saved& saved,
+                              const OverlappedWork& meanwhile) const {
   const Params w = params(weights);
   const std::int64_t step = backward_rows(context.device(), saved.up_RG.dim(0));
   Arena::Scope scope(context.scratch());
@@ -61,13 +62,13 @@ void MlpLayer::backward_input(const Context& context, std::span<const Tensor> we
       (gated() ? kernels::swiglu_backward : kernels::gelu_backward)(context, dhidden_RF, up_RG, up_RG);
     }
   };
-  column_parallel_backward_input(context, seam_, saved.up_RG, w.up_weight_GC, dx_LC, make_dup, meanwhile);
+  column_parallel_backward_input(context, ops_, saved.up_RG, w.up_weight_GC, dx_LC, make_dup, meanwhile);
 }
 
 void MlpLayer::backward_down_weight(const Context& context, std::span<const Tensor> grads,
                                     const Tensor& dy_RC, const Saved& saved) const {
   const Params g = params(grads);
-  row_parallel_backward_weight(context, seam_, dy_RC, saved.hidden_RF, g.down_weight_CF, g.down_bias_C);
+  row_parallel_backward_weight(context, ops_, dy_RC, saved.hidden_RF, g.down_weight_CF, g.down_bias_C);
 }
 
 void MlpLayer::backward_up_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
@@ -80,8 +81,8 @@ MlpLayer::Params MlpLayer::params(std::span<const Tensor> tensors) const {
   DT_CHECK(tensors.size() == num_params(), "{} tensors for {} parameters", tensors.size(), num_params());
   const std::size_t ups = gated() ? 2 : 1;
   Params p;
-  p.up_weight_GC = joined(tensors.first(ups));
-  if (bias_) p.up_bias_G = joined(tensors.subspan(ups, ups));
+  p.up_weight_GC = fused_view(tensors.first(ups));
+  if (bias_) p.up_bias_G = fused_view(tensors.subspan(ups, ups));
   const auto down = tensors.subspan(bias_ ? 2 * ups : ups);
   p.down_weight_CF = down[0];
   if (bias_) p.down_bias_C = down[1];

@@ -30,10 +30,10 @@ class MlpLayer {
   static std::int64_t backward_rows(Device device, std::int64_t rows);
 
   /// `share` is the model as this rank holds it. The seam must outlive the layer.
-  MlpLayer(const ModelSpec& share, DType dtype, const Seam& seam);
+  MlpLayer(const ModelSpec& share, DType dtype, const TensorParallelOps& seam);
   std::size_t num_params() const { return (bias_ ? 2 : 1) * (gated() ? 3 : 2); }
   /// Lays out the saved tensors. `hidden` comes from its own memory.
-  Saved saved(SavedMemory& memory, SavedMemory& hidden, std::int64_t rows) const;
+  Saved saved(BumpAllocator& memory, BumpAllocator& hidden, std::int64_t rows) const;
 
   /// Computes y = residual + the layer's output. If y is absent, computes only `saved`. It uses the
   /// same products, since on a GPU a product of other rows may have other bits.
@@ -42,8 +42,8 @@ class MlpLayer {
   /// Computes `hidden` from `up`.
   void activate(const Context& context, const Saved& saved) const;
   /// Overwrites dx. Calls `meanwhile` while the ranks' parts of dx are being summed.
-  void backward_input(const Context& context, std::span<const Tensor> weights, ArrivingRows& dy_RC,
-                      const Tensor& dx_LC, const Saved& saved, const Meanwhile& meanwhile) const;
+  void backward_input(const Context& context, std::span<const Tensor> weights, AsyncAllGather& dy_RC,
+                      const Tensor& dx_LC, const Saved& saved, const OverlappedWork& meanwhile) const;
   /// The two halves of backward_weight. Call both after backward_input.
   void backward_down_weight(const Context& context, std::span<const Tensor> grads, const Tensor& dy_RC,
                             const Saved& saved) const;
@@ -61,7 +61,7 @@ class MlpLayer {
   bool bias_;
   std::int64_t features_;  // F
   DType dtype_;
-  const Seam& seam_;
+  const TensorParallelOps& ops_;
 };
 
 }  // namespace dt::model

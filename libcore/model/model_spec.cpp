@@ -123,7 +123,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-bool computes_alike(const ModelSpec& a, const ModelSpec& b) {
+bool same_computation(const ModelSpec& a, const ModelSpec& b) {
   ModelSpec other = b;
   other.special = a.special;
   return a == other;

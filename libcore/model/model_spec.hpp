@@ -58,7 +58,7 @@ struct ModelSpec {
 
 /// Returns whether models of both specs compute the same. The specs then differ at most in their
 /// special tokens.
-bool computes_alike(const ModelSpec& a, const ModelSpec& b);
+bool same_computation(const ModelSpec& a, const ModelSpec& b);
 
 /// Returns `special` for a model that learns from texts that end with `eos`. If `eos` is among the
 /// end-of-text ids, nothing changes. With `replaces_one`, `eos` replaces a single other end-of-text

@@ -8,11 +8,11 @@ namespace dt::model {
 NormLayer::NormLayer(const ModelSpec& spec, DType statistics)
     : kind_(spec.norm), eps_(spec.norm_eps), features_(spec.hidden), statistics_(statistics) {}
 
-NormLayer::Saved NormLayer::saved(SavedMemory& memory, std::int64_t rows) const {
+NormLayer::Saved NormLayer::saved(BumpAllocator& memory, std::int64_t rows) const {
   Saved s;
-  s.rstd_R = memory.take(statistics_, {rows});
-  s.dparams_PC = memory.take(statistics_, {static_cast<std::int64_t>(num_params()), features_});
-  if (kind_ == Norm::layer_norm) s.mean_R = memory.take(statistics_, {rows});
+  s.rstd_R = memory.allocate(statistics_, {rows});
+  s.dparams_PC = memory.allocate(statistics_, {static_cast<std::int64_t>(num_params()), features_});
+  if (kind_ == Norm::layer_norm) s.mean_R = memory.allocate(statistics_, {rows});
   return s;
 }
 

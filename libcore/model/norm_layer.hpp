@@ -24,7 +24,7 @@ class NormLayer {
 
   NormLayer(const ModelSpec& spec, DType statistics);
   std::size_t num_params() const { return kind_ == Norm::layer_norm ? 2 : 1; }
-  Saved saved(SavedMemory& memory, std::int64_t rows) const;
+  Saved saved(BumpAllocator& memory, std::int64_t rows) const;
 
   void forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_RC,
                const Tensor& y_RC, const Saved& saved) const;

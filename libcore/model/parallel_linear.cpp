@@ -13,21 +13,22 @@ namespace {
 /// Each chunk travels as soon as it is computed, while later chunks and then `meanwhile` are
 /// computed. Calls `finish` after each chunk's sum.
 template <class Multiply, class Finish>
-void sum_of_products(const Context& context, const Seam& seam, const Tensor& local_LC,
-                     const Multiply& multiply, const Finish& finish, const Meanwhile& meanwhile = {}) {
+void sum_of_products(const Context& context, const TensorParallelOps& seam, const Tensor& local_LC,
+                     const Multiply& multiply, const Finish& finish, const OverlappedWork& meanwhile = {}) {
   const Arena::Scope scope(context.scratch());
   const std::int64_t local_rows = local_LC.dim(0);
-  const Tensor memory_RC = memory_for_partial(context, seam, local_rows * seam.share().row_ranks(), local_LC);
+  const Tensor memory_RC =
+      partial_sum_buffer(context, seam, local_rows * seam.shard().num_row_ranks(), local_LC);
   struct Chunk {
     std::int64_t begin, end;
-    ExchangeHandle under_way;
+    PendingCollectiveHandle under_way;
   };
   std::vector<Chunk> chunks;
   for_chunks(local_rows, seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
-    const RowsOfAll rows(seam.share(), local_rows, begin, end);
+    const RowChunk rows(seam.shard(), local_rows, begin, end);
     const Tensor partial = rows.place_in(memory_RC);
-    for (int run = 0; run < rows.num_runs(); ++run) multiply(rows, run, rows.run_of(partial, run));
-    chunks.push_back({begin, end, seam.start_sum(partial, local_LC.rows(begin, end))});
+    for (int run = 0; run < rows.num_runs(); ++run) multiply(rows, run, rows.run_in_packed(partial, run));
+    chunks.push_back({begin, end, seam.start_reduce(partial, local_LC.rows(begin, end))});
   });
   if (meanwhile) meanwhile();
   for (const Chunk& chunk : chunks) {
@@ -38,68 +39,69 @@ void sum_of_products(const Context& context, const Seam& seam, const Tensor& loc
 
 }  // namespace
 
-void for_products(const Seam& seam, std::int64_t rows, const MakeRows& make) {
-  if (seam.share().is_whole()) return make(0, rows);
-  const std::int64_t local_rows = seam.share().local_rows(rows);
+void for_product_chunks(const TensorParallelOps& seam, std::int64_t rows, const ComputeRows& make) {
+  if (seam.shard().is_whole()) return make(0, rows);
+  const std::int64_t local_rows = seam.shard().local_rows(rows);
   for_chunks(local_rows, seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
-    const RowsOfAll chunk(seam.share(), local_rows, begin, end);
+    const RowChunk chunk(seam.shard(), local_rows, begin, end);
     for (int run = 0; run < chunk.num_runs(); ++run)
       make(chunk.first(run), chunk.first(run) + chunk.length());
   });
 }
 
-Tensor all_rows(const Context& context, const Seam& seam, const Tensor& local_LC) {
-  if (!seam.share().divides_rows) return local_LC;
+Tensor all_gather_rows(const Context& context, const TensorParallelOps& seam, const Tensor& local_LC) {
+  if (!seam.shard().sequence_parallel) return local_LC;
   const Tensor all_RC =
-      context.scratch().allocate(local_LC.dtype(), {local_LC.dim(0) * seam.share().size, local_LC.dim(1)});
-  return ArrivingRows(context, seam, local_LC, all_RC).all();
+      context.scratch().allocate(local_LC.dtype(), {local_LC.dim(0) * seam.shard().size, local_LC.dim(1)});
+  return AsyncAllGather(context, seam, local_LC, all_RC).all();
 }
 
-void sum(const Context& context, const Seam& seam, const Tensor& partial_RC, const Tensor& local_LC) {
-  wait(context, seam.start_sum(partial_RC, local_LC));
+void reduce_rows(const Context& context, const TensorParallelOps& seam, const Tensor& partial_RC,
+                 const Tensor& local_LC) {
+  wait(context, seam.start_reduce(partial_RC, local_LC));
 }
 
-Tensor memory_for_partial(const Context& context, const Seam& seam, std::int64_t rows,
+Tensor partial_sum_buffer(const Context& context, const TensorParallelOps& seam, std::int64_t rows,
                           const Tensor& local_LC) {
-  if (!seam.share().divides_rows) return local_LC;
+  if (!seam.shard().sequence_parallel) return local_LC;
   return context.scratch().allocate(local_LC.dtype(), {rows, local_LC.dim(1)});
 }
 
-void column_parallel(const Context& context, const Seam& seam, const Tensor& x_LC, const Tensor& w_FC,
-                     const Tensor& bias_F, const Tensor& y_RF) {
-  if (!seam.share().divides_rows) return kernels::linear(context, x_LC, w_FC, bias_F, {}, y_RF);
+void column_parallel(const Context& context, const TensorParallelOps& seam, const Tensor& x_LC,
+                     const Tensor& w_FC, const Tensor& bias_F, const Tensor& y_RF) {
+  if (!seam.shard().sequence_parallel) return kernels::linear(context, x_LC, w_FC, bias_F, {}, y_RF);
   const Arena::Scope scope(context.scratch());
   const Tensor memory_RC = context.scratch().allocate(x_LC.dtype(), {y_RF.dim(0), x_LC.dim(1)});
-  ArrivingRows(context, seam, x_LC, memory_RC, {})
+  AsyncAllGather(context, seam, x_LC, memory_RC, {})
       .for_runs([&](std::int64_t begin, std::int64_t end, const Tensor& x_RC) {
         kernels::linear(context, x_RC, w_FC, bias_F, {}, y_RF.rows(begin, end));
       });
 }
 
-void column_parallel_backward_input(const Context& context, const Seam& seam, const Tensor& dy_RF,
-                                    const Tensor& w_FC, const Tensor& dx_LC, const MakeRows& make_dy,
-                                    const Meanwhile& meanwhile) {
+void column_parallel_backward_input(const Context& context, const TensorParallelOps& seam,
+                                    const Tensor& dy_RF, const Tensor& w_FC, const Tensor& dx_LC,
+                                    const ComputeRows& make_dy, const OverlappedWork& meanwhile) {
   sum_of_products(
       context, seam, dx_LC,
-      [&](const RowsOfAll& rows, int run, const Tensor& partial) {
+      [&](const RowChunk& rows, int run, const Tensor& partial) {
         if (make_dy) make_dy(rows.first(run), rows.first(run) + rows.length());
-        kernels::linear_backward_input(context, rows.apart(dy_RF, run), w_FC, partial);
+        kernels::linear_backward_input(context, rows.run_in_full(dy_RF, run), w_FC, partial);
       },
       [](std::int64_t, std::int64_t) {}, meanwhile);
 }
 
-void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, const Tensor& w_CF,
-                  const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC,
-                  const MakeRows& make_x) {
-  if (seam.share().is_whole()) {
+void row_parallel(const Context& context, const TensorParallelOps& seam, const Tensor& x_RF,
+                  const Tensor& w_CF, const Tensor& bias_C, const Tensor& residual_LC, const Tensor& y_LC,
+                  const ComputeRows& make_x) {
+  if (seam.shard().is_whole()) {
     if (make_x) make_x(0, x_RF.dim(0));
     return kernels::linear(context, x_RF, w_CF, bias_C, residual_LC, y_LC);
   }
   sum_of_products(
       context, seam, y_LC,
-      [&](const RowsOfAll& rows, int run, const Tensor& partial) {
+      [&](const RowChunk& rows, int run, const Tensor& partial) {
         if (make_x) make_x(rows.first(run), rows.first(run) + rows.length());
-        kernels::linear(context, rows.apart(x_RF, run), w_CF, {}, {}, partial);
+        kernels::linear(context, rows.run_in_full(x_RF, run), w_CF, {}, {}, partial);
       },
       [&](std::int64_t begin, std::int64_t end) {
         const Tensor y = y_LC.rows(begin, end);
@@ -108,18 +110,18 @@ void row_parallel(const Context& context, const Seam& seam, const Tensor& x_RF, 
       });
 }
 
-void row_parallel_backward_input(const Context& context, ArrivingRows& dy_RC, const Tensor& w_CF,
+void row_parallel_backward_input(const Context& context, AsyncAllGather& dy_RC, const Tensor& w_CF,
                                  const Tensor& dx_RF) {
   dy_RC.for_runs([&](std::int64_t begin, std::int64_t end, const Tensor& dy) {
     kernels::linear_backward_input(context, dy, w_CF, dx_RF.rows(begin, end));
   });
 }
 
-void row_parallel_backward_weight(const Context& context, const Seam& seam, const Tensor& dy_RC,
+void row_parallel_backward_weight(const Context& context, const TensorParallelOps& seam, const Tensor& dy_RC,
                                   const Tensor& x_RF, const Tensor& dw_CF, const Tensor& dbias_C) {
-  const bool divides = seam.share().divides_rows;
+  const bool divides = seam.shard().sequence_parallel;
   kernels::linear_backward_weight(context, dy_RC, x_RF, dw_CF, divides ? Tensor() : dbias_C);
-  if (divides && dbias_C) kernels::bias_backward(context, seam.share().local(dy_RC), dbias_C);
+  if (divides && dbias_C) kernels::bias_backward(context, seam.shard().local_rows_of(dy_RC), dbias_C);
 }
 
 }  // namespace dt::model

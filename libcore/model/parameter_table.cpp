@@ -151,8 +151,8 @@ void ParameterTable::add_group(GroupSpec group) {
   groups_.push_back(std::move(group));
 }
 
-FlatLayout ParameterTable::lay_out(const std::vector<int>& params,
-                                   const std::vector<std::vector<std::int64_t>>& numels, int rank) const {
+FlatLayout ParameterTable::flat_layout(const std::vector<int>& params,
+                                       const std::vector<std::vector<std::int64_t>>& numels, int rank) const {
   std::vector<std::int64_t> ends(numels.size());  // ends[r]: elements laid out so far on rank r
   const auto next_aligned = [&ends] {
     const std::int64_t most = *std::max_element(ends.begin(), ends.end());
@@ -160,7 +160,7 @@ FlatLayout ParameterTable::lay_out(const std::vector<int>& params,
   };
   FlatLayout layout;
   for (std::size_t i = 0; i < params.size(); ++i) {
-    if (!params_[static_cast<std::size_t>(params[i])].joins_previous)
+    if (!params_[static_cast<std::size_t>(params[i])].contiguous_with_previous)
       std::fill(ends.begin(), ends.end(), next_aligned());
     layout.offsets.push_back(ends.at(static_cast<std::size_t>(rank)));
     for (std::size_t r = 0; r < numels.size(); ++r) ends[r] += numels[r].at(i);

@@ -35,7 +35,7 @@ struct ParamSpec {
   Init init;
   bool decays = true;  // weight decay applies: to matrices and tables, not to norms and biases
   Split split;
-  bool joins_previous =
+  bool contiguous_with_previous =
       false;  // lies directly behind the parameter before it, so that one matmul serves both
 };
 
@@ -55,8 +55,8 @@ struct UnitSpec {
 struct GroupSpec {
   std::string name;
   std::vector<int> params;
-  std::vector<int> holders;  // units that compute with it, in order
-  int owner = 0;             // the unit whose rank keeps optimizer state, norm share and checkpoint piece
+  std::vector<int> units;  // units that compute with it, in order
+  int owner = 0;           // the unit whose rank keeps optimizer state, norm share and checkpoint piece
 };
 
 /// The places of parameters in a flat buffer, in elements.
@@ -85,8 +85,8 @@ class ParameterTable {
   /// elements of the i-th parameter. Parameters that join each other take as much room on each rank
   /// as on the rank that holds most of them. Thus a parameter that joins none begins at the same
   /// element on all ranks, and `numel` is the same.
-  FlatLayout lay_out(const std::vector<int>& params, const std::vector<std::vector<std::int64_t>>& numels,
-                     int rank) const;
+  FlatLayout flat_layout(const std::vector<int>& params, const std::vector<std::vector<std::int64_t>>& numels,
+                         int rank) const;
 
  private:
   void add_group(GroupSpec group);

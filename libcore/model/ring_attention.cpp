@@ -9,9 +9,9 @@
 
 namespace dt::model {
 
-RingAttention::RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R,
-                             std::optional<std::int64_t> window)
-    : seam_(seam),
+RingAttention::RingAttention(const TensorParallelOps& seam, const kernels::AttentionShape& shape,
+                             const Tensor& first_R, std::optional<std::int64_t> window)
+    : ops_(seam),
       shape_(shape),
       chunk_shape_(shape),
       first_R_(first_R),
@@ -32,8 +32,8 @@ std::size_t RingAttention::scratch_bytes(const kernels::AttentionShape& shape, D
   return rows * (2 * kv * dtype_bytes(dtype) + q * sum + std::max(3 * kv * sum, part));
 }
 
-int RingAttention::before(int rank, int steps) const {
-  const int size = seam_.share().context_size;
+int RingAttention::previous_rank(int rank, int steps) const {
+  const int size = ops_.shard().context_size;
   return (rank + size - steps) % size;
 }
 
@@ -41,7 +41,7 @@ Tensor RingAttention::rows(const Tensor& all, int chunk) const {
   return all.rows(chunk * chunk_rows_, (chunk + 1) * chunk_rows_);
 }
 
-Tensor RingAttention::stretch(const Tensor& lse, int chunk) const {
+Tensor RingAttention::lse_chunk(const Tensor& lse, int chunk) const {
   const std::int64_t count = lse.numel() / Zigzag::num_chunks;
   return lse.flat(chunk * count, count)
       .reshaped({chunk_shape_.batch, chunk_shape_.query_heads, chunk_shape_.sequence});
@@ -49,24 +49,25 @@ Tensor RingAttention::stretch(const Tensor& lse, int chunk) const {
 
 kernels::Visibility RingAttention::visibility(int query_chunk, const Block& block, int key_chunk) const {
   return {first_R_ ? rows(first_R_, query_chunk) : Tensor(),
-          of(seam_.share().context_rank).position(query_chunk), of(block.owner).position(key_chunk)};
+          zigzag_of(ops_.shard().context_rank).position(query_chunk),
+          zigzag_of(block.owner).position(key_chunk)};
 }
 
 std::int64_t RingAttention::first_in_sight(int query_chunk) const {
-  const std::int64_t position = of(seam_.share().context_rank).position(query_chunk);
+  const std::int64_t position = zigzag_of(ops_.shard().context_rank).position(query_chunk);
   return window_ ? std::max<std::int64_t>(0, position - *window_ + 1) : 0;
 }
 
 bool RingAttention::sees(int query_chunk, const Block& block, int key_chunk) const {
-  const std::int64_t keys = of(block.owner).position(key_chunk);
-  return keys <= of(seam_.share().context_rank).position(query_chunk) &&
+  const std::int64_t keys = zigzag_of(block.owner).position(key_chunk);
+  return keys <= zigzag_of(ops_.shard().context_rank).position(query_chunk) &&
          keys + chunk_shape_.sequence > first_in_sight(query_chunk);
 }
 
 std::int64_t RingAttention::num_chunks_seen(int query_chunk) const {
   const std::int64_t chunk = chunk_shape_.sequence;
-  return of(seam_.share().context_rank).position(query_chunk) / chunk - first_in_sight(query_chunk) / chunk +
-         1;
+  return zigzag_of(ops_.shard().context_rank).position(query_chunk) / chunk -
+         first_in_sight(query_chunk) / chunk + 1;
 }
 
 kernels::QueriesKeysValues RingAttention::operands(const Tensor& q, const Tensor& kv, int query_chunk,
@@ -77,34 +78,35 @@ kernels::QueriesKeysValues RingAttention::operands(const Tensor& q, const Tensor
 
 Tensor RingAttention::keys_and_values(const Context& context, const Tensor& qkv_RE) const {
   const Tensor kv = context.scratch().allocate(qkv_RE.dtype(), {qkv_RE.dim(0), key_value_features_});
-  kernels::convert_columns(context, {qkv_RE, query_features_}, {kv}, key_value_features_);
+  kernels::cast_columns(context, {qkv_RE, query_features_}, {kv}, key_value_features_);
   return kv;
 }
 
 template <class Body>
 void RingAttention::for_blocks(const Context& context, const Tensor& own_kv, const Body& body) const {
-  const Share& share = seam_.share();
+  const TensorParallelShard& share = ops_.shard();
   const std::array memory{own_kv, context.scratch().allocate(own_kv.dtype(), own_kv.shape())};
   for (int step = 0; step < share.context_size; ++step) {
     const bool is_last = step + 1 == share.context_size;
     const Tensor& held = memory[static_cast<std::size_t>(step % 2)];
     const Tensor& arriving = memory[static_cast<std::size_t>((step + 1) % 2)];
-    const ExchangeHandle shift = is_last ? ExchangeHandle() : seam_.start_shift(held, arriving);
-    body(Block{held, before(share.context_rank, step)});
+    const PendingCollectiveHandle shift =
+        is_last ? PendingCollectiveHandle() : ops_.start_ring_shift(held, arriving);
+    body(Block{held, previous_rank(share.context_rank, step)});
     wait(context, shift);
   }
 }
 
 /// Adds to `sums` what the rank's queries see of a block. Writes a query chunk's y after its last
 /// key chunk.
-void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const Block& block, Sums& sums,
-                           const Tensor& y_RQ) const {
+void RingAttention::attend(const Context& context, const Tensor& qkv_RE, const Block& block,
+                           PartialResult& sums, const Tensor& y_RQ) const {
   for (int chunk = 0; chunk < Zigzag::num_chunks; ++chunk) {
     const std::int64_t all = num_chunks_seen(chunk);
     for (int key_chunk = 0; key_chunk < Zigzag::num_chunks; ++key_chunk) {
       if (!sees(chunk, block, key_chunk)) continue;
       const Arena::Scope scope(context.scratch());
-      const kernels::PartialAttention before{rows(sums.y_RQ, chunk), stretch(sums.lse_BHT, chunk)};
+      const kernels::PartialAttention before{rows(sums.y_RQ, chunk), lse_chunk(sums.lse_BHT, chunk)};
       const bool is_first = sums.num_seen[chunk]++ == 0, is_last = sums.num_seen[chunk] == all;
       const kernels::PartialAttention after{is_last ? rows(y_RQ, chunk) : before.y_RQ, before.lse_BHT};
       kernels::PartialAttention part = after;
@@ -123,7 +125,7 @@ void RingAttention::forward(const Context& context, const Tensor& qkv_RE, const 
                             const Tensor& lse) const {
   const Arena::Scope scope(context.scratch());
   const bool is_exact = y_RQ.dtype() == lse.dtype();
-  Sums sums{is_exact ? y_RQ : context.scratch().allocate(lse.dtype(), y_RQ.shape()), lse};
+  PartialResult sums{is_exact ? y_RQ : context.scratch().allocate(lse.dtype(), y_RQ.shape()), lse};
   for_blocks(context, keys_and_values(context, qkv_RE),
              [&](const Block& block) { attend(context, qkv_RE, block, sums, y_RQ); });
 }
@@ -140,7 +142,7 @@ void RingAttention::gradients(const Context& context, const Block& block, const 
       if (!sees(chunk, block, key_chunk)) continue;
       kernels::attention_backward(context, chunk_shape_, visibility(chunk, block, key_chunk),
                                   rows(dy_RQ, chunk), operands(qkv_RE, block.kv, chunk, key_chunk),
-                                  rows(y_RQ, chunk), stretch(lse, chunk),
+                                  rows(y_RQ, chunk), lse_chunk(lse, chunk),
                                   {operands(dq, dkv, chunk, key_chunk), std::exchange(add_q, true),
                                    std::exchange(add_kv[key_chunk], true)});
     }
@@ -160,18 +162,18 @@ void RingAttention::backward(const Context& context, const Tensor& dy_RQ, const 
   const Shape shape{qkv_RE.dim(0), key_value_features_};
   const Tensor own = scratch.allocate(sums, shape);
   std::array<Tensor, 2> travelling{scratch.allocate(sums, shape), scratch.allocate(sums, shape)};
-  ExchangeHandle arrives;
+  PendingCollectiveHandle arrives;
   for_blocks(context, keys_and_values(context, qkv_RE), [&](const Block& block) {
     auto& [here, next] = travelling;
     gradients(context, block, dy_RQ, qkv_RE, y_RQ, lse, dq, is_own(block) ? here : own);
     wait(context, arrives);
     if (!is_own(block)) kernels::add(context, here, own, here);
-    arrives = seam_.start_shift(here, next);
+    arrives = ops_.start_ring_shift(here, next);
     std::swap(here, next);
   });
   wait(context, arrives);
-  kernels::convert_columns(context, {dq}, {qkv_RE}, query_features_);
-  kernels::convert_columns(context, {travelling[0]}, {qkv_RE, query_features_}, key_value_features_);
+  kernels::cast_columns(context, {dq}, {qkv_RE}, query_features_);
+  kernels::cast_columns(context, {travelling[0]}, {qkv_RE, query_features_}, key_value_features_);
 }
 
 }  // namespace dt::model

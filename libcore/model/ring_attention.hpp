@@ -21,7 +21,7 @@ class RingAttention {
   /// `first_R` is the first position of its sequence that each row sees; absent means 0. `window`
   /// is the most keys that a query sees. Chunks before the windows of all queries are then skipped.
   /// first_R must still account for each row's window. The seam must outlive this object.
-  RingAttention(const Seam& seam, const kernels::AttentionShape& shape, const Tensor& first_R,
+  RingAttention(const TensorParallelOps& seam, const kernels::AttentionShape& shape, const Tensor& first_R,
                 std::optional<std::int64_t> window = {});
 
   /// Computes y_RQ and lse, [2, B, H, chunk], from packed rows.
@@ -38,17 +38,17 @@ class RingAttention {
     Tensor kv;
     int owner;
   };
-  struct Sums {  // results so far, and the number of key chunks seen by each query chunk
+  struct PartialResult {  // results so far, and the number of key chunks seen by each query chunk
     Tensor y_RQ, lse_BHT;
     std::int64_t num_seen[Zigzag::num_chunks] = {};
   };
-  Zigzag of(int rank) const {
-    return {shape_.sequence / Zigzag::num_chunks, rank, seam_.share().context_size};
+  Zigzag zigzag_of(int rank) const {
+    return {shape_.sequence / Zigzag::num_chunks, rank, ops_.shard().context_size};
   }
-  int before(int rank, int steps) const;
-  bool is_own(const Block& block) const { return block.owner == seam_.share().context_rank; }
+  int previous_rank(int rank, int steps) const;
+  bool is_own(const Block& block) const { return block.owner == ops_.shard().context_rank; }
   Tensor rows(const Tensor& all, int chunk) const;
-  Tensor stretch(const Tensor& lse, int chunk) const;
+  Tensor lse_chunk(const Tensor& lse, int chunk) const;
   kernels::Visibility visibility(int query_chunk, const Block& block, int key_chunk) const;
   bool sees(int query_chunk, const Block& block, int key_chunk) const;
   /// Returns how many key chunks of a sequence a chunk of the rank's queries sees.
@@ -58,7 +58,7 @@ class RingAttention {
   kernels::QueriesKeysValues operands(const Tensor& q, const Tensor& kv, int query_chunk,
                                       int key_chunk) const;
   Tensor keys_and_values(const Context& context, const Tensor& qkv_RE) const;
-  void attend(const Context& context, const Tensor& qkv_RE, const Block& block, Sums& sums,
+  void attend(const Context& context, const Tensor& qkv_RE, const Block& block, PartialResult& sums,
               const Tensor& y_RQ) const;
   void gradients(const Context& context, const Block& block, const Tensor& dy_RQ, const Tensor& qkv_RE,
                  const Tensor& y_RQ, const Tensor& lse, const Tensor& dq, const Tensor& dkv) const;
@@ -67,7 +67,7 @@ class RingAttention {
   template <class Body>
   void for_blocks(const Context& context, const Tensor& own_kv, const Body& body) const;
 
-  const Seam& seam_;
+  const TensorParallelOps& ops_;
   kernels::AttentionShape shape_;
   kernels::AttentionShape chunk_shape_;
   Tensor first_R_;

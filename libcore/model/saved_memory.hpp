@@ -9,13 +9,13 @@ namespace dt::model {
 
 /// Hands out consecutive parts of a unit's saved memory, each aligned to 64 bytes relative to its
 /// start. Taking them again in the same order returns the same parts.
-class SavedMemory {
+class BumpAllocator {
  public:
   /// Only counts bytes; returns absent tensors.
-  SavedMemory() : SavedMemory(Device::host(), {}) {}
-  SavedMemory(Device device, std::span<std::byte> memory) : device_(device), memory_(memory) {}
+  BumpAllocator() : BumpAllocator(Device::host(), {}) {}
+  BumpAllocator(Device device, std::span<std::byte> memory) : device_(device), memory_(memory) {}
 
-  Tensor take(DType dtype, Shape shape) {
+  Tensor allocate(DType dtype, Shape shape) {
     const std::size_t begin = used_;
     const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype);
     used_ += (bytes + 63) / 64 * 64;

@@ -7,8 +7,8 @@
 namespace dt::model {
 
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
-                                              const ParameterTable& table, DType dtype, Kept kept,
-                                              const Seam& seam) {
+                                              const ParameterTable& table, DType dtype, SavedActivations kept,
+                                              const TensorParallelOps& seam) {
   const auto rotary = std::make_shared<const RotaryTables>(device, spec, statistics_dtype(dtype));
   std::vector<std::unique_ptr<Unit>> units;
   for (const UnitSpec& unit : table.units()) {

@@ -34,8 +34,8 @@ struct MicroBatch {
 };
 
 /// The tensors that a block keeps from forward for the backward, in addition to its input.
-enum class Kept {
-  everything,
+enum class SavedActivations {
+  all,
   matmuls,  // outputs of matmuls and attention; norms and activations are recomputed
 };
 
@@ -64,7 +64,8 @@ class Unit {
   virtual DType output_dtype() const = 0;
   virtual Shape output_shape(std::int64_t batch, std::int64_t sequence) const = 0;
   virtual std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
-  virtual std::size_t handover_bytes(Device device, std::int64_t batch, std::int64_t sequence) const = 0;
+  virtual std::size_t backward_handoff_bytes(Device device, std::int64_t batch,
+                                             std::int64_t sequence) const = 0;
   /// Returns the bytes of the context's scratch memory that the unit's methods take at once on this
   /// device. The memory into which kernels pack is not included.
   virtual std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const = 0;
@@ -103,6 +104,7 @@ class Unit {
 /// Numerics: the statistics of norms and softmax are fp32 if tensors are 16-bit.
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,
-                                              Kept kept = Kept::everything, const Seam& seam = no_seam());
+                                              SavedActivations kept = SavedActivations::all,
+                                              const TensorParallelOps& seam = single_rank_ops());
 
 }  // namespace dt::model

@@ -2,8 +2,8 @@
 
 namespace dt::optim {
 
-void append(std::vector<Segment>& segments, const Segment& parameter) {
-  const Segment* const last = segments.empty() ? nullptr : &segments.back();
+void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter) {
+  const ParameterRange* const last = segments.empty() ? nullptr : &segments.back();
   if (last && last->offset + last->numel == parameter.offset && last->decays == parameter.decays)
     segments.back().numel += parameter.numel;
   else
@@ -11,10 +11,10 @@ void append(std::vector<Segment>& segments, const Segment& parameter) {
 }
 
 void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
-           double grad_scale, std::span<const Segment> segments, const Tensor& weights,
+           double grad_scale, std::span<const ParameterRange> segments, const Tensor& weights,
            const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment,
            const Tensor& copy) {
-  for (const Segment& s : segments) {
+  for (const ParameterRange& s : segments) {
     const kernels::AdamWStep update{.lr = lr,
                                     .beta1 = settings.beta1,
                                     .beta2 = settings.beta2,

@@ -18,7 +18,7 @@ struct AdamWSettings {
 
 /// A range of parameters in a flat buffer.
 /// Units: elements.
-struct Segment {
+struct ParameterRange {
   std::int64_t offset;
   std::int64_t numel;
   bool decays;
@@ -26,12 +26,12 @@ struct Segment {
 
 /// Appends a parameter. It joins the last segment if it lies directly behind that segment and
 /// decays alike, so that one pass serves both.
-void append(std::vector<Segment>& segments, const Segment& parameter);
+void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter);
 
 /// Makes one update of every segment, with weight decay if the segment decays. `copy`, if present,
 /// receives the new weights rounded to its dtype. Padding between segments does not change.
 void adamw(const Context& context, const AdamWSettings& settings, double lr, std::int64_t step,
-           double grad_scale, std::span<const Segment> segments, const Tensor& weights,
+           double grad_scale, std::span<const ParameterRange> segments, const Tensor& weights,
            const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment,
            const Tensor& copy = {});
 

@@ -6,11 +6,11 @@
 
 namespace dt::optim {
 
-enum class ScheduleKind { cosine, linear, constant, wsd };
-ScheduleKind parse_schedule(const std::string& name);
+enum class LearningRateScheduleKind { cosine, linear, constant, wsd };
+LearningRateScheduleKind parse_learning_rate_schedule(const std::string& name);
 
-struct Schedule {
-  ScheduleKind kind = ScheduleKind::cosine;
+struct LearningRateSchedule {
+  LearningRateScheduleKind kind = LearningRateScheduleKind::cosine;
   double lr = 3e-4;
   double min_lr = 3e-5;
   std::int64_t warmup_steps = 0;

@@ -40,28 +40,28 @@ std::size_t Activations::output_bytes(int unit, const Action& action) const {
          dtype_bytes(u.output_dtype());
 }
 
-Tensor Activations::take_output(int unit, const Action& action) {
-  of(unit, action.micro_batch).output = take(output_bytes(unit, action));
+Tensor Activations::acquire_output(int unit, const Action& action) {
+  record_of(unit, action.micro_batch).output = acquire(output_bytes(unit, action));
   return output(unit, action);
 }
 
-Tensor Activations::take_output_gradient(int unit, const Action& action) {
-  of(unit, action.micro_batch).output_gradient = take(output_bytes(unit, action));
+Tensor Activations::acquire_output_gradient(int unit, const Action& action) {
+  record_of(unit, action.micro_batch).output_gradient = acquire(output_bytes(unit, action));
   return output_gradient(unit, action);
 }
 
-Tensor Activations::gradient_over_output(int unit, const Action& action) {
-  Record& record = of(unit, action.micro_batch);
+Tensor Activations::reuse_output_for_gradient(int unit, const Action& action) {
+  Record& record = record_of(unit, action.micro_batch);
   record.output_gradient = std::move(record.output);
   return output_gradient(unit, action);
 }
 
 Tensor Activations::output(int unit, const Action& action) {
-  return view(unit, action, of(unit, action.micro_batch).output);
+  return view(unit, action, record_of(unit, action.micro_batch).output);
 }
 
 Tensor Activations::output_gradient(int unit, const Action& action) {
-  return view(unit, action, of(unit, action.micro_batch).output_gradient);
+  return view(unit, action, record_of(unit, action.micro_batch).output_gradient);
 }
 
 /// Returns the size of the largest buffer that a request may take. If each kind of buffer has its
@@ -70,7 +70,7 @@ std::size_t Activations::largest_for(std::size_t bytes) const {
   return is_exact_ ? bytes : std::numeric_limits<std::size_t>::max();
 }
 
-Buffer Activations::take(std::size_t bytes) {
+Buffer Activations::acquire(std::size_t bytes) {
   if (bytes == 0) return {};
   const auto found = pool_.lower_bound({bytes, nullptr});
   if (found != pool_.end() && found->second.bytes() <= largest_for(bytes))
@@ -79,29 +79,30 @@ Buffer Activations::take(std::size_t bytes) {
   return Buffer(device_, bytes);
 }
 
-void Activations::add(std::size_t bytes) {
+void Activations::add_spare(std::size_t bytes) {
   Buffer buffer(device_, bytes);
   pool_bytes_ += bytes;
-  give_back(std::move(buffer));
+  release(std::move(buffer));
 }
 
-PoolOnPaper Activations::on_paper() const {
+SimulatedPool Activations::simulated() const {
   std::vector<std::size_t> spare;
   for (const auto& [place, buffer] : pool_) spare.push_back(buffer.bytes());
   return {spare, [this](std::size_t bytes) { return largest_for(bytes); }};
 }
 
-void Activations::give_back(Buffer&& buffer) {
+void Activations::release(Buffer&& buffer) {
   if (!buffer.data()) return;
   const std::pair place(buffer.bytes(), buffer.data());
   pool_.emplace(place, std::move(buffer));
   buffer = Buffer();
 }
 
-void Activations::forget_if_empty(int unit, int micro_batch) {
+void Activations::erase_if_empty(int unit, int micro_batch) {
   const auto entry = records_.find({unit, micro_batch});
   const Record& held = entry->second;
-  if (!held.output.data() && !held.saved.data() && !held.handover.data() && !held.output_gradient.data())
+  if (!held.output.data() && !held.saved.data() && !held.backward_handoff.data() &&
+      !held.output_gradient.data())
     records_.erase(entry);
 }
 

@@ -27,11 +27,11 @@ class Activations {
   struct Record {
     Buffer output;  // y
     Buffer saved;
-    Buffer handover;
+    Buffer backward_handoff;
     Buffer output_gradient;     // dy
-    comm::Work output_arrives;  // from another stage; else done
-    comm::Work gradient_arrives;
-    bool has_weight_half = false;  // backward_weight's work is done
+    comm::Work output_receive;  // from another stage; else done
+    comm::Work gradient_receive;
+    bool is_backward_weight_done = false;  // backward_weight's work is done
   };
 
   /// `units` must outlive the object.
@@ -44,28 +44,28 @@ class Activations {
 
   const model::MicroBatch& micro_batch(const Action& action) const;
   const model::Unit& unit(int number) const { return *units_[static_cast<std::size_t>(number)]; }
-  Record& of(int unit, int micro_batch) { return records_[{unit, micro_batch}]; }
-  Record& of(const Action& action) { return of(action.unit, action.micro_batch); }
+  Record& record_of(int unit, int micro_batch) { return records_[{unit, micro_batch}]; }
+  Record& record_of(const Action& action) { return record_of(action.unit, action.micro_batch); }
 
   /// Return views of buffers that were taken, with a unit's shapes and dtype for a micro-batch.
-  Tensor take_output(int unit, const Action& action);
-  Tensor take_output_gradient(int unit, const Action& action);
+  Tensor acquire_output(int unit, const Action& action);
+  Tensor acquire_output_gradient(int unit, const Action& action);
   /// Makes the output's buffer its gradient's from now on.
-  Tensor gradient_over_output(int unit, const Action& action);
+  Tensor reuse_output_for_gradient(int unit, const Action& action);
   Tensor output(int unit, const Action& action);
   Tensor output_gradient(int unit, const Action& action);
 
   /// Returns a buffer of `bytes`, or larger.
-  Buffer take(std::size_t bytes);
+  Buffer acquire(std::size_t bytes);
   /// Adds a spare buffer of `bytes` to the pool.
   /// Errors: environment, memory is short.
-  void add(std::size_t bytes);
+  void add_spare(std::size_t bytes);
   /// Returns the pool's spare buffers as sizes.
-  PoolOnPaper on_paper() const;
-  void give_back(Buffer&& buffer);
+  SimulatedPool simulated() const;
+  void release(Buffer&& buffer);
   std::size_t output_bytes(int unit, const Action& action) const;
   Device device() const { return device_; }
-  void forget_if_empty(int unit, int micro_batch);
+  void erase_if_empty(int unit, int micro_batch);
 
   /// Returns how many pairs of a unit and a micro-batch hold something.
   std::size_t num_records() const { return records_.size(); }

@@ -18,7 +18,7 @@ std::size_t largest_for(std::size_t bytes) {
 
 /// Takes, of equal buffers, the one with the lowest address, so that each step takes the same
 /// buffers.
-Buffer BufferPool::take(std::size_t bytes) {
+Buffer BufferPool::acquire(std::size_t bytes) {
   if (bytes == 0) return {};
   const auto comes_first = [](const Buffer& a, const Buffer& b) {
     return std::pair(a.bytes(), a.data()) < std::pair(b.bytes(), b.data());
@@ -36,7 +36,7 @@ Buffer BufferPool::take(std::size_t bytes) {
     buffer = allocate(bytes);
   }
   in_use_ += buffer.bytes();
-  most_in_use_ = std::max(most_in_use_, in_use_);
+  peak_ = std::max(peak_, in_use_);
   return buffer;
 }
 
@@ -54,13 +54,13 @@ Buffer BufferPool::allocate(std::size_t bytes) {
   return Buffer(device_, bytes);
 }
 
-PoolOnPaper BufferPool::on_paper() const {
+SimulatedPool BufferPool::simulated() const {
   std::vector<std::size_t> spare;
   for (const Buffer& buffer : spare_) spare.push_back(buffer.bytes());
   return {spare, largest_for};
 }
 
-void BufferPool::give(Buffer&& buffer) {
+void BufferPool::release(Buffer&& buffer) {
   if (!buffer.data()) return;
   in_use_ -= buffer.bytes();
   spare_.push_back(std::exchange(buffer, Buffer()));

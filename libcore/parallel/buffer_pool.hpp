@@ -20,20 +20,20 @@ class BufferPool {
  public:
   explicit BufferPool(Device device) : device_(device) {}
   /// Returns a buffer of at least so many bytes. Their contents are arbitrary.
-  Buffer take(std::size_t bytes);
-  void give(Buffer&& buffer);
+  Buffer acquire(std::size_t bytes);
+  void release(Buffer&& buffer);
   /// Adds a spare buffer of `bytes`.
   /// Errors: environment, memory is short.
-  void add(std::size_t bytes) { spare_.push_back(Buffer(device_, bytes)); }
+  void add_spare(std::size_t bytes) { spare_.push_back(Buffer(device_, bytes)); }
   /// Returns the spare buffers as sizes.
-  PoolOnPaper on_paper() const;
-  std::size_t most_in_use_bytes() const { return most_in_use_; }
+  SimulatedPool simulated() const;
+  std::size_t peak_bytes() const { return peak_; }
 
  private:
   Buffer allocate(std::size_t bytes);
   Device device_;
   std::vector<Buffer> spare_;
-  std::size_t in_use_ = 0, most_in_use_ = 0;
+  std::size_t in_use_ = 0, peak_ = 0;
 };
 
 }  // namespace dt::parallel

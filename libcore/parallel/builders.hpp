@@ -14,15 +14,15 @@ struct StepShape {
   int first_micro_batch = 0;  // numbered within the step
   int num_micro_batches = 0;
   /// The most micro-batches of any rank. If ranks gather weights, all ranks gather them as often.
-  int rounds = 0;
+  int max_micro_batches = 0;
   /// If true, blocks keep only their input; see with_recompute().
   bool recompute = false;
   int zero = 0;  // see Division
 
   /// Returns whether the ranks hold parts of the weights when a step begins.
-  bool gathers() const { return zero >= 1; }
+  bool gathers_weights() const { return zero >= 1; }
   bool reduces_each_micro_batch() const { return zero >= 2; }
-  bool frees() const { return zero >= 3; }
+  bool frees_weights() const { return zero >= 3; }
 };
 
 /// Returns what each rank of a pipeline does in a step: the schedule's computations, the actions

@@ -34,12 +34,12 @@ std::vector<Channel> channels_of(const Pipeline& pipeline) {
   const std::vector<int>& rank_of = pipeline.schedule.rank_of;
   for (std::size_t stage = 0; stage + 1 < rank_of.size(); ++stage)
     add(rank_of[stage], rank_of[stage + 1], Payload::activation, Payload::gradient);
-  if (pipeline.exchanges_tied())
+  if (pipeline.has_split_tied_table())
     add(rank_of.back(), rank_of.front(), Payload::tied_gradient, Payload::tied_weights);
   return {all.begin(), all.end()};
 }
 
-std::vector<std::vector<Channel>> rounds_of(std::span<const Channel> channels) {
+std::vector<std::vector<Channel>> disjoint_channel_rounds(std::span<const Channel> channels) {
   std::vector<std::vector<Channel>> rounds;
   for (const Channel& channel : channels) {
     const auto free = std::find_if(rounds.begin(), rounds.end(), [&](const std::vector<Channel>& round) {

@@ -25,7 +25,7 @@ struct Channel {
 /// the n-th send before it in its channel is complete. A receive starts only when the data of the
 /// n-th receive before it are in use. The executor, the validator and the estimates of memory and
 /// time all follow this rule.
-inline constexpr std::size_t most_sends_under_way = 2;
+inline constexpr std::size_t max_sends_in_flight = 2;
 
 /// Returns "activation from stage 0 to stage 1".
 std::string to_string(const Channel& channel);
@@ -37,6 +37,6 @@ Channel channel_of(const Action& transfer, int rank);
 std::vector<Channel> channels_of(const Pipeline& pipeline);
 
 /// Returns the channels in rounds. No rank is an end of two channels of a round.
-std::vector<std::vector<Channel>> rounds_of(std::span<const Channel> channels);
+std::vector<std::vector<Channel>> disjoint_channel_rounds(std::span<const Channel> channels);
 
 }  // namespace dt::parallel

@@ -12,21 +12,22 @@ DeviceSums::DeviceSums(const Context& context, int count)
     : context_(context),
       count_(count),
       digits_(context.device(), static_cast<std::size_t>(count * num_digits) * sizeof(std::int64_t)) {
-  if (context.device() != Device::host()) seen_ = Buffer(Device::host(), digits_.bytes(), Pages::pinned);
+  if (context.device() != Device::host())
+    host_digits_ = Buffer(Device::host(), digits_.bytes(), Pages::pinned);
 }
 
-Tensor DeviceSums::of(const Buffer& buffer) const {
+Tensor DeviceSums::digits_view(const Buffer& buffer) const {
   return Tensor(buffer, DType::i64, Shape{count_, num_digits});
 }
 
 void DeviceSums::add(int sum, const Tensor& terms_N) {
-  kernels::add_exactly(context_, terms_N, of(digits_).flat(sum * num_digits, num_digits));
+  kernels::accumulate_exact(context_, terms_N, digits_view(digits_).flat(sum * num_digits, num_digits));
 }
 
-void DeviceSums::take(std::span<ExactSum* const> sums) {
-  const Tensor digits = of(digits_), seen = seen_.data() ? of(seen_) : digits;
-  if (seen_.data()) kernels::copy(context_, digits, seen);
-  context_.finish();
+void DeviceSums::drain_into(std::span<ExactSum* const> sums) {
+  const Tensor digits = digits_view(digits_), seen = host_digits_.data() ? digits_view(host_digits_) : digits;
+  if (host_digits_.data()) kernels::copy(context_, digits, seen);
+  context_.synchronize();
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const auto values = seen.span<std::int64_t>().subspan(i * num_digits);
     sums[i]->add_digits(values.first<num_digits>());

@@ -19,13 +19,13 @@ class DeviceSums {
   /// Adds fp64 terms: at most 2^30 of them before the next take().
   void add(int sum, const Tensor& terms_N);
   /// Adds each sum to its entry of `sums`, then starts again from zero. Blocks.
-  void take(std::span<ExactSum* const> sums);
+  void drain_into(std::span<ExactSum* const> sums);
 
  private:
-  Tensor of(const Buffer& buffer) const;
+  Tensor digits_view(const Buffer& buffer) const;
   const Context& context_;
   std::int64_t count_;
-  Buffer digits_, seen_;  // on the device, and its copy on the host (one buffer if they are the same)
+  Buffer digits_, host_digits_;  // on the device, and its copy on the host (one buffer if they are the same)
 };
 
 }  // namespace dt::parallel

@@ -38,7 +38,7 @@ class Executor {
   /// All arguments must outlive the executor. `seam` is the seam of units that share layers with
   /// other ranks' units.
   Executor(const Context& context, const std::vector<std::unique_ptr<model::Unit>>& units,
-           ModelStorage& storage, const TensorSeam* seam = nullptr);
+           ModelStorage& storage, const CommTensorParallelOps* seam = nullptr);
   Executor(const Executor&) = delete;
 
   /// Runs a list and blocks until it is done. Actions number `micro_batches` from `first` on.
@@ -58,9 +58,9 @@ class Executor {
   /// hook gets the losses, and no random numbers are drawn. It takes no more memory than a unit of
   /// a step.
   /// Collective: all ranks of a stage call it.
-  void rehearse(std::span<const model::MicroBatch> micro_batches, int first);
+  void warm_up(std::span<const model::MicroBatch> micro_batches, int first);
   /// Returns the part of recorded_bytes() that the rehearsal moved.
-  std::int64_t rehearsal_bytes() const { return rehearsal_bytes_; }
+  std::int64_t warm_up_bytes() const { return warm_up_bytes_; }
 
   /// Sets whether communication overlaps computation. If off, every gather and every sum is
   /// finished before this rank continues to compute.
@@ -81,10 +81,10 @@ class Executor {
 
  private:
   /// A list, and the shapes that determine the memory that it takes.
-  struct Demand {
+  struct MemoryDemand {
     ActionList list{};
     std::vector<std::pair<std::int64_t, std::int64_t>> shapes{};  // batch and sequence of each micro-batch
-    bool operator==(const Demand&) const = default;
+    bool operator==(const MemoryDemand&) const = default;
   };
   void perform(const Action& action, const StepHooks& hooks);
   /// Performs an action, and tells the observers.
@@ -96,13 +96,13 @@ class Executor {
   Tensor input(const Action& action);
   /// Returns dy; absent for the head. Waits for it if it is being received.
   Tensor output_gradient(const Action& action);
-  void rehearse(int unit, int micro_batch);
+  void warm_up(int unit, int micro_batch);
   void forward(const Action& action, const StepHooks& hooks);
   void recompute(const Action& action);
   void backward_input(const Action& action);
   void backward_weight(const Action& action);
-  bool receives_wait_in_streams() const;
-  bool shares_layers() const { return seam_ && !seam_->share().is_whole(); }
+  bool receives_block_streams() const;
+  bool splits_layers() const { return tensor_parallel_ops_ && !tensor_parallel_ops_->shard().is_whole(); }
   template <class Body>
   void with_gradients(const Action& action, const Body& body);
   void release_after_forward(const Action& action);
@@ -117,17 +117,17 @@ class Executor {
 
   const Context& context_;
   ModelStorage& storage_;
-  const TensorSeam* seam_;
+  const CommTensorParallelOps* tensor_parallel_ops_;
   Activations activations_;
   Transfers transfers_;  // declared after what they read and write, so that they are destroyed first
   UnitTimes unit_times_;
   NamedRanges named_ranges_;
   std::vector<StepObserver*> observers_;
   bool overlaps_ = true;
-  bool has_rehearsed_ = false;
-  std::int64_t rehearsal_bytes_ = 0;
+  bool is_warmed_up_ = false;
+  std::int64_t warm_up_bytes_ = 0;
   bool has_computed_ = false;  // the rehearsal had a micro-batch
-  Demand prepared_{};          // last training list whose memory was allocated
+  MemoryDemand prepared_{};    // last training list whose memory was allocated
   bool trains_ = false;        // the current list trains
   bool both_halves_ = false;   // the current action does both halves of the backward, as ranks share layers
 };

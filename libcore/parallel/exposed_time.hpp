@@ -23,7 +23,7 @@ class ExposedTime {
   /// sent does not count. `body` must not compute, as a kernel may wait for the device. Calls
   /// within it count once.
   template <class Body>
-  void of(const Body& body) {
+  void measure(const Body& body) {
     if (is_within_) return body();
     const Scope scope(*this);
     body();
@@ -50,7 +50,7 @@ class ExposedTime {
   double waited_for_device_s() const { return engine_ ? engine_->waited_for_device_s() : 0; }
   void add(double started_s, double ended_s) {
     sum_s_ += ended_s - started_s;
-    if (observer_) observer_->exposed(started_s, ended_s);
+    if (observer_) observer_->on_exposed_communication(started_s, ended_s);
   }
 
   comm::Engine* engine_;

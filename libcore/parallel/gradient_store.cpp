@@ -23,27 +23,29 @@ GradientStore::GradientStore(Device device, const LocalTable& local, const Preci
                              const LanePlan& plan, const Groups& ranks)
     : local_(local), dtype_(precision.gradient), wire_(precision.wire()), ranks_(ranks), pool_(device) {
   for (const LocalGroup& group : local.groups()) {
-    const bool is_alone = !group.division.divides_optimizer() && !ranks.has_replicas() && plan.depth() <= 1;
+    const bool is_alone = !group.sharding.shards_optimizer() && !ranks.has_replicas() && plan.depth() <= 1;
     std::vector<Holder>& holders = groups_.emplace_back();
     for (const int unit : group.holders) {
       Holder holder;
-      if (group.division.divides_gradients()) {
-        holder.part = Buffer(device, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
+      if (group.sharding.shards_gradients()) {
+        holder.shard =
+            Buffer(device, static_cast<std::size_t>(group.owned_range.count) * dtype_bytes(dtype_));
       } else {
-        const bool is_mostly_zero = is_alone && is_beside_another(group, local.table().units()[at(unit)]);
+        const bool is_mostly_zero =
+            is_alone && is_beside_another(group, local.table().units()[to_index(unit)]);
         holder.sum.emplace(device, group.numel, dtype_, plan, is_mostly_zero ? Pages::sparse : Pages::huge);
       }
       holders.push_back(std::move(holder));
     }
-    if (local.has_end_elsewhere(group)) {
+    if (local.has_remote_tied_end(group)) {
       Holder& other = holders.emplace_back();
-      other.part = Buffer(device, static_cast<std::size_t>(group.own.count) * dtype_bytes(dtype_));
+      other.shard = Buffer(device, static_cast<std::size_t>(group.owned_range.count) * dtype_bytes(dtype_));
     }
   }
 }
 
-Buffer GradientStore::take(std::int64_t numel, DType dtype) {
-  return pool_.take(static_cast<std::size_t>(numel) * dtype_bytes(dtype));
+Buffer GradientStore::acquire(std::int64_t numel, DType dtype) {
+  return pool_.acquire(static_cast<std::size_t>(numel) * dtype_bytes(dtype));
 }
 
 Tensor GradientStore::flat(const Buffer& buffer, std::int64_t numel) const {
@@ -51,14 +53,14 @@ Tensor GradientStore::flat(const Buffer& buffer, std::int64_t numel) const {
 }
 
 const std::string& GradientStore::name(int group) const {
-  return local_.table().groups()[at(local_.group(group).group)].name;
+  return local_.table().groups()[to_index(local_.group(group).group)].name;
 }
 
 GradientStore::Holder& GradientStore::holder_of(int group, int unit) {
   const std::vector<int>& units = local_.group(group).holders;
   const auto place = std::find(units.begin(), units.end(), unit);
   DT_CHECK(place != units.end(), "unit {} does not hold group {}", unit, name(group));
-  return groups_[at(group)][static_cast<std::size_t>(place - units.begin())];
+  return groups_[to_index(group)][static_cast<std::size_t>(place - units.begin())];
 }
 
 void GradientStore::start_step(const Context& context) {
@@ -72,24 +74,25 @@ void GradientStore::start_step(const Context& context) {
   is_complete_ = false;
 }
 
-std::vector<Tensor> GradientStore::of_unit(const Context& context, int unit, std::int64_t micro_batch) {
+std::vector<Tensor> GradientStore::unit_gradients(const Context& context, int unit,
+                                                  std::int64_t micro_batch) {
   std::vector<Tensor> wholes(groups_.size());
-  while (under_way_.size() > most_under_way) settle_oldest(context);
+  while (in_flight_.size() > max_reductions_in_flight) finish_oldest(context);
   for (const int group : local_.groups_of(unit)) {
     Holder& holder = holder_of(group, unit);
     if (holder.sum) {
-      wholes[at(group)] = holder.sum->current(context, micro_batch);
+      wholes[to_index(group)] = holder.sum->accumulator(context, micro_batch);
       continue;
     }
-    DT_CHECK(!holder.whole.data(), "unit {} has gradients that were not reduced", unit);
-    holder.whole = take(numel(group), dtype_);
-    wholes[at(group)] = flat(holder.whole, numel(group));
-    kernels::zero(context, wholes[at(group)]);
+    DT_CHECK(!holder.full.data(), "unit {} has gradients that were not reduced", unit);
+    holder.full = acquire(numel(group), dtype_);
+    wholes[to_index(group)] = flat(holder.full, numel(group));
+    kernels::zero(context, wholes[to_index(group)]);
   }
   std::vector<Tensor> gradients;
   for (const int index : local_.params_of(unit)) {
     const LocalParam& param = local_.param(index);
-    gradients.push_back(param.in_whole(wholes[at(param.group)]));
+    gradients.push_back(param.view_in_full(wholes[to_index(param.group)]));
   }
   return gradients;
 }
@@ -101,19 +104,19 @@ void GradientStore::finish_micro_batch(const Context& context, int unit, std::in
   }
 }
 
-void GradientStore::rehearse_reduce(const Context& context, int unit) {
+void GradientStore::warm_up_reduce(const Context& context, int unit) {
   for (const int group : local_.groups_of(unit)) {
     Holder& holder = holder_of(group, unit);
     if (holder.sum) holder.sum->skip_all();
   }
   reduce(context, unit);
-  finish_started(context);
+  wait_reductions(context);
 }
 
-void GradientStore::rehearse_complete(const Context& context) {
+void GradientStore::warm_up_complete(const Context& context) {
   const bool has_other_end = std::ranges::any_of(
-      local_.groups(), [&](const LocalGroup& group) { return local_.has_end_elsewhere(group); });
-  if (has_other_end) other_end();
+      local_.groups(), [&](const LocalGroup& group) { return local_.has_remote_tied_end(group); });
+  if (has_other_end) remote_tied_gradient();
   complete(context);
   is_complete_ = false;
 }
@@ -125,20 +128,20 @@ void GradientStore::reduce(const Context& context, int unit) {
     DT_CHECK(!holder.sum || !holder.is_reduced, "unit {} is reduced twice", unit);
     holder.is_reduced = true;
     if (holder.sum) {
-      reduce_whole(context, group, holder);
+      all_reduce_full(context, group, holder);
       continue;
     }
-    while (under_way_.size() > most_under_way) settle_oldest(context);
-    reductions.push_back(start_divided(context, group, holder));
+    while (in_flight_.size() > max_reductions_in_flight) finish_oldest(context);
+    reductions.push_back(start_reduce_scatter(context, group, holder));
   }
-  if (!reductions.empty()) under_way_.push_back(std::move(reductions));
+  if (!reductions.empty()) in_flight_.push_back(std::move(reductions));
 }
 
 /// Runs `body`, which starts or waits for an operation. Its time counts as communication; what is
 /// computed before and after it does not.
 template <class Body>
 void GradientStore::communicate(const Body& body) {
-  ranks_.exposed().of(body);
+  ranks_.exposed_time().measure(body);
 }
 
 void GradientStore::wait_for(Holder& holder, const Context& context) {
@@ -149,28 +152,29 @@ void GradientStore::wait_for(Holder& holder, const Context& context) {
   holder.works.clear();
 }
 
-Tensor GradientStore::narrowed(const Context& context, const Tensor& values, Buffer& wire) {
+Tensor GradientStore::cast_to_wire(const Context& context, const Tensor& values, Buffer& wire) {
   if (wire_ == dtype_ || values.numel() == 0) return values;
-  wire = take(values.numel(), wire_);
+  wire = acquire(values.numel(), wire_);
   const Tensor rounded(wire, wire_, values.shape());
-  kernels::convert(context, values, rounded);
+  kernels::cast(context, values, rounded);
   return rounded;
 }
 
-void GradientStore::widen(const Context& context, Buffer& wire, std::int64_t begin, const Tensor& target) {
+void GradientStore::cast_from_wire(const Context& context, Buffer& wire, std::int64_t begin,
+                                   const Tensor& target) {
   if (!wire.data()) return;
   if (target.numel() > 0) {
     const std::size_t from = static_cast<std::size_t>(begin) * dtype_bytes(wire_);
-    kernels::convert(context, Tensor(wire, wire_, target.shape(), from), target);
+    kernels::cast(context, Tensor(wire, wire_, target.shape(), from), target);
   }
-  pool_.give(std::move(wire));
+  pool_.release(std::move(wire));
 }
 
-void GradientStore::reduce_whole(const Context& context, int group, Holder& holder) {
-  const bool is_divided = division(group).divides_optimizer();
+void GradientStore::all_reduce_full(const Context& context, int group, Holder& holder) {
+  const bool is_divided = sharding(group).shards_optimizer();
   if (!is_divided && !ranks_.has_replicas()) return;
-  const Part mine = own(group);
-  const Tensor moved = narrowed(context, holder.sum->total(), holder.wire);
+  const Range mine = owned_range(group);
+  const Tensor moved = cast_to_wire(context, holder.sum->total(), holder.wire);
   communicate([&] {
     holder.works.push_back(is_divided
                                ? ranks_.shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
@@ -180,17 +184,18 @@ void GradientStore::reduce_whole(const Context& context, int group, Holder& hold
 }
 
 /// A rank without a micro-batch adds −0, which changes no bit of the others' sum.
-GradientStore::Reduction GradientStore::start_divided(const Context& context, int group, Holder& holder) {
-  if (!holder.whole.data()) {
-    holder.whole = take(numel(group), dtype_);
-    kernels::fill(context, -0.0, flat(holder.whole, numel(group)));
+GradientStore::Reduction GradientStore::start_reduce_scatter(const Context& context, int group,
+                                                             Holder& holder) {
+  if (!holder.full.data()) {
+    holder.full = acquire(numel(group), dtype_);
+    kernels::fill(context, -0.0, flat(holder.full, numel(group)));
   }
-  const Part mine = own(group);
-  Reduction reduction{&holder, group, std::move(holder.whole), {}, {}, {}};
-  if (holder.has_sum) reduction.part = take(mine.count, dtype_);
-  const Buffer& target = holder.has_sum ? reduction.part : holder.part;
+  const Range mine = owned_range(group);
+  Reduction reduction{&holder, group, std::move(holder.full), {}, {}, {}};
+  if (holder.has_sum) reduction.shard = acquire(mine.count, dtype_);
+  const Buffer& target = holder.has_sum ? reduction.shard : holder.shard;
   holder.has_sum = true;
-  const Tensor moved = narrowed(context, flat(reduction.whole, numel(group)), reduction.wire);
+  const Tensor moved = cast_to_wire(context, flat(reduction.full, numel(group)), reduction.wire);
   const Tensor arrives =
       reduction.wire.data() ? moved.flat(mine.begin, mine.count) : flat(target, mine.count);
   communicate([&] {
@@ -199,52 +204,52 @@ GradientStore::Reduction GradientStore::start_divided(const Context& context, in
   return reduction;
 }
 
-void GradientStore::settle_oldest(const Context& context) {
-  for (Reduction& reduction : under_way_.front()) {
+void GradientStore::finish_oldest(const Context& context) {
+  for (Reduction& reduction : in_flight_.front()) {
     communicate([&] { reduction.work.wait(context); });
-    const Part mine = own(reduction.group);
-    const Tensor sum = flat(reduction.holder->part, mine.count);
-    const bool is_first = !reduction.part.data();
-    const Tensor arrived = is_first ? sum : flat(reduction.part, mine.count);
-    widen(context, reduction.wire, mine.begin, arrived);
+    const Range mine = owned_range(reduction.group);
+    const Tensor sum = flat(reduction.holder->shard, mine.count);
+    const bool is_first = !reduction.shard.data();
+    const Tensor arrived = is_first ? sum : flat(reduction.shard, mine.count);
+    cast_from_wire(context, reduction.wire, mine.begin, arrived);
     if (!is_first) kernels::add(context, sum, arrived, sum);
-    pool_.give(std::move(reduction.whole));
-    pool_.give(std::move(reduction.part));
+    pool_.release(std::move(reduction.full));
+    pool_.release(std::move(reduction.shard));
   }
-  under_way_.pop_front();
+  in_flight_.pop_front();
 }
 
-Tensor GradientStore::part_of(int group, const Holder& holder) const {
-  const Part mine = own(group);
-  return holder.sum ? holder.sum->total().flat(mine.begin, mine.count) : flat(holder.part, mine.count);
+Tensor GradientStore::shard_of(int group, const Holder& holder) const {
+  const Range mine = owned_range(group);
+  return holder.sum ? holder.sum->total().flat(mine.begin, mine.count) : flat(holder.shard, mine.count);
 }
 
-void GradientStore::finish_started(const Context& context) {
-  while (!under_way_.empty()) settle_oldest(context);
+void GradientStore::wait_reductions(const Context& context) {
+  while (!in_flight_.empty()) finish_oldest(context);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    const Part& mine = own(static_cast<int>(group));
+    const Range& mine = owned_range(static_cast<int>(group));
     for (Holder& holder : groups_[group]) {
       wait_for(holder, context);
       if (holder.wire.data())
-        widen(context, holder.wire, mine.begin, holder.sum->total().flat(mine.begin, mine.count));
+        cast_from_wire(context, holder.wire, mine.begin, holder.sum->total().flat(mine.begin, mine.count));
     }
   }
 }
 
 /// Starts the sums over replicas of the parts that they all hold.
 void GradientStore::sum_over_replicas(const Context& context, int group) {
-  for (Holder& holder : groups_[at(group)]) {
+  for (Holder& holder : groups_[to_index(group)]) {
     DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", name(group));
-    if (holder.is_final || !division(group).divides_optimizer() || !ranks_.has_replicas()) continue;
-    const Tensor moved = narrowed(context, part_of(group, holder), holder.wire);
+    if (holder.is_final || !sharding(group).shards_optimizer() || !ranks_.has_replicas()) continue;
+    const Tensor moved = cast_to_wire(context, shard_of(group, holder), holder.wire);
     communicate([&] { holder.works.push_back(ranks_.replicas()->all_reduce(moved, moved)); });
   }
 }
 
-void GradientStore::settle_replicas(const Context& context, int group) {
-  for (Holder& holder : groups_[at(group)]) {
+void GradientStore::finish_replicas(const Context& context, int group) {
+  for (Holder& holder : groups_[to_index(group)]) {
     wait_for(holder, context);
-    widen(context, holder.wire, 0, part_of(group, holder));
+    cast_from_wire(context, holder.wire, 0, shard_of(group, holder));
   }
 }
 
@@ -257,19 +262,19 @@ comm::Communicator& GradientStore::tensor_ranks(TensorSum over) const {
 /// Starts the sums of the gradients of which tensor-parallel ranks have only parts. Each part is
 /// then already summed over the other ranks.
 void GradientStore::sum_over_tensor(const Context& context, int group) {
-  settle_replicas(context, group);
-  for (Holder& holder : groups_[at(group)]) {
+  finish_replicas(context, group);
+  for (Holder& holder : groups_[to_index(group)]) {
     if (holder.is_final) continue;
-    const Tensor part = part_of(group, holder);
+    const Tensor part = shard_of(group, holder);
     for (const auto& [over, run] : local_.group(group).tensor_sums) {
-      const Tensor values = part.flat(run.begin - own(group).begin, run.count);
+      const Tensor values = part.flat(run.begin - owned_range(group).begin, run.count);
       communicate([&] { holder.works.push_back(tensor_ranks(over).all_reduce(values, values)); });
     }
   }
 }
 
-void GradientStore::settle_tensor(const Context& context, int group) {
-  for (Holder& holder : groups_[at(group)]) {
+void GradientStore::finish_tensor(const Context& context, int group) {
+  for (Holder& holder : groups_[to_index(group)]) {
     wait_for(holder, context);
     holder.is_final = true;
   }
@@ -277,32 +282,32 @@ void GradientStore::settle_tensor(const Context& context, int group) {
 
 Tensor GradientStore::finish_tied(const Context& context) {
   const int group = local_.tied_group();
-  finish_started(context);
+  wait_reductions(context);
   sum_over_replicas(context, group);
   sum_over_tensor(context, group);
-  settle_tensor(context, group);
-  return part_of(group, groups_[at(group)].back());
+  finish_tensor(context, group);
+  return shard_of(group, groups_[to_index(group)].back());
 }
 
-Tensor GradientStore::other_end() {
+Tensor GradientStore::remote_tied_gradient() {
   const int group = local_.tied_group();
-  Holder& other = groups_[at(group)].back();
+  Holder& other = groups_[to_index(group)].back();
   other.is_reduced = other.is_final = true;
-  return part_of(group, other);
+  return shard_of(group, other);
 }
 
 /// Adds the two ends of a tied table. The last holder's gradient takes the sum, as the first
 /// holder's, the embedding's, is mostly zero.
 void GradientStore::add_holders(const Context& context, int group) {
-  settle_tensor(context, group);
-  const std::vector<Holder>& holders = groups_[at(group)];
-  const Tensor total = part_of(group, holders.back());
+  finish_tensor(context, group);
+  const std::vector<Holder>& holders = groups_[to_index(group)];
+  const Tensor total = shard_of(group, holders.back());
   for (std::size_t h = 0; h + 1 < holders.size(); ++h)
-    kernels::add(context, total, part_of(group, holders[h]), total);
+    kernels::add(context, total, shard_of(group, holders[h]), total);
 }
 
 void GradientStore::complete(const Context& context) {
-  finish_started(context);
+  wait_reductions(context);
   const auto num_groups = static_cast<int>(groups_.size());
   for (int group = 0; group < num_groups; ++group) sum_over_replicas(context, group);
   for (int group = 0; group < num_groups; ++group) sum_over_tensor(context, group);
@@ -310,15 +315,15 @@ void GradientStore::complete(const Context& context) {
   is_complete_ = true;
 }
 
-Tensor GradientStore::part(int group) const {
+Tensor GradientStore::shard(int group) const {
   DT_CHECK(is_complete_, "the gradient of group {} is not complete", name(group));
-  return part_of(group, groups_[at(group)].back());
+  return shard_of(group, groups_[to_index(group)].back());
 }
 
 std::size_t GradientStore::bytes() const {
   std::size_t total = 0;
   for (const std::vector<Holder>& holders : groups_) {
-    for (const Holder& holder : holders) total += holder.sum ? holder.sum->bytes() : holder.part.bytes();
+    for (const Holder& holder : holders) total += holder.sum ? holder.sum->bytes() : holder.shard.bytes();
   }
   return total;
 }

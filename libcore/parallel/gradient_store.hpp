@@ -30,12 +30,12 @@ class GradientStore {
                 const Groups& ranks);
 
   /// The number of micro-batches whose sums over the ranks may be under way while the next one computes.
-  static constexpr std::size_t most_under_way = 1;
+  static constexpr std::size_t max_reductions_in_flight = 1;
   /// Begins a step. The previous step's gradients are gone then.
   void start_step(const Context& context);
   /// Returns the tensors to which a micro-batch's gradients of a unit are added, in UnitSpec::params
   /// order.
-  std::vector<Tensor> of_unit(const Context& context, int unit, std::int64_t micro_batch);
+  std::vector<Tensor> unit_gradients(const Context& context, int unit, std::int64_t micro_batch);
   /// Marks a micro-batch's gradients of a unit as added.
   void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
   /// Rehearse the sums over the ranks of reduce() and then complete(), whatever was added.
@@ -43,40 +43,40 @@ class GradientStore {
   /// discarded, and a step begins after them. rehearse_reduce() waits for its sums. Call
   /// rehearse_complete() after rehearse_reduce() of all this rank's units.
   /// Collective: all ranks of a stage call them, for the same units in the same order.
-  void rehearse_reduce(const Context& context, int unit);
-  void rehearse_complete(const Context& context);
+  void warm_up_reduce(const Context& context, int unit);
+  void warm_up_complete(const Context& context);
   /// Starts the sum over the ranks of a unit's gradients, which are those of all this rank's
   /// micro-batches. If gradients are divided, they are those of the micro-batch that was just
   /// finished, or of none.
   /// Collective: all ranks call it for the same units in the same order.
   void reduce(const Context& context, int unit);
   /// Waits for every sum that was started.
-  void finish_started(const Context& context);
+  void wait_reductions(const Context& context);
   /// Finishes the sum of this end's gradients of the tied table over all ranks. Call it if another
   /// stage holds the table's other end. Returns this rank's part of the sum, which stays until the
   /// next step begins.
   Tensor finish_tied(const Context& context);
   /// Returns, on the owner, the tensor in which the other end's part arrives. Call it before
   /// complete().
-  Tensor other_end();
+  Tensor remote_tied_gradient();
   /// Ends the step's sums. Finishes as finish_started() does, sums over replicas and
   /// tensor-parallel ranks, then adds the sums of a tied group's holders, always in their order.
   /// All units must have been reduced.
   void complete(const Context& context);
   /// Returns this rank's part of a group's gradient, once complete.
-  Tensor part(int group) const;
+  Tensor shard(int group) const;
 
   /// Return the bytes that stay allocated, and the most that whole gradients take in addition at
   /// one time.
   std::size_t bytes() const;
   BufferPool& pool() { return pool_; }
-  std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }
+  std::size_t peak_full_bytes() const { return pool_.peak_bytes(); }
 
  private:
   struct Holder {
     std::optional<GradientSum> sum;  // set if gradients are whole
-    Buffer part;                     // if they are divided: this rank's part of the sum so far
-    Buffer whole;                    // and the current micro-batch's gradient
+    Buffer shard;                    // if they are divided: this rank's part of the sum so far
+    Buffer full;                     // and the current micro-batch's gradient
     bool has_sum = false;            // part holds something
     bool is_reduced = false;
     bool is_final = false;  // also summed over replicas and tensor-parallel ranks, or by another stage
@@ -87,34 +87,34 @@ class GradientStore {
   struct Reduction {
     Holder* holder;
     int group;
-    Buffer whole;
-    Buffer wire;  // the same, if another dtype travels
-    Buffer part;  // part that arrives; empty if it arrives in the holder's own
+    Buffer full;
+    Buffer wire;   // the same, if another dtype travels
+    Buffer shard;  // part that arrives; empty if it arrives in the holder's own
     comm::Work work;
   };
   Tensor flat(const Buffer& buffer, std::int64_t numel) const;
   std::int64_t numel(int group) const { return local_.group(group).numel; }
-  const Part& own(int group) const { return local_.group(group).own; }
-  const Division& division(int group) const { return local_.group(group).division; }
+  const Range& owned_range(int group) const { return local_.group(group).owned_range; }
+  const ZeroSharding& sharding(int group) const { return local_.group(group).sharding; }
   const std::string& name(int group) const;
-  Tensor part_of(int group, const Holder& holder) const;
+  Tensor shard_of(int group, const Holder& holder) const;
   Holder& holder_of(int group, int unit);
-  Buffer take(std::int64_t numel, DType dtype);
+  Buffer acquire(std::int64_t numel, DType dtype);
   template <class Body>
   void communicate(const Body& body);
   void wait_for(Holder& holder, const Context& context);
-  void reduce_whole(const Context& context, int group, Holder& holder);
-  Reduction start_divided(const Context& context, int group, Holder& holder);
+  void all_reduce_full(const Context& context, int group, Holder& holder);
+  Reduction start_reduce_scatter(const Context& context, int group, Holder& holder);
   /// Returns `values` as they travel: themselves, or rounded into `wire`.
-  Tensor narrowed(const Context& context, const Tensor& values, Buffer& wire);
+  Tensor cast_to_wire(const Context& context, const Tensor& values, Buffer& wire);
   /// Sets `target` to what arrived in `wire` from element `begin` on, if values were rounded into it.
-  void widen(const Context& context, Buffer& wire, std::int64_t begin, const Tensor& target);
-  void settle_oldest(const Context& context);
+  void cast_from_wire(const Context& context, Buffer& wire, std::int64_t begin, const Tensor& target);
+  void finish_oldest(const Context& context);
   void sum_over_replicas(const Context& context, int group);
-  void settle_replicas(const Context& context, int group);
+  void finish_replicas(const Context& context, int group);
   comm::Communicator& tensor_ranks(TensorSum over) const;
   void sum_over_tensor(const Context& context, int group);
-  void settle_tensor(const Context& context, int group);
+  void finish_tensor(const Context& context, int group);
   void add_holders(const Context& context, int group);
 
   const LocalTable& local_;
@@ -124,7 +124,7 @@ class GradientStore {
   /// The local holders of each group. The owner of a tied table whose other end is another stage's
   /// has that end, too.
   std::vector<std::vector<Holder>> groups_;
-  std::deque<std::vector<Reduction>> under_way_;
+  std::deque<std::vector<Reduction>> in_flight_;
   BufferPool pool_;
   bool is_complete_ = false;
 };

@@ -16,7 +16,7 @@ Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span
                std::int64_t key_value_heads)
     : control_(&world), data_(&world), exposed_(&world.engine()) {
   DT_CHECK(world.size() == layout.size(), "{} ranks for a layout of {}", world.size(), layout.size());
-  const model::Place place = layout.place_of(world.rank());
+  const model::MeshCoordinates place = layout.coordinates_of(world.rank());
   const int data_rank = layout.data_rank(place);
   if (layout.dp < layout.size() && (layout.cp < layout.size()))
     data_ = make(world, place.pp * layout.tp + place.tp, "data", data_rank, StreamUse::overlapping);
@@ -33,17 +33,18 @@ Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span
   if (layout.cp > 1)
     context_ = make(world, place.pp * layout.dp * layout.tp + pipeline, "context", same_order,
                     StreamUse::waited_for);
-  for (const std::vector<Channel>& together : rounds_of(channels)) make_channels(layout, together);
+  for (const std::vector<Channel>& together : disjoint_channel_rounds(channels))
+    make_channels(layout, together);
 }
 
 void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_heads) {
   comm::Communicator& world = *control_;
-  const model::Place place = layout.place_of(world.rank());
+  const model::MeshCoordinates place = layout.coordinates_of(world.rank());
   tensor_ = layout.tp == layout.size() ? &world
                                        : make(world, (place.pp * layout.dp + place.dp) * layout.cp + place.cp,
                                               "tensor", same_order, StreamUse::waited_for);
   if (key_value_heads >= layout.tp) return;
-  const int shard = shard_of({0, key_value_heads}, layout.tp, place.tp);
+  const int shard = shard_index({0, key_value_heads}, layout.tp, place.tp);
   tensor_replicas_ = key_value_heads == 1
                          ? tensor_
                          : make(*tensor_, shard, "tensor replicas", same_order, StreamUse::waited_for);
@@ -52,7 +53,7 @@ void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_hea
 /// Makes one group for each channel. No rank is in two of these channels.
 void Groups::make_channels(const model::Layout& layout, std::span<const Channel> together) {
   comm::Communicator& world = *control_;
-  const model::Place place = layout.place_of(world.rank());
+  const model::MeshCoordinates place = layout.coordinates_of(world.rank());
   const auto mine = std::find_if(together.begin(), together.end(), [&](const Channel& c) {
     return c.sender == place.pp || c.receiver == place.pp;
   });

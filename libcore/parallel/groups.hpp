@@ -53,11 +53,11 @@ class Groups {
   /// Errors: internal, this rank is no end of the channel.
   comm::Communicator& channel(const Channel& channel) const;
 
-  bool is_alone() const { return !control_ || control_->size() == 1; }
+  bool is_single_rank() const { return !control_ || control_->size() == 1; }
   /// Lets the messages of all groups advance; never blocks.
   void poll() const;
   /// Returns the time that communication in these groups takes from this rank's computing.
-  ExposedTime& exposed() const { return exposed_; }
+  ExposedTime& exposed_time() const { return exposed_; }
 
  private:
   /// Makes a group from `from`. With a negative `key`, ranks keep their order in `from`.

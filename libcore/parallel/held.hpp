@@ -13,13 +13,13 @@ namespace dt::parallel {
 struct UnitBytes {
   std::int64_t output = 0;
   std::int64_t saved = 0;
-  std::int64_t handover = 0;
+  std::int64_t backward_handoff = 0;
 };
 
 /// Returns the bytes to which the pool of activations and their gradients grows in a training step.
 /// Each size has its own buffers, and different sizes have their maximum at different times.
 /// `units` are all units of the model. A sent buffer counts until the second send after it in its
 /// communicator, or until control, by which the send is certainly complete.
-std::int64_t most_held_bytes(const ActionList& list, std::span<const UnitBytes> units);
+std::int64_t activation_peak_bytes(const ActionList& list, std::span<const UnitBytes> units);
 
 }  // namespace dt::parallel

@@ -5,7 +5,7 @@
 
 namespace dt::parallel {
 
-inline std::size_t at(int i) {
+inline std::size_t to_index(int i) {
   return static_cast<std::size_t>(i);
 }
 

@@ -88,50 +88,50 @@ bool GradientSum::is_complete() const {
 }
 
 void GradientSum::start(const Context& context) {
-  alive_ = 0;
+  num_partials_ = 0;
   next_ = plan_.first_micro_batch();
   is_adding_ = false;
-  if (is_complete()) kernels::fill(context, -0.0, partial(alive_++));
+  if (is_complete()) kernels::fill(context, -0.0, partial(num_partials_++));
 }
 
-Tensor GradientSum::current(const Context& context, std::int64_t micro_batch) {
+Tensor GradientSum::accumulator(const Context& context, std::int64_t micro_batch) {
   DT_CHECK(next_ >= 0, "micro-batch {} before the step's start", micro_batch);
   DT_CHECK(micro_batch == next_ && !is_adding_ && !is_complete(), "micro-batch {} where {} {}", micro_batch,
            next_, is_adding_ ? "is not finished" : "is next");
   is_adding_ = true;
   if (plan_.starts_sum(micro_batch)) {
     if (pages_ == Pages::sparse) {
-      partials_[static_cast<std::size_t>(alive_)].clear();
+      partials_[static_cast<std::size_t>(num_partials_)].clear();
     } else {
-      kernels::zero(context, partial(alive_));
+      kernels::zero(context, partial(num_partials_));
     }
-    ++alive_;
+    ++num_partials_;
   }
-  DT_CHECK(alive_ > 0, "micro-batch {} has no sum to be added to", micro_batch);
-  return partial(alive_ - 1);
+  DT_CHECK(num_partials_ > 0, "micro-batch {} has no sum to be added to", micro_batch);
+  return partial(num_partials_ - 1);
 }
 
 void GradientSum::finish(const Context& context, std::int64_t micro_batch) {
   DT_CHECK(is_adding_ && micro_batch == next_, "micro-batch {} is finished but was not begun", micro_batch);
   is_adding_ = false;
   ++next_;
-  const int combines = is_complete() ? alive_ - 1 : plan_.combines_after(micro_batch);
+  const int combines = is_complete() ? num_partials_ - 1 : plan_.combines_after(micro_batch);
   for (int i = 0; i < combines; ++i) {
-    DT_CHECK(alive_ > 1, "micro-batch {} has {} sums to combine", micro_batch, alive_);
-    --alive_;
-    kernels::add(context, partial(alive_ - 1), partial(alive_), partial(alive_ - 1));
+    DT_CHECK(num_partials_ > 1, "micro-batch {} has {} sums to combine", micro_batch, num_partials_);
+    --num_partials_;
+    kernels::add(context, partial(num_partials_ - 1), partial(num_partials_), partial(num_partials_ - 1));
   }
 }
 
 void GradientSum::skip_all() {
   DT_CHECK(!is_adding_, "micro-batch {} is not finished", next_);
   next_ = plan_.first_micro_batch() + plan_.num_micro_batches();
-  alive_ = 1;
+  num_partials_ = 1;
 }
 
 Tensor GradientSum::total() const {
-  DT_CHECK(is_complete() && alive_ == 1,
-           "the sum over lanes is not complete: {} parts, micro-batch {} is next", alive_, next_);
+  DT_CHECK(is_complete() && num_partials_ == 1,
+           "the sum over lanes is not complete: {} parts, micro-batch {} is next", num_partials_, next_);
   return partial(0);
 }
 

@@ -38,7 +38,7 @@ class LanePlan {
   int depth() const { return depth_; }
   /// Returns the number of partial sums after the last micro-batch: one for a whole step, none
   /// without micro-batches.
-  int num_sums_left() const { return num_sums_left_; }
+  int num_final_partials() const { return num_sums_left_; }
 
  private:
   struct Node;
@@ -68,7 +68,7 @@ class GradientSum {
   /// each of the plan's micro-batches in order.
   void start(const Context& context);
   /// Returns the tensor to which this micro-batch's gradient is added. It is zeroed if a sum starts.
-  Tensor current(const Context& context, std::int64_t micro_batch);
+  Tensor accumulator(const Context& context, std::int64_t micro_batch);
   /// Marks this micro-batch's gradient as added.
   void finish(const Context& context, std::int64_t micro_batch);
   /// Counts all of the plan's micro-batches as added, whatever the memory of their sum holds.
@@ -85,7 +85,7 @@ class GradientSum {
   DType dtype_;
   Pages pages_;
   std::vector<Buffer> partials_;  // a stack; the first is the oldest
-  int alive_ = 0;
+  int num_partials_ = 0;
   std::int64_t next_ = -1;  // next micro-batch; none before the first start
   bool is_adding_ = false;  // between current and finish
 };

@@ -18,36 +18,36 @@ namespace {
 using model::Unit;
 
 /// Repeats on paper how WeightStore and GradientStore take and give buffers.
-class StoresOnPaper {
+class SimulatedStores {
  public:
-  explicit StoresOnPaper(ModelStorage& storage)
+  explicit SimulatedStores(ModelStorage& storage)
       : local_(storage.local()),
         precision_(storage.precision()),
         has_replicas_(storage.ranks().has_replicas()),
-        weights_(storage.weights().pool().on_paper()),
+        weights_(storage.weights().pool().simulated()),
         users_(local_.groups().size()),
         wholes_(local_.groups().size()) {}
 
-  void use_gradients(PoolOnPaper& pool) { gradients_ = &pool; }
+  void use_gradients(SimulatedPool& pool) { gradients_ = &pool; }
   const std::vector<std::size_t>& missing_weights() const { return weights_.missing(); }
 
   void gather(int unit) {
     for (const int group : local_.groups_of(unit)) {
-      if (local_.group(group).division.divides_weights() && users_[at(group)]++ == 0)
-        wholes_[at(group)] = weights_.take(bytes_of(numel(group), precision_.compute));
+      if (local_.group(group).sharding.shards_weights() && users_[to_index(group)]++ == 0)
+        wholes_[to_index(group)] = weights_.acquire(bytes_of(numel(group), precision_.compute));
     }
   }
   void release(int unit) {
     for (const int group : local_.groups_of(unit)) {
-      if (local_.group(group).division.divides_weights() && --users_[at(group)] == 0)
-        weights_.give(wholes_[at(group)]);
+      if (local_.group(group).sharding.shards_weights() && --users_[to_index(group)] == 0)
+        weights_.release(wholes_[to_index(group)]);
     }
   }
 
-  void take_gradients(int unit) {
-    settle_but_newest();
+  void acquire_gradients(int unit) {
+    finish_all_but_newest();
     for (const int group : local_.groups_of(unit)) {
-      if (divides_gradients(group)) take_whole(group, holders_[{group, unit}]);
+      if (divides_gradients(group)) acquire_full(group, holders_[{group, unit}]);
     }
   }
   void reduce(int unit) {
@@ -55,30 +55,30 @@ class StoresOnPaper {
     for (const int group : local_.groups_of(unit)) {
       Holder& holder = holders_[{group, unit}];
       if (divides_gradients(group)) {
-        settle_but_newest();
-        reductions.push_back(start_divided(group, holder));
-      } else if (local_.group(group).division.divides_optimizer() || has_replicas_) {
+        finish_all_but_newest();
+        reductions.push_back(start_reduce_scatter(group, holder));
+      } else if (local_.group(group).sharding.shards_optimizer() || has_replicas_) {
         holder.wire = take_wire(numel(group));
       }
     }
     if (!reductions.empty()) under_way_.push_back(std::move(reductions));
   }
-  void finish_started() {
-    while (!under_way_.empty()) settle_oldest();
-    for (auto& [place, holder] : holders_) gradients_->give(holder.wire);
+  void wait_reductions() {
+    while (!under_way_.empty()) finish_oldest();
+    for (auto& [place, holder] : holders_) gradients_->release(holder.wire);
   }
   /// Finishes the sums of one group over the replicas, or those of all groups.
   void finish(std::optional<int> group) {
-    finish_started();
+    wait_reductions();
     if (!has_replicas_) return;
     for (std::size_t i = 0; i < local_.groups().size(); ++i) {
       const LocalGroup& spec = local_.groups()[i];
       const int number = static_cast<int>(i);
-      if ((group && *group != number) || !spec.division.divides_optimizer() || is_final_.contains(number))
+      if ((group && *group != number) || !spec.sharding.shards_optimizer() || is_final_.contains(number))
         continue;
-      for (const int unit : spec.holders) holders_[{number, unit}].wire = take_wire(spec.own.count);
+      for (const int unit : spec.holders) holders_[{number, unit}].wire = take_wire(spec.owned_range.count);
     }
-    for (auto& [place, holder] : holders_) gradients_->give(holder.wire);
+    for (auto& [place, holder] : holders_) gradients_->release(holder.wire);
     if (group) is_final_.insert(*group);
   }
 
@@ -94,29 +94,30 @@ class StoresOnPaper {
     return static_cast<std::size_t>(numel) * dtype_bytes(dtype);
   }
   std::int64_t numel(int group) const { return local_.group(group).numel; }
-  bool divides_gradients(int group) const { return local_.group(group).division.divides_gradients(); }
-  void take_whole(int group, Holder& holder) {
-    holder.whole = gradients_->take(bytes_of(numel(group), precision_.gradient));
+  bool divides_gradients(int group) const { return local_.group(group).sharding.shards_gradients(); }
+  void acquire_full(int group, Holder& holder) {
+    holder.whole = gradients_->acquire(bytes_of(numel(group), precision_.gradient));
   }
   std::size_t take_wire(std::int64_t numel) {
     return precision_.wire() == precision_.gradient ? 0
-                                                    : gradients_->take(bytes_of(numel, precision_.wire()));
+                                                    : gradients_->acquire(bytes_of(numel, precision_.wire()));
   }
-  Reduction start_divided(int group, Holder& holder) {
-    if (holder.whole == 0) take_whole(group, holder);
+  Reduction start_reduce_scatter(int group, Holder& holder) {
+    if (holder.whole == 0) acquire_full(group, holder);
     Reduction reduction{.whole = std::exchange(holder.whole, 0)};
     if (std::exchange(holder.has_sum, true))
-      reduction.part = gradients_->take(bytes_of(local_.group(group).own.count, precision_.gradient));
+      reduction.part =
+          gradients_->acquire(bytes_of(local_.group(group).owned_range.count, precision_.gradient));
     reduction.wire = take_wire(numel(group));
     return reduction;
   }
-  void settle_but_newest() {
-    while (under_way_.size() > GradientStore::most_under_way) settle_oldest();
+  void finish_all_but_newest() {
+    while (under_way_.size() > GradientStore::max_reductions_in_flight) finish_oldest();
   }
-  void settle_oldest() {
+  void finish_oldest() {
     for (Reduction& reduction : under_way_.front()) {
       for (std::size_t* const bytes : {&reduction.wire, &reduction.whole, &reduction.part})
-        gradients_->give(*bytes);
+        gradients_->release(*bytes);
     }
     under_way_.pop_front();
   }
@@ -124,9 +125,9 @@ class StoresOnPaper {
   const LocalTable& local_;
   const Precision& precision_;
   bool has_replicas_;
-  PoolOnPaper weights_;
-  PoolOnPaper* gradients_ = nullptr;  // null in evaluations
-  std::vector<int> users_;            // users of gathered weights, by group
+  SimulatedPool weights_;
+  SimulatedPool* gradients_ = nullptr;  // null in evaluations
+  std::vector<int> users_;              // users of gathered weights, by group
   std::vector<std::size_t> wholes_;
   std::map<std::pair<int, int>, Holder> holders_;  // by group and unit
   std::deque<std::vector<Reduction>> under_way_;
@@ -134,18 +135,18 @@ class StoresOnPaper {
 };
 
 /// Repeats on paper how Executor takes and gives buffers.
-class ListOnPaper {
+class SimulatedList {
  public:
-  ListOnPaper(bool trains, bool finishes_each, const Activations& activations, ModelStorage& storage)
+  SimulatedList(bool trains, bool finishes_each, const Activations& activations, ModelStorage& storage)
       : trains_(trains),
         finishes_each_(finishes_each),
         activations_(activations),
         storage_(storage),
         stage_rank_(storage.local().place().pp),
-        pool_(activations.on_paper()),
+        pool_(activations.simulated()),
         stores_(storage) {
     if (!trains_) return;
-    gradients_.emplace(storage.gradients().pool().on_paper());
+    gradients_.emplace(storage.gradients().pool().simulated());
     stores_.use_gradients(*gradients_);
   }
 
@@ -158,7 +159,7 @@ class ListOnPaper {
         of(a).saved = take_saved(a);
         return;
       case discard:
-        return pool_.give(of(a).saved);
+        return pool_.release(of(a).saved);
       case backward_input:
         return backward_input_of(a);
       case backward_weight:
@@ -169,7 +170,7 @@ class ListOnPaper {
         return stores_.release(a.unit);
       case reduce:
         stores_.reduce(a.unit);
-        return finishes_each_ ? stores_.finish_started() : void();
+        return finishes_each_ ? stores_.wait_reductions() : void();
       case send:
         return send_of(a);
       case receive:
@@ -178,7 +179,7 @@ class ListOnPaper {
         return;
       case control:
         for (auto& [channel, buffers] : sent_) {
-          for (std::size_t& bytes : buffers) pool_.give(bytes);
+          for (std::size_t& bytes : buffers) pool_.release(bytes);
         }
         sent_.clear();
         return stores_.finish(std::nullopt);
@@ -188,14 +189,14 @@ class ListOnPaper {
   }
 
   /// Allocates the missing buffers. Returns false if none was missing.
-  bool take_missing(Activations& activations) {
-    const auto take = [](const std::vector<std::size_t>& missing, auto& pool) {
-      for (const std::size_t bytes : missing) pool.add(bytes);
+  bool allocate_missing(Activations& activations) {
+    const auto allocate = [](const std::vector<std::size_t>& missing, auto& pool) {
+      for (const std::size_t bytes : missing) pool.add_spare(bytes);
       return !missing.empty();
     };
-    bool has_taken = take(pool_.missing(), activations);
-    has_taken |= take(stores_.missing_weights(), storage_.weights().pool());
-    return (trains_ && take(gradients_->missing(), storage_.gradients().pool())) || has_taken;
+    bool has_allocated = allocate(pool_.missing(), activations);
+    has_allocated |= allocate(stores_.missing_weights(), storage_.weights().pool());
+    return (trains_ && allocate(gradients_->missing(), storage_.gradients().pool())) || has_allocated;
   }
 
  private:
@@ -206,40 +207,41 @@ class ListOnPaper {
   bool is_head(const Action& a) const { return unit(a).spec().kind == model::UnitKind::head; }
   Record& of(const Action& a) { return records_[{a.unit, a.micro_batch}]; }
   Record& before(const Action& a) { return records_[{a.unit - 1, a.micro_batch}]; }
-  std::size_t take_output(const Action& a) { return pool_.take(activations_.output_bytes(a.unit, a)); }
+  std::size_t take_output(const Action& a) { return pool_.acquire(activations_.output_bytes(a.unit, a)); }
   std::size_t take_saved(const Action& a) {
     const model::MicroBatch& m = activations_.micro_batch(a);
-    return pool_.take(unit(a).saved_bytes(m.batch, m.sequence));
+    return pool_.acquire(unit(a).saved_bytes(m.batch, m.sequence));
   }
 
   void forward_of(const Action& a) {
     Record& mine = of(a);
     mine.saved = take_saved(a);
     mine.output = take_output(a);
-    if (trains_ && unit(a).has_gradients_in_forward()) stores_.take_gradients(a.unit);
+    if (trains_ && unit(a).has_gradients_in_forward()) stores_.acquire_gradients(a.unit);
     if (trains_) return;
-    pool_.give(mine.saved);
-    if (a.unit > 0) pool_.give(before(a).output);
-    if (is_head(a)) pool_.give(mine.output);
+    pool_.release(mine.saved);
+    if (a.unit > 0) pool_.release(before(a).output);
+    if (is_head(a)) pool_.release(mine.output);
   }
   void backward_input_of(const Action& a) {
     const model::MicroBatch& m = activations_.micro_batch(a);
     Record& mine = of(a);
-    mine.handover = pool_.take(unit(a).handover_bytes(activations_.device(), m.batch, m.sequence));
+    mine.handover = pool_.acquire(unit(a).backward_handoff_bytes(activations_.device(), m.batch, m.sequence));
     if (a.unit > 0) before(a).output_gradient = std::exchange(before(a).output, 0);
-    if (unit(a).has_gradients_in_forward()) pool_.give(mine.saved);
+    if (unit(a).has_gradients_in_forward()) pool_.release(mine.saved);
   }
   void backward_weight_of(const Action& a) {
     Record& mine = of(a);
-    if (!unit(a).has_gradients_in_forward()) stores_.take_gradients(a.unit);
-    for (std::size_t* const bytes : {&mine.saved, &mine.handover, &mine.output_gradient}) pool_.give(*bytes);
-    if (is_head(a)) pool_.give(mine.output);
+    if (!unit(a).has_gradients_in_forward()) stores_.acquire_gradients(a.unit);
+    for (std::size_t* const bytes : {&mine.saved, &mine.handover, &mine.output_gradient})
+      pool_.release(*bytes);
+    if (is_head(a)) pool_.release(mine.output);
   }
   void send_of(const Action& a) {
     if (a.payload == Payload::tied_gradient) stores_.finish(storage_.local().tied_group());
     std::deque<std::size_t>& sent = sent_[channel_of(a, stage_rank_)];
-    if (sent.size() == most_sends_under_way) {
-      pool_.give(sent.front());
+    if (sent.size() == max_sends_in_flight) {
+      pool_.release(sent.front());
       sent.pop_front();
     }
     sent.push_back(0);
@@ -251,9 +253,9 @@ class ListOnPaper {
   const Activations& activations_;
   ModelStorage& storage_;
   int stage_rank_;
-  PoolOnPaper pool_;
-  StoresOnPaper stores_;
-  std::optional<PoolOnPaper> gradients_;
+  SimulatedPool pool_;
+  SimulatedStores stores_;
+  std::optional<SimulatedPool> gradients_;
   std::map<std::pair<int, int>, Record> records_;  // by unit and micro-batch
   std::map<Channel, std::deque<std::size_t>> sent_;
 };
@@ -262,13 +264,13 @@ class ListOnPaper {
 
 /// A pool with more spare buffers may hand out others than before, so the walk is repeated until none is
 /// missing.
-void take_memory_of(const ActionList& list, bool trains, bool finishes_each, Activations& activations,
-                    ModelStorage& storage) {
+void preallocate(const ActionList& list, bool trains, bool finishes_each, Activations& activations,
+                 ModelStorage& storage) {
   try {
     for (bool has_taken = true; has_taken;) {
-      ListOnPaper paper(trains, finishes_each, activations, storage);
+      SimulatedList paper(trains, finishes_each, activations, storage);
       for (const Action& action : list) paper.perform(action);
-      has_taken = paper.take_missing(activations);
+      has_taken = paper.allocate_missing(activations);
     }
   } catch (const Error&) {
     // The list meets the same shortage, and reports it.

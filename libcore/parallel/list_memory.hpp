@@ -11,7 +11,7 @@ namespace dt::parallel {
 /// Allocates the buffers that the pools lack for a list. If memory is short, it stops, and the list
 /// allocates the rest or fails. `activations` have been started on the list's micro-batches. With
 /// `finishes_each`, each sum over the ranks ends with the action that starts it.
-void take_memory_of(const ActionList& list, bool trains, bool finishes_each, Activations& activations,
-                    ModelStorage& storage);
+void preallocate(const ActionList& list, bool trains, bool finishes_each, Activations& activations,
+                 ModelStorage& storage);
 
 }  // namespace dt::parallel

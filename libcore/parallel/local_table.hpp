@@ -21,27 +21,27 @@ namespace dt::parallel {
 /// compute with. The rank's own part of the buffer, which its optimizer updates, holds some of that
 /// slice.
 struct LocalParam {
-  int param = 0;                 // index into the parameter table
-  int group = 0;                 // index into LocalTable::groups()
-  Piece slice;                   // slice of the global parameter
-  std::int64_t offset = 0;       // offset of the slice in the buffer, in elements
-  Piece part;                    // part of the slice in the own part; may be empty
-  std::int64_t part_offset = 0;  // offset of `part` within the own part
-  bool is_owned = false;         // only the rank and its replicas count it: norm, checkpoint
+  int param = 0;                  // index into the parameter table
+  int group = 0;                  // index into LocalTable::groups()
+  Piece piece;                    // slice of the global parameter
+  std::int64_t offset = 0;        // offset of the slice in the buffer, in elements
+  Piece owned_piece;              // part of the slice in the own part; may be empty
+  std::int64_t owned_offset = 0;  // offset of `part` within the own part
+  bool is_owned = false;          // only the rank and its replicas count it: norm, checkpoint
 
   /// Returns the slice in the group's flat buffer, in the slice's shape.
-  Tensor in_whole(const Tensor& whole) const;
+  Tensor view_in_full(const Tensor& whole) const;
   /// Returns `part` in the rank's own part of the buffer: flat, or in the slice's shape if it is the
   /// whole slice.
-  Tensor in_part(const Tensor& own_part) const;
+  Tensor view_in_shard(const Tensor& own_part) const;
 };
 
 /// A run that becomes a whole gradient only by a sum over tensor-parallel ranks. It lies at the same
 /// place on all of them.
-struct TensorSumRun {
+struct TensorSumRange {
   TensorSum over = TensorSum::none;
-  Part run = {0, 0};
-  bool operator==(const TensorSumRun&) const = default;
+  Range range = {0, 0};
+  bool operator==(const TensorSumRange&) const = default;
 };
 
 struct LocalGroup {
@@ -53,14 +53,14 @@ struct LocalGroup {
   /// first). The other end of a tied table sends its sum there, and receives the updated weights from
   /// there.
   bool has_state = false;
-  Division division;  // division of the flat buffer among ranks
-  Part own = {0, 0};  // this rank's part of the flat buffer
+  ZeroSharding sharding;       // division of the flat buffer among ranks
+  Range owned_range = {0, 0};  // this rank's part of the flat buffer
   /// Runs of `own` that only the rank and its replicas count, padding included.
-  std::vector<Part> counted;
+  std::vector<Range> counted_ranges;
   /// Runs of `own`, padding included, in order.
-  std::vector<TensorSumRun> tensor_sums;
+  std::vector<TensorSumRange> tensor_sums;
 
-  std::int64_t state_numel() const { return has_state ? own.count : 0; }
+  std::int64_t state_numel() const { return has_state ? owned_range.count : 0; }
 };
 
 /// The table of one rank. With one stage and no tensor parallelism it is the parameter table.
@@ -68,22 +68,25 @@ class LocalTable {
  public:
   /// `table` must outlive it.
   /// Errors: internal, the stages do not hold each unit once.
-  LocalTable(const model::ParameterTable& table, const model::Layout& layout, const model::Place& place);
+  LocalTable(const model::ParameterTable& table, const model::Layout& layout,
+             const model::MeshCoordinates& place);
 
   const model::ParameterTable& table() const { return table_; }
   const model::Layout& layout() const { return layout_; }
-  const model::Place& place() const { return place_; }
+  const model::MeshCoordinates& place() const { return place_; }
 
   /// Returns the global numbers of this rank's units, in order.
   const std::vector<int>& units() const { return units_; }
-  bool holds(int unit) const { return !unit_groups_.at(at(unit)).empty(); }
+  bool holds(int unit) const { return !unit_groups_.at(to_index(unit)).empty(); }
   /// Returns the groups, in the order of the parameter table's.
   const std::vector<LocalGroup>& groups() const { return groups_; }
-  const LocalGroup& group(int local) const { return groups_[at(local)]; }
+  const LocalGroup& group(int local) const { return groups_[to_index(local)]; }
   /// Returns the parameters, in the order of the parameter table's.
   const std::vector<LocalParam>& params() const { return params_; }
-  const LocalParam& param(int local) const { return params_[at(local)]; }
-  const model::ParamSpec& spec(const LocalParam& param) const { return table_.params()[at(param.param)]; }
+  const LocalParam& param(int local) const { return params_[to_index(local)]; }
+  const model::ParamSpec& spec(const LocalParam& param) const {
+    return table_.params()[to_index(param.param)];
+  }
   const std::string& name(int local) const { return spec(param(local)).name; }
 
   /// Return what a unit computes with, as local indices: groups, each once, in ascending order, and
@@ -93,7 +96,7 @@ class LocalTable {
   const std::vector<int>& params_of(int unit) const;
 
   /// Returns whether another stage has the other end of a tied table, and this rank its state.
-  bool has_end_elsewhere(const LocalGroup& group) const;
+  bool has_remote_tied_end(const LocalGroup& group) const;
   /// Returns the local group of a table that both the first and the last unit hold, or −1 if there is
   /// none here.
   int tied_group() const;
@@ -112,11 +115,11 @@ class LocalTable {
   void find_groups();
   void find_params();
   model::FlatLayout flat_layout(const LocalGroup& group) const;
-  void lay_out(LocalGroup& group);
+  void lay_out_group(LocalGroup& group);
 
   const model::ParameterTable& table_;
   model::Layout layout_;
-  model::Place place_;
+  model::MeshCoordinates place_;
   std::vector<int> units_;
   std::vector<LocalGroup> groups_;
   std::vector<LocalParam> params_;

@@ -82,7 +82,7 @@ std::string either(const std::vector<std::string>& options) {
 
 /// Returns what a schedule requires of the number of virtual stages, or "" if the layout has it.
 std::string why_not_scheduled(const model::Layout& layout) {
-  using enum model::PipelineSchedule;
+  using enum model::PipelineScheduleKind;
   const int number = layout.virtual_stages;
   const std::string name = model::schedule_name(layout.schedule);
   const std::string given =
@@ -117,12 +117,12 @@ std::string why_too_many_stages(const model::Layout& layout, int num_units) {
 
 }  // namespace
 
-Division division_of(const model::Layout& layout, int data_rank) {
+ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank) {
   if (layout.zero == 0) return {};
   return {layout.zero, data_rank % layout.group_size(), layout.group_size()};
 }
 
-std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec) {
+std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec) {
   if (const std::string why = why_not_scheduled(mesh); !why.empty()) return why;
   if (const std::string why = why_too_many_stages(mesh, static_cast<int>(spec.layers) + 2); !why.empty())
     return why;
@@ -135,8 +135,8 @@ std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& sp
   return {};
 }
 
-std::string why_sequence_impossible(const model::Layout& mesh, const model::ModelSpec& spec,
-                                    std::int64_t sequence_length) {
+std::string sequence_length_error(const model::Layout& mesh, const model::ModelSpec& spec,
+                                  std::int64_t sequence_length) {
   const std::int64_t chunks = std::int64_t{2} * mesh.cp, part = sequence_length / mesh.cp;
   std::vector<std::string> would_do = nearest_lengths(mesh, spec, sequence_length);
   if (mesh.cp > 1 && sequence_length % chunks != 0) {
@@ -156,27 +156,27 @@ std::string why_sequence_impossible(const model::Layout& mesh, const model::Mode
       mesh.cp == 1 ? "" : fmt::format(", of which cp={} leaves {}", mesh.cp, part), either(would_do));
 }
 
-Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank) {
+Piece shard_piece(const model::ParamSpec& param, int tp, int tp_rank) {
   Piece slice = Piece::whole(param.shape);
   const model::Split& split = param.split;
   if (split.dim < 0) return slice;
   const auto shards = static_cast<int>(std::min<std::int64_t>(split.max_shards, tp));
-  const Part own = part_of(shard_of(split, tp, tp_rank), shards, split.max_shards);
+  const Range own = even_range(shard_index(split, tp, tp_rank), shards, split.max_shards);
   const std::int64_t unit = param.shape[split.dim] / split.max_shards;
   std::vector<std::int64_t> extents = slice.box.dims();
-  slice.start[at(split.dim)] = own.begin * unit;
-  extents[at(split.dim)] = own.count * unit;
+  slice.start[to_index(split.dim)] = own.begin * unit;
+  extents[to_index(split.dim)] = own.count * unit;
   slice.box = Shape(extents);
   slice.end = slice.box.numel();
   return slice;
 }
 
-int shard_of(const model::Split& split, int tp, int tp_rank) {
+int shard_index(const model::Split& split, int tp, int tp_rank) {
   return split.max_shards < tp ? static_cast<int>(tp_rank * split.max_shards / tp) : tp_rank;
 }
 
-bool owns_slice(const model::ParamSpec& param, int tp, int tp_rank) {
-  return tp_rank == 0 || shard_of(param.split, tp, tp_rank) != shard_of(param.split, tp, tp_rank - 1);
+bool owns_shard(const model::ParamSpec& param, int tp, int tp_rank) {
+  return tp_rank == 0 || shard_index(param.split, tp, tp_rank) != shard_index(param.split, tp, tp_rank - 1);
 }
 
 TensorSum tensor_sum_of(const model::ParamSpec& param, const model::Layout& layout) {

@@ -14,7 +14,7 @@
 namespace dt::parallel {
 
 /// Returns the part that a data rank holds of its stage's tensor-parallel shard.
-Division division_of(const model::Layout& layout, int data_rank);
+ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank);
 
 /// Returns why this model cannot have this layout, or "" if it can. The text names layouts that would
 /// do, by the keys of a layout's text ("pp=4"). The rules are:
@@ -26,23 +26,23 @@ Division division_of(const model::Layout& layout, int data_rank);
 /// - A zero-group needs ZeRO, and its size divides the number of data ranks.
 ///
 /// The table of stages is not checked.
-std::string why_impossible(const model::Layout& mesh, const model::ModelSpec& spec);
+std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec);
 /// Returns why ranks of this layout cannot divide sequences of that length, or "" if they can. The
 /// layout must be possible. Each cp rank has two equal chunks (see model::Zigzag). If tp ranks
 /// divide the rows that this leaves, each has as many rows as the others.
-std::string why_sequence_impossible(const model::Layout& mesh, const model::ModelSpec& spec,
-                                    std::int64_t sequence_length);
+std::string sequence_length_error(const model::Layout& mesh, const model::ModelSpec& spec,
+                                  std::int64_t sequence_length);
 
 /// Returns the slice of a parameter that rank `tp_rank` of `tp` holds. It is a range of
 /// `split.dim`, of whole heads (features, rows of the vocabulary), or all of the parameter if it is
 /// not split. Slices may be uneven. With fewer shards than ranks, several ranks hold the same
 /// slice.
-Piece slice_of(const model::ParamSpec& param, int tp, int tp_rank);
+Piece shard_piece(const model::ParamSpec& param, int tp, int tp_rank);
 /// Returns the number of the rank's slice among the distinct ones: the rank's own number, or
 /// ⌊rank·shards/tp⌋ with fewer shards than ranks.
-int shard_of(const model::Split& split, int tp, int tp_rank);
+int shard_index(const model::Split& split, int tp, int tp_rank);
 /// Returns whether that rank owns its slice: the owner is the first of the ranks that hold it.
-bool owns_slice(const model::ParamSpec& param, int tp, int tp_rank);
+bool owns_shard(const model::ParamSpec& param, int tp, int tp_rank);
 
 /// The tp ranks whose gradients of a parameter make up its gradient. Each has only what comes from
 /// its own heads (`replicas`: the ranks that hold the same slice) or from its own rows of the

@@ -16,8 +16,8 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
       states_(local.groups().size()) {
   for (const LocalGroup& group : local.groups()) {
     const int num_shards = ranks.shards() ? ranks.shards()->size() : 1;
-    DT_CHECK(group.division.size == num_shards, "{} ranks for state divided by {}", num_shards,
-             group.division.size);
+    DT_CHECK(group.sharding.size == num_shards, "{} ranks for state divided by {}", num_shards,
+             group.sharding.size);
   }
   if (!plan) return;
   gradients_.emplace(device, local, precision, *plan, ranks);
@@ -26,7 +26,7 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
       const auto numel = static_cast<std::size_t>(local_.group(group).state_numel());
       return Buffer(device, numel * dtype_bytes(precision_.master()));
     };
-    State& state = states_[at(group)];
+    State& state = states_[to_index(group)];
     if (precision_.has_masters()) state.masters = buffer();
     state.first_moment = buffer();
     state.second_moment = buffer();
@@ -39,26 +39,26 @@ Tensor ModelStorage::state(int group, const Buffer& buffer) const {
 }
 
 Tensor ModelStorage::group_masters(int group) const {
-  return precision_.has_masters() ? state(group, states_[at(group)].masters) : group_weights(group);
+  return precision_.has_masters() ? state(group, states_[to_index(group)].masters) : group_weights(group);
 }
 Tensor ModelStorage::group_first_moment(int group) const {
-  return state(group, states_[at(group)].first_moment);
+  return state(group, states_[to_index(group)].first_moment);
 }
 Tensor ModelStorage::group_second_moment(int group) const {
-  return state(group, states_[at(group)].second_moment);
+  return state(group, states_[to_index(group)].second_moment);
 }
 
 void ModelStorage::set_weights(const Context& context, const LocalParam& param, const FillPiece& fill) {
-  weights_.changed();  // also if another rank holds all of it: ranks gather together
-  if (param.part.numel() == 0) return;
-  const Tensor weights = param.in_part(group_weights(param.group));
-  if (!precision_.has_masters()) return fill_from_host(context, param.part, weights, fill);
+  weights_.mark_updated();  // also if another rank holds all of it: ranks gather together
+  if (param.owned_piece.numel() == 0) return;
+  const Tensor weights = param.view_in_shard(group_weights(param.group));
+  if (!precision_.has_masters()) return fill_from_host(context, param.owned_piece, weights, fill);
   const Tensor masters = group_masters(param.group);
   const Arena::Scope scope(context.scratch());
-  const Tensor values =
-      masters ? param.in_part(masters) : context.scratch().allocate(precision_.master(), weights.shape());
-  fill_from_host(context, param.part, values, fill);
-  kernels::convert(context, values, weights);
+  const Tensor values = masters ? param.view_in_shard(masters)
+                                : context.scratch().allocate(precision_.master(), weights.shape());
+  fill_from_host(context, param.owned_piece, values, fill);
+  kernels::cast(context, values, weights);
 }
 
 namespace {
@@ -67,9 +67,9 @@ namespace {
 using UnitBytesInTurn = std::vector<std::size_t>;
 
 std::size_t most_of_neighbours(const std::vector<int>& units, const UnitBytesInTurn& bytes) {
-  std::size_t most = bytes[at(units[0])];
+  std::size_t most = bytes[to_index(units[0])];
   for (std::size_t i = 0; i + 1 < units.size(); ++i)
-    most = std::max(most, bytes[at(units[i])] + bytes[at(units[i + 1])]);
+    most = std::max(most, bytes[to_index(units[i])] + bytes[to_index(units[i + 1])]);
   return most;
 }
 
@@ -103,13 +103,13 @@ class Reductions {
  private:
   void add(const LocalGroup& group) {
     const auto whole = static_cast<std::size_t>(group.numel),
-               part = static_cast<std::size_t>(group.own.count);
-    const Division& division = group.division;
-    if (division.divides_gradients()) {
+               part = static_cast<std::size_t>(group.owned_range.count);
+    const ZeroSharding& division = group.sharding;
+    if (division.shards_gradients()) {
       const std::size_t arrives = is_repeated_ ? part : 0;  // the first sum arrives where it stays
       for (const int unit : group.holders)
-        units_[at(unit)] += (whole + arrives) * gradient_bytes_ + whole * wire_bytes_;
-    } else if (division.divides_optimizer() || local_.num_replicas() > 1) {
+        units_[to_index(unit)] += (whole + arrives) * gradient_bytes_ + whole * wire_bytes_;
+    } else if (division.shards_optimizer() || local_.num_replicas() > 1) {
       until_end_ += group.holders.size() * whole * wire_bytes_;
     }
     if (local_.num_replicas() > 1) replicas_ += group.holders.size() * part * wire_bytes_;
@@ -129,19 +129,19 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
   UnitBytesInTurn unit_weights(local.table().units().size());
   for (const LocalGroup& group : local.groups()) {
     const auto whole = static_cast<std::size_t>(group.numel),
-               part = static_cast<std::size_t>(group.own.count),
+               part = static_cast<std::size_t>(group.owned_range.count),
                state = static_cast<std::size_t>(group.state_numel());
     const std::size_t weight_bytes = dtype_bytes(precision.compute),
                       gradient_bytes = dtype_bytes(precision.gradient),
                       master_bytes = dtype_bytes(precision.master());
-    const Division& division = group.division;
-    total.weights += (division.divides_weights() ? part : whole) * weight_bytes;
+    const ZeroSharding& division = group.sharding;
+    total.weights += (division.shards_weights() ? part : whole) * weight_bytes;
     for (const int unit : group.holders)
-      unit_weights[at(unit)] += division.divides_weights() ? whole * weight_bytes : 0;
+      unit_weights[to_index(unit)] += division.shards_weights() ? whole * weight_bytes : 0;
     if (!plan) continue;
-    total.gradients += (division.divides_gradients() ? part : whole * at(std::max(1, plan->depth()))) *
+    total.gradients += (division.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
                        group.holders.size() * gradient_bytes;
-    if (local.has_end_elsewhere(group)) total.gradients += part * gradient_bytes;
+    if (local.has_remote_tied_end(group)) total.gradients += part * gradient_bytes;
     total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;
     total.checkpoint += 3 * state * master_bytes;
   }
@@ -154,10 +154,10 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
 StorageBytes ModelStorage::bytes() const {
   StorageBytes total;
   total.weights = weights_.bytes();
-  total.gathered = weights_.most_gathered_bytes();
+  total.gathered = weights_.peak_gathered_bytes();
   if (!gradients_) return total;
   total.gradients = gradients_->bytes();
-  total.gathered += gradients_->most_gathered_bytes();
+  total.gathered += gradients_->peak_full_bytes();
   for (const State& state : states_) {
     total.optimizer += state.masters.bytes() + state.first_moment.bytes() + state.second_moment.bytes();
     total.checkpoint += (precision_.has_masters() ? 3 : 2) * state.first_moment.bytes();

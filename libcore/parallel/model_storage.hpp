@@ -57,9 +57,9 @@ class ModelStorage {
   /// Return this rank's part of a group's flat buffers. The gradient must be complete. Without
   /// separate masters, the weights serve as masters. Masters and moments are absent if another
   /// stage holds the group's state.
-  Tensor group_weights(int group) const { return weights_.part(group); }
+  Tensor group_weights(int group) const { return weights_.shard(group); }
   Tensor group_masters(int group) const;
-  Tensor group_gradient(int group) const { return gradients_->part(group); }
+  Tensor group_gradient(int group) const { return gradients_->shard(group); }
   Tensor group_first_moment(int group) const;
   Tensor group_second_moment(int group) const;
 

@@ -8,8 +8,8 @@ namespace dt::parallel {
 
 class NamedRanges final : public StepObserver {
  public:
-  void begins(const Action& action) override { accelerator().begin_range(to_string(action)); }
-  void ended(const Action&, const ActionTimes&) override { accelerator().end_range(); }
+  void on_action_begin(const Action& action) override { accelerator().begin_range(to_string(action)); }
+  void on_action_end(const Action&, const ActionTimes&) override { accelerator().end_range(); }
 };
 
 }  // namespace dt::parallel

@@ -136,7 +136,7 @@ ActionList with_reduces(const ActionList& list, int last_unit, bool each) {
   return out;
 }
 
-ActionList without_missing(const ActionList& list, int first, int num_micro_batches) {
+ActionList without_absent_micro_batches(const ActionList& list, int first, int num_micro_batches) {
   ActionList out;
   for (Action a : list) {
     const bool is_missing = a.micro_batch >= num_micro_batches;
@@ -186,10 +186,10 @@ ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int 
   return out;
 }
 
-ActionList with_end(ActionList list, const Pipeline& pipeline, int rank) {
+ActionList with_step_end(ActionList list, const Pipeline& pipeline, int rank) {
   const int last = pipeline.last_unit(), owner = pipeline.rank_of(0), other = pipeline.rank_of(last);
   const auto exchange = [&](Payload payload, int from, int to) {
-    if (!pipeline.exchanges_tied()) return;
+    if (!pipeline.has_split_tied_table()) return;
     if (rank == from) list.push_back({send, last, -1, payload, to});
     if (rank == to) list.push_back({receive, last, -1, payload, from});
   };

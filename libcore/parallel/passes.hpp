@@ -26,7 +26,7 @@ ActionList with_reduces(const ActionList& list, int last_unit, bool each);
 
 /// Removes computations of micro-batches from `num_micro_batches` on, which this rank lacks. What
 /// ranks do together stays. The other micro-batches' numbers begin with `first`.
-ActionList without_missing(const ActionList& list, int first, int num_micro_batches);
+ActionList without_absent_micro_batches(const ActionList& list, int first, int num_micro_batches);
 
 /// Adds recomputation. What the forward of a block saved is discarded after it, and recomputed
 /// before its backward. If nothing but the head's work on the same micro-batch comes between them,
@@ -44,6 +44,6 @@ ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int 
 
 /// Adds the end of a step. The tied table's gradients meet on its owner before the decision point,
 /// and its other holder gets the new weights after the step.
-ActionList with_end(ActionList list, const Pipeline& pipeline, int rank);
+ActionList with_step_end(ActionList list, const Pipeline& pipeline, int rank);
 
 }  // namespace dt::parallel

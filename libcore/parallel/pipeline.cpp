@@ -9,7 +9,7 @@ namespace dt::parallel {
 
 namespace {
 
-using model::PipelineSchedule;
+using model::PipelineScheduleKind;
 
 Stages stages_of_ranges(const model::StageUnits& ranges) {
   Stages stages{{0}};
@@ -22,25 +22,25 @@ Stages stages_of_ranges(const model::StageUnits& ranges) {
 
 }  // namespace
 
-Schedule schedule_of(const model::Layout& layout, int num_micro_batches) {
+PipelineSchedule schedule_of(const model::Layout& layout, int num_micro_batches) {
   switch (layout.schedule) {
-    case PipelineSchedule::gpipe:
+    case PipelineScheduleKind::gpipe:
       return gpipe(layout.pp, num_micro_batches);
-    case PipelineSchedule::one_f_one_b:
+    case PipelineScheduleKind::one_f_one_b:
       return one_f_one_b(layout.pp, num_micro_batches);
-    case PipelineSchedule::interleaved:
+    case PipelineScheduleKind::interleaved:
       return interleaved(layout.pp, layout.virtual_stages, num_micro_batches);
-    case PipelineSchedule::zero_bubble:
+    case PipelineScheduleKind::zero_bubble:
       return layout.virtual_stages == 1 ? zero_bubble_h1(layout.pp, num_micro_batches)
                                         : v_shaped(layout.pp, num_micro_batches);
   }
   DT_CHECK(false, "schedule {}", static_cast<int>(layout.schedule));
 }
 
-model::StageUnits ranges_of(const Stages& stages, const Schedule& schedule) {
-  model::StageUnits ranges(at(schedule.num_ranks()));
-  for (int stage = 0; stage < stages.num(); ++stage)
-    ranges[at(schedule.rank_of[at(stage)])].push_back({stages.begin(stage), stages.end(stage)});
+model::StageUnits stage_units_of(const Stages& stages, const PipelineSchedule& schedule) {
+  model::StageUnits ranges(to_index(schedule.num_ranks()));
+  for (int stage = 0; stage < stages.num_stages(); ++stage)
+    ranges[to_index(schedule.rank_of[to_index(stage)])].push_back({stages.begin(stage), stages.end(stage)});
   return ranges;
 }
 
@@ -48,8 +48,9 @@ Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_b
   const model::StageUnits ranges =
       layout.stages.empty() ? model::even_stages(num_units, layout.pp) : layout.stages;
   Pipeline pipeline{schedule_of(layout, num_micro_batches), stages_of_ranges(ranges), tied};
-  DT_CHECK(pipeline.stages.num() == pipeline.schedule.num_stages() && pipeline.num_units() == num_units &&
-               ranges_of(pipeline.stages, pipeline.schedule) == ranges,
+  DT_CHECK(pipeline.stages.num_stages() == pipeline.schedule.num_stages() &&
+               pipeline.num_units() == num_units &&
+               stage_units_of(pipeline.stages, pipeline.schedule) == ranges,
            "the table of stages is not the schedule's ({})", layout.to_string());
   return pipeline;
 }

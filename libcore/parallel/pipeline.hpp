@@ -8,7 +8,7 @@
 namespace dt::parallel {
 
 struct Pipeline {
-  Schedule schedule;
+  PipelineSchedule schedule;
   Stages stages;
   bool tied = false;  // the first and the last unit hold one table
 
@@ -18,7 +18,7 @@ struct Pipeline {
   /// Returns the place on the pipeline's axis that computes a unit.
   int rank_of(int unit) const { return schedule.rank_of[static_cast<std::size_t>(stages.stage_of(unit))]; }
   /// Returns whether the tied table's holders are two ranks. The first unit's rank owns it.
-  bool exchanges_tied() const { return tied && rank_of(0) != rank_of(last_unit()); }
+  bool has_split_tied_table() const { return tied && rank_of(0) != rank_of(last_unit()); }
 };
 
 /// Returns the pipeline of a layout whose schedule, virtual stages and stages fit each other.
@@ -27,8 +27,8 @@ struct Pipeline {
 Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_batches, bool tied);
 
 /// Returns the layout's schedule; micro-batches as above.
-Schedule schedule_of(const model::Layout& layout, int num_micro_batches);
+PipelineSchedule schedule_of(const model::Layout& layout, int num_micro_batches);
 /// Returns the units of each stage rank's virtual stages, as a layout's table names them.
-model::StageUnits ranges_of(const Stages& stages, const Schedule& schedule);
+model::StageUnits stage_units_of(const Stages& stages, const PipelineSchedule& schedule);
 
 }  // namespace dt::parallel

@@ -2,7 +2,7 @@
 
 namespace dt::parallel {
 
-std::size_t PoolOnPaper::take(std::size_t bytes) {
+std::size_t SimulatedPool::acquire(std::size_t bytes) {
   if (bytes == 0) return 0;
   const auto found = spare_.lower_bound(bytes);
   if (found == spare_.end() || *found > largest_(bytes)) {
@@ -12,7 +12,7 @@ std::size_t PoolOnPaper::take(std::size_t bytes) {
   return spare_.extract(found).value();
 }
 
-void PoolOnPaper::give(std::size_t& bytes) {
+void SimulatedPool::release(std::size_t& bytes) {
   if (bytes > 0) spare_.insert(std::exchange(bytes, 0));
 }
 

@@ -13,13 +13,13 @@ namespace dt::parallel {
 
 /// Checks a rank's actions in turn, and records what the rank has done so far.
 /// Errors: internal, naming the first action that is out of order.
-class RankRules {
+class RankValidator {
  public:
-  RankRules(const StepShape& shape, const Pipeline& pipeline, int rank);
+  RankValidator(const StepShape& shape, const Pipeline& pipeline, int rank);
 
-  void take(const Action& action);
+  void check(const Action& action);
 
-  void finish() const;
+  void check_end() const;
 
  private:
   static constexpr int num_kinds = 3;
@@ -28,7 +28,7 @@ class RankRules {
   static void require(bool condition, const Action& action, const Action& earlier);
   static void require_new(bool condition, const Action& action);
   /// Marks an action done. It must not be done already.
-  void mark(const Action& action);
+  void mark_done(const Action& action);
   void require_done(const Action& action, ActionKind kind, int unit);
 
   std::vector<bool>::reference discarded(const Action& action);
@@ -37,31 +37,33 @@ class RankRules {
   void require_in_order(const Action& action);
 
   /// Returns the number of reductions of each unit.
-  int reductions() const { return shape_.reduces_each_micro_batch() ? std::max(1, shape_.rounds) : 1; }
-  void require_whole(const Action& action);
+  int reductions() const {
+    return shape_.reduces_each_micro_batch() ? std::max(1, shape_.max_micro_batches) : 1;
+  }
+  void require_gathered(const Action& action);
   void require_unit(const Action& action) const;
   bool is_last(int unit) const { return unit == num_units_ - 1; }
   /// Requires that earlier micro-batches are summed: if ranks divide gradients, whole ones of only
   /// one micro-batch are held.
   void require_reduced_before(const Action& action) const;
 
-  void take_gather(const Action& action);
-  void take_free(const Action& action);
+  void check_gather(const Action& action);
+  void check_free(const Action& action);
 
-  void take_forward(const Action& action);
-  void take_discard(const Action& action);
-  void take_recompute(const Action& action);
-  void take_backward_input(const Action& action);
-  void take_backward_weight(const Action& action);
-  void take_reduce(const Action& action);
+  void check_forward(const Action& action);
+  void check_discard(const Action& action);
+  void check_recompute(const Action& action);
+  void check_backward_input(const Action& action);
+  void check_backward_weight(const Action& action);
+  void check_reduce(const Action& action);
 
-  void take_send(const Action& action);
-  void take_receive(const Action& action);
+  void check_send(const Action& action);
+  void check_receive(const Action& action);
   /// Checks that an exchange of the tied table, in either direction, comes at its time.
   void require_exchange(const Action& action);
-  void take_control(const Action& action);
+  void check_control(const Action& action);
 
-  TransferRules transfers_;
+  TransferValidator transfers_;
   const StepShape shape_;
   int num_units_;
   int first_;
@@ -69,7 +71,7 @@ class RankRules {
   std::vector<bool> done_;
   std::vector<bool> discarded_;
   std::vector<int> reduced_;  // number of reduces, by unit
-  std::vector<bool> whole_;
+  std::vector<bool> gathered_;
   bool controlled_ = false;
   bool stepped_ = false;
 };

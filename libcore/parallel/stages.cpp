@@ -23,22 +23,24 @@ struct Laid {
 template <class Join>
 Laid least(std::span<const double> until, int num_stages, const Join& join) {
   const int units = static_cast<int>(until.size()) - 1;
-  std::vector<std::vector<double>> best(at(num_stages) + 1, std::vector<double>(at(units) + 1, infinite));
-  std::vector<std::vector<int>> begin(at(num_stages) + 1, std::vector<int>(at(units) + 1));
+  std::vector<std::vector<double>> best(to_index(num_stages) + 1,
+                                        std::vector<double>(to_index(units) + 1, infinite));
+  std::vector<std::vector<int>> begin(to_index(num_stages) + 1, std::vector<int>(to_index(units) + 1));
   best[0][0] = 0;
   for (int stage = 1; stage <= num_stages; ++stage) {
     for (int end = stage; end <= units; ++end) {
       for (int first = stage - 1; first < end; ++first) {
-        const double value = join(best[at(stage - 1)][at(first)], until[at(end)] - until[at(first)]);
-        if (value >= best[at(stage)][at(end)]) continue;
-        best[at(stage)][at(end)] = value;
-        begin[at(stage)][at(end)] = first;
+        const double value =
+            join(best[to_index(stage - 1)][to_index(first)], until[to_index(end)] - until[to_index(first)]);
+        if (value >= best[to_index(stage)][to_index(end)]) continue;
+        best[to_index(stage)][to_index(end)] = value;
+        begin[to_index(stage)][to_index(end)] = first;
       }
     }
   }
-  Laid laid{best[at(num_stages)][at(units)], {{units}}};
+  Laid laid{best[to_index(num_stages)][to_index(units)], {{units}}};
   for (int stage = num_stages, end = units; stage > 0; --stage)
-    laid.stages.begins.insert(laid.stages.begins.begin(), end = begin[at(stage)][at(end)]);
+    laid.stages.begins.insert(laid.stages.begins.begin(), end = begin[to_index(stage)][to_index(end)]);
   return laid;
 }
 
@@ -49,7 +51,7 @@ int Stages::stage_of(int unit) const {
   return static_cast<int>(std::upper_bound(begins.begin(), begins.end(), unit) - begins.begin()) - 1;
 }
 
-Stages stages_of_counts(std::span<const int> counts, int num_units) {
+Stages stages_from_counts(std::span<const int> counts, int num_units) {
   Stages stages{{0}};
   for (const int count : counts) {
     if (count < 1) throw usage_error("a stage of {} units; each holds at least one", count);
@@ -60,7 +62,7 @@ Stages stages_of_counts(std::span<const int> counts, int num_units) {
   return stages;
 }
 
-Stages lay_stages(std::span<const UnitCost> costs, int num_stages) {
+Stages balance_stages(std::span<const UnitCost> costs, int num_stages) {
   const auto units = static_cast<int>(costs.size());
   if (num_stages < 1 || num_stages > units)
     throw usage_error("{} units cannot be laid on {} stages; each holds at least one", units, num_stages);

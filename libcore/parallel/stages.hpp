@@ -9,7 +9,7 @@ namespace dt::parallel {
 struct Stages {
   std::vector<int> begins;  // each stage's first unit, then the number of units
 
-  int num() const { return static_cast<int>(begins.size()) - 1; }
+  int num_stages() const { return static_cast<int>(begins.size()) - 1; }
   int num_units() const { return begins.back(); }
   int begin(int stage) const { return begins[static_cast<std::size_t>(stage)]; }
   int end(int stage) const { return begins[static_cast<std::size_t>(stage) + 1]; }
@@ -19,7 +19,7 @@ struct Stages {
 
 /// Returns the stages that hold so many units each.
 /// Errors: usage, a stage holds none, or the counts do not add up.
-Stages stages_of_counts(std::span<const int> counts, int num_units);
+Stages stages_from_counts(std::span<const int> counts, int num_units);
 
 /// The cost of a unit's computations for a micro-batch.
 /// Units: any unit of time, the same for all.
@@ -35,6 +35,6 @@ struct UnitCost {
 /// as can be. Of all such layouts, it takes the one whose stages are most equal (least sum of
 /// squares). Every stage holds a unit. Dynamic programming, num_stages × units².
 /// Errors: usage, there are fewer units than stages.
-Stages lay_stages(std::span<const UnitCost> costs, int num_stages);
+Stages balance_stages(std::span<const UnitCost> costs, int num_stages);
 
 }  // namespace dt::parallel

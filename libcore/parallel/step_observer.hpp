@@ -12,17 +12,17 @@ struct ActionTimes {
   double ended_s = 0;
   double exposed_s = 0;  // part that communication took
 
-  double own_s() const { return ended_s - started_s - exposed_s; }
+  double compute_s() const { return ended_s - started_s - exposed_s; }
 };
 
 /// An observer of a rank's steps. The rank's own thread calls it, as things happen.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  virtual void begins(const Action&) {}
-  virtual void ended(const Action&, const ActionTimes&) {}
+  virtual void on_action_begin(const Action&) {}
+  virtual void on_action_end(const Action&, const ActionTimes&) {}
   /// Reports that communication took this time from computing, within an action or between two.
-  virtual void exposed([[maybe_unused]] double started_s, [[maybe_unused]] double ended_s) {}
+  virtual void on_exposed_communication([[maybe_unused]] double started_s, [[maybe_unused]] double ended_s) {}
 };
 
 }  // namespace dt::parallel

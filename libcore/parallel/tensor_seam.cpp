@@ -8,14 +8,14 @@ namespace dt::parallel {
 
 namespace {
 
-class UnderWay final : public model::Exchange {
+class UnderWay final : public model::PendingCollective {
  public:
   UnderWay(comm::Work work, const Groups& groups) : work_(std::move(work)), groups_(groups) {}
   void wait(const Context& context) override {
-    groups_.exposed().of([&] { work_.wait(context); });
+    groups_.exposed_time().measure([&] { work_.wait(context); });
   }
   void wait_host() {
-    groups_.exposed().of([&] { work_.wait_host(); });
+    groups_.exposed_time().measure([&] { work_.wait_host(); });
   }
 
  private:
@@ -25,13 +25,14 @@ class UnderWay final : public model::Exchange {
 
 }  // namespace
 
-model::Share share_of(const model::Layout& layout, const model::Place& place) {
+model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
+                                                 const model::MeshCoordinates& place) {
   return {place.tp, layout.tp, layout.sequence_parallel, place.cp, layout.cp};
 }
 
-TensorSeam::TensorSeam(const model::Layout& layout, const model::Place& place, const Groups& groups,
-                       int num_chunks)
-    : Seam(share_of(layout, place)),
+CommTensorParallelOps::CommTensorParallelOps(const model::Layout& layout, const model::MeshCoordinates& place,
+                                             const Groups& groups, int num_chunks)
+    : TensorParallelOps(tensor_parallel_shard(layout, place)),
       groups_(groups),
       tensor_(groups.tensor()),
       context_(groups.context()),
@@ -42,26 +43,30 @@ TensorSeam::TensorSeam(const model::Layout& layout, const model::Place& place, c
            layout.tp, size(context_), layout.cp);
 }
 
-model::ExchangeHandle TensorSeam::start_sum(const Tensor& partial_RC, const Tensor& local_LC) const {
-  if (share().is_whole()) return Seam::start_sum(partial_RC, local_LC);
-  return under_way(share().divides_rows ? tensor_->reduce_scatter(partial_RC, local_LC)
-                                        : tensor_->all_reduce(partial_RC, local_LC));
+model::PendingCollectiveHandle CommTensorParallelOps::start_reduce(const Tensor& partial_RC,
+                                                                   const Tensor& local_LC) const {
+  if (shard().is_whole()) return TensorParallelOps::start_reduce(partial_RC, local_LC);
+  return make_handle(shard().sequence_parallel ? tensor_->reduce_scatter(partial_RC, local_LC)
+                                               : tensor_->all_reduce(partial_RC, local_LC));
 }
 
-model::ExchangeHandle TensorSeam::start_gather(const Tensor& local_LC, const Tensor& full_RC) const {
-  return under_way(tensor_->all_gather(local_LC, full_RC));
+model::PendingCollectiveHandle CommTensorParallelOps::start_all_gather_rows(const Tensor& local_LC,
+                                                                            const Tensor& full_RC) const {
+  return make_handle(tensor_->all_gather(local_LC, full_RC));
 }
 
-model::ExchangeHandle TensorSeam::start_gather_each(const Tensor& own, const Tensor& all) const {
-  return under_way(tensor_->all_gather(own, all));
+model::PendingCollectiveHandle CommTensorParallelOps::start_all_gather(const Tensor& own,
+                                                                       const Tensor& all) const {
+  return make_handle(tensor_->all_gather(own, all));
 }
 
-model::ExchangeHandle TensorSeam::start_shift(const Tensor& own, const Tensor& arriving) const {
+model::PendingCollectiveHandle CommTensorParallelOps::start_ring_shift(const Tensor& own,
+                                                                       const Tensor& arriving) const {
   const int rank = context_->rank(), size = context_->size();
-  return under_way(context_->send_receive((rank + 1) % size, own, (rank + size - 1) % size, arriving));
+  return make_handle(context_->send_receive((rank + 1) % size, own, (rank + size - 1) % size, arriving));
 }
 
-model::ExchangeHandle TensorSeam::under_way(comm::Work work) const {
+model::PendingCollectiveHandle CommTensorParallelOps::make_handle(comm::Work work) const {
   auto exchange = std::make_unique<UnderWay>(std::move(work), groups_);
   if (!overlaps_) exchange->wait_host();
   return exchange;

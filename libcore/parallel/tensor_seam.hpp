@@ -9,20 +9,23 @@
 namespace dt::parallel {
 
 /// Returns the part of each layer that a place of the mesh has.
-model::Share share_of(const model::Layout& layout, const model::Place& place);
+model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
+                                                 const model::MeshCoordinates& place);
 
 /// Sums and gathers over the tensor-parallel ranks of `groups`, in their order. Passes keys and
 /// values around the ring of their context-parallel ranks.
-class TensorSeam final : public model::Seam {
+class CommTensorParallelOps final : public model::TensorParallelOps {
  public:
   /// The groups must outlive the seam.
-  TensorSeam(const model::Layout& layout, const model::Place& place, const Groups& groups,
-             int num_chunks = 1);
+  CommTensorParallelOps(const model::Layout& layout, const model::MeshCoordinates& place,
+                        const Groups& groups, int num_chunks = 1);
 
-  model::ExchangeHandle start_sum(const Tensor& partial_RC, const Tensor& local_LC) const override;
-  model::ExchangeHandle start_gather(const Tensor& local_LC, const Tensor& full_RC) const override;
-  model::ExchangeHandle start_gather_each(const Tensor& own, const Tensor& all) const override;
-  model::ExchangeHandle start_shift(const Tensor& own, const Tensor& arriving) const override;
+  model::PendingCollectiveHandle start_reduce(const Tensor& partial_RC,
+                                              const Tensor& local_LC) const override;
+  model::PendingCollectiveHandle start_all_gather_rows(const Tensor& local_LC,
+                                                       const Tensor& full_RC) const override;
+  model::PendingCollectiveHandle start_all_gather(const Tensor& own, const Tensor& all) const override;
+  model::PendingCollectiveHandle start_ring_shift(const Tensor& own, const Tensor& arriving) const override;
   int num_chunks() const override { return num_chunks_; }
 
   /// Sets whether exchanges overlap. If off, every exchange is finished before this rank continues
@@ -31,7 +34,7 @@ class TensorSeam final : public model::Seam {
 
  private:
   /// Returns the handle of started work. Without overlap, waits for it first.
-  model::ExchangeHandle under_way(comm::Work work) const;
+  model::PendingCollectiveHandle make_handle(comm::Work work) const;
 
   const Groups& groups_;
   comm::Communicator* tensor_;

@@ -24,7 +24,7 @@ struct ChannelState {
 };
 
 /// An operation that ranks do together, once.
-struct Meeting {
+struct PendingCollective {
   Action what;
   int first_rank = 0;
   int arrived = 0;
@@ -34,17 +34,17 @@ struct Meeting {
 
 struct Group {
   int size = 0;
-  std::vector<Meeting> meetings;
+  std::vector<PendingCollective> meetings;
 };
 
-class Walk {
+class Simulation {
  public:
-  Walk(std::span<const ActionList> lists, int dp, const Clock& clock)
+  Simulation(std::span<const ActionList> lists, int dp, const CostModel& clock)
       : lists_(lists),
         dp_(dp),
         clock_(clock),
         ranks_(lists.size()),
-        groups_(lists.size() / at(dp), {dp, {}}) {
+        groups_(lists.size() / to_index(dp), {dp, {}}) {
     groups_.push_back({static_cast<int>(lists.size()), {}});  // all ranks
     for (const ActionList& list : lists) timeline_.actions.emplace_back().reserve(list.size());
     timeline_.computing_s.resize(lists.size());
@@ -75,9 +75,9 @@ class Walk {
 
   /// Takes the rank's next action, if all that it waits for has come.
   bool advance(int rank) {
-    Rank& r = ranks_[at(rank)];
-    if (r.next == lists_[at(rank)].size()) return false;
-    const Action& action = lists_[at(rank)][r.next];
+    Rank& r = ranks_[to_index(rank)];
+    if (r.next == lists_[to_index(rank)].size()) return false;
+    const Action& action = lists_[to_index(rank)][r.next];
     const std::optional<double> ready_s = action.transfers()  ? take_transfer(rank, action)
                                           : is_shared(action) ? meet(rank, action)
                                                               : inputs_of(rank, action);
@@ -85,9 +85,9 @@ class Walk {
     const double start_s = std::max(r.now_s, *ready_s);
     const double seconds =
         action.computes() || action.kind == ActionKind::step ? clock_.seconds(rank, action) : 0;
-    if (action.computes()) timeline_.computing_s[at(rank)] += seconds;
+    if (action.computes()) timeline_.computing_s[to_index(rank)] += seconds;
     r.now_s = start_s + seconds;
-    timeline_.actions[at(rank)].push_back({start_s, r.now_s});
+    timeline_.actions[to_index(rank)].push_back({start_s, r.now_s});
     ++r.next;
     r.meeting.reset();
     return true;
@@ -106,7 +106,7 @@ class Walk {
   /// gathered.
   std::optional<double> inputs_of(int rank, const Action& a) {
     if (!a.computes()) return 0;
-    Rank& r = ranks_[at(rank)];
+    Rank& r = ranks_[to_index(rank)];
     const bool is_back = a.kind == ActionKind::backward_input;
     const auto received = r.receives.find(
         {is_back ? Payload::gradient : Payload::activation, is_back ? a.unit : a.unit - 1, a.micro_batch});
@@ -118,7 +118,7 @@ class Walk {
     }
     const auto gathered = r.gathers.find(a.unit);
     if (gathered == r.gathers.end() || a.kind == ActionKind::backward_weight) return ready_s;
-    const double whole_s = groups_[at(rank / dp_)].meetings[gathered->second].done_s;
+    const double whole_s = groups_[to_index(rank / dp_)].meetings[gathered->second].done_s;
     return whole_s < 0 ? std::nullopt : std::optional(std::max(ready_s, whole_s));
   }
 
@@ -127,9 +127,9 @@ class Walk {
   std::optional<double> ready_to_send(int rank, const Action& a, const ChannelState& channel) {
     const std::size_t k = channel.sends.actions.size();
     double room_s = 0;
-    if (k >= most_sends_under_way) {
-      if (channel.done_s.size() + most_sends_under_way <= k) return {};
-      room_s = channel.done_s[k - most_sends_under_way];
+    if (k >= max_sends_in_flight) {
+      if (channel.done_s.size() + max_sends_in_flight <= k) return {};
+      room_s = channel.done_s[k - max_sends_in_flight];
     }
     if (a.payload != Payload::tied_gradient) return room_s;
     const std::optional<double> summed_s = own_sums(rank);
@@ -137,11 +137,11 @@ class Walk {
   }
 
   std::optional<double> take_transfer(int rank, const Action& a) {
-    Rank& r = ranks_[at(rank)];
+    Rank& r = ranks_[to_index(rank)];
     const bool sends = a.kind == ActionKind::send;
     const int peer = a.peer * dp_ + rank % dp_;
-    DT_CHECK(a.peer >= 0 && at(peer) < lists_.size() && peer != rank, "rank {}: {} has no such peer", rank,
-             to_string(a));
+    DT_CHECK(a.peer >= 0 && to_index(peer) < lists_.size() && peer != rank, "rank {}: {} has no such peer",
+             rank, to_string(a));
     ChannelState& channel =
         channels_[sends ? Channel{rank, peer, a.payload} : Channel{peer, rank, a.payload}];
     ChannelState::Side& side = sends ? channel.sends : channel.receives;
@@ -168,13 +168,13 @@ class Walk {
       const double before_s = k > 0 ? channel.done_s.back() : 0;
       const double start_s = std::max({before_s, channel.sends.at_s[k], channel.receives.at_s[k]});
       channel.done_s.push_back(start_s + clock_.seconds(sender, send));
-      timeline_.movements.push_back({send, sender, receiver, {start_s, channel.done_s[k]}});
+      timeline_.communications.push_back({send, sender, receiver, {start_s, channel.done_s[k]}});
     }
   }
 
   /// Counts the rank in. Returns when it continues, or nothing if it must wait.
   std::optional<double> meet(int rank, const Action& a) {
-    Rank& r = ranks_[at(rank)];
+    Rank& r = ranks_[to_index(rank)];
     const bool is_control = a.kind == ActionKind::control;
     double ready_s = 0;
     if (is_control) {
@@ -183,7 +183,7 @@ class Walk {
       ready_s = *complete_s;
     }
     const int index = is_control ? static_cast<int>(groups_.size()) - 1 : rank / dp_;
-    Group& group = groups_[at(index)];
+    Group& group = groups_[to_index(index)];
     if (!r.meeting) {
       r.meeting = r.met[index]++;
       arrive(group, *r.meeting, rank, a, std::max(ready_s, r.now_s));
@@ -196,7 +196,7 @@ class Walk {
 
   void arrive(Group& group, std::size_t number, int rank, const Action& a, double now_s) {
     if (number == group.meetings.size()) group.meetings.push_back({{a.kind, a.unit}, rank});
-    Meeting& meeting = group.meetings[number];
+    PendingCollective& meeting = group.meetings[number];
     DT_CHECK(meeting.what == (Action{a.kind, a.unit}), "rank {} does {} where rank {} does {}",
              meeting.first_rank, to_string(meeting.what), rank, to_string({a.kind, a.unit}));
     meeting.latest_s = std::max(meeting.latest_s, now_s);
@@ -205,13 +205,13 @@ class Walk {
     const double start_s = std::max(meeting.latest_s, before_s);
     meeting.done_s = start_s + clock_.seconds(rank, a);
     if (a.kind != ActionKind::control)
-      timeline_.movements.push_back({meeting.what, meeting.first_rank, -1, {start_s, meeting.done_s}});
+      timeline_.communications.push_back({meeting.what, meeting.first_rank, -1, {start_s, meeting.done_s}});
   }
 
   /// Returns when all sends and sums that the rank has started are complete.
   std::optional<double> own_operations(int rank) {
     double complete_s = 0;
-    for (const auto& send : ranks_[at(rank)].sends) {
+    for (const auto& send : ranks_[to_index(rank)].sends) {
       const std::optional<double> done_s = done(send);
       if (!done_s) return {};
       complete_s = std::max(complete_s, *done_s);
@@ -222,9 +222,9 @@ class Walk {
 
   /// Returns when all sums that the rank has started are complete.
   std::optional<double> own_sums(int rank) {
-    const std::size_t met = ranks_[at(rank)].met[rank / dp_];
+    const std::size_t met = ranks_[to_index(rank)].met[rank / dp_];
     if (met == 0) return 0;
-    const double last_s = groups_[at(rank / dp_)].meetings[met - 1].done_s;  // they are done in order
+    const double last_s = groups_[to_index(rank / dp_)].meetings[met - 1].done_s;  // they are done in order
     return last_s < 0 ? std::nullopt : std::optional(last_s);
   }
 
@@ -242,7 +242,7 @@ class Walk {
                to_string(channel.receives.actions[k]));
     }
     for (const Group& group : groups_) {
-      for (const Meeting& meeting : group.meetings)
+      for (const PendingCollective& meeting : group.meetings)
         DT_CHECK(meeting.arrived == group.size, "rank {} does {}, which not all do with it",
                  meeting.first_rank, to_string(meeting.what));
     }
@@ -250,7 +250,7 @@ class Walk {
 
   std::span<const ActionList> lists_;
   int dp_;
-  const Clock& clock_;
+  const CostModel& clock_;
   std::vector<Rank> ranks_;
   std::vector<Group> groups_;                 // by stage, then all ranks
   std::map<Channel, ChannelState> channels_;  // between ranks, not their places on the pipeline's axis
@@ -265,13 +265,13 @@ double Timeline::end_s() const {
   return end_s;
 }
 
-double Timeline::bubble() const {
+double Timeline::bubble_ratio() const {
   const double busiest_s = *std::max_element(computing_s.begin(), computing_s.end());
   return busiest_s > 0 ? end_s() / busiest_s - 1 : 0;
 }
 
-Timeline walk_together(std::span<const ActionList> lists, int dp, const Clock& clock) {
-  return Walk(lists, dp, clock).run();
+Timeline simulate_timeline(std::span<const ActionList> lists, int dp, const CostModel& clock) {
+  return Simulation(lists, dp, clock).run();
 }
 
 }  // namespace dt::parallel

@@ -10,7 +10,7 @@
 namespace dt::parallel {
 
 /// The machine's properties that the walk uses.
-struct Clock {
+struct CostModel {
   /// Seconds of an action. A computation keeps its rank busy. Sends and collectives overlap with
   /// it.
   std::function<double(int rank, const Action&)> seconds;
@@ -24,7 +24,7 @@ struct Interval {
 };
 
 /// A transfer or collective that overlaps with computing.
-struct Movement {
+struct CommInterval {
   Action action;  // a send, or a gather or reduce without its micro-batch
   int rank = 0;   // sender, or the first of the ranks that do it together
   int receiver = -1;
@@ -34,11 +34,11 @@ struct Movement {
 struct Timeline {
   std::vector<std::vector<Interval>> actions;  // by rank; a started operation has the time of its start
   std::vector<double> computing_s;             // by rank
-  std::vector<Movement> movements;
+  std::vector<CommInterval> communications;
 
   double end_s() const;
   /// Returns the time of the whole over the busiest rank's computation, less 1.
-  double bubble() const;
+  double bubble_ratio() const;
 };
 
 /// Walks the lists of pp × dp ranks, data-parallel neighbours next to each other: rank = stage
@@ -48,6 +48,6 @@ struct Timeline {
 /// start each communicator's operations in order on both sides.
 /// Errors: internal, naming rank and action: ranks deadlock; a receive meets a send of something
 /// else; ranks start different collectives; something is still in flight at the end.
-Timeline walk_together(std::span<const ActionList> lists, int dp, const Clock& clock);
+Timeline simulate_timeline(std::span<const ActionList> lists, int dp, const CostModel& clock);
 
 }  // namespace dt::parallel

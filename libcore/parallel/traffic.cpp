@@ -8,12 +8,12 @@ namespace {
 
 /// Numbers of exchanges of tensor-parallel ranks: sums of all rows' features, and gathers of divided
 /// rows.
-struct Exchanges {
+struct LayerExchanges {
   int sums = 0;
   int gathers = 0;
 };
 
-Exchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains) {
+LayerExchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains) {
   const bool is_forward = action == ActionKind::forward;
   switch (kind) {
     case model::UnitKind::embedding:
@@ -24,14 +24,14 @@ Exchanges exchanges_of(model::UnitKind kind, ActionKind action, bool trains) {
       if (action == ActionKind::backward_weight) return {.gathers = 2};
       return {.sums = 2, .gathers = 2};
     default:
-      return is_forward ? Exchanges{.sums = trains ? 1 : 0, .gathers = 1} : Exchanges{};
+      return is_forward ? LayerExchanges{.sums = trains ? 1 : 0, .gathers = 1} : LayerExchanges{};
   }
 }
 
 }  // namespace
 
-MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes) {
-  MovedBytes moved;
+CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes) {
+  CommBytes moved;
   const auto purpose = [&](const Action& a) -> std::int64_t& {
     if (a.computes()) return moved.layers;
     if (a.kind == ActionKind::gather) return moved.weights;
@@ -43,22 +43,22 @@ MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& b
   return moved;
 }
 
-std::int64_t Traffic::stage_bytes(const Action& send) const {
-  const model::Share share = share_of(local.layout(), local.place());
+std::int64_t CommVolume::stage_bytes(const Action& send) const {
+  const model::TensorParallelShard share = tensor_parallel_shard(local.layout(), local.place());
   if (send.payload == Payload::activation || send.payload == Payload::gradient)
     return share.local_rows(rows) * hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const DType dtype = send.payload == Payload::tied_gradient ? precision.gradient : precision.compute;
-  return local.group(local.tied_group()).own.count * static_cast<std::int64_t>(dtype_bytes(dtype));
+  return local.group(local.tied_group()).owned_range.count * static_cast<std::int64_t>(dtype_bytes(dtype));
 }
 
 /// Includes the three sums a row that the head's ranks gather, in fp64.
-LayerBytes Traffic::layer_bytes(const Action& action) const {
+LayerBytes CommVolume::layer_bytes(const Action& action) const {
   if (!action.computes()) return {};
   const model::Layout& layout = local.layout();
-  const model::UnitKind kind = local.table().units()[at(action.unit)].kind;
-  LayerBytes bytes{.passed_on = ring_bytes(kind, action.kind)};
+  const model::UnitKind kind = local.table().units()[to_index(action.unit)].kind;
+  LayerBytes bytes{.ring_shifted = ring_bytes(kind, action.kind)};
   if (layout.tp == 1) return bytes;
-  const Exchanges each = exchanges_of(kind, action.kind, trains);
+  const LayerExchanges each = exchanges_of(kind, action.kind, trains);
   const std::int64_t row = hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
   bytes.summed = rows * each.sums * row;
   if (layout.sequence_parallel) bytes.gathered = rows * each.gathers * row;
@@ -68,7 +68,7 @@ LayerBytes Traffic::layer_bytes(const Action& action) const {
 }
 
 /// Counts visits of keys and values to all ranks but the last, and the way home of their gradients.
-std::int64_t Traffic::ring_bytes(model::UnitKind kind, ActionKind action) const {
+std::int64_t CommVolume::ring_bytes(model::UnitKind kind, ActionKind action) const {
   const int cp = local.layout().cp;
   if (cp == 1 || kind != model::UnitKind::block || action == ActionKind::backward_weight) return 0;
   const std::int64_t visits = (cp - 1) * static_cast<std::int64_t>(dtype_bytes(precision.compute));
@@ -78,19 +78,19 @@ std::int64_t Traffic::ring_bytes(model::UnitKind kind, ActionKind action) const 
   return rows * key_value_features * (visits + home);
 }
 
-ControlBytes Traffic::control_bytes() const {
+ControlBytes CommVolume::control_bytes() const {
   std::int64_t replicated = 0, partial = 0;  // elements
   for (const LocalGroup& group : local.groups()) {
     const auto holders = static_cast<std::int64_t>(group.holders.size());
-    if (group.division.divides_optimizer() && local.num_replicas() > 1)
-      replicated += holders * group.own.count;
-    for (const TensorSumRun& sum : group.tensor_sums) partial += holders * sum.run.count;
+    if (group.sharding.shards_optimizer() && local.num_replicas() > 1)
+      replicated += holders * group.owned_range.count;
+    for (const TensorSumRange& sum : group.tensor_sums) partial += holders * sum.range.count;
   }
   return {replicated * static_cast<std::int64_t>(dtype_bytes(precision.wire())),
           partial * static_cast<std::int64_t>(dtype_bytes(precision.gradient))};
 }
 
-std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
+std::vector<std::int64_t> CommVolume::bytes_of(const ActionList& list) const {
   const auto weight_bytes = static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const auto gradient_bytes = static_cast<std::int64_t>(dtype_bytes(precision.wire()));
   const int replicas = local.num_replicas();
@@ -101,10 +101,10 @@ std::vector<std::int64_t> Traffic::bytes_of(const ActionList& list) const {
     if (action.unit >= 0 && !action.transfers()) {
       for (const int index : local.groups_of(action.unit)) {
         const LocalGroup& group = local.group(index);
-        const bool divides = group.division.divides_optimizer();
-        if (action.kind == ActionKind::gather && users[at(index)]++ == 0 && divides)
+        const bool divides = group.sharding.shards_optimizer();
+        if (action.kind == ActionKind::gather && users[to_index(index)]++ == 0 && divides)
           moved += group.numel * weight_bytes;
-        if (action.kind == ActionKind::free) --users[at(index)];
+        if (action.kind == ActionKind::free) --users[to_index(index)];
         if (action.kind == ActionKind::reduce && (divides || replicas > 1))
           moved += group.numel * gradient_bytes;
       }

@@ -12,7 +12,7 @@
 namespace dt::parallel {
 
 /// Bytes that a list makes ranks move, by purpose.
-struct MovedBytes {
+struct CommBytes {
   std::int64_t weights = 0;           // gathered
   std::int64_t weight_gradients = 0;  // reduced, also over replicas and tensor-parallel ranks
   std::int64_t activations = 0;       // sent to other stages, as the rest is
@@ -25,16 +25,17 @@ struct MovedBytes {
   }
 };
 /// Sums bytes by purpose. `bytes` are Traffic::bytes_of(list).
-MovedBytes by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes);
+CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes);
 
 /// Bytes that tensor-parallel and context-parallel ranks exchange while a layer computes: the size of
 /// the whole buffers.
 struct LayerBytes {
-  std::int64_t summed = 0;     // features of rows: each tensor-parallel rank has a part
-  std::int64_t gathered = 0;   // gathered by tensor-parallel ranks
-  std::int64_t passed_on = 0;  // keys, values and their gradients, around the ring of context-parallel ranks
+  std::int64_t summed = 0;    // features of rows: each tensor-parallel rank has a part
+  std::int64_t gathered = 0;  // gathered by tensor-parallel ranks
+  std::int64_t ring_shifted =
+      0;  // keys, values and their gradients, around the ring of context-parallel ranks
 
-  std::int64_t total() const { return summed + gathered + passed_on; }
+  std::int64_t total() const { return summed + gathered + ring_shifted; }
 };
 
 /// Bytes that are summed at the decision point.
@@ -43,7 +44,7 @@ struct ControlBytes {
   std::int64_t partial = 0;     // over tensor-parallel ranks: gradients of which each has a part
 };
 
-struct Traffic {
+struct CommVolume {
   const LocalTable& local;
   Precision precision;
   std::int64_t rows = 0;                // rows of a micro-batch

@@ -14,9 +14,9 @@ namespace dt::parallel {
 
 /// The rules of one rank's transfers.
 /// Errors: every check throws internal, naming the action.
-class TransferRules {
+class TransferValidator {
  public:
-  TransferRules(const Pipeline& pipeline, int rank);
+  TransferValidator(const Pipeline& pipeline, int rank);
 
   bool holds(int unit) const { return holds_[static_cast<std::size_t>(unit)]; }
   /// Checks that the send is this rank's and has the right peer. Returns whether it is the first
@@ -25,7 +25,7 @@ class TransferRules {
   /// Does the same for a receive, and checks that at most two wait to be used.
   bool receive(const Action& action);
   /// Records that a computation uses what another rank has made: a receive must have come before.
-  void use(const Action& action, Payload payload, int unit);
+  void record_use(const Action& action, Payload payload, int unit);
   /// Checks that the tied table's sum has been exchanged, and that computations have used
   /// everything received.
   void check_control() const;
@@ -35,7 +35,7 @@ class TransferRules {
  private:
   using Key = std::tuple<Payload, int, int>;  // unit, micro-batch
   /// Checks that the boundary, or the tied table, is between this rank (first, as it sends) and the peer.
-  void check_ends(const Action& action, bool sends) const;
+  void check_endpoints(const Action& action, bool sends) const;
   bool has_exchanged(Payload payload) const;
 
   const Pipeline pipeline_;

@@ -13,15 +13,15 @@ comm::Communicator& Transfers::channel(const Action& transfer) const {
   return ranks_.channel(channel_of(transfer, rank_));
 }
 
-void Transfers::settle_oldest(std::deque<Sent>& sent) {
+void Transfers::wait_oldest(std::deque<SendInFlight>& sent) {
   sent.front().work.wait(context_);
   release_(std::move(sent.front().buffer));
   sent.pop_front();
 }
 
 void Transfers::send(const Action& send, const Tensor& data, Buffer&& buffer) {
-  std::deque<Sent>& sent = sent_[channel_of(send, rank_)];
-  if (sent.size() == most_sends_under_way) settle_oldest(sent);
+  std::deque<SendInFlight>& sent = sent_[channel_of(send, rank_)];
+  if (sent.size() == max_sends_in_flight) wait_oldest(sent);
   comm::Communicator& to = channel(send);
   sent.push_back({std::move(buffer), to.send(1 - to.rank(), data)});
 }
@@ -33,7 +33,7 @@ comm::Work Transfers::receive(const Action& receive, const Tensor& data) {
 
 void Transfers::finish() {
   for (auto& [channel, sent] : sent_) {
-    while (!sent.empty()) settle_oldest(sent);
+    while (!sent.empty()) wait_oldest(sent);
   }
   for (auto& [channel, work] : received_) work.wait(context_);
   received_.clear();

@@ -30,18 +30,18 @@ class Transfers {
   void finish();
 
  private:
-  struct Sent {
+  struct SendInFlight {
     Buffer buffer;
     comm::Work work;  // declared after what it reads, so that it is destroyed first
   };
   comm::Communicator& channel(const Action& transfer) const;
-  void settle_oldest(std::deque<Sent>& sent);
+  void wait_oldest(std::deque<SendInFlight>& sent);
 
   const Context& context_;
   const Groups& ranks_;
   int rank_;
   std::function<void(Buffer&&)> release_;
-  std::map<Channel, std::deque<Sent>> sent_;
+  std::map<Channel, std::deque<SendInFlight>> sent_;
   std::map<Channel, comm::Work> received_;  // newest of each; earlier ones are complete sooner
 };
 

@@ -18,7 +18,9 @@ class UnitTimes final : public StepObserver {
 
   void add(const Action& action, double seconds);
   /// Adds the time of computing, without communication.
-  void ended(const Action& action, const ActionTimes& times) override { add(action, times.own_s()); }
+  void on_action_end(const Action& action, const ActionTimes& times) override {
+    add(action, times.compute_s());
+  }
   void clear() { sums_.assign(sums_.size(), 0); }
   /// Returns for each unit the nanoseconds and the number of its forwards, backward_inputs and
   /// backward_weights in turn. Times of several ranks add up by these.

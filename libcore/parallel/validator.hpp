@@ -42,6 +42,6 @@ void validate_training_steps(std::span<const ActionList> lists, std::span<const 
 /// Checks that ranks of `pp` stages cannot deadlock, whatever the times; see walk_together(). Takes
 /// lists of evaluations as well as of steps.
 /// Errors: internal, naming the first difference, or the first rank that waits and its action.
-void validate_together(std::span<const ActionList> lists, int pp = 1);
+void validate_no_deadlock(std::span<const ActionList> lists, int pp = 1);
 
 }  // namespace dt::parallel

@@ -14,52 +14,52 @@ WeightStore::WeightStore(Device device, const LocalTable& local, DType dtype, co
       unit_weights_(local.table().units().size()),
       pool_(device) {
   for (const LocalGroup& spec : local.groups()) {
-    const bool is_divided = spec.division.divides_weights();
-    Buffer buffer(device,
-                  static_cast<std::size_t>(is_divided ? spec.own.count : spec.numel) * dtype_bytes(dtype));
+    const bool is_divided = spec.sharding.shards_weights();
+    Buffer buffer(device, static_cast<std::size_t>(is_divided ? spec.owned_range.count : spec.numel) *
+                              dtype_bytes(dtype));
     Group group;
-    (is_divided ? group.part : group.whole) = std::move(buffer);
-    group.is_whole = !is_divided;
+    (is_divided ? group.shard : group.full) = std::move(buffer);
+    group.is_gathered = !is_divided;
     groups_.push_back(std::move(group));
   }
   for (const int unit : local.units()) {
     const std::vector<int>& own = local.groups_of(unit);
-    if (std::none_of(own.begin(), own.end(), [&](int group) { return is_divided(group); })) find_views(unit);
+    if (std::none_of(own.begin(), own.end(), [&](int group) { return is_sharded(group); })) find_views(unit);
   }
 }
 
-Tensor WeightStore::whole(int group) const {
-  return Tensor(groups_[at(group)].whole, dtype_, Shape{local_.group(group).numel});
+Tensor WeightStore::full(int group) const {
+  return Tensor(groups_[to_index(group)].full, dtype_, Shape{local_.group(group).numel});
 }
 
-Tensor WeightStore::part(int group) const {
-  const Part& own = local_.group(group).own;
-  if (!is_divided(group)) return whole(group).flat(own.begin, own.count);
-  return Tensor(groups_[at(group)].part, dtype_, Shape{own.count});
+Tensor WeightStore::shard(int group) const {
+  const Range& own = local_.group(group).owned_range;
+  if (!is_sharded(group)) return full(group).flat(own.begin, own.count);
+  return Tensor(groups_[to_index(group)].shard, dtype_, Shape{own.count});
 }
 
-void WeightStore::changed() {
+void WeightStore::mark_updated() {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     Group& g = groups_[group];
-    DT_CHECK(g.users == 0 && !g.gathering, "weights change while they are in use");
-    g.is_whole = !local_.groups()[group].division.divides_optimizer();
+    DT_CHECK(g.num_users == 0 && !g.gathering, "weights change while they are in use");
+    g.is_gathered = !local_.groups()[group].sharding.shards_optimizer();
   }
 }
 
 void WeightStore::start_gather(int group) {
-  Group& g = groups_[at(group)];
-  g.is_whole = true;
-  g.gathering = ranks_.shards()->all_gather(part(group), whole(group), shard_granule);
+  Group& g = groups_[to_index(group)];
+  g.is_gathered = true;
+  g.gathering = ranks_.shards()->all_gather(shard(group), full(group), shard_granule);
 }
 
 void WeightStore::gather(int unit) {
   bool has_moved = false;
   for (const int group : local_.groups_of(unit)) {
-    Group& g = groups_[at(group)];
-    has_moved = has_moved || is_divided(group);
-    if (is_divided(group) && g.users++ == 0)
-      g.whole = pool_.take(static_cast<std::size_t>(local_.group(group).numel) * dtype_bytes(dtype_));
-    if (!g.is_whole) start_gather(group);
+    Group& g = groups_[to_index(group)];
+    has_moved = has_moved || is_sharded(group);
+    if (is_sharded(group) && g.num_users++ == 0)
+      g.full = pool_.acquire(static_cast<std::size_t>(local_.group(group).numel) * dtype_bytes(dtype_));
+    if (!g.is_gathered) start_gather(group);
   }
   if (has_moved) find_views(unit);
 }
@@ -75,39 +75,39 @@ void WeightStore::finish_gathers(const Context& context) {
 
 void WeightStore::release(const Context& context, int unit) {
   for (const int group : local_.groups_of(unit)) {
-    if (!is_divided(group)) continue;
-    Group& g = groups_[at(group)];
-    DT_CHECK(g.users > 0, "unit {} is released but was not gathered", unit);
-    unit_weights_[at(unit)].clear();
-    if (--g.users > 0) continue;
+    if (!is_sharded(group)) continue;
+    Group& g = groups_[to_index(group)];
+    DT_CHECK(g.num_users > 0, "unit {} is released but was not gathered", unit);
+    unit_weights_[to_index(unit)].clear();
+    if (--g.num_users > 0) continue;
     finish_gather(context, g);
-    g.is_whole = false;
-    pool_.give(std::move(g.whole));
+    g.is_gathered = false;
+    pool_.release(std::move(g.full));
   }
 }
 
-const std::vector<Tensor>& WeightStore::of_unit(const Context& context, int unit) {
+const std::vector<Tensor>& WeightStore::unit_weights(const Context& context, int unit) {
   for (const int group : local_.groups_of(unit)) {
-    Group& g = groups_[at(group)];
-    DT_CHECK(g.is_whole, "unit {} computes with weights that were not gathered", unit);
+    Group& g = groups_[to_index(group)];
+    DT_CHECK(g.is_gathered, "unit {} computes with weights that were not gathered", unit);
     finish_gather(context, g);
   }
-  return unit_weights_[at(unit)];
+  return unit_weights_[to_index(unit)];
 }
 
 void WeightStore::find_views(int unit) {
   std::vector<Tensor> views;
   for (const int param : local_.params_of(unit)) {
     const LocalParam& p = local_.param(param);
-    views.push_back(p.in_whole(whole(p.group)));
+    views.push_back(p.view_in_full(full(p.group)));
   }
-  unit_weights_[at(unit)] = std::move(views);
+  unit_weights_[to_index(unit)] = std::move(views);
 }
 
 std::size_t WeightStore::bytes() const {
   std::size_t total = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group)
-    total += is_divided(static_cast<int>(group)) ? groups_[group].part.bytes() : groups_[group].whole.bytes();
+    total += is_sharded(static_cast<int>(group)) ? groups_[group].shard.bytes() : groups_[group].full.bytes();
   return total;
 }
 

@@ -23,10 +23,10 @@ class WeightStore {
   WeightStore(Device device, const LocalTable& local, DType dtype, const Groups& ranks);
 
   /// Returns this rank's part of a group's flat buffer, which the optimizer writes.
-  Tensor part(int group) const;
+  Tensor shard(int group) const;
   /// Records that parts have new values. Wholes are out of date until the next gather; none may be in
   /// use.
-  void changed();
+  void mark_updated();
 
   /// Starts the all-gather of a unit's weights, unless they are whole already.
   /// Collective: all ranks gather the same units in the same order.
@@ -37,23 +37,23 @@ class WeightStore {
   void release(const Context& context, int unit);
   /// Returns the unit's weights, in UnitSpec::params order; waits until they are whole.
   /// Errors: internal, they were not gathered.
-  const std::vector<Tensor>& of_unit(const Context& context, int unit);
+  const std::vector<Tensor>& unit_weights(const Context& context, int unit);
 
   /// Return the bytes of the parts, and the most that whole weights take in addition at one time.
   std::size_t bytes() const;
   BufferPool& pool() { return pool_; }
-  std::size_t most_gathered_bytes() const { return pool_.most_in_use_bytes(); }
+  std::size_t peak_gathered_bytes() const { return pool_.peak_bytes(); }
 
  private:
   struct Group {
-    Buffer part;   // set if weights are divided
-    Buffer whole;  // set if they are not, or while a unit uses it
-    int users = 0;
-    bool is_whole = true;
+    Buffer shard;  // set if weights are divided
+    Buffer full;   // set if they are not, or while a unit uses it
+    int num_users = 0;
+    bool is_gathered = true;
     std::optional<comm::Work> gathering{};
   };
-  Tensor whole(int group) const;
-  bool is_divided(int group) const { return local_.group(group).division.divides_weights(); }
+  Tensor full(int group) const;
+  bool is_sharded(int group) const { return local_.group(group).sharding.shards_weights(); }
   void start_gather(int group);
   static void finish_gather(const Context& context, Group& group);
   void find_views(int unit);

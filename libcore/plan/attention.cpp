@@ -28,11 +28,12 @@ kernels::cuda::AttentionUse attention_use(const Plan& plan) {
           .can_order = plan.launch.orders_attention_sums};
 }
 
-std::string attention_sums(const Plan& plan) {
+std::string attention_reduction_order(const Plan& plan) {
   if (plan.device == Device::host() || !has_library_kernels(plan)) return "";
   const kernels::AttentionShape shape = attention_shape(plan);
   const kernels::cuda::AttentionUse use = attention_use(plan);
-  return kernels::cuda::backward_way(shape, shape.sequence, use.is_masked, use.can_order).is_ordered
+  return kernels::cuda::choose_backward_algorithm(shape, shape.sequence, use.is_masked, use.can_order)
+                 .is_ordered
              ? "ordered"
              : "kept weights";
 }

@@ -18,7 +18,7 @@ kernels::cuda::AttentionUse attention_use(const Plan& plan);
 /// Returns how a library's backward pass sums: "ordered", or "kept weights" (see
 /// kernels::cuda::backward_way). Returns an empty text if dt's own kernels compute attention, and on
 /// CPUs.
-std::string attention_sums(const Plan& plan);
+std::string attention_reduction_order(const Plan& plan);
 
 /// Returns why dt's own kernels, which are slow, compute all of a plan's attention, whichever
 /// libraries are installed. Returns an empty text if they need not, and on CPUs.

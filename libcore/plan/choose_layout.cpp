@@ -133,7 +133,7 @@ std::vector<int> counts_of(const Settings& s, int num_units, const std::string& 
 parallel::Stages asked_stages(const Settings& s, const parallel::Stages& by_cost) {
   const std::vector<int> best = [&] {
     std::vector<int> counts;
-    for (int i = 0; i < by_cost.num(); ++i) counts.push_back(by_cost.end(i) - by_cost.begin(i));
+    for (int i = 0; i < by_cost.num_stages(); ++i) counts.push_back(by_cost.end(i) - by_cost.begin(i));
     return counts;
   }();
   const std::string remedy = named_units(s, best) + " would do, as by cost";
@@ -144,7 +144,7 @@ parallel::Stages asked_stages(const Settings& s, const parallel::Stages& by_cost
                                    best.size(), s.pp, s.virtual_stages)),
            remedy);
   try {
-    return parallel::stages_of_counts(counts, by_cost.num_units());
+    return parallel::stages_from_counts(counts, by_cost.num_units());
   } catch (const Error& error) {
     refuse(s, error.what(), remedy);
   }
@@ -159,10 +159,10 @@ model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std
       refuse(s, "one stage has all units", as_asked(s, "leave it out, or ask for more stages, as with pp=2"));
     return {};
   }
-  parallel::Stages stages =
-      parallel::lay_stages(parallel::unit_costs(spec, sequence_length, s.recompute == "full"), num_stages);
+  parallel::Stages stages = parallel::balance_stages(
+      parallel::unit_costs(spec, sequence_length, s.recompute == "full"), num_stages);
   if (!s.stage_units.empty()) stages = asked_stages(s, stages);
-  return parallel::ranges_of(stages, parallel::schedule_of(layout, 1));
+  return parallel::stage_units_of(stages, parallel::schedule_of(layout, 1));
 }
 
 model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
@@ -173,7 +173,7 @@ bool is_accepted(const Settings& s, const model::ModelSpec& spec, std::int64_t s
                  const Launch& launch) {
   if (launch.num_ranks < s.ranks_per_model()) return false;
   try {
-    const Launch used = of_first(launch, ranks_used(s, launch.num_ranks));
+    const Launch used = launch_on_subset(launch, num_ranks_used(s, launch.num_ranks));
     lay_out(s, spec, sequence_length, used, /*suggests=*/false);
     return true;
   } catch (const Error&) {
@@ -260,7 +260,7 @@ std::string with_accepted(const Settings& s, const model::ModelSpec& spec, std::
 
 model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                       const Launch& launch, bool suggests) {
-  DT_CHECK(ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up models of {}",
+  DT_CHECK(num_ranks_used(s, launch.num_ranks) == launch.num_ranks, "{} ranks do not make up models of {}",
            launch.num_ranks, s.ranks_per_model());
   model::Layout layout{.pp = static_cast<int>(s.pp), .tp = static_cast<int>(s.tp)};
   layout.cp = static_cast<int>(s.cp);
@@ -268,8 +268,8 @@ model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int6
   layout.sequence_parallel = s.sequence_parallel && s.tp > 1;
   layout.schedule = model::parse_pipeline_schedule(s.pp_schedule).value();
   layout.virtual_stages = static_cast<int>(s.virtual_stages);
-  for (const std::string& why : {parallel::why_impossible(layout, spec),
-                                 parallel::why_sequence_impossible(layout, spec, sequence_length)}) {
+  for (const std::string& why : {parallel::layout_error(layout, spec),
+                                 parallel::sequence_length_error(layout, spec, sequence_length)}) {
     if (!why.empty())
       throw usage_error("{}",
                         as_asked(s, suggests ? with_accepted(s, spec, sequence_length, launch, why) : why));
@@ -317,7 +317,7 @@ std::string fewer_ranks(const Settings& asked, std::int64_t num_ranks) {
 
 }  // namespace
 
-int ranks_used(const Settings& s, int num_ranks) {
+int num_ranks_used(const Settings& s, int num_ranks) {
   const std::int64_t each = s.ranks_per_model();
   if (num_ranks >= each) return static_cast<int>(num_ranks / each * each);
   const std::string there = num_ranks == 1 ? "is one" : fmt::format("are {}", num_ranks);
@@ -332,7 +332,7 @@ bool allows_zero_group(const Settings& s, const Launch& launch) {
   model::Layout layout{.pp = static_cast<int>(s.pp), .tp = static_cast<int>(s.tp)};
   layout.cp = static_cast<int>(s.cp);
   try {
-    const Launch used = of_first(launch, ranks_used(s, launch.num_ranks));
+    const Launch used = launch_on_subset(launch, num_ranks_used(s, launch.num_ranks));
     layout.dp = static_cast<int>(used.num_ranks / s.ranks_per_model());
     return parse_zero_group(s, used, layout) > 0;
   } catch (const Error&) {

@@ -13,7 +13,7 @@ namespace dt::plan {
 /// Returns the largest number of `num_ranks` that makes up whole models (--pp × --cp × --tp). The
 /// other ranks are idle.
 /// Errors: usage, there are fewer ranks than one model takes.
-int ranks_used(const Settings& settings, int num_ranks);
+int num_ranks_used(const Settings& settings, int num_ranks);
 
 /// Returns whether the launch's ranks make up groups of --zero-group, for the layout's --pp, --cp, --tp and
 /// --zero.

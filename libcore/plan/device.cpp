@@ -43,7 +43,7 @@ void check_options_of_cpus(const Settings& settings) {
 /// Errors: usage, --reduce-order would have no effect.
 void check_reduce_order(const comm::Ranks& ranks, const Settings& settings, const Launch& launch) {
   comm::together(ranks.world, [&] {
-    if (settings.reduce_order == "free" && launch.streams.empty())
+    if (settings.reduce_order == "free" && launch.device_collectives.empty())
       throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which these ranks do not talk",
                   "give --reduce-order tree, or --comm nccl and a GPU for each rank");
   });
@@ -71,7 +71,7 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
     check_options_of_gpus(settings);
     launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));
     attention = kernels::attention_library();
-    launch.gpu.software += fmt::format(", {}, {}", kernels::product_library(),
+    launch.gpu.software += fmt::format(", {}, {}", kernels::matmul_library(),
                                        attention.name.empty() ? "no cuDNN" : attention.name);
     launch.orders_attention_sums =
         attention.ordered_major != 0 && launch.gpu.major == attention.ordered_major;
@@ -82,7 +82,7 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   if (!choice.announcement.empty()) ranks.console.info("{}", choice.announcement);
   for (const std::string& warning : choice.warnings) ranks.console.warn("{}", warning);
   const comm::StreamChoice streams = comm::choose_streams(ranks, choice, seen, num_ranks);
-  launch.streams = streams.library;
+  launch.device_collectives = streams.library;
   if (!streams.library.empty())
     ranks.console.info("between GPUs: {}; {}", streams.library, comm::stream_library()->limits());
   if (!streams.why_not.empty())
@@ -90,18 +90,18 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
                        streams.why_not);
   if (launch.device != Device::host()) {
     const double seconds = settings.comm_timeout.seconds;
-    accelerator().set_time_limit(launch.streams.empty() ? of_comm_timeout * seconds
-                                                        : seconds + after_comm_timeout_s);
+    accelerator().set_timeout(launch.device_collectives.empty() ? of_comm_timeout * seconds
+                                                                : seconds + after_comm_timeout_s);
   }
   check_reduce_order(ranks, settings, launch);
   if (launch.device != Device::host() && attention.name.empty())
-    ranks.console.warn("{}: slower kernels compute attention in 16 bits", attention.why_not);
-  const std::string difference = difference_of_software(software, seen);
+    ranks.console.warn("{}: slower kernels compute attention in 16 bits", attention.unavailable_reason);
+  const std::string difference = describe_software_mismatch(software, seen);
   if (!difference.empty()) ranks.console.warn("{}", difference);
   return launch;
 }
 
-Launch launch_on_paper(const Settings& settings, int num_ranks) {
+Launch simulated_launch(const Settings& settings, int num_ranks) {
   const bool is_cuda = settings.device == "cuda";
   is_cuda ? check_options_of_gpus(settings) : check_options_of_cpus(settings);
   if (settings.reduce_order == "free" && !is_cuda)
@@ -112,14 +112,14 @@ Launch launch_on_paper(const Settings& settings, int num_ranks) {
   if (is_cuda) {
     all.device = Device::gpu(0);
     all.gpu.name = "on paper";
-    all.streams = "NCCL";
+    all.device_collectives = "NCCL";
     all.gpus_per_node = all.ranks_per_node;
   }
-  return of_first(all, num_ranks);
+  return launch_on_subset(all, num_ranks);
 }
 
-std::string difference_of_software(const std::vector<std::string>& of_ranks,
-                                   const std::vector<comm::SeenGpus>& seen) {
+std::string describe_software_mismatch(const std::vector<std::string>& of_ranks,
+                                       const std::vector<comm::SeenGpus>& seen) {
   for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
     if (of_ranks[rank] == of_ranks[0]) continue;
     return fmt::format("{} has {}, and {} has {}: bits may differ from those of nodes that are alike",

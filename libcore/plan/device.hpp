@@ -25,12 +25,12 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
 /// Returns the launch of `num_ranks` of --ranks on paper, without asking this machine. --device auto
 /// is the CPU; cuda is a GPU for each rank, and the GPUs communicate through NCCL.
 /// Errors: usage, an option has no use on the device.
-Launch launch_on_paper(const Settings& settings, int num_ranks);
+Launch simulated_launch(const Settings& settings, int num_ranks);
 
 /// Returns a warning about the first rank whose GPU has other software (Gpu::software) than rank
 /// 0's, with its host. Nodes of a cluster may be updated one by one. Returns an empty text if no
 /// rank's differs.
-std::string difference_of_software(const std::vector<std::string>& of_ranks,
-                                   const std::vector<comm::SeenGpus>& seen);
+std::string describe_software_mismatch(const std::vector<std::string>& of_ranks,
+                                       const std::vector<comm::SeenGpus>& seen);
 
 }  // namespace dt::plan

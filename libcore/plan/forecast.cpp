@@ -20,12 +20,12 @@ using parallel::Action;
 using parallel::ActionKind;
 using parallel::ActionList;
 
-using parallel::Traffic;
+using parallel::CommVolume;
 
 using comm::OperationKind;
 using comm::SentBytes;
 
-double seconds_of(const SentBytes& sent, Links links) {
+double seconds_of(const SentBytes& sent, LinkBandwidths links) {
   return sent.within_hosts / links.within_node + sent.between_hosts / links.between_nodes;
 }
 
@@ -33,7 +33,7 @@ double seconds_of(const SentBytes& sent, Links links) {
 /// sends nothing.
 using SentByAction = std::map<std::tuple<ActionKind, int, parallel::Payload>, SentBytes>;
 
-int rank_of(const model::Layout& layout, const model::Place& place) {
+int rank_of(const model::Layout& layout, const model::MeshCoordinates& place) {
   return ((place.pp * layout.dp + place.dp) * layout.cp + place.cp) * layout.tp + place.tp;
 }
 
@@ -52,7 +52,7 @@ GroupHosts hosts_of_data_ranks(const Plan& plan, int first, int count, int step)
   const model::Layout& layout = plan.layout;
   GroupHosts group{.own = (layout.data_rank(plan.place) - first) / step};
   for (int i = 0; i < count; ++i) {
-    model::Place place = plan.place;
+    model::MeshCoordinates place = plan.place;
     place.cp = (first + i * step) / layout.dp;
     place.dp = (first + i * step) % layout.dp;
     group.hosts.push_back(plan.launch.host_of(rank_of(layout, place)));
@@ -73,16 +73,16 @@ GroupHosts hosts_of_replicas(const Plan& plan) {
 
 GroupHosts hosts_of_tensor(const Plan& plan) {
   GroupHosts group{.own = plan.place.tp};
-  for (model::Place place = {plan.place.pp, plan.place.dp, 0, plan.place.cp}; place.tp < plan.layout.tp;
-       ++place.tp)
+  for (model::MeshCoordinates place = {plan.place.pp, plan.place.dp, 0, plan.place.cp};
+       place.tp < plan.layout.tp; ++place.tp)
     group.hosts.push_back(plan.launch.host_of(rank_of(plan.layout, place)));
   return group;
 }
 
 /// Computes what the plan's rank sends, for each byte of the buffers that operations sum or gather.
-class Sending {
+class SentBytesEstimate {
  public:
-  explicit Sending(const Plan& plan) : plan_(plan) {
+  explicit SentBytesEstimate(const Plan& plan) : plan_(plan) {
     const GroupHosts shards = hosts_of_shards(plan), replicas = hosts_of_replicas(plan),
                      tensor = hosts_of_tensor(plan);
     const DType wire = summed_as(plan.precision.wire()), compute = summed_as(plan.precision.compute);
@@ -97,20 +97,20 @@ class Sending {
   }
 
   /// Returns what goes to the tensor-parallel ranks of the layer.
-  SentBytes to_sharers(const parallel::LayerBytes& layer) const {
+  SentBytes to_tensor_ranks(const parallel::LayerBytes& layer) const {
     SentBytes sent = static_cast<double>(layer.summed) * layer_sum_;
     return sent += static_cast<double>(layer.gathered) * layer_gather_;
   }
   /// Returns what goes to the next context-parallel rank.
   SentBytes round(const parallel::LayerBytes& layer) const {
-    return one_way(static_cast<double>(layer.passed_on), plan_.has_context_within_nodes());
+    return one_way(static_cast<double>(layer.ring_shifted), plan_.has_context_within_nodes());
   }
   /// Returns what an action sends. `bytes` is the action's value in Traffic::bytes_of.
-  SentBytes of(const Traffic& traffic, const Action& action, std::int64_t bytes) const {
+  SentBytes of(const CommVolume& traffic, const Action& action, std::int64_t bytes) const {
     const auto all = static_cast<double>(bytes);
     switch (action.kind) {
       case ActionKind::send: {
-        model::Place peer = plan_.place;
+        model::MeshCoordinates peer = plan_.place;
         peer.pp = action.peer;
         return one_way(all, host_of(plan_.place) == host_of(peer));
       }
@@ -126,7 +126,7 @@ class Sending {
     }
     if (!action.computes()) return all * reduce_;
     const parallel::LayerBytes layer = traffic.layer_bytes(action);
-    SentBytes sent = to_sharers(layer);
+    SentBytes sent = to_tensor_ranks(layer);
     return sent += round(layer);
   }
 
@@ -139,15 +139,17 @@ class Sending {
   DType summed_as(DType dtype) const {
     return plan_.reduce_order == comm::ReduceOrder::free ? DType::f32 : dtype;
   }
-  int host_of(const model::Place& place) const { return plan_.launch.host_of(rank_of(plan_.layout, place)); }
+  int host_of(const model::MeshCoordinates& place) const {
+    return plan_.launch.host_of(rank_of(plan_.layout, place));
+  }
 
   const Plan& plan_;
   SentBytes gather_, reduce_, over_replicas_, over_tensor_, layer_sum_, layer_gather_;
 };
 
-SentByAction sent_by_action(const Plan& plan, const Traffic& traffic, const ActionList& list,
+SentByAction sent_by_action(const Plan& plan, const CommVolume& traffic, const ActionList& list,
                             const std::vector<std::int64_t>& bytes) {
-  const Sending sending(plan);
+  const SentBytesEstimate sending(plan);
   SentByAction most;
   for (std::size_t i = 0; i < list.size(); ++i) {
     SentBytes& known = most[{list[i].kind, list[i].unit, list[i].payload}];
@@ -164,34 +166,36 @@ double computing_s(const Action& a, const std::vector<parallel::UnitCost>& unit_
 }
 
 /// Counts what the lists of a plan's rank move.
-class PlanTraffic {
+class PlanCommVolume {
  public:
-  explicit PlanTraffic(const Plan& plan)
+  explicit PlanCommVolume(const Plan& plan)
       : table_(plan.spec),
         local_(table_, plan.layout, plan.place),
         traffic_{local_, plan.precision, plan.micro_batch * plan.local_length(), plan.spec.hidden,
-                 2 * model::share_of(plan.spec, parallel::share_of(plan.layout, plan.place)).key_value_heads *
+                 2 *
+                     model::shard_spec(plan.spec, parallel::tensor_parallel_shard(plan.layout, plan.place))
+                         .key_value_heads *
                      plan.spec.head_dim} {}
-  const Traffic& operator*() const { return traffic_; }
-  const Traffic* operator->() const { return &traffic_; }
+  const CommVolume& operator*() const { return traffic_; }
+  const CommVolume* operator->() const { return &traffic_; }
 
  private:
   model::ParameterTable table_;
   parallel::LocalTable local_;
-  Traffic traffic_;
+  CommVolume traffic_;
 };
 
 /// Calls `visit(plan, traffic, list)` for each stage.
 template <class Visit>
 void for_stages(Plan plan, const std::vector<ActionList>& lists, const Visit& visit) {
   for (plan.place.pp = 0; plan.place.pp < plan.layout.pp; ++plan.place.pp)
-    visit(plan, *PlanTraffic(plan), lists[static_cast<std::size_t>(plan.place.pp)]);
+    visit(plan, *PlanCommVolume(plan), lists[static_cast<std::size_t>(plan.place.pp)]);
 }
 
 std::int64_t most_for_zero(const Plan& plan) {
   std::int64_t most = 0;
-  for_stages(plan, training_lists(plan), [&](const Plan&, const Traffic& traffic, const ActionList& list) {
-    const parallel::MovedBytes moved = parallel::by_purpose(list, traffic.bytes_of(list));
+  for_stages(plan, training_lists(plan), [&](const Plan&, const CommVolume& traffic, const ActionList& list) {
+    const parallel::CommBytes moved = parallel::sum_by_purpose(list, traffic.bytes_of(list));
     most = std::max(most, moved.weights + moved.weight_gradients);
   });
   return most;
@@ -199,14 +203,14 @@ std::int64_t most_for_zero(const Plan& plan) {
 
 /// Returns what a rank sends in a step because of tensor and context parallelism, and what of it
 /// crosses nodes. Counts the stage that sends most.
-SentBytes sharing_of(const Plan& plan) {
+SentBytes tensor_parallel_bytes(const Plan& plan) {
   SentBytes most;
-  const auto count = [&](const Plan& of_stage, const Traffic& traffic, const ActionList& list) {
-    const Sending sending(of_stage);
+  const auto count = [&](const Plan& of_stage, const CommVolume& traffic, const ActionList& list) {
+    const SentBytesEstimate sending(of_stage);
     SentBytes sent;
     for (const Action& action : list) {
       const parallel::LayerBytes bytes = traffic.layer_bytes(action);
-      sent += sending.to_sharers(bytes);
+      sent += sending.to_tensor_ranks(bytes);
       sent += sending.round(bytes);
     }
     if (sent.total() > most.total()) most = sent;
@@ -234,62 +238,65 @@ std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double ra
   return times;
 }
 
-std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const ActionList& list) {
-  return PlanTraffic(plan)->bytes_of(list);
+std::vector<std::int64_t> comm_bytes_per_action(const Plan& plan, const ActionList& list) {
+  return PlanCommVolume(plan)->bytes_of(list);
 }
 
-Plan busiest(Plan plan, int stage) {
+Plan busiest_rank_plan(Plan plan, int stage) {
   plan.place = {stage, 0, plan.layout.tp - 1};
   const auto first = [&](std::int64_t rank) { return rank * plan.micro_batches_per_step / plan.layout.dp; };
-  while (first(plan.place.dp + 1) - first(plan.place.dp) < plan.rounds()) ++plan.place.dp;
+  while (first(plan.place.dp + 1) - first(plan.place.dp) < plan.max_micro_batches()) ++plan.place.dp;
   return plan;
 }
 
-Links links_of(const Settings& s) {
+LinkBandwidths link_bandwidths(const Settings& s) {
   return {s.node_bandwidth.value_or(s.link_bandwidth), s.link_bandwidth};
 }
 
-Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>& unit_times, Links links) {
-  const Plan plan = busiest(asked, 0);
+Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>& unit_times,
+                       LinkBandwidths links) {
+  const Plan plan = busiest_rank_plan(asked, 0);
   Forecast forecast{pipeline_of(plan), training_lists(plan), {}, {}};
   std::vector<SentByAction> sent;
-  for_stages(plan, forecast.lists, [&](const Plan& of_stage, const Traffic& traffic, const ActionList& list) {
-    const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
-    sent.push_back(sent_by_action(of_stage, traffic, list, bytes));
-    forecast.moved.push_back(parallel::by_purpose(list, bytes));
-  });
+  for_stages(plan, forecast.lists,
+             [&](const Plan& of_stage, const CommVolume& traffic, const ActionList& list) {
+               const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
+               sent.push_back(sent_by_action(of_stage, traffic, list, bytes));
+               forecast.comm_bytes.push_back(parallel::sum_by_purpose(list, bytes));
+             });
   const auto seconds = [&](int rank, const Action& a) {
     const double computing = a.computes() ? computing_s(a, unit_times) : 0;
     const SentByAction& actions = sent[static_cast<std::size_t>(rank)];
     const auto found = actions.find({a.kind, a.unit, a.payload});
     return found == actions.end() ? computing : computing + seconds_of(found->second, links);
   };
-  forecast.timeline = parallel::walk_together(forecast.lists, 1, {seconds, plan.overlap});
+  forecast.timeline = parallel::simulate_timeline(forecast.lists, 1, {seconds, plan.overlap});
   return forecast;
 }
 
-double predicted_bubble(const Plan& plan) {
+double predicted_bubble_ratio(const Plan& plan) {
   return forecast_step(plan, predicted_unit_times(plan, 1), std::numeric_limits<double>::infinity())
-      .timeline.bubble();
+      .timeline.bubble_ratio();
 }
 
 std::string describe_pipeline(const Plan& plan) {
   const parallel::Stages stages = pipeline_of(plan).stages;
   std::vector<int> counts;
-  for (int stage = 0; stage < stages.num(); ++stage)
+  for (int stage = 0; stage < stages.num_stages(); ++stage)
     counts.push_back(stages.end(stage) - stages.begin(stage));
   const std::string virtual_stages =
       plan.layout.virtual_stages > 1
-          ? fmt::format("{} virtual stages on {} ranks", stages.num(), plan.layout.pp)
-          : fmt::format("{} stages", stages.num());
+          ? fmt::format("{} virtual stages on {} ranks", stages.num_stages(), plan.layout.pp)
+          : fmt::format("{} stages", stages.num_stages());
   return fmt::format("{} of {} units, {}, {} micro-batch{}: predicted bubble {:.1f} % over the busiest stage",
                      virtual_stages, fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule),
-                     plan.rounds(), plan.rounds() == 1 ? "" : "es", 100 * predicted_bubble(plan));
+                     plan.max_micro_batches(), plan.max_micro_batches() == 1 ? "" : "es",
+                     100 * predicted_bubble_ratio(plan));
 }
 
-std::string describe_sharing(const Plan& asked) {
-  const Plan plan = busiest(asked, 0);
-  const SentBytes sharing = sharing_of(plan);
+std::string describe_tensor_parallelism(const Plan& asked) {
+  const Plan plan = busiest_rank_plan(asked, 0);
+  const SentBytes sharing = tensor_parallel_bytes(plan);
   const std::string ranks =
       plan.layout.cp == 1   ? fmt::format("each layer is shared by {}", plan.layout.tp)
       : plan.layout.tp == 1 ? fmt::format("each sequence is divided among {}", plan.layout.cp)
@@ -300,9 +307,9 @@ std::string describe_sharing(const Plan& asked) {
                      format_bytes(static_cast<std::uint64_t>(sharing.total())), over_network(sharing));
 }
 
-std::string price_of_zero(const Plan& asked) {
+std::string describe_zero_comm_cost(const Plan& asked) {
   if (asked.layout.pp == 1 || asked.layout.zero < 2) return "";
-  const Plan plan = busiest(asked, 0);
+  const Plan plan = busiest_rank_plan(asked, 0);
   Plan without = plan;
   without.layout.zero = 1;
   const std::int64_t bytes = most_for_zero(plan), least = most_for_zero(without);

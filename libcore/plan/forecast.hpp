@@ -21,41 +21,42 @@ struct Forecast {
   parallel::Pipeline pipeline;
   std::vector<parallel::ActionList> lists;
   parallel::Timeline timeline;
-  std::vector<parallel::MovedBytes> moved;
+  std::vector<parallel::CommBytes> comm_bytes;
 };
 
 /// Returns the bytes that each action of a list of the plan's rank moves; see parallel::Traffic.
-std::vector<std::int64_t> moved_bytes_of(const Plan& plan, const parallel::ActionList& list);
+std::vector<std::int64_t> comm_bytes_per_action(const Plan& plan, const parallel::ActionList& list);
 
 /// Bytes/s that a rank sends to others.
-struct Links {
+struct LinkBandwidths {
   double within_node = 0;
   double between_nodes = 0;
-  Links(double everywhere) : Links(everywhere, everywhere) {}
-  Links(double within, double between) : within_node(within), between_nodes(between) {}
+  LinkBandwidths(double everywhere) : LinkBandwidths(everywhere, everywhere) {}
+  LinkBandwidths(double within, double between) : within_node(within), between_nodes(between) {}
 };
 
 /// Returns --node-bandwidth, by default --link-bandwidth, and --link-bandwidth.
-Links links_of(const Settings& settings);
+LinkBandwidths link_bandwidths(const Settings& settings);
 
 /// Forecasts a step. What a rank sends goes over its links; see comm::sent_bytes.
 /// Units: `unit_times` are seconds for a micro-batch.
-Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times, Links links);
+Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times,
+                       LinkBandwidths links);
 
 /// Returns the plan for the stage's first rank that has the most micro-batches, and the largest part
 /// of layers that are divided unevenly.
-Plan busiest(Plan plan, int stage);
+Plan busiest_rank_plan(Plan plan, int stage);
 
 /// Returns the bubble by the FLOPs of units, as if transfers took no time; see Timeline::bubble().
-double predicted_bubble(const Plan& plan);
+double predicted_bubble_ratio(const Plan& plan);
 /// Returns "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 %".
 std::string describe_pipeline(const Plan& plan);
 /// Returns "each layer is shared by 2 ranks, who each send 1.5 GiB a step", and the part of it that
 /// goes over the network.
-std::string describe_sharing(const Plan& plan);
+std::string describe_tensor_parallelism(const Plan& plan);
 /// Returns how many more bytes a pipeline's ranks move with --zero 2 or 3, or "" for other plans:
 /// "--zero 3 under --pp 4 gathers and reduces 3.0 GiB a step and rank, where --zero 1 would 1.0
 /// GiB: …".
-std::string price_of_zero(const Plan& plan);
+std::string describe_zero_comm_cost(const Plan& plan);
 
 }  // namespace dt::plan

@@ -105,7 +105,7 @@ Launch find_launch(comm::Communicator& world, int num_ranks) {
           .hosts = numbers_of(hosts)};
 }
 
-Launch of_first(const Launch& launch, int num_ranks) {
+Launch launch_on_subset(const Launch& launch, int num_ranks) {
   Launch first = launch;
   first.num_ranks = std::min(launch.num_ranks, num_ranks);
   first.rank = std::min(launch.rank, first.num_ranks - 1);

@@ -22,8 +22,9 @@ struct Launch {
   Gpu gpu{};
   std::size_t gpu_free_bytes = 0;      // before any rank of this job has allocated
   bool orders_attention_sums = false;  // see kernels::cuda::backward_way
-  std::string streams{};  // library through which ranks' GPUs communicate: see comm::choose_streams
-  int gpus_per_node = 0;  // GPUs with ranks, each with as many ranks; on the node with the fewest
+  std::string
+      device_collectives{};  // library through which ranks' GPUs communicate: see comm::choose_streams
+  int gpus_per_node = 0;     // GPUs with ranks, each with as many ranks; on the node with the fewest
   // For each rank, the number of its host and of its GPU among all that have ranks. A launch on paper
   // has none, and the numbers above stand for them.
   std::vector<int> hosts{}, gpus{};
@@ -40,6 +41,6 @@ Launch find_launch(comm::Communicator& world, int num_ranks);
 
 /// Returns the launch of which only the first `num_ranks` take part, each with as many cores as
 /// before.
-Launch of_first(const Launch& launch, int num_ranks);
+Launch launch_on_subset(const Launch& launch, int num_ranks);
 
 }  // namespace dt::plan

@@ -17,13 +17,13 @@ int num_units(const Plan& plan) {
 
 }  // namespace
 
-comm::StreamUse use_of_world(const Plan& plan) {
+comm::StreamUse world_stream_use(const Plan& plan) {
   return plan.layout.data_ranks() == plan.layout.size() ? comm::StreamUse::overlapping
                                                         : comm::StreamUse::world;
 }
 
 parallel::Pipeline pipeline_of(const Plan& plan) {
-  const auto micro_batches = static_cast<int>(std::max<std::int64_t>(1, plan.rounds()));
+  const auto micro_batches = static_cast<int>(std::max<std::int64_t>(1, plan.max_micro_batches()));
   return parallel::pipeline_of(plan.layout, num_units(plan), micro_batches, plan.spec.tied);
 }
 
@@ -39,10 +39,12 @@ parallel::ActionList training_list(const Plan& plan) {
   return std::move(lists[static_cast<std::size_t>(plan.place.pp)]);
 }
 
-parallel::ActionList evaluation_list(const model::Layout& layout, const model::Place& place, int num_units,
-                                     int num_micro_batches, int rounds) {
-  const parallel::StepShape shape{
-      .num_units = num_units, .num_micro_batches = num_micro_batches, .rounds = rounds, .zero = layout.zero};
+parallel::ActionList evaluation_list(const model::Layout& layout, const model::MeshCoordinates& place,
+                                     int num_units, int num_micro_batches, int rounds) {
+  const parallel::StepShape shape{.num_units = num_units,
+                                  .num_micro_batches = num_micro_batches,
+                                  .max_micro_batches = rounds,
+                                  .zero = layout.zero};
   const parallel::Pipeline pipeline = parallel::pipeline_of(layout, num_units, rounds, false);
   return std::move(parallel::build_evaluations(shape, pipeline)[static_cast<std::size_t>(place.pp)]);
 }
@@ -62,14 +64,14 @@ namespace {
 /// Returns the library's transport of several ranks, and for one rank a transport without the library.
 std::unique_ptr<comm::StreamTransport> open_streams(const Plan& plan, comm::Communicator& world) {
   if (world.size() == 1) return std::make_unique<comm::LoneTransport>(plan.device);
-  return comm::stream_library()->open(world, plan.device, plan.comm_timeout_s, use_of_world(plan));
+  return comm::stream_library()->open(world, plan.device, plan.comm_timeout_s, world_stream_use(plan));
 }
 
 }  // namespace
 
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world) {
   world.engine().recorder().set_duty(describe_stage(plan, plan.place.pp));
-  if (!plan.launch.streams.empty() && !world.has_streams())
+  if (!plan.launch.device_collectives.empty() && !world.has_streams())
     world.set_streams(open_streams(plan, world), plan.reduce_order);
   return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)),
                                             plan.spec.key_value_heads);

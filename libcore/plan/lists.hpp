@@ -22,15 +22,15 @@ parallel::ActionList training_list(const Plan& plan);
 
 /// Returns this rank's forward passes of micro-batches from 0 on. The rank has `num_micro_batches` of
 /// the `rounds` that some rank has.
-parallel::ActionList evaluation_list(const model::Layout& layout, const model::Place& place, int num_units,
-                                     int num_micro_batches, int rounds);
+parallel::ActionList evaluation_list(const model::Layout& layout, const model::MeshCoordinates& place,
+                                     int num_units, int num_micro_batches, int rounds);
 
 /// Returns "stage 1 of 2: layers.1 to head", or "" if there is one stage.
 std::string describe_stage(const Plan& plan, int stage);
 
 /// Returns the use of the group of all ranks. If all ranks are data ranks, it overlaps with
 /// computation, as it sums their gradients.
-comm::StreamUse use_of_world(const Plan& plan);
+comm::StreamUse world_stream_use(const Plan& plan);
 
 /// Makes the groups, with the channels of the plan's pipelines. The ranks' recorders know their
 /// stages from then on.

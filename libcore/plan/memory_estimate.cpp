@@ -22,7 +22,7 @@ using Units = std::vector<std::unique_ptr<model::Unit>>;
 parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
   if (plan.micro_batches_per_step == 0)
     return parallel::ModelStorage::estimate(local, plan.precision, nullptr);
-  const parallel::LanePlan lanes = plan.lanes();
+  const parallel::LanePlan lanes = plan.lane_plan();
   return parallel::ModelStorage::estimate(local, plan.precision, &lanes);
 }
 
@@ -33,8 +33,8 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
     bytes.push_back(
         {.output = shape.numel() * static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
          .saved = static_cast<std::int64_t>(unit->saved_bytes(plan.micro_batch, plan.local_length())),
-         .handover = static_cast<std::int64_t>(
-             unit->handover_bytes(plan.device, plan.micro_batch, plan.local_length()))});
+         .backward_handoff = static_cast<std::int64_t>(
+             unit->backward_handoff_bytes(plan.device, plan.micro_batch, plan.local_length()))});
   }
   return bytes;
 }
@@ -42,7 +42,7 @@ std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) 
 /// Returns the bytes of the current batch and of the one read ahead: tokens, labels and, if documents
 /// are masked, their starts.
 std::size_t batch_bytes(const Plan& plan) {
-  const auto samples = static_cast<std::size_t>(plan.lanes().num_micro_batches() * plan.micro_batch);
+  const auto samples = static_cast<std::size_t>(plan.lane_plan().num_micro_batches() * plan.micro_batch);
   return (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
          sizeof(std::int32_t);
 }
@@ -53,7 +53,7 @@ std::size_t most_under_way_bytes(const Plan& plan, const parallel::LocalTable& l
   if (plan.layout.data_ranks() == 1) return 0;
   std::size_t gradients = 0;
   for (const parallel::LocalParam& param : local.params())
-    gradients += static_cast<std::size_t>(param.slice.numel()) * dtype_bytes(plan.precision.wire());
+    gradients += static_cast<std::size_t>(param.piece.numel()) * dtype_bytes(plan.precision.wire());
   return plan.layout.zero >= 2 ? storage.gathered : gradients;
 }
 
@@ -85,7 +85,7 @@ std::size_t context_bytes(const Plan& plan) {
   if (plan.device == Device::host()) return 0;
   const int major = plan.launch.gpu.major;
   const std::size_t sms = major == 8 ? 108 : major >= 10 ? 148 : 132;
-  return sms * of_sm + other_code + (plan.launch.streams.empty() ? 0 : nccl_code);
+  return sms * of_sm + other_code + (plan.launch.device_collectives.empty() ? 0 : nccl_code);
 }
 
 /// Returns whether there are ranks that do not write their share of a checkpoint themselves.
@@ -103,11 +103,11 @@ MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   const NcclBytes nccl = nccl_bytes(plan, local);
   memory.nccl = nccl.device, memory.nccl_host = nccl.host;
   if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
-    memory.copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
-  if (!plan.launch.streams.empty())
-    memory.combining = combining_bytes(plan, local);
+    memory.checkpoint_copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
+  if (!plan.launch.device_collectives.empty())
+    memory.reduce_buffers = combining_bytes(plan, local);
   else
-    memory.arriving = most_arriving_bytes(plan, most_under_way_bytes(plan, local, memory.storage));
+    memory.receive_buffers = most_arriving_bytes(plan, most_under_way_bytes(plan, local, memory.storage));
   return memory;
 }
 
@@ -120,7 +120,7 @@ std::uint64_t most_of_any(const Plan& plan, const std::vector<std::uint64_t>& of
   std::uint64_t most = 0;
   for (int rank = 0; rank < plan.layout.size(); ++rank) {
     std::uint64_t& there = bytes[place_of(rank)];
-    there += of_stage[static_cast<std::size_t>(plan.layout.place_of(rank).pp)];
+    there += of_stage[static_cast<std::size_t>(plan.layout.coordinates_of(rank).pp)];
     most = std::max(most, there);
   }
   return most;
@@ -137,7 +137,7 @@ std::uint64_t most_of_gpus(const Plan& plan, const std::vector<std::uint64_t>& o
 /// Returns the bytes of weights, gradients and the optimizer's state of a rank of each stage.
 std::vector<std::uint64_t> state_bytes(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
-  Plan plan = busiest(asked, 0);
+  Plan plan = busiest_rank_plan(asked, 0);
   std::vector<std::uint64_t> bytes;
   for (int stage = 0; stage < plan.layout.pp; ++stage) {
     plan.place.pp = stage;
@@ -152,21 +152,22 @@ std::vector<std::uint64_t> state_bytes(const Plan& asked) {
 
 std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
-  const model::Seam seam(parallel::share_of(asked.layout, busiest(asked, 0).place));
-  const Units units =
-      model::make_units(Device::host(), asked.spec, table, asked.precision.compute, asked.kept(), seam);
+  const model::TensorParallelOps seam(
+      parallel::tensor_parallel_shard(asked.layout, busiest_rank_plan(asked, 0).place));
+  const Units units = model::make_units(Device::host(), asked.spec, table, asked.precision.compute,
+                                        asked.saved_activations(), seam);
   const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
-  Plan plan = busiest(asked, 0);
+  Plan plan = busiest_rank_plan(asked, 0);
   std::vector<MemoryEstimate> stages;
   for (const parallel::ActionList& list : training_lists(plan)) {
     plan.place.pp = static_cast<int>(stages.size());
     const parallel::LocalTable local(table, plan.layout, plan.place);
     MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
-    memory.activations = static_cast<std::size_t>(parallel::most_held_bytes(list, bytes)) +
+    memory.activations = static_cast<std::size_t>(parallel::activation_peak_bytes(list, bytes)) +
                          scratch_bytes(plan, units, local.units());
     memory.workspaces = workspace_bytes(plan);
-    if (plan.device != Device::host() && plan.launch.streams.empty())
-      memory.pinned = most_pinned_bytes(plan, local, list);
+    if (plan.device != Device::host() && plan.launch.device_collectives.empty())
+      memory.pinned = peak_pinned_bytes(plan, local, list);
   }
   return stages;
 }
@@ -174,8 +175,7 @@ std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
 std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages) {
   std::vector<std::uint64_t> bytes;
   const bool is_host = plan.device == Device::host();
-  for (const MemoryEstimate& memory : stages)
-    bytes.push_back(is_host ? memory.total() : memory.beside_device());
+  for (const MemoryEstimate& memory : stages) bytes.push_back(is_host ? memory.total() : memory.host_bytes());
   return most_of_hosts(plan, bytes);
 }
 
@@ -188,7 +188,7 @@ std::uint64_t gpu_memory_bytes(const Plan& plan) {
   const bool is_on_paper = plan.launch.gpu_free_bytes == 0;
   std::vector<std::uint64_t> bytes;
   for (const MemoryEstimate& memory : estimate_memory(plan))
-    bytes.push_back(memory.on_device() + memory.batches + (is_on_paper ? memory.context : 0));
+    bytes.push_back(memory.device_bytes() + memory.batches + (is_on_paper ? memory.context : 0));
   return most_of_gpus(plan, bytes);
 }
 

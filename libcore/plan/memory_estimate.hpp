@@ -15,21 +15,23 @@ struct MemoryEstimate {
   std::size_t activations = 0;  // most that the rank's list makes it hold, and the units' scratch
   std::size_t workspaces = 0;   // on a GPU, for cuBLASLt, cuDNN and dt's kernels, which take turns
   std::size_t batches = 0;
-  std::size_t copy = 0;       // state to be written in the background, by another rank or from a device
-  std::size_t arriving = 0;   // received in messages of other ranks
-  std::size_t combining = 0;  // on a GPU, received through streams to be summed
-  std::size_t pinned = 0;     // for messages of a GPU's memory, which pass through the host's
-  std::size_t nccl = 0;       // on a GPU, for NCCL's communicators: see nccl_memory
-  std::size_t nccl_host = 0;  // pinned for NCCL's communicators
+  std::size_t checkpoint_copy = 0;  // state to be written in the background, by another rank or from a device
+  std::size_t receive_buffers = 0;  // received in messages of other ranks
+  std::size_t reduce_buffers = 0;   // on a GPU, received through streams to be summed
+  std::size_t pinned = 0;           // for messages of a GPU's memory, which pass through the host's
+  std::size_t nccl = 0;             // on a GPU, for NCCL's communicators: see nccl_memory
+  std::size_t nccl_host = 0;        // pinned for NCCL's communicators
   /// On a GPU, CUDA's own memory for the process, and the libraries' code. It counts in total(),
   /// but in neither on_device() nor beside_device(): dt asks for a GPU's free memory once its
   /// contexts exist.
   std::size_t context = 0;
-  std::size_t total() const { return on_device() + beside_device() + context; }
+  std::size_t total() const { return device_bytes() + host_bytes() + context; }
   /// If a rank computes on a GPU, on_device() are the bytes there, without its batch, and
   /// beside_device() are the bytes that its host holds for it.
-  std::size_t on_device() const { return storage.total() + activations + workspaces + combining + nccl; }
-  std::size_t beside_device() const { return batches + copy + arriving + pinned + nccl_host; }
+  std::size_t device_bytes() const {
+    return storage.total() + activations + workspaces + reduce_buffers + nccl;
+  }
+  std::size_t host_bytes() const { return batches + checkpoint_copy + receive_buffers + pinned + nccl_host; }
 };
 
 /// Returns the estimate of each stage, for its rank that has the most micro-batches.

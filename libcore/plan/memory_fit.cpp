@@ -98,7 +98,7 @@ std::string difference(const Settings& asked, const Settings& other) {
 
 /// Returns a note on what NCCL takes of the memory, on the stage that needs most, or "" if ranks do
 /// not use NCCL.
-std::string share_of_nccl(const Plan& plan) {
+std::string describe_nccl_memory(const Plan& plan) {
   std::size_t most = 0;
   if (plan.micro_batches_per_step > 0) {
     for (const MemoryEstimate& memory : estimate_memory(plan)) most = std::max(most, memory.nccl);
@@ -111,11 +111,11 @@ std::string share_of_nccl(const Plan& plan) {
 void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& replan) {
   const std::uint64_t needed = gpu_memory_bytes(plan), usable = usable_gpu_bytes(plan);
   if (needed <= usable) return;
-  const std::string fitting = nearest_that_fit(settings, plan, replan, gpu_memory_bytes, usable);
+  const std::string fitting = suggest_options_that_fit(settings, plan, replan, gpu_memory_bytes, usable);
   throw Error(
       ErrorKind::usage,
       fmt::format("{}: ranks need {} of a GPU's memory{}, and of the {} of {} ({}, {}) {} can be had",
-                  plan.layout.to_string(), format_bytes(needed), share_of_nccl(plan),
+                  plan.layout.to_string(), format_bytes(needed), describe_nccl_memory(plan),
                   format_bytes(plan.launch.gpu.memory_bytes), plan.device.to_string(), plan.launch.gpu.name,
                   plan.launch.gpu.address, format_bytes(usable)),
       fitting.empty()
@@ -131,7 +131,7 @@ void check_memory_beside(const Settings& settings, const Plan& plan, const Repla
   const auto needed_bytes = [](const Plan& p) { return host_memory_bytes(p, estimate_memory(p)); };
   const std::uint64_t needed = needed_bytes(plan);
   if (needed <= host_bytes) return;
-  const std::string fitting = nearest_that_fit(settings, plan, replan, needed_bytes, host_bytes);
+  const std::string fitting = suggest_options_that_fit(settings, plan, replan, needed_bytes, host_bytes);
   throw Error(ErrorKind::usage,
               fmt::format("{}: ranks on GPUs need {} of a host's memory for what they save, send and read, "
                           "and it has {}",
@@ -155,9 +155,9 @@ std::string describe_gpu_memory(const Plan& plan) {
                      static_cast<double>(estimate) / static_cast<double>(std::max<std::uint64_t>(taken, 1)));
 }
 
-std::string nearest_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
-                             const std::function<std::uint64_t(const Plan&)>& needed_bytes,
-                             std::uint64_t host_bytes) {
+std::string suggest_options_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
+                                     const std::function<std::uint64_t(const Plan&)>& needed_bytes,
+                                     std::uint64_t host_bytes) {
   std::vector<std::string> found;
   const auto add_first = [&](const std::vector<Settings>& variations) {
     for (const Settings& other : variations) {
@@ -191,7 +191,7 @@ void check_memory(const Settings& settings, const Plan& plan, const Replan& repl
   const std::uint64_t needed = host_state_bytes(plan);
   if (needed <= host_bytes) return;
   const int ranks = std::min(plan.layout.size(), std::max(1, plan.launch.ranks_per_node));
-  const std::string fitting = nearest_that_fit(settings, plan, replan, host_state_bytes, host_bytes);
+  const std::string fitting = suggest_options_that_fit(settings, plan, replan, host_state_bytes, host_bytes);
   throw Error(
       ErrorKind::usage,
       fmt::format("{}: {} of {} on a host take {}, and it has {}", plan.layout.to_string(),

@@ -27,9 +27,9 @@ std::string describe_gpu_memory(const Plan& plan);
 /// recomputation, sequence parallelism, a higher stage of ZeRO, a longer pipeline, and layers or
 /// sequences divided among more ranks. If none of these suffices alone, a longer pipeline with ZeRO
 /// is tried.
-std::string nearest_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
-                             const std::function<std::uint64_t(const Plan&)>& needed_bytes,
-                             std::uint64_t host_bytes);
+std::string suggest_options_that_fit(const Settings& settings, const Plan& plan, const Replan& replan,
+                                     const std::function<std::uint64_t(const Plan&)>& needed_bytes,
+                                     std::uint64_t host_bytes);
 
 /// Checks that memory suffices.
 /// Errors: usage, with the nearest options that would do. On CPUs: the state of a host's ranks

@@ -118,11 +118,11 @@ std::optional<double> gpu_peak_flops(std::string_view name, DType dtype, Arithme
   return peak > 0 ? std::optional(peak * tera) : std::nullopt;
 }
 
-Processor describe_processor(const std::vector<int>& hardware_threads, const std::filesystem::path& root) {
+CpuInfo describe_processor(const std::vector<int>& hardware_threads, const std::filesystem::path& root) {
   const std::filesystem::path info = root / "proc/cpuinfo", cpus = root / "sys/devices/system/cpu";
-  Processor processor{.vendor = value_in(info, "vendor_id"),
-                      .family = static_cast<int>(number_of(value_in(info, "cpu family"))),
-                      .model = static_cast<int>(number_of(value_in(info, "model")))};
+  CpuInfo processor{.vendor = value_in(info, "vendor_id"),
+                    .family = static_cast<int>(number_of(value_in(info, "cpu family"))),
+                    .model = static_cast<int>(number_of(value_in(info, "model")))};
   std::set<std::pair<std::string, std::string>> cores;
   for (const int thread : hardware_threads) {
     const std::filesystem::path cpu = cpus / fmt::format("cpu{}", thread);
@@ -138,7 +138,7 @@ Processor describe_processor(const std::vector<int>& hardware_threads, const std
   return processor;
 }
 
-std::optional<double> cpu_peak_flops(const Processor& processor, DType dtype, Arithmetic arithmetic,
+std::optional<double> cpu_peak_flops(const CpuInfo& processor, DType dtype, Arithmetic arithmetic,
                                      int threads) {
   const auto* rate = std::ranges::find_if(core_rates, [&](const CoreRate& r) {
     return r.vendor == processor.vendor && r.family == processor.family && r.first_model <= processor.model &&

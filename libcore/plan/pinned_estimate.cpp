@@ -10,7 +10,7 @@ namespace dt::plan {
 
 namespace {
 
-class Lanes {
+class PinnedRingUse {
  public:
   void add(std::size_t largest_operation) { bytes_ += comm::PortionLimits().most_of_lane(largest_operation); }
   std::size_t bytes() const { return bytes_; }
@@ -31,7 +31,7 @@ std::size_t largest_group(const parallel::LocalTable& local) {
   return static_cast<std::size_t>(numel);
 }
 
-void add_data(const Plan& plan, const parallel::LocalTable& local, Lanes& lanes) {
+void add_data(const Plan& plan, const parallel::LocalTable& local, PinnedRingUse& lanes) {
   if (plan.layout.data_ranks() == 1) return;
   const std::size_t bytes = largest_group(local) *
                             std::max(dtype_bytes(plan.precision.wire()), dtype_bytes(plan.precision.compute));
@@ -40,7 +40,7 @@ void add_data(const Plan& plan, const parallel::LocalTable& local, Lanes& lanes)
 }
 
 /// Adds lanes for rows, and for sums of gradients of which tensor-parallel ranks have only parts.
-void add_tensor(const Plan& plan, const parallel::LocalTable& local, Lanes& lanes) {
+void add_tensor(const Plan& plan, const parallel::LocalTable& local, PinnedRingUse& lanes) {
   if (plan.layout.tp == 1) return;
   std::map<parallel::TensorSum, std::size_t> largest;
   largest[parallel::TensorSum::all] = rows_bytes(plan);
@@ -54,12 +54,12 @@ void add_tensor(const Plan& plan, const parallel::LocalTable& local, Lanes& lane
 }
 
 /// Adds a lane each way, for keys and values of at most all heads.
-void add_context(const Plan& plan, Lanes& lanes) {
+void add_context(const Plan& plan, PinnedRingUse& lanes) {
   for (int way = 0; plan.layout.cp > 1 && way < 2; ++way) lanes.add(2 * rows_bytes(plan));
 }
 
 void add_channels(const Plan& plan, const parallel::LocalTable& local, const parallel::ActionList& list,
-                  Lanes& lanes) {
+                  PinnedRingUse& lanes) {
   std::map<parallel::Channel, std::size_t> channels;
   for (const parallel::Action& action : list) {
     if (action.kind != parallel::ActionKind::send && action.kind != parallel::ActionKind::receive) continue;
@@ -73,9 +73,9 @@ void add_channels(const Plan& plan, const parallel::LocalTable& local, const par
 
 }  // namespace
 
-std::size_t most_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
+std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
                               const parallel::ActionList& list) {
-  Lanes lanes;
+  PinnedRingUse lanes;
   add_data(plan, local, lanes);
   add_tensor(plan, local, lanes);
   add_context(plan, lanes);

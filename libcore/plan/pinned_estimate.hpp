@@ -9,7 +9,7 @@ namespace dt::plan {
 
 /// Returns the most bytes that a rank pins: the sum over all lanes (see comm::PinnedRing) of its list
 /// and its groups.
-std::size_t most_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
+std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
                               const parallel::ActionList& list);
 
 }  // namespace dt::plan

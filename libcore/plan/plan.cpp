@@ -42,7 +42,7 @@ int chunks_of(const Settings& s, const Plan& plan) {
 /// Sets the layout, and how its ranks exchange.
 void set_layout(Plan& plan, const Settings& s, const model::Layout& layout) {
   plan.layout = layout;
-  plan.place = layout.place_of(plan.launch.rank);
+  plan.place = layout.coordinates_of(plan.launch.rank);
   plan.overlap = s.overlap;
   plan.tp_chunks = chunks_of(s, plan);
 }
@@ -136,12 +136,12 @@ void check_adam_eps(double eps, DType type) {
               fmt::format("give at least {:.3g}; 1e-8 is usual", least));
 }
 
-optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
+optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
   const double scale = s.lr_reference_batch ? static_cast<double>(plan.global_batch) /
                                                   static_cast<double>(*s.lr_reference_batch)
                                             : 1.0;
-  optim::Schedule schedule;
-  schedule.kind = optim::parse_schedule(s.schedule);
+  optim::LearningRateSchedule schedule;
+  schedule.kind = optim::parse_learning_rate_schedule(s.schedule);
   schedule.lr = s.lr * scale;
   schedule.min_lr = s.min_lr.value_or(s.lr / 10) * scale;
   schedule.total_steps = plan.total_steps;
@@ -150,7 +150,7 @@ optim::Schedule make_schedule(const Settings& s, const Plan& plan) {
   if (schedule.min_lr > schedule.lr) {
     throw usage_error("--min-lr {} is above --lr {}", *s.min_lr, s.lr);
   }
-  if (schedule.kind == optim::ScheduleKind::wsd &&
+  if (schedule.kind == optim::LearningRateScheduleKind::wsd &&
       schedule.warmup_steps + schedule.decay_steps > plan.total_steps) {
     throw usage_error("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps",
                       schedule.warmup_steps, schedule.decay_steps, plan.total_steps);
@@ -165,12 +165,12 @@ const char* recompute_name(Recompute recompute) {
   return recompute == Recompute::full ? "full" : "none";
 }
 
-parallel::LanePlan Plan::lanes() const {
+parallel::LanePlan Plan::lane_plan() const {
   return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.dp, layout.dp);
 }
 
-std::string Plan::gradient_sum() const {
-  const bool is_by_rounds = layout.zero >= 2 && rounds() > 1;
+std::string Plan::describe_gradient_reduction() const {
+  const bool is_by_rounds = layout.zero >= 2 && max_micro_batches() > 1;
   return is_by_rounds ? fmt::format("by rounds of {} ranks in groups of {}", layout.dp, layout.group_size())
                       : "by lanes";
 }
@@ -180,11 +180,11 @@ double Plan::flops_per_token() const {
 }
 
 parallel::StepShape step_shape(const Plan& plan, int num_units) {
-  const parallel::LanePlan lanes = plan.lanes();
+  const parallel::LanePlan lanes = plan.lane_plan();
   return {.num_units = num_units,
           .first_micro_batch = static_cast<int>(lanes.first_micro_batch()),
           .num_micro_batches = static_cast<int>(lanes.num_micro_batches()),
-          .rounds = static_cast<int>(plan.rounds()),
+          .max_micro_batches = static_cast<int>(plan.max_micro_batches()),
           .recompute = plan.recompute == Recompute::full,
           .zero = plan.layout.zero};
 }

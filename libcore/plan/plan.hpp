@@ -35,7 +35,7 @@ struct Plan {
   Recompute recompute = Recompute::none;
   Launch launch;
   model::Layout layout;
-  model::Place place;  // this rank's
+  model::MeshCoordinates place;  // this rank's
   bool overlap = true;
   int tp_chunks = 1;  // chunks of rows in which tensor-parallel ranks exchange
   std::size_t comm_bucket_bytes = 0;
@@ -53,18 +53,18 @@ struct Plan {
   std::int64_t total_steps = 0;  // counted from the run's beginning
   bool saves_in_background = false;
   std::optional<std::int64_t> writers_per_node;  // ranks that write checkpoints; none: each rank
-  optim::Schedule schedule;
+  optim::LearningRateSchedule schedule;
   optim::AdamWSettings adamw;
   double clip_norm = 1;
   std::optional<optim::LossScaleSettings> loss_scale;  // for fp16
 
   /// Returns how a step's gradients are summed, in words. Plans with the same words sum in the same
   /// order if their lanes are the same and whole.
-  std::string gradient_sum() const;
+  std::string describe_gradient_reduction() const;
   /// Returns the most micro-batches of any rank.
-  std::int64_t rounds() const { return (micro_batches_per_step + layout.dp - 1) / layout.dp; }
+  std::int64_t max_micro_batches() const { return (micro_batches_per_step + layout.dp - 1) / layout.dp; }
   /// Returns the step's micro-batches that this rank computes.
-  parallel::LanePlan lanes() const;
+  parallel::LanePlan lane_plan() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }
   double flops_per_token() const;
   /// Returns the length of the part of each sequence that a rank computes.
@@ -72,8 +72,9 @@ struct Plan {
   /// Returns whether all ranks that share a layer, or divide a sequence, are on one node.
   bool has_tensor_within_nodes() const { return has_within_nodes(layout.tp, layout.tp); }
   bool has_context_within_nodes() const { return has_within_nodes(layout.cp, layout.tp * layout.cp); }
-  model::Kept kept() const {
-    return recompute == Recompute::selective ? model::Kept::matmuls : model::Kept::everything;
+  model::SavedActivations saved_activations() const {
+    return recompute == Recompute::selective ? model::SavedActivations::matmuls
+                                             : model::SavedActivations::all;
   }
 
  private:

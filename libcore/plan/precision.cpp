@@ -34,7 +34,7 @@ constexpr Arithmetic candidates[] = {Arithmetic::amx, Arithmetic::bf16, Arithmet
 /// Returns the first rank whose CPU lacks this arithmetic, and why. Returns an empty text if all
 /// ranks have it.
 std::string who_cannot(Arithmetic arithmetic, const comm::Ranks& ranks) {
-  const std::string why = kernels::why_not(arithmetic);
+  const std::string why = kernels::arithmetic_unavailable_reason(arithmetic);
   const std::vector<std::string> reasons =
       comm::gather_texts(ranks.world, why.empty() ? why : fmt::format("{} {}", host_name(), why));
   for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
@@ -125,11 +125,11 @@ std::string precision_name(DType dtype) {
 void check_arithmetic(const Settings& settings) {
   const auto asked = parse_arithmetic(settings.matmul);
   if (!asked) return;
-  if (const std::string why = kernels::why_not(*asked); !why.empty())
+  if (const std::string why = kernels::arithmetic_unavailable_reason(*asked); !why.empty())
     throw cannot(*asked, fmt::format("the CPU of {} {}", host_name(), why));
 }
 
-void require_team(const Plan& plan, const comm::Ranks& ranks) {
+void check_thread_limit(const Plan& plan, const comm::Ranks& ranks) {
   constexpr int beside = 4;  // reading ahead, saving, watching, and a thread that ends after its join
   comm::require_threads(ranks, plan.threads - 1 + beside);
 }

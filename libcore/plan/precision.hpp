@@ -28,7 +28,7 @@ std::string precision_name(DType dtype);
 /// rank computes with the plan's threads: if the system refuses one of these, the process ends.
 /// Errors: environment, naming the limit.
 /// Collective: all ranks call it.
-void require_team(const Plan& plan, const comm::Ranks& ranks);
+void check_thread_limit(const Plan& plan, const comm::Ranks& ranks);
 
 /// Returns the arithmetic in which bf16 matrices are multiplied. Rank 0 decides for all ranks: as
 /// --matmul says; else as the run did before (`resumed`); else the fastest here of those that all

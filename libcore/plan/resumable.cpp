@@ -24,7 +24,7 @@ std::string changed(const char* what, const T& then, const T& now) {
 }  // namespace
 
 std::string model_difference(const model::ModelSpec& then, const model::ModelSpec& now) {
-  if (model::computes_alike(then, now)) return {};
+  if (model::same_computation(then, now)) return {};
   if (then.family != now.family) return changed("the model's family", then.family, now.family);
   struct Size {
     const char* what;

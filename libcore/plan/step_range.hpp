@@ -10,7 +10,7 @@ namespace dt::plan {
 struct StepRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
-  bool has(std::int64_t step) const { return step >= first && step <= last; }
+  bool contains(std::int64_t step) const { return step >= first && step <= last; }
 };
 
 /// Parses "10" or "10-12". `option` is the name of the option.

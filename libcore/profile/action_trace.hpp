@@ -26,15 +26,15 @@ class ActionTrace final : public parallel::StepObserver {
   ~ActionTrace() override;
   ActionTrace(const ActionTrace&) = delete;
 
-  void begins(const parallel::Action& action) override;
-  void ended(const parallel::Action& action, const parallel::ActionTimes& times) override;
-  void exposed(double started_s, double ended_s) override;
+  void on_action_begin(const parallel::Action& action) override;
+  void on_action_end(const parallel::Action& action, const parallel::ActionTimes& times) override;
+  void on_exposed_communication(double started_s, double ended_s) override;
 
   /// Returns the actions in the order in which they ran. Blocks until the device has done them.
   /// Errors: those of TimedSpan.
   std::vector<TracedAction> actions() const;
   /// Returns the exposed communication: the times that communication took from computing.
-  const std::vector<Interval>& exposures() const { return exposed_; }
+  const std::vector<Interval>& exposed_communication() const { return exposed_; }
 
  private:
   parallel::Executor& executor_;
@@ -42,7 +42,7 @@ class ActionTrace final : public parallel::StepObserver {
   const Context& context_;
   std::shared_ptr<const DeviceClock> clock_;
   std::vector<TracedAction> actions_;
-  std::vector<TimedSpan> on_device_;  // one for each action
+  std::vector<StreamTimer> on_device_;  // one for each action
   std::vector<Interval> exposed_;
 };
 

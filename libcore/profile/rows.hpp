@@ -10,7 +10,7 @@
 
 namespace dt::profile {
 
-struct Span {
+struct TraceEvent {
   std::string name;
   std::string kind;
   Interval time;
@@ -18,14 +18,14 @@ struct Span {
 };
 
 /// Spans in the order of their starts. No span begins before the end of the one before.
-struct Row {
+struct Track {
   std::string name;
-  std::vector<Span> spans;
+  std::vector<TraceEvent> events;
 };
 
 /// Returns the rows of a step. The first is the step itself. Others show the host's computations
 /// or, for a device, what it enqueues; the device's computations; the host's waits; and each
 /// group's operations. Spans that overlap have further rows, "data 2".
-std::vector<Row> rows_of(const StepProfile& profile);
+std::vector<Track> build_tracks(const StepProfile& profile);
 
 }  // namespace dt::profile

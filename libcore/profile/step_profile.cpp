@@ -2,7 +2,7 @@
 
 namespace dt::profile {
 
-std::string name_of(const StepProfile& profile, const parallel::Action& action) {
+std::string action_label(const StepProfile& profile, const parallel::Action& action) {
   std::string name = action_name(action.kind);
   if (action.payload != parallel::Payload::none) name += std::string(" ") + payload_name(action.payload);
   if (action.unit >= 0) name += " " + profile.unit_names.at(static_cast<std::size_t>(action.unit));

@@ -15,21 +15,21 @@ double seconds_of(const Interval& time) {
 
 /// Returns sums of seconds(action) by kind, in the order of the kinds.
 template <class Seconds>
-Shares by_kind(const StepProfile& profile, const Seconds& seconds) {
+TimeBreakdown by_kind(const StepProfile& profile, const Seconds& seconds) {
   std::map<ActionKind, double> sums;
   for (const TracedAction& traced : profile.actions) sums[traced.action.kind] += seconds(traced);
-  Shares shares;
+  TimeBreakdown shares;
   for (const auto& [kind, sum_s] : sums) shares.emplace_back(action_name(kind), sum_s);
   return shares;
 }
 
-double sum_of(const Shares& shares) {
+double sum_of(const TimeBreakdown& shares) {
   double sum_s = 0;
   for (const auto& [name, seconds] : shares) sum_s += seconds;
   return sum_s;
 }
 
-std::string percentages(const Shares& shares, double whole_s) {
+std::string percentages(const TimeBreakdown& shares, double whole_s) {
   std::vector<std::string> words;
   for (const auto& [name, seconds] : shares)
     words.push_back(fmt::format("{} {:.1f} %", name, 100 * seconds / whole_s));
@@ -38,28 +38,29 @@ std::string percentages(const Shares& shares, double whole_s) {
 
 }  // namespace
 
-Shares shares_of_host(const StepProfile& profile) {
-  Shares shares = by_kind(profile, [](const TracedAction& traced) { return traced.host.own_s(); });
+TimeBreakdown host_time_breakdown(const StepProfile& profile) {
+  TimeBreakdown shares = by_kind(profile, [](const TracedAction& traced) { return traced.host.compute_s(); });
   if (profile.is_on_device) shares = {{"enqueuing", sum_of(shares)}};
   double exposed_s = 0;
-  for (const Interval& exposure : profile.exposures) exposed_s += seconds_of(exposure);
+  for (const Interval& exposure : profile.exposed_communication) exposed_s += seconds_of(exposure);
   shares.emplace_back("exposed communication", exposed_s);
   shares.emplace_back("waiting for data", profile.data_wait_s);
-  shares.emplace_back("the host between", seconds_of(profile.whole) - sum_of(shares));
+  shares.emplace_back("the host between", seconds_of(profile.step_time) - sum_of(shares));
   return shares;
 }
 
-Shares shares_of_device(const StepProfile& profile) {
-  Shares shares = by_kind(profile, [](const TracedAction& traced) { return seconds_of(traced.device); });
-  shares.emplace_back("the GPU between", seconds_of(profile.whole) - sum_of(shares));
+TimeBreakdown device_time_breakdown(const StepProfile& profile) {
+  TimeBreakdown shares =
+      by_kind(profile, [](const TracedAction& traced) { return seconds_of(traced.device); });
+  shares.emplace_back("the GPU between", seconds_of(profile.step_time) - sum_of(shares));
   return shares;
 }
 
-std::string summary_of(const StepProfile& profile) {
-  const double whole_s = seconds_of(profile.whole);
+std::string summarize_step(const StepProfile& profile) {
+  const double whole_s = seconds_of(profile.step_time);
   const std::string device =
-      profile.is_on_device ? percentages(shares_of_device(profile), whole_s) + "; host: " : "";
-  return fmt::format("{:.3g} s: {}{}", whole_s, device, percentages(shares_of_host(profile), whole_s));
+      profile.is_on_device ? percentages(device_time_breakdown(profile), whole_s) + "; host: " : "";
+  return fmt::format("{:.3g} s: {}{}", whole_s, device, percentages(host_time_breakdown(profile), whole_s));
 }
 
 }  // namespace dt::profile

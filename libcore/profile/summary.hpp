@@ -11,18 +11,18 @@ namespace dt::profile {
 
 /// Seconds by cause. The last cause is the rest of the step, so that the seconds add up to the
 /// step's.
-using Shares = std::vector<std::pair<std::string, double>>;
+using TimeBreakdown = std::vector<std::pair<std::string, double>>;
 
 /// Returns the shares of the host's time. First comes each kind of action without communication
 /// ("forward"), or on a device "enqueuing". Then come "exposed communication", "waiting for data",
 /// and "the host between" for all else.
-Shares shares_of_host(const StepProfile& profile);
+TimeBreakdown host_time_breakdown(const StepProfile& profile);
 /// Returns the shares of a device's time: each kind of action, and "the GPU between" for the time in
 /// which it had nothing to do.
-Shares shares_of_device(const StepProfile& profile);
+TimeBreakdown device_time_breakdown(const StepProfile& profile);
 
 /// Returns "1.23 s: forward 30.1 %, …"; on a device "1.23 s: forward 30.1 %, …; host: enqueuing 5.0 %,
 /// …".
-std::string summary_of(const StepProfile& profile);
+std::string summarize_step(const StepProfile& profile);
 
 }  // namespace dt::profile

@@ -24,7 +24,7 @@ std::int64_t nanoseconds_since(double zero_s, double time_s) {
 
 /// Returns a span's event. Both ends are rounded, and not the length, so that a span that follows
 /// without a gap does not begin before the end.
-Json event_of(const StepProfile& profile, const Span& span, int row) {
+Json event_of(const StepProfile& profile, const TraceEvent& span, int row) {
   const std::int64_t start = nanoseconds_since(profile.clock.zero_s, span.time.started_s);
   const std::int64_t end = nanoseconds_since(profile.clock.zero_s, span.time.ended_s);
   Json event{{"name", span.name},
@@ -39,16 +39,16 @@ Json event_of(const StepProfile& profile, const Span& span, int row) {
 }
 
 Json events_of(const StepProfile& profile) {
-  const std::string duty = profile.duty.empty() ? "" : ", " + profile.duty;
+  const std::string duty = profile.role.empty() ? "" : ", " + profile.role;
   Json events = Json::array();
   events.push_back(about(profile, "process_name", 0, "name",
                          fmt::format("rank {} on {}{}", profile.rank, profile.host, duty)));
   events.push_back(about(profile, "process_sort_index", 0, "sort_index", profile.rank));
   int number = 0;
-  for (const Row& row : rows_of(profile)) {
+  for (const Track& row : build_tracks(profile)) {
     events.push_back(about(profile, "thread_name", ++number, "name", row.name));
     events.push_back(about(profile, "thread_sort_index", number, "sort_index", number));
-    for (const Span& span : row.spans) events.push_back(event_of(profile, span, number));
+    for (const TraceEvent& span : row.events) events.push_back(event_of(profile, span, number));
   }
   return events;
 }
@@ -76,7 +76,7 @@ std::string to_json(const StepProfile& profile) {
 }
 
 void write_trace(const fs::path& folder, const StepProfile& profile) {
-  make_folders(folder);
+  create_folders(folder);
   write_file_atomically(folder / trace_file_name(profile), to_json(profile));
 }
 

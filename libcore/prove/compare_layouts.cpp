@@ -31,11 +31,11 @@ struct Comparison {
   LayoutResult result;
   double loss_difference = 0;  // the largest relative difference of any step
   bool same_data = true;
-  Promise promise;
+  EquivalenceGuarantee promise;
   std::string broken;  // the promise that does not hold; "": none
 };
 
-double most_difference(const std::vector<double>& a, const std::vector<double>& b) {
+double max_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double difference = std::abs(a[i] - b[i]) / std::abs(b[i]);
@@ -46,12 +46,13 @@ double most_difference(const std::vector<double>& a, const std::vector<double>& 
 
 /// Compares a layout with the reference, `first`.
 void judge(Comparison& own, const Comparison& first) {
-  own.loss_difference = most_difference(own.result.losses, first.result.losses);
+  own.loss_difference = max_relative_difference(own.result.losses, first.result.losses);
   own.same_data = own.result.data_digest == first.result.data_digest;
-  const bool is_close = !own.promise.loss_difference || own.loss_difference <= *own.promise.loss_difference;
+  const bool is_close =
+      !own.promise.max_loss_difference || own.loss_difference <= *own.promise.max_loss_difference;
   if (!own.same_data) {
     own.broken = "data";
-  } else if (own.promise.same_bits && !own.result.weights.same_bits) {
+  } else if (own.promise.bit_identical && !own.result.weights.bit_identical) {
     own.broken = "weights";
   } else if (!is_close) {
     own.broken = "losses";
@@ -69,10 +70,10 @@ Json as_json(const Comparison& c, bool is_reference) {
             {"same_data", c.same_data},
             {"losses", r.losses},
             {"loss_difference", c.loss_difference},
-            {"weights_equal", r.weights.same_bits},
-            {"weights_max_difference", r.weights.most},
-            {"weights_relative_difference", r.weights.relative},
-            {"promised_equal", c.promise.same_bits},
+            {"weights_equal", r.weights.bit_identical},
+            {"weights_max_difference", r.weights.max_absolute},
+            {"weights_relative_difference", r.weights.relative_norm},
+            {"promised_equal", c.promise.bit_identical},
             {"promised_loss_difference", nullptr},
             {"holds", c.broken.empty()},
             {"broken", c.broken},
@@ -84,12 +85,12 @@ Json as_json(const Comparison& c, bool is_reference) {
             {"moved_bytes", r.moved_bytes / c.steps},  // per step
             {"expected_bytes", r.expected_bytes / c.steps},
             {"tokens_per_s", r.tokens_per_s}};
-  if (c.promise.loss_difference) json["promised_loss_difference"] = *c.promise.loss_difference;
+  if (c.promise.max_loss_difference) json["promised_loss_difference"] = *c.promise.max_loss_difference;
   return json;
 }
 
 std::string weights_text(const Comparison& c) {
-  return c.result.weights.same_bits ? "equal" : fmt::format("{:.1e}", c.result.weights.relative);
+  return c.result.weights.bit_identical ? "equal" : fmt::format("{:.1e}", c.result.weights.relative_norm);
 }
 
 void print(const Comparison& c, bool is_reference, std::size_t width, Console& console) {
@@ -98,10 +99,10 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
     console.print("{:<{}}  {:<16}  {:>9}  {:>8}  {:>10}  {:>10}  {:>9}  {}\n", "layout", width, "data digest",
                   "loss diff", "weights", "peak", "moved/step", "tokens/s", "promised");
   }
-  const std::string promised = is_reference          ? "the reference"
-                               : c.promise.same_bits ? "equal weights"
-                               : c.promise.loss_difference
-                                   ? fmt::format("losses within {:.0e}", *c.promise.loss_difference)
+  const std::string promised = is_reference              ? "the reference"
+                               : c.promise.bit_identical ? "equal weights"
+                               : c.promise.max_loss_difference
+                                   ? fmt::format("losses within {:.0e}", *c.promise.max_loss_difference)
                                    : "the same data";
   console.print("{:<{}}  {:016x}  {:>9.1e}  {:>8}  {:>10}  {:>10}  {:>9.0f}  {}{}\n", c.layout, width,
                 c.result.data_digest, c.loss_difference, is_reference ? "" : weights_text(c),
@@ -116,7 +117,7 @@ std::vector<plan::Plan> make_plans(const std::vector<ComparedLayout>& layouts, c
   const model::ModelSpec spec = train::choose_spec(settings, {});
   std::vector<plan::Plan> plans;
   for (const ComparedLayout& layout : layouts) {
-    const plan::Launch own = plan::of_first(launch, layout.ranks);
+    const plan::Launch own = plan::launch_on_subset(launch, layout.ranks);
     const plan::Replan replan = [&](const plan::Settings& s) {
       return plan::make_plan(s, spec, &dataset, own, nullptr);
     };
@@ -162,7 +163,7 @@ class Comparisons {
     Comparison own{.layout = layouts_[i].name,
                    .steps = plans_[i].total_steps,
                    .result = result,
-                   .promise = promise_of(plans_[i], plans_[0]),
+                   .promise = guarantee_between(plans_[i], plans_[0]),
                    .broken = {}};
     if (!reference_) reference_ = own;
     judge(own, *reference_);
@@ -176,9 +177,9 @@ class Comparisons {
   const StopSignals& signals_;
   const comm::Ranks& ranks_;
   std::size_t width_ = std::string("layout").size();
-  std::optional<KeptWeights> weights_;   // the reference's, on rank 0
-  std::optional<Comparison> reference_;  // on rank 0
-  std::int64_t broken_ = 0;              // on rank 0
+  std::optional<TemporaryWeightsFile> weights_;  // the reference's, on rank 0
+  std::optional<Comparison> reference_;          // on rank 0
+  std::int64_t broken_ = 0;                      // on rank 0
 };
 
 }  // namespace
@@ -199,7 +200,7 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
     plans = make_plans(layouts, settings, *dataset, launch);
   });
   train::check_alike(ranks, asked, *dataset);
-  for (const plan::Plan& plan : plans) plan::require_team(plan, ranks);
+  for (const plan::Plan& plan : plans) plan::check_thread_limit(plan, ranks);
   const Arithmetic arithmetic = plan::choose_arithmetic(settings, plans.front(), nullptr, ranks);
   for (plan::Plan& plan : plans) plan.arithmetic = arithmetic;
 

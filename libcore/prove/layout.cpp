@@ -94,7 +94,7 @@ std::string sum_class(const plan::Plan& plan) {
   // Sums that travel in 16 bits are rounded wherever ranks meet.
   const bool is_rounded_once =
       plan.precision.wire() == plan.precision.master() || plan.layout.data_ranks() == 1;
-  const std::string sum = plan.gradient_sum();
+  const std::string sum = plan.describe_gradient_reduction();
   if (has_whole_lanes && has_whole_groups && is_rounded_once) return sum;
   return fmt::format("{}, {} ranks in groups of {}", sum, dp, group);
 }
@@ -118,18 +118,18 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const plan::S
   return layouts;
 }
 
-Promise promise_of(const plan::Plan& a, const plan::Plan& b) {
-  Promise promise;
+EquivalenceGuarantee guarantee_between(const plan::Plan& a, const plan::Plan& b) {
+  EquivalenceGuarantee promise;
   const bool have_same_rows = a.device == Device::host() || a.tp_chunks == b.tp_chunks;
-  promise.same_bits = have_same_rows && a.layout.tp == b.layout.tp && a.layout.cp == b.layout.cp &&
-                      a.layout.sequence_parallel == b.layout.sequence_parallel &&
-                      a.micro_batch == b.micro_batch && a.threads == b.threads &&
-                      a.precision == b.precision && sum_class(a) == sum_class(b);
+  promise.bit_identical = have_same_rows && a.layout.tp == b.layout.tp && a.layout.cp == b.layout.cp &&
+                          a.layout.sequence_parallel == b.layout.sequence_parallel &&
+                          a.micro_batch == b.micro_batch && a.threads == b.threads &&
+                          a.precision == b.precision && sum_class(a) == sum_class(b);
   // A bound on losses would say little if anything is rounded to 16 bits, or to TF32's.
   const bool is_single = a.precision.compute == DType::f32 && a.arithmetic == Arithmetic::fp32 &&
                          a.precision.wire() == DType::f32;
-  if (a.precision.compute == DType::f64) promise.loss_difference = 1e-10;
-  if (is_single) promise.loss_difference = 1e-5;
+  if (a.precision.compute == DType::f64) promise.max_loss_difference = 1e-10;
+  if (is_single) promise.max_loss_difference = 1e-5;
   return promise;
 }
 

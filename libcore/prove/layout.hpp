@@ -26,10 +26,10 @@ struct ComparedLayout {
 std::vector<ComparedLayout> parse_layouts(const std::string& text, const plan::Settings& base, int num_ranks);
 
 /// The promise for two layouts of one run, in addition to the same data.
-struct Promise {
-  bool same_bits = false;
-  std::optional<double> loss_difference;  // relative, at most; none: 16 bits or TF32
+struct EquivalenceGuarantee {
+  bool bit_identical = false;
+  std::optional<double> max_loss_difference;  // relative, at most; none: 16 bits or TF32
 };
-Promise promise_of(const plan::Plan& a, const plan::Plan& b);
+EquivalenceGuarantee guarantee_between(const plan::Plan& a, const plan::Plan& b);
 
 }  // namespace dt::prove

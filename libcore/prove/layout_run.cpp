@@ -40,22 +40,23 @@ WeightsDifference keep_or_compare(train::ModelRuntime& runtime, comm::Communicat
   WeightsDifference difference;
   double squares = 0, reference_squares = 0;
   std::uint64_t offset = 0;
-  WholeMasters(runtime.context(), runtime.storage(), world).visit([&](const Tensor& values) {
+  ParameterGatherer(runtime.context(), runtime.storage(), world).visit([&](const Tensor& values) {
     if (request.is_reference) {
       request.reference->write(offset, values);
     } else {
       const Buffer kept(Device::host(), values.bytes());
       const Tensor expected(kept, values.dtype(), values.shape());
       request.reference->read(offset, expected);
-      difference.same_bits =
-          difference.same_bits && std::memcmp(values.raw(), expected.raw(), values.bytes()) == 0;
+      difference.bit_identical =
+          difference.bit_identical && std::memcmp(values.raw(), expected.raw(), values.bytes()) == 0;
       (values.dtype() == DType::f64
            ? add_difference<double>
-           : add_difference<float>)(values, expected, difference.most, squares, reference_squares);
+           : add_difference<float>)(values, expected, difference.max_absolute, squares, reference_squares);
     }
     offset += values.bytes();
   });
-  difference.relative = reference_squares > 0 ? std::sqrt(squares / reference_squares) : std::sqrt(squares);
+  difference.relative_norm =
+      reference_squares > 0 ? std::sqrt(squares / reference_squares) : std::sqrt(squares);
   return difference;
 }
 
@@ -67,7 +68,7 @@ struct StepBytes {
 
 StepBytes step_bytes(const plan::Plan& plan) {
   const parallel::ActionList list = plan::training_list(plan);
-  const std::vector<std::int64_t> bytes = plan::moved_bytes_of(plan, list);
+  const std::vector<std::int64_t> bytes = plan::comm_bytes_per_action(plan, list);
   StepBytes total;
   for (std::size_t i = 0; i < list.size(); ++i)
     (list[i].kind == parallel::ActionKind::gather ? total.gathers : total.sums) += bytes[i];
@@ -118,18 +119,18 @@ std::uint64_t most_resident_bytes(comm::Communicator& group) {
 
 }  // namespace
 
-KeptWeights::KeptWeights() {
+TemporaryWeightsFile::TemporaryWeightsFile() {
   std::string path = (fs::temp_directory_path() / "dt-weights-XXXXXX").string();
   file_ = ::mkstemp(path.data());
   if (file_ < 0) throw system_error(errno, "create", path);
   ::unlink(path.c_str());
 }
 
-KeptWeights::~KeptWeights() {
+TemporaryWeightsFile::~TemporaryWeightsFile() {
   ::close(file_);
 }
 
-void KeptWeights::write(std::uint64_t offset, const Tensor& values) {
+void TemporaryWeightsFile::write(std::uint64_t offset, const Tensor& values) {
   std::span<const std::byte> left = values.span_bytes();
   while (!left.empty()) {
     const ssize_t done = ::pwrite(file_, left.data(), left.size(), static_cast<off_t>(offset));
@@ -140,7 +141,7 @@ void KeptWeights::write(std::uint64_t offset, const Tensor& values) {
   }
 }
 
-void KeptWeights::read(std::uint64_t offset, const Tensor& values) const {
+void TemporaryWeightsFile::read(std::uint64_t offset, const Tensor& values) const {
   std::span<std::byte> left = values.span_bytes();
   while (!left.empty()) {
     const ssize_t done = ::pread(file_, left.data(), left.size(), static_cast<off_t>(offset));
@@ -172,7 +173,7 @@ LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, 
   // The recorded bytes include the sums of decision points.
   const std::int64_t control_bytes = world.size() > 1 ? train::StepReport::bytes() * plan.total_steps : 0;
   result.moved_bytes =
-      parallel::recorded_bytes(world) - bytes_before - control_bytes - runtime->executor().rehearsal_bytes();
+      parallel::recorded_bytes(world) - bytes_before - control_bytes - runtime->executor().warm_up_bytes();
   result.data_digest = state.data_digest;
   result.storage = runtime->storage().bytes();
   result.peak_bytes = most_resident_bytes(world);

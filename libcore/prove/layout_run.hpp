@@ -16,11 +16,11 @@ namespace dt::prove {
 /// Weights in a file of the folder for temporary files (TMPDIR), so that layouts can be compared
 /// without several models in memory. The file vanishes with the process.
 /// Errors: environment.
-class KeptWeights {
+class TemporaryWeightsFile {
  public:
-  KeptWeights();
-  ~KeptWeights();
-  KeptWeights(const KeptWeights&) = delete;
+  TemporaryWeightsFile();
+  ~TemporaryWeightsFile();
+  TemporaryWeightsFile(const TemporaryWeightsFile&) = delete;
   /// Copies values to or from byte `offset` of the file.
   void write(std::uint64_t offset, const Tensor& values);
   void read(std::uint64_t offset, const Tensor& values) const;
@@ -31,9 +31,9 @@ class KeptWeights {
 
 /// The difference between two sets of weights.
 struct WeightsDifference {
-  bool same_bits = true;
-  double most = 0;      // absolute
-  double relative = 0;  // norm of the difference ÷ norm of the reference
+  bool bit_identical = true;
+  double max_absolute = 0;   // absolute
+  double relative_norm = 0;  // norm of the difference ÷ norm of the reference
 };
 
 struct LayoutResult {
@@ -50,7 +50,8 @@ struct LayoutResult {
 };
 
 struct LayoutRequest {
-  KeptWeights* reference;  // on rank 0: receives the reference's weights; other layouts are compared with it
+  TemporaryWeightsFile*
+      reference;  // on rank 0: receives the reference's weights; other layouts are compared with it
   bool is_reference;
   std::function<int()> stop_signal;  // a request to stop, or 0
 };

@@ -13,11 +13,11 @@ namespace dt::prove {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using plan::GpuRates, plan::Operation, plan::OperationKind, plan::StepRoofline, plan::StepTraits;
+using plan::GpuRates, plan::Operation, plan::OperationKind, plan::StepRoofline, plan::KernelFeatures;
 
 struct Trait {
   const char* name;
-  StepTraits without;
+  KernelFeatures without;
 };
 const std::array<Trait, 4> traits = {
     {{"whole 16 bytes of columns in the head's products (at most)", {.aligned_head = false}},
@@ -27,10 +27,10 @@ const std::array<Trait, 4> traits = {
 
 /// Returns "32768 x 2304 x 768: 24 waves 98 % filled" or "100.7 MB".
 std::string shape_text(const Operation& operation, const GpuRates& rates) {
-  if (operation.kind == OperationKind::product) {
-    const plan::ProductShape shape = shape_of(operation, rates);
+  if (operation.kind == OperationKind::matmul) {
+    const plan::MatmulTiling shape = matmul_tiling(operation, rates);
     return fmt::format("{} x {} x {}: {} wave{} {:.0f} % filled{}", operation.M, operation.N, operation.K,
-                       shape.waves, shape.waves == 1 ? "" : "s", 100 * shape.filled,
+                       shape.waves, shape.waves == 1 ? "" : "s", 100 * shape.wave_efficiency,
                        operation.is_aligned ? "" : ", not aligned");
   }
   if (operation.kind == OperationKind::attention) return fmt::format("{:.3g} FLOP", operation.flops);
@@ -47,7 +47,7 @@ void print_operations(const StepRoofline& roofline, const GpuRates& rates, Conso
   for (const Operation& operation : sorted) {
     const double seconds = seconds_of(operation, rates);
     rows.push_back({operation.name, fmt::format("{:.0f}", operation.count),
-                    parallel::format_short_time(seconds_of_one(operation, rates)),
+                    parallel::format_short_time(seconds_per_call(operation, rates)),
                     parallel::format_short_time(seconds),
                     fmt::format("{:.1f} %", 100 * seconds / roofline.step_s), shape_text(operation, rates)});
   }
@@ -74,7 +74,7 @@ void print_summary(const StepRoofline& roofline, const GpuRates& rates, Console&
     console.print("{:<10} {:>9}  {:.1f} %\n", name, parallel::format_short_time(seconds),
                   100 * seconds / roofline.step_s);
   };
-  for (const OperationKind kind : {OperationKind::product, OperationKind::attention, OperationKind::memory})
+  for (const OperationKind kind : {OperationKind::matmul, OperationKind::attention, OperationKind::memory})
     part(kind_name(kind), seconds_of_kind(roofline, rates, kind));
   part("waiting", roofline.waiting_s());
   console.print(
@@ -82,7 +82,7 @@ void print_summary(const StepRoofline& roofline, const GpuRates& rates, Console&
       "next, waiting "
       "is for other ranks\n",
       rates.name, parallel::format_short_time(roofline.step_s),
-      format_count(static_cast<std::uint64_t>(roofline.tokens_s)), roofline.mfu, rates.peak_flops,
+      format_count(static_cast<std::uint64_t>(roofline.tokens_per_s)), roofline.mfu, rates.peak_flops,
       parallel::format_short_time(seconds_of_gaps(roofline)));
 }
 
@@ -91,12 +91,13 @@ Json operation_line(const Operation& operation, const GpuRates& rates) {
             {"name", operation.name},
             {"of", kind_name(operation.kind)},
             {"times", operation.count},
-            {"each_s", seconds_of_one(operation, rates)},
+            {"each_s", seconds_per_call(operation, rates)},
             {"total_s", seconds_of(operation, rates)}};
-  if (operation.kind == OperationKind::product) {
-    const plan::ProductShape shape = shape_of(operation, rates);
+  if (operation.kind == OperationKind::matmul) {
+    const plan::MatmulTiling shape = matmul_tiling(operation, rates);
     line["M"] = operation.M, line["N"] = operation.N, line["K"] = operation.K;
-    line["waves"] = shape.waves, line["filled"] = shape.filled, line["aligned"] = operation.is_aligned;
+    line["waves"] = shape.waves, line["filled"] = shape.wave_efficiency,
+    line["aligned"] = operation.is_aligned;
   } else if (operation.kind == OperationKind::attention) {
     line["flops"] = operation.flops;
   } else {
@@ -107,7 +108,7 @@ Json operation_line(const Operation& operation, const GpuRates& rates) {
 
 }  // namespace
 
-plan::Settings with_gpus_on_paper(const plan::Settings& asked, int num_ranks) {
+plan::Settings with_simulated_gpus(const plan::Settings& asked, int num_ranks) {
   plan::Settings settings = asked;
   if (!settings.roofline) return settings;
   settings.device = "cuda";
@@ -115,15 +116,15 @@ plan::Settings with_gpus_on_paper(const plan::Settings& asked, int num_ranks) {
   return settings;
 }
 
-plan::Links links_to_draw(const plan::Settings& settings) {
-  if (!settings.roofline) return plan::links_of(settings);
+plan::LinkBandwidths roofline_link_bandwidths(const plan::Settings& settings) {
+  if (!settings.roofline) return plan::link_bandwidths(settings);
   const double within = plan::rates_of(*settings.roofline).link_bytes_s;
   return {settings.node_bandwidth.value_or(within), settings.link_bandwidth};
 }
 
 void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Console& console) {
   const GpuRates& rates = plan::rates_of(*settings.roofline);
-  const plan::Links links = links_to_draw(settings);
+  const plan::LinkBandwidths links = roofline_link_bandwidths(settings);
   const StepRoofline roofline = roofline_of(plan, rates, links);
   if (console.json()) {
     for (const Operation& operation : roofline.operations)
@@ -137,7 +138,7 @@ void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Conso
             {"gpu", rates.name},
             {"step_s", roofline.step_s},
             {"computing_s", roofline.computing_s},
-            {"tokens_per_s", roofline.tokens_s},
+            {"tokens_per_s", roofline.tokens_per_s},
             {"mfu", roofline.mfu}};
   for (const Trait& trait : traits) {
     const double more_s = roofline_of(plan, rates, links, trait.without).step_s - roofline.step_s;

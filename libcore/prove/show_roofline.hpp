@@ -10,11 +10,11 @@ namespace dt::prove {
 
 /// Returns the settings with a GPU on paper for each rank if --roofline names one; otherwise
 /// unchanged.
-plan::Settings with_gpus_on_paper(const plan::Settings& settings, int num_ranks);
+plan::Settings with_simulated_gpus(const plan::Settings& settings, int num_ranks);
 
 /// Returns the bandwidths of links that plans use: those of the options, and within nodes by default
 /// those of --roofline's GPU.
-plan::Links links_to_draw(const plan::Settings& settings);
+plan::LinkBandwidths roofline_link_bandwidths(const plan::Settings& settings);
 
 /// Prints the roofline of a step of the busiest stage's ranks on --roofline's GPU. It lists the
 /// operations, the waits, the MFU, and the gain from each property of dt's kernels.

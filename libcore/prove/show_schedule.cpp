@@ -49,7 +49,7 @@ void validate(plan::Plan plan, int num_units) {
 }
 
 /// The parts of a plan that are shown.
-struct Shown {
+struct ScheduleReport {
   const plan::Plan& plan;
   const model::ParameterTable& table;
   plan::Forecast forecast;
@@ -66,7 +66,7 @@ struct Shown {
     return {forecast.pipeline, forecast.lists, forecast.timeline, names};
   }
   model::StageUnits units() const {
-    return parallel::ranges_of(forecast.pipeline.stages, forecast.pipeline.schedule);
+    return parallel::stage_units_of(forecast.pipeline.stages, forecast.pipeline.schedule);
   }
   /// Returns the fraction of the step's time in which a stage does not compute.
   double idle(std::size_t stage) const {
@@ -79,7 +79,7 @@ std::string bytes_text(std::int64_t bytes) {
   return bytes == 0 ? "0" : format_bytes(static_cast<std::uint64_t>(bytes));
 }
 
-std::string units_text(const Shown& shown, const std::vector<model::UnitRange>& ranges) {
+std::string units_text(const ScheduleReport& shown, const std::vector<model::UnitRange>& ranges) {
   std::string text;
   for (const model::UnitRange& range : ranges) {
     if (!text.empty()) text += ", ";
@@ -89,7 +89,7 @@ std::string units_text(const Shown& shown, const std::vector<model::UnitRange>& 
   return text;
 }
 
-void print_stages(const Shown& shown, Console& console) {
+void print_stages(const ScheduleReport& shown, Console& console) {
   std::vector<std::vector<std::string>> rows{{"stage", "units", "computes", "idle", "activations", "storage",
                                               "memory", "gathers", "reduces", "sends"}};
   const bool shares = shown.plan.layout.tp * shown.plan.layout.cp > 1;
@@ -97,7 +97,7 @@ void print_stages(const Shown& shown, Console& console) {
   const model::StageUnits units = shown.units();
   for (std::size_t stage = 0; stage < units.size(); ++stage) {
     const plan::MemoryEstimate& memory = shown.memory[stage];
-    const parallel::MovedBytes& moved = shown.forecast.moved[stage];
+    const parallel::CommBytes& moved = shown.forecast.comm_bytes[stage];
     rows.push_back({std::to_string(stage), units_text(shown, units[stage]),
                     parallel::format_short_time(shown.forecast.timeline.computing_s[stage]),
                     fmt::format("{:.1f} %", 100 * shown.idle(stage)), format_bytes(memory.activations),
@@ -109,14 +109,14 @@ void print_stages(const Shown& shown, Console& console) {
   console.print("{}", format_table(rows));
 }
 
-Json stage_line(const Shown& shown, std::size_t stage) {
+Json stage_line(const ScheduleReport& shown, std::size_t stage) {
   Json units = Json::array();
   const std::vector<model::UnitRange> ranges = shown.units()[stage];
   for (const model::UnitRange& range : ranges) {
     for (int unit = range.begin; unit < range.end; ++unit) units.push_back(shown.unit_name(unit));
   }
   const plan::MemoryEstimate& memory = shown.memory[stage];
-  const parallel::MovedBytes& moved = shown.forecast.moved[stage];
+  const parallel::CommBytes& moved = shown.forecast.comm_bytes[stage];
   return Json{{"kind", "stage"},
               {"stage", stage},
               {"units", units},
@@ -135,26 +135,26 @@ Json stage_line(const Shown& shown, std::size_t stage) {
                 {"layers", moved.layers}}}};
 }
 
-void print_json(const Shown& shown, Console& console) {
+void print_json(const ScheduleReport& shown, Console& console) {
   for (std::size_t stage = 0; stage < shown.memory.size(); ++stage)
     console.print("{}\n", stage_line(shown, stage).dump());
   const Json step{{"kind", "step"},
                   {"times", shown.is_measured ? "measured" : "predicted"},
                   {"step_s", shown.forecast.timeline.end_s()},
-                  {"bubble", shown.forecast.timeline.bubble()},
+                  {"bubble", shown.forecast.timeline.bubble_ratio()},
                   {"bubble_of_schedule", shown.bubble_of_schedule},
                   {"total_s", shown.forecast.timeline.end_s() * static_cast<double>(shown.plan.total_steps)}};
   console.print("{}\n", step.dump());
 }
 
-void print_text(const Shown& shown, const plan::Settings& s, Console& console) {
+void print_text(const ScheduleReport& shown, const plan::Settings& s, Console& console) {
   console.print("{}\n", draw_text(shown.drawing()));
   print_stages(shown, console);
   const std::string computing = s.run ? "computations as measured in " + *s.run
                                 : s.roofline
                                     ? "computations by the roofline of " + *s.roofline
                                     : fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.rank_flops);
-  const plan::Links links = links_to_draw(s);
+  const plan::LinkBandwidths links = roofline_link_bandwidths(s);
   const double step_s = shown.forecast.timeline.end_s();
   console.print(
       "a step takes {}: {}, {:.3g} bytes/s between ranks of a node (--node-bandwidth), {:.3g} between nodes "
@@ -164,10 +164,11 @@ void print_text(const Shown& shown, const plan::Settings& s, Console& console) {
                 format_count(static_cast<std::uint64_t>(shown.plan.total_steps)),
                 format_duration(step_s * static_cast<double>(shown.plan.total_steps)));
   console.print("bubble {:.1f} % over the busiest stage; {:.1f} % if nothing took time to move\n\n",
-                100 * shown.forecast.timeline.bubble(), 100 * shown.bubble_of_schedule);
+                100 * shown.forecast.timeline.bubble_ratio(), 100 * shown.bubble_of_schedule);
 }
 
-void print_action(const Shown& shown, const parallel::Action& action, std::int64_t bytes, Console& console) {
+void print_action(const ScheduleReport& shown, const parallel::Action& action, std::int64_t bytes,
+                  Console& console) {
   const std::string name = shown.unit_name(action.unit);
   if (console.json()) {
     Json line{{"action", parallel::action_name(action.kind)}};
@@ -188,8 +189,8 @@ void print_action(const Shown& shown, const parallel::Action& action, std::int64
 }
 
 /// Prints a list. Without --json or --verbose, prints only both ends of a long one.
-void print_list(const Shown& shown, const parallel::ActionList& list, const std::vector<std::int64_t>& bytes,
-                Console& console) {
+void print_list(const ScheduleReport& shown, const parallel::ActionList& list,
+                const std::vector<std::int64_t>& bytes, Console& console) {
   constexpr std::size_t shown_of_end = 20;
   const bool is_whole = console.json() || console.settings().verbose || list.size() <= 2 * shown_of_end + 1;
   if (!console.json())
@@ -218,7 +219,7 @@ std::vector<parallel::UnitCost> unit_times(const plan::Settings& settings, const
 }
 
 void check_and_print(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
-  if (settings.svg) require_folder_of(*settings.svg);
+  if (settings.svg) require_parent_folder(*settings.svg);
   std::optional<data::Mixture> dataset;
   if (!settings.data.empty()) dataset.emplace(settings.data);
   const model::ModelSpec spec = spec_to_draw(settings);
@@ -226,15 +227,16 @@ void check_and_print(const plan::Settings& settings, const plan::Launch& launch,
   const model::ParameterTable table(spec);
   validate(plan, static_cast<int>(table.units().size()));
   const std::vector<parallel::UnitCost> times = unit_times(settings, plan);
-  const Shown shown{plan,
-                    table,
-                    forecast_step(plan, times, links_to_draw(settings)),
-                    estimate_memory(plan),
-                    settings.run.has_value(),
-                    forecast_step(plan, times, std::numeric_limits<double>::infinity()).timeline.bubble()};
+  const ScheduleReport shown{
+      plan,
+      table,
+      forecast_step(plan, times, roofline_link_bandwidths(settings)),
+      estimate_memory(plan),
+      settings.run.has_value(),
+      forecast_step(plan, times, std::numeric_limits<double>::infinity()).timeline.bubble_ratio()};
   if (settings.svg) write_file_atomically(*settings.svg, draw_svg(shown.drawing()));
   const parallel::ActionList list = std::move(training_lists(plan).front());
-  const std::vector<std::int64_t> bytes = plan::moved_bytes_of(plan, list);
+  const std::vector<std::int64_t> bytes = plan::comm_bytes_per_action(plan, list);
   if (!console.json()) print_text(shown, settings, console);
   print_list(shown, list, bytes, console);
   if (console.json()) print_json(shown, console);
@@ -247,7 +249,7 @@ void check_and_print(const plan::Settings& settings, const plan::Launch& launch,
 }  // namespace
 
 int show_schedule(const plan::Settings& asked, const comm::Ranks& ranks) {
-  const plan::Settings settings = with_gpus_on_paper(asked, ranks.world.size());
+  const plan::Settings settings = with_simulated_gpus(asked, ranks.world.size());
   const plan::Launch launch = train::find_used_launch(settings, ranks);
   comm::at_first(ranks, [&] { check_and_print(settings, launch, ranks.console); });
   return 0;

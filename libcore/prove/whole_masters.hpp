@@ -12,10 +12,10 @@
 namespace dt::prove {
 
 /// Assembles parameters from the pieces that each rank owns, as a checkpoint would have them.
-class WholeMasters {
+class ParameterGatherer {
  public:
   /// The arguments must outlive the object.
-  WholeMasters(const Context& context, const parallel::ModelStorage& storage, comm::Communicator& world);
+  ParameterGatherer(const Context& context, const parallel::ModelStorage& storage, comm::Communicator& world);
 
   /// Calls `look` on rank 0 with one parameter after the other, in the order of the table. The
   /// tensor is valid only during the call.
@@ -23,23 +23,23 @@ class WholeMasters {
   void visit(const std::function<void(const Tensor& whole)>& look);
 
  private:
-  struct Holding {
+  struct RankPiece {
     int rank;
     Piece piece;
   };
   /// Returns the pieces that a rank owns, in the order of the table.
   std::vector<parallel::OwnedPiece> owned(const parallel::LocalTable& local) const;
-  OnHost values_of(const parallel::OwnedPiece& own) const;
+  HostMirror values_of(const parallel::OwnedPiece& own) const;
   void send_all() const;
   Tensor assemble(int param);
-  void add(const Holding& holding, int param, const Tensor& whole) const;
+  void add(const RankPiece& holding, int param, const Tensor& whole) const;
 
   const Context& context_;
   const parallel::ModelStorage& storage_;
   const parallel::LocalTable& local_;
   comm::Communicator& world_;
   DType dtype_;
-  std::map<int, std::vector<Holding>> holdings_;  // on rank 0, by parameter
+  std::map<int, std::vector<RankPiece>> pieces_of_param_;  // on rank 0, by parameter
   Buffer whole_;
 };
 

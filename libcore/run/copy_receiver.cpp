@@ -6,12 +6,12 @@ namespace dt::run {
 
 namespace {
 
-class ProofOfSecret : public Admission {
+class ProofOfSecret : public Handshake {
  public:
   ProofOfSecret(const Secret& secret, const ChannelTerms& terms) : handshake(secret, terms) {}
-  std::size_t num_next() const override { return handshake.num_next(); }
-  std::optional<std::vector<std::byte>> take(std::span<const std::byte> bytes) override {
-    return handshake.take(bytes);
+  std::size_t num_expected_bytes() const override { return handshake.num_expected_bytes(); }
+  std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes) override {
+    return handshake.receive(bytes);
   }
   AcceptorHandshake handshake;
 };
@@ -23,7 +23,7 @@ CopyReceiver::CopyReceiver(const LocalStore& store, const Secret& secret, const 
     : store_(store) {
   listener_ = std::make_unique<TcpListener>(
       addresses, timeout_s, [secret, terms] { return std::make_unique<ProofOfSecret>(secret, terms); },
-      [this](TcpConnection& connection, Admission& admission) {
+      [this](TcpConnection& connection, Handshake& admission) {
         serve(SecureChannel(connection, static_cast<ProofOfSecret&>(admission).handshake));
       });
 }
@@ -42,10 +42,10 @@ void CopyReceiver::serve(SecureChannel channel) {
   std::optional<std::int64_t> writer;
   const auto end = [&] {
     const std::lock_guard lock(mutex_);
-    if (writer) taking_.erase(*writer);
+    if (writer) receiving_.erase(*writer);
   };
   try {
-    receive_part(channel, [&](const CopyRequest& request) {
+    receive_writer_files(channel, [&](const CopyRequest& request) {
       const fs::path folder = begin(request);
       writer = request.writer;
       return folder;
@@ -63,7 +63,7 @@ fs::path CopyReceiver::begin(const CopyRequest& request) {
   const std::lock_guard lock(mutex_);
   if (const std::string why = expected_.why_refused(request); !why.empty())
     throw environment_error("refused: {}", why);
-  if (!taking_.insert(request.writer).second)
+  if (!receiving_.insert(request.writer).second)
     throw environment_error("refused: an earlier copy of what rank {} wrote is still on its way",
                             request.writer);
   return store_.unfinished_path(request.step, request.generation);

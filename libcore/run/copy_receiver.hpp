@@ -25,7 +25,9 @@ class CopyReceiver {
 
   std::vector<TcpListener::Endpoint> endpoints() const { return listener_->endpoints(); }
   /// Stops listening on addresses that no sender has chosen.
-  void keep_only(std::span<const std::string> addresses) { listener_->keep_only(addresses); }
+  void close_other_addresses(std::span<const std::string> addresses) {
+    listener_->close_other_addresses(addresses);
+  }
   /// Accepts these copies from now on, and no others.
   /// Thread safety: any thread.
   void expect(ExpectedCopies expected);
@@ -37,7 +39,7 @@ class CopyReceiver {
   const LocalStore& store_;
   std::mutex mutex_;
   ExpectedCopies expected_;
-  std::set<std::int64_t> taking_;  // writers whose copies are arriving
+  std::set<std::int64_t> receiving_;  // writers whose copies are arriving
   std::unique_ptr<TcpListener> listener_;
 };
 

@@ -45,7 +45,7 @@ CopySender::CopySender(std::span<const TcpListener::Endpoint> endpoints, const S
       try {
         TcpConnection connection(endpoint.address, endpoint.port, handshake_timeout_s);
         SecureChannel channel = SecureChannel::initiate(connection, secret_, terms_);
-        ask_receiver(channel);
+        probe_receiver(channel);
         endpoint_ = endpoint;
         return;
       } catch (const ConnectionError& error) {
@@ -59,7 +59,7 @@ CopySender::CopySender(std::span<const TcpListener::Endpoint> endpoints, const S
 std::string CopySender::send(const fs::path& folder, std::int64_t step, std::int64_t generation, int writer,
                              const std::function<void()>& check) const {
   const double bytes = bytes_of(folder / checkpoint::piece_file_name(writer)) +
-                       bytes_of(folder / checkpoint::part_file_name(writer));
+                       bytes_of(folder / checkpoint::writer_manifest_name(writer));
   const double give_up_s = monotonic_s() + timeout_s_;
   double pause_s = first_pause_s;
   int num_copies = 0;
@@ -76,7 +76,7 @@ std::string CopySender::send(const fs::path& folder, std::int64_t step, std::int
                                check_time);
       SecureChannel channel = SecureChannel::initiate(connection, secret_, terms_);
       connection.set_timeout(timeout_s_);
-      send_part(channel, folder, step, generation, writer, [&] { ++num_copies; });
+      send_writer_files(channel, folder, step, generation, writer, [&] { ++num_copies; });
       return {};
     } catch (const ConnectionError& error) {
       if (attempt == max_attempts || num_copies == max_copies || monotonic_s() + pause_s > give_up_s)

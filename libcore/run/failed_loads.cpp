@@ -26,8 +26,9 @@ struct FailedLoad {
 };
 
 std::string to_line(const std::string& reason) {
-  const Json object = {{"format", format_name}, {"version", 1},          {"at", utc_timestamp()},
-                       {"host", host_name()},   {"process", ::getpid()}, {"reason", utf8_of(reason)}};
+  const Json object = {{"format", format_name}, {"version", 1},
+                       {"at", utc_timestamp()}, {"host", host_name()},
+                       {"process", ::getpid()}, {"reason", escape_invalid_utf8(reason)}};
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -40,7 +41,7 @@ std::vector<FailedLoad> failed_loads(const fs::path& checkpoint) {
     try {
       const JsonValue object = JsonValue::parse_object(line, {path.string()});
       if (object.string("format") == format_name && object.integer("version") == 1)
-        loads.push_back({object.string("at"), bytes_of(object.string("reason"))});
+        loads.push_back({object.string("at"), unescape_bytes(object.string("reason"))});
     } catch (const Error&) {
       continue;
     }
@@ -75,7 +76,7 @@ std::string why_set_aside(const fs::path& checkpoint) {
       loads.size(), loads.back().at, loads.back().reason, checkpoint.string());
 }
 
-void forget_failed_loads(const fs::path& checkpoint) {
+void clear_failed_loads(const fs::path& checkpoint) {
   remove_own_file(failed_loads_path(checkpoint));
 }
 

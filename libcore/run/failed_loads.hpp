@@ -32,6 +32,6 @@ std::string why_set_aside(const fs::path& checkpoint);
 /// Removes the record after the checkpoint has loaded or been repaired, so that it counts like any
 /// other.
 /// Errors: environment.
-void forget_failed_loads(const fs::path& checkpoint);
+void clear_failed_loads(const fs::path& checkpoint);
 
 }  // namespace dt::run

@@ -28,12 +28,12 @@ std::string to_text(const Generation& g, const comm::EnvironmentSettings& enviro
   const nlohmann::ordered_json object = {{"format", format_name},
                                          {"version", format_version},
                                          {"generation", g.number},
-                                         {"continues", utf8_of(g.continues)},
+                                         {"continues", escape_invalid_utf8(g.continues)},
                                          {"continues_step", g.continues_step},
                                          {"started", g.started},
                                          {"host", g.host},
                                          {"process", g.process},
-                                         {"folder", utf8_of(g.folder)},
+                                         {"folder", escape_invalid_utf8(g.folder)},
                                          {"slurm_job", g.slurm_job},
                                          {"slurm_restarts", g.slurm_restarts},
                                          {"environment", environment}};
@@ -51,12 +51,12 @@ Generation parse_generation(const std::string& text, const std::string& origin) 
   }
   Generation g;
   g.number = o.integer("generation", 1, INT64_MAX - 1);
-  g.continues = bytes_of(o.string("continues"));
+  g.continues = unescape_bytes(o.string("continues"));
   g.continues_step = o.integer("continues_step", 0, INT64_MAX - 1);
   g.started = o.string("started");
   g.host = o.string("host");
   g.process = o.integer("process");
-  if (o.has("folder")) g.folder = bytes_of(o.string("folder"));
+  if (o.has("folder")) g.folder = unescape_bytes(o.string("folder"));
   g.slurm_job = o.string("slurm_job");
   g.slurm_restarts = o.string("slurm_restarts");
   return g;
@@ -94,7 +94,7 @@ bool is_locked(const fs::path& path) {
 /// the group.
 bool takes(FileLock& lock, const fs::path& path) {
   try {
-    return lock.try_lock(path, Owner::anyone) == FileLock::Outcome::held;
+    return lock.try_lock(path, Owner::anyone) == FileLock::Outcome::acquired;
   } catch (const Error& error) {
     if (error.error_number() != EACCES) throw;
     return false;
@@ -191,7 +191,7 @@ Generation RunDirectory::claim(const std::string& continues, std::int64_t contin
   for (const checkpoint::CheckpointEntry& entry : checkpoints())
     own.number = std::max(own.number, entry.generation + 1);
   const comm::EnvironmentSettings environment = comm::environment_settings();
-  make_folders(generations_path());
+  create_folders(generations_path());
   for (;; ++own.number) {
     const fs::path lock = generations_path() / lock_name(own.number);
     try {

@@ -78,7 +78,7 @@ Error alive_error(const RunDirectory& run, const Generation& holder) {
 
 }  // namespace
 
-void LiveRun::refuse_if_alive(const RunDirectory& run) {
+void RunLock::require_not_held(const RunDirectory& run) {
   constexpr double patience_s = 0.5;
   // If several starts met, the error names the lowest number that stays held.
   for (const Generation& other : run.generations()) {
@@ -86,9 +86,9 @@ void LiveRun::refuse_if_alive(const RunDirectory& run) {
   }
 }
 
-LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
+RunLock::RunLock(const RunDirectory& run, const Generation& own) {
   try {
-    hold(run, own);
+    acquire(run, own);
   } catch (...) {
     // A claim that stays would lead later starts past the checkpoints that the run's holder saves.
     try {
@@ -99,7 +99,7 @@ LiveRun::LiveRun(const RunDirectory& run, const Generation& own) {
   }
 }
 
-void LiveRun::hold(const RunDirectory& run, const Generation& own) {
+void RunLock::acquire(const RunDirectory& run, const Generation& own) {
   constexpr double patience_s = 2;  // for a start that is about to withdraw
   lock_path_ = run.generation_lock_path(own.number);
   const Outcome outcome =
@@ -109,11 +109,11 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
         ErrorKind::environment,
         fmt::format("another process holds {}, the lock of this start", lock_path_.string()),
         "only processes that may write to the run can hold it: find that process (fuser) and stop it");
-  supported_ = outcome == Outcome::held;
+  is_supported_ = outcome == Outcome::acquired;
   path_ = run.generation_path(own.number);
   file_ = File::open_read(path_);
   claim_ = read_file(path_);
-  if (!supported_) return;
+  if (!is_supported_) return;
   if (lock_path_ != path_) {  // a reader may hold this lock, which does no harm
     constexpr double older_patience_s = 0.2;
     wait_for_probes(older_patience_s, [&] { return older_lock_.try_lock(path_, Owner::anyone); });
@@ -129,12 +129,12 @@ void LiveRun::hold(const RunDirectory& run, const Generation& own) {
     if (!yields) continue;
     run.withdraw(own);
     lock_ = FileLock();
-    refuse_if_alive(run);
+    require_not_held(run);
     throw alive_error(run, other);  // `other` has yet to lock its file
   }
 }
 
-void LiveRun::check_in_place() const {
+void RunLock::check_still_held() const {
   std::string what;
   if (const std::optional<File> found = open_if_there(path_); !found) {
     what = "is gone";
@@ -142,7 +142,7 @@ void LiveRun::check_in_place() const {
     FileLock probe;
     if (read_file(path_) != claim_)
       what = "is another start's";
-    else if (probe.try_lock(lock_path_, Owner::anyone) == Outcome::held)
+    else if (probe.try_lock(lock_path_, Owner::anyone) == Outcome::acquired)
       what = "is a copy";
   }
   if (what.empty()) return;

@@ -52,9 +52,9 @@ std::string LocalCheckpoint::why_incomplete() const {
                      fmt::join(missing, ", "), more, holders.size());
 }
 
-std::string describe_shares(std::span<const LocalShare> shares) {
+std::string describe_shards(std::span<const LocalShard> shares) {
   Json list = Json::array();
-  for (const LocalShare& share : shares) {
+  for (const LocalShard& share : shares) {
     list.push_back({{"step", share.header.state.step},
                     {"generation", share.header.generation},
                     {"num_writers", num_writers(share.header)},
@@ -64,7 +64,7 @@ std::string describe_shares(std::span<const LocalShare> shares) {
   return dump(list);
 }
 
-std::vector<LocalCheckpoint> unite_shares(std::span<const std::string> by_node) {
+std::vector<LocalCheckpoint> merge_shards(std::span<const std::string> by_node) {
   std::map<std::pair<std::int64_t, std::int64_t>, LocalCheckpoint> found;
   for (std::size_t node = 0; node < by_node.size(); ++node) {
     if (by_node[node].empty()) continue;

@@ -22,8 +22,8 @@ struct LocalCheckpoint {
 
 /// Describe a node's shares as text, and unite the texts of all nodes into local checkpoints,
 /// newest first. A node's text may be "", which means no shares.
-std::string describe_shares(std::span<const LocalShare> shares);
-std::vector<LocalCheckpoint> unite_shares(std::span<const std::string> by_node);
+std::string describe_shards(std::span<const LocalShard> shares);
+std::vector<LocalCheckpoint> merge_shards(std::span<const std::string> by_node);
 
 /// Convert a local checkpoint to a text without NUL, and back.
 std::string to_text(const LocalCheckpoint& checkpoint);

@@ -42,7 +42,7 @@ void copy_synced(const fs::path& from, const fs::path& to) {
 }
 
 void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::StoredFile& stored,
-                const checkpoint::Part& part) {
+                const checkpoint::WriterManifest& part) {
   const File file = File::open_read(path);
   if (file.size() != stored.bytes)
     throw input_error("{} has {} bytes, expected {}", origin.string(), file.size(), stored.bytes);
@@ -56,15 +56,16 @@ void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::
 
 }  // namespace
 
-void LocalStore::copy_part(const fs::path& share, const checkpoint::Manifest& header, int writer,
-                           const fs::path& unfinished) const {
-  const std::string part_name = checkpoint::part_file_name(writer);
+void LocalStore::copy_writer_files(const fs::path& share, const checkpoint::Manifest& header, int writer,
+                                   const fs::path& unfinished) const {
+  const std::string part_name = checkpoint::writer_manifest_name(writer);
   // Only content that matches its code is parsed.
   const std::string text = reading([&] { return read_file(share / part_name); });
-  ShareCodes own_codes = codes(header.state.step, header.generation);
+  ShardCodes own_codes = codes(header.state.step, header.generation);
   reading([&] { own_codes.load(share); });
   own_codes.check(part_name, text);
-  const checkpoint::Part part = checkpoint::parse_part(text, (share / part_name).string());
+  const checkpoint::WriterManifest part =
+      checkpoint::parse_writer_manifest(text, (share / part_name).string());
   std::vector<std::string> names = {part_name};
   for (const checkpoint::StoredFile& file : part.files) names.push_back(file.name);
   try {

@@ -85,30 +85,31 @@ int writer_of(const std::string& name) {
   int writer = -1;
   if (!name.starts_with(prefix)) return -1;
   std::from_chars(name.data() + prefix.size(), name.data() + name.size(), writer);
-  return writer >= 0 && checkpoint::part_file_name(writer) == name ? writer : -1;
+  return writer >= 0 && checkpoint::writer_manifest_name(writer) == name ? writer : -1;
 }
 
-bool holds(const fs::path& share, const ShareCodes& codes, int writer) {
+bool has_valid_writer_files(const fs::path& share, const ShardCodes& codes, int writer) {
   try {
-    const std::string name = checkpoint::part_file_name(writer);
+    const std::string name = checkpoint::writer_manifest_name(writer);
     const std::string text = read_file(share / name);
     codes.check(name, text);
-    const checkpoint::Part part = checkpoint::parse_part(text, (share / name).string());
+    const checkpoint::WriterManifest part = checkpoint::parse_writer_manifest(text, (share / name).string());
     return std::all_of(part.files.begin(), part.files.end(), [&](const checkpoint::StoredFile& file) {
       return File::open_read(share / file.name).size() == file.bytes;
     });
   } catch (const Error& error) {
-    if (!error.is_of_damage()) throw;
+    if (!error.indicates_corruption()) throw;
     return false;  // another node may hold it
   }
 }
 
 std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& header,
-                            const ShareCodes& codes) {
+                            const ShardCodes& codes) {
   std::vector<int> writers;
   for (const fs::path& path : entries_of(share)) {
     const int writer = writer_of(path.filename().string());
-    if (writer >= 0 && writer < num_writers(header) && holds(share, codes, writer)) writers.push_back(writer);
+    if (writer >= 0 && writer < num_writers(header) && has_valid_writer_files(share, codes, writer))
+      writers.push_back(writer);
   }
   std::sort(writers.begin(), writers.end());
   return writers;
@@ -142,22 +143,22 @@ LocalStore::LocalStore(const fs::path& folder, const RunDirectory& run, const st
       run_path_(user_path_ / folder_name(run.path())),
       path_(run_path_ / host) {}
 
-void LocalStore::make() const {
-  make_storage(user_path_.parent_path());
-  OwnFolder::take(user_path_, S_IRWXU)
-      .take_folder(run_path_.filename(), S_IRWXU)
-      .take_folder(path_.filename(), S_IRWXU);
+void LocalStore::create() const {
+  make_private_storage(user_path_.parent_path());
+  OwnedFolder::open_or_create(user_path_, S_IRWXU)
+      .open_or_create_folder(run_path_.filename(), S_IRWXU)
+      .open_or_create_folder(path_.filename(), S_IRWXU);
 }
 
-bool LocalStore::is_made() const {
-  const std::optional<OwnFolder> own = OwnFolder::find(user_path_);
+bool LocalStore::exists() const {
+  const std::optional<OwnedFolder> own = OwnedFolder::open_if_exists(user_path_);
   if (!own || !own->has(run_path_.filename())) return false;
   own->open_folder(run_path_.filename());
   return true;
 }
 
 std::string LocalStore::open() const {
-  make();
+  create();
   write_file_atomically(path_ / "run", fs::weakly_canonical(fs::absolute(run_.path())).string() + "\n");
   Removals removals;
   for (const fs::path& host : folders_in(run_path_)) {
@@ -165,21 +166,21 @@ std::string LocalStore::open() const {
       if (folder.filename().string().starts_with(".step-")) removals.attempt([&] { remove_folder(folder); });
     }
   }
-  for (const checkpoint::CheckpointEntry& share : all_shares()) {
+  for (const checkpoint::CheckpointEntry& share : all_shards()) {
     if (origin_of(share.path, share.generation) == Origin::another_run)
       removals.attempt([&] { remove_folder(hide(share.path)); });
   }
   return removals.failure().empty() ? why_exposed(user_path_.parent_path()) : removals.failure();
 }
 
-void LocalStore::require() const {
-  make();
+void LocalStore::check_usable() const {
+  create();
   if (::access(path_.c_str(), R_OK | W_OK | X_OK) != 0) throw system_error(errno, "write to", path_.string());
 }
 
-std::vector<checkpoint::CheckpointEntry> LocalStore::all_shares() const {
+std::vector<checkpoint::CheckpointEntry> LocalStore::all_shards() const {
   std::vector<checkpoint::CheckpointEntry> found;
-  if (!is_made()) return found;
+  if (!exists()) return found;
   for (const fs::path& host : folders_in(run_path_)) {
     for (const fs::path& path : folders_in(host)) {
       if (const auto name = checkpoint::parse_checkpoint_name(path)) found.push_back(*name);
@@ -206,11 +207,12 @@ fs::path LocalStore::unfinished_path(std::int64_t step, std::int64_t generation)
 }
 
 void LocalStore::begin(std::int64_t step, std::int64_t generation) const {
-  if (!is_made() || !path_exists(path_)) make();
+  if (!exists() || !path_exists(path_)) create();
   const fs::path unfinished = unfinished_path(step, generation);
   remove_folder(unfinished);
   // Its name need not survive a crash, so only commit() syncs path_.
-  if (!OwnFolder::make(unfinished, S_IRWXU)) throw system_error(EEXIST, "create", unfinished.string());
+  if (!OwnedFolder::create_new(unfinished, S_IRWXU))
+    throw system_error(EEXIST, "create", unfinished.string());
 }
 
 fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& claim) const {
@@ -226,7 +228,7 @@ fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& clai
   }
   codes(header.state.step, header.generation).write(unfinished, names);
   sync_directory(unfinished);
-  is_made();  // throws if the folder is another user's; the rename fails if it is missing
+  exists();  // throws if the folder is another user's; the rename fails if it is missing
   std::error_code error;
   fs::rename(unfinished, path, error);
   if (error) throw system_error(error.value(), "create", path.string());
@@ -234,22 +236,22 @@ fs::path LocalStore::commit(checkpoint::Manifest header, const std::string& clai
   return path;
 }
 
-void LocalStore::abandon(std::int64_t step, std::int64_t generation) const {
+void LocalStore::discard(std::int64_t step, std::int64_t generation) const {
   std::error_code ignored;  // the next start removes it
   fs::remove_all(unfinished_path(step, generation), ignored);
 }
 
-ShareCodes LocalStore::codes(std::int64_t step, std::int64_t generation) const {
+ShardCodes LocalStore::codes(std::int64_t step, std::int64_t generation) const {
   if (!key_)
-    throw input_error("it cannot be checked without the run's key {}", share_key_path(run_).string());
+    throw input_error("it cannot be checked without the run's key {}", shard_key_path(run_).string());
   return {*key_, step, generation};
 }
 
-LocalShare LocalStore::load(const checkpoint::CheckpointEntry& name) const {
-  ShareCodes own_codes = codes(name.step, name.generation);
+LocalShard LocalStore::load(const checkpoint::CheckpointEntry& name) const {
+  ShardCodes own_codes = codes(name.step, name.generation);
   own_codes.load(name.path);
   own_codes.check(claim_name, read_file(name.path / claim_name));
-  LocalShare share;
+  LocalShard share;
   share.path = name.path;
   share.header_text = read_file(name.path / header_name);
   own_codes.check(header_name, share.header_text);
@@ -261,9 +263,9 @@ LocalShare LocalStore::load(const checkpoint::CheckpointEntry& name) const {
   return share;
 }
 
-std::vector<LocalShare> LocalStore::shares(std::vector<checkpoint::Problem>& problems) const {
-  std::vector<LocalShare> found;
-  for (const checkpoint::CheckpointEntry& share : all_shares()) {
+std::vector<LocalShard> LocalStore::shards(std::vector<checkpoint::Problem>& problems) const {
+  std::vector<LocalShard> found;
+  for (const checkpoint::CheckpointEntry& share : all_shards()) {
     const Origin origin = origin_of(share.path, share.generation);
     if (origin == Origin::unknown)
       problems.push_back({share.path.string(), "nothing tells whether it is this run's"});
@@ -279,9 +281,9 @@ std::vector<LocalShare> LocalStore::shares(std::vector<checkpoint::Problem>& pro
   return found;
 }
 
-std::vector<fs::path> LocalStore::share_paths(std::int64_t step, std::int64_t generation) const {
+std::vector<fs::path> LocalStore::shard_paths(std::int64_t step, std::int64_t generation) const {
   std::vector<fs::path> found;
-  for (const checkpoint::CheckpointEntry& share : all_shares()) {
+  for (const checkpoint::CheckpointEntry& share : all_shards()) {
     if (share.step == step && share.generation == generation &&
         origin_of(share.path, generation) == Origin::this_run)
       found.push_back(share.path);
@@ -292,7 +294,7 @@ std::vector<fs::path> LocalStore::share_paths(std::int64_t step, std::int64_t ge
 void LocalStore::remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest,
                               std::optional<std::int64_t> kept) const {
   Removals removals;
-  for (const checkpoint::CheckpointEntry& share : all_shares()) {
+  for (const checkpoint::CheckpointEntry& share : all_shards()) {
     if (share.generation == own_generation && share.step == kept) continue;
     if (share.generation <= own_generation && is_newer(newest, share) &&
         origin_of(share.path, share.generation) == Origin::this_run)
@@ -307,7 +309,7 @@ void LocalStore::clear(std::int64_t own_generation) const {
 
 void LocalStore::clear(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const {
   remove_older(own_generation, newest);
-  if (!all_shares().empty()) return;
+  if (!all_shards().empty()) return;
   std::error_code ignored;  // other hosts' folders may be in it
   fs::remove_all(path_, ignored);
   fs::remove(run_path_, ignored);  // the user's folder stays: another run's start may be about to use it

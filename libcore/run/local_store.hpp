@@ -14,7 +14,7 @@
 namespace dt::run {
 
 /// One node's part of a local checkpoint.
-struct LocalShare {
+struct LocalShard {
   fs::path path;
   std::string header_text;      // text as stored in the share
   checkpoint::Manifest header;  // the checkpoint's manifest without files and pieces
@@ -48,7 +48,7 @@ class LocalStore {
   /// Creates the folder on a new node. A start calls it before it chooses a checkpoint: storage
   /// that is unusable at the moment must not pass for empty storage.
   /// Errors: environment, also if the folder cannot be read and written.
-  void require() const;
+  void check_usable() const;
 
   /// Returns the folder that the node's writers fill, as an unfinished checkpoint. begin() creates
   /// it anew; commit() renames it.
@@ -60,19 +60,19 @@ class LocalStore {
   /// Errors: environment.
   /// After a crash: the complete share or the unfinished one remains.
   fs::path commit(checkpoint::Manifest header, const std::string& claim) const;
-  void abandon(std::int64_t step, std::int64_t generation) const;
+  void discard(std::int64_t step, std::int64_t generation) const;
 
   /// Returns the shares of this run in all hosts' folders. Shares that are unreadable, damaged or
   /// without the run's code are left out and reported in `problems`.
-  std::vector<LocalShare> shares(std::vector<checkpoint::Problem>& problems) const;
+  std::vector<LocalShard> shards(std::vector<checkpoint::Problem>& problems) const;
   /// Returns the folders of one checkpoint's shares.
-  std::vector<fs::path> share_paths(std::int64_t step, std::int64_t generation) const;
+  std::vector<fs::path> shard_paths(std::int64_t step, std::int64_t generation) const;
   /// Copies the files of `writer` from a share into an unfinished checkpoint, checks each byte of
   /// the copy against its digest, and syncs it.
   /// Errors: input if the share does not hold them whole, or this host cannot read them; the copy
   /// is then removed. Environment if the copy cannot be written.
-  void copy_part(const fs::path& share, const checkpoint::Manifest& header, int writer,
-                 const fs::path& unfinished) const;
+  void copy_writer_files(const fs::path& share, const checkpoint::Manifest& header, int writer,
+                         const fs::path& unfinished) const;
 
   /// Removes the run's shares of this and older generations that are older than `newest`, except
   /// step `kept` of this generation. Shares of a newer generation stay, since the caller may be a
@@ -88,13 +88,13 @@ class LocalStore {
   enum class Origin { this_run, another_run, unknown };
   Origin origin_of(const fs::path& share, std::int64_t generation) const;
   /// Returns all shares with their parsed names.
-  std::vector<checkpoint::CheckpointEntry> all_shares() const;
-  void make() const;
+  std::vector<checkpoint::CheckpointEntry> all_shards() const;
+  void create() const;
   /// Returns whether the run has a folder.
   /// Errors: environment if it, or the user's folder, is not this user's.
-  bool is_made() const;
-  ShareCodes codes(std::int64_t step, std::int64_t generation) const;
-  LocalShare load(const checkpoint::CheckpointEntry& name) const;
+  bool exists() const;
+  ShardCodes codes(std::int64_t step, std::int64_t generation) const;
+  LocalShard load(const checkpoint::CheckpointEntry& name) const;
 
   const RunDirectory& run_;
   std::optional<Secret> key_;

@@ -19,7 +19,7 @@ std::string machine_id() {
 }
 
 /// Makes a secret on rank 0 and sends it to all ranks.
-Secret known_to_all(const comm::Ranks& ranks, const std::function<Secret()>& make) {
+Secret broadcast_secret(const comm::Ranks& ranks, const std::function<Secret()>& make) {
   std::string text;
   comm::at_first(ranks, [&] { text = make().to_hex(); });
   return Secret::from_hex(comm::broadcast_text(ranks.world, text));
@@ -41,7 +41,7 @@ std::vector<TcpListener::Endpoint> parse_endpoints(const std::string& text) {
 }  // namespace
 
 LocalTarget::LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings, const RunDirectory& run,
-                         const Generation& own, const std::string& host, const LiveRun* alive)
+                         const Generation& own, const std::string& host, const RunLock* alive)
     : ranks_(ranks),
       run_(run),
       own_(own),
@@ -49,7 +49,8 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings
       settings_(settings),
       nodes_(find_nodes(ranks.world, host)),
       is_leader_(nodes_.leader(nodes_.own) == ranks.world.rank()),
-      store_(settings.folder, run, host, known_to_all(ranks, [&] { return open_share_key(run); })) {
+      store_(settings.folder, run, host,
+             broadcast_secret(ranks, [&] { return load_or_create_shard_key(run); })) {
   std::string stays;
   comm::together(ranks.world, [&] {
     if (!is_leader_) return;
@@ -57,7 +58,7 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings
     stays = store_.open();
   });
   check_nodes();
-  warn_of(stays.empty() ? stays : at_own_node(stays));
+  warn_of_failures(stays.empty() ? stays : at_own_node(stays));
   if (nodes_.size() == 1) {
     ranks.console.info("all ranks are on one node: local checkpoints have no copy on another");
     return;
@@ -90,7 +91,7 @@ void LocalTarget::check_nodes() const {
 
 /// Connects each rank to its partner. Receivers then listen only on addresses that ranks chose.
 void LocalTarget::find_partner() {
-  secret_ = known_to_all(ranks_, [] { return Secret::make(); });
+  secret_ = broadcast_secret(ranks_, [] { return Secret::generate(); });
   std::string offer;
   comm::together(ranks_.world, [&] {
     if (!is_leader_) return;
@@ -116,7 +117,7 @@ void LocalTarget::find_partner() {
   if (!receiver_) return;
   std::vector<std::string> used;
   for (const int rank : senders()) used.push_back(chosen[static_cast<std::size_t>(rank)]);
-  receiver_->keep_only(used);
+  receiver_->close_other_addresses(used);
 }
 
 /// Returns the ranks of the previous node, whose copies this node receives.
@@ -140,7 +141,7 @@ fs::path LocalTarget::begin(const checkpoint::Manifest& header) {
   return store_.unfinished_path(header.state.step, own_.number);
 }
 
-void LocalTarget::finish_part(const std::function<void()>& check) {
+void LocalTarget::finish_shard(const std::function<void()>& check) {
   if (!sender_) return;
   copy_failure_ = sender_->send(store_.unfinished_path(header_.state.step, own_.number), header_.state.step,
                                 own_.number, ranks_.world.rank(), check);
@@ -171,18 +172,18 @@ void LocalTarget::complete(SavedCheckpoint& saved) {
 
 void LocalTarget::end(bool is_announced) {
   if (is_announced) {
-    unproven_ = header_.state.step;
+    unconfirmed_ = header_.state.step;
     if (has_copies_) copied_ = header_.state.step;
   } else if (is_leader_) {
-    store_.abandon(header_.state.step, own_.number);
+    store_.discard(header_.state.step, own_.number);
   }
 }
 
-void LocalTarget::tell_proven(std::int64_t step) {
-  if (!unproven_ || *unproven_ > step) return;
-  const std::int64_t newest = *unproven_;
-  unproven_.reset();
-  proven_step_ = newest;
+void LocalTarget::confirm_weights(std::int64_t step) {
+  if (!unconfirmed_ || *unconfirmed_ > step) return;
+  const std::int64_t newest = *unconfirmed_;
+  unconfirmed_.reset();
+  confirmed_step_ = newest;
   if (!is_leader_) return;
   removal_ = std::async(std::launch::async, [this, newest, kept = copied_] {
     return why_failed([&] { store_.remove_older(own_.number, {{}, newest, own_.number}, kept); });
@@ -204,10 +205,10 @@ std::string LocalTarget::at_own_node(const std::string& text) const {
 }
 
 void LocalTarget::finish_removal() {
-  warn_of(removal_.valid() ? removal_.get() : std::string());
+  warn_of_failures(removal_.valid() ? removal_.get() : std::string());
 }
 
-void LocalTarget::warn_of(const std::string& failure) {
+void LocalTarget::warn_of_failures(const std::string& failure) {
   for (const std::string& of_rank : comm::gather_texts(ranks_.world, failure)) {
     if (!of_rank.empty()) ranks_.console.warn("{}", of_rank);
   }
@@ -215,7 +216,7 @@ void LocalTarget::warn_of(const std::string& failure) {
 
 void LocalTarget::clear() {
   finish_removal();
-  warn_of(is_leader_ ? why_failed([&] { store_.clear(own_.number); }) : std::string());
+  warn_of_failures(is_leader_ ? why_failed([&] { store_.clear(own_.number); }) : std::string());
 }
 
 }  // namespace dt::run

@@ -31,11 +31,11 @@ class LocalTarget : public SaveTarget {
   /// Collective: called by all ranks together while the run is held; blocks.
   /// Errors: environment on all ranks, naming the node.
   LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings, const RunDirectory& run,
-              const Generation& own, const std::string& host = host_name(), const LiveRun* alive = nullptr);
+              const Generation& own, const std::string& host = host_name(), const RunLock* alive = nullptr);
 
   fs::path begin(const checkpoint::Manifest& header) override;
   /// Sends the copy. A failed copy does not fail the save.
-  void finish_part(const std::function<void()>& check) override;
+  void finish_shard(const std::function<void()>& check) override;
   int num_committers() const override { return nodes_.size(); }
   bool is_committer() const override { return is_leader_; }
   /// Commits the node's share. A local checkpoint has one part per rank.
@@ -45,10 +45,10 @@ class LocalTarget : public SaveTarget {
   void end(bool is_announced) override;
   /// Removes older shares once all nodes have the newer one and its weights are proven. Keeps the
   /// last checkpoint with all copies.
-  void tell_proven(std::int64_t step) override;
+  void confirm_weights(std::int64_t step) override;
   void finish_removal() override;
   /// Returns the newest saved step whose weights are proven, or -1 if there is none.
-  std::int64_t proven_step() const { return proven_step_; }
+  std::int64_t confirmed_step() const { return confirmed_step_; }
 
   /// Removes all shares of the run from the nodes, once the state is in the run directory. Warns of
   /// those that cannot be removed.
@@ -64,12 +64,12 @@ class LocalTarget : public SaveTarget {
   std::string why_failed(const std::function<void()>& removal) const;
   /// Prints all ranks' failures as warnings.
   /// Collective: called by all ranks together.
-  void warn_of(const std::string& failure);
+  void warn_of_failures(const std::string& failure);
 
   const comm::Ranks& ranks_;
   const RunDirectory& run_;
   const Generation& own_;
-  const LiveRun* alive_;
+  const RunLock* alive_;
   LocalSettings settings_;
   Nodes nodes_;
   bool is_leader_;
@@ -78,12 +78,12 @@ class LocalTarget : public SaveTarget {
   std::optional<Secret> secret_;            // secret of this job's copies
   std::unique_ptr<CopyReceiver> receiver_;  // set on leaders
   std::optional<CopySender> sender_;
-  checkpoint::Manifest header_;           // header of the save in progress
-  std::string copy_failure_;              // this rank's failure in the save in progress
-  bool has_copies_ = false;               // the last completed save has all copies
-  std::optional<std::int64_t> unproven_;  // step saved last, until it is proven
-  std::optional<std::int64_t> copied_;    // last announced step with all copies
-  std::int64_t proven_step_ = -1;
+  checkpoint::Manifest header_;              // header of the save in progress
+  std::string copy_failure_;                 // this rank's failure in the save in progress
+  bool has_copies_ = false;                  // the last completed save has all copies
+  std::optional<std::int64_t> unconfirmed_;  // step saved last, until it is proven
+  std::optional<std::int64_t> copied_;       // last announced step with all copies
+  std::int64_t confirmed_step_ = -1;
   std::future<std::string> removal_;  // yields the failure, or ""
 };
 

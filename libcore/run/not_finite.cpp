@@ -33,7 +33,7 @@ std::string describe(const fs::path& mark) {
 }  // namespace
 
 fs::path not_finite_path(const fs::path& checkpoint) {
-  fs::path path = without_slash(checkpoint);
+  fs::path path = without_trailing_slash(checkpoint);
   path += not_finite_suffix;
   return path;
 }
@@ -57,7 +57,7 @@ std::string why_not_finite(const fs::path& checkpoint) {
                      describe(mark), checkpoint.string());
 }
 
-void forget_not_finite(const fs::path& checkpoint) {
+void clear_not_finite(const fs::path& checkpoint) {
   remove_own_file(not_finite_path(checkpoint));
 }
 

@@ -33,6 +33,6 @@ std::string why_not_finite(const fs::path& checkpoint);
 /// Removes the mark, because the weights have given a finite loss after all or the checkpoint is
 /// gone.
 /// Errors: environment.
-void forget_not_finite(const fs::path& checkpoint);
+void clear_not_finite(const fs::path& checkpoint);
 
 }  // namespace dt::run

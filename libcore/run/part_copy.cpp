@@ -62,10 +62,10 @@ void send_file(SecureChannel& channel, const File& file, std::uint64_t bytes) {
 
 /// Files while they arrive. If writing fails, the remaining bytes are still read from the channel,
 /// so that the sender then reads the error. Files that are not kept are removed.
-class Receiving {
+class IncomingFiles {
  public:
-  explicit Receiving(SecureChannel& channel) : channel_(channel) {}
-  ~Receiving() { remove(); }
+  explicit IncomingFiles(SecureChannel& channel) : channel_(channel) {}
+  ~IncomingFiles() { remove(); }
 
   void file(const fs::path& path, std::uint64_t bytes) {
     std::vector<std::byte> buffer(channel_record_bytes);
@@ -113,9 +113,10 @@ class Receiving {
 
 /// Checks that the part is this writer's and describes the piece file that came with it.
 /// Errors: input if it does not.
-void check_part(const fs::path& folder, const CopyRequest& request) {
+void check_writer_files(const fs::path& folder, const CopyRequest& request) {
   const int writer = static_cast<int>(request.writer);
-  const checkpoint::Part part = checkpoint::load_part(folder, request.step, request.generation, writer);
+  const checkpoint::WriterManifest part =
+      checkpoint::load_writer_manifest(folder, request.step, request.generation, writer);
   const bool has_file = request.piece_file_bytes != CopyRequest::no_file;
   const std::size_t num_files = has_file ? 1 : 0;
   if (part.files.size() == num_files &&
@@ -134,7 +135,7 @@ std::array<std::byte, CopyRequest::num_bytes> to_bytes(const CopyRequest& r) {
   put(at, r.generation);
   put(at, r.writer);
   put(at, r.piece_file_bytes);
-  put(at, r.part_file_bytes);
+  put(at, r.writer_manifest_bytes);
   return bytes;
 }
 
@@ -145,7 +146,7 @@ CopyRequest parse_copy_request(std::span<const std::byte, CopyRequest::num_bytes
   r.generation = take<std::int64_t>(at);
   r.writer = take<std::int64_t>(at);
   r.piece_file_bytes = take<std::uint64_t>(at);
-  r.part_file_bytes = take<std::uint64_t>(at);
+  r.writer_manifest_bytes = take<std::uint64_t>(at);
   return r;
 }
 
@@ -159,8 +160,9 @@ std::string ExpectedCopies::why_refused(const CopyRequest& r) const {
   if (r.piece_file_bytes != CopyRequest::no_file && r.piece_file_bytes > max_piece_file_bytes)
     return fmt::format("a file of {} bytes; expected: at most {}, the whole model's state",
                        r.piece_file_bytes, max_piece_file_bytes);
-  if (r.part_file_bytes > max_part_file_bytes)
-    return fmt::format("a part of {} bytes; expected: at most {}", r.part_file_bytes, max_part_file_bytes);
+  if (r.writer_manifest_bytes > max_writer_manifest_bytes)
+    return fmt::format("a part of {} bytes; expected: at most {}", r.writer_manifest_bytes,
+                       max_writer_manifest_bytes);
   return {};
 }
 
@@ -176,19 +178,19 @@ ExpectedCopies expected_copies(const checkpoint::Manifest& header, std::int64_t 
       static_cast<std::uint64_t>(table.num_parameters()) * num_kinds * element_bytes;
   const std::uint64_t heads = head_bytes * (16 + num_kinds * table.params().size());
   expected.max_piece_file_bytes = state_bytes + heads;
-  expected.max_part_file_bytes = heads + state_bytes / digest_block_bytes * digest_text_bytes;
+  expected.max_writer_manifest_bytes = heads + state_bytes / digest_block_bytes * digest_text_bytes;
   return expected;
 }
 
-void ask_receiver(SecureChannel& channel) {
+void probe_receiver(SecureChannel& channel) {
   channel.write(to_bytes(CopyRequest()));
   read_answer(channel);
 }
 
-void send_part(SecureChannel& channel, const fs::path& folder, std::int64_t step, std::int64_t generation,
-               int writer, const std::function<void()>& accepted) {
+void send_writer_files(SecureChannel& channel, const fs::path& folder, std::int64_t step,
+                       std::int64_t generation, int writer, const std::function<void()>& accepted) {
   const fs::path pieces_path = folder / checkpoint::piece_file_name(writer);
-  const File part = File::open_read(folder / checkpoint::part_file_name(writer));
+  const File part = File::open_read(folder / checkpoint::writer_manifest_name(writer));
   File pieces;
   if (path_exists(pieces_path)) pieces = File::open_read(pieces_path);
   CopyRequest request{step, generation, writer, CopyRequest::no_file, part.size()};
@@ -197,11 +199,11 @@ void send_part(SecureChannel& channel, const fs::path& folder, std::int64_t step
   read_answer(channel);
   accepted();
   if (pieces.is_open()) send_file(channel, pieces, request.piece_file_bytes);
-  send_file(channel, part, request.part_file_bytes);
+  send_file(channel, part, request.writer_manifest_bytes);
   read_answer(channel);
 }
 
-void receive_part(SecureChannel& channel, const std::function<fs::path(const CopyRequest&)>& place) {
+void receive_writer_files(SecureChannel& channel, const std::function<fs::path(const CopyRequest&)>& place) {
   std::array<std::byte, CopyRequest::num_bytes> bytes;
   channel.read(bytes);
   const CopyRequest request = parse_copy_request(bytes);
@@ -214,11 +216,11 @@ void receive_part(SecureChannel& channel, const std::function<fs::path(const Cop
   }
   answer(channel, "");
   const int writer = static_cast<int>(request.writer);
-  Receiving receiving(channel);
+  IncomingFiles receiving(channel);
   if (request.piece_file_bytes != CopyRequest::no_file)
     receiving.file(folder / checkpoint::piece_file_name(writer), request.piece_file_bytes);
-  receiving.file(folder / checkpoint::part_file_name(writer), request.part_file_bytes);
-  receiving.attempt([&] { check_part(folder, request); });
+  receiving.file(folder / checkpoint::writer_manifest_name(writer), request.writer_manifest_bytes);
+  receiving.attempt([&] { check_writer_files(folder, request); });
   receiving.end();
 }
 

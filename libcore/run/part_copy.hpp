@@ -31,7 +31,7 @@ struct CopyRequest {
   std::int64_t generation = 0;
   std::int64_t writer = -1;  // -1: no files follow
   std::uint64_t piece_file_bytes = no_file;
-  std::uint64_t part_file_bytes = 0;
+  std::uint64_t writer_manifest_bytes = 0;
 };
 std::array<std::byte, CopyRequest::num_bytes> to_bytes(const CopyRequest& request);
 CopyRequest parse_copy_request(std::span<const std::byte, CopyRequest::num_bytes> bytes);
@@ -42,7 +42,7 @@ struct ExpectedCopies {
   std::int64_t generation = 0;
   std::vector<int> writers;  // ascending
   std::uint64_t max_piece_file_bytes = 0;
-  std::uint64_t max_part_file_bytes = 0;
+  std::uint64_t max_writer_manifest_bytes = 0;
 
   /// Returns "", or why a request is not among these copies.
   std::string why_refused(const CopyRequest& request) const;
@@ -54,19 +54,19 @@ ExpectedCopies expected_copies(const checkpoint::Manifest& header, std::int64_t 
 
 /// Asks whether the receiver admits this sender. Blocks until it answers.
 /// Errors: as the channel; ConnectionError with the receiver's answer.
-void ask_receiver(SecureChannel& channel);
+void probe_receiver(SecureChannel& channel);
 
 /// Sends the files that `writer` wrote and synced in `folder`. Calls `accepted` when the receiver
 /// accepts the request, before the files are sent. Blocks until the copy is synced.
 /// Errors: as ask_receiver(); environment and input if this host cannot read the files.
-void send_part(SecureChannel& channel, const fs::path& folder, std::int64_t step, std::int64_t generation,
-               int writer, const std::function<void()>& accepted);
+void send_writer_files(SecureChannel& channel, const fs::path& folder, std::int64_t step,
+                       std::int64_t generation, int writer, const std::function<void()>& accepted);
 
 /// Handles one request at the receiving end. `place` is called for a request with files. It returns
 /// the folder for them, or throws the reason for a refusal. Files that do not arrive whole are
 /// removed. If the copy cannot be written, the sender receives the error.
 /// Errors: as the channel.
 /// After a crash: files remain in the folder.
-void receive_part(SecureChannel& channel, const std::function<fs::path(const CopyRequest&)>& place);
+void receive_writer_files(SecureChannel& channel, const std::function<fs::path(const CopyRequest&)>& place);
 
 }  // namespace dt::run

@@ -30,10 +30,10 @@ Promotion::Promotion(const comm::Ranks& ranks, const std::optional<std::string>&
   std::string key;
   comm::at_first(ranks, [&] {
     std::string why;
-    const std::optional<Secret> loaded = load_share_key(run, why);
+    const std::optional<Secret> loaded = load_shard_key(run, why);
     if (loaded)
       key = loaded->to_hex();
-    else if (path_exists(share_key_path(run)))
+    else if (path_exists(shard_key_path(run)))
       ranks.console.warn("{}: local checkpoints cannot be checked and are not used", why);
   });
   key = comm::broadcast_text(ranks.world, key);
@@ -42,34 +42,34 @@ Promotion::Promotion(const comm::Ranks& ranks, const std::optional<std::string>&
 
 std::vector<LocalCheckpoint> Promotion::find(bool was_surveyed) const {
   if (!store_) return {};
-  Held own;
-  comm::together(ranks_.world, [&] { own = look(); });
+  NodeShards own;
+  comm::together(ranks_.world, [&] { own = list_own_shards(); });
   if (was_surveyed) own.problems.clear();
-  return unite(own);
+  return merge(own);
 }
 
 std::vector<LocalCheckpoint> Promotion::survey() const {
   if (!store_) return {};
-  Held own;
+  NodeShards own;
   try {
-    own = look();
+    own = list_own_shards();
   } catch (const Error& error) {
     own.problems = error.message() + "\n";
   }
-  return unite(own);
+  return merge(own);
 }
 
-Promotion::Held Promotion::look() const {
+Promotion::NodeShards Promotion::list_own_shards() const {
   if (nodes_.leader(nodes_.own) != ranks_.world.rank()) return {};
-  store_->require();
+  store_->check_usable();
   std::vector<checkpoint::Problem> problems;
-  Held held{describe_shares(store_->shares(problems)), {}};
+  NodeShards held{describe_shards(store_->shards(problems)), {}};
   for (const checkpoint::Problem& p : problems) held.problems += fmt::format("{}: {}\n", p.where, p.what);
   return held;
 }
 
-std::vector<LocalCheckpoint> Promotion::unite(const Held& own) const {
-  const std::vector<std::string> of_ranks = comm::gather_texts(ranks_.world, own.shares);
+std::vector<LocalCheckpoint> Promotion::merge(const NodeShards& own) const {
+  const std::vector<std::string> of_ranks = comm::gather_texts(ranks_.world, own.shards);
   const std::vector<std::string> problems = comm::gather_texts(ranks_.world, own.problems);
   std::vector<std::string> of_nodes;
   for (int node = 0; node < nodes_.size(); ++node) {
@@ -80,7 +80,7 @@ std::vector<LocalCheckpoint> Promotion::unite(const Held& own) const {
         ranks_.console.warn("{}: of no use: {}", nodes_.hosts[static_cast<std::size_t>(node)], line);
     }
   }
-  return unite_shares(of_nodes);
+  return merge_shards(of_nodes);
 }
 
 void Promotion::promote(const LocalCheckpoint& local) const {
@@ -95,7 +95,7 @@ void Promotion::promote(const LocalCheckpoint& local) const {
   }
   const checkpoint::Manifest header =
       checkpoint::parse_manifest(local.header_text, "a local checkpoint's header");
-  std::optional<checkpoint::UnfinishedCheckpoint> unfinished;
+  std::optional<checkpoint::CheckpointTransaction> unfinished;
   const auto as_environment = [](const Error& error) {
     if (error.kind() == ErrorKind::environment) return error;
     return Error(ErrorKind::environment, error.message(), "another start may be at the same: start again");
@@ -112,13 +112,13 @@ void Promotion::promote(const LocalCheckpoint& local) const {
   {
     // Ranks without parts wait as long as other ranks copy.
     const comm::Patience patience(ranks_.world.engine(), 0);
-    bring_parts(local, header, folder);
+    collect_writer_files(local, header, folder);
   }
   comm::at_first(ranks_, [&] {
     try {
       const auto num_parts = static_cast<int>(local.holders.size());
       const fs::path path =
-          unfinished->commit(header, add_tokenizer_part(run_, unfinished->path(), header, num_parts));
+          unfinished->commit(header, add_tokenizer_files(run_, unfinished->path(), header, num_parts));
       ranks_.console.info("brought {} together from what the nodes hold", path.string());
     } catch (const Error& error) {
       throw as_environment(error);
@@ -160,8 +160,8 @@ void Promotion::remove(const std::function<void(const LocalStore&)>& shares) con
   }
 }
 
-void Promotion::bring_parts(const LocalCheckpoint& local, const checkpoint::Manifest& header,
-                            const fs::path& unfinished) const {
+void Promotion::collect_writer_files(const LocalCheckpoint& local, const checkpoint::Manifest& header,
+                                     const fs::path& unfinished) const {
   std::vector<std::size_t> missing(local.holders.size());
   std::iota(missing.begin(), missing.end(), std::size_t{0});
   for (std::size_t attempt = 0; !missing.empty(); ++attempt) {
@@ -169,7 +169,7 @@ void Promotion::bring_parts(const LocalCheckpoint& local, const checkpoint::Mani
     comm::together(ranks_.world, [&] {
       for (const std::size_t writer : missing) {
         if (holder_of(local, nodes_, writer, attempt) != ranks_.world.rank()) continue;
-        const std::string why = bring_part(header, static_cast<int>(writer), unfinished);
+        const std::string why = copy_writer_files(header, static_cast<int>(writer), unfinished);
         if (!why.empty()) failures += fmt::format("{}\t{}\n", writer, why);
       }
     });
@@ -188,12 +188,12 @@ void Promotion::bring_parts(const LocalCheckpoint& local, const checkpoint::Mani
   }
 }
 
-std::string Promotion::bring_part(const checkpoint::Manifest& header, int writer,
-                                  const fs::path& unfinished) const {
+std::string Promotion::copy_writer_files(const checkpoint::Manifest& header, int writer,
+                                         const fs::path& unfinished) const {
   std::string why = "the share has gone";
-  for (const fs::path& share : store_->share_paths(header.state.step, header.generation)) {
+  for (const fs::path& share : store_->shard_paths(header.state.step, header.generation)) {
     try {
-      store_->copy_part(share, header, writer, unfinished);
+      store_->copy_writer_files(share, header, writer, unfinished);
       return {};
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::input) throw;

@@ -56,17 +56,18 @@ class Promotion {
  private:
   /// A node's shares, and its unusable shares, one per line. Both are "" on all ranks of a node
   /// except its leader.
-  struct Held {
-    std::string shares, problems;
+  struct NodeShards {
+    std::string shards, problems;
   };
-  Held look() const;
-  std::vector<LocalCheckpoint> unite(const Held& own) const;
+  NodeShards list_own_shards() const;
+  std::vector<LocalCheckpoint> merge(const NodeShards& own) const;
   void remove(const std::function<void(const LocalStore&)>& shares) const;
-  void bring_parts(const LocalCheckpoint& local, const checkpoint::Manifest& header,
-                   const fs::path& unfinished) const;
+  void collect_writer_files(const LocalCheckpoint& local, const checkpoint::Manifest& header,
+                            const fs::path& unfinished) const;
   /// Copies a writer's files from this node's shares. Returns "" if one of the shares had them
   /// whole.
-  std::string bring_part(const checkpoint::Manifest& header, int writer, const fs::path& unfinished) const;
+  std::string copy_writer_files(const checkpoint::Manifest& header, int writer,
+                                const fs::path& unfinished) const;
 
   const comm::Ranks& ranks_;
   const RunDirectory& run_;

@@ -26,8 +26,8 @@ std::vector<PruneDecision> decide_prune(
   return decisions;
 }
 
-Removal RunDirectory::prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
-                            std::int64_t keep_every) const {
+RemovalResult RunDirectory::prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
+                                  std::int64_t keep_every) const {
   if (!keep_last) return {};
   // Read the lineage before the claims. If another start claims in between, the removed checkpoints
   // are still ones that the caller's own lineage can spare, never one that the other start wrote.

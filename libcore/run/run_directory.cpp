@@ -31,13 +31,13 @@ std::string why_foreign(const fs::path& leftover) {
   }, folder{};
   if (::lstat(leftover.c_str(), &status) != 0 || ::stat(leftover.parent_path().c_str(), &folder) != 0)
     return {};
-  if (!is_strangers(status.st_uid, folder)) return {};
+  if (!is_owned_by_stranger(status.st_uid, folder)) return {};
   return fmt::format("it belongs to {}; have its owner remove it", describe_user(status.st_uid));
 }
 
 /// Removes hidden folders. The loss of their final names must be on disk before the first file is
 /// removed.
-void remove_hidden(const fs::path& folder, const std::vector<fs::path>& hidden, Removal& result) {
+void remove_hidden(const fs::path& folder, const std::vector<fs::path>& hidden, RemovalResult& result) {
   if (!hidden.empty()) sync_directory(folder);
   for (const fs::path& path : hidden) {
     if (const std::string why = remove_tree(path); !why.empty())
@@ -48,7 +48,7 @@ void remove_hidden(const fs::path& folder, const std::vector<fs::path>& hidden, 
 /// Finds hidden folders that checkpoints leave and `is_garbage` accepts, except those of other
 /// users.
 void find_leftovers(const fs::path& folder, bool (*is_garbage)(const std::string&),
-                    std::vector<fs::path>& hidden, Removal& result) {
+                    std::vector<fs::path>& hidden, RemovalResult& result) {
   for (const fs::path& path : entries_of(folder)) {
     const std::string name = path.filename().string();
     if (!name.starts_with(".step-") || !is_garbage(name) || std::ranges::find(hidden, path) != hidden.end())
@@ -90,9 +90,9 @@ std::optional<fs::path> hide(const fs::path& checkpoint) {
 
 /// Removes the records beside a checkpoint.
 /// Errors: environment.
-void forget_records(const fs::path& checkpoint) {
-  forget_failed_loads(checkpoint);
-  forget_not_finite(checkpoint);
+void clear_records(const fs::path& checkpoint) {
+  clear_failed_loads(checkpoint);
+  clear_not_finite(checkpoint);
 }
 
 /// Removes records about checkpoints that no longer exist.
@@ -117,14 +117,14 @@ bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::Checkpoint
   return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
 }
 
-std::string why_shunned(const fs::path& checkpoint) {
+std::string why_excluded(const fs::path& checkpoint) {
   std::string why = why_set_aside(checkpoint);
   return why.empty() ? why_not_finite(checkpoint) : why;
 }
 
 std::string why_incomplete(const fs::path& checkpoint) {
   try {
-    if (std::string why = why_shunned(checkpoint); !why.empty()) return why;
+    if (std::string why = why_excluded(checkpoint); !why.empty()) return why;
     const checkpoint::Reader reader(checkpoint);
     return {};
   } catch (const Error& error) {
@@ -137,13 +137,13 @@ RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {}
 
 void RunDirectory::refuse_strangers() const {
   for (const fs::path& folder : {path_, checkpoints_path(), generations_path()})
-    refuse_strangers_folder(folder);
+    refuse_untrusted_path(folder);
 }
 
 void RunDirectory::create() const {
   refuse_strangers();
   for (const fs::path& folder : {path_, checkpoints_path(), generations_path()}) {
-    make_folders(folder);
+    create_folders(folder);
     if (::access(folder.c_str(), W_OK | X_OK) != 0) throw system_error(errno, "write into", folder.string());
   }
   sync_directory(path_);  // a start that was killed may have made the subfolders without syncing them
@@ -255,8 +255,8 @@ std::optional<checkpoint::CheckpointEntry> RunDirectory::newest_complete(
   return std::nullopt;
 }
 
-Removal RunDirectory::remove(std::span<const fs::path> checkpoints) const {
-  Removal result;
+RemovalResult RunDirectory::remove(std::span<const fs::path> checkpoints) const {
+  RemovalResult result;
   std::vector<fs::path> hidden;
   for (const fs::path& path : checkpoints) {
     try {
@@ -264,12 +264,12 @@ Removal RunDirectory::remove(std::span<const fs::path> checkpoints) const {
       if (!hidden_path) continue;
       hidden.push_back(*hidden_path);
       result.removed.push_back(path);
-      forget_records(path);
+      clear_records(path);
     } catch (const Error& error) {
       result.problems.push_back({path.string(), error.message()});
     }
   }
-  Removal earlier;
+  RemovalResult earlier;
   find_leftovers(
       checkpoints_path(), [](const std::string& name) { return name.ends_with(removed_suffix); }, hidden,
       earlier);
@@ -290,10 +290,10 @@ void RunDirectory::restore_replaced() const {
   }
 }
 
-Removal RunDirectory::remove_leftovers() const {
+RemovalResult RunDirectory::remove_leftovers() const {
   restore_replaced();
   remove_orphaned_records(checkpoints_path());
-  Removal result;
+  RemovalResult result;
   std::vector<fs::path> hidden;
   find_leftovers(
       checkpoints_path(),

@@ -39,7 +39,7 @@ bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::Checkpoint
 
 /// Returns "", or why no start continues from a checkpoint by itself, whether or not it is
 /// complete. Either failed loads have set it aside, or its weights gave a non-finite loss. Cheap.
-std::string why_shunned(const fs::path& checkpoint);
+std::string why_excluded(const fs::path& checkpoint);
 
 /// Returns "" if why_shunned() finds nothing, the manifest is readable and each file exists with
 /// its size. Otherwise returns why a resume skips the checkpoint.
@@ -47,7 +47,7 @@ std::string why_shunned(const fs::path& checkpoint);
 std::string why_incomplete(const fs::path& checkpoint);
 
 /// The result of a removal. A failure for one entry does not stop the others.
-struct Removal {
+struct RemovalResult {
   std::vector<fs::path> removed;              // under their former names
   std::vector<checkpoint::Problem> problems;  // entries that stay, with the reason
 };
@@ -123,15 +123,15 @@ class RunDirectory {
   /// removed; the rest of it is a problem.
   /// Errors: environment if the folder cannot be listed or synced.
   /// After a crash: every checkpoint is complete, or lacks its final name.
-  Removal remove(std::span<const fs::path> checkpoints) const;
+  RemovalResult remove(std::span<const fs::path> checkpoints) const;
 
   /// Removes checkpoints on the lineage beyond the newest `keep_last` complete ones (none: keeps
   /// all; at least 1). Keeps steps that are multiples of `keep_every` (0: none). Removes as
   /// remove() does. Does nothing once a generation newer than `own_generation` is claimed, since
   /// the run then no longer belongs to the caller.
   /// Errors: environment.
-  Removal prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
-                std::int64_t keep_every) const;
+  RemovalResult prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,
+                      std::int64_t keep_every) const;
 
   /// Restores names of checkpoints after an overwriting died half-way, on file systems that cannot
   /// exchange names (see AtomicDirectory).
@@ -142,7 +142,7 @@ class RunDirectory {
   /// checkpoints that are gone. Call it only while holding LiveRun, before the first write: any
   /// process that still writes is a zombie.
   /// Errors: environment if the folder cannot be listed or synced.
-  Removal remove_leftovers() const;
+  RemovalResult remove_leftovers() const;
 
  private:
   std::optional<Generation> find_generation(std::int64_t number, const std::vector<Generation>& claimed,
@@ -158,12 +158,12 @@ class RunDirectory {
 /// held. On file systems without locks supported() is false. Two starts may then both run, and the
 /// lineage follows the higher number.
 /// Errors: environment, naming host, process and job of the live holder.
-class LiveRun {
+class RunLock {
  public:
   /// Refuses if another start is alive. Call it before claim().
-  static void refuse_if_alive(const RunDirectory& run);
-  LiveRun(const RunDirectory& run, const Generation& own);
-  bool supported() const { return supported_; }
+  static void require_not_held(const RunDirectory& run);
+  RunLock(const RunDirectory& run, const Generation& own);
+  bool is_supported() const { return is_supported_; }
 
   /// Checks, before each save, that the path still leads to the generation's file that is held.
   /// Opens the file by its path, since a network file system answers stat(2) from memory. If a file
@@ -171,10 +171,10 @@ class LiveRun {
   /// Errors: environment if the path leads to no file, or to another file that is not this start's
   /// claim or that no process holds. The run's folder has then been moved away, and perhaps another
   /// put in its place.
-  void check_in_place() const;
+  void check_still_held() const;
 
  private:
-  void hold(const RunDirectory& run, const Generation& own);
+  void acquire(const RunDirectory& run, const Generation& own);
 
   FileLock lock_;
   FileLock older_lock_;  // on the generation's file, for starts of an older dt
@@ -182,7 +182,7 @@ class LiveRun {
   fs::path lock_path_;   // locked file
   File file_;            // file at the time the run was taken over
   std::string claim_;    // content of file_
-  bool supported_ = true;
+  bool is_supported_ = true;
 };
 
 }  // namespace dt::run

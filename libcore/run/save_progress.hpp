@@ -8,9 +8,9 @@ namespace dt::run {
 
 /// One rank's report, or the sum of all ranks' reports.
 struct SaveProgress {
-  std::int64_t parts_written = 0;  // 1 if this rank's part is on disk
-  std::int64_t commits = 0;        // 1 if this rank has committed
-  bool has_failed = false;         // true if any rank failed
+  std::int64_t shards_written = 0;  // 1 if this rank's part is on disk
+  std::int64_t commits = 0;         // 1 if this rank has committed
+  bool has_failed = false;          // true if any rank failed
 };
 
 }  // namespace dt::run

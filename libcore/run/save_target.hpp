@@ -44,7 +44,7 @@ class SaveTarget {
   /// Finishes this rank's part after it is on disk. Blocks. `check` is called repeatedly; it throws
   /// if the save has been given up.
   /// Errors: environment.
-  virtual void finish_part(const std::function<void()>& check) = 0;
+  virtual void finish_shard(const std::function<void()>& check) = 0;
   /// Return how many ranks commit, and whether this rank does.
   virtual int num_committers() const = 0;
   virtual bool is_committer() const = 0;
@@ -61,7 +61,7 @@ class SaveTarget {
   /// last save is of such a step, starts to remove what it makes superfluous. The next begin() or
   /// finish_removal() warns of what cannot be removed.
   /// Collective: each rank calls it independently.
-  virtual void tell_proven([[maybe_unused]] std::int64_t step) {}
+  virtual void confirm_weights([[maybe_unused]] std::int64_t step) {}
   /// Waits for a removal in progress, and warns of what stays.
   /// Collective: called by all ranks together; blocks.
   virtual void finish_removal() {}

@@ -9,13 +9,13 @@ namespace dt::run {
 namespace {
 
 /// Thrown to end a write that is no longer needed.
-struct GivenUp {};
+struct SaveCancelled {};
 
 /// Adds the time of its lifetime to a sum.
-class Stall {
+class StallTimer {
  public:
-  explicit Stall(double& sum) : sum_(sum) {}
-  ~Stall() { sum_ += monotonic_s() - began_s_; }
+  explicit StallTimer(double& sum) : sum_(sum) {}
+  ~StallTimer() { sum_ += monotonic_s() - began_s_; }
 
  private:
   double& sum_;
@@ -23,11 +23,11 @@ class Stall {
 };
 
 /// Lets the state change on destruction, however the copy ended.
-class Copying {
+class CopyInProgress {
  public:
-  explicit Copying(std::atomic<bool>& may_change) : may_change_(may_change) {}
-  Copying(const Copying&) = delete;
-  ~Copying() {
+  explicit CopyInProgress(std::atomic<bool>& may_change) : may_change_(may_change) {}
+  CopyInProgress(const CopyInProgress&) = delete;
+  ~CopyInProgress() {
     may_change_ = true;
     may_change_.notify_all();
   }
@@ -38,11 +38,11 @@ class Copying {
 
 }  // namespace
 
-Saver::Saver(const comm::Ranks& ranks, StateShares shares, bool in_background,
+Saver::Saver(const comm::Ranks& ranks, StateShards shares, bool in_background,
              std::optional<std::int64_t> writers_per_node)
     : ranks_(ranks),
-      shares_(std::move(shares)),
-      group_(ranks.world, shares_, writers_per_node, in_background) {}
+      shards_(std::move(shares)),
+      group_(ranks.world, shards_, writers_per_node, in_background) {}
 
 Saver::~Saver() {
   is_cancelled_ = true;
@@ -54,16 +54,16 @@ void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool s
   DT_CHECK(phase_ == Phase::idle, "a save of step {} while another is under way", header.state.step);
   saved_ = SavedCheckpoint();
   saved_.step = header.state.step;
-  const Stall stall(saved_.stall_s);
+  const StallTimer stall(saved_.stall_s);
   began_s_ = monotonic_s();
   header_ = header;
   has_failed_ = false;
   target_ = &target;
   const fs::path folder = target.begin(header);
   comm::together(ranks_.world, [&] {
-    may_change_ = !state_changes;
-    group_.follow_training();
-    task_ = std::async(std::launch::async, [this, folder, state_changes, pieces = shares_.own()]() mutable {
+    is_copied_ = !state_changes;
+    group_.order_after_training();
+    task_ = std::async(std::launch::async, [this, folder, state_changes, pieces = shards_.own()]() mutable {
       write(folder, std::move(pieces), state_changes);
     });
   });
@@ -73,11 +73,11 @@ void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool s
 void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy) {
   try {
     if (from_copy || group_.needs_copy()) {
-      const Copying copying(may_change_);
+      const CopyInProgress copying(is_copied_);
       group_.copy(pieces);
     }
     if (group_.writes()) write_file(folder, pieces);
-  } catch (const GivenUp&) {
+  } catch (const SaveCancelled&) {
   } catch (...) {
     has_failed_ = true;
     throw;
@@ -86,17 +86,17 @@ void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> p
 
 void Saver::write_file(const fs::path& folder, std::vector<checkpoint::SourcePiece>& pieces) {
   const auto check = [this] {
-    if (is_cancelled_) throw GivenUp();
+    if (is_cancelled_) throw SaveCancelled();
   };
-  group_.collect(pieces, check);
-  checkpoint::write_part(folder, header_, group_.file(), pieces, [&](std::uint64_t) { check(); });
-  target_->finish_part(check);
+  group_.append_members(pieces, check);
+  checkpoint::write_shard(folder, header_, group_.file(), pieces, [&](std::uint64_t) { check(); });
+  target_->finish_shard(check);
 }
 
-void Saver::let_change() {
-  if (may_change_) return;
-  const Stall stall(saved_.stall_s);
-  may_change_.wait(false);
+void Saver::wait_until_copied() {
+  if (is_copied_) return;
+  const StallTimer stall(saved_.stall_s);
+  is_copied_.wait(false);
 }
 
 bool Saver::is_task_done() const {
@@ -107,7 +107,7 @@ SaveProgress Saver::progress() const {
   SaveProgress own;
   if (phase_ == Phase::idle || !is_task_done()) return own;
   own.has_failed = has_failed_;
-  (phase_ == Phase::writing ? own.parts_written : own.commits) = has_failed_ ? 0 : 1;
+  (phase_ == Phase::writing ? own.shards_written : own.commits) = has_failed_ ? 0 : 1;
   return own;
 }
 
@@ -117,14 +117,14 @@ std::optional<SavedCheckpoint> Saver::advance(const SaveProgress& of_all) {
     is_cancelled_ = true;  // parts of the other ranks are useless
     join();
   }
-  if (phase_ == Phase::writing && of_all.parts_written == ranks_.world.size()) begin_commit();
+  if (phase_ == Phase::writing && of_all.shards_written == ranks_.world.size()) begin_commit();
   if (phase_ == Phase::committing && of_all.commits == target_->num_committers()) return end();
   return std::nullopt;
 }
 
 SavedCheckpoint Saver::finish() {
   {
-    const Stall stall(saved_.stall_s);
+    const StallTimer stall(saved_.stall_s);
     if (phase_ == Phase::writing) begin_commit();
     join();
   }

@@ -27,7 +27,7 @@ class Saver {
   /// `in_background` allocates the memory for copies of a changing state. Without
   /// `writers_per_node` each rank writes its own file. All references must outlive the saver.
   /// Collective: called by all ranks together; blocks.
-  Saver(const comm::Ranks& ranks, StateShares shares, bool in_background,
+  Saver(const comm::Ranks& ranks, StateShards shares, bool in_background,
         std::optional<std::int64_t> writers_per_node);
   /// Cancels a save that has not ended.
   ~Saver();
@@ -39,7 +39,7 @@ class Saver {
   /// Errors: environment on all ranks.
   void begin(SaveTarget& target, const checkpoint::Manifest& header, bool state_changes);
   /// Blocks until the state is copied or the copy has failed. Call it before the state changes.
-  void let_change();
+  void wait_until_copied();
   /// Returns this rank's progress, for the decision point.
   SaveProgress progress() const;
   /// Advances the save, given the progress of all ranks. Returns the save once it has ended.
@@ -65,14 +65,14 @@ class Saver {
   void join();
 
   const comm::Ranks& ranks_;
-  StateShares shares_;
+  StateShards shards_;
 
   Phase phase_ = Phase::idle;
   SaveTarget* target_ = nullptr;  // target of the save in progress
   checkpoint::Manifest header_;
-  WritingGroup group_;
+  AggregationGroup group_;
   std::future<void> task_;
-  std::atomic<bool> may_change_ = true;
+  std::atomic<bool> is_copied_ = true;
   std::atomic<bool> is_cancelled_ = false;
   bool has_failed_ = false;  // valid once the task has ended
   double began_s_ = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t max_codes_bytes = std::size_t{16} << 20;
 
-std::string hex(const AuthCode& code) {
+std::string hex(const Hmac& code) {
   return Secret(code).to_hex();
 }
 
@@ -35,12 +35,12 @@ void write_private_file(const fs::path& path, const std::string& content) {
 
 }  // namespace
 
-fs::path share_key_path(const RunDirectory& run) {
+fs::path shard_key_path(const RunDirectory& run) {
   return run.path() / fmt::format("local-{}.key", ::geteuid());
 }
 
-std::optional<Secret> load_share_key(const RunDirectory& run, std::string& why) {
-  const fs::path path = share_key_path(run);
+std::optional<Secret> load_shard_key(const RunDirectory& run, std::string& why) {
+  const fs::path path = shard_key_path(run);
   why = fmt::format("{} is missing", path.string());
   if (!path_exists(path)) return std::nullopt;
   const File parent = File::adopt(open_parent(path, "read"), path.parent_path());
@@ -61,21 +61,21 @@ std::optional<Secret> load_share_key(const RunDirectory& run, std::string& why) 
   }
 }
 
-Secret open_share_key(const RunDirectory& run) {
+Secret load_or_create_shard_key(const RunDirectory& run) {
   std::string why;
-  if (const std::optional<Secret> key = load_share_key(run, why)) return *key;
-  const Secret key = Secret::make();
-  write_private_file(share_key_path(run), key.to_hex() + "\n");
+  if (const std::optional<Secret> key = load_shard_key(run, why)) return *key;
+  const Secret key = Secret::generate();
+  write_private_file(shard_key_path(run), key.to_hex() + "\n");
   return key;
 }
 
-std::string ShareCodes::code(const std::string& name, std::string_view content) const {
+std::string ShardCodes::code(const std::string& name, std::string_view content) const {
   const std::string place = fmt::format("{} {}", step_, generation_);
   return hex(
-      auth_code(key_, {text_bytes("dt share"), text_bytes(place), text_bytes(name), text_bytes(content)}));
+      hmac_sha256(key_, {text_bytes("dt share"), text_bytes(place), text_bytes(name), text_bytes(content)}));
 }
 
-void ShareCodes::write(const fs::path& folder, const std::vector<std::string>& names) const {
+void ShardCodes::write(const fs::path& folder, const std::vector<std::string>& names) const {
   std::string text;
   for (const std::string& name : names) {
     try {
@@ -87,8 +87,8 @@ void ShareCodes::write(const fs::path& folder, const std::vector<std::string>& n
   write_synced(folder / file_name, text);
 }
 
-void ShareCodes::load(const fs::path& share) {
-  share_ = share;
+void ShardCodes::load(const fs::path& share) {
+  shard_ = share;
   codes_.clear();
   const fs::path path = share / file_name;
   if (!path_exists(path))
@@ -101,13 +101,13 @@ void ShareCodes::load(const fs::path& share) {
   }
 }
 
-void ShareCodes::check(const std::string& name, std::string_view content) const {
+void ShardCodes::check(const std::string& name, std::string_view content) const {
   const auto found = codes_.find(name);
   if (found == codes_.end())
-    throw input_error("{} has no code: this run did not write it", (share_ / name).string());
-  if (!is_same_code(text_bytes(found->second), text_bytes(code(name, content))))
+    throw input_error("{} has no code: this run did not write it", (shard_ / name).string());
+  if (!constant_time_equal(text_bytes(found->second), text_bytes(code(name, content))))
     throw input_error("{} does not fit its code: it is damaged, or another run wrote it",
-                      (share_ / name).string());
+                      (shard_ / name).string());
 }
 
 }  // namespace dt::run

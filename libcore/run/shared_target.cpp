@@ -10,7 +10,8 @@ fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
   finish_removal();
   comm::at_first(ranks_, [&] {
-    if (alive_ != nullptr) alive_->check_in_place();  // not even the unfinished folder may lie in another run
+    if (alive_ != nullptr)
+      alive_->check_still_held();  // not even the unfinished folder may lie in another run
     unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number);
   });
   return comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
@@ -19,25 +20,25 @@ fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
 void SharedTarget::commit(SavedCheckpoint& saved, int num_parts) {
   confirm_ownership(run_, own_, alive_);
   saved.path =
-      unfinished_->commit(header_, add_tokenizer_part(run_, unfinished_->path(), header_, num_parts));
+      unfinished_->commit(header_, add_tokenizer_files(run_, unfinished_->path(), header_, num_parts));
   saved.bytes = folder_bytes(saved.path);
 }
 
 void SharedTarget::end(bool is_announced) {
   unfinished_.reset();
-  if (is_announced) unproven_ = header_.state.step;
+  if (is_announced) unconfirmed_ = header_.state.step;
 }
 
-void SharedTarget::tell_proven(std::int64_t step) {
-  if (!unproven_ || *unproven_ > step) return;
-  unproven_.reset();
+void SharedTarget::confirm_weights(std::int64_t step) {
+  if (!unconfirmed_ || *unconfirmed_ > step) return;
+  unconfirmed_.reset();
   if (ranks_.is_first()) removal_ = std::async(std::launch::async, [this] { return prune(); });
 }
 
 /// Prunes. A failure does not end training.
-Removal SharedTarget::prune() const {
+RemovalResult SharedTarget::prune() const {
   try {
-    if (alive_ != nullptr) alive_->check_in_place();  // the path may lead to another run since the commit
+    if (alive_ != nullptr) alive_->check_still_held();  // the path may lead to another run since the commit
     return run_.prune(own_.number, retention_.keep_last, retention_.keep_every);
   } catch (const Error& error) {
     return {{}, {{run_.checkpoints_path().string(), error.message()}}};
@@ -46,19 +47,19 @@ Removal SharedTarget::prune() const {
 
 void SharedTarget::finish_removal() {
   if (!removal_.valid()) return;
-  const Removal done = removal_.get();
+  const RemovalResult done = removal_.get();
   for (const fs::path& removed : done.removed) ranks_.console.debug("removed {}", removed.string());
   for (const checkpoint::Problem& problem : done.problems)
     ranks_.console.warn("{} stays: {}", problem.where, problem.what);
 }
 
-void confirm_ownership(const RunDirectory& run, const Generation& own, const LiveRun* alive) {
-  if (alive != nullptr) alive->check_in_place();
-  if (run.is_superseded(own)) give_way(run, own);
+void confirm_ownership(const RunDirectory& run, const Generation& own, const RunLock* alive) {
+  if (alive != nullptr) alive->check_still_held();
+  if (run.is_superseded(own)) throw_superseded(run, own);
   run.withdraw_abandoned(own);
 }
 
-void give_way(const RunDirectory& run, const Generation& own) {
+void throw_superseded(const RunDirectory& run, const Generation& own) {
   throw comm::SharedError(ErrorKind::environment,
                           fmt::format("another start has taken {} over from generation {}: this one ends",
                                       run.path().string(), own.number),

@@ -13,7 +13,7 @@
 namespace dt::run {
 
 /// The checkpoints that a save keeps; see RunDirectory::prune.
-struct Retention {
+struct RetentionPolicy {
   std::optional<std::int64_t> keep_last;
   std::int64_t keep_every = 0;
 };
@@ -22,12 +22,12 @@ struct Retention {
 class SharedTarget : public SaveTarget {
  public:
   /// `alive` holds the run on rank 0; null if nothing holds it.
-  SharedTarget(const comm::Ranks& ranks, const RunDirectory& run, const Generation& own, Retention retention,
-               const LiveRun* alive = nullptr)
+  SharedTarget(const comm::Ranks& ranks, const RunDirectory& run, const Generation& own,
+               RetentionPolicy retention, const RunLock* alive = nullptr)
       : ranks_(ranks), run_(run), own_(own), alive_(alive), retention_(retention) {}
 
   fs::path begin(const checkpoint::Manifest& header) override;
-  void finish_part(const std::function<void()>&) override {}
+  void finish_shard(const std::function<void()>&) override {}
   int num_committers() const override { return 1; }
   bool is_committer() const override { return ranks_.is_first(); }
   /// Errors: environment, also if a newer generation has taken the run over. The final name then
@@ -37,30 +37,30 @@ class SharedTarget : public SaveTarget {
   /// checkpoint, or not at all.
   void end(bool is_announced) override;
   /// Starts to prune.
-  void tell_proven(std::int64_t step) override;
+  void confirm_weights(std::int64_t step) override;
   void finish_removal() override;
 
  private:
-  Removal prune() const;
+  RemovalResult prune() const;
 
   const comm::Ranks& ranks_;
   const RunDirectory& run_;
   const Generation& own_;
-  const LiveRun* alive_;
-  Retention retention_;
+  const RunLock* alive_;
+  RetentionPolicy retention_;
   checkpoint::Manifest header_;
-  std::optional<checkpoint::UnfinishedCheckpoint> unfinished_;  // on rank 0
-  std::optional<std::int64_t> unproven_;                        // step saved last, until it is proven
-  std::future<Removal> removal_;                                // on rank 0
+  std::optional<checkpoint::CheckpointTransaction> unfinished_;  // on rank 0
+  std::optional<std::int64_t> unconfirmed_;                      // step saved last, until it is proven
+  std::future<RemovalResult> removal_;                           // on rank 0
 };
 
 /// Checks that rank 0 still owns the run, before each commit. Withdraws claims of starts that died:
 /// later starts would follow them past what is saved now.
 /// Errors: environment if the run's folder is another one now (only if `alive` is given), or
 /// another start has taken the run over.
-void confirm_ownership(const RunDirectory& run, const Generation& own, const LiveRun* alive);
+void confirm_ownership(const RunDirectory& run, const Generation& own, const RunLock* alive);
 
 /// Throws the error of a start whose run another start has taken over.
-[[noreturn]] void give_way(const RunDirectory& run, const Generation& own);
+[[noreturn]] void throw_superseded(const RunDirectory& run, const Generation& own);
 
 }  // namespace dt::run

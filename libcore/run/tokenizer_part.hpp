@@ -9,7 +9,7 @@ namespace dt::run {
 /// Adds the files of run.tokenizer_path(), if any, as one more part before a checkpoint of
 /// `num_parts` parts is committed. Returns the new number of parts. Blocks.
 /// Errors: environment.
-int add_tokenizer_part(const RunDirectory& run, const fs::path& unfinished,
-                       const checkpoint::Manifest& header, int num_parts);
+int add_tokenizer_files(const RunDirectory& run, const fs::path& unfinished,
+                        const checkpoint::Manifest& header, int num_parts);
 
 }  // namespace dt::run

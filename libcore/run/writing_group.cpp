@@ -32,13 +32,13 @@ std::size_t bytes_of(const PieceSpec& spec) {
 }
 
 /// Returns the bytes of a share whose pieces lie one after another.
-std::size_t laid_out_bytes(std::span<const PieceSpec> share) {
+std::size_t packed_bytes(std::span<const PieceSpec> share) {
   std::size_t bytes = 0;
   for (const PieceSpec& spec : share) bytes += aligned(bytes_of(spec));
   return bytes;
 }
 
-std::vector<SourcePiece> lay_out(std::span<const PieceSpec> share, std::byte* memory) {
+std::vector<SourcePiece> pack_pieces(std::span<const PieceSpec> share, std::byte* memory) {
   std::vector<SourcePiece> pieces;
   for (const PieceSpec& spec : share) {
     pieces.push_back({spec.tensor, spec.kind, spec.piece,
@@ -52,7 +52,7 @@ std::vector<SourcePiece> lay_out(std::span<const PieceSpec> share, std::byte* me
 constexpr std::size_t count_bytes = alignment;
 
 comm::SharedMemory memory_for(std::span<const PieceSpec> share) {
-  return comm::SharedMemory(count_bytes + laid_out_bytes(share));
+  return comm::SharedMemory(count_bytes + packed_bytes(share));
 }
 
 std::atomic_ref<std::uint64_t> num_copies(const comm::SharedMemory& memory) {
@@ -62,7 +62,7 @@ std::atomic_ref<std::uint64_t> num_copies(const comm::SharedMemory& memory) {
 /// Returns which of `num_groups` groups of `count` ranks contains rank number `index`.
 int group_of(int index, int num_groups, int count) {
   int group = num_groups - 1;
-  while (index < part_of(group, num_groups, count).begin) --group;
+  while (index < even_range(group, num_groups, count).begin) --group;
   return group;
 }
 
@@ -85,7 +85,7 @@ comm::SharedMemory::Offer from_text(const std::string& text) {
 
 }  // namespace
 
-std::vector<int> files_of(std::span<const std::string> hosts, std::int64_t per_host) {
+std::vector<int> assign_files(std::span<const std::string> hosts, std::int64_t per_host) {
   std::map<std::string, int> num_ranks;
   for (const std::string& host : hosts) ++num_ranks[host];
   std::map<std::string, int> num_seen;
@@ -100,12 +100,12 @@ std::vector<int> files_of(std::span<const std::string> hosts, std::int64_t per_h
   return files;
 }
 
-WritingGroup::WritingGroup(comm::Communicator& world, const StateShares& shares,
-                           std::optional<std::int64_t> writers_per_node, bool in_background)
+AggregationGroup::AggregationGroup(comm::Communicator& world, const StateShards& shares,
+                                   std::optional<std::int64_t> writers_per_node, bool in_background)
     : trained_by_(shares.trained_by) {
   std::vector<int> files(static_cast<std::size_t>(world.size()));
   std::iota(files.begin(), files.end(), 0);
-  if (writers_per_node) files = files_of(comm::gather_texts(world, host_name()), *writers_per_node);
+  if (writers_per_node) files = assign_files(comm::gather_texts(world, host_name()), *writers_per_node);
   num_files_ = *std::max_element(files.begin(), files.end()) + 1;
   file_ = files[static_cast<std::size_t>(world.rank())];
   writes_ = std::find(files.begin(), files.end(), file_) - files.begin() == world.rank();
@@ -114,16 +114,16 @@ WritingGroup::WritingGroup(comm::Communicator& world, const StateShares& shares,
   if (num_files_ < world.size()) map_others(world, shares, files);
 }
 
-void WritingGroup::make_memory(std::span<const PieceSpec> share, bool in_background) {
+void AggregationGroup::make_memory(std::span<const PieceSpec> share, bool in_background) {
   const bool is_on_device = trained_by_.device() != Device::host();
   if (is_on_device) stream_.emplace(trained_by_.device(), "copying a checkpoint");
   if (!writes_) return make_shared_memory(share);
   if (!in_background && !is_on_device) return;
-  own_memory_ = Buffer(Device::host(), laid_out_bytes(share), is_on_device ? Pages::pinned : Pages::huge);
-  copies_ = lay_out(share, own_memory_.data());
+  own_memory_ = Buffer(Device::host(), packed_bytes(share), is_on_device ? Pages::pinned : Pages::huge);
+  copies_ = pack_pieces(share, own_memory_.data());
 }
 
-void WritingGroup::make_shared_memory(std::span<const PieceSpec> share) {
+void AggregationGroup::make_shared_memory(std::span<const PieceSpec> share) {
   shared_memory_.emplace(memory_for(share));
   offer_ = shared_memory_->make();
   if (offer_.descriptor < 0) {
@@ -133,30 +133,30 @@ void WritingGroup::make_shared_memory(std::span<const PieceSpec> share) {
   // A device copies into unpinned memory synchronously, which blocks for ever if earlier work
   // hangs.
   if (stream_) pinned_.emplace(shared_memory_->data(), shared_memory_->bytes());
-  copies_ = lay_out(share, shared_memory_->data() + count_bytes);
+  copies_ = pack_pieces(share, shared_memory_->data() + count_bytes);
 }
 
-void WritingGroup::map_others(comm::Communicator& world, const StateShares& shares,
-                              std::span<const int> files) {
+void AggregationGroup::map_others(comm::Communicator& world, const StateShards& shares,
+                                  std::span<const int> files) {
   const std::vector<std::string> offers = comm::gather_texts(world, to_text(offer_));
   comm::together(world, [&] {
     for (int rank = world.rank() + 1; writes_ && rank < world.size(); ++rank) {
       if (files[static_cast<std::size_t>(rank)] != file_) continue;
       const std::vector<PieceSpec> share = shares.of_rank(rank);
-      Other& other = others_.emplace_back(Other{memory_for(share), {}});
+      Member& other = members_.emplace_back(Member{memory_for(share), {}});
       if (!other.memory.accept(from_text(offers[static_cast<std::size_t>(rank)])))
         throw cannot_share(fmt::format("cannot map the memory that rank {} shares on {}", rank, host_name()));
-      other.pieces = lay_out(share, other.memory.data() + count_bytes);
+      other.pieces = pack_pieces(share, other.memory.data() + count_bytes);
     }
   });
   if (shared_memory_) shared_memory_->close_offer();
 }
 
-void WritingGroup::follow_training() {
-  if (stream_) accelerator().follow(*stream_, trained_by_.stream());
+void AggregationGroup::order_after_training() {
+  if (stream_) accelerator().wait_stream(*stream_, trained_by_.stream());
 }
 
-void WritingGroup::copy_piece(const Tensor& from, const Tensor& to) {
+void AggregationGroup::copy_piece(const Tensor& from, const Tensor& to) {
   if (from.device() == Device::host()) {
     std::memcpy(to.raw(), from.raw(), to.bytes());
   } else {
@@ -164,17 +164,18 @@ void WritingGroup::copy_piece(const Tensor& from, const Tensor& to) {
   }
 }
 
-void WritingGroup::copy(std::vector<SourcePiece>& pieces) {
+void AggregationGroup::copy(std::vector<SourcePiece>& pieces) {
   DT_CHECK(pieces.size() == copies_.size(), "{} pieces into memory for {}", pieces.size(), copies_.size());
   for (std::size_t i = 0; i < copies_.size(); ++i) copy_piece(pieces[i].data, copies_[i].data);
-  if (stream_) accelerator().wait(*stream_);
+  if (stream_) accelerator().synchronize(*stream_);
   pieces = copies_;
   if (shared_memory_) num_copies(*shared_memory_).store(++num_copied_, std::memory_order_release);
 }
 
-void WritingGroup::collect(std::vector<SourcePiece>& pieces, const std::function<void()>& waiting) {
+void AggregationGroup::append_members(std::vector<SourcePiece>& pieces,
+                                      const std::function<void()>& waiting) {
   ++num_collected_;
-  for (const Other& other : others_) {
+  for (const Member& other : members_) {
     while (num_copies(other.memory).load(std::memory_order_acquire) < num_collected_) {
       waiting();
       std::this_thread::sleep_for(look_again_after);

@@ -19,24 +19,24 @@ using Stream = struct StreamState*;
 
 /// An event, as in CUDA: the point of a stream after all work that was enqueued before the mark was
 /// made.
-class Mark {
+class Event {
  public:
-  virtual ~Mark() = default;
+  virtual ~Event() = default;
   /// Returns whether the device has reached the point. Never blocks; polling is enough for it to be
   /// reached.
   /// Errors: environment, work has failed, or the accelerator's time limit has passed since the mark
   /// was made.
-  virtual bool is_reached() = 0;
+  virtual bool is_complete() = 0;
   /// Makes work that is enqueued on `stream` from now on wait for this point.
-  virtual void hold_back(Stream stream) = 0;
+  virtual void make_stream_wait(Stream stream) = 0;
 };
 
 /// A mark that records the time at which the device reaches it.
-class TimedMark : public Mark {
+class TimedEvent : public Event {
  public:
   /// Returns the seconds between the device's reaching `other` and its reaching this mark. Both
   /// must be marks of one device, and reached.
-  virtual double since_s(const TimedMark& other) = 0;
+  virtual double elapsed_since_s(const TimedEvent& other) = 0;
 };
 
 /// A GPU, as its driver describes it.
@@ -68,7 +68,7 @@ class Accelerator {
   /// caller that waits longer fails. After that, no wait for unfinished work goes on, and memory
   /// that the device may still touch is never freed.
   /// Errors, while waiting: environment, naming the device and the stream's work.
-  virtual void set_time_limit(double seconds) = 0;
+  virtual void set_timeout(double seconds) = 0;
 
   /// Returns zeroed memory, aligned to 256 bytes, which any stream may use. May block until all
   /// work on the device is done.
@@ -92,34 +92,34 @@ class Accelerator {
   /// Opens a stream. `work` names its work in messages: "computing".
   virtual Stream open_stream(Device device, const std::string& work) = 0;
   /// Blocks until the stream's work is done, then closes the stream.
-  virtual void close(Stream stream) = 0;
+  virtual void close_stream(Stream stream) = 0;
   /// Makes the stream defer work from now on: work passed to give(), copies within the device, and
   /// zeroing. Deferred work may wait until the stream is marked, waited for or used otherwise; see
   /// RepeatingWork.
-  virtual void keep_back(Stream stream) = 0;
+  virtual void defer(Stream stream) = 0;
   /// Enqueues the deferred work. Call before the host waits for anything else.
-  virtual void give_kept(Stream stream) = 0;
+  virtual void flush(Stream stream) = 0;
   /// Makes graphs of repeated work. Call only while no work on the device waits for something that
   /// this program has yet to do (messages).
-  virtual void make_graphs(Stream stream) = 0;
+  virtual void instantiate_graphs(Stream stream) = 0;
   /// Enqueues work by a call of `enqueue`, now or later, on the thread that then uses the stream.
   /// The work depends on nothing but the values in `key`. The stream may therefore repeat an
   /// earlier piece with the same key instead.
-  virtual void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) = 0;
+  virtual void submit(Stream stream, const WorkKey& key, std::function<void()> enqueue) = 0;
   /// Copies between the host and a device, or within a device. Host memory must stay valid and
   /// unchanged until the copy is done.
   virtual void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void zero(Stream stream, std::byte* memory, std::size_t bytes) = 0;
-  virtual std::unique_ptr<Mark> mark(Stream stream) = 0;
-  virtual std::unique_ptr<TimedMark> timed_mark(Stream stream) = 0;
+  virtual std::unique_ptr<Event> record_event(Stream stream) = 0;
+  virtual std::unique_ptr<TimedEvent> record_timed_event(Stream stream) = 0;
   /// Makes work that is enqueued on `stream` from now on wait for the work that was enqueued on
   /// `other` until now.
-  virtual void follow(Stream stream, Stream other) = 0;
+  virtual void wait_stream(Stream stream, Stream other) = 0;
   /// Blocks until all work enqueued on the stream is done.
-  virtual void wait(Stream stream) = 0;
+  virtual void synchronize(Stream stream) = 0;
 
   /// Returns whether a profiler is attached that shows host activity beside device activity.
-  virtual bool has_audience() = 0;
+  virtual bool profiler_attached() = 0;
   /// Names, for profilers, this thread's activity until the matching end_range(). Ranges may nest.
   virtual void begin_range(const std::string& name) = 0;
   virtual void end_range() = 0;
@@ -147,12 +147,12 @@ class PinnedMemory {
 };
 
 /// A stream that this object opens and closes.
-class OwnStream {
+class ScopedStream {
  public:
-  explicit OwnStream(Device device, const std::string& work = "work")
+  explicit ScopedStream(Device device, const std::string& work = "work")
       : stream_(accelerator().open_stream(device, work)) {}
-  OwnStream(const OwnStream&) = delete;
-  ~OwnStream() { accelerator().close(stream_); }
+  ScopedStream(const ScopedStream&) = delete;
+  ~ScopedStream() { accelerator().close_stream(stream_); }
   operator Stream() const { return stream_; }
 
  private:

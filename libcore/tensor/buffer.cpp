@@ -101,8 +101,8 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 Buffer::~Buffer() {
   if (data_ == nullptr) return;
   const bool waits = device_ != Device::host() || pages_ == Pages::pinned;  // freeing waits for the device
-  if (waits && RetiredMemory::is_kept()) {
-    RetiredMemory::keep(std::move(*this));
+  if (waits && DeferredFree::is_active()) {
+    DeferredFree::defer(std::move(*this));
   } else if (device_ != Device::host()) {
     accelerator().release(device_, data_);
   } else if (pages_ == Pages::pinned) {

@@ -4,20 +4,20 @@
 
 namespace dt {
 
-void Context::finish() const {
+void Context::synchronize() const {
   if (!stream_) return;
   if (poll_) {
-    const std::unique_ptr<Mark> end = accelerator().mark(*stream_);
-    ask_until([&] {
+    const std::unique_ptr<Event> end = accelerator().record_event(*stream_);
+    poll_until([&] {
       poll_waiting();
-      return end->is_reached();
+      return end->is_complete();
     });
   } else {
-    accelerator().wait(*stream_);
+    accelerator().synchronize(*stream_);
   }
-  if (!ahead_) return;
-  accelerator().make_graphs(*stream_);
-  ahead_.emplace(*stream_);  // counts kernels anew, so that marks divide each step's work alike
+  if (!throttle_) return;
+  accelerator().instantiate_graphs(*stream_);
+  throttle_.emplace(*stream_);  // counts kernels anew, so that marks divide each step's work alike
 }
 
 }  // namespace dt

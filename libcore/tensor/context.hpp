@@ -24,8 +24,8 @@ class Context {
     stream_.emplace(device, "computing");
     // A profiler shows host activity beside device activity, so kernels are then enqueued at once,
     // not deferred.
-    if (!accelerator().has_audience()) accelerator().keep_back(*stream_);
-    ahead_.emplace(*stream_);
+    if (!accelerator().profiler_attached()) accelerator().defer(*stream_);
+    throttle_.emplace(*stream_);
   }
   /// Creates a further context of a GPU, for `work` beside the rank's computing. The context defers
   /// no work, and does not bound how far the host runs ahead of it.
@@ -43,10 +43,10 @@ class Context {
   /// repeated work (Accelerator::make_graphs).
   /// Errors: environment, a device fails or hangs (see Accelerator::set_time_limit); also what polling
   /// throws.
-  void finish() const;
+  void synchronize() const;
   /// Enqueues deferred work. Call before the host waits for something else.
-  void start() const {
-    if (stream_) accelerator().give_kept(*stream_);
+  void flush() const {
+    if (stream_) accelerator().flush(*stream_);
   }
   /// Returns whether to run the reference kernels (plain loops) even if faster ones exist; on a GPU,
   /// dt's own kernels even if a library has one. For tests and proofs.
@@ -69,9 +69,9 @@ class Context {
   /// Polls, and waits if the device is far behind. The same thread calls it before each kernel and
   /// copy.
   /// Errors: as for finish().
-  void keep_pace() const {
+  void throttle() const {
     poll();
-    if (ahead_) ahead_->next([this] { poll_waiting(); });
+    if (throttle_) throttle_->wait_if_ahead([this] { poll_waiting(); });
   }
 
  private:
@@ -90,8 +90,8 @@ class Context {
   Arithmetic arithmetic_ = Arithmetic::fp32;
   std::function<void()> poll_;
   mutable Arena scratch_;
-  std::optional<OwnStream> stream_;  // declared after the arena, so that its work ends first
-  mutable std::optional<RunAhead> ahead_;
+  std::optional<ScopedStream> stream_;  // declared after the arena, so that its work ends first
+  mutable std::optional<StreamThrottle> throttle_;
   mutable bool is_waiting_ = false;
 };
 

@@ -15,11 +15,11 @@ constexpr int num_tries = 5;
 }  // namespace
 
 DeviceClock::DeviceClock(Stream stream) {
-  accelerator().wait(stream);
+  accelerator().synchronize(stream);
   for (int i = 0; i < num_tries; ++i) {
     const double before_s = monotonic_s();
-    std::unique_ptr<TimedMark> mark = accelerator().timed_mark(stream);
-    while (!mark->is_reached()) continue;
+    std::unique_ptr<TimedEvent> mark = accelerator().record_timed_event(stream);
+    while (!mark->is_complete()) continue;
     const double after_s = monotonic_s();
     if (zero_ && (after_s - before_s) / 2 >= error_s_) continue;
     zero_ = std::move(mark);

@@ -21,29 +21,29 @@ class DeviceClock {
   /// Errors: those of marks.
   explicit DeviceClock(Stream stream);
   /// Returns when the device reached `mark`, to within error_s(). The mark must be reached.
-  double time_of(TimedMark& mark) const { return zero_s_ + mark.since_s(*zero_); }
+  double host_time_s(TimedEvent& mark) const { return zero_s_ + mark.elapsed_since_s(*zero_); }
   double error_s() const { return error_s_; }
 
  private:
-  std::unique_ptr<TimedMark> zero_;
+  std::unique_ptr<TimedEvent> zero_;
   double zero_s_ = 0, error_s_ = 0;
 };
 
 /// The time of the work that is enqueued on a stream between the constructor and end().
-class TimedSpan {
+class StreamTimer {
  public:
-  TimedSpan(std::shared_ptr<const DeviceClock> clock, Stream stream)
-      : clock_(std::move(clock)), stream_(stream), start_(accelerator().timed_mark(stream)) {}
-  void end() { end_ = accelerator().timed_mark(stream_); }
+  StreamTimer(std::shared_ptr<const DeviceClock> clock, Stream stream)
+      : clock_(std::move(clock)), stream_(stream), start_(accelerator().record_timed_event(stream)) {}
+  void end() { end_ = accelerator().record_timed_event(stream_); }
   /// Returns whether that work is done. Call after end().
-  bool is_over() const { return end_->is_reached(); }
+  bool is_complete() const { return end_->is_complete(); }
   /// Returns the times of a span that is over.
-  Interval interval() const { return {clock_->time_of(*start_), clock_->time_of(*end_)}; }
+  Interval interval() const { return {clock_->host_time_s(*start_), clock_->host_time_s(*end_)}; }
 
  private:
   std::shared_ptr<const DeviceClock> clock_;
   Stream stream_;
-  std::unique_ptr<TimedMark> start_, end_;
+  std::unique_ptr<TimedEvent> start_, end_;
 };
 
 }  // namespace dt

@@ -10,9 +10,9 @@ namespace {
 /// Waits for earlier work, then copies. A copy of memory that is not pinned may itself block,
 /// without a time limit.
 void copy_and_wait(const Context& context, const Tensor& from, const Tensor& to) {
-  context.finish();
+  context.synchronize();
   accelerator().copy(context.stream(), to.raw(), from.raw(), from.bytes());
-  context.finish();
+  context.synchronize();
 }
 
 /// Calls body(part of the tensor, as much host memory, index of the part's first element) for each
@@ -31,15 +31,16 @@ void for_each_part(const Tensor& tensor, std::size_t most_bytes, const Body& bod
 
 }  // namespace
 
-OnHost::OnHost(const Context& context, const Tensor& tensor) : tensor_(tensor) {
+HostMirror::HostMirror(const Context& context, const Tensor& tensor) : tensor_(tensor) {
   if (!tensor || tensor.device() == Device::host()) return;
   memory_ = Buffer(Device::host(), tensor.bytes());
   tensor_ = Tensor(memory_, tensor.dtype(), tensor.shape());
   copy_and_wait(context, tensor, tensor_);
 }
 
-void visit_on_host(const Context& context, const Tensor& tensor,
-                   const std::function<void(std::span<const std::byte>)>& look, std::size_t most_bytes) {
+void for_each_host_chunk(const Context& context, const Tensor& tensor,
+                         const std::function<void(std::span<const std::byte>)>& look,
+                         std::size_t most_bytes) {
   if (tensor.device() == Device::host()) return look(tensor.span_bytes());
   for_each_part(tensor, most_bytes, [&](const Tensor& part, const Tensor& here, std::int64_t) {
     copy_and_wait(context, part, here);
@@ -60,12 +61,12 @@ void fill_from_host(const Context& context, const Piece& piece, const Tensor& ta
   });
 }
 
-Buffer moved_to(Device device, Buffer buffer) {
+Buffer to_device(Device device, Buffer buffer) {
   if (device == Device::host()) return buffer;
   Buffer there(device, buffer.bytes());
-  const OwnStream stream(device, "copying from the host");
+  const ScopedStream stream(device, "copying from the host");
   accelerator().copy(stream, there.data(), buffer.data(), buffer.bytes());
-  accelerator().wait(stream);
+  accelerator().synchronize(stream);
   return there;
 }
 

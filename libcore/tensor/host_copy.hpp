@@ -19,9 +19,9 @@ inline constexpr std::size_t host_copy_bytes = std::size_t{64} << 20;
 /// A tensor's elements for the host to read: the tensor itself, or a host copy of a device tensor.
 /// The copy waits for all work enqueued on the context's stream.
 /// Errors: environment, memory is short.
-class OnHost {
+class HostMirror {
  public:
-  OnHost(const Context& context, const Tensor& tensor);
+  HostMirror(const Context& context, const Tensor& tensor);
   const Tensor& tensor() const { return tensor_; }
 
  private:
@@ -31,9 +31,9 @@ class OnHost {
 
 /// Calls `look` with a device tensor's bytes, in order, in stretches of at most `most_bytes`. A
 /// stretch is valid only until the next call. For a host tensor, calls `look` once with all bytes.
-void visit_on_host(const Context& context, const Tensor& tensor,
-                   const std::function<void(std::span<const std::byte>)>& look,
-                   std::size_t most_bytes = host_copy_bytes);
+void for_each_host_chunk(const Context& context, const Tensor& tensor,
+                         const std::function<void(std::span<const std::byte>)>& look,
+                         std::size_t most_bytes = host_copy_bytes);
 
 /// A function that writes a piece's elements.
 using FillPiece = std::function<void(const Piece& piece, const Tensor& values)>;
@@ -45,6 +45,6 @@ void fill_from_host(const Context& context, const Piece& piece, const Tensor& ta
 
 /// Returns a buffer on `device` with the contents of a host buffer. If `device` is the host,
 /// returns the given buffer.
-Buffer moved_to(Device device, Buffer buffer);
+Buffer to_device(Device device, Buffer buffer);
 
 }  // namespace dt

@@ -4,7 +4,7 @@
 
 namespace dt {
 
-Part part_of(int rank, int size, std::int64_t numel, std::int64_t granule) {
+Range even_range(int rank, int size, std::int64_t numel, std::int64_t granule) {
   const std::int64_t granules = numel / granule + (numel % granule != 0 ? 1 : 0);
   // ⌊rB/n⌋ without a product that could overflow: B = qn + s gives rq + ⌊rs/n⌋.
   const auto bound = [&](std::int64_t r) {

@@ -91,10 +91,10 @@ std::int64_t first_touched(const CommonRows& rows, const Piece& source, const Pi
   });
 }
 
-void append(std::vector<CopyRun>& runs, const CopyRun& run) {
+void append(std::vector<CopyRange>& runs, const CopyRange& run) {
   if (run.count <= 0) return;
   if (!runs.empty()) {
-    CopyRun& last = runs.back();
+    CopyRange& last = runs.back();
     if (last.source + last.count == run.source && last.target + last.count == run.target) {
       last.count += run.count;
       return;
@@ -134,12 +134,12 @@ void Piece::validate() const {
   }
 }
 
-std::vector<CopyRun> intersect(const Piece& source, const Piece& target) {
+std::vector<CopyRange> intersect(const Piece& source, const Piece& target) {
   DT_CHECK(source.global == target.global, "pieces of shapes {} and {} are intersected",
            source.global.to_string(), target.global.to_string());
   const CommonRows rows(source, target);
   const std::int64_t first = first_touched(rows, source, target);
-  std::vector<CopyRun> runs;
+  std::vector<CopyRange> runs;
   for (std::int64_t row = first; row < rows.count(); ++row) {
     const std::int64_t from = rows.source_offset(row);
     const std::int64_t to = rows.target_offset(row);
@@ -151,7 +151,7 @@ std::vector<CopyRun> intersect(const Piece& source, const Piece& target) {
   return runs;
 }
 
-std::pair<std::int64_t, std::int64_t> touched_interval(const Piece& source, const Piece& target) {
+std::pair<std::int64_t, std::int64_t> intersection_bounds(const Piece& source, const Piece& target) {
   const CommonRows rows(source, target);
   const std::int64_t first = first_touched(rows, source, target);
   const std::int64_t end = first_row(rows.count(), [&](std::int64_t row) {

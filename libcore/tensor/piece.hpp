@@ -28,19 +28,19 @@ struct Piece {
 };
 
 /// `count` consecutive elements that lie at `source` in one piece's buffer and at `target` in another's.
-struct CopyRun {
+struct CopyRange {
   std::int64_t source;
   std::int64_t target;
   std::int64_t count;
-  bool operator==(const CopyRun&) const = default;
+  bool operator==(const CopyRange&) const = default;
 };
 
 /// Returns the elements that both pieces hold, as maximal runs in the target's order.
 /// Shapes: both are pieces of one global shape.
-std::vector<CopyRun> intersect(const Piece& source, const Piece& target);
+std::vector<CopyRange> intersect(const Piece& source, const Piece& target);
 /// Returns an interval of the source's box that contains all elements common to both pieces. It is
 /// in whole rows, within the source's interval. Returns {0, 0} if it is plain that the pieces have
 /// no common elements. The time is logarithmic in the number of rows.
-std::pair<std::int64_t, std::int64_t> touched_interval(const Piece& source, const Piece& target);
+std::pair<std::int64_t, std::int64_t> intersection_bounds(const Piece& source, const Piece& target);
 
 }  // namespace dt

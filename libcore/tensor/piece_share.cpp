@@ -26,21 +26,21 @@ std::int64_t elements_before(std::uint64_t limit, std::uint64_t at, const SizedP
 
 }  // namespace
 
-std::vector<PieceShare> share_of(std::span<const SizedPiece> whole, int part, int num_parts) {
+std::vector<IndexedPiece> partition_by_bytes(std::span<const SizedPiece> whole, int part, int num_parts) {
   DT_CHECK(part >= 0 && part < num_parts, "part {} of {}", part, num_parts);
   std::uint64_t total = 0;
   for (const SizedPiece& p : whole) total += bytes_of(p);
   const auto number = static_cast<std::uint64_t>(part);
   const std::uint64_t begin = border(total, number, static_cast<std::uint64_t>(num_parts));
   const std::uint64_t end = border(total, number + 1, static_cast<std::uint64_t>(num_parts));
-  std::vector<PieceShare> share;
+  std::vector<IndexedPiece> share;
   std::uint64_t at = 0;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const std::int64_t from = elements_before(begin, at, whole[i]);
     const std::int64_t to = elements_before(end, at, whole[i]);
     at += bytes_of(whole[i]);
     if (from == to) continue;
-    PieceShare& own = share.emplace_back(PieceShare{i, whole[i].piece});
+    IndexedPiece& own = share.emplace_back(IndexedPiece{i, whole[i].piece});
     own.piece.end = own.piece.begin + to;
     own.piece.begin += from;
   }

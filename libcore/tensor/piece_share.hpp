@@ -16,7 +16,7 @@ struct SizedPiece {
 };
 
 /// The `index`-th of a list of pieces, with its interval narrowed.
-struct PieceShare {
+struct IndexedPiece {
   std::size_t index = 0;
   Piece piece;
 };
@@ -27,6 +27,6 @@ struct PieceShare {
 /// exactly one share, and a share's size differs from S/num_parts by less than an element. At most
 /// two pieces of a share are cut; a cut keeps the piece's box and narrows its interval. Shares may
 /// be empty; none has empty pieces.
-std::vector<PieceShare> share_of(std::span<const SizedPiece> whole, int part, int num_parts);
+std::vector<IndexedPiece> partition_by_bytes(std::span<const SizedPiece> whole, int part, int num_parts);
 
 }  // namespace dt

@@ -21,7 +21,7 @@ namespace dt {
 /// loaded. The next make_graphs() then makes it a graph. A graph is launched as a whole, and none
 /// of its pieces is called. Work that changes each time is enqueued piece by piece.
 /// Thread safety: safe from several threads.
-class RepeatingWork {
+class GraphCache {
  public:
   /// A function that enqueues work on the stream.
   using Enqueue = std::function<void()>;
@@ -29,33 +29,33 @@ class RepeatingWork {
   /// launches that work. Returns an empty function if the work cannot be recorded.
   using Capture = std::function<Enqueue(const Enqueue& enqueue)>;
   struct Limits {
-    std::size_t least_pieces;  // in the smallest graph; fewer pieces cost the host no more one by one
-    std::size_t most_graphs;   // each takes device memory; at this limit, unused graphs are dropped
+    std::size_t min_graph_operations;  // in the smallest graph; fewer pieces cost the host no more one by one
+    std::size_t max_graphs;            // each takes device memory; at this limit, unused graphs are dropped
   };
 
-  explicit RepeatingWork(Capture capture, Limits limits = {.least_pieces = 4, .most_graphs = 1024})
+  explicit GraphCache(Capture capture, Limits limits = {.min_graph_operations = 4, .max_graphs = 1024})
       : capture_(std::move(capture)), limits_(limits) {}
   /// Defers a piece of work, which depends on nothing but the values in its key.
   /// Errors: as for use().
-  void keep(const WorkKey& key, Enqueue enqueue);
+  void defer(const WorkKey& key, Enqueue enqueue);
   /// Enqueues the deferred work, then calls `deed`, which must not wait. No other thread enqueues
   /// anything meanwhile.
   /// Errors: what enqueueing throws. Every later call of keep() or use() throws the same error, for
   /// deferred work is lost.
-  void use(const Enqueue& deed);
+  void flush_and_run(const Enqueue& deed);
   /// Makes graphs of the stretches that have come twice, as long as there is room.
-  void make_graphs();
+  void instantiate_graphs();
 
  private:
   using Pieces = std::vector<Enqueue>;
   struct Graph {
     Enqueue launch{};  // empty: it cannot be captured
-    std::size_t last_stretch = 0;
+    std::size_t last_use = 0;
   };
 
-  void give();
-  void give(const std::string& key, Pieces&& pieces);
-  bool comes_again(const std::string& key);
+  void flush();
+  void launch_or_enqueue(const std::string& key, Pieces&& pieces);
+  bool seen_before(const std::string& key);
   bool has_room();
   void throw_if_failed() const;
 
@@ -64,9 +64,9 @@ class RepeatingWork {
   std::mutex mutex_;
   std::string key_;
   Pieces pieces_;
-  std::size_t num_stretches_ = 0;
+  std::size_t num_sequences_ = 0;
   std::unordered_map<std::string, Graph> graphs_;  // by their stretch's key
-  std::unordered_map<std::string, Pieces> to_make_;
+  std::unordered_map<std::string, Pieces> to_instantiate_;
   std::unordered_set<std::size_t> seen_;  // hashes of keys
   std::exception_ptr failed_;
 };

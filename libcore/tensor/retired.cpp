@@ -4,22 +4,22 @@
 
 namespace dt {
 
-constinit thread_local RetiredMemory* RetiredMemory::current_ = nullptr;
+constinit thread_local DeferredFree* DeferredFree::current_ = nullptr;
 
-RetiredMemory::RetiredMemory() : outer_(std::exchange(current_, this)) {}
+DeferredFree::DeferredFree() : outer_(std::exchange(current_, this)) {}
 
-RetiredMemory::~RetiredMemory() {
+DeferredFree::~DeferredFree() {
   current_ = outer_;
 }
 
-std::size_t RetiredMemory::bytes() const {
+std::size_t DeferredFree::bytes() const {
   std::size_t total = 0;
   for (const Buffer& buffer : buffers_) total += buffer.bytes();
   return total;
 }
 
-void RetiredMemory::free() {
-  RetiredMemory* const inner = std::exchange(current_, outer_);
+void DeferredFree::free() {
+  DeferredFree* const inner = std::exchange(current_, outer_);
   buffers_.clear();
   current_ = inner;
 }

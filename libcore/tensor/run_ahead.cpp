@@ -6,17 +6,17 @@
 
 namespace dt {
 
-void RunAhead::next(const std::function<void()>& meanwhile) {
-  if (++given_ < kernels_between_marks) return;
-  given_ = 0;
-  std::unique_ptr<Mark> here = accelerator().mark(stream_);
-  if (last_) {
-    ask_until([&] {
+void StreamThrottle::wait_if_ahead(const std::function<void()>& meanwhile) {
+  if (++num_enqueued_ < kernels_between_events) return;
+  num_enqueued_ = 0;
+  std::unique_ptr<Event> here = accelerator().record_event(stream_);
+  if (last_event_) {
+    poll_until([&] {
       meanwhile();
-      return last_->is_reached();
+      return last_event_->is_complete();
     });
   }
-  last_ = std::move(here);
+  last_event_ = std::move(here);
 }
 
 }  // namespace dt

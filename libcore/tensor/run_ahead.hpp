@@ -11,23 +11,23 @@
 namespace dt {
 
 /// The bound of one stream.
-class RunAhead {
+class StreamThrottle {
  public:
   /// The number of kernels between two marks; a kernel may be several pieces of work. The first
   /// mark comes early, since it enqueues deferred work (Accelerator::keep_back) on a device that is
   /// still idle.
-  static constexpr int kernels_between_marks = 64, kernels_before_first_mark = 8;
+  static constexpr int kernels_between_events = 64, kernels_before_first_event = 8;
 
-  explicit RunAhead(Stream stream) : stream_(stream) {}
+  explicit StreamThrottle(Stream stream) : stream_(stream) {}
   /// Waits if the host is too far ahead, so that at most 2 · kernels_between_marks kernels are
   /// under way. Calls `meanwhile` repeatedly during the wait. Call before each kernel.
   /// Errors: those of Mark.
-  void next(const std::function<void()>& meanwhile);
+  void wait_if_ahead(const std::function<void()>& meanwhile);
 
  private:
   Stream stream_;
-  int given_ = kernels_between_marks - kernels_before_first_mark;  // since the last mark
-  std::unique_ptr<Mark> last_;
+  int num_enqueued_ = kernels_between_events - kernels_before_first_event;  // since the last mark
+  std::unique_ptr<Event> last_event_;
 };
 
 }  // namespace dt

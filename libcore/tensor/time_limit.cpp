@@ -6,12 +6,12 @@
 
 namespace dt {
 
-bool TimeLimit::is_over(double since_s) const {
+bool DeviceTimeout::is_expired(double since_s) const {
   const double limit_s = seconds_;
-  return has_passed_ || (limit_s > 0 && monotonic_s() - since_s >= limit_s);
+  return has_expired_ || (limit_s > 0 && monotonic_s() - since_s >= limit_s);
 }
 
-void TimeLimit::fail(double since_s, const std::string& device, const std::string& work) {
+void DeviceTimeout::fail(double since_s, const std::string& device, const std::string& work) {
   const std::lock_guard lock(mutex_);
   if (!reason_)
     reason_.emplace(
@@ -19,11 +19,11 @@ void TimeLimit::fail(double since_s, const std::string& device, const std::strin
         fmt::format("{}: {} is not done after {:.1f} s", device, work, monotonic_s() - since_s),
         "it hangs, or takes longer than --comm-timeout: dmesg and nvidia-smi -q of that host name Xid "
         "errors, after which another node may do better");
-  has_passed_ = true;
+  has_expired_ = true;
   throw Error(*reason_);
 }
 
-void pause_between_questions(double asked_for_s) {
+void poll_backoff(double asked_for_s) {
   constexpr double soon_s = 0.02, longest_s = 0.001;
   if (asked_for_s < soon_s) return std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::duration<double>(std::min(asked_for_s / 200, longest_s)));

@@ -11,7 +11,7 @@ namespace dt {
 namespace {
 
 namespace fs = std::filesystem;
-using Kind = DriverAnswer::Kind;
+using Kind = DriverProbe::Kind;
 
 /// The oldest architecture for which the kernels are compiled.
 constexpr int least_major = 8;
@@ -33,11 +33,11 @@ bool hides_all(const std::string& visible) {
   return !is_number && !visible.starts_with("GPU-") && !visible.starts_with("MIG-");
 }
 
-std::string hidden(const DriverAnswer& answer) {
+std::string hidden(const DriverProbe& answer) {
   return fmt::format("CUDA_VISIBLE_DEVICES='{}' leaves no GPU to be seen", *answer.visible);
 }
 
-std::string why_unusable(const DriverAnswer& answer) {
+std::string why_unusable(const DriverProbe& answer) {
   switch (answer.kind) {
     case Kind::no_driver:
       if (answer.driver == 0) return "there is no NVIDIA driver";
@@ -50,7 +50,7 @@ std::string why_unusable(const DriverAnswer& answer) {
   }
 }
 
-std::string remedy_of_old_driver(const DriverAnswer& answer) {
+std::string remedy_of_old_driver(const DriverProbe& answer) {
   constexpr int least_cuda = 12;  // the oldest CUDA whose nvcc compiles C++20
   const int of_program = answer.runtime / 1000, of_driver = answer.driver / 1000;
   const auto* const least = std::ranges::find(least_drivers, of_program, &LeastDriver::cuda_major);
@@ -64,7 +64,7 @@ std::string remedy_of_old_driver(const DriverAnswer& answer) {
   return text;
 }
 
-std::string remedy_of(const DriverAnswer& answer) {
+std::string remedy_of(const DriverProbe& answer) {
   switch (answer.kind) {
     case Kind::no_driver:
       if (answer.driver > 0) return remedy_of_old_driver(answer);
@@ -112,7 +112,7 @@ std::string cuda_version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-std::vector<Gpu> usable_gpus(const DriverAnswer& answer) {
+std::vector<Gpu> usable_gpus(const DriverProbe& answer) {
   if (answer.kind == Kind::gpus && !answer.gpus.empty()) {
     std::vector<Gpu> recent;
     std::ranges::copy_if(answer.gpus, std::back_inserter(recent),

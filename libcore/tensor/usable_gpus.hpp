@@ -12,7 +12,7 @@
 namespace dt {
 
 /// CUDA's answer to the question which GPUs there are.
-struct DriverAnswer {
+struct DriverProbe {
   enum class Kind {
     gpus,          // `gpus`
     no_gpu,        // the driver reports no GPU
@@ -40,7 +40,7 @@ class NoGpu : public Error {
 /// Returns the GPUs of compute capability 8.0 or newer.
 /// Errors: NoGpu, there is none or CUDA_VISIBLE_DEVICES hides all; environment, with the reason and
 /// the remedy, none of the GPUs can be used.
-std::vector<Gpu> usable_gpus(const DriverAnswer& answer);
+std::vector<Gpu> usable_gpus(const DriverProbe& answer);
 
 /// Returns "13.0" for 13000.
 std::string cuda_version_text(int version);

@@ -42,7 +42,7 @@ std::vector<bool> read_ties(const JsonValue& model, std::size_t num_merges) {
   std::vector<bool> is_tied(num_merges);
   const auto list = model.find("dt_ties");
   for (const JsonValue& item : list ? list->items() : std::vector<JsonValue>()) {
-    const std::uint64_t index = item.natural();
+    const std::uint64_t index = item.unsigned_integer();
     if (index == 0 || index >= num_merges) throw item.error("is no merge with one before it");
     is_tied[index] = true;
   }
@@ -97,7 +97,7 @@ IdsByText read_vocabulary(const JsonValue& model) {
   refuse_options(model);
   const JsonValue vocab = model.at("vocab");
   IdsByText ids;
-  vocab.each_natural([&](const std::string& text, std::uint64_t id) {
+  vocab.for_each_unsigned_integer([&](const std::string& text, std::uint64_t id) {
     if (id >= max_vocabulary)
       throw vocab.error(fmt::format("the id of \"{}\" is not below {}", text, max_vocabulary));
     ids[text] = static_cast<Id>(id);

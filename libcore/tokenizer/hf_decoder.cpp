@@ -12,8 +12,8 @@ std::string not_empty(const JsonValue& text) {
 }
 
 std::unique_ptr<DecodeStep> read_strip(const JsonValue& step) {
-  return make_decode_strip(not_empty(step.at("content")), step.at("start").natural(),
-                           step.at("stop").natural());
+  return make_decode_strip(not_empty(step.at("content")), step.at("start").unsigned_integer(),
+                           step.at("stop").unsigned_integer());
 }
 
 std::unique_ptr<DecodeStep> read_metaspace(const JsonValue& step) {

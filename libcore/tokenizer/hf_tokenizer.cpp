@@ -22,7 +22,7 @@ FoundIn read_found_in(const JsonValue& token) {
 /// Reads an added token except for its id, which follows from the content (see AddedTokenIds).
 AddedToken read_added_token(const JsonValue& token) {
   AddedToken added;
-  token.at("id").natural();
+  token.at("id").unsigned_integer();
   added.content = token.at("content").string();
   added.is_special = token.boolean("special", false);
   added.takes_space_before = token.boolean("lstrip", false);

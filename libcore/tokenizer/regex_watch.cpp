@@ -46,7 +46,7 @@ class SearchWatcher {
     const std::lock_guard lock(mutex_);
     searchers_.push_back(searcher);
     if (!is_running_) {
-      const SignalsBlocked blocked;
+      const ScopedSignalBlock blocked;
       std::thread([this] { watch(); }).detach();
       is_running_ = true;  // last: if starting the thread fails, the next search tries again
     }

@@ -19,8 +19,8 @@ struct Sizes {
 };
 
 Sizes read_sizes(const JsonValue& config) {
-  const std::uint64_t vocabulary = config.at("default_vocab_size").natural();
-  const std::uint64_t special = config.natural("default_num_special_tokens", default_num_special);
+  const std::uint64_t vocabulary = config.at("default_vocab_size").unsigned_integer();
+  const std::uint64_t special = config.unsigned_integer("default_num_special_tokens", default_num_special);
   if (special > max_vocabulary - 256)
     throw config.at("default_num_special_tokens").error(fmt::format("is above {}", max_vocabulary - 256));
   if (vocabulary > max_vocabulary || vocabulary < special + 256)
@@ -32,7 +32,7 @@ Sizes read_sizes(const JsonValue& config) {
 Vocabulary read_vocabulary(const JsonValue& list, Sizes sizes) {
   Vocabulary vocabulary;
   for (const JsonValue& item : list.items()) {
-    const std::uint64_t rank = item.at("rank").natural();
+    const std::uint64_t rank = item.at("rank").unsigned_integer();
     if (rank >= sizes.vocabulary - sizes.special) continue;
     const auto bytes = from_base64(item.at("token_bytes").string());
     if (!bytes) throw item.at("token_bytes").error("is no base64");
@@ -57,7 +57,7 @@ std::vector<AddedToken> read_special_tokens(const JsonValue& root, Id count) {
   for (Id id = 0; !list && id < std::min<Id>(count, 3); ++id)
     tokens[id].content = std::array{"<unk>", "<s>", "</s>"}[id];
   for (const JsonValue& item : list ? list->items() : std::vector<JsonValue>()) {
-    const std::uint64_t rank = item.at("rank").natural();
+    const std::uint64_t rank = item.at("rank").unsigned_integer();
     if (rank >= count) throw item.at("rank").error(fmt::format("is not below {}", count));
     tokens[rank].content = item.at("token_str").string();
   }

@@ -92,7 +92,7 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, co
   if (ranks.world.size() == 1) return;
   Digester weights, moments;
   const auto add = [&](Digester& digester, const Tensor& state) {
-    visit_on_host(context, state, [&](std::span<const std::byte> bytes) { digester.update(bytes); });
+    for_each_host_chunk(context, state, [&](std::span<const std::byte> bytes) { digester.update(bytes); });
   };
   for (int group = 0; group < storage.num_groups(); ++group) {
     add(weights, storage.group_weights(group));

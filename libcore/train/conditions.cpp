@@ -14,15 +14,15 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-const char* schedule_name(optim::ScheduleKind kind) {
+const char* schedule_name(optim::LearningRateScheduleKind kind) {
   switch (kind) {
-    case optim::ScheduleKind::cosine:
+    case optim::LearningRateScheduleKind::cosine:
       return "cosine";
-    case optim::ScheduleKind::linear:
+    case optim::LearningRateScheduleKind::linear:
       return "linear";
-    case optim::ScheduleKind::constant:
+    case optim::LearningRateScheduleKind::constant:
       return "constant";
-    case optim::ScheduleKind::wsd:
+    case optim::LearningRateScheduleKind::wsd:
       return "wsd";
   }
   return "";
@@ -53,8 +53,9 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
       {"global_batch", plan.global_batch},
       {"grad_lanes", plan.grad_lanes},
       {"reduce_dtype", plan::precision_name(plan.precision.wire())},
-      {"reduce_order", plan.reduce_order == comm::ReduceOrder::tree ? "tree" : plan.launch.streams},
-      {"gradient_sum", plan.gradient_sum()},
+      {"reduce_order",
+       plan.reduce_order == comm::ReduceOrder::tree ? "tree" : plan.launch.device_collectives},
+      {"gradient_sum", plan.describe_gradient_reduction()},
       {"beta1", plan.adamw.beta1},
       {"beta2", plan.adamw.beta2},
       {"adam_eps", plan.adamw.eps},
@@ -64,12 +65,13 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
       {"instruction_set", instruction_set()},
       {"build", build_description()},
       {"program", to_hex(executable_digest())}};
-  if (const std::string sums = plan::attention_sums(plan); !sums.empty()) conditions["attention_sums"] = sums;
+  if (const std::string sums = plan::attention_reduction_order(plan); !sums.empty())
+    conditions["attention_sums"] = sums;
   if (!gpu_products.empty()) conditions["gpu_products"] = gpu_products;
   return conditions.dump();
 }
 
-std::string describe_schedule(const optim::Schedule& s) {
+std::string describe_schedule(const optim::LearningRateSchedule& s) {
   return Json{{"kind", schedule_name(s.kind)},
               {"lr", s.lr},
               {"min_lr", s.min_lr},

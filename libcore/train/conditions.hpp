@@ -14,7 +14,7 @@ namespace dt::train {
 std::string describe_conditions(const plan::Plan& plan, const std::vector<std::string>& gpu_products = {});
 
 /// Returns the learning-rate schedule as a JSON object.
-std::string describe_schedule(const optim::Schedule& schedule);
+std::string describe_schedule(const optim::LearningRateSchedule& schedule);
 
 /// Returns "threads 2 → 1" and so on for each member of such objects that differs. A member that
 /// only one of them has does not count.

@@ -12,6 +12,6 @@ namespace dt::train {
 /// it.
 /// Errors: internal if the batch has positions, because it has been reduced before.
 void take_context_share(data::Batch& batch, std::int64_t size, const model::Layout& layout,
-                        const model::Place& place);
+                        const model::MeshCoordinates& place);
 
 }  // namespace dt::train

@@ -66,7 +66,7 @@ void visit(StepReport& report, Cursor cursor) {
   cursor.visit_signal(report.signal);
   cursor.visit(report.output_failed);
   cursor.visit(report.superseded);
-  cursor.visit(report.save.parts_written);
+  cursor.visit(report.save.shards_written);
   cursor.visit(report.save.commits);
   cursor.visit(report.save.has_failed);
 }

@@ -52,10 +52,10 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
                                                     std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
-      const std::string why = candidate.required ? "" : run::why_shunned(candidate.path);
+      const std::string why = candidate.required ? "" : run::why_excluded(candidate.path);
       if (!why.empty()) throw Error(ErrorKind::input, why);
       const checkpoint::Reader reader(candidate.path);
-      checkpoint::require_moments(reader);
+      checkpoint::require_optimizer_state(reader);
       path = candidate.path.string();
       return reader.manifest();
     } catch (const Error& error) {
@@ -84,7 +84,7 @@ std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::P
 
 double step_seconds(const plan::Settings& settings, const plan::Plan& plan) {
   return plan::forecast_step(plan, plan::predicted_unit_times(plan, settings.rank_flops),
-                             plan::links_of(settings))
+                             plan::link_bandwidths(settings))
       .timeline.end_s();
 }
 
@@ -125,7 +125,7 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, std::int64
   const plan::MemoryEstimate& memory = *most;
   const std::uint64_t tokens =
       static_cast<std::uint64_t>(plan.total_steps) * static_cast<std::uint64_t>(plan.tokens_per_step());
-  Json json{{"from", utf8_of(origin)},
+  Json json{{"from", escape_invalid_utf8(origin)},
             {"parameters", table.num_parameters()},
             {"steps_done", done},
             {"steps", plan.total_steps},
@@ -161,8 +161,8 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, std::int64
             {"gathered_bytes", memory.storage.gathered},
             {"activations_bytes", memory.activations},
             {"batches_bytes", memory.batches},
-            {"copy_bytes", memory.copy},
-            {"arriving_bytes", memory.arriving},
+            {"copy_bytes", memory.checkpoint_copy},
+            {"arriving_bytes", memory.receive_buffers},
             {"memory_bytes", memory.total()},
             {"checkpoint_bytes", memory.storage.checkpoint},
             {"device", plan.device == Device::host() ? "cpu" : "cuda"}};
@@ -170,7 +170,7 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, std::int64
   if (plan.device != Device::host()) {
     json["workspaces_bytes"] = memory.workspaces;
     json["pinned_bytes"] = memory.pinned;
-    json["combining_bytes"] = memory.combining;
+    json["combining_bytes"] = memory.reduce_buffers;
     json["nccl_bytes"] = memory.nccl;
     json["nccl_host_bytes"] = memory.nccl_host;
     json["context_bytes"] = memory.context;
@@ -197,10 +197,10 @@ void print_table(const Json& plan, Console& console) {
 
 void add_shares(Json& plan, const std::vector<SourceShare>& shares) {
   for (const SourceShare& share : shares) {
-    plan["sources"][utf8_of(share.name)] = {{"weight", share.weight},
-                                            {"samples", share.samples},
-                                            {"windows", share.windows},
-                                            {"epochs", share.epochs()}};
+    plan["sources"][escape_invalid_utf8(share.name)] = {{"weight", share.weight},
+                                                        {"samples", share.samples},
+                                                        {"windows", share.windows},
+                                                        {"epochs", share.epochs()}};
   }
 }
 
@@ -211,7 +211,7 @@ void warn_of_memory(const plan::Settings& settings, const plan::Plan& plan, cons
   const auto warn = [&](const char* whose, const NeededBytes& needed_bytes, std::uint64_t here) {
     const std::uint64_t needed = needed_bytes(plan);
     if (needed <= here) return;
-    const std::string fitting = plan::nearest_that_fit(settings, plan, replan, needed_bytes, here);
+    const std::string fitting = plan::suggest_options_that_fit(settings, plan, replan, needed_bytes, here);
     console.warn("needs {} of memory on a {}, at most {} can be had here{}", format_bytes(needed), whose,
                  format_bytes(here), fitting.empty() ? "" : "; " + fitting + " would do");
   };
@@ -234,7 +234,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   if (settings.run) {
     check_writable("run", *settings.run);
     run.emplace(*settings.run);
-    run::LiveRun::refuse_if_alive(*run);
+    run::RunLock::require_not_held(*run);
   }
   if (settings.checkpoint_local) {
     check_writable("checkpoint-local", *settings.checkpoint_local);
@@ -249,7 +249,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   }
   const auto manifest = newest_readable(candidates, origin, console);
   if (!candidates.empty() && !manifest) {
-    throw input_error("none of the run's {} can be read", counted(candidates.size(), "checkpoint"));
+    throw input_error("none of the run's {} can be read", pluralize(candidates.size(), "checkpoint"));
   }
   const plan::Replan replan = [&](const plan::Settings& s) {
     return plan::make_plan(s, spec, dataset ? &*dataset : nullptr, launch,
@@ -277,7 +277,8 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   console.info(
       "times are predicted for {:.3g} FLOP/s a rank (--rank-flops), {:.3g} bytes/s between ranks of a node "
       "(--node-bandwidth), {:.3g} between nodes (--link-bandwidth)",
-      settings.rank_flops, plan::links_of(settings).within_node, plan::links_of(settings).between_nodes);
+      settings.rank_flops, plan::link_bandwidths(settings).within_node,
+      plan::link_bandwidths(settings).between_nodes);
   if (!is_on_paper) warn_of_memory(settings, plan, replan, console);
 }
 

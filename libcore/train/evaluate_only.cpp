@@ -56,7 +56,7 @@ fs::path weights_path(const plan::Settings& settings, Console& console) {
 fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::string path;
   comm::at_first(ranks, [&] {
-    if (settings.logits_out) require_folder_of(*settings.logits_out);
+    if (settings.logits_out) require_parent_folder(*settings.logits_out);
     path = weights_path(settings, ranks.console).string();
   });
   return comm::broadcast_text(ranks.world, path);
@@ -104,7 +104,7 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
   ranks.console.info("evaluating {} on samples of {} tokens", describe(path, state), plan.sequence_length);
   const EvaluationRequest request = evaluation_request(settings, plan, [&] { return signals.received(); });
   comm::at_first(ranks, [&] { check_validation_targets(dataset, request); });
-  plan::require_team(plan, ranks);
+  plan::check_thread_limit(plan, ranks);
   plan.arithmetic = plan::choose_arithmetic(settings, plan, &state, ranks);
   const auto groups = plan::make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
@@ -144,7 +144,7 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
   std::optional<data::Mixture> dataset;
   comm::together(ranks.world, [&] {
     dataset.emplace(settings.data, staged.copies, staged.share);
-    plan::ranks_used(settings, ranks.world.size());
+    plan::num_ranks_used(settings, ranks.world.size());
   });
   check_alike(ranks, asked, *dataset);
   comm::at_first(ranks, [&] { check_same_tokens(path, dataset->source_name(0), ranks.console); });

@@ -59,7 +59,7 @@ void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
       plan::evaluation_list(local.layout(), local.place(), runtime.num_units(),
                             static_cast<int>(windows.micro_batches.size()), static_cast<int>(rounds)),
       windows.micro_batches, 0, hooks);
-  runtime.context().finish();
+  runtime.context().synchronize();
 }
 
 /// Returns the windows that the request takes.
@@ -127,7 +127,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   const std::int64_t micro_batches = windows.num_micro_batches();
   const parallel::LocalTable& local = runtime.local();
   const int dp = local.layout().dp;
-  const Part own = part_of(local.place().dp, dp, micro_batches);
+  const Range own = even_range(local.place().dp, dp, micro_batches);
   const std::int64_t rounds = (micro_batches + dp - 1) / dp;
   std::vector<ExactSum> nll(dataset.size());
   std::vector<ExactSum*> sums_of_sources;
@@ -153,7 +153,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
     for (std::int64_t i = round; i < std::min(end, own.count); ++i)
       part.add(runtime, dataset, request, windows.micro_batch(own.begin + i), targets);
     forward(runtime, part, end - round, hooks);
-    sums.take(sums_of_sources);
+    sums.drain_into(sums_of_sources);
     progress.set(std::min(windows.total(), static_cast<std::uint64_t>(end * dp * request.micro_batch)));
   }
   for (ExactSum& sum : nll) comm::all_sum(control, sum.digits());
@@ -219,34 +219,34 @@ class Logits {
  private:
   static int rank(const comm::Communicator* ranks) { return ranks ? ranks->rank() : 0; }
   static int size(const comm::Communicator* ranks) { return ranks ? ranks->size() : 1; }
-  Part columns_of(const model::ModelSpec& spec, int rank) const {
-    return model::Share{rank, size(tensor_)}.vocabulary(spec);
+  Range columns_of(const model::ModelSpec& spec, int rank) const {
+    return model::TensorParallelShard{rank, size(tensor_)}.vocabulary_range(spec);
   }
   void gather_columns(const Context& context) {
     if (rank(tensor_) > 0) return tensor_->send(0, own_.tensor).wait_host();
     place_columns(context, own_.tensor, columns_[0]);
     for (int other = 1; other < size(tensor_); ++other) {
-      const Part columns = columns_[static_cast<std::size_t>(other)];
+      const Range columns = columns_[static_cast<std::size_t>(other)];
       const Owned arrived(context.device(), {rows_, columns.count}, dtype_);
       tensor_->receive(other, arrived.tensor).wait_host();
       place_columns(context, arrived.tensor, columns);
     }
   }
-  void place_columns(const Context& context, const Tensor& part, const Part& columns) const {
+  void place_columns(const Context& context, const Tensor& part, const Range& columns) const {
     for (std::int64_t row = 0; row < rows_; ++row)
-      kernels::convert(context, part.flat(row * columns.count, columns.count),
-                       rows_TV_.tensor.flat(row * vocabulary_ + columns.begin, columns.count));
+      kernels::cast(context, part.flat(row * columns.count, columns.count),
+                    rows_TV_.tensor.flat(row * vocabulary_ + columns.begin, columns.count));
   }
   void place_rows(const Context& context, int owner, const Tensor& rows, const Tensor& whole_TV) const {
     const bool is_whole = size(context_ranks_) == 1;
     const model::Zigzag zigzag{zigzag_.length, owner, zigzag_.size};
-    context.finish();  // a copy to memory that is not pinned may itself block
+    context.synchronize();  // a copy to memory that is not pinned may itself block
     if (is_whole) kernels::copy(context, rows, whole_TV);
     for (int chunk = 0; !is_whole && chunk < model::Zigzag::num_chunks; ++chunk) {
       const std::int64_t to = zigzag.position(chunk), from = chunk * zigzag.length;
       kernels::copy(context, rows.rows(from, from + zigzag.length), whole_TV.rows(to, to + zigzag.length));
     }
-    context.finish();  // the next rank's rows come to the same place
+    context.synchronize();  // the next rank's rows come to the same place
   }
 
   comm::Communicator* tensor_;
@@ -255,7 +255,7 @@ class Logits {
   model::Zigzag zigzag_;
   std::int64_t rows_;
   DType dtype_;
-  std::vector<Part> columns_;  // columns of each rank that shares the head
+  std::vector<Range> columns_;  // columns of each rank that shares the head
   Owned own_, rows_TV_;
 };
 
@@ -269,13 +269,14 @@ class LogitsFile {
         writer_(target_.open()),
         floats_(Device::host(), {sequence_length, runtime.spec().vocabulary}, DType::f32) {
     for (std::size_t i = 0; i < dataset.size(); ++i)
-      limit_readers(target_.path(), Audience::of_file(dataset.source(i).folder() / data::dataset_file_name));
+      restrict_readers(target_.path(),
+                       ReadAccess::of_file(dataset.source(i).folder() / data::dataset_file_name));
     const auto n = static_cast<std::uint64_t>(num_sequences);
     const auto length = static_cast<std::uint64_t>(sequence_length);
     writer_.declare("/logits", DType::f32,
                     {n, length, static_cast<std::uint64_t>(runtime.spec().vocabulary)});
     writer_.declare("/tokens", DType::i32, {n, length});
-    writer_.layout();
+    writer_.end_declarations();
   }
 
   /// Returns the tensor for a sequence's logits.

@@ -25,11 +25,11 @@ std::vector<std::string> lines_of_all(comm::Communicator& ranks, const std::vect
 }  // namespace
 
 std::vector<std::string> gpu_products(comm::Communicator& ranks) {
-  return lines_of_all(ranks, kernels::product_algorithms());
+  return lines_of_all(ranks, kernels::matmul_algorithms());
 }
 
 std::vector<std::string> gpu_attention_declines(comm::Communicator& ranks) {
-  return lines_of_all(ranks, kernels::attention_declines());
+  return lines_of_all(ranks, kernels::attention_fallbacks());
 }
 
 }  // namespace dt::train

@@ -222,7 +222,7 @@ void inherit_options(const plan::Settings& settings, OptionTable& options, const
     if (!ranks.are_processes && !ranks.is_first()) return;  // threads have rank 0's settings
     const std::vector<std::string> fields = split(text, '\0');
     for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
-      options.supply(fields[i], fields[i + 1], "run.json: ");
+      options.set_if_omitted(fields[i], fields[i + 1], "run.json: ");
   });
 }
 

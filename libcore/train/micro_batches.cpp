@@ -57,14 +57,14 @@ MicroBatches::MicroBatches(const Context& context, parallel::BufferPool& pool, P
 }
 
 MicroBatches::~MicroBatches() {
-  pool_.give(std::move(memory_));
+  pool_.release(std::move(memory_));
 }
 
 void MicroBatches::place(PinnedRows& pinned, std::span<Tensor> of_batch) {
   std::int64_t count = 0;
   for (const Tensor& values : of_batch) count += values ? values.numel() : 0;
   if (count == 0) return;
-  memory_ = pool_.take(static_cast<std::size_t>(count) * sizeof(std::int32_t));
+  memory_ = pool_.acquire(static_cast<std::size_t>(count) * sizeof(std::int32_t));
   const Tensor there(memory_, DType::i32, Shape{count});
   pinned.copy(of_batch, there);
   std::int64_t begin = 0;

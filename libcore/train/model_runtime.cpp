@@ -13,10 +13,10 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
       table_(plan.spec),
       local_(table_, plan.layout, plan.place),
       context_(plan.threads, plan.device),
-      lanes_(purpose == Purpose::training ? std::optional(plan.lanes()) : std::nullopt),
+      lanes_(purpose == Purpose::training ? std::optional(plan.lane_plan()) : std::nullopt),
       seam_(plan.layout, plan.place, groups, plan.tp_chunks),
-      units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute, plan.kept(),
-                               seam_)),
+      units_(model::make_units(context_.device(), plan.spec, table_, plan.precision.compute,
+                               plan.saved_activations(), seam_)),
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
       executor_(context_, units_, storage_, &seam_),
       rows_(context_.device()),
@@ -29,12 +29,13 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
   executor_.set_overlap(plan.overlap);
   seam_.set_overlap(plan.overlap);
   const bool has_streams = groups.control() && groups.control()->has_streams();  // the poll checks them
-  if (!groups.is_alone() && (plan.overlap || has_streams)) context_.set_poll([this] { executor_.poll(); });
+  if (!groups.is_single_rank() && (plan.overlap || has_streams))
+    context_.set_poll([this] { executor_.poll(); });
   std::vector<std::int32_t> positions;
   for (std::int64_t i = 0; i < num_positions_; ++i)
     positions.push_back(static_cast<std::int32_t>(i % plan.sequence_length));
   kernels::copy(context_, host_tensor(positions), Tensor(positions_, DType::i32, Shape{num_positions_}));
-  context_.finish();
+  context_.synchronize();
 }
 
 /// Allocates the most scratch memory that units and kernels use at once, and frees it. An arena

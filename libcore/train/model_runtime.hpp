@@ -53,7 +53,7 @@ class ModelRuntime {
   Context context_;
   std::optional<comm::ComputesOn> computes_on_;
   std::optional<parallel::LanePlan> lanes_;
-  parallel::TensorSeam seam_;
+  parallel::CommTensorParallelOps seam_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   parallel::ModelStorage storage_;
   parallel::Executor executor_;

@@ -29,7 +29,7 @@ bool all_finite(const Tensor& values) {
 }
 
 bool is_finite(const Context& context, const Tensor& tensor) {
-  const OnHost here(context, tensor);
+  const HostMirror here(context, tensor);
   const Tensor& values = here.tensor();
   switch (values.dtype()) {
     case DType::f64:

@@ -13,14 +13,14 @@ PinnedRows::PinnedRows(const Context& context)
 
 PinnedRows::~PinnedRows() {
   try {
-    if (!leaving_.empty()) context_.finish();
+    if (!leaving_.empty()) context_.synchronize();
   } catch (const std::exception&) {
     // A failed device no longer reads the memory. A device that hangs keeps it.
   }
 }
 
 void PinnedRows::copy(std::span<const Tensor> rows, const Tensor& there) {
-  std::erase_if(leaving_, [](const auto& one) { return one.first->is_reached(); });
+  std::erase_if(leaving_, [](const auto& one) { return one.first->is_complete(); });
   comm::StagingPool::Block block = pool_->take(there.bytes());
   std::byte* to = block->data();
   for (const Tensor& values : rows) {
@@ -30,7 +30,7 @@ void PinnedRows::copy(std::span<const Tensor> rows, const Tensor& there) {
   }
   DT_CHECK(to == block->data() + there.bytes(), "rows for {} bytes of a device", there.bytes());
   accelerator().copy(context_.stream(), there.raw(), block->data(), there.bytes());
-  leaving_.emplace_back(accelerator().mark(context_.stream()), std::move(block));
+  leaving_.emplace_back(accelerator().record_event(context_.stream()), std::move(block));
 }
 
 }  // namespace dt::train

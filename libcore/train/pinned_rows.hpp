@@ -30,7 +30,7 @@ class PinnedRows {
  private:
   const Context& context_;
   std::shared_ptr<comm::StagingPool> pool_;
-  std::deque<std::pair<std::unique_ptr<Mark>, comm::StagingPool::Block>> leaving_;
+  std::deque<std::pair<std::unique_ptr<Event>, comm::StagingPool::Block>> leaving_;
 };
 
 }  // namespace dt::train

@@ -32,7 +32,7 @@ Profiler::Profiler(const plan::Settings& settings, const plan::Plan& plan, Model
       ranks_(ranks) {}
 
 void Profiler::begin(std::int64_t step) {
-  if (!steps_ || !steps_->has(step)) return;
+  if (!steps_ || !steps_->contains(step)) return;
   const Context& context = runtime_.context();
   const auto clock =
       context.device() == Device::host() ? nullptr : std::make_shared<const DeviceClock>(context.stream());
@@ -40,16 +40,16 @@ void Profiler::begin(std::int64_t step) {
   under_way_.reset(new UnderWay{clock, described(step), {runtime_.executor(), groups, context, clock}});
   under_way_->result.clock = comm::compare_clocks(ranks_.world);
   ranks_.world.engine().recorder().keep(clock);
-  under_way_->result.whole.started_s = monotonic_s();
+  under_way_->result.step_time.started_s = monotonic_s();
 }
 
 void Profiler::end(const StepTimes& times) {
   if (!under_way_) return;
   const std::unique_ptr<UnderWay> step = std::move(under_way_);
   StepProfile& result = step->result;
-  result.whole.ended_s = monotonic_s();
+  result.step_time.ended_s = monotonic_s();
   result.data_wait_s = times.data_wait_s;
-  result.exposures = step->trace.exposures();
+  result.exposed_communication = step->trace.exposed_communication();
   result.actions = step->trace.actions();
   if (step->device_clock) add_device(*step);
   comm::Recorder& recorder = ranks_.world.engine().recorder();
@@ -64,7 +64,7 @@ void Profiler::add_device(UnderWay& step) {
   result.is_on_device = true;
   result.device_error_s = step.device_clock->error_s();
   for (const profile::TracedAction& traced : result.actions)
-    result.whole.ended_s = std::max(result.whole.ended_s, traced.device.ended_s);
+    result.step_time.ended_s = std::max(result.step_time.ended_s, traced.device.ended_s);
 }
 
 /// Returns "" if the trace was written.
@@ -85,7 +85,7 @@ void Profiler::tell(const StepProfile& profile, const std::string& problem) cons
   }
   const std::string clocks =
       ranks_.world.size() > 1 ? fmt::format(", clocks within {:.0f} µs", error_s * 1e6) : "";
-  ranks_.console.info("profile of step {}, rank 0: {} ({}{})", profile.step, profile::summary_of(profile),
+  ranks_.console.info("profile of step {}, rank 0: {} ({}{})", profile.step, profile::summarize_step(profile),
                       folder().string(), clocks);
 }
 
@@ -95,7 +95,7 @@ StepProfile Profiler::described(std::int64_t step) const {
   profile.generation = generation_.number;
   profile.rank = ranks_.world.rank();
   profile.host = host_name();
-  profile.duty = ranks_.world.engine().recorder().duty();
+  profile.role = ranks_.world.engine().recorder().duty();
   profile.layout = plan_.layout.to_string();
   for (int unit = 0; unit < runtime_.num_units(); ++unit)
     profile.unit_names.push_back(runtime_.unit_name(unit));

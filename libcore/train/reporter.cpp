@@ -23,7 +23,7 @@ constexpr const char* local_checkpoint_kind = "local_checkpoint";
 
 /// Removes an incomplete last line. `file` must be open for appending to the file at its path.
 void cut_torn_line(const File& file) {
-  const std::string text = read_file(file.path(), any_number_of_bytes);
+  const std::string text = read_file(file.path(), no_size_limit);
   const std::size_t end = text.rfind('\n');
   const std::size_t whole = end == std::string::npos ? 0 : end + 1;
   if (whole != text.size() && ::ftruncate(file.descriptor(), static_cast<off_t>(whole)) != 0)
@@ -44,11 +44,11 @@ void Reporter::line(std::string json) {
   if (generation_ > 0) json.insert(json.size() - 1, fmt::format(",\"generation\":{}", generation_));
   json += '\n';
   if (metrics_.is_open()) metrics_.write(json);
-  if (console_.json()) console_.out(json);
+  if (console_.json()) console_.write_text(json);
 }
 
 void Reporter::row(const std::string& text) {
-  if (!console_.json()) console_.out(text);
+  if (!console_.json()) console_.write_text(text);
 }
 
 void Reporter::train(const TrainRecord& r) {
@@ -69,7 +69,8 @@ void Reporter::train(const TrainRecord& r) {
             {"data_digest", to_hex(r.data_digest)}};
   json["mean_loss"] = r.mean_loss;
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
-  for (const SourceShare& source : r.sources) json["samples"][utf8_of(source.name)] = source.samples;
+  for (const SourceShare& source : r.sources)
+    json["samples"][escape_invalid_utf8(source.name)] = source.samples;
   line(json.dump());
   if (!has_heading_) {
     row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>14}  {:>9}\n", "step", "loss", "lr", "grad norm",
@@ -83,13 +84,13 @@ void Reporter::train(const TrainRecord& r) {
 
 void Reporter::eval(const EvalRecord& r) {
   Json json{{"kind", "eval"}, {"step", r.step}};
-  if (!r.checkpoint.empty()) json["checkpoint"] = utf8_of(r.checkpoint);
+  if (!r.checkpoint.empty()) json["checkpoint"] = escape_invalid_utf8(r.checkpoint);
   json["val_loss"] = r.val_loss;
   json["val_tokens"] = r.val_tokens;
   std::string rows =
       fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens));
   for (const SourceLoss& s : r.sources) {
-    json["sources"][utf8_of(s.name)] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
+    json["sources"][escape_invalid_utf8(s.name)] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
     rows += fmt::format("{:>8}  {:>9.5f}  of {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
   }
   line(json.dump());
@@ -99,7 +100,7 @@ void Reporter::eval(const EvalRecord& r) {
 void Reporter::checkpoint(const CheckpointRecord& r) {
   Json json{{"kind", r.num_nodes > 0 ? local_checkpoint_kind : "checkpoint"},
             {"step", r.step},
-            {"path", utf8_of(r.path)},
+            {"path", escape_invalid_utf8(r.path)},
             {"bytes", r.bytes},
             {"stall_s", r.stall_s},
             {"write_s", r.write_s}};
@@ -114,10 +115,11 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
 }
 
 void Reporter::event(const EventRecord& r) {
-  Json json{{"kind", r.kind}, {"reason", utf8_of(r.reason)}, {"step", r.step}};
-  if (!r.checkpoint.empty()) json["checkpoint"] = utf8_of(r.checkpoint);
+  Json json{{"kind", r.kind}, {"reason", escape_invalid_utf8(r.reason)}, {"step", r.step}};
+  if (!r.checkpoint.empty()) json["checkpoint"] = escape_invalid_utf8(r.checkpoint);
   for (const checkpoint::Problem& problem : r.passed_over) {
-    json["passed_over"].push_back({{"path", utf8_of(problem.where)}, {"reason", utf8_of(problem.what)}});
+    json["passed_over"].push_back(
+        {{"path", escape_invalid_utf8(problem.where)}, {"reason", escape_invalid_utf8(problem.what)}});
   }
   line(json.dump());
 }
@@ -132,12 +134,12 @@ std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::p
   std::vector<checkpoint::CheckpointEntry> found;
   if (!path_exists(metrics)) return found;
   const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_kind);
-  for (const std::string& text : split(read_file(metrics, any_number_of_bytes), '\n')) {
+  for (const std::string& text : split(read_file(metrics, no_size_limit), '\n')) {
     if (!text.starts_with(beginning)) continue;
     const auto line = JsonValue::parse_if_object(text);  // nothing for an incomplete line
     const auto path = line ? line->find("path") : std::nullopt;
     if (!path || !path->is_string()) continue;
-    if (const auto entry = checkpoint::parse_checkpoint_name(bytes_of(path->string())))
+    if (const auto entry = checkpoint::parse_checkpoint_name(unescape_bytes(path->string())))
       found.push_back(*entry);
   }
   return found;
@@ -148,7 +150,7 @@ bool has_evaluation(const fs::path& metrics, std::int64_t step) {
   const std::string beginning = fmt::format("{{\"kind\":\"eval\",\"step\":{},", step);
   MetricsLineage lineage;
   std::vector<std::int64_t> generations;  // generations that evaluated the step
-  for (const std::string& text : split(read_file(metrics, any_number_of_bytes), '\n')) {
+  for (const std::string& text : split(read_file(metrics, no_size_limit), '\n')) {
     lineage.add(text);
     if (text.starts_with(beginning)) generations.push_back(lineage.generation_of(text));
   }

@@ -70,8 +70,8 @@ std::uint64_t to_count(std::int64_t number) {
 }
 
 std::string describe_model(const model::ModelSpec& spec) {
-  return fmt::format("{}, {}, hidden {}, {}", spec.family, counted(spec.layers, "layer"), spec.hidden,
-                     counted(model::ParameterTable(spec).num_parameters(), "parameter"));
+  return fmt::format("{}, {}, hidden {}, {}", spec.family, pluralize(spec.layers, "layer"), spec.hidden,
+                     pluralize(model::ParameterTable(spec).num_parameters(), "parameter"));
 }
 
 /// Returns "267,943 tokens to train on, 35,150 to validate; 2.29 epochs".
@@ -83,7 +83,7 @@ std::string describe_data(const plan::Plan& plan, const data::Mixture& mixture) 
           : fmt::format("; {:.3g} epochs in all", static_cast<double>(plan.total_steps) *
                                                       static_cast<double>(plan.tokens_per_step()) /
                                                       static_cast<double>(tokens));
-  return fmt::format("{} to train on, {} to validate{}", counted(tokens, "token"),
+  return fmt::format("{} to train on, {} to validate{}", pluralize(tokens, "token"),
                      format_count(mixture.tokens(data::Split::validation)), epochs);
 }
 
@@ -102,7 +102,7 @@ std::string describe_hosts(const std::vector<std::string>& of_ranks) {
   std::string names;
   for (std::size_t i = 0; i < std::min(most, counts.size()); ++i)
     names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", counts[i].first, counts[i].second);
-  return fmt::format("{}: {}{}", counted(counts.size(), "host"), names, counts.size() > most ? ", …" : "");
+  return fmt::format("{}: {}{}", pluralize(counts.size(), "host"), names, counts.size() > most ? ", …" : "");
 }
 
 void announce(const Start& start, const plan::Settings& settings, const data::Mixture& mixture,
@@ -118,20 +118,21 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
   const std::int64_t steps = plan.total_steps;
   console.info("{}: {}", settings.model.value_or(plan.spec.family), describe_model(plan.spec));
   console.info("{}: {}", mixture.name(), describe_data(plan, mixture));
-  console.info("{} of {}, sequences of {}; {} of {} on {}", counted(steps, "step"),
-               counted(plan.tokens_per_step(), "token"), format_count(to_count(plan.sequence_length)),
-               counted(num_ranks, "rank"), counted(plan.threads, "thread"), hosts);
+  console.info("{} of {}, sequences of {}; {} of {} on {}", pluralize(steps, "step"),
+               pluralize(plan.tokens_per_step(), "token"), format_count(to_count(plan.sequence_length)),
+               pluralize(num_ranks, "rank"), pluralize(plan.threads, "thread"), hosts);
   if (const std::string ignored = describe_ignored_omp_num_threads(plan.threads);
       !settings.threads && !ignored.empty())
     console.info("{}", ignored);
   for (const SourceShare& share : shares_by_the_end(mixture, plan, start.state))
     console.info("{}: {} by the end", share.name, describe(share, mixture));
   if (plan.layout.pp > 1) console.info("{}", plan::describe_pipeline(plan));
-  if (const std::string price = plan::price_of_zero(plan); !price.empty()) console.info("{}", price);
+  if (const std::string price = plan::describe_zero_comm_cost(plan); !price.empty())
+    console.info("{}", price);
   if (!plan.has_tensor_within_nodes() || !plan.has_context_within_nodes())
-    console.warn("{}", plan::describe_sharing(plan));
+    console.warn("{}", plan::describe_tensor_parallelism(plan));
   else if (plan.layout.tp * plan.layout.cp > 1)
-    console.info("{}", plan::describe_sharing(plan));
+    console.info("{}", plan::describe_tensor_parallelism(plan));
   if (const std::string slow = plan::describe_slow_attention(plan); !slow.empty()) console.info("{}", slow);
   announce_stages(plan, console);
   if (const std::size_t domains = numa_domains(available_core_numbers()).size(); domains > 1) {
@@ -156,7 +157,7 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
   const fs::path folder = run.path() / "flight";
   const std::string start_name = fmt::format("g{}", own.number);
   comm::at_first(ranks, [&] {
-    make_folders(folder);
+    create_folders(folder);
     comm::remove_stale_heartbeats(folder, start_name);
   });
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds + comm::watchdog_grace_s);
@@ -177,7 +178,7 @@ void tell_of_other_writers(const run::RunDirectory& run, Console& console) {
 }
 
 void remove_leftovers(const run::RunDirectory& run, Console& console) {
-  const run::Removal done = run.remove_leftovers();
+  const run::RemovalResult done = run.remove_leftovers();
   for (const fs::path& leftover : done.removed)
     console.info("removed {}, which a killed save left behind", leftover.string());
   for (const checkpoint::Problem& problem : done.problems)
@@ -316,7 +317,7 @@ void warn_of_own_checkpoints(const plan::Settings& settings, const run::RunDirec
 /// The claim on a run directory. Rank 0 holds it while the run lives, and shares the generation.
 struct OwnedRun {
   run::Generation generation;
-  std::optional<run::LiveRun> alive;
+  std::optional<run::RunLock> alive;
 };
 
 /// Claims the run directory. Only on rank 0.
@@ -329,7 +330,7 @@ void take_over(OwnedRun& owned, const run::RunDirectory& run, const Start& start
       run.claim(lineage_name(start.checkpoint, run), start.checkpoint.empty() ? 0 : start.state.step);
   owned.alive.emplace(run, owned.generation);
   refuse_if_moved_on(run, newest_seen, owned.generation);
-  if (owned.alive->supported()) {
+  if (owned.alive->is_supported()) {
     remove_leftovers(run, console);
   } else {
     console.warn("{} refuses file locks: a second job on this run would not be noticed at its start",
@@ -373,7 +374,7 @@ void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);
   comm::at_first(ranks, [&] {
-    run::LiveRun::refuse_if_alive(run);
+    run::RunLock::require_not_held(run);
     run.restore_replaced();
   });
   const run::Promotion promotion(ranks, settings.checkpoint_local, run);
@@ -381,7 +382,7 @@ void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   for (const Candidate& candidate : find_candidates(settings, run, promotion.survey(), ranks)) {
     if (candidate.local.empty()) break;
     std::int64_t is_shunned = 0;
-    comm::at_first(ranks, [&] { is_shunned = run::why_shunned(candidate.path).empty() ? 0 : 1; });
+    comm::at_first(ranks, [&] { is_shunned = run::why_excluded(candidate.path).empty() ? 0 : 1; });
     if (comm::broadcast_number(ranks.world, is_shunned) != 0) continue;
     newer_than_the_runs_own.push_back(run::parse_local_checkpoint(candidate.local));
   }
@@ -411,7 +412,7 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   const run::RunDirectory run(*settings.run);
   std::int64_t newest_seen = 0;
   comm::at_first(ranks, [&] {
-    run::LiveRun::refuse_if_alive(run);
+    run::RunLock::require_not_held(run);
     run.restore_replaced();
     warn_of_own_checkpoints(settings, run, ranks.console);
     tell_of_copy(run, ranks.console);
@@ -477,7 +478,7 @@ int run_training(const plan::Settings& given, const std::vector<OptionValue>& as
   bool all_take_part = true;
   comm::together(ranks.world, [&] {
     dataset.emplace(settings.data, staged.copies, staged.share);
-    all_take_part = plan::ranks_used(settings, ranks.world.size()) == ranks.world.size();
+    all_take_part = plan::num_ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_alike(ranks, asked, *dataset);
   if (!all_take_part) bring_in_local(settings, ranks);

@@ -54,7 +54,7 @@ bool add_layout(Json& record, const model::Layout& layout, std::int64_t generati
 RecordedOptions current_options(const JsonValue& record) {
   RecordedOptions options;
   const JsonValue asked = record.object("asked");
-  for (const std::string& name : asked.names()) options[name].value = bytes_of(asked.string(name));
+  for (const std::string& name : asked.names()) options[name].value = unescape_bytes(asked.string(name));
   if (const auto given = record.find("given")) {
     for (auto& [name, option] : options) option.given = false;
     for (const JsonValue& name : given->items()) {
@@ -65,15 +65,15 @@ RecordedOptions current_options(const JsonValue& record) {
   if (const auto paths = record.find("paths")) {
     for (const std::string& name : paths->names()) {
       if (const auto option = options.find(name); option != options.end())
-        option->second.path = bytes_of(paths->string(name));
+        option->second.path = unescape_bytes(paths->string(name));
     }
   }
   for (const JsonValue& change :
        record.has("changes") ? record.objects("changes") : std::vector<JsonValue>()) {
     RecordedOption& option = options[change.string("option")];
-    option = {.value = bytes_of(change.string("to"))};
+    option = {.value = unescape_bytes(change.string("to"))};
     if (change.has("given")) option.given = change.boolean("given");
-    if (change.has("path")) option.path = bytes_of(change.string("path"));
+    if (change.has("path")) option.path = unescape_bytes(change.string("path"));
   }
   return options;
 }
@@ -119,9 +119,9 @@ Json new_record(const std::vector<OptionValue>& asked) {
               {"changes", Json::array()}};
   for (const OptionValue& option : asked) {
     const RecordedOption now = now_of(option, asked, {}, false);
-    record["asked"][option.name] = utf8_of(now.value);
+    record["asked"][option.name] = escape_invalid_utf8(now.value);
     if (option.given) record["given"].push_back(option.name);
-    if (!now.path.empty()) record["paths"][option.name] = utf8_of(now.path);
+    if (!now.path.empty()) record["paths"][option.name] = escape_invalid_utf8(now.path);
   }
   return record;
 }
@@ -180,11 +180,14 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
     const RecordedOption now = now_of(option, asked, before, goes_on);
     if (!differ(from, now, option.initial)) continue;
     if (from.value != now.value) changes.push_back({option.name, from.value, now.value});
-    Json change{{"generation", generation},    {"step", step},
-                {"at", utc_timestamp()},       {"option", option.name},
-                {"from", utf8_of(from.value)}, {"to", utf8_of(now.value)},
+    Json change{{"generation", generation},
+                {"step", step},
+                {"at", utc_timestamp()},
+                {"option", option.name},
+                {"from", escape_invalid_utf8(from.value)},
+                {"to", escape_invalid_utf8(now.value)},
                 {"given", option.given}};
-    if (!now.path.empty()) change["path"] = utf8_of(now.path);
+    if (!now.path.empty()) change["path"] = escape_invalid_utf8(now.path);
     record["changes"].push_back(change);
     is_changed = true;
   }

@@ -40,12 +40,12 @@ bool has_tokenizer(const fs::path& folder, const data::TokenizerInfo& info) {
 void copy_what_lies_beside(const fs::path& model, const fs::path& folder) {
   if (model.empty()) return;
   if (path_exists(model / checkpoint::manifest_name)) {
-    checkpoint::copy_companions(checkpoint::Reader(model), folder);
+    checkpoint::copy_tokenizer_files(checkpoint::Reader(model), folder);
     fs::remove(folder / data::tokenizer_file_name);
     return;
   }
-  for (const std::string& name : checkpoint::find_companions(model)) {
-    if (name != data::tokenizer_file_name) checkpoint::copy_companion(model / name, folder / name);
+  for (const std::string& name : checkpoint::find_tokenizer_files(model)) {
+    if (name != data::tokenizer_file_name) checkpoint::copy_tokenizer_file(model / name, folder / name);
   }
 }
 
@@ -75,7 +75,7 @@ void add_what_the_data_keep(const fs::path& dataset, const fs::path& folder) {
   if (kept && !has_chat_template(folder)) write_text(folder / data::chat_template_name, kept->text);
   const fs::path config = folder / data::tokenizer_config_name;
   if (file_exists(dataset / data::tokenizer_config_name) && !path_exists(config))
-    checkpoint::copy_companion(dataset / data::tokenizer_config_name, config);
+    checkpoint::copy_tokenizer_file(dataset / data::tokenizer_config_name, config);
 }
 
 /// Writes the settings that AutoTokenizer needs in addition to tokenizer.json.
@@ -168,10 +168,10 @@ void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const
   if (has_tokenizer(run.tokenizer_path(), info) && names_ends(run.tokenizer_path(), ends) && !lacks_template)
     return;
   AtomicDirectory made(run.tokenizer_path());
-  limit_readers(made.path(), Audience::of_file(dataset / data::tokenizer_file_name));
+  restrict_readers(made.path(), ReadAccess::of_file(dataset / data::tokenizer_file_name));
   copy_what_lies_beside(model, made.path());
   const fs::path file = made.path() / data::tokenizer_file_name;
-  checkpoint::copy_companion(dataset / data::tokenizer_file_name, file);
+  checkpoint::copy_tokenizer_file(dataset / data::tokenizer_file_name, file);
   add_what_the_data_keep(dataset, made.path());
   make_ends_agree(made.path(), ends, console);
   const fs::path config = made.path() / data::tokenizer_config_name;

@@ -15,38 +15,39 @@ namespace dt::train {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using optim::Schedule;
+using optim::LearningRateSchedule;
 
-std::optional<Schedule> parse(const std::string& text) {
+std::optional<LearningRateSchedule> parse(const std::string& text) {
   constexpr std::int64_t most_steps = std::int64_t{1} << 56;
   const auto object = JsonValue::parse_if_object(text);
   if (!object) return std::nullopt;
   try {
-    return Schedule{.kind = optim::parse_schedule(object->string("kind")),
-                    .lr = object->number("lr"),
-                    .min_lr = object->number("min_lr"),
-                    .warmup_steps = object->integer("warmup_steps", 0, most_steps),
-                    .decay_steps = object->integer("decay_steps", 0, most_steps),
-                    .total_steps = object->integer("total_steps", 0, most_steps)};
+    return LearningRateSchedule{.kind = optim::parse_learning_rate_schedule(object->string("kind")),
+                                .lr = object->number("lr"),
+                                .min_lr = object->number("min_lr"),
+                                .warmup_steps = object->integer("warmup_steps", 0, most_steps),
+                                .decay_steps = object->integer("decay_steps", 0, most_steps),
+                                .total_steps = object->integer("total_steps", 0, most_steps)};
   } catch (const Error&) {  // a kind that this dt does not know, or no schedule
     return std::nullopt;
   }
 }
 
-Json members_of(const Schedule& schedule) {
+Json members_of(const LearningRateSchedule& schedule) {
   return parse_json(describe_schedule(schedule), {"schedule"});
 }
 
 /// Returns whether two schedules differ in rate at a step from `first` to `last`. In long ranges it
 /// samples steps: schedules that cross agree only at single steps.
-bool differ(const Schedule& a, const Schedule& b, std::int64_t first, std::int64_t last) {
+bool differ(const LearningRateSchedule& a, const LearningRateSchedule& b, std::int64_t first,
+            std::int64_t last) {
   constexpr std::int64_t max_looks = 1000;
   const std::int64_t stride = std::max<std::int64_t>(1, (last - first) / max_looks);
   const auto at = [&](std::int64_t step) { return a.at(step) != b.at(step); };
   for (std::int64_t step = first; step <= last; step += stride) {
     if (at(step)) return true;
   }
-  for (const Schedule& s : {a, b}) {
+  for (const LearningRateSchedule& s : {a, b}) {
     for (const std::int64_t step : {s.warmup_steps, s.total_steps - s.decay_steps + 1, s.total_steps, last}) {
       if (step >= first && step <= last && at(step)) return true;
     }
@@ -72,8 +73,8 @@ std::string option_of(const std::string& member, const plan::Settings& s) {
 
 }  // namespace
 
-std::string schedule_change(const std::string& then, const Schedule& now, const plan::Settings& settings,
-                            std::int64_t step) {
+std::string schedule_change(const std::string& then, const LearningRateSchedule& now,
+                            const plan::Settings& settings, std::int64_t step) {
   const auto old = parse(then);
   if (!old) return "";
   const std::int64_t first = step + 1, last = std::max(first, now.total_steps);

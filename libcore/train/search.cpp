@@ -35,14 +35,14 @@ void check_permitted(const checkpoint::Reader& reader) {
 void check_own_format(const fs::path& checkpoint) {
   check_permitted(checkpoint / checkpoint::manifest_name);
   const fs::path path = checkpoint / checkpoint::manifest_name;
-  if (checkpoint::is_manifest_whole(checkpoint)) checkpoint::parse_manifest(read_file(path), path.string());
+  if (checkpoint::is_manifest_intact(checkpoint)) checkpoint::parse_manifest(read_file(path), path.string());
 }
 
 /// Returns whether a checkpoint has only weights. A user has then put it among the run's own.
 bool is_sound_but_stateless(const fs::path& checkpoint) {
   try {
-    return checkpoint::is_manifest_whole(checkpoint) &&
-           checkpoint::holds_weights_alone(checkpoint::load_manifest(checkpoint));
+    return checkpoint::is_manifest_intact(checkpoint) &&
+           checkpoint::has_weights_only(checkpoint::load_manifest(checkpoint));
   } catch (const Error&) {  // complete, but not this checkpoint's
     return false;
   }
@@ -56,7 +56,7 @@ bool Search::succeeds(const Candidate& candidate, const std::function<void()>& a
       try {
         attempt();
       } catch (const Error& error) {
-        throw checkpoint::judge_read(error, candidate.path);
+        throw checkpoint::classify_read_error(error, candidate.path);
       }
     });
     return true;
@@ -102,7 +102,7 @@ bool Search::is_shunned(const Candidate& candidate) {
   if (candidate.required) return false;
   std::string why;
   return !succeeds(candidate, [&] {
-    if (ranks_.is_first()) why = run::why_shunned(candidate.path);
+    if (ranks_.is_first()) why = run::why_excluded(candidate.path);
     if (!why.empty()) throw Error(ErrorKind::input, why);
   });
 }
@@ -126,7 +126,7 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
         if (!ranks_.is_first()) return;
         reader.emplace(candidate.path);
         check_permitted(*reader);
-        checkpoint::require_moments(*reader);
+        checkpoint::require_optimizer_state(*reader);
       }))
     return std::nullopt;
   check_visible(ranks_, candidate.path / checkpoint::manifest_name);
@@ -176,7 +176,7 @@ std::optional<Start> Search::start_from(const Candidate& candidate) {
     return std::nullopt;
   if (ranks_.is_first()) {
     try {
-      run::forget_failed_loads(candidate.path);
+      run::clear_failed_loads(candidate.path);
     } catch (const Error& failure) {  // as in another user's run
       ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
     }
@@ -205,8 +205,8 @@ void Search::give_up() const {
   }
   throw comm::SharedError(ErrorKind::input,
                           fmt::format("none of the run's {} can be loaded, for {} above",
-                                      counted(passed_over_.size(), "checkpoint"),
-                                      for_count(passed_over_.size(), "the reason", "the reasons")),
+                                      pluralize(passed_over_.size(), "checkpoint"),
+                                      plural_form(passed_over_.size(), "the reason", "the reasons")),
                           advice);
 }
 

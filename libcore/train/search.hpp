@@ -26,7 +26,7 @@ struct Origin {
   const comm::Ranks& ranks;
 
   Arithmetic choose_arithmetic(const plan::Plan& plan, const checkpoint::TrainingState* resumed) const {
-    plan::require_team(plan, ranks);
+    plan::check_thread_limit(plan, ranks);
     return plan::choose_arithmetic(settings, plan, resumed, ranks);
   }
   /// Errors: usage, in addition to those of plan::make_plan, if the plan needs more than the hosts'

@@ -29,7 +29,7 @@ std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const p
 
 std::string describe(const SourceShare& share, const data::Mixture& mixture) {
   return fmt::format("weight {} of {}: {}, {:.3g} epochs", share.weight, mixture.quotas().period(),
-                     counted(share.samples, "sample"), share.epochs());
+                     pluralize(share.samples, "sample"), share.epochs());
 }
 
 }  // namespace dt::train

@@ -129,7 +129,7 @@ model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<C
 
 void check_same_spec(const model::ModelSpec& asked, const interchange::WeightSource& found,
                      const fs::path& weights) {
-  if (model::computes_alike(asked, found.spec())) return;
+  if (model::same_computation(asked, found.spec())) return;
   const std::string remark = found.remark();
   throw Error(ErrorKind::input,
               fmt::format("--model is not the model in {}{}", weights.string(),

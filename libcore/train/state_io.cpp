@@ -43,7 +43,7 @@ std::vector<checkpoint::SourcePiece> share_of_state(const ModelStorage& storage)
   for (const OwnedPiece& own : owned_state(local, storage.precision().master())) {
     const LocalParam& param = local.param(own.param);
     const Tensor state = (storage.*kind_of(own).of_group)(param.group);
-    const std::int64_t begin = param.part_offset + own.piece.begin - param.part.begin;
+    const std::int64_t begin = param.owned_offset + own.piece.begin - param.owned_piece.begin;
     share.push_back(
         {local.spec(param).name, kind_of(own).name, own.piece, state.flat(begin, own.piece.numel())});
   }
@@ -52,7 +52,7 @@ std::vector<checkpoint::SourcePiece> share_of_state(const ModelStorage& storage)
 
 std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, int rank) {
   const model::Layout& layout = storage.local().layout();
-  const LocalTable local(storage.local().table(), layout, layout.place_of(rank));
+  const LocalTable local(storage.local().table(), layout, layout.coordinates_of(rank));
   const DType dtype = storage.precision().master();
   std::vector<checkpoint::PieceSpec> share;
   for (const OwnedPiece& own : owned_state(local, dtype))
@@ -60,7 +60,7 @@ std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, in
   return share;
 }
 
-run::StateShares shares_of(const Context& context, const ModelStorage& storage) {
+run::StateShards shares_of(const Context& context, const ModelStorage& storage) {
   return {[&storage] { return share_of_state(storage); },
           [&storage](int rank) { return share_of_rank(storage, rank); }, context};
 }
@@ -74,9 +74,9 @@ void load_state(const Context& context, const checkpoint::Reader& reader, ModelS
       };
     };
     storage.set_weights(context, param, read(checkpoint::kind_weights));
-    if (param.part.numel() == 0 || !local.group(param.group).has_state) continue;
+    if (param.owned_piece.numel() == 0 || !local.group(param.group).has_state) continue;
     for (const Kind& kind : moments)
-      fill_from_host(context, param.part, param.in_part((storage.*kind.of_group)(param.group)),
+      fill_from_host(context, param.owned_piece, param.view_in_shard((storage.*kind.of_group)(param.group)),
                      read(kind.name));
   }
 }

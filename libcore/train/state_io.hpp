@@ -18,7 +18,7 @@ std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& s
 
 /// Returns the two functions above for a Saver. `context`, whose work changes the state, and
 /// `storage` must outlive them.
-run::StateShares shares_of(const Context& context, const parallel::ModelStorage& storage);
+run::StateShards shares_of(const Context& context, const parallel::ModelStorage& storage);
 
 /// Fills weights and moments from a checkpoint.
 /// Errors: input for a digest that differs or a missing tensor.

@@ -16,14 +16,14 @@ namespace dt::train {
 namespace {
 
 /// Returns the segments of this rank's part of each group.
-std::vector<std::vector<optim::Segment>> segments_of(const parallel::LocalTable& local) {
-  std::vector<std::vector<optim::Segment>> segments;
+std::vector<std::vector<optim::ParameterRange>> segments_of(const parallel::LocalTable& local) {
+  std::vector<std::vector<optim::ParameterRange>> segments;
   for (const parallel::LocalGroup& group : local.groups()) {
-    std::vector<optim::Segment>& list = segments.emplace_back();
+    std::vector<optim::ParameterRange>& list = segments.emplace_back();
     for (const int index : group.params) {
       const parallel::LocalParam& param = local.param(index);
-      if (param.part.numel() > 0)
-        optim::append(list, {param.part_offset, param.part.numel(), local.spec(param).decays});
+      if (param.owned_piece.numel() > 0)
+        optim::append_range(list, {param.owned_offset, param.owned_piece.numel(), local.spec(param).decays});
     }
   }
   return segments;
@@ -67,7 +67,7 @@ Decision Stepper::step(const std::function<void(StepReport&)>& report, StepTimes
   control_.engine().recorder().set_step(state_.step + 1);
   if (++num_steps_ == 2) runtime_.executor().unit_times().clear();  // the first step allocates memory
   const double started_s = monotonic_s(), waited_before_s = loader_.wait_s();
-  const parallel::ExposedTime& exposed = runtime_.storage().ranks().exposed();
+  const parallel::ExposedTime& exposed = runtime_.storage().ranks().exposed_time();
   const double exposed_before_s = exposed.sum_s();
   data::Batch batch = next_batch();
   const Decision decision = run_actions(batch, report);
@@ -115,9 +115,9 @@ std::optional<double> Stepper::forward_loss() {
   if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
   runtime_.executor().run(lists[static_cast<std::size_t>(plan_.place.pp)], micro_batches.list(),
                           shape.first_micro_batch, hooks);
-  runtime_.context().finish();
+  runtime_.context().synchronize();
   StepReport report;
-  sums_.take(std::array{&report.nll, &report.squared_norm});
+  sums_.drain_into(std::array{&report.nll, &report.squared_norm});
   report.combine(control_);
   return report.nll.value() / static_cast<double>(next_targets_);
 }
@@ -142,11 +142,11 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
   if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
   hooks.control = [&] {
     add_squared_norm();
-    sums_.take(std::array{&step_report.nll, &step_report.squared_norm});
+    sums_.drain_into(std::array{&step_report.nll, &step_report.squared_norm});
     if (report) report(step_report);
     if (targets_vary_ && runtime_.local().counts_targets())
       step_report.next_targets = loader_.num_targets_ahead();
-    runtime_.storage().ranks().exposed().of([&] { step_report.combine(control_); });
+    runtime_.storage().ranks().exposed_time().measure([&] { step_report.combine(control_); });
     check_same_data(step_report);
     if (targets_vary_) next_targets_ = step_report.next_targets;
     decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value);
@@ -167,7 +167,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
 void Stepper::add_squared_norm() {
   const parallel::LocalTable& local = runtime_.local();
   for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
-    if (local.group(group).counted.empty()) continue;
+    if (local.group(group).counted_ranges.empty()) continue;
     parallel::add_squared_norm(runtime_.context(), local, local.group(group),
                                runtime_.storage().group_gradient(group), sums_, squared_norm);
   }
@@ -195,7 +195,7 @@ void Stepper::take_optimizer_step(double lr, double grad_scale) {
                  storage.group_second_moment(group),
                  storage.precision().has_masters() ? storage.group_weights(group) : Tensor());
   }
-  storage.weights().changed();
+  storage.weights().mark_updated();
 }
 
 }  // namespace dt::train

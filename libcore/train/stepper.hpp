@@ -71,7 +71,7 @@ class Stepper {
   comm::Communicator& control_;  // has all ranks
   data::Loader loader_;
   parallel::ActionList actions_;
-  std::vector<std::vector<optim::Segment>> segments_;  // segments of each group
+  std::vector<std::vector<optim::ParameterRange>> segments_;  // segments of each group
   optim::LossScale loss_scale_;
   parallel::DeviceSums sums_;
   std::string not_finite_;

@@ -47,7 +47,7 @@ bool is_own_name(const std::string& continues) {
 }  // namespace
 
 Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
-                 const run::Generation& generation, const run::LiveRun* alive, Start& start,
+                 const run::Generation& generation, const run::RunLock* alive, Start& start,
                  const StopSignals& signals, const comm::Ranks& ranks)
     : settings_(settings),
       dataset_(dataset),
@@ -89,7 +89,7 @@ Trainer::Peak Trainer::find_peak() const {
 }
 
 int Trainer::run() {
-  signals_.keep_work();
+  signals_.ignore_repeated_signals();
   const bool resumes = !generation_.continues.empty();
   report([&] {
     reporter_.event({.kind = resumes ? "resume" : "start",
@@ -110,10 +110,10 @@ int Trainer::run() {
   }
   progress_.emplace(
       ranks_.console.progress("training", static_cast<std::uint64_t>(plan_.total_steps), "steps"));
-  progress_->start_at(static_cast<std::uint64_t>(state_.step));
+  progress_->set_initial(static_cast<std::uint64_t>(state_.step));
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
-    if (decision.superseded) run::give_way(run_, generation_);
+    if (decision.superseded) run::throw_superseded(run_, generation_);
     if (!std::isfinite(decision.loss)) {
       refuse_weights({decision.loss, fmt::format("the loss of step {}", state_.step + 1)},
                      describe_not_finite(state_.step + 1, decision, stepper_.not_finite()));
@@ -146,7 +146,7 @@ Decision Trainer::train_step() {
         report.output_failed = output_failure_ != nullptr;
         report.superseded = is_superseded();
         report.save = saver_.progress();
-        saver_.let_change();
+        saver_.wait_until_copied();
       },
       times);
   if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
@@ -161,7 +161,7 @@ Decision Trainer::train_step() {
     ranks_.console.info("step {}: none of its tokens is a target (--loss-on): its loss and gradients are 0",
                         state_.step);
   }
-  if (progress_) progress_->note(fmt::format("loss {:.4f}", decision.loss));
+  if (progress_) progress_->set_postfix(fmt::format("loss {:.4f}", decision.loss));
   log_step(decision, times);
   if (progress_) progress_->set(static_cast<std::uint64_t>(state_.step));
   if (state_.step == plan_.total_steps) progress_.reset();  // the rest has progress bars of its own
@@ -232,8 +232,8 @@ Standing Trainer::standing() const {
     }
   } catch (const Error&) {  // the message then lacks the older checkpoint
   }
-  if (local_target_ && local_target_->proven_step() > older_step) {
-    s.older = fmt::format("step {} on the nodes' own storage", local_target_->proven_step());
+  if (local_target_ && local_target_->confirmed_step() > older_step) {
+    s.older = fmt::format("step {} on the nodes' own storage", local_target_->confirmed_step());
     s.older_is_local = true;
   }
   return s;
@@ -245,15 +245,15 @@ void Trainer::tell_proven(std::int64_t step) {
   tell_targets();
   if (step != first_step_ || newest_.step != step || !ranks_.is_first()) return;
   try {
-    run::forget_not_finite(run_.checkpoints_path() / newest_.name);  // another precision may have helped
+    run::clear_not_finite(run_.checkpoints_path() / newest_.name);  // another precision may have helped
   } catch (const Error& error) {
     ranks_.console.warn("{} is still marked: {}", newest_.name, error.message());
   }
 }
 
 void Trainer::tell_targets() {
-  shared_target_.tell_proven(proven_step_);
-  if (local_target_) local_target_->tell_proven(proven_step_);
+  shared_target_.confirm_weights(proven_step_);
+  if (local_target_) local_target_->confirm_weights(proven_step_);
 }
 
 void Trainer::prove() {

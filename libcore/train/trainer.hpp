@@ -30,7 +30,7 @@ class Trainer {
  public:
   /// `alive` is, on rank 0, the object that holds the run.
   Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
-          const run::Generation& generation, const run::LiveRun* alive, Start& start,
+          const run::Generation& generation, const run::RunLock* alive, Start& start,
           const StopSignals& signals, const comm::Ranks& ranks);
 
   /// Returns 0 if the run is complete, exit_requeue if a signal ended it after a save.

@@ -48,7 +48,7 @@ TEST_CASE("names and texts of files do not reach a terminal raw") {
   const Captured err(STDERR_FILENO);
   Console console(settings(ProgressMode::always));
   console.print("a\x1b[31m\n");
-  console.data("a\x1b[31m\xff\n");  // standard output is no terminal here, so bytes pass unchanged
+  console.write_bytes("a\x1b[31m\xff\n");  // standard output is no terminal here, so bytes pass unchanged
   console.error("cannot open a\n\x1b]0;x\x07\xff");
   console.error("tensor {} is unknown", std::string(1'000'000, 'n'));
   {
@@ -80,7 +80,7 @@ TEST_CASE("--quiet silences what is not a warning, --verbose adds") {
 TEST_CASE("a full stdout is an environment error") {
   const Captured out(STDOUT_FILENO, "/dev/full");
   Console console(settings());
-  const auto error = caught([&] { console.out("x"); });
+  const auto error = caught([&] { console.write_text("x"); });
   CHECK(error.kind == ErrorKind::environment);
   CHECK(error.says("cannot write to standard output: No space left on device; "));
 }
@@ -95,7 +95,7 @@ TEST_CASE("a reader that went away is recognised") {
   Console console(settings());
   bool recognised = false;
   try {
-    console.out("x");
+    console.write_text("x");
   } catch (const Error& error) {
     recognised = error.kind() == ErrorKind::broken_pipe;
   }
@@ -112,7 +112,7 @@ TEST_CASE("a bar is drawn on demand, and taken away around messages") {
   {
     Progress progress = console.progress("reading", 4096, "B");
     wait_for_redraw();
-    progress.note("loss 2.5");
+    progress.set_postfix("loss 2.5");
     progress.set(1024);
     console.warn("odd");
     progress.set(4096);
@@ -142,7 +142,7 @@ TEST_CASE("a bar fits in its line, notes included") {
   Console console(settings(ProgressMode::always));
   {
     Progress progress = console.progress("naïve", 10, "files");
-    progress.note(std::string(500, 'x'));
+    progress.set_postfix(std::string(500, 'x'));
     wait_for_redraw();
     progress.advance(5);
   }

@@ -150,11 +150,11 @@ TEST_CASE("a file moves with its descriptor") {
 TEST_CASE("one holder at a time has a lock") {
   const Folder folder;
   FileLock first;
-  REQUIRE(first.try_lock(folder / "lock") == FileLock::Outcome::held);
+  REQUIRE(first.try_lock(folder / "lock") == FileLock::Outcome::acquired);
   FileLock second;
   CHECK(second.try_lock(folder / "lock") == FileLock::Outcome::busy);
   first = FileLock();
-  CHECK(second.try_lock(folder / "lock") == FileLock::Outcome::held);
+  CHECK(second.try_lock(folder / "lock") == FileLock::Outcome::acquired);
 }
 
 TEST_CASE("a pipe that the user named is read to its end, within a bound") {
@@ -189,7 +189,7 @@ TEST_CASE("a request to stop ends the wait for a pipe's writer") {
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    hold_stop_signals();
+    block_stop_signals();
     ::kill(::getpid(), SIGTERM);
     try {
       read_file_or_pipe(pipe);
@@ -251,5 +251,5 @@ TEST_CASE("a stale file is opened anew where its path leads to a regular file, a
   for (const char* name : {"a", "b", "c"}) put(folder / name, "old");
   CHECK(is_opened_anew(File::open_read(folder / "a"), put_file));
   CHECK_FALSE(is_opened_anew(File::open_read(folder / "b"), put_pipe));
-  CHECK_FALSE(is_opened_anew(OwnFolder::open(folder.path()).open_read("c"), put_file));
+  CHECK_FALSE(is_opened_anew(OwnedFolder::open(folder.path()).open_read("c"), put_file));
 }

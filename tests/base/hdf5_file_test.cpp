@@ -32,10 +32,10 @@ void write_example(const fs::path& path) {
   writer.declare("/weights/layers.0.q", DType::f32, {3, 2});
   writer.declare("/weights/half", DType::bf16, {5});
   writer.declare("/offsets", DType::u64, {3});
-  writer.attribute("/", "format", std::string("dt-test"));
-  writer.attribute("/", "version", std::int64_t{2});
-  writer.attribute("/weights/half", "rows", std::int64_t{5});
-  writer.layout();
+  writer.set_attribute("/", "format", std::string("dt-test"));
+  writer.set_attribute("/", "version", std::int64_t{2});
+  writer.set_attribute("/weights/half", "rows", std::int64_t{5});
+  writer.end_declarations();
   writer.write("/weights/layers.0.q", 0, bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6}));
   writer.write("/weights/half", 2, bytes_of(std::vector<std::uint16_t>{1, 2, 3, 4}));
   writer.write("/weights/half", 0, bytes_of(std::vector<std::uint16_t>{9}));
@@ -91,7 +91,7 @@ TEST_CASE("payloads lie in the file at the stated, aligned offsets") {
     writer.declare(fmt::format("/g{}/d{}", i % 7, i), i % 2 == 0 ? DType::u8 : DType::u32,
                    {1 + static_cast<unsigned>(i)});
   }
-  writer.layout();
+  writer.end_declarations();
   for (int i = 0; i < 300; ++i) {
     const std::string name = fmt::format("/g{}/d{}", i % 7, i);
     writer.write(name, 0,
@@ -135,7 +135,7 @@ TEST_CASE("empty datasets and scalars work") {
   Hdf5Writer writer(folder / "a.h5");
   writer.declare("/empty", DType::f32, {0, 5});
   writer.declare("/scalar", DType::f64, {});
-  writer.layout();
+  writer.end_declarations();
   writer.write("/empty", 0, {});
   writer.write("/scalar", 0, bytes_of(std::vector<double>{2.5}));
   writer.close();
@@ -157,10 +157,10 @@ TEST_CASE("attributes may be empty, long and not ASCII") {
   const Folder folder;
   const std::string long_text(60'000, 'x');
   Hdf5Writer writer(folder / "a.h5");
-  writer.attribute("/", "empty", std::string());
-  writer.attribute("/", "long", long_text);
-  writer.attribute("/", "utf8", std::string("naïve 中"));
-  writer.attribute("/", "negative", std::int64_t{-7});
+  writer.set_attribute("/", "empty", std::string());
+  writer.set_attribute("/", "long", long_text);
+  writer.set_attribute("/", "utf8", std::string("naïve 中"));
+  writer.set_attribute("/", "negative", std::int64_t{-7});
   writer.close();
   const Hdf5Reader reader(folder / "a.h5");
   CHECK(reader.string_attribute("/", "empty") == "");
@@ -168,7 +168,7 @@ TEST_CASE("attributes may be empty, long and not ASCII") {
   CHECK(reader.string_attribute("/", "utf8") == "naïve 中");
   CHECK(reader.int_attribute("/", "negative") == -7);
   Hdf5Writer too_long(folder / "b.h5");
-  too_long.attribute("/", "long", std::string(100'000, 'x'));
+  too_long.set_attribute("/", "long", std::string(100'000, 'x'));
   too_long.close();
   CHECK(caught([&] {
           Hdf5Reader(folder / "b.h5").string_attribute("/", "long");
@@ -259,7 +259,7 @@ TEST_CASE("a file whose writer did not close it cannot be opened") {
   {
     Hdf5Writer writer(folder / "laid_out.h5");
     writer.declare("/a", DType::f32, {10});
-    writer.layout();
+    writer.end_declarations();
     writer.write("/a", 0, bytes_of(std::vector<float>(10)));
   }
   const pid_t child = fork();
@@ -284,8 +284,8 @@ TEST_CASE("misuse of a writer is caught") {
   writer.declare("/a", DType::f32, {2});
   CHECK(caught([&] { writer.declare("/a", DType::f32, {2}); }).says("declared twice"));
   CHECK(caught([&] { writer.write("/a", 0, bytes_of(std::vector<float>(1))); }).says("before layout()"));
-  CHECK(caught([&] { writer.attribute("/none", "x", std::int64_t{1}); }).says("attribute x of /none"));
-  writer.layout();
+  CHECK(caught([&] { writer.set_attribute("/none", "x", std::int64_t{1}); }).says("attribute x of /none"));
+  writer.end_declarations();
   CHECK(caught([&] { writer.declare("/b", DType::f32, {2}); }).says("after layout()"));
   CHECK(caught([&] { writer.write("/a", 4, bytes_of(std::vector<float>(2))); }).says("do not fit"));
   CHECK(caught([&] { writer.info("/b"); }).says("no dataset /b"));
@@ -302,7 +302,7 @@ TEST_CASE("a file is read though its file system has no locks, or another proces
   const Folder folder;
   write_example(folder / "a.h5");
   FileLock lock;
-  REQUIRE(lock.try_lock(folder / "a.h5") == FileLock::Outcome::held);
+  REQUIRE(lock.try_lock(folder / "a.h5") == FileLock::Outcome::acquired);
   CHECK(Hdf5Reader(folder / "a.h5").dataset_paths().size() == 3);
 }
 
@@ -369,8 +369,8 @@ TEST_CASE("dt reads what the HDF5 library reads of its own files, whatever their
     for (int i = 0; i < count; ++i) {
       const std::string name = fmt::format("/weights/layers.{}.attention.query.weight@{}", i / 4, i % 4);
       writer.declare(name, DType::u16, {1 + static_cast<std::uint64_t>(i % 3)});
-      if (i < 200) writer.attribute(name, "number", std::int64_t{i});
-      if (count < 200) writer.attribute("/", fmt::format("text {}", i), std::string(i * 40U, 'x'));
+      if (i < 200) writer.set_attribute(name, "number", std::int64_t{i});
+      if (count < 200) writer.set_attribute("/", fmt::format("text {}", i), std::string(i * 40U, 'x'));
     }
     writer.close();
     INFO(count);
@@ -431,13 +431,13 @@ TEST_CASE("a shape with a 0 has no elements, however large its other extents are
   const Folder folder;
   put(folder / "a", "some bytes");
   const File file = File::open_read(folder / "a");
-  const hdf5::Source source(file);
+  const hdf5::MetadataReader source(file);
   std::vector<std::byte> message = {std::byte{2}, std::byte{3}, std::byte{0}, std::byte{1}};
   message.resize(4 + 16, std::byte{0xFF});
   message.resize(4 + 24, std::byte{0});
-  CHECK(hdf5::parse_extent(source, message).elements == 0);
+  CHECK(hdf5::parse_dataspace(source, message).elements == 0);
   message.back() = std::byte{1};
-  CHECK(caught([&] { hdf5::parse_extent(source, message); }).says("more than 2^64"));
+  CHECK(caught([&] { hdf5::parse_dataspace(source, message); }).says("more than 2^64"));
 }
 
 TEST_CASE("messages of an object count by the memory that they take") {
@@ -452,6 +452,6 @@ TEST_CASE("messages of an object count by the memory that they take") {
   append(hdf5::checksum(std::as_bytes(std::span(text))));
   put(folder / "a", text);
   const File file = File::open_read(folder / "a");
-  hdf5::Source source(file);
+  hdf5::MetadataReader source(file);
   CHECK(caught([&] { hdf5::ObjectHeader(source, 0); }).says("larger than a file of"));
 }

@@ -83,7 +83,7 @@ TEST_CASE("a value of another type or out of its range is named") {
     CHECK(error.kind == ErrorKind::input);
     return error.message;
   };
-  CHECK(said([&] { a.natural("n"); }) ==
+  CHECK(said([&] { a.unsigned_integer("n"); }) ==
         "f.json: member 'a.n' is not a number counted from 0 (it is -1); fetch it again");
   CHECK(said([&] {
           a.integer("big");
@@ -101,6 +101,6 @@ TEST_CASE("a value of another type or out of its range is named") {
   CHECK(said([&] { a.string("list"); }).find("'a.list' is not a string (it is an array)") !=
         std::string::npos);
   CHECK(a.integer("n", -1, 5) == -1);
-  CHECK(a.natural("big") == UINT64_MAX);
-  CHECK(a.natural("none", 7) == 7);
+  CHECK(a.unsigned_integer("big") == UINT64_MAX);
+  CHECK(a.unsigned_integer("none", 7) == 7);
 }

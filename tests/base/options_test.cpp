@@ -203,10 +203,10 @@ TEST_CASE("names of other tools lead to this one's") {
     Example e;
     std::int64_t global = 8, micro = 1;
     e.table.add("global-batch", &global, "N", "x")
-        .also_called("global-batch", {"batch-size", "train-batch-size"})
+        .add_aliases("global-batch", {"batch-size", "train-batch-size"})
         .add("micro-batch", &micro, "N", "x")
-        .also_called("micro-batch", {"batch-size"})
-        .has_no({"dp"}, "it is what remains of the ranks");
+        .add_aliases("micro-batch", {"batch-size"})
+        .add_unsupported({"dp"}, "it is what remains of the ranks");
     return caught([&] { e.parse(std::move(arguments)); }).message;
   };
   CHECK(message({"--batch-size", "8"}) ==
@@ -221,7 +221,7 @@ TEST_CASE("names of other tools lead to this one's") {
 TEST_CASE("in sizes of bytes K, M and G can be powers of 1024, and the help says of which") {
   Example e;
   std::int64_t bytes = 8;
-  e.table.add("min-bytes", &bytes, "BYTES", "x", 1).in_binary();
+  e.table.add("min-bytes", &bytes, "BYTES", "x", 1).use_binary_units();
   for (const auto& [text, value] : {std::pair{"64K", 65536},
                                     {"64k", 65536},
                                     {"64Ki", 65536},
@@ -332,8 +332,8 @@ TEST_CASE("an option is refused beside those that leave it no use, unless they a
     Example e;
     std::int64_t depth = 1;
     e.table.add("depth", &depth, "N", "how deep")
-        .no_use_with({"overwrite", "clip"})
-        .no_use_with({"tokenizer"}, "it knows");
+        .conflicts_with({"overwrite", "clip"})
+        .conflicts_with({"tokenizer"}, "it knows");
     return caught([&] { e.parse(std::move(arguments)); }).message;
   };
   CHECK(message({"--depth", "1", "--overwrite"}) == "--depth has no use with --overwrite");
@@ -348,7 +348,9 @@ TEST_CASE("an option is refused where what it needs does not hold, once all valu
   const auto message = [](std::vector<const char*> arguments) {
     Example e;
     std::int64_t depth = 1;
-    e.table.add("depth", &depth, "N", "how deep").needs("--device cuda", [&e] { return e.device == "cuda"; });
+    e.table.add("depth", &depth, "N", "how deep").require("--device cuda", [&e] {
+      return e.device == "cuda";
+    });
     return caught([&] { e.parse(std::move(arguments)); }).message;
   };
   CHECK(message({"--depth", "2"}) == "--depth needs --device cuda");
@@ -358,7 +360,7 @@ TEST_CASE("an option is refused where what it needs does not hold, once all valu
 
 TEST_CASE("rules of options are asked after checks, and not for --help") {
   Example e;
-  e.table.needs("luck", [] { return false; }).check([] { throw usage_error("refused"); });
+  e.table.require("luck", [] { return false; }).check([] { throw usage_error("refused"); });
   CHECK(e.parse({"--help", "--device", "cpu"}) == OptionTable::Outcome::help);
   CHECK(caught([&] { e.parse({"--device", "cpu"}); }).message == "refused");
 }
@@ -404,7 +406,7 @@ TEST_CASE("many choices are listed in the help's text") {
 TEST_CASE("numbers take units where the option says so") {
   Example e;
   std::optional<double> flops;
-  e.table.add("peak-flops", &flops, "X", "x", 1).in_units();
+  e.table.add("peak-flops", &flops, "X", "x", 1).use_decimal_units();
   for (const auto& [text, value] :
        {std::pair{"989T", 989e12}, {"1.5P", 1.5e15}, {"2e3", 2e3}, {"64K", 64e3}, {"1e9", 1e9}}) {
     INFO(text);

@@ -68,18 +68,18 @@ const std::vector<std::pair<std::string, std::function<void(const fs::path&)>>> 
 
 TEST_CASE("a folder of one's own is made, taken again, and works by its descriptor") {
   const Folder folder;
-  const OwnFolder own = OwnFolder::take(folder / "a" / "b");
+  const OwnedFolder own = OwnedFolder::open_or_create(folder / "a" / "b");
   own.create("file").write("1");
-  CHECK(OwnFolder::take(folder / "a" / "b").names() == std::vector<std::string>{"file"});
-  CHECK_FALSE(OwnFolder::make(folder / "a" / "b"));
-  CHECK(OwnFolder::make(folder / "a" / "c")->is_in_place());
+  CHECK(OwnedFolder::open_or_create(folder / "a" / "b").names() == std::vector<std::string>{"file"});
+  CHECK_FALSE(OwnedFolder::create_new(folder / "a" / "b"));
+  CHECK(OwnedFolder::create_new(folder / "a" / "c")->is_in_place());
   // If the name has gone to something else, nothing is written there.
   fs::rename(folder / "a" / "b", folder / "moved");
   fs::create_directory(folder / "private");
   fs::create_symlink(folder / "private", folder / "a" / "b");
   CHECK_FALSE(own.is_in_place());
   own.create("other");
-  own.take_folder("inner").create("deep");
+  own.open_or_create_folder("inner").create("deep");
   own.rename("file", "renamed");
   own.open_append("renamed").write("2");
   CHECK(content(folder / "moved" / "renamed") == "12");
@@ -98,8 +98,8 @@ TEST_CASE("what is no folder is neither followed nor taken") {
     fs::create_directory(folder / "private");
     put(folder / "private" / "diary", "mine");
     plant(folder / "x");
-    for (const auto& use : {std::function<void()>([&] { OwnFolder::take(folder / "x"); }),
-                            std::function<void()>([&] { OwnFolder::open(folder / "x"); }),
+    for (const auto& use : {std::function<void()>([&] { OwnedFolder::open_or_create(folder / "x"); }),
+                            std::function<void()>([&] { OwnedFolder::open(folder / "x"); }),
                             std::function<void()>([&] { File::create(folder / "x"); }),
                             std::function<void()>([&] { File::open_append(folder / "x"); }),
                             std::function<void()>([&] { FileLock().try_lock(folder / "x"); })}) {
@@ -108,7 +108,7 @@ TEST_CASE("what is no folder is neither followed nor taken") {
       CHECK(error.says((folder / "x").string() + " is " + kind));
       CHECK(error.says("(uid "));
     }
-    CHECK_FALSE(OwnFolder::make(folder / "x"));
+    CHECK_FALSE(OwnedFolder::create_new(folder / "x"));
     CHECK(content(folder / "private" / "diary") == "mine");
   }
 }
@@ -117,7 +117,7 @@ TEST_CASE("links above the name are the user's choice") {
   const Folder folder;
   fs::create_directory(folder / "real");
   fs::create_symlink("real", folder / "link");
-  OwnFolder::take(folder / "link" / "x").create("file");
+  OwnedFolder::open_or_create(folder / "link" / "x").create("file");
   CHECK(fs::exists(folder / "real" / "x" / "file"));
 }
 
@@ -128,14 +128,14 @@ TEST_CASE("folders and files of another user are refused") {
   put(folder / "file", "theirs");
   give_away(folder / "x");
   give_away(folder / "file");
-  const auto error = caught([&] { OwnFolder::take(folder / "x"); });
+  const auto error = caught([&] { OwnedFolder::open_or_create(folder / "x"); });
   CHECK(error.kind == ErrorKind::environment);
   CHECK(error.says("x is a folder of uid 4242; a folder of your own is expected there"));
   CHECK(error.says("remove it"));
   CHECK(caught([&] { FileLock().try_lock(folder / "file"); }).says("of uid 4242"));
   CHECK(caught([&] { File::create(folder / "file"); }).says("of uid 4242"));
   FileLock lock;
-  CHECK(lock.try_lock(folder / "file", Owner::anyone) == FileLock::Outcome::held);
+  CHECK(lock.try_lock(folder / "file", Owner::anyone) == FileLock::Outcome::acquired);
   // Users that may write to the folder are trusted with its lines.
   File::open_append(folder / "file").write("!");
   CHECK(content(folder / "file") == "theirs!");
@@ -165,7 +165,7 @@ TEST_CASE("a copy of a run by cp -al shares its files, and is no obstacle") {
   File::open_append(folder / "metrics.jsonl").write("2");
   CHECK(content(folder / "metrics.jsonl") == "12");
   FileLock lock;
-  CHECK(lock.try_lock(folder / "lock", Owner::anyone) == FileLock::Outcome::held);
+  CHECK(lock.try_lock(folder / "lock", Owner::anyone) == FileLock::Outcome::acquired);
   REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
   CHECK(FileLock().try_lock(folder / "lock", Owner::anyone) == FileLock::Outcome::busy);
   CHECK(FileLock().try_lock_shared(folder / "lock") == FileLock::Outcome::busy);
@@ -177,7 +177,7 @@ TEST_CASE("others may write to a folder of one's own where they may write to its
   const auto made_in = [&](mode_t parent) {
     REQUIRE(::chmod(folder.path().c_str(), parent) == 0);
     fs::remove(folder / "x");
-    OwnFolder::take(folder / "x");
+    OwnedFolder::open_or_create(folder / "x");
     return mode_of(folder / "x");
   };
   CHECK(made_in(0755) == 0755);
@@ -185,12 +185,12 @@ TEST_CASE("others may write to a folder of one's own where they may write to its
   CHECK(made_in(01777) == 0755);  // users that may write to such a folder have no say over others' names
   CHECK(made_in(0777) == 0777);
   REQUIRE(::chmod(folder.path().c_str(), 01777) == 0);
-  const auto error = caught([&] { OwnFolder::take(folder / "x"); });
+  const auto error = caught([&] { OwnedFolder::open_or_create(folder / "x"); });
   CHECK(error.kind == ErrorKind::environment);
   CHECK(error.says("others may write to " + (folder / "x").string() + " (mode 0777)"));
   CHECK(error.says("chmod go-w"));
   REQUIRE(::chmod((folder / "x").c_str(), 0755) == 0);
-  OwnFolder::take(folder / "x", 0700);
+  OwnedFolder::open_or_create(folder / "x", 0700);
   CHECK(mode_of(folder / "x") == 0700);
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("a lock is for those who may write to its folder") {
     REQUIRE(::chmod(folder.path().c_str(), parent) == 0);
     fs::remove(folder / "x");
     FileLock lock;
-    CHECK(lock.try_lock(folder / "x", owner) == FileLock::Outcome::held);
+    CHECK(lock.try_lock(folder / "x", owner) == FileLock::Outcome::acquired);
     CHECK(folder.num_entries() == 1);
     return mode_of(folder / "x");
   };
@@ -229,7 +229,7 @@ TEST_CASE("a tree is removed without following links, and without what dt does n
   fs::create_symlink(folder / "private", folder / "y");
   put(folder / "x" / "thesis.tex", "mine");
   const auto is_ours = [](const std::string& name) { return name != "thesis.tex"; };
-  const OwnFolder own = OwnFolder::open(folder.path());
+  const OwnedFolder own = OwnedFolder::open(folder.path());
   CHECK(own.remove_tree("x", is_ours) == (folder / "x" / "thesis.tex").string() + ": dt makes no such name");
   CHECK_FALSE(fs::exists(folder / "x" / "inner"));
   CHECK(own.remove_tree("x").empty());
@@ -316,18 +316,18 @@ TEST_CASE("strangers' links, pipes and folders are refused where everybody may w
   fs::create_symlink("private", folder / "link");
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0666) == 0);
   fs::create_directory(folder / "theirs");
-  make_folders(folder / "link" / "mine");
+  create_folders(folder / "link" / "mine");
   for (const char* name : {"link", "pipe", "theirs"}) {
-    refuse_strangers_folder(folder / name);
+    refuse_untrusted_path(folder / name);
     REQUIRE(::lchown((folder / name).c_str(), 4243, 4243) == 0);
-    CHECK(caught([&] { refuse_strangers_folder(folder / name); }).says("of uid 4243"));
+    CHECK(caught([&] { refuse_untrusted_path(folder / name); }).says("of uid 4243"));
   }
-  CHECK(caught([&] { make_folders(folder / "link"); }).says("is a symbolic link of uid 4243"));
+  CHECK(caught([&] { create_folders(folder / "link"); }).says("is a symbolic link of uid 4243"));
   CHECK(caught([&] { write_file_atomically(folder / "pipe", "x"); }).says("is a named pipe of uid 4243"));
   CHECK(caught([&] { File::open_write(folder / "pipe"); }).says("is a named pipe of uid 4243"));
   refuse_foreign(folder / "theirs");
   REQUIRE(::chmod(folder.path().c_str(), 0775) == 0);
-  refuse_strangers_folder(folder / "theirs");  // a group may write to it
+  refuse_untrusted_path(folder / "theirs");  // a group may write to it
 }
 
 TEST_CASE("a stranger's folder is refused on every level of a path, through links, too") {
@@ -339,30 +339,30 @@ TEST_CASE("a stranger's folder is refused on every level of a path, through link
   give_away(folder / "theirs");
   for (const char* path : {"theirs/deep/run", "theirs/deep/new/run", "own/link/run", "own/../theirs/deep"}) {
     REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
-    refuse_strangers_folder(folder / path);
+    refuse_untrusted_path(folder / path);
     REQUIRE(::chmod(folder.path().c_str(), 01777) == 0);
-    CHECK(caught([&] { refuse_strangers_folder(folder / path); }).says("theirs is a folder of uid 4242"));
-    CHECK(caught([&] { make_storage(folder / path); }).says("theirs is a folder of uid 4242"));
+    CHECK(caught([&] { refuse_untrusted_path(folder / path); }).says("theirs is a folder of uid 4242"));
+    CHECK(caught([&] { make_private_storage(folder / path); }).says("theirs is a folder of uid 4242"));
   }
   CHECK_FALSE(fs::exists(folder / "theirs" / "deep" / "new"));
   const fs::path before = fs::current_path();
   for (const auto& [current, path] : {std::pair(".", "theirs/deep"), std::pair("own", "../theirs/deep"),
                                       std::pair("own", "link"), std::pair("theirs/deep", "run")}) {
     fs::current_path(folder / current);
-    CHECK(caught([&] { refuse_strangers_folder(path); }).says("theirs is a folder of uid 4242"));
+    CHECK(caught([&] { refuse_untrusted_path(path); }).says("theirs is a folder of uid 4242"));
   }
   fs::current_path(before);
 }
 
 TEST_CASE("storage lies in folders of which everybody may rename nothing") {
   const Folder folder;
-  make_storage(folder / "a" / "b");
+  make_private_storage(folder / "a" / "b");
   CHECK(fs::is_directory(folder / "a" / "b"));
   for (const fs::path& open : {folder / "a" / "b", folder / "a"}) {
     REQUIRE(::chmod(open.c_str(), 0777) == 0);
-    CHECK(caught([&] { make_storage(folder / "a" / "b"); }).says("chmod +t"));
+    CHECK(caught([&] { make_private_storage(folder / "a" / "b"); }).says("chmod +t"));
     REQUIRE(::chmod(open.c_str(), 01777) == 0);
-    make_storage(folder / "a" / "b");
+    make_private_storage(folder / "a" / "b");
   }
 }
 

@@ -8,15 +8,15 @@ using namespace dt;
 
 TEST_CASE("UTF-8 stays what it is, other bytes are escaped and read back") {
   for (const std::string text : {"", "runs/a b", "日本/é/😀", "a\\b\\\\x", "\\x4", "\\xab"}) {
-    CHECK(utf8_of(text) == text);
-    CHECK(bytes_of(text) == text);
+    CHECK(escape_invalid_utf8(text) == text);
+    CHECK(unescape_bytes(text) == text);
   }
-  CHECK(utf8_of("runs/\xE9t\xE9") == "runs/\\xE9t\\xE9");
-  CHECK(utf8_of("a\\xE9") == "a\\x5CxE9");              // a name may hold a backslash
-  CHECK(utf8_of("\xC0\x80") == "\\xC0\\x80");           // overlong
-  CHECK(utf8_of("\xED\xA0\x80") == "\\xED\\xA0\\x80");  // a surrogate
-  CHECK(utf8_of("\xE2\x82") == "\\xE2\\x82");           // unfinished
-  CHECK(utf8_of("\xF4\x90\x80\x80") == "\\xF4\\x90\\x80\\x80");
+  CHECK(escape_invalid_utf8("runs/\xE9t\xE9") == "runs/\\xE9t\\xE9");
+  CHECK(escape_invalid_utf8("a\\xE9") == "a\\x5CxE9");              // a name may hold a backslash
+  CHECK(escape_invalid_utf8("\xC0\x80") == "\\xC0\\x80");           // overlong
+  CHECK(escape_invalid_utf8("\xED\xA0\x80") == "\\xED\\xA0\\x80");  // a surrogate
+  CHECK(escape_invalid_utf8("\xE2\x82") == "\\xE2\\x82");           // unfinished
+  CHECK(escape_invalid_utf8("\xF4\x90\x80\x80") == "\\xF4\\x90\\x80\\x80");
 }
 
 TEST_CASE("any bytes are read back") {
@@ -28,6 +28,6 @@ TEST_CASE("any bytes are read back") {
       random = random * 6364136223846793005U + 1442695040888963407U;
       bytes += alphabet[(random >> 33) % alphabet.size()];
     }
-    REQUIRE(bytes_of(utf8_of(bytes)) == bytes);
+    REQUIRE(unescape_bytes(escape_invalid_utf8(bytes)) == bytes);
   }
 }

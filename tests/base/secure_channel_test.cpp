@@ -109,7 +109,7 @@ TEST_CASE(
     "both ends of a channel get what the other sends, and a listener neither secret nor encrypted bytes") {
   const bool encrypts = GENERATE(false, true);
   const ChannelTerms terms{"node 1", encrypts};
-  const Secret secret = Secret::make();
+  const Secret secret = Secret::generate();
   const Bytes sent = pattern(2 * channel_record_bytes + 5);
   Pair pair;
   const auto why = pair.run(
@@ -141,7 +141,7 @@ TEST_CASE(
 TEST_CASE("a byte that is changed on its way, wherever it is, ends the channel") {
   const bool encrypts = GENERATE(false, true);
   const ChannelTerms terms{"node 1", encrypts};
-  const Secret secret = Secret::make();
+  const Secret secret = Secret::generate();
   // The bytes are: hello, the initiator's code, payload and tag of two records.
   const std::size_t tag_bytes = channel_tag_bytes(encrypts);
   const std::size_t all = 40 + 32 + 100 + tag_bytes + 50 + tag_bytes;
@@ -168,7 +168,7 @@ TEST_CASE("a byte that is changed on its way, wherever it is, ends the channel")
 }
 
 TEST_CASE("an end without the secret, of other terms, or that repeats what it has heard is refused") {
-  const Secret secret = Secret::make();
+  const Secret secret = Secret::generate();
   const auto both = [&](const Secret& a, const ChannelTerms& of_a, const Secret& b,
                         const ChannelTerms& of_b) {
     Pair pair;
@@ -177,7 +177,7 @@ TEST_CASE("an end without the secret, of other terms, or that repeats what it ha
   };
   CHECK(both(secret, plain, secret, plain) == std::pair<std::string, std::string>());
   const std::string unknown = "the other end does not know this job's secret";
-  CHECK(both(secret, plain, Secret::make(), plain).first == unknown);
+  CHECK(both(secret, plain, Secret::generate(), plain).first == unknown);
   CHECK(both(secret, plain, secret, encrypted).first == unknown);
   CHECK(both(secret, plain, secret, {"node 2", false}).first == unknown);
 
@@ -213,7 +213,7 @@ TEST_CASE("an end without the secret, of other terms, or that repeats what it ha
 
 TEST_CASE("records that are swapped, repeated or sent back do not fit") {
   const ChannelTerms terms = GENERATE(plain, encrypted);
-  const Secret secret = Secret::make();
+  const Secret secret = Secret::generate();
   const int trick = GENERATE(0, 1, 2);
   const std::size_t record_bytes = 10 + channel_tag_bytes(terms.encrypts);
   Bytes records;
@@ -272,10 +272,10 @@ TEST_CASE("records that are swapped, repeated or sent back do not fit") {
 TEST_CASE("codes are HMAC-SHA256 of parts with their lengths, and secrets have 64 digits") {
   const Secret secret = Secret::from_hex(std::string(64, 'a'));
   CHECK(secret.to_hex() == std::string(64, 'a'));
-  CHECK(auth_code(secret, {text_bytes("ab"), text_bytes("c")}) !=
-        auth_code(secret, {text_bytes("a"), text_bytes("bc")}));
+  CHECK(hmac_sha256(secret, {text_bytes("ab"), text_bytes("c")}) !=
+        hmac_sha256(secret, {text_bytes("a"), text_bytes("bc")}));
   // python3 -c 'import hmac; print(hmac.new(b"\xaa"*32, b"\1"+b"\0"*7+b"x", "sha256").hexdigest())'
-  CHECK(Secret(auth_code(secret, {text_bytes("x")})).to_hex() ==
+  CHECK(Secret(hmac_sha256(secret, {text_bytes("x")})).to_hex() ==
         "18082b2bb971a4392d35afcc25731db264e4f3b27a7455c572580dd87980bc7d");
   for (const std::string& text : {std::string(63, 'a'), std::string(64, 'g'), std::string(64, 'A')}) {
     try {
@@ -286,5 +286,5 @@ TEST_CASE("codes are HMAC-SHA256 of parts with their lengths, and secrets have 6
       CHECK(error.message().find(text) == std::string::npos);
     }
   }
-  CHECK_FALSE(Secret::make().to_hex() == Secret::make().to_hex());
+  CHECK_FALSE(Secret::generate().to_hex() == Secret::generate().to_hex());
 }

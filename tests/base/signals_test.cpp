@@ -68,7 +68,7 @@ TEST_CASE("a second request ends a start that hangs, and no work that is to be s
   const auto twice = [](bool keeps_work) {
     return status_of([keeps_work] {
       const StopSignals signals;
-      if (keeps_work) signals.keep_work();
+      if (keeps_work) signals.ignore_repeated_signals();
       send(SIGUSR1, signals);
       send(SIGTERM, signals);  // the same request again
       usleep(1'100'000);

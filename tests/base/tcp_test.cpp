@@ -36,15 +36,15 @@ void echo(TcpConnection& connection) {
 }
 
 /// Admits every peer.
-struct Anybody : Admission {
-  std::size_t num_next() const override { return 0; }
-  std::optional<std::vector<std::byte>> take(std::span<const std::byte>) override { return std::nullopt; }
+struct Anybody : Handshake {
+  std::size_t num_expected_bytes() const override { return 0; }
+  std::optional<std::vector<std::byte>> receive(std::span<const std::byte>) override { return std::nullopt; }
 };
 
 /// Asks for one byte, answers it, and asks for the next one; admits a peer that sends 1, then 2.
-struct Steps : Admission {
-  std::size_t num_next() const override { return number < 2 ? 1 : 0; }
-  std::optional<std::vector<std::byte>> take(std::span<const std::byte> bytes) override {
+struct Steps : Handshake {
+  std::size_t num_expected_bytes() const override { return number < 2 ? 1 : 0; }
+  std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes) override {
     if (std::to_integer<int>(bytes[0]) != ++number) return std::nullopt;
     return std::vector<std::byte>(bytes.begin(), bytes.end());
   }
@@ -60,7 +60,7 @@ struct Listener : TcpListener {
   Listener(double timeout_s, const ServeConnection& serve, std::span<const std::string> addresses = loopback)
       : TcpListener(
             addresses, timeout_s, [] { return std::make_unique<Anybody>(); },
-            [serve](TcpConnection& connection, Admission&) { serve(connection); }) {}
+            [serve](TcpConnection& connection, Handshake&) { serve(connection); }) {}
   std::uint16_t port() const { return endpoints().front().port; }
 };
 
@@ -102,7 +102,7 @@ TEST_CASE("this host is reached at its own addresses; those that are every host'
     TcpConnection(endpoint.address, endpoint.port, 10).read(received);
     CHECK(received == numbers(3));
   }
-  listener.keep_only(std::vector{endpoints.back().address});
+  listener.close_other_addresses(std::vector{endpoints.back().address});
   for (const TcpListener::Endpoint& endpoint : endpoints) {
     const auto connect = [&] { TcpConnection(endpoint.address, endpoint.port, 10); };
     if (endpoint.address == endpoints.back().address)
@@ -164,13 +164,13 @@ TEST_CASE("who is not admitted in time, or crowds others, is turned away, and no
   std::atomic<int> num_served = 0;
   TcpListener listener(
       loopback, 20, [] { return std::make_unique<Steps>(); },
-      [&](TcpConnection& connection, Admission&) {
+      [&](TcpConnection& connection, Handshake&) {
         ++num_served;
         connection.write(numbers(3));
         std::byte end{};
         connection.read(std::span(&end, 1));
       },
-      {.seconds = 0.5, .per_address = 4, .in_all = 8});
+      {.timeout_s = 0.5, .max_per_address = 4, .max_pending = 8});
   const std::uint16_t port = listener.endpoints().front().port;
   const auto say = [](TcpConnection& connection, int number) {
     std::byte said{static_cast<unsigned char>(number)};

@@ -84,9 +84,9 @@ TEST_CASE("a table aligns numbers right and other columns left, by columns not b
 }
 
 TEST_CASE("one is singular") {
-  CHECK(counted(0, "file") == "0 files");
-  CHECK(counted(1, "file") == "1 file");
-  CHECK(counted(std::size_t{12000}, "key-value head") == "12,000 key-value heads");
-  CHECK(for_count(1, "is", "are") == "is");
-  CHECK(for_count(2, "is", "are") == "are");
+  CHECK(pluralize(0, "file") == "0 files");
+  CHECK(pluralize(1, "file") == "1 file");
+  CHECK(pluralize(std::size_t{12000}, "key-value head") == "12,000 key-value heads");
+  CHECK(plural_form(1, "is", "are") == "is");
+  CHECK(plural_form(2, "is", "are") == "are");
 }

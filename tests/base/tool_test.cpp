@@ -42,7 +42,7 @@ TEST_CASE("a tool's exit code is what run returns") {
 
 TEST_CASE("an error is one line on stderr and the exit code of its kind") {
   const Result result = run_with({}, [](Console& console) -> int {
-    console.out("partial\n");
+    console.write_text("partial\n");
     throw Error(ErrorKind::input, "a.h5 is truncated", "copy it again");
   });
   CHECK(result.code == 3);
@@ -109,7 +109,7 @@ TEST_CASE("a tool whose reader went away ends quietly by SIGPIPE") {
     OptionTable options("dt-test", "tests");
     const char* arguments[] = {"dt-test"};
     _exit(run_tool(1, const_cast<char**>(arguments), options, [](Console& console) {
-      console.out("data");
+      console.write_text("data");
       return 0;
     }));
   }
@@ -131,7 +131,7 @@ Result misused(bool as_ranks, const char* number, std::vector<const char*> argum
   std::optional<std::string> comm;
   std::optional<bool> share_tasks;
   if (as_ranks) {
-    options.add("comm", &comm, "HOW", "how ranks talk").for_ranks();
+    options.add("comm", &comm, "HOW", "how ranks talk").run_as_ranks();
   } else {
     options.add("share-tasks", &share_tasks, "share");
   }

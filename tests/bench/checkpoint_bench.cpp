@@ -167,7 +167,7 @@ void report_reading(const fs::path& saved, const State& state) {
   const double took_s = seconds_of([&] {
     for (int rank = 0; rank < layout.size(); ++rank) {
       const checkpoint::Reader reader(saved);
-      const parallel::LocalTable local(table, layout, layout.place_of(rank));
+      const parallel::LocalTable local(table, layout, layout.coordinates_of(rank));
       for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
         const checkpoint::SourcePiece& p = state.pieces[static_cast<std::size_t>(3 * own.param + own.kind)];
         const auto begin = static_cast<std::uint64_t>(4 * own.piece.begin);

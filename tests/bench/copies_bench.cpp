@@ -23,7 +23,7 @@ namespace {
 using namespace dt;
 using Record = std::span<std::byte>;
 
-const Secret secret = Secret::make();
+const Secret secret = Secret::generate();
 
 /// A way to send and receive records; each end calls end() once.
 struct Way {
@@ -65,9 +65,9 @@ std::unique_ptr<Way> way_of(Kind kind, Duplex& duplex, bool initiates) {
                                              : SecureChannel::accept(duplex, secret, terms));
 }
 
-struct Anybody : Admission {
-  std::size_t num_next() const override { return 0; }
-  std::optional<std::vector<std::byte>> take(std::span<const std::byte>) override { return std::nullopt; }
+struct Anybody : Handshake {
+  std::size_t num_expected_bytes() const override { return 0; }
+  std::optional<std::vector<std::byte>> receive(std::span<const std::byte>) override { return std::nullopt; }
 };
 
 double seconds_of_copy(Kind kind, const fs::path& from, const fs::path& to) {
@@ -80,7 +80,7 @@ double seconds_of_copy(Kind kind, const fs::path& from, const fs::path& to) {
   std::promise<void> synced;
   TcpListener listener(
       std::vector<std::string>{"127.0.0.1"}, 60, [] { return std::make_unique<Anybody>(); },
-      [&](TcpConnection& connection, Admission&) {
+      [&](TcpConnection& connection, Handshake&) {
         const auto way = way_of(kind, connection, false);
         File file = File::create(to);
         records([&](std::uint64_t, Record record) {
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     std::vector<std::byte> content(channel_record_bytes);
     File file = File::create(from);
     for (std::size_t i = 0; i < bytes / content.size(); ++i) {
-      fill_randomly(content);
+      fill_random(content);
       file.write(content);
     }
     file.sync();

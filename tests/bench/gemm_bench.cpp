@@ -64,7 +64,8 @@ void report(benchmark::State& state, const Dimensions& d) {
 void ours(benchmark::State& state, const Case& c) {
   const Dimensions d = dimensions(c, state.range(0));
   const Context context(static_cast<int>(state.range(1)), Device::host());
-  if (!kernels::cpu::why_not(c.arithmetic).empty()) return state.SkipWithError("not on this processor");
+  if (!kernels::cpu::arithmetic_unavailable_reason(c.arithmetic).empty())
+    return state.SkipWithError("not on this processor");
   const Buffer a = operand(c.operands, d.M * d.K), b = operand(c.operands, d.K * d.N),
                out = operand(c.output, d.M * d.N);
   kernels::cpu::Product p{};

@@ -46,7 +46,7 @@ class Bench {
     const Tensor exact = floats(shape);
     if (to == DType::f32) return exact;
     const Tensor tensor = add(to, std::move(shape));
-    kernels::convert(Context(1, Device::host()), exact, tensor);
+    kernels::cast(Context(1, Device::host()), exact, tensor);
     return tensor;
   }
   /// Returns values in this benchmark's dtype.
@@ -297,20 +297,20 @@ void cross_entropy_gradient(benchmark::State& state, DType dtype) {
                 [&](const Context& c) { kernels::cross_entropy_gradient(c, labels, 1e-3, nll, logits); });
 }
 /// Measures a rank that has the whole vocabulary; with n ranks the time is an n-th.
-void cross_entropy_part(benchmark::State& state, DType dtype) {
+void cross_entropy_partial(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), part = b.doubles(3 * R).reshaped({3, R});
   measure_bytes(state, b.bytes(1.0 * R * V), [&](const Context& c) {
-    kernels::cross_entropy_part(c, logits, labels, {0, V}, part);
+    kernels::cross_entropy_partial(c, logits, labels, {0, V}, part);
   });
 }
-void cross_entropy_gradient_of_parts(benchmark::State& state, DType dtype) {
+void cross_entropy_gradient_from_partials(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor logits = b.elements({R, V}), labels = b.ids(R, V), nll = b.doubles(R);
   const Tensor parts = b.doubles(3 * R).reshaped({1, 3, R});
-  kernels::cross_entropy_part(Context(1, Device::host()), logits, labels, {0, V}, parts.reshaped({3, R}));
+  kernels::cross_entropy_partial(Context(1, Device::host()), logits, labels, {0, V}, parts.reshaped({3, R}));
   measure_bytes(state, b.bytes(2.0 * R * V), [&](const Context& c) {
-    kernels::cross_entropy_gradient_of_parts(c, parts, labels, {0, V}, 1e-3, nll, logits);
+    kernels::cross_entropy_gradient_from_partials(c, parts, labels, {0, V}, 1e-3, nll, logits);
   });
 }
 
@@ -342,7 +342,7 @@ void convert(benchmark::State& state, DType dtype) {
   Bench b(dtype);
   const Tensor x = b.floats({parameters}), y = b.elements({parameters});
   measure_bytes(state, 4.0 * parameters + b.bytes(parameters),
-                [&](const Context& c) { kernels::convert(c, x, y); });
+                [&](const Context& c) { kernels::cast(c, x, y); });
 }
 void copy(benchmark::State& state) {
   Bench b;
@@ -402,7 +402,7 @@ void register_all() {
     add_linear("linear_backward_weight", linear_backward_weight);
   }
   for (const AttentionCase& c : attention_cases) {
-    if (!kernels::multiplies_in(c.multiply)) continue;
+    if (!kernels::supports_arithmetic(c.multiply)) continue;
     const std::string name = std::string("attention/") + c.name;
     one_thread_and_all(benchmark::RegisterBenchmark(name.c_str(), attention, c));
     const std::string backward = std::string("attention_backward/") + c.name;
@@ -422,7 +422,7 @@ void register_all() {
     DT_ADD(layer_norm), DT_ADD(layer_norm_backward), DT_ADD(rms_norm), DT_ADD(rms_norm_backward);
     DT_ADD(gelu), DT_ADD(gelu_backward), DT_ADD(swiglu), DT_ADD(swiglu_backward);
     DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);
-    DT_ADD(cross_entropy_part), DT_ADD(cross_entropy_gradient_of_parts);
+    DT_ADD(cross_entropy_partial), DT_ADD(cross_entropy_gradient_from_partials);
     DT_ADD(add_bias_residual), DT_ADD(bias_backward);
     DT_ADD(add), DT_ADD(convert), DT_ADD(sum_squares_by_block), DT_ADD(adamw);
     if (dtype != DType::f16) DT_ADD(accumulate);

@@ -26,7 +26,7 @@ struct OnDevice {
 /// Changes a byte in the middle.
 void damage(const Context& context, const Tensor& out) {
   const Tensor byte(out.raw() + out.bytes() / 2, DType::u8, {1}, out.device());
-  const std::byte wrong = *OnHost(context, byte).tensor().raw() ^ std::byte{2};
+  const std::byte wrong = *HostMirror(context, byte).tensor().raw() ^ std::byte{2};
   fill_from_host(context, Piece::whole({1}), byte,
                  [&](const Piece&, const Tensor& values) { *values.raw() = wrong; });
 }

@@ -65,10 +65,10 @@ fs::path write_checkpoint(const fs::path& folder, const model::ModelSpec& spec) 
   manifest.state.step = 1;
   manifest.state.sequence_length = 32;
   manifest.state.precision = "fp32";
-  checkpoint::UnfinishedCheckpoint unfinished(folder, 1, 1);
+  checkpoint::CheckpointTransaction unfinished(folder, 1, 1);
   for (int w = 0; w < num_writers; ++w)
-    checkpoint::write_part(unfinished.path(), manifest, w,
-                           checkpoint::test::share_of(pieces, w, num_writers));
+    checkpoint::write_shard(unfinished.path(), manifest, w,
+                            checkpoint::test::share_of(pieces, w, num_writers));
   return unfinished.commit(manifest, num_writers);
 }
 

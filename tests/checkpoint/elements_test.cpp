@@ -49,11 +49,11 @@ TEST_CASE("doubles become floats by rounding to nearest, floats doubles exactly,
 }
 
 TEST_CASE("integers convert to nothing but themselves") {
-  CHECK(converts(DType::i64, DType::i64));
-  CHECK_FALSE(converts(DType::i64, DType::f32));
-  CHECK_FALSE(converts(DType::i64, DType::bf16));
-  CHECK(converts(DType::bf16, DType::f64));
-  CHECK(converts(DType::f32, DType::f16));
+  CHECK(is_convertible(DType::i64, DType::i64));
+  CHECK_FALSE(is_convertible(DType::i64, DType::f32));
+  CHECK_FALSE(is_convertible(DType::i64, DType::bf16));
+  CHECK(is_convertible(DType::bf16, DType::f64));
+  CHECK(is_convertible(DType::f32, DType::f16));
 }
 
 template <class From>

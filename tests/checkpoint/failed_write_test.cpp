@@ -168,12 +168,12 @@ TEST_CASE("writers that are processes: where one is killed nothing is committed,
   const fs::path before = test::write_small(folder.path(), 5);
   int committed = 0;
   for (int delay_us = 0; delay_us < 10'000; delay_us += 500) {
-    UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
+    CheckpointTransaction unfinished(folder.path(), 10, 1);
     std::vector<pid_t> children;
     for (int writer = 0; writer < num_writers; ++writer) {
       children.push_back(::fork());
       if (children.back() != 0) continue;
-      write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, num_writers));
+      write_shard(unfinished.path(), header, writer, test::share_of(pieces.list, writer, num_writers));
       ::_exit(0);
     }
     ::usleep(static_cast<useconds_t>(delay_us));

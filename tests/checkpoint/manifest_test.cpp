@@ -86,7 +86,7 @@ TEST_CASE("the layout that wrote a checkpoint comes back, whichever units its st
         model::Layout{.pp = 2,
         .dp = 2,
         .zero = 1,
-        .schedule = model::PipelineSchedule::zero_bubble,
+        .schedule = model::PipelineScheduleKind::zero_bubble,
         .virtual_stages = 2,
         .stages = {{{0, 1}, {5, 6}}, {{1, 3}, {3, 5}}}}}) {
     m.mesh = layout;
@@ -162,7 +162,7 @@ TEST_CASE("a manifest of another version is told from a damaged one") {
   const std::string text = to_json(filled());
   const auto is_whole = [&](const std::string& written) {
     test::write_text(folder / manifest_name, written);
-    return is_manifest_whole(folder.path());
+    return is_manifest_intact(folder.path());
   };
   CHECK(is_whole(text));
   CHECK(is_whole(edited(text, "\"version\": 1", "\"version\": 2")));
@@ -170,7 +170,7 @@ TEST_CASE("a manifest of another version is told from a damaged one") {
   torn.replace(torn.find("\"version\": 1"), 12, "\"version\": 2");
   CHECK_FALSE(is_whole(torn));
   CHECK_FALSE(is_whole(""));
-  CHECK_FALSE(is_manifest_whole(folder / "none"));
+  CHECK_FALSE(is_manifest_intact(folder / "none"));
 }
 
 TEST_CASE("a manifest that dt did not write names the member that is wrong") {

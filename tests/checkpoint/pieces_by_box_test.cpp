@@ -37,7 +37,7 @@ std::vector<StoredPiece> cut_along(int dim, std::mt19937& random) {
 std::vector<BoxPieces> grouped(const std::vector<StoredPiece>& stored) {
   std::vector<const StoredPiece*> pieces;
   for (const StoredPiece& piece : stored) pieces.push_back(&piece);
-  return by_box(std::move(pieces));
+  return group_by_box(std::move(pieces));
 }
 
 TEST_CASE("the pieces that a read touches are found by their boxes") {
@@ -46,12 +46,12 @@ TEST_CASE("the pieces that a read touches are found by their boxes") {
     const std::vector<StoredPiece> stored = cut_along(round % 2, random);
     const std::vector<BoxPieces> boxes = grouped(stored);
     REQUIRE(boxes.size() == 2);
-    CHECK_FALSE(overlap(boxes));
+    CHECK_FALSE(any_overlap(boxes));
     const std::vector<StoredPiece> others = cut_along(round / 2 % 2, random);
     const Piece& wanted = others.front().piece;
     std::set<const StoredPiece*> found;
     for (const BoxPieces& box : boxes) {
-      const auto [first, last] = box.touched_by(wanted);
+      const auto [first, last] = box.find_intersecting(wanted);
       found.insert(box.pieces.begin() + static_cast<std::ptrdiff_t>(first),
                    box.pieces.begin() + static_cast<std::ptrdiff_t>(last));
     }
@@ -69,9 +69,9 @@ TEST_CASE("pieces that overlap are told, within a box and between boxes") {
   const auto stored = [](const Piece& piece) {
     return StoredPiece{"w", kind_weights, DType::f32, piece, "f", "", {}, 0};
   };
-  CHECK(overlap(grouped({stored(interval_of(whole, 0, 9)), stored(interval_of(whole, 8, 16))})));
-  CHECK_FALSE(overlap(grouped({stored(interval_of(whole, 8, 16)), stored(interval_of(whole, 0, 8))})));
-  CHECK(overlap(grouped({stored(whole), stored(interval_of(corner, 0, 2))})));
+  CHECK(any_overlap(grouped({stored(interval_of(whole, 0, 9)), stored(interval_of(whole, 8, 16))})));
+  CHECK_FALSE(any_overlap(grouped({stored(interval_of(whole, 8, 16)), stored(interval_of(whole, 0, 8))})));
+  CHECK(any_overlap(grouped({stored(whole), stored(interval_of(corner, 0, 2))})));
   const std::vector<StoredPiece> many = [&] {
     std::vector<StoredPiece> pieces;
     Piece row = Piece::whole({5000});

@@ -40,7 +40,7 @@ model::ModelSpec small_spec() {
 std::vector<PieceSpec> specs_of(const model::ParameterTable& table, const Layout& layout, int rank) {
   const std::array<std::size_t, 3> kind_bytes = {4, 4, 4};
   std::vector<PieceSpec> specs;
-  const parallel::LocalTable local(table, layout, layout.place_of(rank));
+  const parallel::LocalTable local(table, layout, layout.coordinates_of(rank));
   for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
     specs.push_back(
         {local.name(own.param), all_kinds[static_cast<std::size_t>(own.kind)], own.piece, DType::f32});

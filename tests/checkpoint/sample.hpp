@@ -139,13 +139,13 @@ inline Pieces model_pieces(const model::ModelSpec& spec, DType dtype = DType::f3
 /// Errors: throws the first writer's error instead of committing.
 inline fs::path write_by(int num_writers, const fs::path& folder, const Manifest& manifest,
                          std::span<const SourcePiece> pieces) {
-  UnfinishedCheckpoint unfinished(folder, manifest.state.step, manifest.generation);
+  CheckpointTransaction unfinished(folder, manifest.state.step, manifest.generation);
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(num_writers));
   std::vector<std::thread> threads;
   for (int writer = 0; writer < num_writers; ++writer) {
     threads.emplace_back([&, writer] {
       try {
-        write_part(unfinished.path(), manifest, writer, share_of(pieces, writer, num_writers));
+        write_shard(unfinished.path(), manifest, writer, share_of(pieces, writer, num_writers));
       } catch (...) {
         errors[static_cast<std::size_t>(writer)] = std::current_exception();
       }

@@ -103,9 +103,9 @@ TEST_CASE("the manifest lists files and pieces in the order of writers, whoever 
   const TempFolder folder;
   const Manifest header = test::sample_manifest();
   const Pieces pieces = test::model_pieces(header.model);
-  UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
+  CheckpointTransaction unfinished(folder.path(), 10, 1);
   for (int writer : {2, 0, 1})
-    write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 3));
+    write_shard(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 3));
   const Manifest manifest = load_manifest(unfinished.commit(header, 3));
   REQUIRE(manifest.files.size() == 3);
   CHECK(manifest.files[2].name == "rank-00002.h5");
@@ -146,10 +146,10 @@ TEST_CASE("progress counts each writer's payload") {
   const Manifest header = test::sample_manifest();
   const Pieces pieces = test::model_pieces(header.model);
   std::uint64_t written = 0;
-  UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
+  CheckpointTransaction unfinished(folder.path(), 10, 1);
   for (int writer : {0, 1}) {
-    write_part(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 2),
-               [&](std::uint64_t bytes) { written += bytes; });
+    write_shard(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 2),
+                [&](std::uint64_t bytes) { written += bytes; });
   }
   CHECK(written == stored_bytes(load_manifest(unfinished.commit(header, 2))));
 }
@@ -163,10 +163,10 @@ TEST_CASE("a writer without elements leaves a part but no file of pieces") {
   Piece empty = Piece::whole({2});
   empty.end = 0;
   none.add(kind_weights, "w", empty, DType::f64, 3);
-  UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
-  write_part(unfinished.path(), header, 0, {});
-  write_part(unfinished.path(), header, 1, pieces.list);
-  write_part(unfinished.path(), header, 2, none.list);
+  CheckpointTransaction unfinished(folder.path(), 10, 1);
+  write_shard(unfinished.path(), header, 0, {});
+  write_shard(unfinished.path(), header, 1, pieces.list);
+  write_shard(unfinished.path(), header, 2, none.list);
   CHECK(names_in(unfinished.path()) ==
         std::set<std::string>{"part-00000.json", "part-00001.json", "part-00002.json", "rank-00001.h5"});
   const Reader reader(unfinished.commit(header, 3));
@@ -177,11 +177,11 @@ TEST_CASE("a writer without elements leaves a part but no file of pieces") {
 }
 
 TEST_CASE("a part read back is the part written, and any changed byte of it is refused") {
-  Part part{20, 3, 7, {{"rank-00007.h5", 5000, 9}}, {}};
+  WriterManifest part{20, 3, 7, {{"rank-00007.h5", 5000, 9}}, {}};
   part.pieces = {
       {"w", kind_weights, DType::f32, Piece::whole({2, 3}), "rank-00007.h5", "/weights/w", {5}, 2048}};
   const std::string text = to_json(part);
-  const Part back = parse_part(text, "part");
+  const WriterManifest back = parse_writer_manifest(text, "part");
   CHECK(to_json(back) == text);
   CHECK(back.step == 20);
   CHECK(back.generation == 3);
@@ -189,7 +189,7 @@ TEST_CASE("a part read back is the part written, and any changed byte of it is r
   CHECK(back.files.at(0).bytes == 5000);
   CHECK(back.pieces.at(0).piece == Piece::whole({2, 3}));
   const auto refused = [](const std::string& other) {
-    return !error_of(ErrorKind::input, [&] { parse_part(other, "some/part"); }).empty();
+    return !error_of(ErrorKind::input, [&] { parse_writer_manifest(other, "some/part"); }).empty();
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string other = text;
@@ -198,17 +198,17 @@ TEST_CASE("a part read back is the part written, and any changed byte of it is r
     if (!refused(text.substr(0, i))) FAIL("cut off at byte " << i);
   }
   const std::string manifest = to_json(test::sample_manifest());
-  CHECK(
-      contains(error_of(ErrorKind::input, [&] { parse_part(manifest, "some/part"); }), "dt-checkpoint-part"));
+  CHECK(contains(error_of(ErrorKind::input, [&] { parse_writer_manifest(manifest, "some/part"); }),
+                 "dt-checkpoint-part"));
 }
 
 /// A checkpoint of three writers beside an older one; all but the commit is done.
 class Uncommitted {
  public:
   Uncommitted() {
-    unfinished = std::make_unique<UnfinishedCheckpoint>(folder.path(), 20, 2);
+    unfinished = std::make_unique<CheckpointTransaction>(folder.path(), 20, 2);
     for (int writer : {0, 1, 2})
-      write_part(unfinished->path(), header, writer, test::share_of(pieces.list, writer, 3));
+      write_shard(unfinished->path(), header, writer, test::share_of(pieces.list, writer, 3));
   }
 
   /// Returns the environment error of a commit. Checks that only the older checkpoint is left once the
@@ -228,7 +228,7 @@ class Uncommitted {
   Manifest header = test::sample_manifest(20, 2);
   Pieces pieces = test::model_pieces(header.model);
   fs::path older = write_by(3, folder.path(), test::sample_manifest(10, 2), pieces.list);
-  std::unique_ptr<UnfinishedCheckpoint> unfinished;
+  std::unique_ptr<CheckpointTransaction> unfinished;
 };
 
 TEST_CASE("a part that is missing keeps the checkpoint from being committed") {
@@ -244,11 +244,11 @@ TEST_CASE("a part of another step, generation or writer keeps the checkpoint fro
   Uncommitted u;
   const std::string path = u.in("part-00001.json").string();
   SECTION("step") {
-    write_part(u.unfinished->path(), test::sample_manifest(19, 2), 1, u.pieces.list);
+    write_shard(u.unfinished->path(), test::sample_manifest(19, 2), 1, u.pieces.list);
     CHECK(contains(u.commit_error(), path + " is of step 19, generation 2, writer 1; expected 20, 2, 1"));
   }
   SECTION("generation") {
-    write_part(u.unfinished->path(), test::sample_manifest(20, 1), 1, u.pieces.list);
+    write_shard(u.unfinished->path(), test::sample_manifest(20, 1), 1, u.pieces.list);
     CHECK(contains(u.commit_error(), path + " is of step 20, generation 1, writer 1; expected 20, 2, 1"));
   }
   SECTION("writer") {
@@ -297,12 +297,12 @@ TEST_CASE("the final name is refused before anything is written, and when it was
   const TempFolder folder;
   const Manifest header = test::sample_manifest();
   const Pieces pieces = test::model_pieces(header.model);
-  UnfinishedCheckpoint late(folder.path(), 10, 1);
-  write_part(late.path(), header, 0, pieces.list);
+  CheckpointTransaction late(folder.path(), 10, 1);
+  write_shard(late.path(), header, 0, pieces.list);
   const fs::path path = write_by(2, folder.path(), header, pieces.list);
   const std::string before = read_file(path / manifest_name);
   CHECK(contains(error_of(ErrorKind::input, [&] { late.commit(header, 1); }), "exists already"));
-  CHECK(contains(error_of(ErrorKind::input, [&] { UnfinishedCheckpoint(folder.path(), 10, 1); }),
+  CHECK(contains(error_of(ErrorKind::input, [&] { CheckpointTransaction(folder.path(), 10, 1); }),
                  path.string() + " exists already"));
   CHECK(read_file(path / manifest_name) == before);
   CHECK(verify_checkpoint(path).empty());
@@ -321,7 +321,7 @@ TEST_CASE("a folder or a part that is seen late is waited for") {
   const TempFolder folder;
   const Manifest header = test::sample_manifest();
   const Pieces pieces = test::model_pieces(header.model);
-  UnfinishedCheckpoint unfinished(folder.path(), 10, 1);
+  CheckpointTransaction unfinished(folder.path(), 10, 1);
   const fs::path hidden = folder / "elsewhere";
   fs::rename(unfinished.path(), hidden);
   std::jthread network([&] {
@@ -329,7 +329,7 @@ TEST_CASE("a folder or a part that is seen late is waited for") {
     std::error_code ignored;  // a failure shows in the call that waits for it
     fs::rename(hidden, unfinished.path(), ignored);
   });
-  write_part(unfinished.path(), header, 0, pieces.list);
+  write_shard(unfinished.path(), header, 0, pieces.list);
   network.join();
   for (const char* name : {"part-00000.json", "rank-00000.h5"}) {
     fs::rename(unfinished.path() / name, folder / name);
@@ -354,7 +354,7 @@ TEST_CASE("a folder that is never seen is an error that names host and path") {
   const fs::path path = folder / ".step-00000010.g1.tmp-elsewhere-1";
   const double begin_s = monotonic_s();
   const std::string message = error_of(ErrorKind::environment, [&] {
-    write_part(path, test::sample_manifest(), 3, test::model_pieces(test::tiny_gpt2()).list, {}, 0.3);
+    write_shard(path, test::sample_manifest(), 3, test::model_pieces(test::tiny_gpt2()).list, {}, 0.3);
   });
   CHECK(monotonic_s() - begin_s >= 0.3);
   CHECK(contains(message, host_name()));

@@ -15,7 +15,7 @@ inline std::vector<SourcePiece> share_of(std::span<const SourcePiece> whole, int
   std::vector<SizedPiece> sized;
   for (const SourcePiece& p : whole) sized.push_back({p.piece, dtype_bytes(p.data.dtype())});
   std::vector<SourcePiece> share;
-  for (const PieceShare& part : dt::share_of(sized, writer, num_writers)) {
+  for (const IndexedPiece& part : dt::partition_by_bytes(sized, writer, num_writers)) {
     SourcePiece& own = share.emplace_back(whole[part.index]);
     own.data = own.data.flat(part.piece.begin - own.piece.begin, part.piece.numel());
     own.piece = part.piece;

@@ -113,9 +113,9 @@ TEST_CASE("pieces of one tensor may lie in several files") {
   std::vector<Pieces> ranks(3);
   const std::vector<Piece> cuts = cut({6, 5}, {1, 3}, 2);
   for (std::size_t i = 0; i < cuts.size(); ++i) ranks[i % 3].add(kind_weights, "w", cuts[i], DType::f32, 0);
-  UnfinishedCheckpoint unfinished(folder.path(), manifest.state.step, manifest.generation);
+  CheckpointTransaction unfinished(folder.path(), manifest.state.step, manifest.generation);
   for (int r = 0; r < 3; ++r)
-    write_part(unfinished.path(), manifest, r, ranks[static_cast<std::size_t>(r)].list);
+    write_shard(unfinished.path(), manifest, r, ranks[static_cast<std::size_t>(r)].list);
   const Reader reader(unfinished.commit(manifest, 3));
   CHECK(reader.verify().empty());
   check_read<float>(reader, kind_weights, "w", Piece::whole({6, 5}), 0);

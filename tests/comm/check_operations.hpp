@@ -27,7 +27,7 @@ void check_operations(Communicator& group, const Trial& trial) {
                        trial.numel, dtype_name(dtype), group.size(), static_cast<int>(trial.reduction),
                        trial.in_place, trial.granule);
   };
-  const Part own = part_of(group.rank(), group.size(), trial.numel, trial.granule);
+  const Range own = even_range(group.rank(), group.size(), trial.numel, trial.granule);
   const auto mine =
       repeated(trial.numel, [&](std::int64_t i) { return sample<dtype>(Values::wild, group.rank(), i); });
   const auto result = repeated(trial.numel, [&](std::int64_t i) {

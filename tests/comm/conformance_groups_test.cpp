@@ -36,7 +36,7 @@ TEST_CASE("parts cover all elements in order, without gaps") {
     for (const std::int64_t numel : {0LL, 1LL, 6LL, 63LL, 1000LL, (1LL << 61) + 3}) {
       std::int64_t end = 0;
       for (int rank = 0; rank < size; ++rank) {
-        const Part part = part_of(rank, size, numel);
+        const Range part = even_range(rank, size, numel);
         REQUIRE(part.begin == end);
         REQUIRE(part.count >= numel / size);
         REQUIRE(part.count <= numel / size + 1);

@@ -27,7 +27,7 @@ std::vector<T> values_of(int rank, std::int64_t count) {
 template <class T>
 void check_all_gather(Communicator& group, std::int64_t numel, bool in_place, DType dtype = dtype_of<T>(),
                       std::int64_t granule = 1) {
-  const Part own = part_of(group.rank(), group.size(), numel, granule);
+  const Range own = even_range(group.rank(), group.size(), numel, granule);
   Guarded<T> out(numel);
   Guarded<T> apart(in_place ? 0 : own.count);
   T* source = in_place ? out.data() + own.begin : apart.data();
@@ -35,7 +35,7 @@ void check_all_gather(Communicator& group, std::int64_t numel, bool in_place, DT
   const Tensor in(source, dtype, {own.count}, Device::host());
   group.all_gather(in, out.view(dtype), granule).wait_host();
   for (int rank = 0; rank < group.size(); ++rank) {
-    const Part part = part_of(rank, group.size(), numel, granule);
+    const Range part = even_range(rank, group.size(), numel, granule);
     require(std::ranges::equal(values_of<T>(rank, part.count),
                                out.span().subspan(static_cast<std::size_t>(part.begin),
                                                   static_cast<std::size_t>(part.count))),

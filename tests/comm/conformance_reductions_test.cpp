@@ -66,7 +66,7 @@ template <DType dtype>
 void check_reduce_scatter(Communicator& group, const Case& c) {
   using Stored = typename Element<dtype>::Stored;
   const std::string what = "reduce_scatter, rank " + c.to_string(group, dtype);
-  const Part own = part_of(group.rank(), group.size(), c.numel, c.granule);
+  const Range own = even_range(group.rank(), group.size(), c.numel, c.granule);
   std::vector<Stored> inputs = inputs_of<dtype>(group, c);
   const std::vector<Stored> results = results_of<dtype>(group, c);
   Guarded<Stored> in(c.numel);

@@ -166,10 +166,10 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
       work.wait_host();
       require(work.done(), "an operation is waited for and not done");
       // Copies by a stream that follows no other.
-      const OwnStream stream(computing.context.device());
+      const ScopedStream stream(computing.context.device());
       Buffer host(Device::host(), data.bytes());
       accelerator().copy(stream, host.data(), data.raw(), data.bytes());
-      accelerator().wait(stream);
+      accelerator().synchronize(stream);
       require(std::memcmp(host.data(), values.out.raw(), data.bytes()) == 0, "the host came too early");
     }
     require(group.engine().device_link()->most_pinned_bytes() == values.in.bytes(),

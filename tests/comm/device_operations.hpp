@@ -39,7 +39,7 @@ class Computing {
     Buffer host(Device::host(), tensor.bytes());
     const Tensor here(host, tensor.dtype(), tensor.shape());
     kernels::copy(context, next, here);
-    accelerator().wait(context.stream());
+    accelerator().synchronize(context.stream());
     return tensor.bytes() == 0 || std::memcmp(here.raw(), expected.raw(), expected.bytes()) == 0;
   }
 
@@ -100,7 +100,7 @@ inline void check_all_reduce(Communicator& group, Computing& computing, const Ca
 }
 
 inline void check_parts(Communicator& group, Computing& computing, const Case& c) {
-  const Part own = part_of(group.rank(), group.size(), c.numel, c.granule);
+  const Range own = even_range(group.rank(), group.size(), c.numel, c.granule);
   HostValues values(c.dtype, c.numel, group.rank());
   const Tensor expected = values.out.flat(own.begin, own.count);
   group.reduce_scatter(values.in, expected, Reduction::sum, c.granule).wait_host();

@@ -126,7 +126,7 @@ TEST_CASE("who may read the inputs: files, and all folders that are walked") {
     REQUIRE(::chmod((folder / "text").c_str(), text) == 0);
     REQUIRE(::chmod((folder / "text" / "inner").c_str(), inner) == 0);
     REQUIRE(::chmod((folder / "text" / "inner" / "a").c_str(), file) == 0);
-    return InputRanges({(folder / named).string()}, {}, 1, [] {}).readers().limit(0755, 4242);
+    return InputRanges({(folder / named).string()}, {}, 1, [] {}).readers().restricted_mode(0755, 4242);
   };
   CHECK(mode_for(0755, 0755, 0644, "text") == 0755);
   CHECK(mode_for(0755, 0755, 0600, "text") == 0700);

@@ -85,12 +85,12 @@ struct Made {
     file.declare("/document_offsets", dtype_of<Offset>(), {offsets.size()});
     file.declare("/digests", DType::u64, {digests.size()});
     for (const auto& [name, value] : texts)
-      file.attribute("/", name, value.empty() ? to_hex(digest(offset_bytes)) : value);
+      file.set_attribute("/", name, value.empty() ? to_hex(digest(offset_bytes)) : value);
     for (const auto& [name, value] : numbers) {
       const std::int64_t count = name == "num_tokens" ? std::ssize(tokens) : std::ssize(offsets) - 1;
-      file.attribute("/", name, value == -1 && name.starts_with("num_") ? count : value);
+      file.set_attribute("/", name, value == -1 && name.starts_with("num_") ? count : value);
     }
-    file.layout();
+    file.end_declarations();
     file.write("/tokens", 0, token_bytes);
     file.write("/document_offsets", 0, offset_bytes);
     file.write("/digests", 0, std::as_bytes(std::span(digests)));
@@ -229,8 +229,8 @@ TEST_CASE("what is no shard, or none of this version, is an input error that say
   CHECK(caught([&] { Shard(folder / "none.h5"); }).kind == ErrorKind::input);
   for (const auto& [format, version] : {std::pair{"other", 1}, {"dt-token-shard", 3}}) {
     Hdf5Writer file(folder / "x.h5");
-    file.attribute("/", "format", std::string(format));
-    file.attribute("/", "version", std::int64_t{version});
+    file.set_attribute("/", "format", std::string(format));
+    file.set_attribute("/", "version", std::int64_t{version});
     file.close();
     const auto error = caught([&] { Shard(folder / "x.h5"); });
     CHECK(error.kind == ErrorKind::input);

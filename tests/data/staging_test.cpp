@@ -30,7 +30,7 @@ struct Datasets : dt_test::Folder {
   FileLock locked() const {
     stage_dataset(*this / "b", request());
     FileLock copying;
-    REQUIRE(copying.try_lock(own() / "dt-stage.lock") == FileLock::Outcome::held);
+    REQUIRE(copying.try_lock(own() / "dt-stage.lock") == FileLock::Outcome::acquired);
     return copying;
   }
   std::uint64_t bytes() const {

@@ -16,14 +16,14 @@ TEST_CASE("the backward pass orders its sums where a key-value head's weights do
     CAPTURE(T);
     const bool fits = 4 * weights_bytes(T, T) <= GiB;
     CHECK(fits == (T < 11585));
-    CHECK(backward_way(llama_8b(1, T), T, false, true).is_ordered == !fits);
-    CHECK_FALSE(backward_way(llama_8b(1, T), T, false, false).is_ordered);
+    CHECK(choose_backward_algorithm(llama_8b(1, T), T, false, true).is_ordered == !fits);
+    CHECK_FALSE(choose_backward_algorithm(llama_8b(1, T), T, false, false).is_ordered);
   }
   // Neither the batch nor a mask changes the way: the bits of a sequence do not depend on others.
   for (const std::int64_t batch : {1, 2, 64})
     for (const bool is_masked : {false, true}) {
-      CHECK(backward_way(llama_8b(batch, 16384), 16384, is_masked, true).is_ordered);
-      CHECK_FALSE(backward_way(llama_8b(batch, 4096), 4096, is_masked, true).is_ordered);
+      CHECK(choose_backward_algorithm(llama_8b(batch, 16384), 16384, is_masked, true).is_ordered);
+      CHECK_FALSE(choose_backward_algorithm(llama_8b(batch, 4096), 4096, is_masked, true).is_ordered);
     }
 }
 
@@ -36,9 +36,9 @@ TEST_CASE("cuDNN's front end, which is told the limit, chooses the same way for 
                                   AttentionShape{3, 23170, 2, 2, 64}, AttentionShape{3, 23171, 6, 6, 64},
                                   AttentionShape{2, 23104, 1, 1, 8}, AttentionShape{128, 17, 12, 12, 64}}) {
     CAPTURE(s.batch, s.sequence, s.query_heads);
-    const BackwardWay way = backward_way(s, s.sequence, false, true);
+    const BackwardAlgorithm way = choose_backward_algorithm(s, s.sequence, false, true);
     const std::int64_t heads = s.query_heads / s.key_value_heads * way.at_a_time.groups;
-    CHECK((required(way.at_a_time.batches, heads, s.sequence, s.sequence) > most_bytes_at_a_time) ==
+    CHECK((required(way.at_a_time.batches, heads, s.sequence, s.sequence) > max_chunk_bytes) ==
           way.is_ordered);
   }
 }

@@ -98,7 +98,7 @@ void launch(const Context& context, const char* name, Grid grid, void (*kernel)(
             Arguments... arguments) {
   const std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
   const test_device::Dim3 blocks{grid.blocks, grid.blocks_y, 1};
-  test_device::give(context, key_of(grid, kernel, values),
+  test_device::submit(context, key_of(grid, kernel, values),
                     {name, blocks, grid.threads, grid.shared_bytes, [=] { std::apply(kernel, values); }});
 }
 

@@ -52,19 +52,20 @@ TEST_CASE("cuDNN is taken with a CUDA runtime that its front end will find by na
     CAPTURE(expected);
     const CudnnLibraries found = machine.take();
     CHECK(found.cudnn != nullptr);
-    CHECK(found.why_not.empty());
+    CHECK(found.unavailable_reason.empty());
     CHECK(machine.opened.back() == expected);
   }
 }
 
 TEST_CASE("without its CUDA runtime cuDNN is declined before anything is asked of it") {
   const std::string cudnn = "/usr/local/cuda/lib64/libcudnn.so.9";
-  CHECK_THAT(Machine{}.take().why_not, Catch::Contains("no cuDNN"));
+  CHECK_THAT(Machine{}.take().unavailable_reason, Catch::Contains("no cuDNN"));
   for (const char* other : {"/lib/libcudart.so.12", "/elsewhere/libcudart.so.13"}) {
     Machine machine{{cudnn, other}, {"/lib"}};
     const CudnnLibraries found = machine.take();
     CHECK(found.cudnn == nullptr);
-    CHECK_THAT(found.why_not, Catch::Contains("libcudart.so.13") && Catch::Contains("LD_LIBRARY_PATH"));
+    CHECK_THAT(found.unavailable_reason,
+               Catch::Contains("libcudart.so.13") && Catch::Contains("LD_LIBRARY_PATH"));
   }
 }
 
@@ -75,7 +76,7 @@ TEST_CASE("the CUDA runtime that a user names is taken, or missed") {
   CHECK(machine.opened == std::vector<std::string>{cudnn, "/mine/libcudart.so.12"});
   const CudnnLibraries missed = machine.take("/nowhere/libcudart.so.13");
   CHECK(missed.cudnn == nullptr);
-  CHECK_THAT(missed.why_not,
+  CHECK_THAT(missed.unavailable_reason,
              Catch::Contains("CUDNN_FRONTEND_CUDART_LIB_NAME") && Catch::Contains("no such file"));
 }
 
@@ -96,7 +97,7 @@ TEST_CASE("each thread has what it made itself, once") {
   };
   int made = 0;
   const auto get = [&](int key) {
-    return of_this_thread<int, Plan>(key, [&] {
+    return thread_cached<int, Plan>(key, [&] {
       ++made;
       return Plan{std::this_thread::get_id()};
     });

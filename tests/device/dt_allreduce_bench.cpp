@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   using namespace dt::allreduce_bench;
   dt::test_device::Use device(1);
   if (const char* const seconds = std::getenv("DT_TEST_DEVICE_SLOW")) device.slow_down(std::stod(seconds));
-  dt::accelerator().set_time_limit(60);
+  dt::accelerator().set_timeout(60);
 #ifdef DT_NCCL
   dt::comm::nccl::set_functions(&dt::test_device::nccl_stand_in());
   dt::comm::nccl::use_nccl();

@@ -50,7 +50,7 @@ void play_nccl() {
 void tell_counts(const dt::test_device::Use::Counts& counts) {
   const char* const file = std::getenv("DT_TEST_DEVICE_COUNTS");
   if (file == nullptr) return;
-  const int rank = dt::launched_rank();
+  const int rank = dt::launcher_rank();
   std::ofstream(file + (rank > 0 ? "." + std::to_string(rank) : std::string()))
       << counts.reads << " reads, " << counts.allocations << " allocations, " << counts.most_bytes
       << " bytes at a time, " << counts.kernels << " kernels, " << counts.moves << " copies or zeros, "
@@ -73,11 +73,11 @@ int main(int argc, char** argv) {
   const char* const seed = std::getenv("DT_TEST_DEVICE_SEED");
   dt::test_device::Use device(seed ? std::stoull(seed) : 1);
   break_as_asked(device);
-  if (std::getenv("DT_TEST_DEVICE_RANGES") != nullptr) device.listen();
+  if (std::getenv("DT_TEST_DEVICE_RANGES") != nullptr) device.attach_profiler();
 #ifdef DT_NCCL
   play_nccl();
 #endif
-  dt::hold_stop_signals();
+  dt::block_stop_signals();
   dt::plan::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);
   const int result = dt::run_tool(argc, argv, options, [&](dt::Console& console) {

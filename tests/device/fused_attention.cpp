@@ -166,7 +166,7 @@ template <class Work>
 bool play(const Context& context, const FusedAttention& attention, const char* name, const WorkKey& key,
           const Work& work) {
   if (!has_kernel(attention)) {
-    kernels::cuda::tell_declined(
+    kernels::cuda::record_attention_fallback(
         fmt::format("the test device has no kernel for heads of {}", attention.shape.head_dim));
     return false;
   }
@@ -175,8 +175,8 @@ bool play(const Context& context, const FusedAttention& attention, const char* n
   const std::string problem =
       fmt::format("{} {} {} {} {} {} {} {}", name, dtype_name(dtype), static_cast<int>(attention.mask),
                   s.batch, s.sequence, s.query_heads, s.key_value_heads, s.head_dim);
-  give(context, key,
-       {name, {}, 1, 0, [=] { dtype == DType::bf16 ? work(BFloat16()) : work(Float16()); }, problem});
+  submit(context, key,
+         {name, {}, 1, 0, [=] { dtype == DType::bf16 ? work(BFloat16()) : work(Float16()); }, problem});
   return true;
 }
 

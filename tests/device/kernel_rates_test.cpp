@@ -42,7 +42,7 @@ TEST_CASE("products and attention are compared with their libraries' fastest, fo
   int bias_gradients = 0;
   const auto products =
       compare_products(measure, {{"plain", 2, 3, 9, false, false}, {"all", 4, 3, 5, true, true}},
-                       [&](const Measure& m, const kernels::cuda::Product& p, const Tensor& dbias) {
+                       [&](const Measure& m, const kernels::cuda::Matmul& p, const Tensor& dbias) {
                          bias_gradients += dbias ? 1 : 0;
                          transposed.insert(p.left.transposed);
                          adding.insert(static_cast<bool>(p.added_MN));

@@ -32,28 +32,27 @@ std::size_t num_keys(const Work& work, const std::vector<std::function<void(Work
 
 TEST_CASE("a product's key holds all that it depends on", "[test-device]") {
   Context context(1, Device::host());
-  const Product product{{tensor(0)}, {tensor(8)}, tensor(16, {2}), tensor(24), tensor(32)};
-  const std::vector<std::function<void(Product&)>> changes{
-      [](Product& p) { p.left.stored = tensor(1); },
-      [](Product& p) { p.left.transposed = true; },
-      [](Product& p) { p.right.stored = tensor(1); },
-      [](Product& p) { p.right.transposed = true; },
-      [](Product& p) { p.bias_N = tensor(1, {2}); },
-      [](Product& p) { p.bias_N = Tensor(); },
-      [](Product& p) { p.added_MN = tensor(1); },
-      [](Product& p) { p.added_MN = Tensor(); },
-      [](Product& p) { p.output_MN = tensor(1); },
-      [](Product& p) {
-        p.output_MN = tensor(32, {2, 2}, DType::f32);
-      },
-      [](Product& p) {
-        p.output_MN = tensor(32, {2, 4}).first_columns(2);
-      },
-      [](Product& p) {
-        p.left.stored = tensor(0, {1, 4});
-      }};
-  const auto key = [&](const Product& p) { return key_of(context, p); };
-  CHECK(num_keys<Product>(product, changes, key) == 1 + changes.size());
+  const Matmul product{{tensor(0)}, {tensor(8)}, tensor(16, {2}), tensor(24), tensor(32)};
+  const std::vector<std::function<void(Matmul&)>> changes{[](Matmul& p) { p.left.stored = tensor(1); },
+                                                          [](Matmul& p) { p.left.transposed = true; },
+                                                          [](Matmul& p) { p.right.stored = tensor(1); },
+                                                          [](Matmul& p) { p.right.transposed = true; },
+                                                          [](Matmul& p) { p.bias_N = tensor(1, {2}); },
+                                                          [](Matmul& p) { p.bias_N = Tensor(); },
+                                                          [](Matmul& p) { p.added_MN = tensor(1); },
+                                                          [](Matmul& p) { p.added_MN = Tensor(); },
+                                                          [](Matmul& p) { p.output_MN = tensor(1); },
+                                                          [](Matmul& p) {
+                                                            p.output_MN = tensor(32, {2, 2}, DType::f32);
+                                                          },
+                                                          [](Matmul& p) {
+                                                            p.output_MN = tensor(32, {2, 4}).first_columns(2);
+                                                          },
+                                                          [](Matmul& p) {
+                                                            p.left.stored = tensor(0, {1, 4});
+                                                          }};
+  const auto key = [&](const Matmul& p) { return key_of(context, p); };
+  CHECK(num_keys<Matmul>(product, changes, key) == 1 + changes.size());
   const std::string before(key(product).bytes());
   context.set_arithmetic(Arithmetic::tf32);
   CHECK(key(product).bytes() != before);

@@ -95,7 +95,7 @@ class Wide {
 };
 
 /// Refuses what cuBLASLt would refuse.
-void check(const kernels::cuda::Product& p) {
+void check(const kernels::cuda::Matmul& p) {
   const DType factors = p.left.stored.dtype(), output = p.output_MN.dtype();
   const bool is_wide = dtype_bytes(factors) == 2 && output == DType::f32;
   DT_CHECK(p.right.stored.dtype() == factors && (output == factors || is_wide), "multiply: {} into {}",
@@ -111,9 +111,9 @@ void check(const kernels::cuda::Product& p) {
     DT_CHECK(matrix->numel() > 0, "multiply: an empty matrix {}", matrix->shape().to_string());
 }
 
-void multiply(const kernels::cuda::Product& p, Arithmetic arithmetic) {
+void multiply(const kernels::cuda::Matmul& p, Arithmetic arithmetic) {
   const bool is_tf32 = arithmetic == Arithmetic::tf32 && p.left.stored.dtype() == DType::f32;
-  const auto wide = [&](const kernels::cuda::Factor& factor, bool transposed) {
+  const auto wide = [&](const kernels::cuda::MatmulOperand& factor, bool transposed) {
     const Wide stored = is_tf32 ? Wide(factor.stored).rounded_to_tf32() : Wide(factor.stored);
     return factor.transposed == transposed ? stored : stored.transposed();
   };
@@ -127,22 +127,22 @@ void multiply(const kernels::cuda::Product& p, Arithmetic arithmetic) {
 
 std::mutex mutex;
 std::set<std::string> products;
-std::function<void(const kernels::cuda::Product&)> observer;
+std::function<void(const kernels::cuda::Matmul&)> observer;
 
-std::string described(const kernels::cuda::Product& p) {
+std::string described(const kernels::cuda::Matmul& p) {
   return fmt::format("{} {} · {}: in loops", dtype_name(p.left.stored.dtype()),
                      p.left.stored.shape().to_string(), p.right.stored.shape().to_string());
 }
 
 /// Records a problem for which cuBLASLt chooses an algorithm; here all have the same.
-void note(const kernels::cuda::Product& p) {
+void note(const kernels::cuda::Matmul& p) {
   const std::lock_guard lock(mutex);
   products.insert(described(p));
   if (observer) observer(p);
 }
 
 /// Returns the problem for which cuBLASLt may load a kernel.
-std::string problem_of(const kernels::cuda::Product& p) {
+std::string problem_of(const kernels::cuda::Matmul& p) {
   return fmt::format("{} {}{} {} {} {}", described(p), p.left.transposed, p.right.transposed,
                      dtype_name(p.output_MN.dtype()), bool(p.bias_N), bool(p.added_MN));
 }
@@ -154,7 +154,7 @@ std::vector<std::string> products_so_far() {
 
 }  // namespace
 
-void observe_products(std::function<void(const kernels::cuda::Product&)> with) {
+void observe_products(std::function<void(const kernels::cuda::Matmul&)> with) {
   const std::lock_guard lock(mutex);
   observer = std::move(with);
 }
@@ -163,10 +163,10 @@ void observe_products(std::function<void(const kernels::cuda::Product&)> with) {
 
 namespace dt::kernels::cuda {
 
-bool enqueue_product(const Context& context, const Product& product) {
+bool enqueue_matmul(const Context& context, const Matmul& product) {
   test_device::check(product);
   test_device::note(product);
-  test_device::give(
+  test_device::submit(
       context, key_of(context, product),
       {"multiply",
        {},
@@ -177,11 +177,11 @@ bool enqueue_product(const Context& context, const Product& product) {
   return true;
 }
 
-std::string product_library() {
+std::string matmul_library() {
   return "reference products";
 }
 
-std::vector<std::string> product_algorithms() {
+std::vector<std::string> matmul_algorithms() {
   return test_device::products_so_far();
 }
 

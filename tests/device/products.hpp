@@ -8,6 +8,6 @@
 namespace dt::test_device {
 
 /// Calls `with` for each product from now on, before it is enqueued; an empty function ends that.
-void observe_products(std::function<void(const kernels::cuda::Product&)> with);
+void observe_products(std::function<void(const kernels::cuda::Matmul&)> with);
 
 }  // namespace dt::test_device

@@ -24,15 +24,15 @@ TEST_CASE("the host runs ahead of a device by a bounded number of kernels", "[te
     enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
     most_behind = std::max(most_behind, given - done);
   }
-  CHECK(most_behind >= RunAhead::kernels_between_marks);
-  CHECK(most_behind <= 2 * RunAhead::kernels_between_marks);
+  CHECK(most_behind >= StreamThrottle::kernels_between_events);
+  CHECK(most_behind <= 2 * StreamThrottle::kernels_between_events);
   CHECK(num_polls > given);
 }
 
 TEST_CASE("who only ever gives work to a device that hangs is told", "[test-device]") {
   Use device(1);
   device.break_at(1, Use::Fault::hang);
-  accelerator().set_time_limit(0.05);
+  accelerator().set_timeout(0.05);
   const Context context(1, gpu);
   const Buffer memory(gpu, 400);
   const Tensor data(memory, DType::f32, {100});

@@ -27,15 +27,15 @@ std::string name_of(Device device) {
 }  // namespace
 
 /// A mark that makes the device do a little work at each query.
-class TestAccelerator::TestMark final : public TimedMark {
+class TestAccelerator::TestEvent final : public TimedEvent {
  public:
-  TestMark(TestAccelerator& device, const StreamState& stream, OverAt over_at)
+  TestEvent(TestAccelerator& device, const StreamState& stream, OverAt over_at)
       : device_(device),
         of_(stream.device),
         work_(stream.name),
         made_s_(monotonic_s()),
         over_at_s_(std::move(over_at)) {}
-  bool is_reached() override {
+  bool is_complete() override {
     const Lock lock(device_.mutex_);
     if (*over_at_s_ == 0) {
       const Opened opened(device_);
@@ -43,12 +43,12 @@ class TestAccelerator::TestMark final : public TimedMark {
     }
     device_.throw_if_failed();
     if (*over_at_s_ != 0) return true;
-    if (device_.limit_.is_over(made_s_)) device_.limit_.fail(made_s_, name_of(of_), work_);
+    if (device_.limit_.is_expired(made_s_)) device_.limit_.fail(made_s_, name_of(of_), work_);
     return false;
   }
-  void hold_back(Stream stream) override { device_.hold_back(stream, over_at_s_); }
-  double since_s(const TimedMark& other) override {
-    const OverAt before_s = dynamic_cast<const TestMark&>(other).over_at_s_;
+  void make_stream_wait(Stream stream) override { device_.make_stream_wait(stream, over_at_s_); }
+  double elapsed_since_s(const TimedEvent& other) override {
+    const OverAt before_s = dynamic_cast<const TestEvent&>(other).over_at_s_;
     DT_CHECK(*before_s != 0 && *over_at_s_ != 0, "times of marks that are not reached");
     return *over_at_s_ - *before_s;
   }
@@ -81,18 +81,18 @@ std::size_t TestAccelerator::free_bytes(Device) {
 }
 
 std::byte* TestAccelerator::allocate(Device of, std::size_t bytes) {
-  if (waits_in_allocations_) settle(of);
+  if (waits_in_allocations_) synchronize_device(of);
   const Lock lock(mutex_);
   throw_if_failed();
   std::byte* const begin = memory_.allocate(bytes);
   ++counts_.allocations;
-  if (RetiredMemory::is_kept()) ++counts_.in_lists;
+  if (DeferredFree::is_active()) ++counts_.in_lists;
   allocations_.add(begin, bytes);
   return begin;
 }
 
 void TestAccelerator::release(Device of, std::byte* memory) {
-  settle(of);
+  synchronize_device(of);
   allocations_.remove(memory);
   const Lock lock(mutex_);
   ++counts_.frees;
@@ -113,7 +113,7 @@ void TestAccelerator::release_pinned(std::byte* memory) {
 void TestAccelerator::pin(std::byte* memory, std::size_t bytes) {
   const Lock lock(mutex_);
   ++counts_.pinnings;
-  if (RetiredMemory::is_kept()) ++counts_.in_lists;
+  if (DeferredFree::is_active()) ++counts_.in_lists;
   pinned_.emplace(memory, bytes);
 }
 
@@ -134,36 +134,36 @@ Stream TestAccelerator::open_stream(Device device, const std::string& work) {
   return &streams_.emplace_back(StreamState{.work = {}, .device = device, .name = work});
 }
 
-void TestAccelerator::close(Stream stream) {
-  settle(stream->device);
+void TestAccelerator::close_stream(Stream stream) {
+  synchronize_device(stream->device);
   const Lock lock(mutex_);
   streams_.remove_if([&](const StreamState& state) { return &state == stream; });
 }
 
-void TestAccelerator::keep_back(Stream stream) {
+void TestAccelerator::defer(Stream stream) {
   const Lock lock(mutex_);
-  stream->kept = std::make_unique<RepeatingWork>(
-      [this, stream](const RepeatingWork::Enqueue& enqueue) { return capture(stream, enqueue); });
+  stream->kept = std::make_unique<GraphCache>(
+      [this, stream](const GraphCache::Enqueue& enqueue) { return capture(stream, enqueue); });
 }
 
-void TestAccelerator::make_graphs(Stream stream) {
+void TestAccelerator::instantiate_graphs(Stream stream) {
   const Lock lock(mutex_);
-  if (stream->kept) stream->kept->make_graphs();
+  if (stream->kept) stream->kept->instantiate_graphs();
 }
 
-void TestAccelerator::give(Stream stream, const WorkKey& key, std::function<void()> enqueue) {
+void TestAccelerator::submit(Stream stream, const WorkKey& key, std::function<void()> enqueue) {
   const Lock lock(mutex_);
   throw_if_failed();
-  stream->kept ? stream->kept->keep(key, std::move(enqueue)) : enqueue();
+  stream->kept ? stream->kept->defer(key, std::move(enqueue)) : enqueue();
 }
 
-void TestAccelerator::use(Stream stream, const std::function<void()>& deed) {
+void TestAccelerator::flush_and_run(Stream stream, const std::function<void()>& deed) {
   const Lock lock(mutex_);
-  stream->kept ? stream->kept->use(deed) : deed();
+  stream->kept ? stream->kept->flush_and_run(deed) : deed();
 }
 
 void TestAccelerator::enqueue(Stream stream, StreamState::Work work) {
-  use(stream, [&] {
+  flush_and_run(stream, [&] {
     throw_if_failed();
     stream->work.push_back(std::move(work));
   });
@@ -176,7 +176,7 @@ void TestAccelerator::copy(Stream stream, std::byte* to, const std::byte* from, 
     if (bytes > 0) std::memcpy(to, from, bytes);  // for 0 bytes the address may be null
   };
   if (memory_.has(from) && memory_.has(to))
-    return give(stream, WorkKey("copy", to, from, bytes), [=, this] { take(stream, {move, false}); });
+    return submit(stream, WorkKey("copy", to, from, bytes), [=, this] { take(stream, {move, false}); });
   if (memory_.has(from)) ++counts_.reads;
   if (!is_pinned(memory_.has(from) ? to : from)) ++counts_.unpinned;
   ++counts_.moves;
@@ -184,7 +184,7 @@ void TestAccelerator::copy(Stream stream, std::byte* to, const std::byte* from, 
 }
 
 void TestAccelerator::zero(Stream stream, std::byte* memory, std::size_t bytes) {
-  give(stream, WorkKey("zero", memory, bytes), [=, this] {
+  submit(stream, WorkKey("zero", memory, bytes), [=, this] {
     take(stream, {[=] {
                     if (bytes > 0) std::memset(memory, 0, bytes);
                   },
@@ -192,20 +192,20 @@ void TestAccelerator::zero(Stream stream, std::byte* memory, std::size_t bytes) 
   });
 }
 
-std::unique_ptr<TimedMark> TestAccelerator::timed_mark(Stream stream) {
-  return std::make_unique<TestMark>(*this, *stream, end_of(stream));
+std::unique_ptr<TimedEvent> TestAccelerator::record_timed_event(Stream stream) {
+  return std::make_unique<TestEvent>(*this, *stream, end_of(stream));
 }
 
-void TestAccelerator::wait(Stream stream) {
+void TestAccelerator::synchronize(Stream stream) {
   {
     const Lock lock(mutex_);
-    give_kept(stream);
+    flush(stream);
     if (run_until([&] { return stream->work.empty(); })) return throw_if_failed();
     throw_if_failed();
     DT_CHECK(limit_.is_set(), "streams wait for each other");
   }
-  const std::unique_ptr<Mark> end = mark(stream);
-  ask_until([&] { return end->is_reached(); });
+  const std::unique_ptr<Event> end = record_event(stream);
+  poll_until([&] { return end->is_complete(); });
 }
 
 void TestAccelerator::begin_range(const std::string& name) {
@@ -236,15 +236,15 @@ void TestAccelerator::leave_open() {
   memory_.leave_open();
 }
 
-TestAccelerator::Piece TestAccelerator::piece_of(Launch launch) {
+TestAccelerator::Operation TestAccelerator::piece_of(Launch launch) {
   return {[this, launch = std::move(launch)] { run(launch, random_()); }};
 }
 
-TestAccelerator::Piece TestAccelerator::piece_of(std::function<void(std::uint64_t seed)> kernel) {
+TestAccelerator::Operation TestAccelerator::piece_of(std::function<void(std::uint64_t seed)> kernel) {
   return {[this, kernel = std::move(kernel)] { kernel(random_()); }};
 }
 
-void TestAccelerator::take(Stream stream, Piece piece) {
+void TestAccelerator::take(Stream stream, Operation piece) {
   if (skips_work_) return;
   if (captured_ != nullptr) return captured_->push_back(std::move(piece));
   throw_if_failed();
@@ -279,26 +279,26 @@ void TestAccelerator::load_for(Device of, const Launch& launch, const WorkKey& k
     const Lock lock(mutex_);
     if (!loaded_.emplace(of.index(), what).second) return;
   }
-  settle(of);
+  synchronize_device(of);
 }
 
-void TestAccelerator::settle(Device of) {
-  std::vector<std::pair<std::string, std::unique_ptr<Mark>>> ends;
+void TestAccelerator::synchronize_device(Device of) {
+  std::vector<std::pair<std::string, std::unique_ptr<Event>>> ends;
   {
     const Lock lock(mutex_);
-    give_all_of(of);
+    flush_all(of);
     run_until([] { return false; });
     for (StreamState& stream : streams_) {
       if (stream.device == of && !stream.work.empty() && !failed_)
-        ends.emplace_back(stream.name, mark(&stream));
+        ends.emplace_back(stream.name, record_event(&stream));
     }
   }
   const double since_s = monotonic_s();
   try {
     for (const auto& [work, end] : ends) {
-      ask_until([&] {
+      poll_until([&] {
         if (!limit_.is_set() && monotonic_s() - since_s > longest_settling_s) fail_to_settle(of, work);
-        return end->is_reached();
+        return end->is_complete();
       });
     }
   } catch (const Error&) {
@@ -314,18 +314,18 @@ void TestAccelerator::fail_to_settle(Device of, const std::string& work) {
   throw Error(*failed_);
 }
 
-void TestAccelerator::give_all_of(Device device) {
+void TestAccelerator::flush_all(Device device) {
   try {
     for (StreamState& stream : streams_) {
-      if (stream.device == device) give_kept(&stream);
+      if (stream.device == device) flush(&stream);
     }
   } catch (const Error&) {
     // The next use reports the error.
   }
 }
 
-RepeatingWork::Enqueue TestAccelerator::capture(Stream stream, const RepeatingWork::Enqueue& enqueue) {
-  const auto pieces = std::make_shared<std::vector<Piece>>();
+GraphCache::Enqueue TestAccelerator::capture(Stream stream, const GraphCache::Enqueue& enqueue) {
+  const auto pieces = std::make_shared<std::vector<Operation>>();
   ++counts_.graphs;
   captured_ = pieces.get();
   enqueue();
@@ -333,11 +333,11 @@ RepeatingWork::Enqueue TestAccelerator::capture(Stream stream, const RepeatingWo
   return [this, stream, pieces] {
     ++counts_.launches;
     counts_.in_graphs += static_cast<std::int64_t>(pieces->size());
-    for (const Piece& piece : *pieces) take(stream, piece);
+    for (const Operation& piece : *pieces) take(stream, piece);
   };
 }
 
-void TestAccelerator::hold_back(Stream stream, OverAt until_s) {
+void TestAccelerator::make_stream_wait(Stream stream, OverAt until_s) {
   enqueue(stream, {[] {}, [until_s = std::move(until_s)] { return *until_s != 0; }});
 }
 

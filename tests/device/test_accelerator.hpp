@@ -32,7 +32,7 @@ struct StreamState {
   std::deque<Work> work;
   Device device;
   std::string name;
-  std::unique_ptr<RepeatingWork> kept{};  // null: nothing is kept back
+  std::unique_ptr<GraphCache> kept{};  // null: nothing is kept back
 };
 
 }  // namespace dt
@@ -46,7 +46,7 @@ class TestAccelerator final : public Accelerator {
   std::vector<Gpu> gpus() override;
   std::size_t free_bytes(Device) override;
   void select(Device) override {}
-  void set_time_limit(double seconds) override { limit_.set(seconds); }
+  void set_timeout(double seconds) override { limit_.set(seconds); }
 
   std::byte* allocate(Device of, std::size_t bytes) override;
   void release(Device of, std::byte* memory) override;
@@ -56,42 +56,42 @@ class TestAccelerator final : public Accelerator {
   void unpin(std::byte* memory) override;
 
   Stream open_stream(Device device, const std::string& work) override;
-  void close(Stream stream) override;
-  void keep_back(Stream stream) override;
-  void give_kept(Stream stream) override {
-    use(stream, [] {});
+  void close_stream(Stream stream) override;
+  void defer(Stream stream) override;
+  void flush(Stream stream) override {
+    flush_and_run(stream, [] {});
   }
-  void make_graphs(Stream stream) override;
-  void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) override;
+  void instantiate_graphs(Stream stream) override;
+  void submit(Stream stream, const WorkKey& key, std::function<void()> enqueue) override;
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override;
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override;
-  std::unique_ptr<Mark> mark(Stream stream) override { return timed_mark(stream); }
-  std::unique_ptr<TimedMark> timed_mark(Stream stream) override;
-  void follow(Stream stream, Stream other) override { hold_back(stream, end_of(other)); }
-  void wait(Stream stream) override;
+  std::unique_ptr<Event> record_event(Stream stream) override { return record_timed_event(stream); }
+  std::unique_ptr<TimedEvent> record_timed_event(Stream stream) override;
+  void wait_stream(Stream stream, Stream other) override { make_stream_wait(stream, end_of(other)); }
+  void synchronize(Stream stream) override;
 
-  bool has_audience() override { return is_listened_to_; }
+  bool profiler_attached() override { return is_listened_to_; }
   void begin_range(const std::string& name) override;
   void end_range() override;
 
   /// Does `deed` after the work that is kept back.
-  void use(Stream stream, const std::function<void()>& deed);
+  void flush_and_run(Stream stream, const std::function<void()>& deed);
   void enqueue(Stream stream, StreamState::Work work);
   /// Work that can be kept back. It goes to its stream, or to the graph that is being made of it.
-  struct Piece {
+  struct Operation {
     std::function<void()> run;
     bool is_kernel = true;
   };
   /// Makes a piece of a kernel, to be given or kept.
-  Piece piece_of(Launch launch);
-  Piece piece_of(std::function<void(std::uint64_t seed)> kernel);
-  void take(Stream stream, Piece piece);
+  Operation piece_of(Launch launch);
+  Operation piece_of(std::function<void(std::uint64_t seed)> kernel);
+  void take(Stream stream, Operation piece);
   /// Loads a launch's kernel before it is given. No lock is held meanwhile, so that other ranks go on.
   void load_for(Device of, const Launch& launch, const WorkKey& key);
 
   // Controls and counts that Use documents.
   Use::Counts counts() const;
-  void listen() { is_listened_to_ = true; }
+  void attach_profiler() { is_listened_to_ = true; }
   const Use::Ranges& ranges() const { return ranges_; }
   void break_at(std::int64_t kernel, Use::Fault fault);
   void load(Use::Loading loading) { loading_ = loading; }
@@ -102,7 +102,7 @@ class TestAccelerator final : public Accelerator {
   void wait_in_allocations() { waits_in_allocations_ = true; }
 
  private:
-  class TestMark;
+  class TestEvent;
   using Lock = std::lock_guard<std::recursive_mutex>;
   /// The time at which work was over (monotonic); 0: it is not over.
   using OverAt = std::shared_ptr<double>;
@@ -122,14 +122,14 @@ class TestAccelerator final : public Accelerator {
 
   /// Waits until all work of that device's streams is done, other ranks' part in it included. Without a
   /// time limit it gives up after a while, and the next use of the device reports that.
-  void settle(Device of);
+  void synchronize_device(Device of);
   [[noreturn]] void fail_to_settle(Device of, const std::string& work);
-  void give_all_of(Device device);
+  void flush_all(Device device);
 
   void launch(StreamState& stream, std::function<void()> kernel);
   /// Returns a function that launches a graph of the pieces that `enqueue` gives.
-  RepeatingWork::Enqueue capture(Stream stream, const RepeatingWork::Enqueue& enqueue);
-  void hold_back(Stream stream, OverAt until_s);
+  GraphCache::Enqueue capture(Stream stream, const GraphCache::Enqueue& enqueue);
+  void make_stream_wait(Stream stream, OverAt until_s);
   OverAt end_of(Stream stream);
 
   /// Returns false if none of the work that is left may begin.
@@ -142,11 +142,11 @@ class TestAccelerator final : public Accelerator {
   std::list<StreamState> streams_;
   ClosedMemory memory_;
   std::map<const std::byte*, std::size_t> pinned_;  // host memory
-  std::vector<Piece>* captured_ = nullptr;          // pieces of the graph that is being made, if any
+  std::vector<Operation>* captured_ = nullptr;      // pieces of the graph that is being made, if any
   Use::Counts counts_;                              // without bytes of memory
   Use::Ranges ranges_;
   bool is_listened_to_ = false;
-  TimeLimit limit_;
+  DeviceTimeout limit_;
   std::int64_t kernels_to_fault_ = 0;  // counts from 1; none if it is less
   Use::Fault fault_ = Use::Fault::error;
   double more_s_ = 0;

@@ -33,8 +33,8 @@ Use::Counts Use::counts() const {
   return device->counts();
 }
 
-void Use::listen() {
-  device->listen();
+void Use::attach_profiler() {
+  device->attach_profiler();
 }
 
 const Use::Ranges& Use::ranges() const {
@@ -77,19 +77,20 @@ void enqueue(Stream stream, std::function<bool()> is_over) {
   device->enqueue(stream, {[] {}, std::move(is_over)});
 }
 
-void give(const Context& context, const WorkKey& key, Launch launch) {
+void submit(const Context& context, const WorkKey& key, Launch launch) {
   const Stream stream = context.stream();
   device->load_for(context.device(), launch, key);
-  device->give(stream, key,
-               [stream, piece = device->piece_of(std::move(launch))] { device->take(stream, piece); });
+  device->submit(stream, key,
+                 [stream, piece = device->piece_of(std::move(launch))] { device->take(stream, piece); });
 }
 
-void take(Stream stream, std::function<void(std::uint64_t seed)> kernel) {
+void run_on_stream(Stream stream, std::function<void(std::uint64_t seed)> kernel) {
   device->take(stream, device->piece_of(std::move(kernel)));
 }
 
 void enqueue(const Context& context, Launch launch) {
-  device->use(context.stream(), [&] { device->take(context.stream(), device->piece_of(std::move(launch))); });
+  device->flush_and_run(context.stream(),
+                        [&] { device->take(context.stream(), device->piece_of(std::move(launch))); });
 }
 
 }  // namespace dt::test_device

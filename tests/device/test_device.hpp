@@ -47,7 +47,7 @@ class Use {
     int depth = 0, most_depth = 0;
     std::vector<std::string> names{};
   };
-  void listen();
+  void attach_profiler();
   const Ranges& ranges() const;
 
   /// Makes the `kernel`-th kernel from now on (from 1) fail, and with it all that the device is given or
@@ -83,11 +83,11 @@ class Use {
 
 /// Appends a launch to the context's stream: give() a kernel, which may be kept back (Accelerator::give),
 /// enqueue() anything else.
-void give(const Context& context, const WorkKey& key, Launch launch);
+void submit(const Context& context, const WorkKey& key, Launch launch);
 void enqueue(const Context& context, Launch launch);
 /// Takes a kernel that runs elsewhere, in an order that a seed sets. The function that is passed to
 /// Accelerator::give calls it.
-void take(Stream stream, std::function<void(std::uint64_t seed)> kernel);
+void run_on_stream(Stream stream, std::function<void(std::uint64_t seed)> kernel);
 /// Enqueues work in which others have a part. It is done when `is_over` says so, which the device polls
 /// while it works.
 void enqueue(Stream stream, std::function<bool()> is_over);

@@ -33,12 +33,12 @@ int signal_of(const std::function<void()>& deed) {
 
 TEST_CASE("a device's memory is zero, aligned, and not the host's to touch", "[test-device]") {
   const Use device(1);
-  const OwnStream stream(gpu);
+  const ScopedStream stream(gpu);
   const Buffer buffer(gpu, 1000);
   CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % 256 == 0);
   std::vector<double> values(125, 1.0);
   accelerator().copy(stream, host_tensor(values).raw(), buffer.data(), 1000);
-  accelerator().wait(stream);
+  accelerator().synchronize(stream);
   CHECK(values == std::vector<double>(125, 0.0));
   CHECK(signal_of([&] { *buffer.data() = std::byte{1}; }) == SIGSEGV);
   CHECK(signal_of([&] { static_cast<void>(*const_cast<volatile std::byte*>(buffer.data())); }) == SIGSEGV);
@@ -50,7 +50,7 @@ TEST_CASE("nothing is done before somebody waits", "[test-device]") {
   bool done = false;
   enqueue(context, {"a kernel", {}, 1, 0, [&] { done = true; }});
   CHECK(!done);
-  accelerator().wait(context.stream());
+  accelerator().synchronize(context.stream());
   CHECK(done);
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("a kernel that goes beyond its memory faults", "[test-device]") {
   const Buffer buffer(gpu, 4096);
   const auto write = [&](std::size_t at) {
     enqueue(context, {"a kernel", {}, 1, 0, [&buffer, at] { buffer.data()[at] = std::byte{1}; }});
-    accelerator().wait(context.stream());
+    accelerator().synchronize(context.stream());
   };
   CHECK(signal_of([&] { write(4095); }) == 0);
   CHECK(signal_of([&] { write(4096); }) == SIGSEGV);
@@ -74,10 +74,10 @@ TEST_CASE("of two streams any may be first, unless one follows the other", "[tes
       Context a(1, gpu), b(1, gpu);
       std::vector<int> order;
       enqueue(a, {"first", {}, 1, 0, [&] { order.push_back(1); }});
-      if (follows) accelerator().follow(b.stream(), a.stream());
+      if (follows) accelerator().wait_stream(b.stream(), a.stream());
       enqueue(b, {"second", {}, 1, 0, [&] { order.push_back(2); }});
-      accelerator().wait(b.stream());
-      accelerator().wait(a.stream());
+      accelerator().synchronize(b.stream());
+      accelerator().synchronize(a.stream());
       (follows ? followed : orders).insert(order);
     }
   }
@@ -90,10 +90,10 @@ TEST_CASE("a mark is reached when what came before it is done, by asking alone",
   Context context(1, gpu);
   int done = 0;
   for (int i = 0; i < 3; ++i) enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
-  const std::unique_ptr<Mark> mark = accelerator().mark(context.stream());
+  const std::unique_ptr<Event> mark = accelerator().record_event(context.stream());
   enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
-  CHECK(!mark->is_reached());
-  while (!mark->is_reached()) continue;
+  CHECK(!mark->is_complete());
+  while (!mark->is_complete()) continue;
   CHECK(done == 3);
 }
 
@@ -129,11 +129,11 @@ TEST_CASE("a kernel's error shows to whoever waits, and to all that come after",
   const Buffer buffer(gpu, 64);
   int done = 0;
   for (int i = 0; i < 3; ++i) enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
-  const std::unique_ptr<Mark> mark = accelerator().mark(context.stream());
-  CHECK_THAT(failure_of([&] { context.finish(); }), Catch::Contains("cuda:0"));
-  CHECK(failure_of([&] { mark->is_reached(); }) != "");
-  CHECK(failure_of([&] { accelerator().mark(context.stream()); }) != "");
-  CHECK(failure_of([&] { Context(1, gpu).finish(); }) != "");
+  const std::unique_ptr<Event> mark = accelerator().record_event(context.stream());
+  CHECK_THAT(failure_of([&] { context.synchronize(); }), Catch::Contains("cuda:0"));
+  CHECK(failure_of([&] { mark->is_complete(); }) != "");
+  CHECK(failure_of([&] { accelerator().record_event(context.stream()); }) != "");
+  CHECK(failure_of([&] { Context(1, gpu).synchronize(); }) != "");
   CHECK(done == 1);
 }
 
@@ -144,24 +144,24 @@ TEST_CASE("a device that hangs is waited for until the time limit has passed, an
   Context context(1, gpu), other(1, gpu);
   const Buffer buffer(gpu, 64);
   enqueue(context, {"a kernel", {}, 1, 0, [] {}});
-  accelerator().follow(other.stream(), context.stream());
-  const std::unique_ptr<Mark> mark = accelerator().mark(other.stream());
-  CHECK(!mark->is_reached());
-  accelerator().set_time_limit(0.05);
-  const std::string reason = failure_of([&] { context.finish(); });
+  accelerator().wait_stream(other.stream(), context.stream());
+  const std::unique_ptr<Event> mark = accelerator().record_event(other.stream());
+  CHECK(!mark->is_complete());
+  accelerator().set_timeout(0.05);
+  const std::string reason = failure_of([&] { context.synchronize(); });
   CHECK_THAT(reason, Catch::Contains("cuda:0") && Catch::Contains("computing is not done after"));
-  accelerator().set_time_limit(1000);
-  CHECK(failure_of([&] { mark->is_reached(); }) == reason);
-  CHECK(failure_of([&] { other.finish(); }) == reason);
+  accelerator().set_timeout(1000);
+  CHECK(failure_of([&] { mark->is_complete(); }) == reason);
+  CHECK(failure_of([&] { other.synchronize(); }) == reason);
 }
 
 TEST_CASE("work that ends in time is waited for as without a limit", "[test-device]") {
   const Use device(1);
-  accelerator().set_time_limit(1000);
+  accelerator().set_timeout(1000);
   Context context(1, gpu);
   int done = 0;
   for (int i = 0; i < 3; ++i) enqueue(context, {"a kernel", {}, 1, 0, [&] { ++done; }});
-  context.finish();
+  context.synchronize();
   CHECK(done == 3);
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("copies and zeroes go by the stream", "[test-device]") {
   kernels::zero(context, there.flat(1, 1));
   kernels::copy(context, there, host_tensor(back));
   CHECK(back == std::vector<float>(3, -1));
-  accelerator().wait(context.stream());
+  accelerator().synchronize(context.stream());
   CHECK(back == std::vector<float>{1, 0, 3});
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("kernels, zeros and copies within the device that come again are launc
     kernels::accumulate(context, a, b);
     kernels::copy(context, b, host_tensor(back));
     kernels::fill(context, value, a);
-    context.finish();
+    context.synchronize();
     CHECK(back == std::vector<float>(100, 2));
   };
   for (int i = 0; i < 10; ++i) step(i);
@@ -224,7 +224,7 @@ TEST_CASE("a kernel of a graph may fail as any other", "[test-device]") {
   const Tensor data(buffer, DType::f32, {100});
   const auto step = [&] {
     for (int i = 0; i < 6; ++i) kernels::fill(context, i, data);
-    context.finish();
+    context.synchronize();
   };
   for (int i = 0; i < 3; ++i) step();
   device.break_at(4, Use::Fault::error);
@@ -242,7 +242,7 @@ class Lingering {
  private:
   static constexpr int enough = 100;
   int asked_ = 0;
-  OwnStream stream_{gpu};
+  ScopedStream stream_{gpu};
 };
 
 TEST_CASE("freeing memory waits for all of a device's streams, unless it is retired", "[test-device]") {
@@ -254,7 +254,7 @@ TEST_CASE("freeing memory waits for all of a device's streams, unless it is reti
   }
   const Lingering other;
   const std::int64_t before = device.counts().bytes;
-  RetiredMemory retired;
+  DeferredFree retired;
   { const Buffer buffer(gpu, 1000); }
   { const Buffer buffer(Device::host(), 1000, Pages::pinned); }
   CHECK((retired.bytes() == 2000 && device.counts().bytes > before && !other.is_over()));
@@ -270,7 +270,7 @@ TEST_CASE("an arena frees none of its chunks while memory is retired", "[test-de
     for (int i = 0; i < 2; ++i) context.scratch().allocate(DType::u8, {3 << 18});
   };
   {
-    const RetiredMemory retired;
+    const DeferredFree retired;
     for (int i = 0; i < 3; ++i) take();
     CHECK((retired.bytes() == 0 && device.counts().allocations == 2));
   }

@@ -62,7 +62,7 @@ pid_t start_writer(const fs::path& folder, const checkpoint::Manifest& header, i
   const pid_t child = ::fork();
   if (child != 0) return child;
   try {
-    checkpoint::write_part(folder, header, writer, checkpoint::test::share_of(pieces, writer, writers));
+    checkpoint::write_shard(folder, header, writer, checkpoint::test::share_of(pieces, writer, writers));
     ::_exit(0);
   } catch (const Error& error) {
     std::fprintf(stderr, "writer %d: %s\n", writer, error.message().c_str());
@@ -72,13 +72,13 @@ pid_t start_writer(const fs::path& folder, const checkpoint::Manifest& header, i
 
 fs::path save(const run::RunDirectory& run, const checkpoint::Manifest& header, int writers) {
   const State state = state_after(header.model, header.state.step);
-  checkpoint::UnfinishedCheckpoint unfinished(run.checkpoints_path(), header.state.step, header.generation);
+  checkpoint::CheckpointTransaction unfinished(run.checkpoints_path(), header.state.step, header.generation);
   std::vector<pid_t> children;
   for (int w = 1; w < writers; ++w)
     children.push_back(start_writer(unfinished.path(), header, w, writers, state.pieces));
   const auto write_own = [&] {
-    checkpoint::write_part(unfinished.path(), header, 0,
-                           checkpoint::test::share_of(state.pieces, 0, writers));
+    checkpoint::write_shard(unfinished.path(), header, 0,
+                            checkpoint::test::share_of(state.pieces, 0, writers));
   };
   std::exception_ptr failure;
   try {

@@ -39,8 +39,8 @@ class Sender : public Duplex {
   void write(std::span<const std::byte> bytes, std::span<const std::byte> tail) override {
     sent.insert(sent.end(), bytes.begin(), bytes.end());
     sent.insert(sent.end(), tail.begin(), tail.end());
-    if (handshake_.num_next() == 0) return;
-    answers_ = handshake_.take(sent).value();
+    if (handshake_.num_expected_bytes() == 0) return;
+    answers_ = handshake_.receive(sent).value();
     sent.clear();
   }
   void read(std::span<std::byte> bytes, std::span<std::byte> tail) override {
@@ -82,12 +82,12 @@ void send_copy(std::span<const std::byte> bytes) {
   const run::CopyRequest request = run::parse_copy_request(head.first<run::CopyRequest::num_bytes>());
   out.write(head);
   if (request.piece_file_bytes != run::CopyRequest::no_file) out.write(take(request.piece_file_bytes));
-  out.write(take(request.part_file_bytes));
+  out.write(take(request.writer_manifest_bytes));
   Source source(sender.sent);
   SecureChannel in(source, handshake);
   const run::ExpectedCopies expected{10, 1, {0, 1}, 1 << 20, 1 << 20};
   try {
-    run::receive_part(in, [&](const run::CopyRequest& asked) {
+    run::receive_writer_files(in, [&](const run::CopyRequest& asked) {
       if (const std::string why = expected.why_refused(asked); !why.empty())
         throw environment_error("{}", why);
       return folder.path();

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
     dt_fuzz::require(parse_hf_config(hf_config(spec), "written") == spec, "what is written reads the same");
     const ParameterTable table(spec);
     for (const HfTensor& tensor : hf_tensors(spec)) {
-      for (const std::string& part : tensor.parts)
+      for (const std::string& part : tensor.params)
         dt_fuzz::require(table.find(part) >= 0, "a parameter is found");
     }
   });

@@ -21,8 +21,8 @@ std::string sealed(std::string_view text) {
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string text = sealed(dt_fuzz::text_of(bytes, size));
   dt_fuzz::accepted([&] {
-    const std::string written = to_json(parse_part(text, "part.json"));
-    dt_fuzz::require(to_json(parse_part(written, "written")) == written,
+    const std::string written = to_json(parse_writer_manifest(text, "part.json"));
+    dt_fuzz::require(to_json(parse_writer_manifest(written, "written")) == written,
                      "a part that is written reads the same");
   });
   return dt_fuzz::accepted([&] {

@@ -7,8 +7,8 @@
 #include "tensor/cuda/gpus.hpp"
 
 int main() {
-  dt::DriverAnswer answer = dt::cuda::ask_driver();
-  if (answer.kind != dt::DriverAnswer::Kind::no_driver || answer.driver != 11040 || answer.runtime < 12000) {
+  dt::DriverProbe answer = dt::cuda::probe_driver();
+  if (answer.kind != dt::DriverProbe::Kind::no_driver || answer.driver != 11040 || answer.runtime < 12000) {
     std::cout << "of kind " << static_cast<int>(answer.kind) << " (" << answer.said << "), driver "
               << answer.driver << ", runtime " << answer.runtime << "\n";
     return 1;

@@ -46,7 +46,7 @@ void of_elements(const Context& context, Rates& rates) {
   const Tensor a = rates.like_rows(C), b = rates.like_rows(C);
   rates.of("add", 6 * C, [=, &context] { kernels::add(context, a, b, b); });
   const Tensor wide = rates.tensor({R, C}, DType::f32), narrow = rates.like_rows(C);
-  rates.of("convert", 6 * C, [=, &context] { kernels::convert(context, wide, narrow); });
+  rates.of("convert", 6 * C, [=, &context] { kernels::cast(context, wide, narrow); });
   const Tensor values = rates.tensor({R * C}, DType::f32),
                partials = rates.tensor({kernels::num_sum_blocks(R * C)}, DType::f64);
   rates.of("sum_squares_by_block", 4 * C,

@@ -11,15 +11,15 @@ namespace {
 
 using kernels::cuda::FusedAttention;
 using kernels::cuda::FusedAttentionGradients;
-using kernels::cuda::Product;
+using kernels::cuda::Matmul;
 
 }  // namespace
 
 std::vector<Comparison> compare_products(Measure& measure, const std::vector<Layer>& layers,
                                          const FastestProduct& fastest) {
   std::vector<Comparison> all;
-  const auto compare = [&](const char* layer, const char* half, const Product& product) {
-    const double seconds = measure.seconds([&] { kernels::cuda::multiply(measure.context(), product); });
+  const auto compare = [&](const char* layer, const char* half, const Matmul& product) {
+    const double seconds = measure.seconds([&] { kernels::cuda::matmul(measure.context(), product); });
     all.push_back({fmt::format("{}, {}", layer, half), seconds, fastest(measure, product, Tensor())});
   };
   const Device device = measure.context().device();
@@ -35,8 +35,8 @@ std::vector<Comparison> compare_products(Measure& measure, const std::vector<Lay
     compare(name, "forward", {{x_RK}, {w_PK, true}, bias_P, residual_RP, y_RP});
     compare(name, "input's gradient", {{y_RP}, {w_PK}, Tensor(), Tensor(), x_RK});
     const char* half = "weight's gradient";
-    for (const Product& product :
-         kernels::cuda::products_of_weight_gradient(y_RS.first_columns(N), x_RK, dw_NK, dw_NK)) {
+    for (const Matmul& product :
+         kernels::cuda::weight_gradient_matmuls(y_RS.first_columns(N), x_RK, dw_NK, dw_NK)) {
       compare(name, half, product);
       half = "weight's gradient, last features";
     }

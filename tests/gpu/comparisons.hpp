@@ -35,7 +35,7 @@ struct Layer {
 /// Returns the library's fastest way for a product. `dbias` is absent, or the same call sets it to the sums
 /// over rows of the left factor as it is stored: a bias's gradient, beside a weight's.
 using FastestProduct =
-    std::function<std::optional<Fastest>(const Measure&, const kernels::cuda::Product&, const Tensor& dbias)>;
+    std::function<std::optional<Fastest>(const Measure&, const kernels::cuda::Matmul&, const Tensor& dbias)>;
 /// Compares three products of each layer, or four (products_of_weight_gradient, or the bias's gradient
 /// beside). They are in bf16, and gradients of weights are summed in fp32.
 std::vector<Comparison> compare_products(Measure& measure, const std::vector<Layer>& layers,
@@ -50,7 +50,7 @@ std::vector<Comparison> compare_attention(Measure& measure,
                                           const FastestAttention& fastest);
 
 /// Measures the algorithms that cuBLASLt names for a product, 64 at most, whatever their order of sums.
-std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const kernels::cuda::Product& product,
+std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const kernels::cuda::Matmul& product,
                                             const Tensor& dbias);
 /// Measures cuDNN's first plan for all heads at a time; its backward need not repeat its bits.
 std::optional<Fastest> fastest_of_cudnn(const Measure& measure, const kernels::cuda::FusedAttention& forward,

@@ -17,7 +17,7 @@ namespace {
 
 using dt::DType;
 using dt::Tensor;
-using dt::kernels::cuda::Product;
+using dt::kernels::cuda::Matmul;
 using dt::kernels::cuda::cublas_lt::choose_algorithm;
 using dt::test_device::Answer;
 using dt::test_device::Asked;
@@ -41,16 +41,16 @@ T& of_library(const char* name) {
 /// Returns products with a number of rows that no other problem has.
 class Products {
  public:
-  Product operator()(std::size_t bias_bytes) {
+  Matmul operator()(std::size_t bias_bytes) {
     ++rows_;
     const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
       return Tensor(memory_.data(), DType::bf16, {rows, columns}, dt::Device::gpu(0));
     };
-    Product p{.left = {matrix(rows_, 16)},
-              .right = {matrix(8, 16), true},
-              .bias_N = Tensor(),
-              .added_MN = Tensor(),
-              .output_MN = matrix(rows_, 8)};
+    Matmul p{.left = {matrix(rows_, 16)},
+             .right = {matrix(8, 16), true},
+             .bias_N = Tensor(),
+             .added_MN = Tensor(),
+             .output_MN = matrix(rows_, 8)};
     if (bias_bytes > 0)
       p.bias_N = Tensor(reinterpret_cast<std::byte*>(memory_.data()) + bias_bytes, DType::bf16, {8},
                         dt::Device::gpu(0));
@@ -72,7 +72,7 @@ void check_all() {
   Answer& answer = of_library<Answer>("dt_answer");
 
   answer.parts = 4;
-  const Product plain = product(0);
+  const Matmul plain = product(0);
   check(choose_algorithm(context, plain).has_value(), "a product is summed in parts");
   check(asked.reduction_schemes == 2, "parts are summed in the compute type alone");
   check(asked.epilogue == 1 && asked.bias == nullptr, "without a bias there is no epilogue");
@@ -82,7 +82,7 @@ void check_all() {
   choose_algorithm(context, plain);
   check(asked.times == times, "the same is asked once");
 
-  const Product biased = product(64);
+  const Matmul biased = product(64);
   check(choose_algorithm(context, biased).has_value(), "a product with a bias has an algorithm");
   check(asked.epilogue == 4 && asked.bias == biased.bias_N.raw(), "the bias is the epilogue's");
   check(asked.reduction_schemes == 0, "beside a bias nothing is summed in parts");

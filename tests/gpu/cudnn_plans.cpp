@@ -90,7 +90,7 @@ Made make(const Kind& kind, const FusedProblem& problem) {
   const auto device = properties(kind);
   if (!device) return {"cuDNN knows GPUs by other properties"};
   graph->set_device_properties(device);
-  Made made{dt::kernels::cuda::why_unplanned(*graph, nullptr)};
+  Made made{dt::kernels::cuda::plan_error(*graph, nullptr)};
   if (made.why.empty() && graph->get_workspace_size(made.workspace_bytes).is_bad())
     made.why = "no workspace's size";
   return made;

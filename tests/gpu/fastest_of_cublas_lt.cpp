@@ -13,7 +13,7 @@ namespace dt::test_device {
 namespace {
 
 using namespace kernels::cuda::cublas_lt;
-using kernels::cuda::Product;
+using kernels::cuda::Matmul;
 
 constexpr int most_algorithms = 64, times_at_first = 3;
 
@@ -43,11 +43,11 @@ void set(Device device, const Description& d, cublasLtMatmulDescAttributes_t att
 
 }  // namespace
 
-std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const Product& product,
+std::optional<Fastest> fastest_of_cublas_lt(const Measure& measure, const Matmul& product,
                                             const Tensor& dbias) {
   const Context& context = measure.context();
-  const kernels::cuda::OnStream at(context);
-  at.use("cublasLtMatmul");
+  const kernels::cuda::DeviceStream at(context);
+  at.select_device("cublasLtMatmul");
   const Description d(at.device, context.arithmetic(), product);
   if (dbias) {
     set(at.device, d, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BGRADB);

@@ -12,7 +12,7 @@ namespace dt::test_device {
 
 namespace {
 
-constexpr int kernels = RunAhead::kernels_before_first_mark + RunAhead::kernels_between_marks;
+constexpr int kernels = StreamThrottle::kernels_before_first_event + StreamThrottle::kernels_between_events;
 
 double time_of_one(const Context& context, int times, const std::function<void()>& give) {
   double least_s = 1e9;
@@ -20,9 +20,9 @@ double time_of_one(const Context& context, int times, const std::function<void()
   for (int i = 0; i < rounds_before + times; ++i) {
     const double before_s = monotonic_s();
     for (int k = 0; k < kernels; ++k) give();
-    accelerator().mark(context.stream());  // submits the kernels that are kept back
+    accelerator().record_event(context.stream());  // submits the kernels that are kept back
     const double took_s = monotonic_s() - before_s;
-    context.finish();
+    context.synchronize();
     if (i >= rounds_before) least_s = std::min(least_s, took_s);
   }
   return least_s / kernels;

@@ -71,9 +71,9 @@ bool all_are_told() {
 }
 
 /// Returns the library that multiplies, or why it is not known.
-std::string product_library() {
+std::string matmul_library() {
   try {
-    return dt::kernels::product_library();
+    return dt::kernels::matmul_library();
   } catch (const dt::Error& error) {
     return error.message();
   }
@@ -82,7 +82,7 @@ std::string product_library() {
 /// Returns whether an unset variable is set, and a set one stays.
 bool sets_connections() {
   const auto after = [] {
-    dt::kernels::cuda::use_gpus();
+    dt::kernels::cuda::register_gpus();
     return dt::environment_variable("CUDA_DEVICE_MAX_CONNECTIONS");
   };
   unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -115,7 +115,7 @@ int main() {
   dt::test_device::NoDevice no_device;
   dt::set_accelerator(&no_device);
   dt::kernels::set_gpu_kernels(&dt::kernels::cuda::table);
-  const std::string library = product_library();
+  const std::string library = matmul_library();
   if (library.find("cuBLASLt") == std::string::npos) {
     std::cout << "what multiplies is \"" << library << "\", and neither cuBLASLt nor what is missing of it\n";
     return 1;

@@ -35,10 +35,10 @@ class Measure {
   double seconds(const std::function<void()>& run) const { return seconds(run, times_); }
   double seconds(const std::function<void()>& run, int times) const {
     run();
-    context_.finish();
+    context_.synchronize();
     const double before_s = monotonic_s();
     for (int i = 0; i < times; ++i) run();
-    context_.finish();
+    context_.synchronize();
     return (monotonic_s() - before_s) / times;
   }
   int times() const { return times_; }

@@ -37,7 +37,7 @@ TEST_CASE("a communicator takes the memory that was estimated, within a tenth", 
     const HostValues values(DType::f32, numel, world.rank());
     const Tensor data = computing.placed(values.in);
     world.all_reduce(data, data).wait(computing.context);  // takes the rest of a first operation's memory
-    computing.context.finish();
+    computing.context.synchronize();
     world.barrier().wait_host();
     const std::size_t before = accelerator().free_bytes(device);
     const std::unique_ptr<Communicator> group = world.split(0, world.rank(), "measured");
@@ -45,7 +45,7 @@ TEST_CASE("a communicator takes the memory that was estimated, within a tenth", 
     const auto part = static_cast<std::int64_t>(numel) / group->size();
     group->all_gather(data.flat(group->rank() * part, part), data.flat(0, part * group->size()))
         .wait(computing.context);
-    computing.context.finish();
+    computing.context.synchronize();
     group->barrier().wait_host();
     const std::size_t staging = Communicator::stream_staging_bytes(bucket_bytes);
     const std::size_t taken = before - accelerator().free_bytes(device) - staging;

@@ -18,7 +18,7 @@ class NoDevice final : public Accelerator {
   std::vector<Gpu> gpus() override { return {}; }
   std::size_t free_bytes(Device) override { return 0; }
   void select(Device) override {}
-  void set_time_limit(double) override {}
+  void set_timeout(double) override {}
   std::byte* allocate(Device, std::size_t) override { throw environment_error("no memory"); }
   void release(Device, std::byte*) override {}
   std::byte* allocate_pinned(std::size_t) override { throw environment_error("no memory"); }
@@ -26,18 +26,18 @@ class NoDevice final : public Accelerator {
   void pin(std::byte*, std::size_t) override {}
   void unpin(std::byte*) override {}
   Stream open_stream(Device, const std::string&) override { return nullptr; }
-  void close(Stream) override {}
-  void keep_back(Stream) override {}
-  void give_kept(Stream) override {}
-  void make_graphs(Stream) override {}
-  void give(Stream, const WorkKey&, std::function<void()> enqueue) override { enqueue(); }
+  void close_stream(Stream) override {}
+  void defer(Stream) override {}
+  void flush(Stream) override {}
+  void instantiate_graphs(Stream) override {}
+  void submit(Stream, const WorkKey&, std::function<void()> enqueue) override { enqueue(); }
   void copy(Stream, std::byte*, const std::byte*, std::size_t) override {}
   void zero(Stream, std::byte*, std::size_t) override {}
-  std::unique_ptr<Mark> mark(Stream) override { return nullptr; }
-  std::unique_ptr<TimedMark> timed_mark(Stream) override { return nullptr; }
-  void follow(Stream, Stream) override {}
-  void wait(Stream) override {}
-  bool has_audience() override { return false; }
+  std::unique_ptr<Event> record_event(Stream) override { return nullptr; }
+  std::unique_ptr<TimedEvent> record_timed_event(Stream) override { return nullptr; }
+  void wait_stream(Stream, Stream) override {}
+  void synchronize(Stream) override {}
+  bool profiler_attached() override { return false; }
   void begin_range(const std::string&) override {}
   void end_range() override {}
 };

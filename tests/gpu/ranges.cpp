@@ -52,7 +52,7 @@ NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr = listen;
 
 int main() {
   using namespace dt::cuda;
-  const bool has_one = has_audience();
+  const bool has_one = profiler_attached();
   begin_range("forward(unit 3, micro-batch 0)");
   begin_range("within");
   end_range();

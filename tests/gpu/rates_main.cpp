@@ -74,7 +74,7 @@ int main() {
   using namespace dt::test_device;
   constexpr int times = 50;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // measurements stay, whatever comes after
-  dt::kernels::cuda::use_gpus();
+  dt::kernels::cuda::register_gpus();
   const std::string missing = what_is_missing();
   if (!missing.empty()) {
     fmt::print("SKIP: {}\n", missing);

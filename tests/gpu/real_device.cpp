@@ -15,7 +15,7 @@ namespace dt::test_device {
 
 /// Ignores the seed: a GPU takes threads and streams in its own order.
 Use::Use(std::uint64_t) {
-  kernels::cuda::use_gpus();
+  kernels::cuda::register_gpus();
 }
 
 Use::~Use() {

@@ -103,7 +103,7 @@ TEST_CASE("the tokenizer's files go along, under their digests") {
   checkpoint::test::write_text(folder / "hf/README.md", "x");
   import_hf(HfFolder(folder / "hf"), folder / "imported");
   const checkpoint::Reader reader(folder / "imported");
-  REQUIRE(checkpoint::companions_of(reader.manifest()).size() == 2);
+  REQUIRE(checkpoint::stored_tokenizer_files(reader.manifest()).size() == 2);
   export_hf(ExportSource(folder / "imported"), folder / "merged", {});
   CHECK(read_file(folder / "merged/tokenizer.json") == "{\"a\": 1}");
   CHECK(read_file(folder / "merged/merges.txt").empty());
@@ -150,21 +150,22 @@ TEST_CASE("config.json and generation_config.json of an export name the same end
 
 TEST_CASE("an export keeps every end of a mixture's sources") {
   using Ends = std::vector<std::int64_t>;
-  CHECK(exported_ends({.eos = {5, 6}}, {7}, 6).eos == Ends{5, 6});
-  CHECK(exported_ends({.eos = {5, 6}}, {7}, {}).eos == Ends{6, 5});
-  CHECK(exported_ends({.eos = {5, 6}}, {6, 7}, {}).eos == Ends{5, 6, 7});
-  CHECK(exported_ends({.eos = {5}}, {7}, 6).eos == Ends{6});
-  CHECK(exported_ends({.eos = {}}, {7}, {}).eos == Ends{7});
+  CHECK(exported_special_tokens({.eos = {5, 6}}, {7}, 6).eos == Ends{5, 6});
+  CHECK(exported_special_tokens({.eos = {5, 6}}, {7}, {}).eos == Ends{6, 5});
+  CHECK(exported_special_tokens({.eos = {5, 6}}, {6, 7}, {}).eos == Ends{5, 6, 7});
+  CHECK(exported_special_tokens({.eos = {5}}, {7}, 6).eos == Ends{6});
+  CHECK(exported_special_tokens({.eos = {}}, {7}, {}).eos == Ends{7});
 }
 
 TEST_CASE("a checkpoint of weights alone is nothing to go on from") {
   const TempFolder folder;
   write_hf(folder / "hf", gpt2(true), DType::f32, 1);
   import_hf(HfFolder(folder / "hf"), folder / "imported");
-  CHECK(contains(error_of(ErrorKind::input,
-                          [&] { checkpoint::require_moments(checkpoint::Reader(folder / "imported")); }),
-                 "--init-from"));
-  checkpoint::require_moments(checkpoint::Reader(checkpoint::test::write_small(folder.path())));
+  CHECK(contains(
+      error_of(ErrorKind::input,
+               [&] { checkpoint::require_optimizer_state(checkpoint::Reader(folder / "imported")); }),
+      "--init-from"));
+  checkpoint::require_optimizer_state(checkpoint::Reader(checkpoint::test::write_small(folder.path())));
 }
 
 TEST_CASE("a name that is taken, or a later step's, is refused") {

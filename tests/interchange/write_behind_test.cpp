@@ -16,9 +16,9 @@ TEST_CASE("what is given is written in order, with its own bytes") {
   {
     WriteBehind writes;
     for (int i = 0; i < 100; ++i) {
-      WriteBehind::Buffer buffer = writes.take(static_cast<std::size_t>(1 + i % 3));
+      WriteBehind::Buffer buffer = writes.acquire(static_cast<std::size_t>(1 + i % 3));
       for (std::byte& b : buffer.bytes) b = static_cast<std::byte>('a' + i % 26);
-      writes.give(std::move(buffer), [&](std::span<const std::byte> bytes) {
+      writes.submit(std::move(buffer), [&](std::span<const std::byte> bytes) {
         for (const std::byte b : bytes) written += static_cast<char>(b);
       });
     }
@@ -32,7 +32,7 @@ TEST_CASE("what a write throws comes back, and nothing is written after it") {
   std::atomic<int> count = 0;
   WriteBehind writes;
   const auto give = [&](bool fails) {
-    writes.give(writes.take(8), [&count, fails](std::span<const std::byte>) {
+    writes.submit(writes.acquire(8), [&count, fails](std::span<const std::byte>) {
       if (fails) throw std::runtime_error("full");
       ++count;
     });
@@ -46,17 +46,17 @@ TEST_CASE("what a write throws comes back, and nothing is written after it") {
       }(),
       "full");
   CHECK_THROWS_WITH(writes.finish(), "full");
-  CHECK_THROWS_WITH(writes.take(1), "full");
+  CHECK_THROWS_WITH(writes.acquire(1), "full");
   CHECK(count == 1);
 }
 
 TEST_CASE("what is given after a write has thrown is not written either, whenever its memory was taken") {
   WriteBehind writes;
-  WriteBehind::Buffer taken = writes.take(8);
-  writes.give(writes.take(8), [](std::span<const std::byte>) { throw std::runtime_error("full"); });
+  WriteBehind::Buffer taken = writes.acquire(8);
+  writes.submit(writes.acquire(8), [](std::span<const std::byte>) { throw std::runtime_error("full"); });
   CHECK_THROWS_WITH(writes.finish(), "full");
   std::atomic<bool> is_written = false;
-  writes.give(std::move(taken), [&](std::span<const std::byte>) { is_written = true; });
+  writes.submit(std::move(taken), [&](std::span<const std::byte>) { is_written = true; });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   CHECK_FALSE(is_written);
 }

@@ -87,7 +87,7 @@ TEST_CASE("AdamW's copy is the new weight, rounded") {
                    v = f.values({37}, std::vector<double>(37, 1));
       const Tensor copy = h.output({37}), expected = h.output({37});
       adamw(context, {1e-3, 0.9, 0.95, 1e-8, 0.1, 3, 1}, w, f.random({37}, 3), m, v, copy);
-      convert(context, w, expected);
+      cast(context, w, expected);
       CHECK(same_bits(copy, expected));
     }
   }

@@ -16,9 +16,9 @@ namespace {
 QueriesKeysValues aligned(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE, const Chunk& queries,
                           const Chunk& keys) {
   const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim;
-  return {{take(f, qkv_RE, s.batch, queries, 0, Q, 0, Q)},
-          {take(f, qkv_RE, s.batch, keys, Q, KD, 0, KD)},
-          {take(f, qkv_RE, s.batch, keys, Q + KD, KD, 0, KD)}};
+  return {{copy_chunk(f, qkv_RE, s.batch, queries, 0, Q, 0, Q)},
+          {copy_chunk(f, qkv_RE, s.batch, keys, Q, KD, 0, KD)},
+          {copy_chunk(f, qkv_RE, s.batch, keys, Q + KD, KD, 0, KD)}};
 }
 
 Tensor first_of(Fixture& f, const Tensor& first_R, std::int64_t batch, const Chunk& queries) {
@@ -146,7 +146,7 @@ std::vector<Tensor> in_blocks(Fixture& f, const Problem& p) {
     put(f, all.y_RQ, 0, B, queries, y);
     put(f, all.lse_BHT.reshaped({B * H * queries.size(), 1}), 0, B * H, queries, lse);
     const Tensor first = first_of(f, first_R, B, queries),
-                 dy_of_chunk = take(f, dy, B, queries, 0, query(s), 0, query(s));
+                 dy_of_chunk = copy_chunk(f, dy, B, queries, 0, query(s), 0, query(s));
     for (const std::size_t block : p.ring.order[c]) {
       const Chunk& keys = p.ring.chunks[block];
       ChunkGradients& kv = gradients[block];
@@ -179,7 +179,7 @@ const Problem problems[] = {
 };
 
 void check_in_blocks(DType dtype, Arithmetic arithmetic, double tolerance) {
-  if (dtype != DType::f64 && !multiplies_in(arithmetic)) return;
+  if (dtype != DType::f64 && !supports_arithmetic(arithmetic)) return;
   for (const Problem& p : problems) {
     INFO(dtype_name(dtype) << " in " << arithmetic_name(arithmetic) << ", sequence " << p.shape.sequence
                            << ", chunks " << p.ring.chunks.size());

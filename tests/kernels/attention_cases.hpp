@@ -80,7 +80,7 @@ inline PartialAttention partial(Fixture& f, const AttentionShape& s) {
 /// Calls body(fixture) with every arithmetic in which a dtype is computed.
 inline void for_each_arithmetic(const std::function<void(Fixture&)>& body) {
   const auto run = [&](DType dtype, Arithmetic arithmetic) {
-    if (!multiplies_in(arithmetic)) return;
+    if (!supports_arithmetic(arithmetic)) return;
     INFO(dtype_name(dtype) << " in " << arithmetic_name(arithmetic));
     Context context(1, Device::host());
     context.set_arithmetic(arithmetic);
@@ -116,9 +116,9 @@ struct Chunk {
 
 /// Copies columns [from, from + width) of a chunk's rows to columns [to, …) of rows that are `row`
 /// elements long.
-inline Tensor take(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const Chunk& chunk,
-                   std::int64_t from, std::int64_t width, std::int64_t to, std::int64_t row,
-                   Tensor target = {}) {
+inline Tensor copy_chunk(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const Chunk& chunk,
+                         std::int64_t from, std::int64_t width, std::int64_t to, std::int64_t row,
+                         Tensor target = {}) {
   if (!target) target = f.output({batch * chunk.size(), row});
   const std::int64_t S = rows_RS.dim(1), sequence = rows_RS.dim(0) / batch;
   for (std::int64_t r = 0; r < target.dim(0); ++r) {
@@ -133,9 +133,9 @@ inline Tensor take(Fixture& f, const Tensor& rows_RS, std::int64_t batch, const 
 inline QueriesKeysValues apart(Fixture& f, const AttentionShape& s, const Tensor& qkv_RE,
                                const Chunk& queries, const Chunk& keys) {
   const std::int64_t Q = query(s), KD = s.key_value_heads * s.head_dim, B = s.batch;
-  const Tensor q = take(f, qkv_RE, B, queries, 0, Q, 4, Q + 5);
-  const Tensor kv = take(f, qkv_RE, B, keys, Q, KD, 1, 2 * KD + 3);
-  take(f, qkv_RE, B, keys, Q + KD, KD, KD + 2, 2 * KD + 3, kv);
+  const Tensor q = copy_chunk(f, qkv_RE, B, queries, 0, Q, 4, Q + 5);
+  const Tensor kv = copy_chunk(f, qkv_RE, B, keys, Q, KD, 1, 2 * KD + 3);
+  copy_chunk(f, qkv_RE, B, keys, Q + KD, KD, KD + 2, 2 * KD + 3, kv);
   return {{q, 4}, {kv, 1}, {kv, KD + 2}};
 }
 

@@ -42,9 +42,9 @@ TEST_CASE("heads of a GPU's library that wait for each other have the bits of al
         const auto at_once = on_device(s, first, dtype);
         for (const std::int64_t most_bytes : {1, 700, 2000}) {
           CAPTURE(s.batch, s.sequence, s.query_heads, most_bytes);
-          const std::int64_t before = std::exchange(cuda::most_bytes_at_a_time, most_bytes);
+          const std::int64_t before = std::exchange(cuda::max_chunk_bytes, most_bytes);
           CHECK(on_device(s, first, dtype) == at_once);
-          cuda::most_bytes_at_a_time = before;
+          cuda::max_chunk_bytes = before;
         }
       }
 }

@@ -13,7 +13,7 @@ TEST_CASE("merge_attention weighs parts by their sums of exponentials") {
   for_each_arithmetic([&](Fixture& f) {
     const auto wide = [&](Shape shape, const std::vector<double>& values) {
       const Tensor tensor = f.wide_output(shape), given = f.values(shape, values);
-      convert(f.context, given, tensor);
+      cast(f.context, given, tensor);
       return tensor;
     };
     const PartialAttention a{wide({2, 2}, {1, 2, 3, 4}), wide({1, 1, 2}, {0, 700})},
@@ -34,8 +34,8 @@ TEST_CASE("merging with what saw nothing changes nothing, and nothing with nothi
   for_each_arithmetic([&](Fixture& f) {
     const auto filled = [&](Shape shape, double value) {
       const Tensor tensor = f.wide_output(shape);
-      convert(f.context, f.values(shape, std::vector<double>(static_cast<std::size_t>(shape.numel()), value)),
-              tensor);
+      cast(f.context, f.values(shape, std::vector<double>(static_cast<std::size_t>(shape.numel()), value)),
+           tensor);
       return tensor;
     };
     const PartialAttention part{f.wide_random({10, 21}, 1), f.wide_random({2, 3, 5}, 2, 10)},

@@ -200,7 +200,7 @@ TEST_CASE("attention refuses shapes that do not fit") {
 }
 
 TEST_CASE("attention in tiles has the bits of the loops that stand in for them") {
-  if (!multiplies_in(Arithmetic::amx)) return;
+  if (!supports_arithmetic(Arithmetic::amx)) return;
   const AttentionShape shapes[] = {
       {1, 1, 1, 1, 8}, {2, 75, 4, 2, 24}, {1, 300, 2, 1, 64}, {1, 161, 1, 1, 80}};
   for (const AttentionShape& shape : shapes) {
@@ -245,8 +245,8 @@ TEST_CASE("gradients in the inputs' dtype are those in f32, rounded, and may lie
          {std::pair{wide.q, qkv.q}, std::pair{wide.k, qkv.k}, std::pair{wide.v, qkv.v}}) {
       const std::int64_t width = sums.rows_RS.dim(1);
       const Tensor expected = f.output(sums.rows_RS.shape());
-      convert(f.context, sums.rows_RS, expected);
-      CHECK(same_bits(take(f, rounded.rows_RS, 1, all, rounded.first, width, 0, width), expected));
+      cast(f.context, sums.rows_RS, expected);
+      CHECK(same_bits(copy_chunk(f, rounded.rows_RS, 1, all, rounded.first, width, 0, width), expected));
     }
     CHECK(std::isnan(to_doubles(qkv.q.rows_RS)[3]));  // columns beside those of the queries
     CHECK(std::isnan(to_doubles(qkv.k.rows_RS)[0]));

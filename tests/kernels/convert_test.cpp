@@ -46,7 +46,7 @@ template <class T>
 void check_widening(const Context& context) {
   std::vector<T> source = all_patterns<T>();
   std::vector<float> target(patterns);
-  convert(context, host_tensor(source), host_tensor(target));
+  cast(context, host_tensor(source), host_tensor(target));
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < patterns; ++i) {
     const auto exact = static_cast<float>(source[i]);
@@ -62,7 +62,7 @@ template <class T>
 void check_rounding(const Context& context) {
   std::vector<float> source = floats_around<T>();
   std::vector<T> target(source.size());
-  convert(context, host_tensor(source), host_tensor(target));
+  cast(context, host_tensor(source), host_tensor(target));
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < source.size(); ++i) {
     const T exact(source[i]);
@@ -93,13 +93,13 @@ TEST_CASE("convert takes any float dtype to any") {
       INFO(dtype_name(from) << " to " << dtype_name(to));
       Fixture source(context, from), target(context, to);
       const Tensor y = target.output({4});
-      convert(context, source.values({4}, values), y);
+      cast(context, source.values({4}, values), y);
       CHECK(to_doubles(y) == values);
     }
   }
   Fixture f(context, DType::f64);
   const Tensor y = f.output({1});
-  convert(context, f.values({1}, {0.1}), y);  // fp64 keeps its digits
+  cast(context, f.values({1}, {0.1}), y);  // fp64 keeps its digits
   CHECK(to_doubles(y)[0] == 0.1);
 }
 
@@ -108,8 +108,8 @@ TEST_CASE("converting gives the same bits for any number of threads and wherever
   for (const std::int64_t count : {1, 17, 40001}) {
     const Case run = [=](Fixture& f) -> std::vector<Tensor> {
       const Tensor y = f.output({count}), back = f.wide_output({count});
-      convert(f.context, f.wide_random({count}, 1), y);
-      convert(f.context, y, back);
+      cast(f.context, f.wide_random({count}, 1), y);
+      cast(f.context, y, back);
       return {y, back};
     };
     check_fast_kernel(run, Threads::any, 1e-30);
@@ -128,7 +128,7 @@ TEST_CASE("columns of rows are converted on a GPU as on the CPU, from each dtype
         INFO(dtype_name(from) << " to " << dtype_name(to) << ", " << width << " columns");
         check_gpu_as_cpu(from, [=](Fixture& f) -> std::vector<Tensor> {
           const Tensor x = f.random({9, width + 11}, 1), y = f.random_in(to, {9, width + 8}, 2);
-          convert_columns(f.context, {x, 8}, {y, 5}, width);
+          cast_columns(f.context, {x, 8}, {y, 5}, width);
           return {x, y};
         });
       }
@@ -143,8 +143,8 @@ TEST_CASE("columns of rows are converted as all of them are, and no others") {
   const auto check = [&](auto element) {
     using T = decltype(element);
     std::vector<T> target(rows * other_stride, T(-3.0F));
-    convert_columns(context, {host_tensor(source).reshaped({rows, stride}), first},
-                    {host_tensor(target).reshaped({rows, other_stride}), other}, width);
+    cast_columns(context, {host_tensor(source).reshaped({rows, stride}), first},
+                 {host_tensor(target).reshaped({rows, other_stride}), other}, width);
     std::int64_t wrong = 0;
     for (std::int64_t i = 0; i < rows * other_stride; ++i) {
       const std::int64_t column = i % other_stride - other;
@@ -161,7 +161,7 @@ TEST_CASE("columns of rows are converted as all of them are, and no others") {
   check(double());
   std::vector<float> few(6);
   const ColumnBlock block{host_tensor(few).reshaped({2, 3}), 1};
-  check_refused("convert_columns", [&] { convert_columns(context, block, block, 3); });
+  check_refused("convert_columns", [&] { cast_columns(context, block, block, 3); });
 }
 
 }  // namespace dt::kernels::test

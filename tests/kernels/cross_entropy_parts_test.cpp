@@ -15,7 +15,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Tensor columns_of(Fixture& f, const Tensor& x_RV, std::int64_t begin, std::int64_t end) {
   const Tensor columns = f.output({x_RV.dim(0), end - begin});
-  convert_columns(f.context, {x_RV, begin}, {columns}, end - begin);
+  cast_columns(f.context, {x_RV, begin}, {columns}, end - begin);
   return columns;
 }
 
@@ -23,7 +23,7 @@ Tensor joined(Fixture& f, const std::vector<Tensor>& columns, std::int64_t R, st
   const Tensor x_RV = f.output({R, V});
   std::int64_t begin = 0;
   for (const Tensor& part : columns) {
-    convert_columns(f.context, {part}, {x_RV, begin}, part.dim(1));
+    cast_columns(f.context, {part}, {x_RV, begin}, part.dim(1));
     begin += part.dim(1);
   }
   return x_RV;
@@ -40,17 +40,17 @@ Loss divided_loss(Fixture& f, const Tensor& logits_RV, const Tensor& labels_R, d
   const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1), N = std::ssize(bounds) - 1;
   const Tensor parts_N3R = f.output_f64({N, 3, R}), nll_R = f.output_f64({R});
   std::vector<Tensor> columns;
-  const auto slice = [&](std::int64_t n) { return Slice{bounds[static_cast<std::size_t>(n)], V}; };
+  const auto slice = [&](std::int64_t n) { return DimShard{bounds[static_cast<std::size_t>(n)], V}; };
   for (std::int64_t n = 0; n < N; ++n) {
     columns.push_back(columns_of(f, logits_RV, slice(n).first, slice(n + 1).first));
     const Tensor part_3R = parts_N3R.rows(n, n + 1).reshaped({3, R});
-    cross_entropy_part(f.context, columns.back(), labels_R, slice(n), part_3R);
+    cross_entropy_partial(f.context, columns.back(), labels_R, slice(n), part_3R);
   }
-  cross_entropy_of_parts(f.context, parts_N3R, labels_R, nll_R);
+  cross_entropy_from_partials(f.context, parts_N3R, labels_R, nll_R);
   for (std::int64_t n = 0; n < N; ++n) {
     const Tensor again_R = f.output_f64({R});
-    cross_entropy_gradient_of_parts(f.context, parts_N3R, labels_R, slice(n), scale, again_R,
-                                    columns[static_cast<std::size_t>(n)]);
+    cross_entropy_gradient_from_partials(f.context, parts_N3R, labels_R, slice(n), scale, again_R,
+                                         columns[static_cast<std::size_t>(n)]);
     CHECK(same_bits(f.on_host(again_R), f.on_host(nll_R)));
   }
   return {nll_R, joined(f, columns, R, V)};
@@ -102,7 +102,7 @@ TEST_CASE("parts of the loss have the values of their formulas") {
   for_each_kernel([](const Context& context, DType dtype) {
     Fixture f(context, dtype);
     const Tensor part = f.output_f64({3, 3}), labels = f.ids({4, 1, -1});
-    cross_entropy_part(context, f.values({3, 2}, {0, 1, 2, 2, 3, 3}), labels, {3, 5}, part);
+    cross_entropy_partial(context, f.values({3, 2}, {0, 1, 2, 2, 3, 3}), labels, {3, 5}, part);
     const std::vector<double> p = to_doubles(part);
     CHECK(p[0] + std::log(p[3]) == Approx(std::log(1 + std::exp(1.0))));
     CHECK(p[1] + std::log(p[4]) == Approx(2 + std::log(2.0)));
@@ -252,26 +252,26 @@ TEST_CASE("the loss over a divided vocabulary refuses what does not fit") {
   Fixture f(context, DType::f32);
   const Tensor logits = f.random({2, 3}, 1), labels = f.ids({0, 6}), part = f.output_f64({3, 2});
   const Tensor parts = f.output_f64({4, 3, 2}), nll = f.output_f64({2});
-  const auto refused_part = [&](const Tensor& l, Slice columns, const Tensor& p) {
-    check_refused("cross_entropy_part", [&] { cross_entropy_part(context, logits, l, columns, p); });
+  const auto refused_part = [&](const Tensor& l, DimShard columns, const Tensor& p) {
+    check_refused("cross_entropy_part", [&] { cross_entropy_partial(context, logits, l, columns, p); });
   };
   refused_part(labels, {0, 6}, part);  // label 6 of 6
   refused_part(labels, {5, 7}, part);
   refused_part(labels, {4, 7}, f.output_f64({2, 3}));
   refused_part(labels, {4, 7}, f.output({3, 2}));
   refused_part(f.ids({0}), {4, 7}, part);
-  const auto refused = [&](const Tensor& l, Slice columns, const Tensor& p, const Tensor& n) {
+  const auto refused = [&](const Tensor& l, DimShard columns, const Tensor& p, const Tensor& n) {
     check_refused("cross_entropy_gradient_of_parts",
-                  [&] { cross_entropy_gradient_of_parts(context, p, l, columns, 1, n, logits); });
+                  [&] { cross_entropy_gradient_from_partials(context, p, l, columns, 1, n, logits); });
   };
   refused(labels, {0, 6}, parts, nll);
   refused(labels, {5, 7}, parts, nll);
   refused(labels, {4, 7}, part, nll);
   refused(labels, {4, 7}, f.output_f64({4, 2, 3}), nll);
   refused(labels, {4, 7}, parts, f.output({2}));
-  check_refused("cross_entropy_of_parts", [&] { cross_entropy_of_parts(context, part, labels, nll); });
+  check_refused("cross_entropy_of_parts", [&] { cross_entropy_from_partials(context, part, labels, nll); });
   check_refused("cross_entropy_of_parts",
-                [&] { cross_entropy_of_parts(context, parts, labels, f.output_f64({3})); });
+                [&] { cross_entropy_from_partials(context, parts, labels, f.output_f64({3})); });
 }
 
 }  // namespace

@@ -102,8 +102,8 @@ TEST_CASE("on a GPU rows of logits may be padded", "[device]") {
       const Tensor parts = f.output_f64({1, 3, R});
       cross_entropy(f.context, logits, labels, nll);
       cross_entropy_gradient(f.context, labels, 128, again, logits);
-      cross_entropy_part(f.context, part_logits, labels, {}, parts.reshaped({3, R}));
-      cross_entropy_gradient_of_parts(f.context, parts, labels, {}, 128, nll_of_parts, part_logits);
+      cross_entropy_partial(f.context, part_logits, labels, {}, parts.reshaped({3, R}));
+      cross_entropy_gradient_from_partials(f.context, parts, labels, {}, 128, nll_of_parts, part_logits);
       if (V == 1) return {nll, nll_of_parts};  // the gradients are only rounding
       return {nll, f.unpadded(logits), nll_of_parts, f.unpadded(part_logits)};
     });

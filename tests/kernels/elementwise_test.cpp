@@ -178,9 +178,9 @@ TEST_CASE("exact sums have the same digits on a GPU", "[device]") {
     on_test_device(DType::f64, count, [&](Fixture& f) {
       Digits sum = digits_of({1, 2});  // the digits that were there before
       const Tensor there = f.placed(host_tensor(sum)), numbers = f.placed(host_tensor(some));
-      add_exactly(f.context, numbers, there);
+      accumulate_exact(f.context, numbers, there);
       copy(f.context, there, host_tensor(sum));
-      f.context.finish();
+      f.context.synchronize();
       std::vector<double> all = some;
       all.insert(all.end(), {1, 2});
       CHECK(sum == digits_of(all));
@@ -195,7 +195,7 @@ TEST_CASE("elementwise kernels refuse tensors that differ") {
   check_refused("add", [&] { add(context, a, b, a); });
   check_refused("add", [&] { add(context, a, a, g.output({3})); });
   check_refused("copy", [&] { copy(context, a, b); });
-  check_refused("convert", [&] { convert(context, a, b); });
+  check_refused("convert", [&] { cast(context, a, b); });
   check_refused("accumulate", [&] { accumulate(context, a, b); });
   check_refused("accumulate", [&] { accumulate(context, a, g.output({3})); });
   const Tensor x = f.output({2, 3});

@@ -126,7 +126,7 @@ TEST_CASE("embedding refuses a slice that is not one of the table") {
   const Context context(1, Device::host());
   Fixture f(context, DType::f32);
   const Tensor table = f.random({3, 2}, 1), y = f.output({2, 2}), ids = f.ids({0, 1});
-  for (const Slice& slice : {Slice{-1, 5}, Slice{3, 5}, Slice{0, 2}, Slice{1, 0}}) {
+  for (const DimShard& slice : {DimShard{-1, 5}, DimShard{3, 5}, DimShard{0, 2}, DimShard{1, 0}}) {
     check_refused("embedding", [&] { embedding(context, ids, table, false, y, slice); });
     check_refused("embedding_backward", [&] { embedding_backward(context, ids, y, table, slice); });
   }

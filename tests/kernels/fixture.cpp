@@ -122,7 +122,7 @@ void check_instruction_sets(const Case& run, const Variant& variant) {
   fixture.round_to(variant.dtype);
   const std::vector<Tensor> expected = run(fixture);
   for_each_instruction_set([&] {
-    if (!multiplies_in(variant.multiply)) return;
+    if (!supports_arithmetic(variant.multiply)) return;
     INFO(dtype_name(variant.dtype) << " multiplied in " << arithmetic_name(variant.multiply));
     check_variant(run, expected, variant);
   });
@@ -175,7 +175,7 @@ Tensor Fixture::placed(const Tensor& tensor) {
   buffers_.emplace_back(context.device(), begin + tensor.bytes());
   const Tensor there(buffers_.back(), tensor.dtype(), tensor.shape(), begin);
   copy(context, tensor, there);
-  accelerator().wait(context.stream());
+  accelerator().synchronize(context.stream());
   return there;
 }
 
@@ -357,7 +357,7 @@ void on_test_device(DType dtype, std::uint64_t seed, const std::function<void(Fi
   context.set_reference_only(kernels == Kernels::own);
   Fixture fixture(context, dtype, misaligned_elements);
   body(fixture);
-  accelerator().wait(context.stream());
+  accelerator().synchronize(context.stream());
 }
 
 void check_gradient(const std::function<double()>& loss, const Tensor& x, const Tensor& gradient) {

@@ -59,7 +59,7 @@ class Fixture {
   DType dtype_, rounding_;
   std::int64_t misaligned_elements_;
   std::vector<Buffer> buffers_;
-  std::vector<OnHost> copies_;
+  std::vector<HostMirror> copies_;
 };
 
 std::vector<double> to_doubles(const Tensor& tensor);

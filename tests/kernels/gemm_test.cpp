@@ -214,7 +214,7 @@ constexpr Formats formats[] = {
 /// Calls body(case) for each format that this instruction set multiplies.
 void for_each_format(const Case& shape, const std::function<void(const Case&)>& body) {
   for (const Formats& f : formats) {
-    if (!why_not(f.arithmetic).empty()) continue;
+    if (!arithmetic_unavailable_reason(f.arithmetic).empty()) continue;
     INFO(dtype_name(f.operands) << " to " << dtype_name(f.output) << " by " << arithmetic_name(f.arithmetic));
     Case c = shape;
     c.operands = f.operands;

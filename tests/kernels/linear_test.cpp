@@ -240,7 +240,7 @@ TEST_CASE("the last features of a weight's gradient are a product of their own b
   const auto features = [&](const Tensor& dy) {
     const Tensor dw = tensor({dy.dim(1), 8}, DType::f32);
     std::vector<std::int64_t> counts;
-    for (const cuda::Product& p : cuda::products_of_weight_gradient(dy, x, dw, dw)) {
+    for (const cuda::Matmul& p : cuda::weight_gradient_matmuls(dy, x, dw, dw)) {
       const std::int64_t begin = (p.output_MN.raw() - dw.raw()) / (8 * 4);
       CHECK(p.left.stored.raw() - dy.raw() == begin * 2);
       CHECK(p.left.stored.pitch() == dy.pitch());
@@ -304,7 +304,7 @@ TEST_CASE("bf16 gradients take products of fp32 and fp16 on a GPU", "[device]") 
       const std::vector<double> after = to_doubles(f.on_host(dw)), bias_after = to_doubles(f.on_host(dbias));
       for (std::size_t i = 0; i < 6; ++i) CHECK(after[i] == rounded(before[i] + sums[i]));
       for (std::size_t i = 0; i < 2; ++i) CHECK(bias_after[i] == rounded(bias_before[i] + bias_sums[i]));
-      accelerator().wait(f.context.stream());
+      accelerator().synchronize(f.context.stream());
     });
   }
 }
@@ -336,7 +336,7 @@ TEST_CASE("where the context says so, a GPU multiplies fp32, and that alone, in 
 }
 
 TEST_CASE("no CPU multiplies in TF32") {
-  CHECK(why_not(Arithmetic::tf32) == "has no TF32");
+  CHECK(arithmetic_unavailable_reason(Arithmetic::tf32) == "has no TF32");
 }
 
 TEST_CASE("ranks that are threads of one process multiply at once and get the bits they get alone") {

@@ -111,7 +111,7 @@ void check_instruction(const Panels& panels) {
 }
 
 bool is_lacking(Arithmetic arithmetic) {
-  const std::string why = why_not(arithmetic);
+  const std::string why = arithmetic_unavailable_reason(arithmetic);
   if (!why.empty()) WARN("skipped: the CPU " << why);
   return !why.empty();
 }

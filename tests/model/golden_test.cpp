@@ -44,7 +44,7 @@ std::vector<double> transposed(const std::vector<double>& values, std::int64_t r
 void scatter(const HfTensor& tensor, std::vector<double> stored, const Decoder& decoder) {
   if (tensor.transposed) stored = transposed(stored, tensor.shape[0], tensor.shape[1]);
   auto from = stored.begin();
-  for (const std::string& part : tensor.parts) {
+  for (const std::string& part : tensor.params) {
     const Tensor& weight = decoder.weight(decoder.table().find(part));
     test::from_doubles({from, from + weight.numel()}, weight);
     from += weight.numel();
@@ -55,7 +55,7 @@ void scatter(const HfTensor& tensor, std::vector<double> stored, const Decoder& 
 /// Returns dt's gradients as the file stores them.
 std::vector<double> gather(const HfTensor& tensor, const Decoder& decoder) {
   std::vector<double> stacked;
-  for (const std::string& part : tensor.parts) {
+  for (const std::string& part : tensor.params) {
     const std::vector<double> grad = test::to_doubles(decoder.grad(decoder.table().find(part)));
     stacked.insert(stacked.end(), grad.begin(), grad.end());
   }
@@ -140,7 +140,7 @@ void copy_all(const Context& context, const Decoder& from, const Decoder& to,
               const Tensor& (Decoder::*values)(int) const) {
   for (int p = 0; p < std::ssize(from.table().params()); ++p)
     kernels::copy(context, (from.*values)(p), (to.*values)(p));
-  if (context.device() != Device::host()) accelerator().wait(context.stream());
+  if (context.device() != Device::host()) accelerator().synchronize(context.stream());
 }
 
 /// A copy of a batch's rows on the context's device.
@@ -165,7 +165,7 @@ void check_golden(const std::string& name, const Context& context, DType dtype, 
   INFO(file.path() << " on " << context.device().to_string()
                    << (context.reference_only() ? " with reference kernels" : ""));
   const ModelSpec spec = parse_hf_config(file.string_attribute("/", "config").value(), file.path().string());
-  const Decoder here(spec, dtype), decoder(spec, dtype, Kept::everything, context.device());
+  const Decoder here(spec, dtype), decoder(spec, dtype, SavedActivations::all, context.device());
   load_weights(file, here);
   copy_all(context, here, decoder, &Decoder::weight);
   const auto& shape_BT = file.info("/tokens").shape;
@@ -176,13 +176,13 @@ void check_golden(const std::string& name, const Context& context, DType dtype, 
   Flight flight(decoder, placed.micro_batch);
   flight.forward(context);
   const Expected logits(file, "logits", tolerance), loss(file, "loss", tolerance);
-  const OnHost nll(context, flight.nll());
+  const HostMirror nll(context, flight.nll());
   const std::vector<double> losses = test::to_doubles(nll.tensor());
   const double loss_sum = std::accumulate(losses.begin(), losses.end(), 0.0);
   const double loss_error = loss.error({loss_sum / static_cast<double>(batch.targets())});
   CHECK(loss_error <= loss.tolerance);
   const double logits_error =
-      logits.error(test::to_doubles(OnHost(context, flight.logits(context)).tensor()));
+      logits.error(test::to_doubles(HostMirror(context, flight.logits(context)).tensor()));
   CHECK(logits_error <= logits.tolerance);
   flight.backward(context);
   UNSCOPED_INFO("logits differ by " << logits_error << ", the loss by " << loss_error);
@@ -210,7 +210,7 @@ TEST_CASE("logits, loss and gradients are those of transformers in fp32") {
 TEST_CASE("logits, loss and gradients in bf16 are as near to the exact ones as those of transformers") {
   Context context(2, Device::host());
   for (const Arithmetic multiply : {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx}) {
-    if (!kernels::multiplies_in(multiply)) continue;
+    if (!kernels::supports_arithmetic(multiply)) continue;
     context.set_arithmetic(multiply);
     for (const std::string& name : models_bf16) check_golden(name, context, DType::bf16, 2e-2);
   }

@@ -39,7 +39,7 @@ TEST_CASE("every parameter is in exactly one Hugging Face tensor, and their elem
     for (const HfTensor& tensor : hf_tensors(spec)) {
       CHECK(++names[tensor.name] == 1);
       std::int64_t elements = 0;
-      for (const std::string& part : tensor.parts) {
+      for (const std::string& part : tensor.params) {
         parts.push_back(part);
         elements += table.params()[static_cast<std::size_t>(table.find(part))].shape.numel();
       }
@@ -57,17 +57,17 @@ TEST_CASE("GPT-2 stacks q, k and v and stores [input, output]") {
   CHECK(qkv.aliases == std::vector<std::string>{"h.11.attn.c_attn.weight"});
   CHECK(qkv.shape == Shape{768, 2304});
   CHECK(qkv.transposed);
-  CHECK(qkv.parts == std::vector<std::string>{"layers.11.attention.q.weight", "layers.11.attention.k.weight",
-                                              "layers.11.attention.v.weight"});
+  CHECK(qkv.params == std::vector<std::string>{"layers.11.attention.q.weight", "layers.11.attention.k.weight",
+                                               "layers.11.attention.v.weight"});
   const HfTensor bias = tensor_of(spec, "transformer.h.0.attn.c_attn.bias");
   CHECK(bias.shape == Shape{2304});
   CHECK_FALSE(bias.transposed);
   CHECK(tensor_of(spec, "transformer.h.0.mlp.c_fc.weight").shape == Shape{768, 3072});
   CHECK(tensor_of(spec, "transformer.h.0.mlp.c_proj.weight").shape == Shape{3072, 768});
-  CHECK(tensor_of(spec, "transformer.h.0.mlp.c_proj.weight").parts ==
+  CHECK(tensor_of(spec, "transformer.h.0.mlp.c_proj.weight").params ==
         std::vector<std::string>{"layers.0.mlp.down.weight"});
   CHECK(tensor_of(spec, "transformer.wpe.weight").shape == Shape{1024, 768});
-  CHECK(tensor_of(spec, "transformer.ln_f.bias").parts == std::vector<std::string>{"final_norm.bias"});
+  CHECK(tensor_of(spec, "transformer.ln_f.bias").params == std::vector<std::string>{"final_norm.bias"});
   CHECK(hf_tensors(spec).size() == 2 + 12 * 12 + 2);
 }
 
@@ -76,8 +76,8 @@ TEST_CASE("Llama stores matrices as dt does, the head without an alias") {
   const HfTensor k = tensor_of(spec, "model.layers.1.self_attn.k_proj.weight");
   CHECK(k.shape == Shape{32, 64});
   CHECK_FALSE(k.transposed);
-  CHECK(k.parts == std::vector<std::string>{"layers.1.attention.k.weight"});
-  CHECK(tensor_of(spec, "model.layers.0.post_attention_layernorm.weight").parts ==
+  CHECK(k.params == std::vector<std::string>{"layers.1.attention.k.weight"});
+  CHECK(tensor_of(spec, "model.layers.0.post_attention_layernorm.weight").params ==
         std::vector<std::string>{"layers.0.mlp_norm.weight"});
   CHECK(tensor_of(spec, "model.norm.weight").aliases == std::vector<std::string>{"norm.weight"});
   CHECK(tensor_of(spec, "lm_head.weight").aliases.empty());

@@ -33,7 +33,7 @@ std::string wrong(const std::string& text) {
 TEST_CASE("a layout is printed in one form") {
   CHECK(Layout{}.to_string() == "pp=1,dp=1,tp=1,zero=0");
   CHECK(Layout{.pp = 2, .dp = 4, .tp = 2, .zero = 1}.to_string() == "pp=2,dp=4,tp=2,zero=1");
-  CHECK(Layout{.pp = 2, .schedule = PipelineSchedule::zero_bubble, .virtual_stages = 2}.to_string() ==
+  CHECK(Layout{.pp = 2, .schedule = PipelineScheduleKind::zero_bubble, .virtual_stages = 2}.to_string() ==
         "pp=2,schedule=zero-bubble,virtual-stages=2,dp=1,tp=1,zero=0");
   CHECK(Layout{.dp = 4, .zero = 3, .zero_group = 2}.to_string() == "pp=1,dp=4,tp=1,zero=3,zero-group=2");
   CHECK(Layout{.dp = 4, .tp = 2, .zero = 1, .zero_group = 2, .sequence_parallel = true}.to_string() ==

@@ -77,11 +77,11 @@ TEST_CASE("names are unique and every parameter lies in one group, with one owne
     for (std::size_t g = 0; g < table.groups().size(); ++g) {
       const GroupSpec& group = table.groups()[g];
       CHECK_FALSE(group.params.empty());
-      CHECK(std::count(group.holders.begin(), group.holders.end(), group.owner) == 1);
+      CHECK(std::count(group.units.begin(), group.units.end(), group.owner) == 1);
       for (int p : group.params) {
         ++seen[static_cast<std::size_t>(p)];
         CHECK(table.group_of(p) == static_cast<int>(g));
-        for (int u : group.holders) {
+        for (int u : group.units) {
           const auto& used = table.units()[static_cast<std::size_t>(u)].params;
           CHECK(std::count(used.begin(), used.end(), p) == 1);
         }
@@ -100,7 +100,7 @@ TEST_CASE("groups are laid out without overlap, aligned except where a parameter
       std::int64_t end = 0;
       for (std::size_t i = 0; i < group.params.size(); ++i) {
         const ParamSpec& param = table.params()[static_cast<std::size_t>(group.params[i])];
-        if (param.joins_previous) {
+        if (param.contiguous_with_previous) {
           CHECK(layout.offsets[i] == end);
         } else {
           CHECK(layout.offsets[i] % 16 == 0);
@@ -119,7 +119,7 @@ TEST_CASE("k and v join q, up joins gate, weights and biases alike, and nothing 
   std::set<std::string> joining;
   for (std::size_t p = 0; p < table.params().size(); ++p) {
     const ParamSpec& param = table.params()[p];
-    if (!param.joins_previous || !param.name.starts_with("layers.0.")) continue;
+    if (!param.contiguous_with_previous || !param.name.starts_with("layers.0.")) continue;
     joining.insert(param.name.substr(9) + " behind " + table.params()[p - 1].name.substr(9));
   }
   CHECK(joining == std::set<std::string>{
@@ -134,7 +134,7 @@ TEST_CASE("slices of parameters are laid out by the same rule") {
   const GroupSpec& block = table.groups()[1];
   REQUIRE(block.name == "layers.0");
   const std::vector<std::int64_t> numels(block.params.size(), 5);
-  const FlatLayout layout = table.lay_out(block.params, {numels}, 0);
+  const FlatLayout layout = table.flat_layout(block.params, {numels}, 0);
   // The order is: norm, q k v weights, q k v biases, output weight and bias, norm, gate up weights,
   // gate up biases, down weight and bias.
   CHECK(layout.offsets ==
@@ -151,7 +151,7 @@ TEST_CASE("with slices of several sizes, what joins nothing begins at the same e
   };
   const std::vector params = {param("gate"), param("up"), param("down"), table.find("final_norm.weight")};
   const std::vector<std::vector<std::int64_t>> numels = {{10, 10, 5, 3}, {14, 13, 40, 3}};
-  const FlatLayout less = table.lay_out(params, numels, 0), more = table.lay_out(params, numels, 1);
+  const FlatLayout less = table.flat_layout(params, numels, 0), more = table.flat_layout(params, numels, 1);
   CHECK(less.offsets == std::vector<std::int64_t>{0, 10, 32, 80});
   CHECK(more.offsets == std::vector<std::int64_t>{0, 14, 32, 80});
   CHECK(less.numel == 96);
@@ -166,7 +166,7 @@ TEST_CASE("a tied table is a group of its own, held by both ends and owned by th
   CHECK(gpt2.groups()[0].params == std::vector<int>{gpt2.find("embedding.position.weight")});
   CHECK(gpt2.groups()[1].name == "tied");
   CHECK(gpt2.groups()[1].params == std::vector<int>{gpt2.find("embedding.token.weight")});
-  CHECK(gpt2.groups()[1].holders == std::vector<int>{0, last});
+  CHECK(gpt2.groups()[1].units == std::vector<int>{0, last});
   CHECK(gpt2.groups()[1].owner == 0);
   CHECK(gpt2.find("head.weight") == -1);
   CHECK(gpt2.units().back().params == std::vector<int>{gpt2.find("final_norm.weight"),

@@ -16,7 +16,7 @@ TEST_CASE("the tables of rotary positions have the same bits on a device", "[dev
   const RotaryTables here(Device::host(), spec, dtype), there(context.device(), spec, dtype);
   for (Tensor RotaryTables::*table : {&RotaryTables::cos_PD2, &RotaryTables::sin_PD2}) {
     CHECK((there.*table).device() == context.device());
-    const OnHost copy(context, there.*table);
+    const HostMirror copy(context, there.*table);
     REQUIRE(copy.tensor().shape() == (here.*table).shape());
     CHECK(std::memcmp(copy.tensor().raw(), (here.*table).raw(), (here.*table).bytes()) == 0);
   }

@@ -234,7 +234,7 @@ TEST_CASE("micro-batches under way at once give the bits of one after the other,
   Context context(2, Device::host());
   for (const ModelSpec& spec : every_kind()) {
     Batch batch = Batch::arbitrary(spec, 6, 7);
-    for (const Kept kept : {Kept::everything, Kept::matmuls}) {
+    for (const SavedActivations kept : {SavedActivations::all, SavedActivations::matmuls}) {
       Decoder decoder(spec, DType::f32, kept);
       scatter_weights(decoder, 6);
       const auto sequential = gradients_by_micro_batch(context, decoder, batch, 2);
@@ -361,17 +361,17 @@ TEST_CASE("a block hands its gradients over in what it saved, and beside that on
       const std::int64_t matmuls =
           element * R * (C + (H + 2 * K) * D + H * D + G) + statistic * (2 * norm + R * H);
       const std::int64_t remade = element * R * (2 * C + F);
-      const auto bytes = [&](Kept kept) {
+      const auto bytes = [&](SavedActivations kept) {
         const auto units = make_units(Device::host(), s, table, dtype, kept);
         return std::pair<std::int64_t, std::int64_t>(units[1]->saved_bytes(B, T),
-                                                     units[1]->handover_bytes(Device::host(), B, T));
+                                                     units[1]->backward_handoff_bytes(Device::host(), B, T));
       };
       INFO(family << " element " << element);
-      CHECK(bytes(Kept::everything) == std::pair(matmuls + remade, std::int64_t{0}));
-      CHECK(bytes(Kept::matmuls) == std::pair(matmuls, remade));
+      CHECK(bytes(SavedActivations::all) == std::pair(matmuls + remade, std::int64_t{0}));
+      CHECK(bytes(SavedActivations::matmuls) == std::pair(matmuls, remade));
       const auto block = std::move(make_units(Device::host(), s, table, dtype)[1]);
       const std::int64_t apart = dtype == DType::bf16 ? element * R * (H + 2 * K) * D : 0;
-      CHECK(static_cast<std::int64_t>(block->handover_bytes(Device::gpu(0), B, T)) == apart);
+      CHECK(static_cast<std::int64_t>(block->backward_handoff_bytes(Device::gpu(0), B, T)) == apart);
     }
   }
 }
@@ -402,15 +402,15 @@ TEST_CASE("a block that keeps only matmuls gives the same bits, with less memory
   for (const ModelSpec& spec : every_kind()) {
     Batch batch = Batch::arbitrary(spec, 3, 7);
     std::vector<std::vector<std::vector<double>>> found;
-    for (const Kept kept : {Kept::everything, Kept::matmuls}) {
+    for (const SavedActivations kept : {SavedActivations::all, SavedActivations::matmuls}) {
       Decoder decoder(spec, DType::f32, kept);
       scatter_weights(decoder, 8);
       found.push_back(gradients_by_micro_batch(context, decoder, batch, 2));
     }
     CHECK(found[0] == found[1]);
     const ParameterTable table(spec);
-    const auto all = make_units(Device::host(), spec, table, DType::f32, Kept::everything);
-    const auto less = make_units(Device::host(), spec, table, DType::f32, Kept::matmuls);
+    const auto all = make_units(Device::host(), spec, table, DType::f32, SavedActivations::all);
+    const auto less = make_units(Device::host(), spec, table, DType::f32, SavedActivations::matmuls);
     CHECK(less[1]->saved_bytes(3, 7) < all[1]->saved_bytes(3, 7));
   }
 }

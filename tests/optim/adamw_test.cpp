@@ -13,26 +13,26 @@ using namespace dt;
 TEST_CASE("decay touches only segments that decay, and padding stays") {
   const Context context(1, Device::host());
   std::vector<double> w{1, 1, 7, 1}, g{0, 0, 5, 0}, m(4), v(4);
-  const std::vector<optim::Segment> segments{{0, 2, true}, {3, 1, false}};
+  const std::vector<optim::ParameterRange> segments{{0, 2, true}, {3, 1, false}};
   optim::adamw(context, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.5}, 0.1, 1, 1.0,
                segments, host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
   CHECK(w == std::vector<double>{0.95, 0.95, 7, 1});
 }
 
 TEST_CASE("parameters that lie beside each other and decay alike are one segment") {
-  std::vector<optim::Segment> segments;
-  for (const optim::Segment& parameter :
-       {optim::Segment{8, 2, true}, {10, 3, true}, {13, 1, false}, {16, 4, false}, {20, 1, false}})
-    optim::append(segments, parameter);
+  std::vector<optim::ParameterRange> segments;
+  for (const optim::ParameterRange& parameter :
+       {optim::ParameterRange{8, 2, true}, {10, 3, true}, {13, 1, false}, {16, 4, false}, {20, 1, false}})
+    optim::append_range(segments, parameter);
   std::vector<std::array<std::int64_t, 3>> places;
-  for (const optim::Segment& s : segments) places.push_back({s.offset, s.numel, s.decays});
+  for (const optim::ParameterRange& s : segments) places.push_back({s.offset, s.numel, s.decays});
   CHECK(places == std::vector<std::array<std::int64_t, 3>>{{8, 5, 1}, {13, 1, 0}, {16, 5, 0}});
 }
 
 TEST_CASE("the first step moves every weight by the learning rate against its gradient's sign") {
   const Context context(1, Device::host());
   std::vector<double> w{1, 1}, g{0.3, -2}, m(2), v(2);
-  const std::vector<optim::Segment> segments{{0, 2, false}};
+  const std::vector<optim::ParameterRange> segments{{0, 2, false}};
   optim::adamw(context, {.beta1 = 0.9, .beta2 = 0.95, .eps = 0, .weight_decay = 0.1}, 0.01, 1, 1.0, segments,
                host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
   CHECK(w[0] == Approx(0.99).epsilon(1e-12));
@@ -44,7 +44,7 @@ TEST_CASE("two steps agree with the update written out") {
   const double b1 = 0.9, b2 = 0.95, eps = 1e-8, wd = 0.1, lr = 0.02, scale = 0.5;
   std::vector<double> w{0.7}, m(1), v(1);
   double w_ref = 0.7, m_ref = 0, v_ref = 0;
-  const std::vector<optim::Segment> segments{{0, 1, true}};
+  const std::vector<optim::ParameterRange> segments{{0, 1, true}};
   for (int t = 1; t <= 2; ++t) {
     std::vector<double> g{0.3 * t};
     optim::adamw(context, {.beta1 = b1, .beta2 = b2, .eps = eps, .weight_decay = wd}, lr, t, scale, segments,

@@ -20,7 +20,7 @@ class Builder {
   /// Adds the forwards of the round-th micro-batch of every rank. This rank may not have that
   /// micro-batch.
   void forward(int round, bool keeps_head) {
-    const bool gathers = shape_.frees() || (shape_.gathers() && round == 0);
+    const bool gathers = shape_.frees_weights() || (shape_.gathers_weights() && round == 0);
     if (gathers) add(ActionKind::gather, 0);
     for (int unit = 0; unit <= last_unit_; ++unit) {
       if (gathers && unit < last_unit_) add(ActionKind::gather, unit + 1);
@@ -28,18 +28,18 @@ class Builder {
         add(ActionKind::forward, unit, number(round));
         if (keeps_head && is_discarded(unit)) add(ActionKind::discard, unit, number(round));
       }
-      if (shape_.frees() && !(keeps_head && unit == last_unit_)) add(ActionKind::free, unit);
+      if (shape_.frees_weights() && !(keeps_head && unit == last_unit_)) add(ActionKind::free, unit);
     }
   }
 
   void backward(int round) {
     for (int unit = last_unit_; unit >= 0; --unit) {
-      if (shape_.frees() && unit > 1) add(ActionKind::gather, unit - 1);
+      if (shape_.frees_weights() && unit > 1) add(ActionKind::gather, unit - 1);
       if (has(round)) {
         if (is_discarded(unit)) add(ActionKind::recompute, unit, number(round));
         add(ActionKind::backward_input, unit, number(round));
       }
-      if (shape_.frees() && unit > 0) add(ActionKind::free, unit);
+      if (shape_.frees_weights() && unit > 0) add(ActionKind::free, unit);
       if (has(round)) add(ActionKind::backward_weight, unit, number(round));
       if (shape_.reduces_each_micro_batch()) {
         add(ActionKind::reduce, unit, has(round) ? number(round) : -1);
@@ -52,7 +52,7 @@ class Builder {
   /// Returns the number of rounds. A rank without micro-batches takes part in the collectives of
   /// one.
   int rounds() const {
-    return shape_.reduces_each_micro_batch() ? std::max(1, shape_.rounds)
+    return shape_.reduces_each_micro_batch() ? std::max(1, shape_.max_micro_batches)
                                              : std::max(1, shape_.num_micro_batches);
   }
   ActionList take() { return std::move(list_); }
@@ -83,7 +83,7 @@ ActionList written_out_step(const StepShape& shape) {
 
 ActionList written_out_evaluation(const StepShape& shape) {
   Builder builder(shape);
-  const int rounds = shape.gathers() ? std::max(1, shape.rounds) : shape.num_micro_batches;
+  const int rounds = shape.gathers_weights() ? std::max(1, shape.max_micro_batches) : shape.num_micro_batches;
   for (int round = 0; round < rounds; ++round) builder.forward(round, false);
   return builder.take();
 }
@@ -107,7 +107,7 @@ TEST_CASE("passes over one rank's accumulation give the lists that are written o
             const StepShape shape{.num_units = units,
                                   .first_micro_batch = 3,
                                   .num_micro_batches = micro_batches,
-                                  .rounds = micro_batches + more,
+                                  .max_micro_batches = micro_batches + more,
                                   .recompute = recompute,
                                   .zero = zero};
             INFO(units << " units, " << micro_batches << "+" << more << " micro-batches, zero " << zero);
@@ -124,7 +124,7 @@ TEST_CASE(
     "a receive comes when what the one before it brought is about to be used, and its data's origin is "
     "sent") {
   using enum ActionKind;
-  const StepShape shape{.num_units = 2, .num_micro_batches = 3, .rounds = 3};
+  const StepShape shape{.num_units = 2, .num_micro_batches = 3, .max_micro_batches = 3};
   const auto lists = build_training_steps(shape, {one_f_one_b(2, 3), {{0, 1, 2}}});
   const auto activation = [](ActionKind kind, int m) {
     return Action{kind, 0, m, Payload::activation, kind == send ? 1 : 0};
@@ -162,9 +162,9 @@ TEST_CASE(
 }
 
 TEST_CASE("the last block is computed again unless its backward comes at once") {
-  const StepShape shape{.num_units = 6, .num_micro_batches = 3, .rounds = 3, .recompute = true};
+  const StepShape shape{.num_units = 6, .num_micro_batches = 3, .max_micro_batches = 3, .recompute = true};
   const Stages stages{{0, 3, 6}};
-  const auto discards = [&](const Schedule& schedule, std::size_t rank) {
+  const auto discards = [&](const PipelineSchedule& schedule, std::size_t rank) {
     const auto list = build_training_steps(shape, {schedule, stages})[rank];
     return of_kinds(list, {ActionKind::discard, ActionKind::recompute}).size() / 2;
   };
@@ -174,7 +174,7 @@ TEST_CASE("the last block is computed again unless its backward comes at once") 
 }
 
 TEST_CASE("where gradients are divided, the head's are reduced before the next micro-batch's are made") {
-  const StepShape shape{.num_units = 2, .num_micro_batches = 2, .rounds = 2, .zero = 2};
+  const StepShape shape{.num_units = 2, .num_micro_batches = 2, .max_micro_batches = 2, .zero = 2};
   const auto lists = build_training_steps(shape, {gpipe(2, 2), {{0, 1, 2}}});
   using enum ActionKind;
   CHECK(of_kinds(lists[1], {forward, backward_weight, reduce}) == ActionList{{forward, 1, 0},
@@ -189,7 +189,7 @@ TEST_CASE("where gradients are divided, the head's are reduced before the next m
 
 TEST_CASE("a tied table's gradients meet on its owner, which sends the new weights") {
   using enum ActionKind;
-  const StepShape shape{.num_units = 4, .num_micro_batches = 1, .rounds = 1};
+  const StepShape shape{.num_units = 4, .num_micro_batches = 1, .max_micro_batches = 1};
   const Pipeline down{one_f_one_b(2, 1), {{0, 2, 4}}, true};
   const auto lists = build_training_steps(shape, down);
   const auto last = [](const ActionList& list) { return ActionList(list.end() - 4, list.end()); };
@@ -206,7 +206,7 @@ TEST_CASE("a tied table's gradients meet on its owner, which sends the new weigh
 }
 
 TEST_CASE("a schedule that does not fit the stages or the micro-batches is refused") {
-  const StepShape shape{.num_units = 4, .num_micro_batches = 2, .rounds = 2};
+  const StepShape shape{.num_units = 4, .num_micro_batches = 2, .max_micro_batches = 2};
   CHECK_THROWS_AS(build_training_steps(shape, {gpipe(2, 2), {{0, 4}}}), dt::Error);
   CHECK_THROWS_AS(build_training_steps(shape, {gpipe(2, 2), {{0, 2, 5}}}), dt::Error);
   CHECK_THROWS_AS(build_training_steps(shape, {gpipe(2, 1), {{0, 2, 4}}}), dt::Error);

@@ -10,7 +10,7 @@
 
 using namespace dt;
 using namespace dt::parallel;
-using model::PipelineSchedule;
+using model::PipelineScheduleKind;
 
 namespace {
 
@@ -18,7 +18,7 @@ std::vector<Channel> channels(const model::Layout& layout, bool tied) {
   const int units = 3 * layout.pp * layout.virtual_stages;
   const std::vector<int> counts(static_cast<std::size_t>(layout.pp * layout.virtual_stages), 3);
   model::Layout laid = layout;
-  laid.stages = ranges_of(stages_of_counts(counts, units), schedule_of(layout, 1));
+  laid.stages = stage_units_of(stages_from_counts(counts, units), schedule_of(layout, 1));
   return channels_of(pipeline_of(laid, units, 4, tied));
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("rounds hold each channel once and each rank at most once, and are few
   for (const int pp : {2, 5, 16}) {
     const model::Layout layout{.pp = pp, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2};
     const auto all = channels(layout, true);
-    const auto rounds = rounds_of(all);
+    const auto rounds = disjoint_channel_rounds(all);
     std::set<Channel> seen;
     for (const auto& round : rounds) {
       std::set<int> ends;
@@ -64,7 +64,7 @@ TEST_CASE("a channel's group is its two ends of one pipeline") {
   const auto all = channels(layout, true);
   const int failed = comm::run_threads(6, [&](comm::Communicator& world) {
     const Groups groups(layout, world, all);
-    const model::Place place = layout.place_of(world.rank());
+    const model::MeshCoordinates place = layout.coordinates_of(world.rank());
     for (const Channel& c : all) {
       const bool is_mine = c.sender == place.pp || c.receiver == place.pp;
       if (!is_mine) continue;

@@ -46,7 +46,7 @@ struct Result {
 /// reads.
 inline void add_terms(ModelStorage& storage, const Context& context, int unit, std::int64_t m,
                       std::deque<Buffer>& kept) {
-  for (const Tensor& gradient : storage.gradients().of_unit(context, unit, m)) {
+  for (const Tensor& gradient : storage.gradients().unit_gradients(context, unit, m)) {
     const Tensor terms(kept.emplace_back(Device::host(), gradient.bytes()), DType::f32, gradient.shape());
     std::int64_t element = 0;
     for (float& value : terms.span<float>()) value = term(unit, m, element++);
@@ -61,7 +61,7 @@ inline void add_terms(ModelStorage& storage, const Context& context, int unit, s
 inline std::vector<float> numbers(const Context& context, const Tensor& tensor) {
   std::vector<float> values(static_cast<std::size_t>(tensor.numel()));
   kernels::copy(context, tensor.flat(0, tensor.numel()), host_tensor(values));
-  if (context.stream() != nullptr) accelerator().wait(context.stream());
+  if (context.stream() != nullptr) accelerator().synchronize(context.stream());
   return values;
 }
 
@@ -69,7 +69,7 @@ inline Result result_of(const Context& context, const ModelStorage& storage) {
   Result result;
   for (int group = 0; group < storage.num_groups(); ++group) {
     const auto whole = static_cast<std::size_t>(storage.local().group(group).numel);
-    const Part own = storage.local().group(group).own;
+    const Range own = storage.local().group(group).owned_range;
     const std::vector<float> part = numbers(context, storage.group_gradient(group));
     const std::size_t begin = result.gradient.size() + static_cast<std::size_t>(own.begin);
     result.gradient.resize(result.gradient.size() + whole);
@@ -105,13 +105,13 @@ inline std::vector<Result> results(const Setting& setting) {
     const LanePlan plan = LanePlan(setting.micro_batches, setting.lanes).of_rank(world.rank(), setting.ranks);
     const model::Layout layout{.dp = setting.ranks, .zero = setting.stage, .zero_group = setting.group};
     const Groups groups(layout, world);
-    const LocalTable local(table, layout, layout.place_of(world.rank()));
+    const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
     ModelStorage storage(context.device(), local, setting.precision, &plan, groups);
     const StepShape shape{
         .num_units = num_units,
         .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
         .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
-        .rounds = static_cast<int>((setting.micro_batches + setting.ranks - 1) / setting.ranks),
+        .max_micro_batches = static_cast<int>((setting.micro_batches + setting.ranks - 1) / setting.ranks),
         .zero = setting.stage};
     storage.gradients().start_step(context);
     for (const Action& action : build_training_step(shape)) {

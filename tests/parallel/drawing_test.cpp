@@ -23,17 +23,17 @@ struct Drawn {
   std::vector<ActionList> lists;
   Timeline timeline;
 
-  explicit Drawn(const Schedule& schedule, bool recompute = false, double send_s = 0) {
-    pipeline = {schedule,
-                stages_of_counts(std::vector<int>(at(schedule.num_stages()), 2), 2 * schedule.num_stages())};
+  explicit Drawn(const PipelineSchedule& schedule, bool recompute = false, double send_s = 0) {
+    pipeline = {schedule, stages_from_counts(std::vector<int>(to_index(schedule.num_stages()), 2),
+                                             2 * schedule.num_stages())};
     const StepShape shape{.num_units = pipeline.num_units(),
                           .num_micro_batches = schedule.num_micro_batches,
-                          .rounds = schedule.num_micro_batches,
+                          .max_micro_batches = schedule.num_micro_batches,
                           .recompute = recompute};
     lists = build_training_steps(shape, pipeline);
-    timeline = walk_together(lists, 1, {[&](int, const Action& a) {
-                               return a.computes() ? ms : a.transfers() ? send_s : 0;
-                             }});
+    timeline = simulate_timeline(lists, 1, {[&](int, const Action& a) {
+                                   return a.computes() ? ms : a.transfers() ? send_s : 0;
+                                 }});
   }
   Drawing drawing() const {
     std::vector<std::string> names;
@@ -42,7 +42,7 @@ struct Drawn {
   }
 };
 
-std::string rows(const Schedule& schedule, double send_s = 0, int columns = 100) {
+std::string rows(const PipelineSchedule& schedule, double send_s = 0, int columns = 100) {
   const Drawn drawn(schedule, false, send_s);
   return "\n" + draw_text(drawn.drawing(), columns);
 }
@@ -133,17 +133,17 @@ F0 forward of micro-batch 0, B0 backward, . idle
 
 TEST_CASE("blocks say which of a rank's virtual stages computes, and for how long") {
   const Drawn drawn(v_shaped(2, 4));
-  const std::vector<Block> blocks = blocks_of(drawn.drawing(), 0);
+  const std::vector<ComputationBlock> blocks = computation_blocks(drawn.drawing(), 0);
   CHECK(blocks.front().label() == "F0");
   CHECK(blocks.front().chunk == 0);
   CHECK(blocks.back().letter == 'W');
   double computing_s = 0;
-  for (const Block& block : blocks) computing_s += block.computing_s();
+  for (const ComputationBlock& block : blocks) computing_s += block.computing_s();
   CHECK(computing_s == Approx(drawn.timeline.computing_s[0]));
 }
 
 TEST_CASE("the picture has a rectangle for each computation, a line for each transfer, and is well-formed") {
-  for (const Schedule& schedule : {one_f_one_b(1, 2), one_f_one_b(4, 8), v_shaped(2, 4)}) {
+  for (const PipelineSchedule& schedule : {one_f_one_b(1, 2), one_f_one_b(4, 8), v_shaped(2, 4)}) {
     const Drawn drawn(schedule, true, 0.1 * ms);
     std::size_t computations = 0, sends = 0;
     for (const ActionList& list : drawn.lists) {

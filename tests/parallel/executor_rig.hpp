@@ -34,7 +34,7 @@ struct Rig {
   }
   int num_units() const { return static_cast<int>(units.size()); }
   Tensor gradient(int param) {
-    return local.param(param).in_part(storage.group_gradient(local.param(param).group));
+    return local.param(param).view_in_shard(storage.group_gradient(local.param(param).group));
   }
 
   model::ModelSpec spec;

@@ -75,9 +75,9 @@ TEST_CASE("the walk of a list finds the memory that running it takes") {
       const std::int64_t output =
           unit->output_shape(1, 8).numel() * static_cast<std::int64_t>(dtype_bytes(unit->output_dtype()));
       bytes.push_back({output, static_cast<std::int64_t>(unit->saved_bytes(1, 8)),
-                       static_cast<std::int64_t>(unit->handover_bytes(Device::host(), 1, 8))});
+                       static_cast<std::int64_t>(unit->backward_handoff_bytes(Device::host(), 1, 8))});
     }
-    const auto held = static_cast<double>(most_held_bytes(list, bytes));
+    const auto held = static_cast<double>(activation_peak_bytes(list, bytes));
     const auto pool = static_cast<double>(rig.executor.activation_bytes());
     CHECK(held <= pool);
     CHECK(held >= 0.95 * pool);  // buffers of one kind do not serve for another
@@ -178,8 +178,8 @@ TEST_CASE("16-bit weights are rounded from their masters") {
     CHECK(values.dtype() == DType::f32);
     for (float& value : values.span<float>()) value = 1.00390625f;  // halfway between two bf16
   });
-  CHECK(param.in_part(storage.group_masters(param.group)).data<float>()[0] == 1.00390625f);
-  CHECK(static_cast<float>(storage.weights().of_unit(context, 0)[0].data<BFloat16>()[0]) == 1.0f);
+  CHECK(param.view_in_shard(storage.group_masters(param.group)).data<float>()[0] == 1.00390625f);
+  CHECK(static_cast<float>(storage.weights().unit_weights(context, 0)[0].data<BFloat16>()[0]) == 1.0f);
   const StorageBytes bytes = ModelStorage::estimate(local, storage.precision(), &plan);
   CHECK(bytes.optimizer == 6 * bytes.weights);
   CHECK(bytes.checkpoint == 6 * bytes.weights);
@@ -214,7 +214,7 @@ TEST_CASE("the estimate is what the storage allocates") {
   for (const model::GroupSpec& group : table.groups()) {
     const std::int64_t numel = dt_test::whole_layout(table, group).numel;
     flat += numel;
-    held += numel * static_cast<std::int64_t>(group.holders.size());
+    held += numel * static_cast<std::int64_t>(group.units.size());
   }
   CHECK(bytes.weights == static_cast<std::size_t>(flat) * 4);
   CHECK(bytes.optimizer == static_cast<std::size_t>(flat) * 8);

@@ -111,5 +111,5 @@ TEST_CASE("a layout of other than all ranks is refused") {
     CHECK_THROWS_AS(Groups(model::Layout{.dp = 3}, world), Error);
     return 0;
   });
-  CHECK(Groups().is_alone());
+  CHECK(Groups().is_single_rank());
 }

@@ -37,7 +37,7 @@ std::vector<std::string> sums_left(const LanePlan& plan, int width = 1) {
     }
   }
   CHECK(static_cast<int>(highest) == plan.depth());
-  CHECK(static_cast<int>(stack.size()) == plan.num_sums_left());
+  CHECK(static_cast<int>(stack.size()) == plan.num_final_partials());
   return stack;
 }
 
@@ -94,7 +94,7 @@ const std::vector<double> terms{1.0, 1e-16, 1e16, -1e16, 3.0, 1e-3, 7e15, 1.0};
 void add_all(const Context& context, GradientSum& sum, const LanePlan& plan) {
   const std::int64_t first = plan.first_micro_batch();
   for (std::int64_t m = first; m < first + plan.num_micro_batches(); ++m) {
-    for (double& g : sum.current(context, m).span<double>()) g += terms[static_cast<std::size_t>(m)];
+    for (double& g : sum.accumulator(context, m).span<double>()) g += terms[static_cast<std::size_t>(m)];
     sum.finish(context, m);
   }
 }
@@ -199,32 +199,32 @@ TEST_CASE("a gradient sum refuses micro-batches out of order and a total before 
   const LanePlan whole(6, 1);
   const LanePlan plan = whole.of_rank(1, 2);  // micro-batches 3, 4, 5
   GradientSum sum(Device::host(), 1, DType::f64, plan);
-  CHECK_THROWS_AS(sum.current(context, 3), Error);  // not started
+  CHECK_THROWS_AS(sum.accumulator(context, 3), Error);  // not started
   sum.start(context);
   CHECK_THROWS_AS(sum.total(), Error);
-  CHECK_THROWS_AS(sum.current(context, 0), Error);
-  CHECK_THROWS_AS(sum.current(context, 4), Error);
+  CHECK_THROWS_AS(sum.accumulator(context, 0), Error);
+  CHECK_THROWS_AS(sum.accumulator(context, 4), Error);
   CHECK_THROWS_AS(sum.finish(context, 3), Error);
-  sum.current(context, 3);
-  CHECK_THROWS_AS(sum.current(context, 3), Error);
+  sum.accumulator(context, 3);
+  CHECK_THROWS_AS(sum.accumulator(context, 3), Error);
   CHECK_THROWS_AS(sum.finish(context, 4), Error);
   sum.finish(context, 3);
   CHECK_THROWS_AS(sum.total(), Error);  // one sum is left, but not every micro-batch is in it
   sum.start(context);
   add_all(context, sum, plan);
   CHECK_NOTHROW(sum.total());
-  CHECK_THROWS_AS(sum.current(context, 6), Error);
-  CHECK_THROWS_AS(sum.current(context, 3), Error);  // the next step has not been started
+  CHECK_THROWS_AS(sum.accumulator(context, 6), Error);
+  CHECK_THROWS_AS(sum.accumulator(context, 3), Error);  // the next step has not been started
 }
 
 TEST_CASE("a part whose lanes leave several sums adds them") {
   const Context context(1, Device::host());
   const LanePlan plan = LanePlan(8, 4).of_rank(1, 3);  // 2, 3, 4: a whole lane and half of another
   GradientSum sum(Device::host(), 1, DType::f64, plan);
-  REQUIRE(plan.num_sums_left() == 2);
+  REQUIRE(plan.num_final_partials() == 2);
   sum.start(context);
   for (std::int64_t m = 2; m < 5; ++m) {
-    sum.current(context, m).span<double>()[0] += static_cast<double>(m);
+    sum.accumulator(context, m).span<double>()[0] += static_cast<double>(m);
     sum.finish(context, m);
   }
   CHECK(sum.total().span<double>()[0] == 9);

@@ -29,7 +29,8 @@ model::ModelSpec larger_spec(bool tied) {
 
 std::vector<LocalTable> all_ranks(const model::ParameterTable& table, const model::Layout& layout) {
   std::vector<LocalTable> locals;
-  for (int rank = 0; rank < layout.size(); ++rank) locals.emplace_back(table, layout, layout.place_of(rank));
+  for (int rank = 0; rank < layout.size(); ++rank)
+    locals.emplace_back(table, layout, layout.coordinates_of(rank));
   return locals;
 }
 
@@ -42,9 +43,9 @@ class Counts {
   }
   void add(int param, const Piece& piece) {
     piece.validate();
-    for (const CopyRun& run : intersect(piece, Piece::whole(piece.global))) {
+    for (const CopyRange& run : intersect(piece, Piece::whole(piece.global))) {
       for (std::int64_t i = 0; i < run.count; ++i)
-        ++counts_[at(param)][static_cast<std::size_t>(run.target + i)];
+        ++counts_[to_index(param)][static_cast<std::size_t>(run.target + i)];
     }
   }
   bool all(int n) const {
@@ -60,17 +61,17 @@ class Counts {
 /// Checks that a rank's counted runs of a group's flat buffer hold the elements of the parameters
 /// that the rank owns, and otherwise only padding.
 void check_counted(const LocalTable& local, const LocalGroup& group) {
-  std::int64_t end = group.own.begin;
-  for (const Part& run : group.counted) {
+  std::int64_t end = group.owned_range.begin;
+  for (const Range& run : group.counted_ranges) {
     CHECK(run.begin >= end);
     end = run.begin + run.count;
   }
-  CHECK(end <= group.own.begin + group.own.count);
+  CHECK(end <= group.owned_range.begin + group.owned_range.count);
   for (const int index : group.params) {
     const LocalParam& param = local.param(index);
-    const std::int64_t begin = group.own.begin + param.part_offset;
-    for (std::int64_t i = 0; i < param.part.numel(); ++i) {
-      const bool is_counted = std::ranges::any_of(group.counted, [&](const Part& run) {
+    const std::int64_t begin = group.owned_range.begin + param.owned_offset;
+    for (std::int64_t i = 0; i < param.owned_piece.numel(); ++i) {
+      const bool is_counted = std::ranges::any_of(group.counted_ranges, [&](const Range& run) {
         return begin + i >= run.begin && begin + i < run.begin + run.count;
       });
       if (is_counted != param.is_owned) FAIL("element " << begin + i << " of group " << group.group);
@@ -85,10 +86,10 @@ void check_alike(const LocalTable& a, const LocalTable& b) {
   for (std::size_t g = 0; g < a.groups().size(); ++g) {
     const LocalGroup &one = a.groups()[g], &other = b.groups()[g];
     CHECK(one.numel == other.numel);
-    CHECK(one.own == other.own);
+    CHECK(one.owned_range == other.owned_range);
     CHECK(one.tensor_sums == other.tensor_sums);
     for (const int param : one.params) {
-      const bool begins_run = !a.spec(a.param(param)).joins_previous;
+      const bool begins_run = !a.spec(a.param(param)).contiguous_with_previous;
       if (begins_run && a.param(param).offset != b.param(param).offset) FAIL(a.name(param));
     }
   }
@@ -100,8 +101,8 @@ void check_tensor_sums(const LocalTable& local) {
   for (const LocalParam& param : local.params()) {
     const LocalGroup& group = local.group(param.group);
     const TensorSum expected = tensor_sum_of(local.spec(param), local.layout());
-    for (std::int64_t i = 0; i < param.part.numel(); ++i) {
-      const std::int64_t element = group.own.begin + param.part_offset + i;
+    for (std::int64_t i = 0; i < param.owned_piece.numel(); ++i) {
+      const std::int64_t element = group.owned_range.begin + param.owned_offset + i;
       TensorSum found = TensorSum::none;
       for (const auto& [over, run] : group.tensor_sums) {
         if (element >= run.begin && element < run.begin + run.count) found = over;
@@ -113,7 +114,7 @@ void check_tensor_sums(const LocalTable& local) {
 
 std::vector<int> num_of(const std::vector<LocalTable>& locals, bool (LocalTable::*counts)() const) {
   std::vector<int> of_dp(static_cast<std::size_t>(locals.front().layout().dp));
-  for (const LocalTable& local : locals) of_dp[at(local.place().dp)] += (local.*counts)() ? 1 : 0;
+  for (const LocalTable& local : locals) of_dp[to_index(local.place().dp)] += (local.*counts)() ? 1 : 0;
   return of_dp;
 }
 
@@ -134,9 +135,9 @@ TEST_CASE(
   Counts held(table);
   for (const LocalTable& local : locals) {
     for (const OwnedPiece& own : owned_pieces(local, std::array<std::size_t, 3>{4, 2, 4}))
-      owned[at(own.kind)].add(local.param(own.param).param, own.piece);
+      owned[to_index(own.kind)].add(local.param(own.param).param, own.piece);
     for (const LocalParam& param : local.params()) {
-      if (param.is_owned) held.add(param.param, param.part);
+      if (param.is_owned) held.add(param.param, param.owned_piece);
     }
     for (const LocalGroup& group : local.groups()) check_counted(local, group);
   }
@@ -158,7 +159,7 @@ TEST_CASE("one stage without tensor parallelism holds the parameter table as it 
     CHECK(group.group == static_cast<int>(g));
     CHECK(group.params == spec.params);
     CHECK(group.numel == flat.numel);
-    CHECK(group.holders == spec.holders);
+    CHECK(group.holders == spec.units);
     CHECK(group.has_state);
     for (std::size_t i = 0; i < spec.params.size(); ++i)
       CHECK(local.param(group.params[i]).offset == flat.offsets[i]);
@@ -166,17 +167,18 @@ TEST_CASE("one stage without tensor parallelism holds the parameter table as it 
   for (std::size_t p = 0; p < table.params().size(); ++p) {
     CHECK(local.params()[p].param == static_cast<int>(p));
     CHECK(local.params()[p].group == table.group_of(static_cast<int>(p)));
-    CHECK(local.params()[p].slice == Piece::whole(table.params()[p].shape));
+    CHECK(local.params()[p].piece == Piece::whole(table.params()[p].shape));
   }
   CHECK(local.units().size() == table.units().size());
-  for (const int unit : local.units()) CHECK(local.params_of(unit) == table.units()[at(unit)].params);
+  for (const int unit : local.units()) CHECK(local.params_of(unit) == table.units()[to_index(unit)].params);
 }
 
 TEST_CASE("a stage's slices, worked out by hand") {
   const model::ParameterTable table(small_spec(true));
   // The first stage has two ranges of units, with both ends, as in the V-shaped schedule.
   const model::Layout layout{.pp = 2, .tp = 2, .stages = {{{0, 2}, {5, 6}}, {{2, 5}}}};
-  const LocalTable first(table, layout, layout.place_of(1)), last(table, layout, layout.place_of(3));
+  const LocalTable first(table, layout, layout.coordinates_of(1)),
+      last(table, layout, layout.coordinates_of(3));
   CHECK(first.units() == std::vector{0, 1, 5});
   CHECK(last.units() == std::vector{2, 3, 4});
   REQUIRE(first.groups().size() == 3);  // the tied table, a block, the head's norm
@@ -184,7 +186,7 @@ TEST_CASE("a stage's slices, worked out by hand") {
   const LocalGroup& tied = first.group(0);
   CHECK(tied.holders == std::vector{0, 5});
   CHECK(tied.numel == 32);
-  CHECK(first.param(tied.params[0]).slice == Piece{{7, 8}, {3, 0}, {4, 8}, 0, 32});
+  CHECK(first.param(tied.params[0]).piece == Piece{{7, 8}, {3, 0}, {4, 8}, 0, 32});
   CHECK(first.groups_of(5) == std::vector{0, 2});
   CHECK(first.params_of(5) == std::vector{10, 0});
 
@@ -197,11 +199,11 @@ TEST_CASE("a stage's slices, worked out by hand") {
   for (const int param : block.params) offsets.push_back(last.param(param).offset);
   CHECK(offsets == std::vector<std::int64_t>{0, 16, 48, 64, 80, 112, 128, 168, 208});
   CHECK(block.numel == 256);
-  CHECK(last.param(1).slice == Piece{{8, 8}, {4, 0}, {4, 8}, 0, 32});
-  CHECK(last.param(4).slice == Piece{{8, 8}, {0, 4}, {8, 4}, 0, 32});
-  CHECK(last.param(8).slice == Piece{{8, 9}, {0, 4}, {8, 5}, 0, 40});
+  CHECK(last.param(1).piece == Piece{{8, 8}, {4, 0}, {4, 8}, 0, 32});
+  CHECK(last.param(4).piece == Piece{{8, 8}, {0, 4}, {8, 4}, 0, 32});
+  CHECK(last.param(8).piece == Piece{{8, 9}, {0, 4}, {8, 5}, 0, 40});
   // The first tp rank owns the norms.
-  CHECK(block.counted == std::vector<Part>{{16, 96}, {128, 128}});
+  CHECK(block.counted_ranges == std::vector<Range>{{16, 96}, {128, 128}});
 }
 
 TEST_CASE("buffers of tensor-parallel ranks are alike, however uneven their slices") {
@@ -213,11 +215,11 @@ TEST_CASE("buffers of tensor-parallel ranks are alike, however uneven their slic
   const int tp = GENERATE(2, 3, 8), zero = GENERATE(0, 1, 3);
   const model::Layout layout{.dp = 2, .tp = tp, .zero = zero, .sequence_parallel = GENERATE(false, true)};
   CAPTURE(spec.key_value_heads, spec.vocabulary, tp, zero, layout.sequence_parallel);
-  REQUIRE(why_impossible(layout, spec).empty());
+  REQUIRE(layout_error(layout, spec).empty());
   const model::ParameterTable table(spec);
   const std::vector<LocalTable> locals = all_ranks(table, layout);
   for (const LocalTable& local : locals) {
-    check_alike(local, locals[at(local.place().dp * tp)]);
+    check_alike(local, locals[to_index(local.place().dp * tp)]);
     if (spec.vocabulary > 2000) continue;  // checking each element takes long
     check_tensor_sums(local);
     for (const LocalGroup& group : local.groups()) check_counted(local, group);
@@ -234,14 +236,14 @@ TEST_CASE("what tensor-parallel ranks sum, worked out by hand") {
   // padded; gate and up 2 × 8 each, on the last rank 3 × 8; down 8 × 2, on the last rank 8 × 3.
   for (const int rank : {0, 1, 2, 3}) {
     CHECK(block_of(rank, false).numel == 176);
-    CHECK(block_of(rank, false).tensor_sums == std::vector<TensorSumRun>{{TensorSum::replicas, {32, 32}}});
-    CHECK(block_of(rank, true).tensor_sums == std::vector<TensorSumRun>{{TensorSum::all, {0, 16}},
-                                                                        {TensorSum::replicas, {32, 32}},
-                                                                        {TensorSum::all, {80, 16}}});
+    CHECK(block_of(rank, false).tensor_sums == std::vector<TensorSumRange>{{TensorSum::replicas, {32, 32}}});
+    CHECK(block_of(rank, true).tensor_sums == std::vector<TensorSumRange>{{TensorSum::all, {0, 16}},
+                                                                          {TensorSum::replicas, {32, 32}},
+                                                                          {TensorSum::all, {80, 16}}});
   }
   // The first rank owns the norms, and every second rank its key-value head.
-  CHECK(block_of(0, true).counted == std::vector<Part>{{0, 176}});
-  CHECK(block_of(1, true).counted == std::vector<Part>{{16, 16}, {64, 16}, {96, 80}});
+  CHECK(block_of(0, true).counted_ranges == std::vector<Range>{{0, 176}});
+  CHECK(block_of(1, true).counted_ranges == std::vector<Range>{{16, 16}, {64, 16}, {96, 80}});
   const LocalTable whole(table, {.sequence_parallel = true}, {0, 0, 0});
   for (const LocalGroup& group : whole.groups()) CHECK(group.tensor_sums.empty());
 }
@@ -255,9 +257,9 @@ TEST_CASE("the other end of a tied table holds its weights, not its state") {
   CHECK(there.holders == std::vector{5});
   CHECK(!there.has_state);
   CHECK(there.state_numel() == 0);
-  CHECK(there.counted.empty());
+  CHECK(there.counted_ranges.empty());
   CHECK(!last.params().front().is_owned);
-  CHECK(there.own == first.groups().front().own);  // the sums of one end must fit the other
+  CHECK(there.owned_range == first.groups().front().owned_range);  // the sums of one end must fit the other
   CHECK(first.groups().front().has_state);
 }
 

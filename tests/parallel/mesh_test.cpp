@@ -53,7 +53,7 @@ model::ModelSpec random_spec(Dice& dice) {
 model::Layout random_layout(Dice& dice, const model::ModelSpec& spec) {
   model::Layout layout{dice(1, static_cast<int>(spec.layers) + 2), dice(1, 6), 1, dice(0, 3), 0};
   do layout.tp = dice(1, 7);
-  while (!why_impossible(layout, spec).empty());
+  while (!layout_error(layout, spec).empty());
   if (layout.zero > 0 && dice(0, 1) == 1) {
     do layout.zero_group = dice(1, layout.dp);
     while (layout.dp % layout.zero_group != 0);
@@ -67,7 +67,7 @@ std::string text_of(const model::Layout& m) {
 
 /// Returns what a rank owns. Parameters are indices into the parameter table.
 std::vector<OwnedPiece> owned(const model::ParameterTable& table, const model::Layout& layout, int rank) {
-  const LocalTable local(table, layout, layout.place_of(rank));
+  const LocalTable local(table, layout, layout.coordinates_of(rank));
   std::vector<OwnedPiece> pieces = owned_pieces(local, three_kinds);
   for (OwnedPiece& piece : pieces) piece.param = local.param(piece.param).param;
   return pieces;
@@ -86,7 +86,7 @@ std::vector<std::vector<int>> counts(const model::ParameterTable& table, const m
       own.piece.validate();
       CHECK(own.piece.numel() > 0);
       std::vector<int>& count = result[static_cast<std::size_t>(own.param)];
-      for (const CopyRun& run : intersect(own.piece, Piece::whole(own.piece.global))) {
+      for (const CopyRange& run : intersect(own.piece, Piece::whole(own.piece.global))) {
         for (std::int64_t i = 0; i < run.count; ++i) ++count[static_cast<std::size_t>(run.target + i)];
       }
     }
@@ -148,7 +148,7 @@ TEST_CASE("ranks of a stage own about as many bytes each") {
   for (int stage = 0; stage < layout.pp; ++stage) {
     std::int64_t total = 0, most = 0;
     for (int rank = 0; rank < layout.size(); ++rank) {
-      if (layout.place_of(rank).pp != stage) continue;
+      if (layout.coordinates_of(rank).pp != stage) continue;
       total += bytes_of(table, layout, rank);
       most = std::max(most, bytes_of(table, layout, rank));
     }
@@ -166,9 +166,9 @@ TEST_CASE("what all data-parallel ranks hold alike they share to within an eleme
 TEST_CASE("ranks are numbered with tp fastest, pp slowest") {
   const model::Layout layout{2, 3, 4, 0, 0};
   CHECK(layout.size() == 24);
-  CHECK(layout.place_of(0) == model::Place{0, 0, 0});
-  CHECK(layout.place_of(5) == model::Place{0, 1, 1});
-  CHECK(layout.place_of(23) == model::Place{1, 2, 3});
+  CHECK(layout.coordinates_of(0) == model::MeshCoordinates{0, 0, 0});
+  CHECK(layout.coordinates_of(5) == model::MeshCoordinates{0, 1, 1});
+  CHECK(layout.coordinates_of(23) == model::MeshCoordinates{1, 2, 3});
 }
 
 TEST_CASE("heads are cut whole; with fewer than ranks, the first holder of a slice owns it") {
@@ -179,8 +179,8 @@ TEST_CASE("heads are cut whole; with fewer than ranks, the first holder of a sli
   REQUIRE(k.size() == 2);
   CHECK(k.at(0).front() == Piece{{4, 8}, {0, 0}, {2, 8}, 0, 16});
   CHECK(k.at(2).front() == Piece{{4, 8}, {2, 0}, {2, 8}, 0, 16});
-  CHECK(slice_of(table.params()[static_cast<std::size_t>(find(table, "layers.0.attention.k.weight"))], 4,
-                 3) == k.at(2).front());
+  CHECK(shard_piece(table.params()[static_cast<std::size_t>(find(table, "layers.0.attention.k.weight"))], 4,
+                    3) == k.at(2).front());
   // The output projection is cut along its inputs.
   const auto output = owners(table, layout, "layers.0.attention.output.weight");
   REQUIRE(output.size() == 4);
@@ -228,7 +228,7 @@ TEST_CASE("where a layout fits, each rank has the key-value heads that its query
   spec.query_heads = query_heads, spec.key_value_heads = key_value_heads;
   const model::ParameterTable table(spec);
   const auto heads = [&](const char* name, int tp, int rank) {
-    const Piece slice = slice_of(table.params()[static_cast<std::size_t>(find(table, name))], tp, rank);
+    const Piece slice = shard_piece(table.params()[static_cast<std::size_t>(find(table, name))], tp, rank);
     return std::pair(slice.start[0] / spec.head_dim, (slice.start[0] + slice.box[0]) / spec.head_dim);
   };
   const int group = query_heads / key_value_heads;
@@ -245,15 +245,15 @@ TEST_CASE("where a layout fits, each rank has the key-value heads that its query
       next = static_cast<int>(q_end);
     }
     CAPTURE(query_heads, key_value_heads, tp);
-    if (why_impossible({1, 1, tp, 0, 0}, spec).empty()) CHECK(fits);
+    if (layout_error({1, 1, tp, 0, 0}, spec).empty()) CHECK(fits);
   }
 }
 
 TEST_CASE("virtual stages that a schedule or a model does not have are refused with what would do") {
-  using enum model::PipelineSchedule;
+  using enum model::PipelineScheduleKind;
   const model::ModelSpec spec = dt_test::grouped_spec(5, true);  // 7 units
-  const auto why = [&](int pp, model::PipelineSchedule schedule, int virtual_stages) {
-    return why_impossible({.pp = pp, .schedule = schedule, .virtual_stages = virtual_stages}, spec);
+  const auto why = [&](int pp, model::PipelineScheduleKind schedule, int virtual_stages) {
+    return layout_error({.pp = pp, .schedule = schedule, .virtual_stages = virtual_stages}, spec);
   };
   for (const int pp : {1, 2, 3}) {
     CHECK(why(pp, gpipe, 1).empty());
@@ -280,24 +280,24 @@ TEST_CASE("virtual stages that a schedule or a model does not have are refused w
 
 TEST_CASE("a layout that does not fit says what would") {
   model::ModelSpec spec = dt_test::grouped_spec(3, true);
-  CHECK(why_impossible({5, 1, 1, 0, 0}, spec).empty());
-  CHECK(why_impossible({6, 1, 1, 0, 0}, spec) ==
+  CHECK(layout_error({5, 1, 1, 0, 0}, spec).empty());
+  CHECK(layout_error({6, 1, 1, 0, 0}, spec) ==
         "pp=6 for 5 units (3 blocks, embedding, head): each stage holds one at least; at most pp=5 would "
         "do");
-  CHECK(why_impossible({1, 4, 1, 1, 3}, spec) ==
+  CHECK(layout_error({1, 4, 1, 1, 3}, spec) ==
         "groups of zero-group=3 do not make up dp=4: it must divide it");
-  CHECK(why_impossible({1, 4, 1, 0, 2}, spec) == "zero-group without zero: add zero=1, 2 or 3");
+  CHECK(layout_error({1, 4, 1, 0, 2}, spec) == "zero-group without zero: add zero=1, 2 or 3");
 
   spec.query_heads = 32, spec.key_value_heads = 8;
   spec.mlp_hidden = spec.vocabulary = 32;
-  CHECK(why_impossible({1, 1, 6, 0, 0}, spec) ==
+  CHECK(layout_error({1, 1, 6, 0, 0}, spec) ==
         "tp=6 for 32 query heads over 8 key-value heads: it must divide the former, and divide the "
         "latter "
         "or be a multiple of them; tp=4 or tp=8 would do");
-  CHECK_THAT(why_impossible({1, 1, 12, 0, 0}, spec), Catch::EndsWith("; tp=8 or tp=16 would do"));
-  CHECK_THAT(why_impossible({1, 1, 24, 0, 0}, spec), Catch::EndsWith("; tp=16 or tp=32 would do"));
-  CHECK_THAT(why_impossible({1, 1, 40, 0, 0}, spec), Catch::EndsWith("; tp=32 would do"));
-  for (const int tp : {1, 2, 4, 8, 16, 32}) CHECK(why_impossible({1, 1, tp, 0, 0}, spec).empty());
+  CHECK_THAT(layout_error({1, 1, 12, 0, 0}, spec), Catch::EndsWith("; tp=8 or tp=16 would do"));
+  CHECK_THAT(layout_error({1, 1, 24, 0, 0}, spec), Catch::EndsWith("; tp=16 or tp=32 would do"));
+  CHECK_THAT(layout_error({1, 1, 40, 0, 0}, spec), Catch::EndsWith("; tp=32 would do"));
+  for (const int tp : {1, 2, 4, 8, 16, 32}) CHECK(layout_error({1, 1, tp, 0, 0}, spec).empty());
 }
 
 TEST_CASE("gradients of which ranks have parts: of shared key-value heads, with sp of all that is not cut") {
@@ -335,13 +335,13 @@ TEST_CASE("each tensor-parallel rank has a feature of the MLP and a row of the v
   model::ModelSpec spec = dt_test::grouped_spec(3, true);
   spec.query_heads = spec.key_value_heads = 32;
   spec.mlp_hidden = 32, spec.vocabulary = 8;
-  CHECK(why_impossible({1, 1, 8, 0, 0}, spec).empty());
-  CHECK(why_impossible({1, 1, 16, 0, 0}, spec) ==
+  CHECK(layout_error({1, 1, 8, 0, 0}, spec).empty());
+  CHECK(layout_error({1, 1, 16, 0, 0}, spec) ==
         "tp=16 for an MLP of 32 features and a vocabulary of 8: each has one of both at least; tp=8 "
         "would "
         "do");
   spec.mlp_hidden = 7, spec.vocabulary = 32;
-  CHECK_THAT(why_impossible({1, 1, 8, 0, 0}, spec), Catch::EndsWith("; tp=4 would do"));
+  CHECK_THAT(layout_error({1, 1, 8, 0, 0}, spec), Catch::EndsWith("; tp=4 would do"));
 }
 
 TEST_CASE("tensor-parallel ranks that divide sequences have as many rows as each other") {
@@ -349,7 +349,7 @@ TEST_CASE("tensor-parallel ranks that divide sequences have as many rows as each
   spec.query_heads = spec.key_value_heads = 8, spec.vocabulary = 32;
   spec.max_positions = 16;
   const auto why = [&](int tp, bool sequence_parallel, std::int64_t length) {
-    return why_sequence_impossible({.tp = tp, .sequence_parallel = sequence_parallel}, spec, length);
+    return sequence_length_error({.tp = tp, .sequence_parallel = sequence_parallel}, spec, length);
   };
   CHECK(why(4, true, 12).empty());
   CHECK(why(4, false, 13).empty());
@@ -369,7 +369,7 @@ TEST_CASE("ranks that divide sequences have two equal chunks each, and of them t
   spec.query_heads = spec.key_value_heads = 8, spec.vocabulary = 32;
   spec.max_positions = 64;
   const auto why = [&](int cp, int tp, std::int64_t length) {
-    return why_sequence_impossible({.tp = tp, .sequence_parallel = tp > 1, .cp = cp}, spec, length);
+    return sequence_length_error({.tp = tp, .sequence_parallel = tp > 1, .cp = cp}, spec, length);
   };
   CHECK(why(2, 1, 12).empty());
   CHECK(why(2, 4, 16).empty());

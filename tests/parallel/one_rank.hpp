@@ -18,13 +18,13 @@ inline dt::parallel::Pipeline without_stages(int num_units, int num_micro_batche
 /// Builds one rank's training step, with `rounds` rounds if ranks reduce each micro-batch's
 /// gradients.
 inline dt::parallel::ActionList build_training_step(const dt::parallel::StepShape& shape) {
-  const int rounds = shape.reduces_each_micro_batch() ? shape.rounds : shape.num_micro_batches;
+  const int rounds = shape.reduces_each_micro_batch() ? shape.max_micro_batches : shape.num_micro_batches;
   return build_training_steps(shape, without_stages(shape.num_units, std::max(1, rounds))).front();
 }
 
 /// Builds one rank's evaluation: forwards only, in `rounds` rounds if weights are gathered.
 inline dt::parallel::ActionList build_evaluation(const dt::parallel::StepShape& shape) {
-  const int rounds = shape.gathers() ? shape.rounds : shape.num_micro_batches;
+  const int rounds = shape.gathers_weights() ? shape.max_micro_batches : shape.num_micro_batches;
   return build_evaluations(shape, without_stages(shape.num_units, std::max(1, rounds))).front();
 }
 

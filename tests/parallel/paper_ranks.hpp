@@ -271,9 +271,9 @@ class Ranks {
   void add_tied(std::map<std::pair<int, int>, Value>& result) {
     for (int d = 0; d < dp_; ++d) {
       Rank& owner = rank_of(0, d);
-      const Value gradient = pipeline_.exchanges_tied() ? owner.tied_gradient : owner.total[last()];
+      const Value gradient = pipeline_.has_split_tied_table() ? owner.tied_gradient : owner.total[last()];
       result[{d, -1}] = mix(owner.total[0], gradient);
-      if (!pipeline_.exchanges_tied()) continue;
+      if (!pipeline_.has_split_tied_table()) continue;
       need(owner.tied_weights == result[{d, -1}] && rank_of(last(), d).tied_weights == owner.tied_weights,
            "holders of the tied table differ");
     }

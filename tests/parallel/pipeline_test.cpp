@@ -8,14 +8,14 @@
 
 using namespace dt;
 using namespace dt::parallel;
-using model::PipelineSchedule;
+using model::PipelineScheduleKind;
 
 TEST_CASE("without a table, stages are even") {
   const Pipeline pipeline = pipeline_of({.pp = 2}, 7, 3, true);
   CHECK(pipeline.stages == Stages{{0, 3, 7}});
   CHECK(pipeline.schedule.rank_of == std::vector{0, 1});
   CHECK(pipeline.schedule.num_micro_batches == 3);
-  CHECK(pipeline.exchanges_tied());
+  CHECK(pipeline.has_split_tied_table());
 }
 
 TEST_CASE("a table says which units each virtual stage has, and comes back from them") {
@@ -26,7 +26,7 @@ TEST_CASE("a table says which units each virtual stage has, and comes back from 
     const model::Layout layout{.pp = 2, .schedule = schedule, .virtual_stages = 2, .stages = ranges};
     const Pipeline pipeline = pipeline_of(layout, 6, 4, false);
     CHECK(pipeline.stages == Stages{{0, 1, 3, 5, 6}});
-    CHECK(ranges_of(pipeline.stages, pipeline.schedule) == ranges);
+    CHECK(stage_units_of(pipeline.stages, pipeline.schedule) == ranges);
   }
 }
 

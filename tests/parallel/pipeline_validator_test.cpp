@@ -29,7 +29,7 @@ struct Step {
       shapes.push_back({.num_units = pipeline.num_units(),
                         .first_micro_batch = first,
                         .num_micro_batches = count,
-                        .rounds = pipeline.schedule.num_micro_batches,
+                        .max_micro_batches = pipeline.schedule.num_micro_batches,
                         .recompute = recompute,
                         .zero = zero});
       first += count;
@@ -46,12 +46,12 @@ struct Step {
 };
 
 Stages one_each(int stages) {
-  return stages_of_counts(std::vector<int>(static_cast<std::size_t>(stages), 1), stages);
+  return stages_from_counts(std::vector<int>(static_cast<std::size_t>(stages), 1), stages);
 }
 
-std::vector<Schedule> all_schedules(int ranks, int micro_batches) {
-  std::vector<Schedule> all{gpipe(ranks, micro_batches), zero_bubble_h1(ranks, micro_batches),
-                            v_shaped(ranks, micro_batches)};
+std::vector<PipelineSchedule> all_schedules(int ranks, int micro_batches) {
+  std::vector<PipelineSchedule> all{gpipe(ranks, micro_batches), zero_bubble_h1(ranks, micro_batches),
+                                    v_shaped(ranks, micro_batches)};
   for (const int v : {1, 2, 3, 4}) all.push_back(interleaved(ranks, v, micro_batches));
   return all;
 }
@@ -60,12 +60,12 @@ void validate_all(const std::vector<int>& ranks, const std::vector<int>& micro_b
   for (const int p : ranks) {
     for (const int m : micro_batches) {
       INFO(p << " ranks, " << m << " micro-batches");
-      for (const Schedule& schedule : all_schedules(p, m)) {
+      for (const PipelineSchedule& schedule : all_schedules(p, m)) {
         const Pipeline pipeline{schedule, one_each(schedule.num_stages()), true};
         CHECK_NOTHROW(Step(pipeline, {m}, false, 0).validate());
         const StepShape forwards{
-            .num_units = pipeline.num_units(), .num_micro_batches = m, .rounds = m, .zero = 3};
-        CHECK_NOTHROW(validate_together(build_evaluations(forwards, pipeline), p));
+            .num_units = pipeline.num_units(), .num_micro_batches = m, .max_micro_batches = m, .zero = 3};
+        CHECK_NOTHROW(validate_no_deadlock(build_evaluations(forwards, pipeline), p));
       }
     }
   }
@@ -76,14 +76,14 @@ Step random_step(std::mt19937& random) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   const int ranks = 2 + below(3), micro_batches = 1 + below(5);
   const auto schedules = all_schedules(ranks, micro_batches);
-  const Schedule& schedule = schedules[static_cast<std::size_t>(below(5))];
+  const PipelineSchedule& schedule = schedules[static_cast<std::size_t>(below(5))];
   std::vector<int> counts;
   for (int stage = 0; stage < schedule.num_stages(); ++stage) counts.push_back(1 + below(3));
   int units = 0;
   for (const int count : counts) units += count;
   std::vector<int> replicas{micro_batches};
   if (below(2) == 1) replicas.push_back(std::max(0, micro_batches - below(2)));
-  const Pipeline pipeline{schedule, stages_of_counts(counts, units), below(2) == 1};
+  const Pipeline pipeline{schedule, stages_from_counts(counts, units), below(2) == 1};
   return {pipeline, replicas, below(2) == 1, below(4)};
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("of many lists broken at random none is accepted that computes another
 
 TEST_CASE("with gradients divided, a micro-batch's are summed before the next one's begin") {
   using enum ActionKind;
-  const StepShape shape{.num_units = 2, .num_micro_batches = 2, .rounds = 2, .zero = 2};
+  const StepShape shape{.num_units = 2, .num_micro_batches = 2, .max_micro_batches = 2, .zero = 2};
   const ActionList list{{gather, 0},
                         {gather, 1},
                         {forward, 0, 0},

@@ -15,16 +15,16 @@ using namespace dt::parallel;
 namespace {
 
 /// Builds lists for stages of `blocks` units, and one unit more on the first and on the last stage.
-std::vector<ActionList> lists_of(const Schedule& schedule, int blocks, bool trains) {
+std::vector<ActionList> lists_of(const PipelineSchedule& schedule, int blocks, bool trains) {
   std::vector<int> counts(static_cast<std::size_t>(schedule.num_stages()), blocks);
   ++counts.front();
   ++counts.back();
   const int units = std::accumulate(counts.begin(), counts.end(), 0);
   const StepShape shape{.num_units = units,
                         .num_micro_batches = schedule.num_micro_batches,
-                        .rounds = schedule.num_micro_batches,
+                        .max_micro_batches = schedule.num_micro_batches,
                         .recompute = true};
-  const Pipeline pipeline{schedule, stages_of_counts(counts, units)};
+  const Pipeline pipeline{schedule, stages_from_counts(counts, units)};
   return trains ? build_training_steps(shape, pipeline) : build_evaluations(shape, pipeline);
 }
 
@@ -102,11 +102,11 @@ class Ranks {
 TEST_CASE("a GPU that loads a kernel when all it receives has come does not wait in vain") {
   for (const int ranks : {2, 3, 4, 8}) {
     for (const int m : {1, 2, ranks, 3 * ranks}) {
-      const std::map<std::string, Schedule> schedules{{"gpipe", gpipe(ranks, m)},
-                                                      {"1f1b", one_f_one_b(ranks, m)},
-                                                      {"zero-bubble", zero_bubble_h1(ranks, m)},
-                                                      {"v-shaped", v_shaped(ranks, m)},
-                                                      {"interleaved", interleaved(ranks, 2, m)}};
+      const std::map<std::string, PipelineSchedule> schedules{{"gpipe", gpipe(ranks, m)},
+                                                              {"1f1b", one_f_one_b(ranks, m)},
+                                                              {"zero-bubble", zero_bubble_h1(ranks, m)},
+                                                              {"v-shaped", v_shaped(ranks, m)},
+                                                              {"interleaved", interleaved(ranks, 2, m)}};
       for (const auto& [name, schedule] : schedules) {
         INFO(name << ", " << ranks << " ranks, " << m << " micro-batches");
         for (const int blocks : {1, 2}) {

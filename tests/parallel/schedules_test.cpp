@@ -18,7 +18,7 @@ using Seconds = std::array<double, 3>;
 /// computation. Returns the bubble, relative to the time that a rank computes. Returns a negative
 /// number if a computation is missing or ranks wait for each other forever. Fails if a computation
 /// is done twice or on another rank.
-double bubble(const Schedule& schedule, const Seconds& seconds) {
+double bubble(const PipelineSchedule& schedule, const Seconds& seconds) {
   std::map<std::tuple<ActionKind, int, int>, double> ends;
   std::vector<std::size_t> next(schedule.orders.size());
   std::vector<double> clock(schedule.orders.size());
@@ -66,7 +66,7 @@ double bubble(const Schedule& schedule, const Seconds& seconds) {
 
 /// Returns the most (virtual stage, micro-batch) pairs that a rank holds, from their forward to
 /// their weight half.
-int most_held(const Order& order) {
+int most_held(const ComputationOrder& order) {
   int held = 0, most = 0;
   for (const Computation& c : order) {
     if (c.kind == ActionKind::forward) most = std::max(most, ++held);
@@ -75,9 +75,9 @@ int most_held(const Order& order) {
   return most;
 }
 
-int most_held(const Schedule& schedule) {
+int most_held(const PipelineSchedule& schedule) {
   int most = 0;
-  for (const Order& order : schedule.orders) most = std::max(most, most_held(order));
+  for (const ComputationOrder& order : schedule.orders) most = std::max(most, most_held(order));
   return most;
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("1F1B holds no more micro-batches than there are ranks, zero-bubble sc
   for (const int ranks : {1, 2, 3, 4, 8, 16}) {
     for (const int micro_batches : {1, 5, 16, 64}) {
       INFO(ranks << " ranks, " << micro_batches << " micro-batches");
-      const Schedule schedule = one_f_one_b(ranks, micro_batches);
+      const PipelineSchedule schedule = one_f_one_b(ranks, micro_batches);
       for (int rank = 0; rank < ranks; ++rank)
         CHECK(most_held(schedule.orders[static_cast<std::size_t>(rank)]) ==
               std::min(ranks - rank, micro_batches));
@@ -145,16 +145,16 @@ TEST_CASE("1F1B holds no more micro-batches than there are ranks, zero-bubble sc
 }
 
 TEST_CASE("the V-shaped schedule has both ends of the model on the first rank") {
-  const Schedule schedule = v_shaped(3, 4);
+  const PipelineSchedule schedule = v_shaped(3, 4);
   CHECK(schedule.rank_of == std::vector{0, 1, 2, 2, 1, 0});
 }
 
 TEST_CASE("forwards alone keep their order") {
-  const Schedule schedule = forwards_of(interleaved(2, 2, 3));
-  CHECK(schedule.orders[1] == Order{{ActionKind::forward, 1, 0},
-                                    {ActionKind::forward, 1, 1},
-                                    {ActionKind::forward, 3, 0},
-                                    {ActionKind::forward, 3, 1},
-                                    {ActionKind::forward, 1, 2},
-                                    {ActionKind::forward, 3, 2}});
+  const PipelineSchedule schedule = forward_only(interleaved(2, 2, 3));
+  CHECK(schedule.orders[1] == ComputationOrder{{ActionKind::forward, 1, 0},
+                                               {ActionKind::forward, 1, 1},
+                                               {ActionKind::forward, 3, 0},
+                                               {ActionKind::forward, 3, 1},
+                                               {ActionKind::forward, 1, 2},
+                                               {ActionKind::forward, 3, 2}});
 }

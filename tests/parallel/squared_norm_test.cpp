@@ -19,14 +19,14 @@ ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& l
   const Context context(1, Device::host());
   DeviceSums sums(context, 1);
   for (int rank = 0; rank < layout.size(); ++rank) {
-    const LocalTable local(table, layout, layout.place_of(rank));
+    const LocalTable local(table, layout, layout.coordinates_of(rank));
     for (const LocalGroup& group : local.groups()) {
-      std::vector<float> own(static_cast<std::size_t>(group.own.count));
+      std::vector<float> own(static_cast<std::size_t>(group.owned_range.count));
       for (const int index : group.params) {
         const LocalParam& param = local.param(index);
-        for (const CopyRun& run : intersect(Piece::whole(param.slice.global), param.part)) {
+        for (const CopyRange& run : intersect(Piece::whole(param.piece.global), param.owned_piece)) {
           for (std::int64_t i = 0; i < run.count; ++i)
-            own[static_cast<std::size_t>(param.part_offset + run.target + i)] =
+            own[static_cast<std::size_t>(param.owned_offset + run.target + i)] =
                 1.0F / static_cast<float>(1 + (param.param * 31 + (run.source + i) * 7) % 101);
         }
       }
@@ -34,7 +34,7 @@ ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& l
     }
   }
   ExactSum sum;
-  sums.take(std::array{&sum});
+  sums.drain_into(std::array{&sum});
   return sum;
 }
 

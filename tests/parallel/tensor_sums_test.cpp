@@ -71,7 +71,7 @@ std::vector<int> ranks_with_parts(const model::ParamSpec& param, const model::La
   const TensorSum sum = tensor_sum_of(param, layout);
   std::vector<int> ranks;
   for (int rank = 0; rank < layout.tp; ++rank) {
-    const bool is_replica = slice_of(param, layout.tp, rank) == slice_of(param, layout.tp, tp_rank);
+    const bool is_replica = shard_piece(param, layout.tp, rank) == shard_piece(param, layout.tp, tp_rank);
     if (sum == TensorSum::all || (sum == TensorSum::replicas && is_replica)) ranks.push_back(rank);
   }
   return sum == TensorSum::none ? std::vector{0} : ranks;
@@ -88,17 +88,17 @@ float sum_of_lanes(int unit, int param, std::int64_t element, int tp_rank) {
 /// table.
 void add_expected(const model::ParameterTable& table, const model::Layout& layout, Whole& whole) {
   for (int unit = 0; unit < static_cast<int>(table.units().size()); ++unit) {
-    for (const int p : table.units()[at(unit)].params) {
-      const model::ParamSpec& param = table.params()[at(p)];
+    for (const int p : table.units()[to_index(unit)].params) {
+      const model::ParamSpec& param = table.params()[to_index(p)];
       for (int tp_rank = 0; tp_rank < layout.tp; ++tp_rank) {
-        if (!owns_slice(param, layout.tp, tp_rank)) continue;
-        const Piece slice = slice_of(param, layout.tp, tp_rank);
-        for (const CopyRun& run : intersect(slice, Piece::whole(param.shape))) {
+        if (!owns_shard(param, layout.tp, tp_rank)) continue;
+        const Piece slice = shard_piece(param, layout.tp, tp_rank);
+        for (const CopyRange& run : intersect(slice, Piece::whole(param.shape))) {
           for (std::int64_t e = run.target; e < run.target + run.count; ++e) {
             float sum = 0;
             for (const int rank : ranks_with_parts(param, layout, tp_rank))
               sum += sum_of_lanes(unit, p, e, rank);
-            whole.expected[at(p)][static_cast<std::size_t>(e)] += sum;
+            whole.expected[to_index(p)][static_cast<std::size_t>(e)] += sum;
           }
         }
       }
@@ -108,12 +108,12 @@ void add_expected(const model::ParameterTable& table, const model::Layout& layou
 
 void add_terms(ModelStorage& storage, const Context& context, int unit, std::int64_t m) {
   const LocalTable& local = storage.local();
-  const std::vector<Tensor> gradients = storage.gradients().of_unit(context, unit, m);
+  const std::vector<Tensor> gradients = storage.gradients().unit_gradients(context, unit, m);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const LocalParam& param = local.param(local.params_of(unit)[i]);
     const bool is_part = tensor_sum_of(local.spec(param), local.layout()) != TensorSum::none;
     const auto values = gradients[i].span<float>();
-    for (const CopyRun& run : intersect(Piece::whole(param.slice.global), param.slice)) {
+    for (const CopyRange& run : intersect(Piece::whole(param.piece.global), param.piece)) {
       for (std::int64_t e = 0; e < run.count; ++e)
         values[static_cast<std::size_t>(run.target + e)] +=
             term(unit, param.param, m, run.source + e, is_part ? local.place().tp : 0);
@@ -128,16 +128,16 @@ void tell_group(const ModelStorage& storage, const LocalGroup& group, int index,
   std::vector<bool> is_padding(values.size(), true);
   for (const int p : group.params) {
     const LocalParam& param = storage.local().param(p);
-    for (const CopyRun& run : intersect(param.part, Piece::whole(param.slice.global))) {
+    for (const CopyRange& run : intersect(param.owned_piece, Piece::whole(param.piece.global))) {
       for (std::int64_t i = 0; i < run.count; ++i) {
-        const auto here = static_cast<std::size_t>(param.part_offset + run.source + i);
+        const auto here = static_cast<std::size_t>(param.owned_offset + run.source + i);
         const auto element = static_cast<std::size_t>(run.target + i);
         is_padding[here] = false;
-        float& found = whole.found[at(param.param)][element];
-        if (whole.known[at(param.param)][element])
+        float& found = whole.found[to_index(param.param)][element];
+        if (whole.known[to_index(param.param)][element])
           whole.num_wrong += std::memcmp(&found, &values[here], sizeof(float)) == 0 ? 0 : 1;
         found = values[here];
-        whole.known[at(param.param)][element] = true;
+        whole.known[to_index(param.param)][element] = true;
       }
     }
   }
@@ -161,7 +161,7 @@ bool make_step(const Setting& setting, const StepShape& shape, ModelStorage& sto
   }
   const std::int64_t before = all_reduced_bytes(world);
   storage.gradients().complete(context);
-  const Traffic traffic{storage.local(), setting.precision};
+  const CommVolume traffic{storage.local(), setting.precision};
   const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
   std::int64_t expected = 0;
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -174,14 +174,15 @@ int run_rank(const Setting& setting, const model::ParameterTable& table, comm::C
   const model::Layout& layout = setting.layout;
   const Context context(1, Device::host());
   const Groups groups(layout, world, {}, setting.key_value_heads);
-  const LocalTable local(table, layout, layout.place_of(world.rank()));
+  const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
   const LanePlan plan = LanePlan(num_micro_batches, 4).of_rank(local.place().dp, layout.dp);
   ModelStorage storage(context.device(), local, setting.precision, &plan, groups);
-  const StepShape shape{.num_units = static_cast<int>(table.units().size()),
-                        .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
-                        .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
-                        .rounds = static_cast<int>((num_micro_batches + layout.dp - 1) / layout.dp),
-                        .zero = layout.zero};
+  const StepShape shape{
+      .num_units = static_cast<int>(table.units().size()),
+      .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
+      .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
+      .max_micro_batches = static_cast<int>((num_micro_batches + layout.dp - 1) / layout.dp),
+      .zero = layout.zero};
   const bool is_traffic = make_step(setting, shape, storage, context, world);
   const std::scoped_lock lock(mutex);
   whole.is_traffic = whole.is_traffic && is_traffic;
@@ -190,7 +191,7 @@ int run_rank(const Setting& setting, const model::ParameterTable& table, comm::C
     tell_group(storage, local.group(group), group, whole);
     add_squared_norm(context, local, local.group(group), storage.group_gradient(group), sums, 0);
   }
-  sums.take(std::array{&whole.squared_norm});
+  sums.drain_into(std::array{&whole.squared_norm});
   return 0;
 }
 
@@ -237,7 +238,7 @@ TEST_CASE("gradients of which tensor-parallel ranks have parts become whole, the
   const std::int64_t heads = GENERATE(1, 2, 4);
   CAPTURE(tp, dp, zero, sequence_parallel, heads);
   const model::Layout layout{.dp = dp, .tp = tp, .zero = zero, .sequence_parallel = sequence_parallel};
-  REQUIRE(why_impossible(layout, spec_of(heads)).empty());
+  REQUIRE(layout_error(layout, spec_of(heads)).empty());
   const double error = error_of({layout, heads});
   const bool is_same_sum =
       tp <= 2 && zero <= 1;  // other sums have more than two ranks, or one sum for each micro-batch
@@ -257,13 +258,13 @@ TEST_CASE("ranks whose gradients are to be summed must know each other") {
   const model::ParameterTable table(spec_of(1));
   const int refused = comm::run_threads(2, [&](comm::Communicator& world) {
     const Groups groups(layout, world);
-    const LocalTable local(table, layout, layout.place_of(world.rank()));
+    const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
     const LanePlan plan(1, 1);
     const Context context(1, Device::host());
     GradientStore store(context.device(), local, {}, plan, groups);
     store.start_step(context);
     for (const int unit : local.units()) {
-      store.of_unit(context, unit, 0);
+      store.unit_gradients(context, unit, 0);
       store.finish_micro_batch(context, unit, 0);
       store.reduce(context, unit);
     }

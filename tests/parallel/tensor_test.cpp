@@ -91,10 +91,10 @@ class Held {
 
   void tell(const LocalParam& param, const Tensor& part, Values& values) {
     const std::vector<double> own = test::to_doubles(part);
-    for (const CopyRun& run : intersect(param.part, Piece::whole(param.slice.global))) {
+    for (const CopyRange& run : intersect(param.owned_piece, Piece::whole(param.piece.global))) {
       for (std::int64_t i = 0; i < run.count; ++i) {
         auto& value = values[static_cast<std::size_t>(param.param)][static_cast<std::size_t>(run.target + i)];
-        const double here = own[static_cast<std::size_t>(param.part_offset + run.source + i)];
+        const double here = own[static_cast<std::size_t>(param.owned_offset + run.source + i)];
         if (value) ++(std::memcmp(&*value, &here, sizeof here) == 0 ? num_same_ : num_others_);
         value = here;
       }
@@ -130,11 +130,12 @@ TEST_CASE("cut layers train as whole ones do") {
     const Result expected = train(alone(reference));
     for (const int tp : widths(family)) {
       for (const bool divides : {false, true}) {
-        for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
+        for (const model::SavedActivations kept :
+             {model::SavedActivations::all, model::SavedActivations::matmuls}) {
           Setting setting = cut(reference, tp, divides);
           setting.kept = kept;
           INFO(family.name << (tied ? " tied " : " ") << setting.layout.to_string()
-                           << (kept == model::Kept::matmuls ? " matmuls" : ""));
+                           << (kept == model::SavedActivations::matmuls ? " matmuls" : ""));
           check_close(expected, train(setting), 1e-12);
         }
       }
@@ -248,7 +249,7 @@ TEST_CASE("divided sequences train as whole ones do") {
           Setting setting = cut(reference, tp, tp > 1);
           setting.layout.cp = cp;
           setting.recompute = cp == 2;
-          setting.kept = tp == 2 ? model::Kept::matmuls : model::Kept::everything;
+          setting.kept = tp == 2 ? model::SavedActivations::matmuls : model::SavedActivations::all;
           INFO(family.name << (tied ? " tied " : " ") << (windowed ? "windowed " : "")
                            << setting.layout.to_string());
           check_close(expected, train(setting), 1e-12);
@@ -301,7 +302,8 @@ TEST_CASE("at equal division of sequences, stages, dp and ZeRO change no bit") {
 TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds") {
   for (const Family& family : families(16, true)) {
     for (const bool divides : {false, true}) {
-      for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
+      for (const model::SavedActivations kept :
+           {model::SavedActivations::all, model::SavedActivations::matmuls}) {
         for (const bool recompute : {false, true}) {
           Setting setting =
               cut({.layers = 16, .recompute = recompute, .sequence = 64, .spec = family.spec}, 2, divides);
@@ -317,7 +319,8 @@ TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds
 TEST_CASE("a rank of divided sequences takes the memory that the walk of its list and its units tell") {
   for (const Family& family : families(4, true)) {
     for (const int cp : {2, 4}) {
-      for (const model::Kept kept : {model::Kept::everything, model::Kept::matmuls}) {
+      for (const model::SavedActivations kept :
+           {model::SavedActivations::all, model::SavedActivations::matmuls}) {
         Setting setting{.layers = 4, .precision = fp64, .sequence = 64, .kept = kept, .spec = family.spec};
         setting.layout = laid_out({.pp = 2, .cp = cp}, num_units(setting));
         train(setting, [&](Rank& rank) {
@@ -334,9 +337,9 @@ TEST_CASE("with rows divided a block keeps 32·s·b·h / t bytes in 16 bits, and
   const model::ParameterTable table(spec);
   const std::int64_t batch = 2, sequence = 1024, rows = batch * sequence, C = spec.hidden;
   for (const int tp : {1, 2, 4}) {
-    const model::Seam seam({tp - 1, tp, tp > 1});
+    const model::TensorParallelOps seam({tp - 1, tp, tp > 1});
     const auto units =
-        model::make_units(Device::host(), spec, table, DType::bf16, model::Kept::everything, seam);
+        model::make_units(Device::host(), spec, table, DType::bf16, model::SavedActivations::all, seam);
     const std::int64_t input = units[0]->output_shape(batch, sequence).numel() * 2;
     const auto kept =
         static_cast<double>(static_cast<std::int64_t>(units[1]->saved_bytes(batch, sequence)) + input);

@@ -15,19 +15,20 @@ namespace {
 constexpr int units = 16;
 
 Stages even(int stages) {
-  return stages_of_counts(std::vector<int>(static_cast<std::size_t>(stages), units / 2), stages * units / 2);
+  return stages_from_counts(std::vector<int>(static_cast<std::size_t>(stages), units / 2),
+                            stages * units / 2);
 }
 
-double bubble(const Schedule& schedule) {
+double bubble(const PipelineSchedule& schedule) {
   const Pipeline pipeline{schedule, even(schedule.num_stages())};
   const StepShape shape{.num_units = pipeline.num_units(),
                         .num_micro_batches = schedule.num_micro_batches,
-                        .rounds = schedule.num_micro_batches};
-  const Clock clock{[](int, const Action& a) { return a.computes() ? 1.0 : 0.0; }};
-  return walk_together(build_training_steps(shape, pipeline), 1, clock).bubble();
+                        .max_micro_batches = schedule.num_micro_batches};
+  const CostModel clock{[](int, const Action& a) { return a.computes() ? 1.0 : 0.0; }};
+  return simulate_timeline(build_training_steps(shape, pipeline), 1, clock).bubble_ratio();
 }
 
-const Clock blocking{[](int, const Action&) { return 1.0; }, false};
+const CostModel blocking{[](int, const Action&) { return 1.0; }, false};
 
 }  // namespace
 
@@ -48,10 +49,10 @@ TEST_CASE("the walk of whole lists finds the papers' bubbles") {
 }
 
 TEST_CASE("the walk tells when each action begins and ends, transfers beside computing") {
-  const StepShape shape{.num_units = 2, .num_micro_batches = 1, .rounds = 1};
+  const StepShape shape{.num_units = 2, .num_micro_batches = 1, .max_micro_batches = 1};
   const auto lists = build_training_steps(shape, {gpipe(2, 1), {{0, 1, 2}}});
-  const Clock clock{[](int, const Action& a) { return a.computes() ? 1 : a.transfers() ? 0.5 : 0.0; }};
-  const Timeline timeline = walk_together(lists, 1, clock);
+  const CostModel clock{[](int, const Action& a) { return a.computes() ? 1 : a.transfers() ? 0.5 : 0.0; }};
+  const Timeline timeline = simulate_timeline(lists, 1, clock);
   // Actions are, in order: receive, forward, send (except on the last rank), backward_input,
   // backward_weight, …
   CHECK(timeline.actions[0][1].end_s == 1);
@@ -61,7 +62,7 @@ TEST_CASE("the walk tells when each action begins and ends, transfers beside com
   CHECK(timeline.actions[0][4].end_s == 6);
   CHECK(timeline.end_s() == 6);
   CHECK(timeline.computing_s == std::vector<double>{3, 3});
-  CHECK(timeline.bubble() == Approx(1));
+  CHECK(timeline.bubble_ratio() == Approx(1));
 }
 
 TEST_CASE("the third send waits for the first") {
@@ -72,9 +73,9 @@ TEST_CASE("the third send waits for the first") {
   std::vector<ActionList> lists{
       {a(send, 0), a(send, 1), a(send, 2)},
       {{forward, 1, 7}, a(receive, 0), {forward, 1, 8}, a(receive, 1), a(receive, 2)}};
-  const Clock clock{[](int, const Action& action) { return action.computes() ? 1.0 : 0.0; }};
-  CHECK(walk_together(lists, 1, clock).actions[0][1].start_s == 0);
-  CHECK(walk_together(lists, 1, clock).actions[0][2].start_s == 1);
+  const CostModel clock{[](int, const Action& action) { return action.computes() ? 1.0 : 0.0; }};
+  CHECK(simulate_timeline(lists, 1, clock).actions[0][1].start_s == 0);
+  CHECK(simulate_timeline(lists, 1, clock).actions[0][2].start_s == 1);
 }
 
 TEST_CASE("a tied table's gradient leaves once it is summed over the ranks") {
@@ -82,8 +83,10 @@ TEST_CASE("a tied table's gradient leaves once it is summed over the ranks") {
   const Action sends{send, 1, -1, Payload::tied_gradient, 0},
       receives{receive, 1, -1, Payload::tied_gradient, 1};
   const std::vector<ActionList> lists{{receives, {control}}, {{reduce, 1}, sends, {control}}};
-  const Clock clock{[](int, const Action& a) { return a.kind == reduce ? 3.0 : a.transfers() ? 1.0 : 0.0; }};
-  const Timeline timeline = walk_together(lists, 1, clock);
+  const CostModel clock{[](int, const Action& a) {
+    return a.kind == reduce ? 3.0 : a.transfers() ? 1.0 : 0.0;
+  }};
+  const Timeline timeline = simulate_timeline(lists, 1, clock);
   CHECK(timeline.actions[1][1].start_s == 3);
   CHECK(timeline.end_s() == 4);
 }
@@ -93,7 +96,7 @@ TEST_CASE("a walk that cannot go on names the rank and the action") {
   const auto activation = [](ActionKind kind, int unit, int m) {
     return Action{kind, unit, m, Payload::activation, kind == send ? 1 : 0};
   };
-  const auto walk = [](std::vector<ActionList> lists, int dp) { walk_together(lists, dp, blocking); };
+  const auto walk = [](std::vector<ActionList> lists, int dp) { simulate_timeline(lists, dp, blocking); };
   CHECK_THROWS_WITH(walk({{activation(send, 0, 0), {control}}, {{control}}}, 1),
                     Catch::Contains("rank 0 waits in vain in its action 1, control"));
   CHECK_THROWS_WITH(walk({{activation(send, 0, 0)}, {}}, 1), Catch::Contains("is not received"));

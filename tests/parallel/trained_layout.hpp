@@ -24,7 +24,7 @@ namespace dt_test {
 
 using namespace dt;
 using namespace dt::parallel;
-using model::PipelineSchedule;
+using model::PipelineScheduleKind;
 
 inline constexpr int num_steps = 3;
 
@@ -37,7 +37,7 @@ struct Setting {
   Precision precision{};
   std::int64_t lanes = 4;
   std::int64_t sequence = 6;
-  model::Kept kept = model::Kept::everything;
+  model::SavedActivations kept = model::SavedActivations::all;
   std::optional<model::ModelSpec> spec{};  // absent: grouped_spec
 };
 
@@ -56,7 +56,7 @@ inline model::Layout laid_out(model::Layout layout, int units, int extra = 0) {
   std::vector<int> counts(static_cast<std::size_t>(stages), (units - extra) / stages);
   counts.front() += extra;
   counts.back() += (units - extra) % stages;
-  layout.stages = ranges_of(stages_of_counts(counts, units), schedule_of(layout, 1));
+  layout.stages = stage_units_of(stages_from_counts(counts, units), schedule_of(layout, 1));
   return layout;
 }
 
@@ -84,7 +84,7 @@ class Rank {
        comm::Communicator& world)
       : setting_(setting),
         pipeline_(pipeline_of(setting.layout, num_units(setting), most_micro_batches(setting), setting.tied)),
-        local_(table, setting.layout, setting.layout.place_of(world.rank())),
+        local_(table, setting.layout, setting.layout.coordinates_of(world.rank())),
         groups_(setting.layout, world, channels_of(pipeline_), spec.key_value_heads),
         plan_(LanePlan(setting.micro_batches, setting.lanes).of_rank(local_.place().dp, setting.layout.dp)),
         seam_(setting.layout, local_.place(), groups_),
@@ -103,7 +103,7 @@ class Rank {
     const StepShape shape{.num_units = num_units(setting_),
                           .first_micro_batch = static_cast<int>(plan_.first_micro_batch()),
                           .num_micro_batches = static_cast<int>(plan_.num_micro_batches()),
-                          .rounds = most_micro_batches(setting_),
+                          .max_micro_batches = most_micro_batches(setting_),
                           .recompute = setting_.recompute,
                           .zero = setting_.layout.zero};
     const std::vector<ActionList> lists = build_training_steps(shape, pipeline_);
@@ -132,8 +132,8 @@ class Rank {
     for (const OwnedPiece& own : owned_pieces(local_, bytes)) {
       const LocalParam& param = local_.param(own.param);
       const std::vector<double> values = test::to_doubles(storage_.group_masters(param.group));
-      for (const CopyRun& run : intersect(own.piece, Piece::whole(own.piece.global))) {
-        const auto first = values.begin() + param.part_offset + own.piece.begin - param.part.begin;
+      for (const CopyRange& run : intersect(own.piece, Piece::whole(own.piece.global))) {
+        const auto first = values.begin() + param.owned_offset + own.piece.begin - param.owned_piece.begin;
         std::copy_n(first + run.source, run.count,
                     result.params[static_cast<std::size_t>(param.param)].begin() + run.target);
       }
@@ -141,7 +141,7 @@ class Rank {
     const int tied = local_.tied_group();
     if (tied < 0 || local_.group(tied).has_state) return;
     result.other_ends.push_back(
-        {local_.group(tied).own.begin, test::to_doubles(storage_.group_weights(tied))});
+        {local_.group(tied).owned_range.begin, test::to_doubles(storage_.group_weights(tied))});
   }
 
   const Executor& executor() const { return executor_; }
@@ -160,9 +160,9 @@ class Rank {
       for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= 0.05 * gradient[i];
       test::from_doubles(weights, storage_.group_masters(group));
       if (storage_.precision().has_masters())
-        kernels::convert(context_, storage_.group_masters(group), storage_.group_weights(group));
+        kernels::cast(context_, storage_.group_masters(group), storage_.group_weights(group));
     }
-    storage_.weights().changed();
+    storage_.weights().mark_updated();
   }
 
   static inline std::mutex losses_;  // ranks that divide sequences each add a part of a loss
@@ -172,7 +172,7 @@ class Rank {
   Groups groups_;
   Context context_{1, Device::host()};
   LanePlan plan_;
-  TensorSeam seam_;
+  CommTensorParallelOps seam_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   ModelStorage storage_;
   Executor executor_;
@@ -184,8 +184,8 @@ inline model::ModelSpec spec_of(const Setting& s) {
 
 /// Returns a context-parallel rank's part of each sequence: two chunks, as model::Zigzag defines.
 inline test::Batch part_of_sequences(const test::Batch& whole, const model::Layout& layout, int rank) {
-  const model::Zigzag zigzag{whole.length / (model::Zigzag::num_chunks * layout.cp), layout.place_of(rank).cp,
-                             layout.cp};
+  const model::Zigzag zigzag{whole.length / (model::Zigzag::num_chunks * layout.cp),
+                             layout.coordinates_of(rank).cp, layout.cp};
   test::Batch part(whole.sequences, whole.length / layout.cp, {}, {});
   part.positions.clear();
   for (std::int64_t s = 0; s < whole.sequences; ++s) {
@@ -269,9 +269,10 @@ inline void check_held(const Setting& setting, const Rank& rank) {
     bytes.push_back({.output = unit->output_shape(1, length).numel() *
                                static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
                      .saved = static_cast<std::int64_t>(unit->saved_bytes(1, length)),
-                     .handover = static_cast<std::int64_t>(unit->handover_bytes(Device::host(), 1, length))});
+                     .backward_handoff =
+                         static_cast<std::int64_t>(unit->backward_handoff_bytes(Device::host(), 1, length))});
   }
-  const auto held = static_cast<double>(most_held_bytes(rank.list(), bytes));
+  const auto held = static_cast<double>(activation_peak_bytes(rank.list(), bytes));
   const auto pool = static_cast<double>(rank.executor().activation_bytes());
   if (held > pool || held < 0.93 * pool)  // buffers of one kind do not serve for another
     throw Error(ErrorKind::internal, fmt::format("{}: the walk finds {} bytes, running takes {}",
@@ -290,7 +291,7 @@ inline void check_stored(const Setting& setting, Rank& rank) {
   const StorageBytes held = rank.storage().bytes();
   if (held.weights != told.weights || held.gradients != told.gradients || held.optimizer != told.optimizer ||
       held.checkpoint != told.checkpoint || held.gathered > told.gathered + slack ||
-      rank.storage().weights().most_gathered_bytes() > of_weights.gathered)
+      rank.storage().weights().peak_gathered_bytes() > of_weights.gathered)
     throw Error(
         ErrorKind::internal,
         fmt::format("{}, stage {}: weights, gradients, optimizer, checkpoint, gathered {} {} {} {} {} "

@@ -30,5 +30,5 @@ TEST_CASE("what is computed again is a forward more in each block's backward") {
 
 TEST_CASE("GPT-2's head weighs five blocks, so its stage has fewer") {
   const auto costs = unit_costs(model::load_model_spec("gpt2-124m"), 1024, false);
-  CHECK(lay_stages(costs, 4) == Stages{{0, 5, 9, 13, 14}});
+  CHECK(balance_stages(costs, 4) == Stages{{0, 5, 9, 13, 14}});
 }

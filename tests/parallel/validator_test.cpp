@@ -155,13 +155,13 @@ TEST_CASE("steps of ranks that divide their state are valid, alone and together"
           const StepShape shape{.num_units = 5,
                                 .first_micro_batch = first,
                                 .num_micro_batches = last - first,
-                                .rounds = (micro_batches + ranks - 1) / ranks,
+                                .max_micro_batches = (micro_batches + ranks - 1) / ranks,
                                 .recompute = recompute,
                                 .zero = zero};
           lists.push_back(build_training_step(shape));
           CHECK_NOTHROW(validate_training_step(lists.back(), shape));
         }
-        CHECK_NOTHROW(validate_together(lists));
+        CHECK_NOTHROW(validate_no_deadlock(lists));
       }
     }
   }
@@ -170,7 +170,7 @@ TEST_CASE("steps of ranks that divide their state are valid, alone and together"
 TEST_CASE("a divided step that lacks any one action, or has it twice, is refused") {
   for (const int zero : {1, 2, 3}) {
     const StepShape shape{
-        .num_units = 4, .num_micro_batches = 2, .rounds = 3, .recompute = true, .zero = zero};
+        .num_units = 4, .num_micro_batches = 2, .max_micro_batches = 3, .recompute = true, .zero = zero};
     const ActionList whole = build_training_step(shape);
     for (std::size_t i = 0; i < whole.size(); ++i) {
       INFO("zero " << zero << ", " << to_string(whole[i]));
@@ -184,16 +184,16 @@ TEST_CASE("a divided step that lacks any one action, or has it twice, is refused
 }
 
 TEST_CASE("no more than two units are whole at a time where weights are divided") {
-  const StepShape shape{.num_units = 4, .num_micro_batches = 1, .rounds = 1, .zero = 3};
+  const StepShape shape{.num_units = 4, .num_micro_batches = 1, .max_micro_batches = 1, .zero = 3};
   ActionList list = build_training_step(shape);
   list.insert(list.begin(), {ActionKind::gather, 2});
   CHECK_THROWS_WITH(validate_training_step(list, shape), Catch::Contains("more than two units whole"));
 }
 
 TEST_CASE("lists in which ranks would wait for each other in vain are refused") {
-  const StepShape shape{.num_units = 3, .num_micro_batches = 1, .rounds = 1, .zero = 3};
+  const StepShape shape{.num_units = 3, .num_micro_batches = 1, .max_micro_batches = 1, .zero = 3};
   std::vector<ActionList> lists(2, build_training_step(shape));
   std::swap(lists[1][0], lists[1][1]);
-  CHECK_THROWS_WITH(validate_together(lists),
+  CHECK_THROWS_WITH(validate_no_deadlock(lists),
                     Catch::Contains("rank 0 does gather(unit 0) where rank 1 does gather(unit 1)"));
 }

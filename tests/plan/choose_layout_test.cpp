@@ -11,7 +11,7 @@
 
 using namespace dt;
 using namespace dt::plan;
-using model::PipelineSchedule;
+using model::PipelineScheduleKind;
 
 namespace {
 
@@ -35,7 +35,7 @@ model::Layout chosen(const Settings& s, int ranks, int layers = 10, int ranks_pe
 
 std::string refusal(const Settings& s, int ranks, int layers = 10, int ranks_per_node = 1) {
   try {
-    ranks_used(s, ranks);
+    num_ranks_used(s, ranks);
     chosen(s, ranks, layers, ranks_per_node);
     return {};
   } catch (const Error& error) {
@@ -47,10 +47,10 @@ std::string refusal(const Settings& s, int ranks, int layers = 10, int ranks_per
 }  // namespace
 
 TEST_CASE("as many ranks take part as make up whole pipelines") {
-  CHECK(ranks_used(asked(1), 7) == 7);
-  CHECK(ranks_used(asked(2), 7) == 6);
-  CHECK(ranks_used(asked(4), 7) == 4);
-  CHECK_THROWS_WITH(ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
+  CHECK(num_ranks_used(asked(1), 7) == 7);
+  CHECK(num_ranks_used(asked(2), 7) == 6);
+  CHECK(num_ranks_used(asked(4), 7) == 4);
+  CHECK_THROWS_WITH(num_ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
   CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("start 8 ranks, or ask for fewer"));
   Settings known = asked(8);
   known.model = "llama-tiny";  // a model of 4 units
@@ -65,7 +65,7 @@ TEST_CASE("too few ranks for a model are told what they can hold") {
     s.model = "gpt2-124m";  // a model of 12 heads
     return s;
   };
-  CHECK(ranks_used(cut(2, 3), 13) == 12);
+  CHECK(num_ranks_used(cut(2, 3), 13) == 12);
   CHECK_THAT(refusal(cut(8, 1), 7), Catch::EndsWith("--tp 4 would do, or start 8 ranks"));
   CHECK_THAT(refusal(cut(4, 4), 9), Catch::EndsWith("--tp 4 --pp 2 would do, or start 16 ranks"));
   CHECK_THAT(refusal(cut(6, 2), 5), Catch::EndsWith("--tp 3 --pp 1 would do, or start 12 ranks"));
@@ -126,7 +126,7 @@ TEST_CASE("units are laid on every schedule's stages, each once, as the pipeline
       const model::Layout layout = chosen(asked(pp, schedule, virtual_stages), pp);
       CHECK(layout.stages.empty() == (pp * virtual_stages == 1));
       const parallel::Pipeline pipeline = parallel::pipeline_of(layout, 12, 4, false);
-      CHECK(pipeline.stages.num() == pp * virtual_stages);
+      CHECK(pipeline.stages.num_stages() == pp * virtual_stages);
       CHECK(pipeline.num_ranks() == pp);
     }
   }
@@ -292,7 +292,8 @@ TEST_CASE("what a refusal suggests is accepted by the same ranks") {
   int refused = 0, followed = 0;
   const auto lay = [](const Settings& s, std::int64_t length, int ranks, int per_node) {
     const Launch launch{.num_ranks = ranks, .ranks_per_node = per_node};
-    choose_layout(s, model::load_model_spec(*s.model), length, of_first(launch, ranks_used(s, ranks)));
+    choose_layout(s, model::load_model_spec(*s.model), length,
+                  launch_on_subset(launch, num_ranks_used(s, ranks)));
     if (s.sequence_parallel && s.tp == 1) throw usage_error("--sequence-parallel needs --tp 2 or more");
   };
   for (const char* model : {"llama-tiny", "gpt2-124m"})

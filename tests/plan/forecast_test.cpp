@@ -36,7 +36,7 @@ Settings pipeline(std::int64_t pp, std::string schedule, std::int64_t virtual_st
 /// Returns the bubble if every computation of every unit takes a second.
 double bubble_of_equal_units(const Plan& plan) {
   const std::vector<parallel::UnitCost> times(static_cast<std::size_t>(plan.spec.layers) + 2, {1, 1, 1});
-  return forecast_step(plan, times, 1e30).timeline.bubble();
+  return forecast_step(plan, times, 1e30).timeline.bubble_ratio();
 }
 
 Settings even(Settings s, int units) {
@@ -60,8 +60,8 @@ TEST_CASE("with equal units the bubble is the papers'") {
 
 TEST_CASE("without stages there is no bubble") {
   const Plan plan = plan_of({}, 1, 2, 8);
-  CHECK(predicted_bubble(plan) == Approx(0).margin(1e-9));
-  CHECK(price_of_zero(plan).empty());
+  CHECK(predicted_bubble_ratio(plan) == Approx(0).margin(1e-9));
+  CHECK(describe_zero_comm_cost(plan).empty());
 }
 
 TEST_CASE("a step takes the FLOPs of the busiest stage, and what waits for it") {
@@ -79,18 +79,18 @@ TEST_CASE("what moves takes its bytes over the link, beside computing where it c
   const double boundary_bytes = 64.0 * static_cast<double>(plan.spec.hidden) * 4;
   const double free_s = forecast_step(plan, times, 1e30).timeline.end_s();
   const Forecast slow = forecast_step(plan, times, boundary_bytes / 10);  // 10 s a transfer
-  CHECK(slow.moved[0].activations == boundary_bytes);
-  CHECK(slow.moved[1].activation_gradients == boundary_bytes);
+  CHECK(slow.comm_bytes[0].activations == boundary_bytes);
+  CHECK(slow.comm_bytes[1].activation_gradients == boundary_bytes);
   CHECK(slow.timeline.end_s() >= free_s + 19);
 }
 
 TEST_CASE("data-parallel ranks: the one with the most micro-batches is drawn, all ranks' sums are counted") {
   const Plan plan = plan_of(pipeline(2, "1f1b"), 4, 6, 7);
-  CHECK(busiest(plan, 0).lanes().num_micro_batches() == 4);
+  CHECK(busiest_rank_plan(plan, 0).lane_plan().num_micro_batches() == 4);
   const Forecast forecast = forecast_step(plan, predicted_unit_times(plan, 1e12), 1e10);
   CHECK(forecast.lists.size() == 2);
   CHECK(forecast.pipeline.schedule.num_micro_batches == 4);
-  CHECK(forecast.moved[0].weight_gradients > 0);
+  CHECK(forecast.comm_bytes[0].weight_gradients > 0);
 }
 
 TEST_CASE("what is summed takes between nodes what ranks send there, as nodes have them") {
@@ -118,11 +118,11 @@ TEST_CASE("a pipeline and ZeRO's price are told in a line") {
   CHECK_THAT(describe_pipeline(plan_of(pipeline(2, "zero-bubble", 2), 2, 6, 4)),
              Catch::StartsWith("4 virtual stages on 2 ranks of ") && Catch::Contains("zero-bubble"));
   s.zero = 1;
-  CHECK(price_of_zero(plan_of(s, 4, 6, 16)).empty());
+  CHECK(describe_zero_comm_cost(plan_of(s, 4, 6, 16)).empty());
   s.zero = 3;
   const Plan plan = plan_of(s, 4, 6, 16);
-  CHECK_THAT(price_of_zero(plan), Catch::StartsWith("--zero 3 under --pp 2 gathers and reduces ") &&
-                                      Catch::EndsWith("each micro-batch's weights and gradients"));
+  CHECK_THAT(describe_zero_comm_cost(plan), Catch::StartsWith("--zero 3 under --pp 2 gathers and reduces ") &&
+                                                Catch::EndsWith("each micro-batch's weights and gradients"));
 }
 
 TEST_CASE("ranks that share layers are told what each sends in a step, and what of it over the network") {
@@ -135,7 +135,7 @@ TEST_CASE("ranks that share layers are told what each sends in a step, and what 
     s.tp = tp, s.cp = cp, s.sequence_parallel = divides_rows;
     Plan plan = plan_of(s, static_cast<int>(tp * cp), 2, 1);
     plan.launch.ranks_per_node = ranks_per_node;
-    return describe_sharing(plan);
+    return describe_tensor_parallelism(plan);
   };
   const model::ModelSpec spec = model::load_model_spec("llama-tiny");
   const auto text = [](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); };

@@ -99,10 +99,10 @@ TEST_CASE("a GPU holds what is computed with, and its host what passes through i
   const std::vector<MemoryEstimate> stages = estimate_memory(plan);
   const MemoryEstimate& memory = stages.front();
   CHECK(on_cpu.pinned == 0);
-  CHECK(memory.pinned == std::size_t{64} << 20);        // one lane, for gradients of all sizes
-  CHECK(memory.copy == memory.storage.checkpoint / 4);  // each replica writes a part
+  CHECK(memory.pinned == std::size_t{64} << 20);                   // one lane, for gradients of all sizes
+  CHECK(memory.checkpoint_copy == memory.storage.checkpoint / 4);  // each replica writes a part
   CHECK(host_memory_bytes(plan, stages) ==
-        4 * (memory.batches + memory.copy + memory.arriving + memory.pinned));
+        4 * (memory.batches + memory.checkpoint_copy + memory.receive_buffers + memory.pinned));
   CHECK(gpu_memory_bytes(plan) == 2 * (memory.storage.total() + memory.activations + memory.workspaces +
                                        memory.batches + memory.context));
   plan.threads = 64;  // threads pack nothing for a GPU
@@ -136,8 +136,8 @@ TEST_CASE("where nodes have different numbers of ranks, the fullest GPU and the 
   plan.launch.gpus = {0, 1, 0, 2};
   const std::vector<MemoryEstimate> stages = estimate_memory(plan);
   const MemoryEstimate& memory = stages.front();
-  CHECK(gpu_memory_bytes(plan) == 2 * (memory.on_device() + memory.batches + memory.context));
-  CHECK(host_memory_bytes(plan, stages) == 3 * memory.beside_device());
+  CHECK(gpu_memory_bytes(plan) == 2 * (memory.device_bytes() + memory.batches + memory.context));
+  CHECK(host_memory_bytes(plan, stages) == 3 * memory.host_bytes());
 }
 
 TEST_CASE("what attention's backward takes at 128k follows from how it sums, which is a condition") {
@@ -151,18 +151,18 @@ TEST_CASE("what attention's backward takes at 128k follows from how it sums, whi
     const auto bytes = kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan));
     return static_cast<double>(bytes) / (1 << 30);
   };
-  CHECK(attention_sums(plan) == "kept weights");
+  CHECK(attention_reduction_order(plan) == "kept weights");
   CHECK(scratch() > 128);
   plan.launch.orders_attention_sums = true;
-  CHECK(attention_sums(plan) == "ordered");
+  CHECK(attention_reduction_order(plan) == "ordered");
   CHECK(scratch() < 2.5);
   plan.mask_documents = true;
   CHECK(scratch() > 32);
   plan.layout.cp = 8;  // chunks of 8192
-  CHECK(attention_sums(plan) == "kept weights");
+  CHECK(attention_reduction_order(plan) == "kept weights");
   CHECK(scratch() < 2.5);
   plan.device = Device::host();
-  CHECK(attention_sums(plan).empty());
+  CHECK(attention_reduction_order(plan).empty());
 }
 
 TEST_CASE("attention that no library computes is told, and why") {

@@ -59,7 +59,7 @@ TEST_CASE("what would bring the whole estimate down may be to compute again") {
   Job job(1);
   const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
   const auto nearest = [&](std::uint64_t limit) {
-    return nearest_that_fit(
+    return suggest_options_that_fit(
         job.settings, job.plan(), [&](const Settings& s) { return job.plan(s); }, needed, limit);
   };
   const std::uint64_t all = needed(job.plan());
@@ -76,7 +76,7 @@ TEST_CASE("what makes long sequences fit may be to divide them") {
   const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
   Settings divided = job.settings;
   divided.cp = 2;
-  CHECK_THAT(nearest_that_fit(
+  CHECK_THAT(suggest_options_that_fit(
                  job.settings, job.plan(), [&](const Settings& s) { return job.plan(s); }, needed,
                  needed(job.plan(divided))),
              Catch::Contains("--cp 2"));
@@ -87,7 +87,7 @@ TEST_CASE("ranks that share layers may divide sequences where they do not divide
   job.settings.tp = 2;
   const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
   const auto nearest = [&](const Settings& asked, std::uint64_t limit) {
-    return nearest_that_fit(
+    return suggest_options_that_fit(
         asked, job.plan(asked), [&](const Settings& s) { return job.plan(s); }, needed, limit);
   };
   Settings divided = job.settings;
@@ -124,14 +124,14 @@ TEST_CASE(
   };
   const Job job(4);
   const MemoryEstimate memory = estimate_memory(on_gpus(job, 4, plenty)(job.settings)).front();
-  const std::uint64_t of_rank = memory.on_device() + memory.batches;
+  const std::uint64_t of_rank = memory.device_bytes() + memory.batches;
   CHECK(refused(job, 4, of_rank * 11 / 10).empty());
   CHECK_THAT(refused(job, 2, of_rank * 11 / 10),
              Catch::Contains("cuda:0 (G, a)") && Catch::Contains("--pp 4 or --tp 2 would do"));
   CHECK(refused(job, 2, of_rank * 21 / 10).empty());
   CHECK_THAT(refused(job, 4, of_rank / 100), Catch::Contains("on more GPUs"));
 
-  const std::uint64_t beside = 4 * memory.beside_device();
+  const std::uint64_t beside = 4 * memory.host_bytes();
   CHECK(refused(job, 4, plenty, beside).empty());
   CHECK_THAT(refused(job, 4, plenty, beside - 1),
              Catch::Contains("of a host's memory for what they save, send and read, and it has") &&

@@ -192,7 +192,7 @@ TEST_CASE("a communicator takes memory before anything is connected") {
   // NVIDIA/nccl#2366's 484 MiB.
   CHECK(device_bytes({}, pcie) == std::size_t{388} * MiB);
   NcclGroup alone;
-  alone.most_ctas = 1;
+  alone.max_ctas = 1;
   CHECK(device_bytes(alone, pcie) == std::size_t{10} * MiB);
   CHECK(device_bytes({.ranks = 8, .local_ranks = 8}, dgx_h100) == (std::size_t{32} * 6 + 4 + 34) * MiB);
 }
@@ -210,12 +210,12 @@ TEST_CASE("between nodes buffers are in the GPU's memory with GPUDirect, else in
 
 TEST_CASE("NCCL's memory follows its configuration and its environment") {
   NcclGroup group = all_to_all(1, 8);
-  group.most_ctas = 4;
+  group.max_ctas = 4;
   CHECK(channels(group, dgx_h100) == NcclChannels{4, 4, 4, 4});
   CHECK(connections(group, dgx_h100) == std::size_t{7} * 4 * 12 * MiB);
   CHECK(connections(group, dgx_h100, {{"NCCL_MAX_CTAS", "8"}}) == std::size_t{7} * 8 * 12 * MiB);
   CHECK(connections(group, dgx_h100, {{"NCCL_MAX_NCHANNELS", "2"}}) == std::size_t{7} * 2 * 12 * MiB);
-  group.most_ctas = 0;
+  group.max_ctas = 0;
   CHECK(connections(group, dgx_h100, {{"NCCL_MAX_CTAS", "8"}}) == std::size_t{7} * 8 * 12 * MiB);
   CHECK(connections(group, dgx_h100, {{"NCCL_MAX_NCHANNELS", "16"}}) == std::size_t{7} * 16 * 12 * MiB);
   CHECK(connections(group, dgx_h100, {{"NCCL_BUFFSIZE", "0x1000000"}}) == std::size_t{7} * 32 * 24 * MiB);
@@ -316,18 +316,18 @@ TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
   plan.device = Device::gpu(0);
   const MemoryEstimate by_messages = estimate_memory(plan).front();
   CHECK(by_messages.nccl == 0);
-  plan.launch.streams = "NCCL 2.28.9";
+  plan.launch.device_collectives = "NCCL 2.28.9";
   const MemoryEstimate memory = estimate_memory(plan).front();
   const std::vector<NamedNcclGroup> groups = groups_of(plan);
   REQUIRE(groups.size() == 1);
   NcclGroup sums = all_to_all(1, 2);
-  sums.most_ctas = comm::most_ctas(groups.front().use);
+  sums.max_ctas = comm::most_ctas(groups.front().use);
   CHECK(memory.nccl == device_bytes(sums, dgx_h100));
   CHECK(memory.nccl_host > 0);
   CHECK(memory.context > by_messages.context);
-  CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches + memory.context);
+  CHECK(gpu_memory_bytes(plan) == memory.device_bytes() + memory.batches + memory.context);
   plan.launch.gpu_free_bytes = 80'000 * MiB;
-  CHECK(gpu_memory_bytes(plan) == memory.on_device() + memory.batches);
+  CHECK(gpu_memory_bytes(plan) == memory.device_bytes() + memory.batches);
   // The message for a plan that does not fit tells how much of the memory is NCCL's.
   plan.launch.gpu_free_bytes = plan.launch.gpu.memory_bytes = 100 * MiB;
   const Replan none = [](const Settings&) -> Plan { throw Error(ErrorKind::usage, "none"); };

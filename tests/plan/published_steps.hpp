@@ -29,7 +29,7 @@ inline Operation attention(Pass pass, AttentionLibrary library, double sequences
   Operation operation{.name = "attention", .kind = OperationKind::attention};
   const double pairs = sequences * static_cast<double>(length * length) / 2;
   operation.flops = 4 * pairs * static_cast<double>(heads * head_dim) * (pass == Pass::forward ? 1 : 2.5);
-  operation.flops_s = dt::plan::causal_attention_flops(library, pass, head_dim, length);
+  operation.flops_per_s = dt::plan::causal_attention_flops(library, pass, head_dim, length);
   return operation;
 }
 
@@ -60,9 +60,9 @@ inline std::vector<Operation> llm_c_step(std::int64_t layers, std::int64_t C, st
   const double X = 2 * static_cast<double>(R * C);  // bytes of the features of all rows
   std::vector<Operation> block;
   for (const auto& [N, K] : {std::pair{3 * C, C}, {C, C}, {4 * C, C}, {C, 4 * C}}) {
-    block.push_back(Operation::product("forward", R, N, K));
-    block.push_back(Operation::product("input gradient", R, K, N));
-    block.push_back(Operation::product("weight gradient", N, K, R));
+    block.push_back(Operation::matmul("forward", R, N, K));
+    block.push_back(Operation::matmul("input gradient", R, K, N));
+    block.push_back(Operation::matmul("weight gradient", N, K, R));
   }
   block.push_back(Operation::memory("GELU's input, kept and read again", 8 * X, 0));
   block.push_back(kernels("residual and norm", 8 * X, dt::plan::norm_relative, 2));
@@ -74,8 +74,8 @@ inline std::vector<Operation> llm_c_step(std::int64_t layers, std::int64_t C, st
   std::vector<Operation> step;
   append(step, block, micro_batches * static_cast<double>(layers));
   append(step,
-         {Operation::product("head", R, V, C), Operation::product("head's input gradient", R, C, V),
-          Operation::product("head's weight gradient", V, C, R),
+         {Operation::matmul("head", R, V, C), Operation::matmul("head's input gradient", R, C, V),
+          Operation::matmul("head's weight gradient", V, C, R),
           kernels("fused classifier", 6 * static_cast<double>(R * V), dt::plan::loss_relative, 1),
           Operation::memory("encoder", 8 * X, 6)},
          micro_batches);
@@ -115,11 +115,11 @@ inline std::vector<Operation> torchtitan_step(bool is_compiled) {
                           {F, C, false},
                           {F, C, true},
                           {C, F, false}}) {
-    Operation forward = Operation::product("forward", R, m.N, m.K);
+    Operation forward = Operation::matmul("forward", R, m.N, m.K);
     forward.count = m.is_remade ? 2 : 1;
     block.push_back(forward);
-    block.push_back(Operation::product("input gradient", R, m.K, m.N));
-    block.push_back(Operation::product("weight gradient", m.N, m.K, R));
+    block.push_back(Operation::matmul("input gradient", R, m.K, m.N));
+    block.push_back(Operation::matmul("weight gradient", m.N, m.K, R));
   }
   // Each operation runs in the forward pass, runs again when it is recomputed, and has a gradient.
   if (is_compiled) {
@@ -142,8 +142,8 @@ inline std::vector<Operation> torchtitan_step(bool is_compiled) {
   std::vector<Operation> step;
   append(step, block, layers);
   append(step,
-         {Operation::product("head", R, V, C), Operation::product("head's input gradient", R, C, V),
-          Operation::product("head's weight gradient", V, C, R),
+         {Operation::matmul("head", R, V, C), Operation::matmul("head's input gradient", R, C, V),
+          Operation::matmul("head's weight gradient", V, C, R),
           Operation::memory("loss", (is_compiled ? 12 : 40) * static_cast<double>(R * V)),
           Operation::memory("AdamW and norm of an eighth", torchtitan_parameters / 8 * 40)},
          1);
@@ -165,7 +165,7 @@ inline std::vector<PublishedStep> published_steps() {
   constexpr double of_power = 500.0 / 700;
   dt::plan::GpuRates limited = h100;
   limited.memory_bytes_s = 2.4e12;
-  limited.product_fraction *= of_power;
+  limited.matmul_efficiency *= of_power;
   limited.attention_relative = of_power;
   return {
       {"llm.c GPT-2 124M", 463e3, 64 * 1024, h100, llm_c_step(12, 768, 12, 64, 1, 124.4e6),

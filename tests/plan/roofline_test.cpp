@@ -30,9 +30,9 @@ Plan plan_of(const char* model, std::int64_t sequence_length, std::int64_t micro
   return plan;
 }
 
-double step_s(const Plan& plan, const StepTraits& traits = {}) {
+double step_s(const Plan& plan, const KernelFeatures& traits = {}) {
   const GpuRates& h100 = rates_of("h100");
-  return roofline_of(plan, h100, Links(h100.link_bytes_s), traits).step_s;
+  return roofline_of(plan, h100, LinkBandwidths(h100.link_bytes_s), traits).step_s;
 }
 
 /// Steps of dt on one H100 SXM (80 GB, CUDA 13), measured by gpu-check.sh, 2026-11.
@@ -47,17 +47,17 @@ std::vector<MeasuredStep> measured_steps() {
 }
 
 std::string shares(const char* name, const Plan& plan) {
-  const StepTraits without[] = {{.aligned_head = false},
-                                {.block_per_row = false},
-                                {.whole_mlp_backward = false},
-                                {.few_instructions = false}};
+  const KernelFeatures without[] = {{.aligned_head = false},
+                                    {.block_per_row = false},
+                                    {.whole_mlp_backward = false},
+                                    {.few_instructions = false}};
   const GpuRates& h100 = rates_of("h100");
-  const StepRoofline roofline = roofline_of(plan, h100, Links(h100.link_bytes_s));
+  const StepRoofline roofline = roofline_of(plan, h100, LinkBandwidths(h100.link_bytes_s));
   std::string text = fmt::format("{}: {:.1f} ms, MFU {:.3f}", name, 1e3 * roofline.step_s, roofline.mfu);
-  for (const StepTraits& traits : without)
+  for (const KernelFeatures& traits : without)
     text += fmt::format(", +{:.1f}", 1e3 * (step_s(plan, traits) - roofline.step_s));
-  const StepTraits none{false, false, false, false};
-  const StepRoofline before = roofline_of(plan, h100, Links(h100.link_bytes_s), none);
+  const KernelFeatures none{false, false, false, false};
+  const StepRoofline before = roofline_of(plan, h100, LinkBandwidths(h100.link_bytes_s), none);
   return text + fmt::format("; without all of them {:.1f} ms, MFU {:.3f}", 1e3 * before.step_s, before.mfu);
 }
 
@@ -66,31 +66,31 @@ std::string shares(const char* name, const Plan& plan) {
 TEST_CASE("a product takes as many waves as its tiles need") {
   const GpuRates& h100 = rates_of("h100");
   // These 132 tiles of 128 × 256 make one full wave.
-  const Operation full = Operation::product("", 128 * 12, 256 * 11, 8192);
-  CHECK(shape_of(full, h100).waves == 1);
-  CHECK(shape_of(full, h100).filled == Approx(1));
-  const double peak_s = 2.0 * 128 * 12 * 256 * 11 * 8192 / (h100.peak_flops * h100.product_fraction);
-  CHECK(seconds_of_one(full, h100) ==
-        Approx(peak_s + wave_start_s + 128 * 12 * 256 * 11 * 2 / (memory_fraction * h100.memory_bytes_s) +
+  const Operation full = Operation::matmul("", 128 * 12, 256 * 11, 8192);
+  CHECK(matmul_tiling(full, h100).waves == 1);
+  CHECK(matmul_tiling(full, h100).wave_efficiency == Approx(1));
+  const double peak_s = 2.0 * 128 * 12 * 256 * 11 * 8192 / (h100.peak_flops * h100.matmul_efficiency);
+  CHECK(seconds_per_call(full, h100) ==
+        Approx(peak_s + wave_start_s + 128 * 12 * 256 * 11 * 2 / (memory_efficiency * h100.memory_bytes_s) +
                kernel_gap_s));
   // One tile more takes another wave, unless smaller tiles do better.
-  const Operation more = Operation::product("", 128 * 12, 256 * 11 + 8, 8192);
-  CHECK(seconds_of_one(more, h100) > 1.3 * seconds_of_one(full, h100));
+  const Operation more = Operation::matmul("", 128 * 12, 256 * 11 + 8, 8192);
+  CHECK(seconds_per_call(more, h100) > 1.3 * seconds_per_call(full, h100));
   // A product of few tiles with long sums is split.
-  const Operation narrow = Operation::product("", 768, 768, 65536);
-  CHECK(shape_of(narrow, h100).split > 1);
-  CHECK(shape_of(narrow, h100).filled > 0.7);
+  const Operation narrow = Operation::matmul("", 768, 768, 65536);
+  CHECK(matmul_tiling(narrow, h100).split > 1);
+  CHECK(matmul_tiling(narrow, h100).wave_efficiency > 0.7);
 }
 
 TEST_CASE("what is not aligned takes longer, small products wait for memory") {
   const GpuRates& h100 = rates_of("h100");
-  Operation product = Operation::product("", 8192, 8192, 8192);
-  const double aligned_s = seconds_of_one(product, h100);
+  Operation product = Operation::matmul("", 8192, 8192, 8192);
+  const double aligned_s = seconds_per_call(product, h100);
   product.is_aligned = false;
-  CHECK(seconds_of_one(product, h100) > 1.8 * aligned_s);
-  const Operation thin = Operation::product("", 16, 8192, 8192);
-  CHECK(seconds_of_one(thin, h100) > 2.0 * 8192 * 8192 / h100.memory_bytes_s);
-  CHECK(seconds_of_one(Operation::memory("", 2.7939e9), h100) == Approx(1e-3 + kernel_gap_s));
+  CHECK(seconds_per_call(product, h100) > 1.8 * aligned_s);
+  const Operation thin = Operation::matmul("", 16, 8192, 8192);
+  CHECK(seconds_per_call(thin, h100) > 2.0 * 8192 * 8192 / h100.memory_bytes_s);
+  CHECK(seconds_per_call(Operation::memory("", 2.7939e9), h100) == Approx(1e-3 + kernel_gap_s));
 }
 
 TEST_CASE("there are rates of four GPUs") {
@@ -127,8 +127,8 @@ TEST_CASE("a step's products have the FLOPs of the model") {
     const Plan plan = plan_of(model, 1024, 4, 8);
     const GpuRates& h100 = rates_of("h100");
     double flops = 0;
-    for (const Operation& o : roofline_of(plan, h100, Links(h100.link_bytes_s)).operations) {
-      if (o.kind == OperationKind::product)
+    for (const Operation& o : roofline_of(plan, h100, LinkBandwidths(h100.link_bytes_s)).operations) {
+      if (o.kind == OperationKind::matmul)
         flops += o.count * 2 * static_cast<double>(o.M * o.N) * static_cast<double>(o.K);
       if (o.kind == OperationKind::attention)
         flops += o.count * o.flops * (o.name == "attention" ? 2 : 2 / 1.25);
@@ -153,19 +153,19 @@ TEST_CASE("each of the kernels' properties is worth something, and all together 
 TEST_CASE("layouts compute their share, and wait for each other") {
   const GpuRates& h100 = rates_of("h100");
   const Plan one = plan_of("llama-1b", 2048, 2, 16), eight = plan_of("llama-1b", 2048, 2, 16, 8);
-  const StepRoofline alone = roofline_of(one, h100, Links(h100.link_bytes_s)),
-                     together = roofline_of(eight, h100, Links(h100.link_bytes_s));
+  const StepRoofline alone = roofline_of(one, h100, LinkBandwidths(h100.link_bytes_s)),
+                     together = roofline_of(eight, h100, LinkBandwidths(h100.link_bytes_s));
   CHECK(alone.waiting_s() == Approx(0).margin(1e-6));
   CHECK(together.waiting_s() > 0);
-  CHECK(together.tokens_s > 6 * alone.tokens_s);
-  CHECK(together.tokens_s < 8 * alone.tokens_s);
+  CHECK(together.tokens_per_s > 6 * alone.tokens_per_s);
+  CHECK(together.tokens_per_s < 8 * alone.tokens_per_s);
   Plan pipeline = one;
   pipeline.layout = {.pp = 2, .stages = model::even_stages(24, 2)};
   pipeline.launch = {.num_ranks = 2, .ranks_per_node = 2};
-  CHECK(roofline_of(pipeline, h100, Links(h100.link_bytes_s)).computing_s < 0.7 * alone.computing_s);
+  CHECK(roofline_of(pipeline, h100, LinkBandwidths(h100.link_bytes_s)).computing_s < 0.7 * alone.computing_s);
   Plan fp32 = one;
   fp32.precision.compute = DType::f32;
-  CHECK_THROWS_WITH(roofline_of(fp32, h100, Links(1e9)), Catch::Contains("16 bits"));
+  CHECK_THROWS_WITH(roofline_of(fp32, h100, LinkBandwidths(1e9)), Catch::Contains("16 bits"));
 }
 
 TEST_CASE("print the roofline of published and measured steps, and what properties of kernels are worth",

@@ -11,7 +11,7 @@ TEST_CASE("steps are one, or a first and a last") {
   const StepRange one = parse_step_range("--profile", "10"), several = parse_step_range("--profile", "8-1K");
   CHECK((one.first == 10 && one.last == 10));
   CHECK((several.first == 8 && several.last == 1000));
-  CHECK((!several.has(7) && several.has(8) && several.has(1000) && !several.has(1001)));
+  CHECK((!several.contains(7) && several.contains(8) && several.contains(1000) && !several.contains(1001)));
 }
 
 TEST_CASE("what names no steps is refused by name") {

@@ -36,7 +36,7 @@ Traced traced_step(bool recompute) {
     const ActionTrace trace(rig.executor, rig.alone, rig.context, nullptr);
     rig.executor.run(step.list, split(batch), 0, no_hooks());
     step.actions = trace.actions();
-    step.exposures = trace.exposures();
+    step.exposures = trace.exposed_communication();
   }
   step.whole.ended_s = monotonic_s();
   rig.executor.run(step.list, split(batch), 0, no_hooks());  // the trace no longer records
@@ -60,9 +60,9 @@ TEST_CASE("actions follow each other, and together take no longer than the step"
   for (const TracedAction& traced : step.actions) {
     CHECK(traced.host.started_s >= before_s);
     CHECK(traced.host.ended_s >= traced.host.started_s);
-    CHECK(traced.host.own_s() >= 0);
+    CHECK(traced.host.compute_s() >= 0);
     before_s = traced.host.ended_s;
-    sum_s += traced.host.own_s();
+    sum_s += traced.host.compute_s();
   }
   CHECK(before_s <= step.whole.ended_s);
   for (const Interval& exposure : step.exposures) {
@@ -80,7 +80,7 @@ TEST_CASE("what an action communicates is told, and is not its own time") {
   const StepHooks hooks{.loss = {},
                         .control =
                             [&] {
-                              rig.alone.exposed().of([] {
+                              rig.alone.exposed_time().measure([] {
                                 for (const double since_s = monotonic_s(); monotonic_s() < since_s + long_s;)
                                   continue;
                               });
@@ -92,9 +92,9 @@ TEST_CASE("what an action communicates is told, and is not its own time") {
   for (const TracedAction& traced : trace.actions()) {
     const bool is_control = traced.action.kind == ActionKind::control;
     CHECK((traced.host.exposed_s >= long_s) == is_control);
-    if (is_control) CHECK(traced.host.own_s() <= traced.host.ended_s - traced.host.started_s - long_s);
+    if (is_control) CHECK(traced.host.compute_s() <= traced.host.ended_s - traced.host.started_s - long_s);
   }
-  CHECK(std::ranges::count_if(trace.exposures(), [](const Interval& exposure) {
+  CHECK(std::ranges::count_if(trace.exposed_communication(), [](const Interval& exposure) {
           return exposure.ended_s - exposure.started_s >= long_s;
         }) == 1);
 }

@@ -17,10 +17,10 @@ inline StepProfile small_profile() {
   profile.generation = 3;
   profile.rank = 7;
   profile.host = "n1";
-  profile.duty = "stage 1 of 2: layers.1 to head";
+  profile.role = "stage 1 of 2: layers.1 to head";
   profile.layout = "pp=2,dp=4,tp=1,zero=0";
   profile.clock = {.ahead_s = 50, .error_s = 2e-6, .zero_s = 1000};
-  profile.whole = {1000, 1010};
+  profile.step_time = {1000, 1010};
   profile.data_wait_s = 1;
   profile.unit_names = {"embedding", "layers.0", "head"};
   profile.actions = {
@@ -29,7 +29,7 @@ inline StepProfile small_profile() {
       {{ActionKind::backward_input, 1, 0}, {1006, 1008, 0}, {1006, 1009.5}},
       {{ActionKind::forward, 2, 1}, {1008, 1008.5, 0}, {1009.5, 1010}},
   };
-  profile.exposures = {{1002, 1003}, {1004.25, 1004.75}, {1005, 1005 + 1e-7}};
+  profile.exposed_communication = {{1002, 1003}, {1004.25, 1004.75}, {1005, 1005 + 1e-7}};
   profile.groups = {{.name = "world", .members = {0, 1}}, {.name = "pair", .members = {5, 7}}};
   profile.operations = {
       {.sequence = 4,

@@ -8,7 +8,7 @@ using namespace dt_test;
 
 namespace {
 
-double sum_of(const Shares& shares) {
+double sum_of(const TimeBreakdown& shares) {
   double sum_s = 0;
   for (const auto& [name, seconds] : shares) sum_s += seconds;
   return sum_s;
@@ -17,7 +17,7 @@ double sum_of(const Shares& shares) {
 }  // namespace
 
 TEST_CASE("a step's time is its actions', without communication, what waits, and what is left") {
-  const Shares shares = shares_of_host(small_profile());
+  const TimeBreakdown shares = host_time_breakdown(small_profile());
   CHECK(sum_of(shares) == Approx(10));
   CHECK(shares[0] == std::pair<std::string, double>("forward", 2.5));
   CHECK(shares[1] == std::pair<std::string, double>("backward_input", 2));
@@ -32,7 +32,7 @@ TEST_CASE("a step's time is its actions', without communication, what waits, and
 TEST_CASE("of a device its own time counts, and what the host does beside") {
   StepProfile profile = small_profile();
   profile.is_on_device = true;
-  const Shares device = shares_of_device(profile), host = shares_of_host(profile);
+  const TimeBreakdown device = device_time_breakdown(profile), host = host_time_breakdown(profile);
   CHECK(sum_of(device) == Approx(10));
   CHECK(device[0] == std::pair<std::string, double>("forward", 2.5));
   CHECK(device.back() == std::pair<std::string, double>("the GPU between", 4));
@@ -42,11 +42,11 @@ TEST_CASE("of a device its own time counts, and what the host does beside") {
 
 TEST_CASE("a summary is in percent of the step") {
   StepProfile profile = small_profile();
-  CHECK(summary_of(profile) ==
+  CHECK(summarize_step(profile) ==
         "10 s: forward 25.0 %, backward_input 20.0 %, send 5.0 %, exposed communication 15.0 %, waiting for "
         "data 10.0 %, the host between 25.0 %");
   profile.is_on_device = true;
-  CHECK(summary_of(profile) ==
+  CHECK(summarize_step(profile) ==
         "10 s: forward 25.0 %, backward_input 35.0 %, send 0.0 %, the GPU between 40.0 %; host: enqueuing "
         "50.0 %, exposed communication 15.0 %, waiting for data 10.0 %, the host between 25.0 %");
 }

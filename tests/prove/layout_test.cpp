@@ -48,7 +48,7 @@ TEST_CASE("a layout is read as it is printed") {
                              .dp = 4,
                              .zero = 1,
                              .zero_group = 2,
-                             .schedule = model::PipelineSchedule::zero_bubble,
+                             .schedule = model::PipelineScheduleKind::zero_bubble,
                              .virtual_stages = 2};
   const ComparedLayout read = parse_layouts(layout.to_string(), {}, 8).at(0);
   CHECK(read.ranks == 8);
@@ -98,39 +98,40 @@ TEST_CASE("a pipeline that cannot be is refused with what would do") {
 }
 
 TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a class of their own") {
-  using enum model::PipelineSchedule;
+  using enum model::PipelineScheduleKind;
   const plan::Plan one = plan_of({});
   for (const int pp : {1, 2, 8}) {
     for (const int dp : {1, 2, 4}) {
-      CHECK(promise_of(plan_of({.pp = pp, .dp = dp}), one).same_bits);
-      CHECK(promise_of(plan_of({.pp = pp, .dp = dp, .zero = 1, .schedule = zero_bubble, .virtual_stages = 2}),
-                       one)
-                .same_bits);
+      CHECK(guarantee_between(plan_of({.pp = pp, .dp = dp}), one).bit_identical);
+      CHECK(guarantee_between(
+                plan_of({.pp = pp, .dp = dp, .zero = 1, .schedule = zero_bubble, .virtual_stages = 2}), one)
+                .bit_identical);
     }
   }
   plan::Plan again = plan_of({.pp = 2, .schedule = gpipe});
   again.recompute = plan::Recompute::full;
-  CHECK(promise_of(again, one).same_bits);
+  CHECK(guarantee_between(again, one).bit_identical);
   const plan::Plan sharded = plan_of({.dp = 2, .zero = 2});
-  CHECK(!promise_of(sharded, one).same_bits);
-  CHECK(promise_of(plan_of({.pp = 4, .dp = 2, .zero = 3, .schedule = interleaved, .virtual_stages = 2}),
-                   sharded)
-            .same_bits);
-  CHECK(promise_of(sharded, one).loss_difference == 1e-5);
+  CHECK(!guarantee_between(sharded, one).bit_identical);
+  CHECK(guarantee_between(
+            plan_of({.pp = 4, .dp = 2, .zero = 3, .schedule = interleaved, .virtual_stages = 2}), sharded)
+            .bit_identical);
+  CHECK(guarantee_between(sharded, one).max_loss_difference == 1e-5);
   plan::Plan rounded = one;
   rounded.arithmetic = Arithmetic::tf32;
-  CHECK(promise_of(rounded, rounded).same_bits);
-  CHECK(!promise_of(rounded, rounded).loss_difference);
-  CHECK(!promise_of(plan_of({.pp = 2, .dp = 3}), one).same_bits);
+  CHECK(guarantee_between(rounded, rounded).bit_identical);
+  CHECK(!guarantee_between(rounded, rounded).max_loss_difference);
+  CHECK(!guarantee_between(plan_of({.pp = 2, .dp = 3}), one).bit_identical);
 }
 
 TEST_CASE(
     "at any cp, dp of a power of two and groups of ZeRO that are whole nodes of the sum change no bit") {
   for (const int cp : {2, 3, 6}) {
     const plan::Plan one = plan_of({.cp = cp});
-    CHECK(promise_of(plan_of({.dp = 4, .cp = cp}), one).same_bits);
-    CHECK(promise_of(plan_of({.dp = 2, .zero = 1, .zero_group = 2, .cp = cp}), one).same_bits);
-    CHECK(!promise_of(plan_of({.dp = 3, .cp = cp}), one).same_bits);
+    CHECK(guarantee_between(plan_of({.dp = 4, .cp = cp}), one).bit_identical);
+    CHECK(guarantee_between(plan_of({.dp = 2, .zero = 1, .zero_group = 2, .cp = cp}), one).bit_identical);
+    CHECK(!guarantee_between(plan_of({.dp = 3, .cp = cp}), one).bit_identical);
   }
-  CHECK(!promise_of(plan_of({.dp = 2, .zero = 1, .zero_group = 3, .cp = 3}), plan_of({.cp = 3})).same_bits);
+  CHECK(!guarantee_between(plan_of({.dp = 2, .zero = 1, .zero_group = 3, .cp = 3}), plan_of({.cp = 3}))
+             .bit_identical);
 }

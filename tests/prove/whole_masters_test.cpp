@@ -20,16 +20,16 @@ TEST_CASE("what ranks hold on devices is put together on the first one's host", 
   comm::run_threads(layout.size(), [&](comm::Communicator& world) {
     const Context context(1, device);
     const parallel::LanePlan lanes =
-        parallel::LanePlan(layout.dp, layout.dp).of_rank(layout.place_of(world.rank()).dp, layout.dp);
+        parallel::LanePlan(layout.dp, layout.dp).of_rank(layout.coordinates_of(world.rank()).dp, layout.dp);
     const parallel::Groups groups(layout, world);
-    const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
+    const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
     parallel::ModelStorage storage(device, local, {.compute = DType::bf16}, &lanes, groups);
     for (const parallel::LocalParam& param : local.params()) {
       storage.set_weights(context, param, [&](const Piece& piece, const Tensor& values) {
         model::initialise(local.spec(param), 7, piece, values, 1);
       });
     }
-    prove::WholeMasters(context, storage, world).visit([&](const Tensor& whole) {
+    prove::ParameterGatherer(context, storage, world).visit([&](const Tensor& whole) {
       const model::ParamSpec& param = table.params()[num_seen++];
       const Buffer buffer(Device::host(), whole.bytes());
       const Tensor expected(buffer, whole.dtype(), whole.shape());

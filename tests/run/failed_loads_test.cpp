@@ -36,10 +36,10 @@ TEST_CASE("a checkpoint is set aside by its third failed load, and taken up agai
   record_failed_load(damaged, "fourth");
   CHECK(contains(why_set_aside(damaged), "third"));
 
-  forget_failed_loads(damaged);
+  clear_failed_loads(damaged);
   CHECK(why_set_aside(damaged).empty());
   CHECK(run.newest_complete()->step == 20);
-  forget_failed_loads(damaged);
+  clear_failed_loads(damaged);
 }
 
 TEST_CASE("what a crash or another program left in the account does not count") {

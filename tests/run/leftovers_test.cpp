@@ -65,7 +65,7 @@ TEST_CASE("a leftover that cannot be removed is told, and the rest goes") {
   checkpoint::test::write_text(kept.parent_path() / "rank-00000.h5", "much");
   fs::create_directories(run.in(".step-00000006.g1.removed") / "x");
   const AsUser user(run.folder.path());
-  Removal done = run.directory.remove_leftovers();
+  RemovalResult done = run.directory.remove_leftovers();
   CHECK(done.removed.size() == 2);
   REQUIRE(done.problems.size() == 1);
   const fs::path hidden = run.in(".step-00000005.g1.tmp-host-1.removed");
@@ -86,7 +86,7 @@ TEST_CASE("a checkpoint of which a file cannot be removed keeps no other from be
   make_stubborn(run.in(".step-00000010.g1.removed"));  // as an earlier removal leaves this name
   const fs::path kept = make_stubborn(all.at(1).path);
   const AsUser user(run.folder.path());
-  const Removal done = run.directory.remove(std::vector<fs::path>{all.at(0).path, all.at(1).path});
+  const RemovalResult done = run.directory.remove(std::vector<fs::path>{all.at(0).path, all.at(1).path});
   CHECK(done.removed == std::vector<fs::path>{all.at(0).path, all.at(1).path});
   CHECK(done.problems.size() == 2);
   CHECK(run.directory.checkpoints().size() == 1);
@@ -107,7 +107,7 @@ TEST_CASE("members of a group remove what another's crash left; strangers' names
     REQUIRE(::chmod(run.directory.checkpoints_path().c_str(), mode) == 0);
   };
   plant(0777);
-  const Removal kept = run.directory.remove_leftovers();
+  const RemovalResult kept = run.directory.remove_leftovers();
   REQUIRE(kept.problems.size() == 1);
   CHECK(contains(kept.problems[0].what, "it belongs to"));
   CHECK(fs::exists(run.in(".step-00000005.g1.tmp-host-1")));
@@ -131,7 +131,7 @@ TEST_CASE("a checkpoint that cannot be renamed stays, told, and the others go") 
   const std::vector<checkpoint::CheckpointEntry> all = run.directory.checkpoints();
   const AsUser user(run.folder.path());
   fs::permissions(run.directory.checkpoints_path(), fs::perms::owner_read | fs::perms::owner_exec);
-  const Removal done = run.directory.remove(std::vector<fs::path>{all.at(0).path});
+  const RemovalResult done = run.directory.remove(std::vector<fs::path>{all.at(0).path});
   release(run.directory.checkpoints_path());
   CHECK(done.removed.empty());
   REQUIRE(done.problems.size() == 1);
@@ -141,7 +141,7 @@ TEST_CASE("a checkpoint that cannot be renamed stays, told, and the others go") 
 
 TEST_CASE("on a node's own storage, too, what cannot be removed is told, and the rest goes") {
   const Run run;
-  const LocalStore store(run.folder / "disk", run.directory, "n0", Secret::make());
+  const LocalStore store(run.folder / "disk", run.directory, "n0", Secret::generate());
   REQUIRE(store.open().empty());
   const fs::path kept = make_stubborn(store.unfinished_path(10, 1));
   fs::create_directories(store.unfinished_path(20, 1));

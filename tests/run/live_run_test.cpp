@@ -39,7 +39,7 @@ RunDirectory made(const fs::path& path) {
 }
 
 std::string refusal(const RunDirectory& run) {
-  return error_of(ErrorKind::environment, [&] { LiveRun::refuse_if_alive(run); });
+  return error_of(ErrorKind::environment, [&] { RunLock::require_not_held(run); });
 }
 
 TEST_CASE("a run that is alive refuses another start, naming who holds it; a dead one does not") {
@@ -48,8 +48,8 @@ TEST_CASE("a run that is alive refuses another start, naming who holds it; a dea
   CHECK(refusal(run).empty());
   {
     const Generation own = run.claim("", 0);
-    const LiveRun alive(run, own);
-    CHECK(alive.supported());
+    const RunLock alive(run, own);
+    CHECK(alive.is_supported());
     const std::string message = refusal(run);
     CHECK(contains(message, "generation 1"));
     CHECK(contains(message, fmt::format("process {} on {}", own.process, own.host)));
@@ -64,7 +64,7 @@ TEST_CASE("the lock ends with its process, however that ends") {
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const LiveRun alive(run, run.claim("", 0));
+    const RunLock alive(run, run.claim("", 0));
     [[maybe_unused]] const auto count = ::write(ready[1], "x", 1);
     for (;;) ::pause();
   }
@@ -74,13 +74,13 @@ TEST_CASE("the lock ends with its process, however that ends") {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   CHECK(refusal(run).empty());
-  const LiveRun successor(run, run.claim("", 0));
+  const RunLock successor(run, run.claim("", 0));
 }
 
 TEST_CASE("a job that Slurm started again ignores its former life, and nothing else") {
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");
-  std::optional<LiveRun> zombie;
+  std::optional<RunLock> zombie;
   {
     const SlurmLife first("77", nullptr);
     zombie.emplace(run, run.claim("", 0));
@@ -94,7 +94,7 @@ TEST_CASE("a job that Slurm started again ignores its former life, and nothing e
   const SlurmLife second("77", "1");
   CHECK(refusal(run).empty());
   const Generation own = run.claim("", 0);
-  const LiveRun alive(run, own);
+  const RunLock alive(run, own);
   CHECK_FALSE(refusal(run).empty());
   ::setenv("SLURM_RESTART_COUNT", "2", 1);
   CHECK(refusal(run).empty());
@@ -111,7 +111,7 @@ TEST_CASE("who holds a run gives way to a later life of its job, not to a claim 
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");
   const Generation own = claimed_by(run, "77", nullptr);
-  std::optional<LiveRun> alive;
+  std::optional<RunLock> alive;
   {
     const SlurmLife first("77", nullptr);
     alive.emplace(run, own);
@@ -137,7 +137,7 @@ TEST_CASE("who holds a run withdraws what starts that died have claimed, and not
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");
   const Generation own = claimed_by(run, "77", "1");
-  std::optional<LiveRun> alive;
+  std::optional<RunLock> alive;
   {
     const SlurmLife first("77", "1");
     alive.emplace(run, own);
@@ -153,12 +153,12 @@ TEST_CASE("who holds a run withdraws what starts that died have claimed, and not
   CHECK(stays(own));
   // This start was only slow: it finds its claim withdrawn.
   CHECK(
-      contains(error_of(ErrorKind::environment, [&] { LiveRun late(run, dead); }), "withdrawn generation 2"));
+      contains(error_of(ErrorKind::environment, [&] { RunLock late(run, dead); }), "withdrawn generation 2"));
 
   const Generation probing = run.claim("", 0);
   {
     FileLock held;
-    REQUIRE(held.try_lock(run.generation_lock_path(probing.number)) == FileLock::Outcome::held);
+    REQUIRE(held.try_lock(run.generation_lock_path(probing.number)) == FileLock::Outcome::acquired);
     CHECK(stays(probing));
   }
   const Generation saving = run.claim("", 0);
@@ -178,9 +178,9 @@ TEST_CASE("whoever may only read a run cannot hold it up") {
   CHECK((status.st_mode & 0777U) == 0600);
   const int reader = ::open(run.generation_path(1).c_str(), O_RDONLY | O_CLOEXEC);
   REQUIRE(::flock(reader, LOCK_EX) == 0);
-  LiveRun::refuse_if_alive(run);
-  const LiveRun alive(run, own);
-  CHECK(alive.supported());
+  RunLock::require_not_held(run);
+  const RunLock alive(run, own);
+  CHECK(alive.is_supported());
   ::close(reader);
 }
 
@@ -190,8 +190,8 @@ TEST_CASE("a run that an older dt holds is alive") {
   run.claim("", 0);
   fs::remove(run.generation_lock_path(1));
   FileLock held;
-  REQUIRE(held.try_lock(run.generation_path(1), Owner::anyone) == FileLock::Outcome::held);
-  CHECK(contains(error_of(ErrorKind::environment, [&] { LiveRun::refuse_if_alive(run); }),
+  REQUIRE(held.try_lock(run.generation_path(1), Owner::anyone) == FileLock::Outcome::acquired);
+  CHECK(contains(error_of(ErrorKind::environment, [&] { RunLock::require_not_held(run); }),
                  "another dt-train is running"));
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("a start holds its generation's file, too, where an older dt looks for
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");
   const Generation own = run.claim("", 0);
-  const LiveRun alive(run, own);
+  const RunLock alive(run, own);
   CHECK(FileLock().try_lock(run.generation_path(1), Owner::anyone) == FileLock::Outcome::busy);
 }
 
@@ -224,10 +224,10 @@ TEST_CASE("another's lock that may not be opened ends nothing, and a living star
     }
     REQUIRE(::seteuid(0) == 0);
   };
-  as_other([&] { LiveRun::refuse_if_alive(run); });
+  as_other([&] { RunLock::require_not_held(run); });
   FileLock held;
-  REQUIRE(held.try_lock(run.generation_path(1), Owner::anyone) == FileLock::Outcome::held);
-  CHECK(contains(error_of(ErrorKind::environment, [&] { as_other([&] { LiveRun::refuse_if_alive(run); }); }),
+  REQUIRE(held.try_lock(run.generation_path(1), Owner::anyone) == FileLock::Outcome::acquired);
+  CHECK(contains(error_of(ErrorKind::environment, [&] { as_other([&] { RunLock::require_not_held(run); }); }),
                  "another dt-train is running"));
   as_other([&] { CHECK(run.claim("", 0).number == 4); });
 }
@@ -237,12 +237,12 @@ TEST_CASE("a start that finds itself overtaken withdraws its claim") {
   const RunDirectory run = made(folder / "run");
   const Generation older = run.claim("", 0);
   const Generation newer = run.claim("", 0);
-  CHECK(contains(error_of(ErrorKind::environment, [&] { LiveRun alive(run, older); }), "generation 2"));
+  CHECK(contains(error_of(ErrorKind::environment, [&] { RunLock alive(run, older); }), "generation 2"));
   CHECK(run.generations().size() == 1);
-  const LiveRun alive(run, newer);
+  const RunLock alive(run, newer);
   const Generation late = run.claim("", 0);
   CHECK(late.number == 3);
-  CHECK(contains(error_of(ErrorKind::environment, [&] { LiveRun other(run, late); }), "generation 2"));
+  CHECK(contains(error_of(ErrorKind::environment, [&] { RunLock other(run, late); }), "generation 2"));
   CHECK(run.generations().size() == 1);
   CHECK(run.claim("", 0).number == 4);
 }
@@ -264,7 +264,7 @@ TEST_CASE("of many starts at once exactly one goes on, and its generation is the
         };
         const Generation own = run.claim("step-00000010.g1", 10);
         try {
-          const LiveRun life(run, own);
+          const RunLock life(run, own);
           alive.fetch_add(1);
           survivor = own.number;
           wait_for_others();
@@ -282,8 +282,8 @@ TEST_CASE("of many starts at once exactly one goes on, and its generation is the
   }
 }
 
-std::string moved(const LiveRun& alive) {
-  return error_of(ErrorKind::environment, [&] { alive.check_in_place(); });
+std::string moved(const RunLock& alive) {
+  return error_of(ErrorKind::environment, [&] { alive.check_still_held(); });
 }
 
 TEST_CASE(
@@ -293,7 +293,7 @@ TEST_CASE(
   const fs::path path = folder / "run", away = folder / "away";
   const RunDirectory run = made(path);
   const Generation own = run.claim("", 0);
-  const LiveRun alive(run, own);
+  const RunLock alive(run, own);
   CHECK(own.folder == fs::canonical(path));
   CHECK(run.generations().at(0).folder == own.folder);
   CHECK(moved(alive).empty());
@@ -312,7 +312,7 @@ TEST_CASE(
     // content.
     fs::copy(away, path, fs::copy_options::recursive);
     FileLock held;
-    REQUIRE(held.try_lock(run.generation_lock_path(1)) == FileLock::Outcome::held);
+    REQUIRE(held.try_lock(run.generation_lock_path(1)) == FileLock::Outcome::acquired);
     CHECK(moved(alive).empty());
   }
   SECTION("it is back") {

@@ -7,8 +7,8 @@
 namespace dt::run {
 namespace {
 
-LocalShare share(std::int64_t step, std::int64_t generation, std::vector<int> writers) {
-  LocalShare share;
+LocalShard share(std::int64_t step, std::int64_t generation, std::vector<int> writers) {
+  LocalShard share;
   share.header = checkpoint::test::sample_manifest(step, generation);
   share.header.mesh = {1, 4, 1, 0};
   share.header_text = to_json(share.header);
@@ -16,15 +16,15 @@ LocalShare share(std::int64_t step, std::int64_t generation, std::vector<int> wr
   return share;
 }
 
-std::string says(std::vector<LocalShare> shares) {
-  return describe_shares(shares);
+std::string says(std::vector<LocalShard> shares) {
+  return describe_shards(shares);
 }
 
 TEST_CASE("shares of several nodes make a whole one where every writer is held by somebody") {
   const std::vector<std::string> nodes = {says({share(10, 1, {0, 3}), share(20, 1, {0})}), "",
                                           says({share(10, 1, {1, 2}), share(10, 1, {2, 3})}),
                                           says({share(5, 2, {0, 1})})};
-  const std::vector<LocalCheckpoint> found = unite_shares(nodes);
+  const std::vector<LocalCheckpoint> found = merge_shards(nodes);
   REQUIRE(found.size() == 3);
   CHECK(found[0].generation == 2);  // the newest comes first
   CHECK(found[1].step == 20);
@@ -37,7 +37,7 @@ TEST_CASE("shares of several nodes make a whole one where every writer is held b
   CHECK(back.holders == found[2].holders);
   CHECK(back.header_text == found[2].header_text);
   CHECK(checkpoint::parse_manifest(back.header_text, "header").state.step == 10);
-  CHECK(unite_shares(std::vector<std::string>{"", ""}).empty());
+  CHECK(merge_shards(std::vector<std::string>{"", ""}).empty());
   CHECK_FALSE(LocalCheckpoint{}.why_incomplete().empty());
 }
 

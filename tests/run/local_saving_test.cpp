@@ -62,8 +62,9 @@ struct Cluster {
     const Manifest manifest = header(step, size);
     const fs::path unfinished = target.begin(manifest);
     comm::together(ranks.world, [&] {
-      checkpoint::write_part(unfinished, manifest, rank, checkpoint::test::share_of(pieces.list, rank, size));
-      target.finish_part([] {});
+      checkpoint::write_shard(unfinished, manifest, rank,
+                              checkpoint::test::share_of(pieces.list, rank, size));
+      target.finish_shard([] {});
     });
     SavedCheckpoint saved;
     comm::together(ranks.world, [&] {
@@ -71,7 +72,7 @@ struct Cluster {
     });
     target.complete(saved);
     target.end(true);
-    target.tell_proven(step);
+    target.confirm_weights(step);
   }
 
   std::vector<LocalCheckpoint> find(const std::vector<std::string>& hosts) const {
@@ -319,11 +320,11 @@ TEST_CASE("a copy that cannot be made is warned of, and the last checkpoint that
     const int rank = ranks.world.rank();
     const fs::path in_the_way = unfinished / checkpoint::piece_file_name(0);  // place of rank 0's copy, on b
     comm::together(ranks.world, [&] {
-      checkpoint::write_part(unfinished, manifest, rank,
-                             checkpoint::test::share_of(cluster.pieces.list, rank, 3));
+      checkpoint::write_shard(unfinished, manifest, rank,
+                              checkpoint::test::share_of(cluster.pieces.list, rank, 3));
       if (breaks && rank == 1) fs::create_directory(in_the_way);
     });
-    comm::together(ranks.world, [&] { target.finish_part([] {}); });
+    comm::together(ranks.world, [&] { target.finish_shard([] {}); });
     SavedCheckpoint saved;
     comm::together(ranks.world, [&] {
       if (breaks && rank == 1) fs::remove(in_the_way);
@@ -332,7 +333,7 @@ TEST_CASE("a copy that cannot be made is warned of, and the last checkpoint that
     target.complete(saved);
     if (ranks.is_first()) CHECK(saved.num_without_copy == (breaks ? 1 : 0));
     target.end(true);
-    target.tell_proven(step);
+    target.confirm_weights(step);
     target.finish_removal();
   };
   const auto steps = [&] {

@@ -32,23 +32,23 @@ struct Stage {
   }
   std::string claim() const { return read_file(run.generation_path(own.number)); }
   void write(const LocalStore& into, std::int64_t step, int writer) const {
-    checkpoint::write_part(into.unfinished_path(step, own.number), header(step), writer,
-                           checkpoint::test::share_of(pieces.list, writer, 2));
+    checkpoint::write_shard(into.unfinished_path(step, own.number), header(step), writer,
+                            checkpoint::test::share_of(pieces.list, writer, 2));
   }
   fs::path save(std::int64_t step, std::vector<int> writers) const {
     store.begin(step, own.number);
     for (const int writer : writers) write(store, step, writer);
     return store.commit(header(step), claim());
   }
-  std::vector<LocalShare> shares() const {
+  std::vector<LocalShard> shares() const {
     std::vector<checkpoint::Problem> problems;
-    return store.shares(problems);
+    return store.shards(problems);
   }
 
   TempFolder folder;
   RunDirectory run{folder / "run"};
   Generation own;
-  Secret key = Secret::make();
+  Secret key = Secret::generate();
   LocalStore store{folder / "local", run, "n1", key};
   Pieces pieces;
 };
@@ -66,7 +66,7 @@ TEST_CASE("a share is found once it is committed, with the writers whose files a
   CHECK(stage.shares().empty());
   const fs::path path = stage.store.commit(stage.header(10), stage.claim());
   REQUIRE(stage.shares().size() == 1);
-  const LocalShare share = stage.shares().front();
+  const LocalShard share = stage.shares().front();
   CHECK(share.path == path);
   CHECK(share.writers == std::vector<int>{1});
   CHECK(share.header.state.data_digest == stage.header(10).state.data_digest);
@@ -74,22 +74,23 @@ TEST_CASE("a share is found once it is committed, with the writers whose files a
   CHECK_FALSE(share.header.created.empty());
   // Other code does not take the share for a checkpoint.
   CHECK(contains(error_of(ErrorKind::input, [&] { checkpoint::load_manifest(path); }), "not a checkpoint"));
-  CHECK(stage.store.share_paths(10, 1) == std::vector<fs::path>{path});
-  CHECK(stage.store.share_paths(10, 2).empty());
+  CHECK(stage.store.shard_paths(10, 1) == std::vector<fs::path>{path});
+  CHECK(stage.store.shard_paths(10, 2).empty());
 
   SECTION("a file that is short, or a part that is damaged, is not there") {
     fs::resize_file(path / checkpoint::piece_file_name(1), 100);
     CHECK(stage.shares().front().writers.empty());
-    flip(path / checkpoint::part_file_name(1));
+    flip(path / checkpoint::writer_manifest_name(1));
     CHECK(stage.shares().front().writers.empty());
-    CHECK(contains(error_of(ErrorKind::input,
-                            [&] { stage.store.copy_part(path, stage.header(10), 1, stage.folder / "run"); }),
-                   "does not fit its code"));
+    CHECK(contains(
+        error_of(ErrorKind::input,
+                 [&] { stage.store.copy_writer_files(path, stage.header(10), 1, stage.folder / "run"); }),
+        "does not fit its code"));
   }
   SECTION("a damaged header is a problem that is named") {
     flip(path / "header.json");
     std::vector<checkpoint::Problem> problems;
-    CHECK(stage.store.shares(problems).empty());
+    CHECK(stage.store.shards(problems).empty());
     REQUIRE(problems.size() == 1);
     CHECK(problems[0].where == path.string());
   }
@@ -107,7 +108,7 @@ TEST_CASE("shares of another run that had the same path are not taken, and remov
   REQUIRE(again.number == 1);
   checkpoint::test::write_text(stage.run.generation_path(1), stage.claim() + " ");  // another second's claim
   CHECK(stage.shares().empty());
-  CHECK(stage.store.share_paths(10, 1).empty());
+  CHECK(stage.store.shard_paths(10, 1).empty());
   stage.store.open();
   CHECK_FALSE(fs::exists(path));
 }
@@ -117,7 +118,7 @@ TEST_CASE("shares under a claim that was emptied by hand are kept and named") {
   const fs::path path = stage.save(10, {0, 1});
   stage.run.withdraw(stage.own);
   std::vector<checkpoint::Problem> problems;
-  CHECK(stage.store.shares(problems).empty());
+  CHECK(stage.store.shards(problems).empty());
   REQUIRE(problems.size() == 1);
   CHECK(problems[0].where == path.string());
   stage.store.open();
@@ -130,8 +131,8 @@ TEST_CASE("a run at another path has a folder of its own") {
   fs::copy(stage.run.path(), stage.folder / "fork", fs::copy_options::recursive);
   const RunDirectory fork(stage.folder / "fork");
   std::vector<checkpoint::Problem> problems;
-  CHECK(LocalStore(stage.folder / "local", fork, "n1", stage.key).shares(problems).empty());
-  CHECK(LocalStore(stage.folder / "local", stage.run, "n2", stage.key).shares(problems).size() ==
+  CHECK(LocalStore(stage.folder / "local", fork, "n1", stage.key).shards(problems).empty());
+  CHECK(LocalStore(stage.folder / "local", stage.run, "n2", stage.key).shards(problems).size() ==
         1);  // the host's name has changed
 }
 
@@ -165,29 +166,31 @@ TEST_CASE("older shares go, newer generations' stay, and so does nothing of a ki
 TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is left") {
   const Stage stage;
   const fs::path share = stage.save(10, {0, 1});
-  checkpoint::UnfinishedCheckpoint unfinished(stage.run.checkpoints_path(), 10, 1);
-  stage.store.copy_part(share, stage.header(10), 0, unfinished.path());
+  checkpoint::CheckpointTransaction unfinished(stage.run.checkpoints_path(), 10, 1);
+  stage.store.copy_writer_files(share, stage.header(10), 0, unfinished.path());
   const std::uint64_t bytes = fs::file_size(share / checkpoint::piece_file_name(1));
   const std::string whole = read_file(share / checkpoint::piece_file_name(1));
   if (::geteuid() == 0) {  // another user's file is refused, even with the same bytes
     REQUIRE(::chown((share / checkpoint::piece_file_name(1)).c_str(), 12345, 12345) == 0);
-    CHECK(contains(error_of(ErrorKind::input,
-                            [&] { stage.store.copy_part(share, stage.header(10), 1, unfinished.path()); }),
-                   "of uid 12345"));
+    CHECK(contains(
+        error_of(ErrorKind::input,
+                 [&] { stage.store.copy_writer_files(share, stage.header(10), 1, unfinished.path()); }),
+        "of uid 12345"));
     REQUIRE(::chown((share / checkpoint::piece_file_name(1)).c_str(), 0, 0) == 0);
   }
   for (const std::uint64_t at : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
     std::string text = whole;
     text[at] ^= 1;
     checkpoint::test::write_text(share / checkpoint::piece_file_name(1), text);
-    const std::string why = error_of(
-        ErrorKind::input, [&] { stage.store.copy_part(share, stage.header(10), 1, unfinished.path()); });
+    const std::string why = error_of(ErrorKind::input, [&] {
+      stage.store.copy_writer_files(share, stage.header(10), 1, unfinished.path());
+    });
     CHECK(contains(why, (share / checkpoint::piece_file_name(1)).string()));
     CHECK_FALSE(fs::exists(unfinished.path() / checkpoint::piece_file_name(1)));
-    CHECK_FALSE(fs::exists(unfinished.path() / checkpoint::part_file_name(1)));
+    CHECK_FALSE(fs::exists(unfinished.path() / checkpoint::writer_manifest_name(1)));
   }
   checkpoint::test::write_text(share / checkpoint::piece_file_name(1), whole);
-  stage.store.copy_part(share, stage.header(10), 1, unfinished.path());
+  stage.store.copy_writer_files(share, stage.header(10), 1, unfinished.path());
   const fs::path path = unfinished.commit(stage.header(10), 2);
   CHECK(checkpoint::verify_checkpoint(path).empty());
 }
@@ -211,7 +214,7 @@ struct Receiver {
 
   const Stage& stage;
   LocalStore store;
-  Secret secret = Secret::make();
+  Secret secret = Secret::generate();
   ChannelTerms terms = run::terms;
   std::optional<CopyReceiver> receiver;
 };
@@ -229,7 +232,7 @@ TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be wr
   CHECK(contains(other.send(0), "disk2"));  // the folder does not exist
   other.store.open();
   other.store.begin(10, 1);
-  CHECK_THROWS_AS(other.sender(Secret::make()), ConnectionError);
+  CHECK_THROWS_AS(other.sender(Secret::generate()), ConnectionError);
   CHECK(fs::is_empty(folder));
   other.expect(20);
   CHECK(contains(other.send(0), "step 20"));
@@ -240,18 +243,18 @@ TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be wr
   CHECK(other.send(1).empty());
   CHECK(other.send(1).empty());  // sent again, as after a lost answer
   const fs::path share = other.store.commit(stage.header(10), stage.claim());
-  for (const std::string& name : {checkpoint::piece_file_name(0), checkpoint::part_file_name(0),
-                                  checkpoint::piece_file_name(1), checkpoint::part_file_name(1)})
+  for (const std::string& name : {checkpoint::piece_file_name(0), checkpoint::writer_manifest_name(0),
+                                  checkpoint::piece_file_name(1), checkpoint::writer_manifest_name(1)})
     CHECK(read_file(share / name) == read_file(stage.store.unfinished_path(10, 1) / name));
   std::vector<checkpoint::Problem> problems;
-  CHECK(other.store.shares(problems).at(0).writers == std::vector<int>{0, 1});
+  CHECK(other.store.shards(problems).at(0).writers == std::vector<int>{0, 1});
 }
 
 TEST_CASE("what one rank asks is bounded by what it may have written") {
   const Stage stage;
   const ExpectedCopies expected = expected_copies(stage.header(10), 1, {2, 3});
   const CopyRequest right{10, 1, 3, 5000, 500};
-  CHECK(parse_copy_request(to_bytes(right)).part_file_bytes == 500);
+  CHECK(parse_copy_request(to_bytes(right)).writer_manifest_bytes == 500);
   CHECK(expected.why_refused(right).empty());
   const auto with = [&](auto member, auto value) {
     CopyRequest request = right;
@@ -263,7 +266,7 @@ TEST_CASE("what one rank asks is bounded by what it may have written") {
   CHECK_FALSE(with(&CopyRequest::writer, 1).empty());
   CHECK_FALSE(with(&CopyRequest::writer, (std::int64_t{1} << 32) + 3).empty());
   CHECK_FALSE(with(&CopyRequest::piece_file_bytes, std::uint64_t{1} << 40).empty());
-  CHECK_FALSE(with(&CopyRequest::part_file_bytes, std::uint64_t{1} << 40).empty());
+  CHECK_FALSE(with(&CopyRequest::writer_manifest_bytes, std::uint64_t{1} << 40).empty());
   CHECK(with(&CopyRequest::piece_file_bytes, CopyRequest::no_file).empty());
   CHECK_FALSE(ExpectedCopies().why_refused(right).empty());
 }
@@ -293,7 +296,7 @@ TEST_CASE("a copy that breaks off leaves nothing, and one whose part is another'
   stage.write(stage.store, 10, 0);
   stage.write(stage.store, 10, 1);
   const fs::path own = stage.store.unfinished_path(10, 1);
-  fs::copy_file(own / checkpoint::part_file_name(0), own / checkpoint::part_file_name(1),
+  fs::copy_file(own / checkpoint::writer_manifest_name(0), own / checkpoint::writer_manifest_name(1),
                 fs::copy_options::overwrite_existing);
   CHECK(contains(again.send(1), "writer"));
   CHECK(fs::is_empty(folder));
@@ -326,17 +329,17 @@ TEST_CASE("a refusal for an earlier copy on its way uses up no attempt at a copy
 TEST_CASE("a writer without elements sends its part alone") {
   const Stage stage;
   stage.store.begin(10, 1);
-  checkpoint::write_part(stage.store.unfinished_path(10, 1), stage.header(10), 0, {});
+  checkpoint::write_shard(stage.store.unfinished_path(10, 1), stage.header(10), 0, {});
   Receiver other(stage);
   other.store.open();
   other.store.begin(10, 1);
   other.expect();
   CHECK(other.send(0).empty());
-  CHECK(fs::exists(other.store.unfinished_path(10, 1) / checkpoint::part_file_name(0)));
+  CHECK(fs::exists(other.store.unfinished_path(10, 1) / checkpoint::writer_manifest_name(0)));
   CHECK_FALSE(fs::exists(other.store.unfinished_path(10, 1) / checkpoint::piece_file_name(0)));
   other.store.commit(stage.header(10), stage.claim());
   std::vector<checkpoint::Problem> problems;
-  CHECK(other.store.shares(problems).at(0).writers == std::vector<int>{0});
+  CHECK(other.store.shards(problems).at(0).writers == std::vector<int>{0});
 }
 
 TEST_CASE("a share that the run's key has not signed is no candidate, and that is told") {
@@ -345,7 +348,7 @@ TEST_CASE("a share that the run's key has not signed is no candidate, and that i
   std::vector<checkpoint::Problem> problems;
   const auto why = [&](const LocalStore& store) {
     problems.clear();
-    CHECK(store.shares(problems).empty());
+    CHECK(store.shards(problems).empty());
     REQUIRE(problems.size() == 1);
     CHECK(problems[0].where == path.string());
     return problems[0].what;
@@ -353,7 +356,7 @@ TEST_CASE("a share that the run's key has not signed is no candidate, and that i
   const auto with = [&](std::optional<Secret> key) {
     return why(LocalStore(stage.folder / "local", stage.run, "n1", std::move(key)));
   };
-  CHECK(contains(with(Secret::make()), "does not fit its code"));
+  CHECK(contains(with(Secret::generate()), "does not fit its code"));
   CHECK(contains(with(std::nullopt), ".key"));
   SECTION("a header of another's") {
     checkpoint::Manifest header = stage.header(10);
@@ -368,34 +371,34 @@ TEST_CASE("a share that the run's key has not signed is no candidate, and that i
   SECTION("under another step") {
     fs::rename(path, path.parent_path() / "step-00000020.g1");
     problems.clear();
-    CHECK(stage.store.shares(problems).empty());
+    CHECK(stage.store.shards(problems).empty());
     CHECK(problems.size() == 1);
   }
   SECTION("a part that came later") {
-    checkpoint::test::write_text(path / checkpoint::part_file_name(1),
-                                 read_file(path / checkpoint::part_file_name(0)));
+    checkpoint::test::write_text(path / checkpoint::writer_manifest_name(1),
+                                 read_file(path / checkpoint::writer_manifest_name(0)));
     CHECK(stage.shares().at(0).writers == std::vector<int>{0});
   }
 }
 
 TEST_CASE("the run's key is its owner's alone, and made anew where it was not") {
   const Stage stage;
-  const fs::path path = share_key_path(stage.run);
+  const fs::path path = shard_key_path(stage.run);
   std::string why;
-  CHECK_FALSE(load_share_key(stage.run, why));
+  CHECK_FALSE(load_shard_key(stage.run, why));
   CHECK(contains(why, "is missing"));
-  const Secret key = open_share_key(stage.run);
+  const Secret key = load_or_create_shard_key(stage.run);
   CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
-  CHECK(open_share_key(stage.run).to_hex() == key.to_hex());
-  CHECK(load_share_key(stage.run, why).value().to_hex() == key.to_hex());
+  CHECK(load_or_create_shard_key(stage.run).to_hex() == key.to_hex());
+  CHECK(load_shard_key(stage.run, why).value().to_hex() == key.to_hex());
   fs::permissions(path, fs::perms::group_read, fs::perm_options::add);
-  CHECK_FALSE(load_share_key(stage.run, why));
+  CHECK_FALSE(load_shard_key(stage.run, why));
   CHECK(contains(why, "others may read"));
-  const Secret next = open_share_key(stage.run);
+  const Secret next = load_or_create_shard_key(stage.run);
   CHECK(next.to_hex() != key.to_hex());
   CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
   checkpoint::test::write_text(path, "short");
-  CHECK_FALSE(load_share_key(stage.run, why));
+  CHECK_FALSE(load_shard_key(stage.run, why));
   CHECK(contains(why, "damaged"));
 }
 
@@ -404,7 +407,7 @@ TEST_CASE("a store does not begin where others could exchange its folders") {
   const fs::path local = stage.folder / "local";
   const auto is_refused = [&](const char* why) {
     CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.open(); }), why));
-    CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.require(); }), why));
+    CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.check_usable(); }), why));
   };
   REQUIRE(::chmod(local.c_str(), 0777) == 0);
   is_refused("local lets everybody rename and replace what is in it (mode 0777)");
@@ -438,9 +441,9 @@ TEST_CASE("folders of shares are this user's alone, and others' are not used") {
   const auto is_refused = [&] {
     std::vector<checkpoint::Problem> problems;
     for (const std::string& why : {error_of(ErrorKind::environment, [&] { stage.store.open(); }),
-                                   error_of(ErrorKind::environment, [&] { stage.store.require(); }),
+                                   error_of(ErrorKind::environment, [&] { stage.store.check_usable(); }),
                                    error_of(ErrorKind::environment, [&] { stage.store.begin(20, 1); }),
-                                   error_of(ErrorKind::environment, [&] { stage.store.shares(problems); })})
+                                   error_of(ErrorKind::environment, [&] { stage.store.shards(problems); })})
       CHECK(contains(why, of_run.string()));
   };
   SECTION("a link") {
@@ -451,7 +454,7 @@ TEST_CASE("folders of shares are this user's alone, and others' are not used") {
   SECTION("another user's folder for this user") {
     if (::geteuid() != 0) return;
     REQUIRE(::chown(of_user.c_str(), 12345, 12345) == 0);
-    CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.require(); }), of_user.string()));
+    CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.check_usable(); }), of_user.string()));
     CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.begin(20, 1); }), of_user.string()));
     CHECK(fs::is_empty(of_user));
   }

@@ -34,7 +34,7 @@ TEST_CASE(
   const std::string why = why_not_finite(run.at(30) / "");
   CHECK(contains(why, "the loss of step 31 was nan ("));
   CHECK(contains(why, "--resume " + run.at(30).string()));
-  CHECK(why_shunned(run.at(20)).empty());
+  CHECK(why_excluded(run.at(20)).empty());
   std::vector<checkpoint::Problem> skipped;
   CHECK(run.directory.newest_complete(&skipped)->step == 20);
   REQUIRE(skipped.size() == 1);
@@ -46,8 +46,8 @@ TEST_CASE(
   CHECK(run.directory.prune(1, 1, 0).removed.empty());
   CHECK_FALSE(run.directory.newest_complete());
 
-  forget_not_finite(run.at(30));
-  forget_not_finite(run.at(30));
+  clear_not_finite(run.at(30));
+  clear_not_finite(run.at(30));
   CHECK(run.directory.newest_complete()->step == 30);
   CHECK(run.directory.prune(1, 1, 0).removed == std::vector<fs::path>{run.at(20)});
   CHECK_FALSE(fs::exists(not_finite_path(run.at(20))));

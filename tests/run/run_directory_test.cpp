@@ -20,7 +20,7 @@ std::vector<std::string> names(const std::vector<checkpoint::CheckpointEntry>& e
   return result;
 }
 
-std::vector<std::string> names(const Removal& removal) {
+std::vector<std::string> names(const RemovalResult& removal) {
   std::vector<std::string> result;
   CHECK(removal.problems.empty());
   for (const fs::path& path : removal.removed) result.push_back(path.filename());

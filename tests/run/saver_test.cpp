@@ -15,7 +15,7 @@ namespace {
 class Nowhere : public SaveTarget {
  public:
   fs::path begin(const checkpoint::Manifest&) override { return folder_ / "unfinished"; }
-  void finish_part(const std::function<void()>&) override {}
+  void finish_shard(const std::function<void()>&) override {}
   int num_committers() const override { return 1; }
   bool is_committer() const override { return true; }
   void commit(SavedCheckpoint&, int) override {}
@@ -37,7 +37,7 @@ TEST_CASE("a copy that fails keeps nobody from changing the state, and fails the
       {"a", checkpoint::kind_weights, Piece::whole({10}), DType::f32}};
   // The state has more pieces than the memory for its copy.
   const Context context(1, Device::host());
-  const StateShares shares{[&] { return state.list; }, [&](int) { return expected; }, context};
+  const StateShards shares{[&] { return state.list; }, [&](int) { return expected; }, context};
   comm::run_alone([&](comm::Communicator& world) {
     Console console(
         {.tool = "test", .json = false, .quiet = true, .verbose = false, .progress = ProgressMode::never});
@@ -46,7 +46,7 @@ TEST_CASE("a copy that fails keeps nobody from changing the state, and fails the
     {
       Saver saver(ranks, shares, true, std::nullopt);
       saver.begin(target, checkpoint::test::sample_manifest(), true);
-      saver.let_change();
+      saver.wait_until_copied();
       CHECK_THROWS_AS(saver.finish(), Error);
     }
     CHECK_FALSE(target.was_announced);

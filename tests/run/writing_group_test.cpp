@@ -15,20 +15,20 @@ using Hosts = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("the ranks of each host form groups of equal size, numbered by their first ranks") {
-  CHECK(files_of(Hosts{"a", "a", "a", "a"}, 1) == std::vector{0, 0, 0, 0});
-  CHECK(files_of(Hosts{"a", "a", "a", "a"}, 2) == std::vector{0, 0, 1, 1});
-  CHECK(files_of(Hosts{"a", "a", "a", "a", "a"}, 2) == std::vector{0, 0, 1, 1, 1});
-  CHECK(files_of(Hosts{"a", "a", "a"}, 9) == std::vector{0, 1, 2});
-  CHECK(files_of(Hosts{"a", "a", "b", "b"}, 1) == std::vector{0, 0, 1, 1});
-  CHECK(files_of(Hosts{"b", "a", "b", "a"}, 1) == std::vector{0, 1, 0, 1});
-  CHECK(files_of(Hosts{"a", "b", "b", "b", "b"}, 2) == std::vector{0, 1, 1, 2, 2});
+  CHECK(assign_files(Hosts{"a", "a", "a", "a"}, 1) == std::vector{0, 0, 0, 0});
+  CHECK(assign_files(Hosts{"a", "a", "a", "a"}, 2) == std::vector{0, 0, 1, 1});
+  CHECK(assign_files(Hosts{"a", "a", "a", "a", "a"}, 2) == std::vector{0, 0, 1, 1, 1});
+  CHECK(assign_files(Hosts{"a", "a", "a"}, 9) == std::vector{0, 1, 2});
+  CHECK(assign_files(Hosts{"a", "a", "b", "b"}, 1) == std::vector{0, 0, 1, 1});
+  CHECK(assign_files(Hosts{"b", "a", "b", "a"}, 1) == std::vector{0, 1, 0, 1});
+  CHECK(assign_files(Hosts{"a", "b", "b", "b", "b"}, 2) == std::vector{0, 1, 1, 2, 2});
 }
 
 TEST_CASE("who waits for a share that never comes can give up") {
   std::vector<float> memory(6);
   const Piece piece = Piece::whole({6});
   const Context context(1, Device::host());
-  const StateShares shares{
+  const StateShards shares{
       [&] {
         return std::vector{
             checkpoint::SourcePiece{"a", checkpoint::kind_weights, piece, host_tensor(memory)}};
@@ -39,11 +39,11 @@ TEST_CASE("who waits for a share that never comes can give up") {
       context};
   struct GivenUp {};
   const int given_up = comm::run_threads(2, [&](comm::Communicator& world) {
-    WritingGroup group(world, shares, 1, false);
+    AggregationGroup group(world, shares, 1, false);
     if (!group.writes()) return 0;
     std::vector<checkpoint::SourcePiece> pieces = shares.own();
     try {
-      group.collect(pieces, [] { throw GivenUp(); });
+      group.append_members(pieces, [] { throw GivenUp(); });
     } catch (const GivenUp&) {
       return 1;
     }

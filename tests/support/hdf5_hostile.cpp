@@ -37,7 +37,7 @@ Hdf5Handle make_group(hid_t place, const char* name) {
 }
 
 void write_by_library(const std::filesystem::path& path, int depth) {
-  const dt::Hdf5Calls calls;
+  const dt::Hdf5Lock calls;
   const Hdf5Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
   const std::vector<std::uint32_t> values = {0, 1, 2, 3};
   const Hdf5Handle good = make_dataset(file.id(), "good", H5T_STD_U32LE, values.size());

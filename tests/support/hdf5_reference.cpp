@@ -76,7 +76,7 @@ Dataset read_dataset(hid_t dataset) {
 }
 
 Content read_by_library(const fs::path& path) {
-  const Hdf5Calls calls;
+  const Hdf5Lock calls;
   Content content;
   const Hdf5Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   DT_CHECK(file.valid(), "the library opens {}", path.string());

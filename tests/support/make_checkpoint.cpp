@@ -93,10 +93,10 @@ std::vector<float> values_of(const model::ParamSpec& param, const std::string& k
 
 fs::path write(const fs::path& folder, const checkpoint::Manifest& manifest,
                std::span<const checkpoint::SourcePiece> pieces, int num_writers) {
-  checkpoint::UnfinishedCheckpoint unfinished(folder, manifest.state.step, manifest.generation);
+  checkpoint::CheckpointTransaction unfinished(folder, manifest.state.step, manifest.generation);
   for (int w = 0; w < num_writers; ++w) {
-    checkpoint::write_part(unfinished.path(), manifest, w,
-                           checkpoint::test::share_of(pieces, w, num_writers));
+    checkpoint::write_shard(unfinished.path(), manifest, w,
+                            checkpoint::test::share_of(pieces, w, num_writers));
   }
   return unfinished.commit(manifest, num_writers);
 }

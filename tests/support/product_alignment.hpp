@@ -12,7 +12,7 @@ namespace dt::test_device {
 /// none. cuBLAS is column-major: to cuBLAS a product is outputᵀ = rightᵀ · leftᵀ, A is right, B
 /// left, C the output, m N, n M and k K.
 /// Source: docs.nvidia.com/cuda/cublas, section 2.1.11, "Tensor Core Usage".
-inline std::string broken_alignment(const kernels::cuda::Product& p) {
+inline std::string broken_alignment(const kernels::cuda::Matmul& p) {
   std::string broken;
   const auto bytes = [](const Tensor& of, std::int64_t count) {
     return static_cast<std::uintptr_t>(count) * dtype_bytes(of.dtype());

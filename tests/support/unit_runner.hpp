@@ -101,8 +101,8 @@ struct Batch {
 /// Weights, gradients and units of a whole decoder. Both holders of a tied table share its one gradient.
 class Decoder {
  public:
-  Decoder(const model::ModelSpec& spec, DType dtype, model::Kept kept = model::Kept::everything,
-          Device device = Device::host())
+  Decoder(const model::ModelSpec& spec, DType dtype,
+          model::SavedActivations kept = model::SavedActivations::all, Device device = Device::host())
       : spec_(spec),
         table_(spec),
         dtype_(dtype),
@@ -179,7 +179,7 @@ class Flight {
       if (u + 1 < num_units() && !is_apart) grads_[u].tensor = outputs_[u].tensor;
       saved_.emplace_back(device(), unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
       handovers_.emplace_back(device(),
-                              unit.handover_bytes(device(), micro_batch.batch, micro_batch.sequence));
+                              unit.backward_handoff_bytes(device(), micro_batch.batch, micro_batch.sequence));
       for (const Buffer* memory : {&outputs_[u].buffer, &grads_[u].buffer, &saved_[u], &handovers_[u]})
         fill_with_nan(*memory);
     }
@@ -251,9 +251,9 @@ class Flight {
     const std::span<std::byte> bytes = is_here ? memory.span() : nan.span();
     std::fill(bytes.begin(), bytes.end(), std::byte{0xFF});
     if (is_here) return;
-    const OwnStream stream(memory.device());
+    const ScopedStream stream(memory.device());
     accelerator().copy(stream, memory.data(), nan.data(), nan.bytes());
-    accelerator().wait(stream);
+    accelerator().synchronize(stream);
   }
   Tensor input(std::size_t u) const { return u == 0 ? Tensor{} : outputs_[u - 1].tensor; }
 

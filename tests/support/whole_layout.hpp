@@ -12,7 +12,7 @@ inline dt::model::FlatLayout whole_layout(const dt::model::ParameterTable& table
   std::vector<std::int64_t> numels;
   for (const int p : group.params)
     numels.push_back(table.params()[static_cast<std::size_t>(p)].shape.numel());
-  return table.lay_out(group.params, {numels}, 0);
+  return table.flat_layout(group.params, {numels}, 0);
 }
 
 }  // namespace dt_test

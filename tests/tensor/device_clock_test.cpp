@@ -28,14 +28,14 @@ TEST_CASE("a device's times are the host's, to within what its clock says", "[de
   const auto clock = std::make_shared<const DeviceClock>(context.stream());
   CHECK(clock->error_s() < 0.1);
   const double before_s = monotonic_s();
-  TimedSpan span(clock, context.stream());
+  StreamTimer span(clock, context.stream());
   enqueue_work(context, memory);
   span.end();
-  TimedSpan after(clock, context.stream());
+  StreamTimer after(clock, context.stream());
   after.end();
-  accelerator().wait(context.stream());
+  accelerator().synchronize(context.stream());
   const double until_s = monotonic_s();
-  REQUIRE((span.is_over() && after.is_over()));
+  REQUIRE((span.is_complete() && after.is_complete()));
   const Interval first = span.interval(), second = after.interval();
   CHECK(first.started_s >= before_s - clock->error_s());
   CHECK(first.ended_s > first.started_s);
@@ -47,14 +47,14 @@ TEST_CASE("a device's times are the host's, to within what its clock says", "[de
 TEST_CASE("times of a stream are those of another's clock, too", "[device]") {
   const test_device::Use device(2);
   const Context context(1, gpu);
-  const OwnStream other(gpu);
+  const ScopedStream other(gpu);
   const auto clock = std::make_shared<const DeviceClock>(context.stream());
-  TimedSpan first(clock, context.stream());
+  StreamTimer first(clock, context.stream());
   first.end();
-  accelerator().follow(other, context.stream());
-  TimedSpan second(clock, other);
+  accelerator().wait_stream(other, context.stream());
+  StreamTimer second(clock, other);
   second.end();
-  accelerator().wait(other);
-  REQUIRE((first.is_over() && second.is_over()));
+  accelerator().synchronize(other);
+  REQUIRE((first.is_complete() && second.is_complete()));
   CHECK(second.interval().started_s >= first.interval().ended_s);
 }

@@ -50,13 +50,13 @@ TEST_CASE("the host's tensors are read and written where they lie, at once") {
     CHECK(bytes.size() == tensor.bytes());
     ++calls;
   };
-  visit_on_host(context, tensor, look, 16);
+  for_each_host_chunk(context, tensor, look, 16);
   CHECK(calls == 2);
-  CHECK(OnHost(context, tensor).tensor().raw() == tensor.raw());
+  CHECK(HostMirror(context, tensor).tensor().raw() == tensor.raw());
   CHECK(floats(tensor.span_bytes()) == counted(3, 14));
   Buffer same(Device::host(), 100);
   const std::byte* const data = same.data();
-  CHECK(moved_to(Device::host(), std::move(same)).data() == data);
+  CHECK(to_device(Device::host(), std::move(same)).data() == data);
 }
 
 TEST_CASE("a device's tensors are filled and read in parts of bounded size", "[device]") {
@@ -83,7 +83,7 @@ TEST_CASE("a device's tensors are filled and read in parts of bounded size", "[d
     const std::vector<float> part = floats(bytes);
     seen.insert(seen.end(), part.begin(), part.end());
   };
-  visit_on_host(context, tensor, look, most_bytes);
+  for_each_host_chunk(context, tensor, look, most_bytes);
   CHECK(seen == counted(3, 14));
 }
 
@@ -94,11 +94,11 @@ TEST_CASE("a copy for the host holds what the stream was given before", "[device
   const Tensor tensor(buffer, DType::f32, {3});
   std::vector<float> values{1, 2, 3};
   accelerator().copy(context.stream(), tensor.raw(), reinterpret_cast<std::byte*>(values.data()), 12);
-  const OnHost copy(context, tensor);
+  const HostMirror copy(context, tensor);
   CHECK(copy.tensor().device() == Device::host());
   CHECK(copy.tensor().shape() == tensor.shape());
   CHECK(floats(copy.tensor().span_bytes()) == values);
-  CHECK_FALSE(OnHost(context, Tensor()).tensor());
+  CHECK_FALSE(HostMirror(context, Tensor()).tensor());
 }
 
 TEST_CASE("a buffer that is moved to a device holds there what it held", "[device]") {
@@ -106,8 +106,8 @@ TEST_CASE("a buffer that is moved to a device holds there what it held", "[devic
   Buffer here(Device::host(), 12);
   const std::vector<float> values{4, 5, 6};
   std::ranges::copy(std::as_bytes(std::span(values)), here.data());
-  const Buffer there = moved_to(gpu, std::move(here));
+  const Buffer there = to_device(gpu, std::move(here));
   CHECK(there.device() == gpu);
   const Context context(1, gpu);
-  CHECK(floats(OnHost(context, Tensor(there, DType::f32, {3})).tensor().span_bytes()) == values);
+  CHECK(floats(HostMirror(context, Tensor(there, DType::f32, {3})).tensor().span_bytes()) == values);
 }

@@ -11,7 +11,7 @@ TEST_CASE("parts follow each other, cover everything, and start on granules, of 
   const std::int64_t numel = GENERATE(0, 1, 5, 63, 64, 65, 1000), granule = GENERATE(1, 4, 64);
   std::int64_t end = 0, fewest = numel, most = 0;
   for (int rank = 0; rank < size; ++rank) {
-    const Part part = part_of(rank, size, numel, granule);
+    const Range part = even_range(rank, size, numel, granule);
     CHECK(part.begin == end);
     CHECK((part.begin % granule == 0 || part.begin == numel));
     end += part.count;
@@ -24,7 +24,7 @@ TEST_CASE("parts follow each other, cover everything, and start on granules, of 
 
 TEST_CASE("parts of as many elements as can be counted are computed without overflow") {
   const std::int64_t numel = std::numeric_limits<std::int64_t>::max();
-  const Part last = part_of(4095, 4096, numel);
+  const Range last = even_range(4095, 4096, numel);
   CHECK(last.begin + last.count == numel);
-  CHECK(last.count - part_of(0, 4096, numel).count <= 1);
+  CHECK(last.count - even_range(0, 4096, numel).count <= 1);
 }

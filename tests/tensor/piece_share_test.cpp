@@ -24,9 +24,9 @@ std::vector<SizedPiece> mixed() {
           {part_of(box, 3, 10), 4}};
 }
 
-std::int64_t bytes_of(std::span<const PieceShare> share, std::span<const SizedPiece> whole) {
+std::int64_t bytes_of(std::span<const IndexedPiece> share, std::span<const SizedPiece> whole) {
   std::int64_t total = 0;
-  for (const PieceShare& part : share)
+  for (const IndexedPiece& part : share)
     total += part.piece.numel() * static_cast<std::int64_t>(whole[part.index].element_bytes);
   return total;
 }
@@ -37,7 +37,7 @@ using Element = std::pair<std::size_t, std::int64_t>;  // a piece, and a place i
 std::map<Element, int> counts(std::span<const SizedPiece> whole, int num_parts) {
   std::map<Element, int> result;
   for (int part = 0; part < num_parts; ++part) {
-    for (const PieceShare& share : share_of(whole, part, num_parts)) {
+    for (const IndexedPiece& share : partition_by_bytes(whole, part, num_parts)) {
       const Piece& source = whole[share.index].piece;
       CHECK(share.piece.numel() > 0);
       CHECK(share.piece.global == source.global);
@@ -64,9 +64,9 @@ TEST_CASE("every element is in exactly one share, whatever their number") {
 TEST_CASE("shares are even to within an element") {
   const int num_parts = GENERATE(1, 2, 3, 5, 7, 40, 100);
   const std::vector<SizedPiece> pieces = mixed();
-  const double even = static_cast<double>(bytes_of(share_of(pieces, 0, 1), pieces)) / num_parts;
+  const double even = static_cast<double>(bytes_of(partition_by_bytes(pieces, 0, 1), pieces)) / num_parts;
   for (int part = 0; part < num_parts; ++part) {
-    const auto share = static_cast<double>(bytes_of(share_of(pieces, part, num_parts), pieces));
+    const auto share = static_cast<double>(bytes_of(partition_by_bytes(pieces, part, num_parts), pieces));
     CHECK(std::abs(share - even) < 8);
   }
 }
@@ -74,7 +74,7 @@ TEST_CASE("shares are even to within an element") {
 TEST_CASE("what lies inside one share stays whole, and only the ends of a share are cut") {
   const Piece whole = Piece::whole({3, 5});
   const std::vector<SizedPiece> pieces(10, {whole, 4});
-  const std::vector<PieceShare> third = share_of(pieces, 1, 3);
+  const std::vector<IndexedPiece> third = partition_by_bytes(pieces, 1, 3);
   REQUIRE(third.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(third[i].index == 3 + i);
   CHECK(third[0].piece == part_of(whole, 5, 15));
@@ -87,20 +87,20 @@ TEST_CASE("more shares than elements leave some of them empty") {
   const std::vector<SizedPiece> pieces = {{Piece::whole({3}), 8}};
   int empty = 0;
   for (int part = 0; part < 10; ++part) {
-    const std::vector<PieceShare> share = share_of(pieces, part, 10);
+    const std::vector<IndexedPiece> share = partition_by_bytes(pieces, part, 10);
     if (share.empty()) ++empty;
     CHECK(share.size() <= 1);
     CHECK(bytes_of(share, pieces) <= 8);
   }
   CHECK(empty == 7);
-  CHECK(share_of({}, 0, 3).empty());
-  CHECK(share_of(mixed(), 0, 1).size() == 4);
+  CHECK(partition_by_bytes({}, 0, 3).empty());
+  CHECK(partition_by_bytes(mixed(), 0, 1).size() == 4);
 }
 
 TEST_CASE("pieces too large for the product of bytes and shares are divided all the same") {
   const std::int64_t numel = std::int64_t{1} << 59;
   const SizedPiece huge{Piece::whole({numel}), 8};
-  const std::vector<PieceShare> last = share_of({&huge, 1}, 4095, 4096);
+  const std::vector<IndexedPiece> last = partition_by_bytes({&huge, 1}, 4095, 4096);
   REQUIRE(last.size() == 1);
   CHECK(last[0].piece.end == numel);
   CHECK(last[0].piece.begin == numel / 4096 * 4095);

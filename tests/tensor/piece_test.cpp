@@ -31,11 +31,11 @@ std::vector<std::int64_t> elements(const Piece& piece) {
 }
 
 /// Returns what intersect() promises, computed element by element.
-std::vector<CopyRun> expected_runs(const Piece& source, const Piece& target) {
+std::vector<CopyRange> expected_runs(const Piece& source, const Piece& target) {
   std::map<std::int64_t, std::int64_t> place;
   const auto from = elements(source);
   for (std::size_t i = 0; i < from.size(); ++i) place[from[i]] = static_cast<std::int64_t>(i);
-  std::vector<CopyRun> runs;
+  std::vector<CopyRange> runs;
   const auto to = elements(target);
   for (std::size_t i = 0; i < to.size(); ++i) {
     const auto found = place.find(to[i]);
@@ -120,24 +120,24 @@ TEST_CASE("a piece outside its tensor is bad input that names the dim") {
 
 TEST_CASE("a whole tensor is one run") {
   const Piece whole = Piece::whole({50257, 1, 768});
-  CHECK(intersect(whole, whole) == std::vector<CopyRun>{{0, 0, 50257 * 768}});
-  CHECK(intersect(Piece::whole({}), Piece::whole({})) == std::vector<CopyRun>{{0, 0, 1}});
+  CHECK(intersect(whole, whole) == std::vector<CopyRange>{{0, 0, 50257 * 768}});
+  CHECK(intersect(Piece::whole({}), Piece::whole({})) == std::vector<CopyRange>{{0, 0, 1}});
 }
 
 TEST_CASE("row slices are one run and column slices one a row") {
   const Piece whole = Piece::whole({6, 4});
   const Piece rows{{6, 4}, {2, 0}, {3, 4}, 0, 12};
-  CHECK(intersect(whole, rows) == std::vector<CopyRun>{{8, 0, 12}});
+  CHECK(intersect(whole, rows) == std::vector<CopyRange>{{8, 0, 12}});
   const Piece columns{{6, 4}, {0, 1}, {6, 2}, 0, 12};
   const auto runs = intersect(whole, columns);
   REQUIRE(runs.size() == 6);
-  CHECK(runs[2] == CopyRun{9, 4, 2});
+  CHECK(runs[2] == CopyRange{9, 4, 2});
 }
 
 TEST_CASE("an interval cuts runs on both sides") {
   const Piece source{{6, 4}, {0, 0}, {6, 4}, 5, 20};
   const Piece target{{6, 4}, {0, 0}, {6, 4}, 10, 24};
-  CHECK(intersect(source, target) == std::vector<CopyRun>{{5, 0, 10}});
+  CHECK(intersect(source, target) == std::vector<CopyRange>{{5, 0, 10}});
   const Piece apart{{6, 4}, {0, 0}, {6, 4}, 20, 24};
   CHECK(intersect(source, apart).empty());
 }
@@ -168,9 +168,9 @@ TEST_CASE("a small interval of a large sliced tensor is found without walking it
   const Shape global{100'000'000, 64};
   const Piece whole = Piece::whole(global);
   Piece slice{global, {0, 32}, {100'000'000, 32}, 3'000'000'000, 3'000'000'040};
-  std::vector<CopyRun> runs;
+  std::vector<CopyRange> runs;
   CHECK(seconds_of([&] { runs = intersect(whole, slice); }) < 0.1);
   REQUIRE(runs.size() == 2);
-  CHECK(runs[0] == CopyRun{93'750'000LL * 64 + 32, 0, 32});
-  CHECK(runs[1] == CopyRun{93'750'001LL * 64 + 32, 32, 8});
+  CHECK(runs[0] == CopyRange{93'750'000LL * 64 + 32, 0, 32});
+  CHECK(runs[1] == CopyRange{93'750'001LL * 64 + 32, 32, 8});
 }

@@ -13,17 +13,17 @@ namespace {
 class Player {
  public:
   explicit Player(bool can_capture = true,
-                  RepeatingWork::Limits limits = {.least_pieces = 2, .most_graphs = 2})
+                  GraphCache::Limits limits = {.min_graph_operations = 2, .max_graphs = 2})
       : work(
-            [this, can_capture](const RepeatingWork::Enqueue& enqueue) {
+            [this, can_capture](const GraphCache::Enqueue& enqueue) {
               ++captures;
-              return can_capture ? capture(enqueue) : RepeatingWork::Enqueue();
+              return can_capture ? capture(enqueue) : GraphCache::Enqueue();
             },
             limits) {}
   /// Keeps a piece of work for each letter.
   void keep(const std::string& pieces) {
     for (const char name : pieces) {
-      work.keep(WorkKey(name), [this, name] {
+      work.defer(WorkKey(name), [this, name] {
         ++asked;
         *to += name;
       });
@@ -31,7 +31,7 @@ class Player {
   }
   std::string use() {
     given.clear();
-    work.use([this] { given += '.'; });
+    work.flush_and_run([this] { given += '.'; });
     return given;
   }
   std::string stretch(const std::string& pieces) {
@@ -41,14 +41,14 @@ class Player {
   /// Repeats pieces until every stretch that can be a graph is one.
   void learn(const std::string& pieces) {
     for (int i = 0; i < 2; ++i) stretch(pieces);
-    work.make_graphs();
+    work.instantiate_graphs();
   }
 
-  RepeatingWork work;
+  GraphCache work;
   int asked = 0, captures = 0;
 
  private:
-  RepeatingWork::Enqueue capture(const RepeatingWork::Enqueue& enqueue) {
+  GraphCache::Enqueue capture(const GraphCache::Enqueue& enqueue) {
     std::string captured;
     to = &captured;
     enqueue();
@@ -63,16 +63,16 @@ class Player {
 TEST_CASE("a stretch that comes again is made a graph, and then launched without its pieces", "[repeating]") {
   Player player;
   CHECK(player.stretch("abc") == "abc.");
-  player.work.make_graphs();
+  player.work.instantiate_graphs();
   CHECK(player.stretch("abc") == "abc.");
   CHECK(player.stretch("abc") == "abc.");
   CHECK(player.asked == 9);
   CHECK(player.captures == 0);
-  player.work.make_graphs();
+  player.work.instantiate_graphs();
   CHECK(player.asked == 12);
   for (int i = 0; i < 3; ++i) {
     CHECK(player.stretch("abc") == "[abc].");
-    player.work.make_graphs();
+    player.work.instantiate_graphs();
   }
   CHECK(player.asked == 12);
   CHECK(player.captures == 1);
@@ -97,14 +97,14 @@ TEST_CASE("only the same pieces in the same order are the same stretch", "[repea
 TEST_CASE("keys do not run into each other", "[repeating]") {
   Player player;
   for (int i = 0; i < 2; ++i) {
-    player.work.keep(WorkKey('a', 'b'), [] {});
-    player.work.keep(WorkKey('c'), [] {});
+    player.work.defer(WorkKey('a', 'b'), [] {});
+    player.work.defer(WorkKey('c'), [] {});
     player.use();
   }
-  player.work.make_graphs();
+  player.work.instantiate_graphs();
   CHECK(player.captures == 1);
-  player.work.keep(WorkKey('a'), [] {});
-  player.work.keep(WorkKey('b', 'c'), [] {});
+  player.work.defer(WorkKey('a'), [] {});
+  player.work.defer(WorkKey('b', 'c'), [] {});
   CHECK(player.use() == ".");
 }
 
@@ -132,14 +132,14 @@ TEST_CASE("what cannot be captured is given as it is, and tried once", "[repeati
   Player player(false);
   for (int i = 0; i < 4; ++i) {
     CHECK(player.stretch("ab") == "ab.");
-    player.work.make_graphs();
+    player.work.instantiate_graphs();
   }
   CHECK(player.captures == 1);
 }
 
 TEST_CASE("a stream that has lost what was kept for it takes nothing any more", "[repeating]") {
   Player player;
-  player.work.keep(WorkKey('a'), [] { throw std::runtime_error("not taken"); });
+  player.work.defer(WorkKey('a'), [] { throw std::runtime_error("not taken"); });
   CHECK_THROWS_WITH(player.use(), "not taken");
   CHECK_THROWS_WITH(player.use(), "not taken");
   CHECK_THROWS_WITH(player.keep("b"), "not taken");

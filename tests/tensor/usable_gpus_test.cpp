@@ -6,7 +6,7 @@
 #include "base/test_folder.hpp"
 
 using namespace dt;
-using Kind = DriverAnswer::Kind;
+using Kind = DriverProbe::Kind;
 
 namespace {
 
@@ -15,12 +15,12 @@ Gpu gpu(const std::string& name, int major, int ordinal) {
 }
 
 /// Returns a driver's answer that refuses GPUs whose device files exist.
-DriverAnswer refusal(Kind kind) {
+DriverProbe refusal(Kind kind) {
   return {.kind = kind, .said = "said", .driver = 12040, .runtime = 13000, .device_file = "/dev/nvidia0"};
 }
 
 /// Returns why no GPU can be used though some are present. The remedy follows "; ".
-std::string why(const DriverAnswer& answer) {
+std::string why(const DriverProbe& answer) {
   try {
     usable_gpus(answer);
   } catch (const NoGpu& error) {
@@ -60,7 +60,7 @@ TEST_CASE("a driver that is too old for GPUs that are there is an error, which n
         "update the driver to r580 or newer, or name the folder of cuda-compat-13-0 in LD_LIBRARY_PATH (GPUs "
         "of "
         "data centres), or build dt with CUDA 12");
-  DriverAnswer old = refusal(Kind::no_driver);
+  DriverProbe old = refusal(Kind::no_driver);
   old.driver = 11040;
   CHECK_THAT(why(old), !Catch::Contains("build dt"));
   old.runtime = 12040;
@@ -78,7 +78,7 @@ TEST_CASE("whatever else keeps GPUs that are there from being used is an error w
   CHECK_THAT(why(refusal(Kind::other)), Catch::Contains("said") && Catch::Contains("nvidia-smi"));
   CHECK_THAT(why(refusal(Kind::no_gpu)),
              Catch::StartsWith("the NVIDIA driver finds no GPU, and /dev/nvidia0"));
-  DriverAnswer misled = refusal(Kind::no_gpu);
+  DriverProbe misled = refusal(Kind::no_gpu);
   misled.visible = "7";
   CHECK_THAT(why(misled),
              Catch::StartsWith("CUDA_VISIBLE_DEVICES='7' leaves no GPU to be seen, and /dev/nvidia0"));
@@ -87,7 +87,7 @@ TEST_CASE("whatever else keeps GPUs that are there from being used is an error w
 TEST_CASE("where no GPU is there, whatever the driver says, there is none") {
   for (const Kind kind : {Kind::no_gpu, Kind::no_driver, Kind::stub, Kind::other_module, Kind::no_forward,
                           Kind::not_ready, Kind::other}) {
-    DriverAnswer answer = refusal(kind);
+    DriverProbe answer = refusal(kind);
     answer.device_file.clear();
     CHECK_THAT(why(answer), Catch::StartsWith("none: "));
   }
@@ -96,12 +96,12 @@ TEST_CASE("where no GPU is there, whatever the driver says, there is none") {
 
 TEST_CASE("GPUs that CUDA_VISIBLE_DEVICES hides are not there") {
   for (const std::string hiding : {"", "-1", "NoDevFiles", "none"}) {
-    DriverAnswer answer = refusal(Kind::no_driver);
+    DriverProbe answer = refusal(Kind::no_driver);
     answer.visible = hiding;
     CHECK(why(answer) == "none: CUDA_VISIBLE_DEVICES='" + hiding + "' leaves no GPU to be seen");
   }
   for (const std::string showing : {"0", "3,4", "GPU-8932f937", "MIG-1"}) {
-    DriverAnswer answer = refusal(Kind::no_driver);
+    DriverProbe answer = refusal(Kind::no_driver);
     answer.visible = showing;
     CHECK_THAT(why(answer), Catch::StartsWith("the NVIDIA driver is for CUDA 12.4"));
   }

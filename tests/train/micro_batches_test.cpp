@@ -28,7 +28,7 @@ data::Batch numbered(std::int32_t number) {
 }
 
 std::vector<std::int32_t> values_of(const Context& context, const Tensor& tensor) {
-  const OnHost here(context, tensor);
+  const HostMirror here(context, tensor);
   const auto values = here.tensor().span<std::int32_t>();
   return {values.begin(), values.end()};
 }
@@ -39,7 +39,7 @@ struct Rank {
       : context(1, device),
         pool(device),
         pinned(context),
-        positions(moved_to(device, Buffer(Device::host(), samples * length * sizeof(std::int32_t)))) {}
+        positions(to_device(device, Buffer(Device::host(), samples * length * sizeof(std::int32_t)))) {}
   MicroBatches take(data::Batch& batch) {
     return MicroBatches(context, pool, pinned, batch, 2, vocabulary,
                         Tensor(positions, DType::i32, Shape{samples * length}));
@@ -85,14 +85,14 @@ TEST_CASE("batches reach a device as they were, however many come before it is d
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const test_device::Use device(seed);
     Rank rank(Device::gpu(0));
-    const OwnStream other(Device::gpu(0));
+    const ScopedStream other(Device::gpu(0));
     std::deque<data::Batch> batches;
     std::vector<MicroBatches> rows;
     for (std::int32_t number = 0; number < count; ++number) {
       rows.push_back(rank.take(batches.emplace_back(numbered(number))));
       for (std::int32_t& token : batches.back().tokens_BT) token = -1;
       accelerator().zero(other, rank.positions.data(), rank.positions.bytes());
-      accelerator().mark(other)->is_reached();  // does some of the work
+      accelerator().record_event(other)->is_complete();  // does some of the work
     }
     for (std::int32_t number = 0; number < count; ++number)
       check_batch(rank, rows[static_cast<std::size_t>(number)], number);
@@ -106,7 +106,7 @@ TEST_CASE("memory for batches on their way stands", "[device]") {
   for (std::int32_t number = 0; number < 5; ++number) {
     data::Batch batch = numbered(number);
     MicroBatches rows = rank.take(batch);
-    rank.context.finish();
+    rank.context.synchronize();
     if (number == 0) most_bytes = rank.pinned.most_in_use_bytes();
   }
   CHECK(rank.pinned.most_in_use_bytes() == most_bytes);

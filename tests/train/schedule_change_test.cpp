@@ -6,7 +6,7 @@
 
 using namespace dt;
 using namespace dt::train;
-using optim::Schedule, optim::ScheduleKind;
+using optim::LearningRateSchedule, optim::LearningRateScheduleKind;
 
 namespace {
 

@@ -25,7 +25,7 @@ std::vector<std::vector<Written>> saved(const model::ParameterTable& table, cons
     const parallel::LanePlan lanes =
         parallel::LanePlan(layout.dp, layout.dp).of_rank(world.rank(), layout.dp);
     const parallel::Groups groups(layout, world);
-    const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
+    const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
     const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
     for (const checkpoint::SourcePiece& p : train::share_of_state(storage)) {
       all[static_cast<std::size_t>(world.rank())].push_back({p.tensor, p.kind, p.piece});
@@ -63,10 +63,10 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
   const parallel::LanePlan lanes = parallel::LanePlan(c.ranks, c.ranks).of_rank(world.rank(), c.ranks);
   const model::Layout layout{.dp = c.ranks, .zero = c.zero, .zero_group = c.zero_group};
   const parallel::Groups groups(layout, world);
-  const parallel::LocalTable local(table, layout, layout.place_of(world.rank()));
+  const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
   const Context context(1, Device::host());
   const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
-  run::WritingGroup group(world, train::shares_of(context, storage), c.writers, c.in_background);
+  run::AggregationGroup group(world, train::shares_of(context, storage), c.writers, c.in_background);
   bool good = group.num_files() == std::min<std::int64_t>(c.writers, c.ranks);
   for (const int save : {1, 2}) {
     fill(storage, static_cast<float>(1000 * world.rank() + save));
@@ -75,12 +75,12 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
     std::vector<checkpoint::SourcePiece> pieces = train::share_of_state(storage);
     if (c.in_background || !group.writes()) group.copy(pieces);
     if (group.writes()) {
-      group.collect(pieces, [] {});
+      group.append_members(pieces, [] {});
       std::vector<checkpoint::SourcePiece> wanted;
       for (int rank = 0; rank < c.ranks; ++rank) {
         const auto& theirs = expected[static_cast<std::size_t>(rank)];
         const std::vector<std::string> hosts(static_cast<std::size_t>(c.ranks), "a");
-        if (run::files_of(hosts, c.writers)[static_cast<std::size_t>(rank)] == group.file())
+        if (run::assign_files(hosts, c.writers)[static_cast<std::size_t>(rank)] == group.file())
           wanted.insert(wanted.end(), theirs.begin(), theirs.end());
       }
       good = good && std::ranges::equal(pieces, wanted, same);
@@ -105,7 +105,7 @@ TEST_CASE("training saves the pieces that the layout says") {
   const auto actual = saved(table, layout);
   for (int rank = 0; rank < layout.size(); ++rank) {
     std::vector<Written> expected;
-    const parallel::LocalTable local(table, layout, layout.place_of(rank));
+    const parallel::LocalTable local(table, layout, layout.coordinates_of(rank));
     for (const parallel::OwnedPiece& own : parallel::owned_pieces(local, kind_bytes)) {
       expected.push_back({local.name(own.param), kinds[static_cast<std::size_t>(own.kind)], own.piece});
     }

@@ -44,7 +44,7 @@ struct State {
       : context(1, device),
         lanes(parallel::LanePlan(layout.dp, layout.dp).of_rank(world.rank(), layout.dp)),
         groups(layout, world),
-        local(table(), layout, layout.place_of(world.rank())),
+        local(table(), layout, layout.coordinates_of(world.rank())),
         storage(device, local, precision, trains ? &lanes : nullptr, groups) {}
 
   void initialise() {
@@ -67,7 +67,7 @@ struct State {
       begin += part.numel();
     }
     for (int group = 0; storage.precision().has_masters() && group < storage.num_groups(); ++group)
-      kernels::convert(context, storage.group_masters(group), storage.group_weights(group));
+      kernels::cast(context, storage.group_masters(group), storage.group_weights(group));
   }
   std::vector<Tensor> optimizers() const {
     std::vector<Tensor> parts;
@@ -85,14 +85,14 @@ struct State {
       for (const Tensor& part :
            {storage.group_weights(param.group), storage.group_masters(param.group),
             storage.group_first_moment(param.group), storage.group_second_moment(param.group)})
-        if (part) parts.push_back(param.in_part(part));
+        if (part) parts.push_back(param.view_in_shard(part));
     }
     return on_host(parts);
   }
   Bytes on_host(const std::vector<Tensor>& tensors) const {
     Bytes bytes;
     for (const Tensor& tensor : tensors) {
-      const OnHost copy(context, tensor);
+      const HostMirror copy(context, tensor);
       const auto span = copy.tensor().span_bytes();
       bytes.emplace_back(span.begin(), span.end());
     }
@@ -154,7 +154,7 @@ void save_and_load(const Saving& c, const Run& run, const comm::Ranks& ranks, st
   run::SharedTarget target(ranks, run.directory, run.own, {});
   run::Saver saver(ranks, train::shares_of(state.context, state.storage), c.in_background, c.writers);
   saver.begin(target, run.header(), c.in_background);
-  saver.let_change();
+  saver.wait_until_copied();
   saver.finish();
   train::load_state(loaded.context, checkpoint::Reader(run.saved()), loaded.storage);
   if (loaded.contents() != state.contents()) ++differences;
@@ -206,14 +206,14 @@ TEST_CASE("a save is of the state that the stream was making at its begin, whate
     state.fill(before, 3);  // the host does not wait for these copies
     saver.begin(target, run.header(), in_background);
     if (in_background) {
-      saver.let_change();
+      saver.wait_until_copied();
       state.fill(later, 50);
     }
     saver.finish();
     State loaded(host, half, {}, ranks.world);
     train::load_state(loaded.context, checkpoint::Reader(run.saved()), loaded.storage);
     CHECK((loaded.contents() == here.contents()));
-    accelerator().wait(state.context.stream());
+    accelerator().synchronize(state.context.stream());
   });
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("ranks on different devices have the same digests of the same state, a
       const Tensor last = state.optimizers().back();
       float one = 1;
       kernels::copy(state.context, host_tensor(one), last.flat(last.numel() - 1, 1));
-      accelerator().wait(state.context.stream());
+      accelerator().synchronize(state.context.stream());
     }
     try {
       train::check_same_state(ranks, spec(), state.context, state.storage);

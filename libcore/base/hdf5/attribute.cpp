@@ -17,7 +17,7 @@ constexpr std::string_view what = "attribute";
 constexpr std::uint8_t attribute_names_tree = 8;
 constexpr std::size_t hash_at_after_id = 1 + 4;
 
-std::optional<AttributeValue> parse_integer(const ElementType& type, Bytes value) {
+std::optional<AttributeValue> parse_integer(const Datatype& type, Bytes value) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < value.size(); ++i) {
     const std::byte digit = value[type.is_big_endian ? i : value.size() - 1 - i];
@@ -31,16 +31,16 @@ std::optional<AttributeValue> parse_integer(const ElementType& type, Bytes value
   return static_cast<std::int64_t>(number);
 }
 
-std::string parse_text(const ElementType& type, Bytes value) {
+std::string parse_text(const Datatype& type, Bytes value) {
   std::string text(reinterpret_cast<const char*>(value.data()), value.size());
   text.resize(std::min(text.find('\0'), text.size()));
-  if (type.padding == ElementType::Padding::space_padded) text.resize(text.find_last_not_of(' ') + 1);
+  if (type.padding == Datatype::Padding::space_padded) text.resize(text.find_last_not_of(' ') + 1);
   return text;
 }
 
 }  // namespace
 
-Attributes::Attributes(Source& source, const ObjectHeader& object) {
+Attributes::Attributes(MetadataReader& source, const ObjectHeader& object) {
   for (const Message& message : object.messages()) {
     if (message.type == MessageType::attribute && !message.is_shared) add(source, message.content);
   }
@@ -48,11 +48,11 @@ Attributes::Attributes(Source& source, const ObjectHeader& object) {
 }
 
 /// "IV.A.2.m. The Attribute Message". Only version 1 pads its parts to multiples of 8 bytes.
-void Attributes::add(const Source& source, Bytes message) {
+void Attributes::add(const MetadataReader& source, Bytes message) {
   constexpr std::uint8_t shared_flags = 0x03;
-  Fields fields(source, message, what);
+  FieldReader fields(source, message, what);
   const std::uint8_t version = fields.u8();
-  if (version < 1 || version > 3) throw fields.damaged(fmt::format("is of version {}", version));
+  if (version < 1 || version > 3) throw fields.damaged_error(fmt::format("is of version {}", version));
   const std::uint8_t flags = fields.u8();
   const std::uint64_t name_bytes = fields.u16(), type_bytes = fields.u16(), extent_bytes = fields.u16();
   if (version == 3) fields.skip(1);  // encoding of the name
@@ -64,15 +64,17 @@ void Attributes::add(const Source& source, Bytes message) {
   std::string text(reinterpret_cast<const char*>(name.data()),
                    static_cast<std::size_t>(name_end - name.begin()));
   const auto copy = [](Bytes bytes) { return std::vector<std::byte>(bytes.begin(), bytes.end()); };
-  Encoded encoded{copy(type), copy(extent), copy(fields.left()), version > 1 && (flags & shared_flags) != 0};
+  Encoded encoded{copy(type), copy(extent), copy(fields.remaining()),
+                  version > 1 && (flags & shared_flags) != 0};
   const auto [found, is_new] = attributes_.emplace(std::move(text), std::move(encoded));
-  if (!is_new) throw source.damaged(fmt::format("an object has two attributes named '{}'", found->first));
+  if (!is_new)
+    throw source.damaged_error(fmt::format("an object has two attributes named '{}'", found->first));
 }
 
 /// "IV.A.2.v. The Attribute Info Message": the place of attributes outside the object's header.
-void Attributes::add_dense(Source& source, const Message& info) {
+void Attributes::add_dense(MetadataReader& source, const Message& info) {
   constexpr std::uint8_t order_flag = 0x01;
-  Fields fields(source, info.content, "attribute info");
+  FieldReader fields(source, info.content, "attribute info");
   fields.expect_version(0);
   if ((fields.u8() & order_flag) != 0) fields.skip(2);
   const std::uint64_t heap_address = fields.u64();
@@ -83,7 +85,7 @@ void Attributes::add_dense(Source& source, const Message& info) {
       read_btree_v2(source, tree_address, attribute_names_tree, heap.id_bytes() + hash_at_after_id + 4);
   constexpr std::uint8_t shared_flag = 0x02;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    Fields record(source, records[i], what);
+    FieldReader record(source, records[i], what);
     const Bytes id = record.take(heap.id_bytes());
     if ((record.u8() & shared_flag) != 0) continue;
     record.skip(4);
@@ -95,25 +97,25 @@ void Attributes::add_dense(Source& source, const Message& info) {
   }
 }
 
-std::optional<AttributeValue> Attributes::find(const Source& source, const std::string& name) const {
+std::optional<AttributeValue> Attributes::find(const MetadataReader& source, const std::string& name) const {
   const auto found = attributes_.find(name);
   if (found == attributes_.end()) {
     if (too_large_.contains(checksum(std::as_bytes(std::span(name)))))
-      throw source.unread(fmt::format("its attribute {} is larger than dt reads", name));
+      throw source.unsupported_error(fmt::format("its attribute {} is larger than dt reads", name));
     return std::nullopt;
   }
   const Encoded& encoded = found->second;
   if (encoded.is_shared) return std::nullopt;
-  const ElementType type = parse_type(source, encoded.type);
-  if (type.kind == ElementType::Kind::variable_text) {
-    throw source.unread(
+  const Datatype type = parse_datatype(source, encoded.type);
+  if (type.kind == Datatype::Kind::variable_text) {
+    throw source.unsupported_error(
         fmt::format("its attribute {} is text of variable length, where fixed length is expected", name));
   }
-  if (parse_extent(source, encoded.extent).elements != 1) return std::nullopt;
+  if (parse_dataspace(source, encoded.extent).elements != 1) return std::nullopt;
   if (encoded.value.size() < type.bytes)
-    throw source.damaged(fmt::format("its attribute {} ends early", name));
+    throw source.damaged_error(fmt::format("its attribute {} ends early", name));
   const Bytes value = Bytes(encoded.value).first(type.bytes);
-  if (type.kind == ElementType::Kind::text) return parse_text(type, value);
+  if (type.kind == Datatype::Kind::text) return parse_text(type, value);
   if (type.is_integer) return parse_integer(type, value);
   return std::nullopt;
 }

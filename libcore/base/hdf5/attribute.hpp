@@ -21,21 +21,21 @@ class Attributes {
   Attributes() = default;
   /// Reads all attributes of an object.
   /// Errors: input if they are damaged or two have the same name.
-  Attributes(Source& source, const ObjectHeader& object);
+  Attributes(MetadataReader& source, const ObjectHeader& object);
   /// Returns an attribute's value. Returns none if there is no attribute of this name, or dt does
   /// not read its kind (several elements, another type).
   /// Errors: input if it is text of variable length, or lies outside the object's header and heap.
   /// HDF5 puts attributes larger than 64 KiB there and, in objects of more than eight attributes,
   /// those above 4 KiB.
-  std::optional<AttributeValue> find(const Source& source, const std::string& name) const;
+  std::optional<AttributeValue> find(const MetadataReader& source, const std::string& name) const;
 
  private:
   struct Encoded {
     std::vector<std::byte> type, extent, value;
     bool is_shared;  // its type or extent lies elsewhere
   };
-  void add(const Source& source, Bytes message);
-  void add_dense(Source& source, const Message& info);
+  void add(const MetadataReader& source, Bytes message);
+  void add_dense(MetadataReader& source, const Message& info);
   std::map<std::string, Encoded> attributes_;
   std::set<std::uint32_t> too_large_;  // hashes of names
 };

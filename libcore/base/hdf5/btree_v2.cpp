@@ -19,22 +19,23 @@ std::size_t width_of(std::uint64_t limit) {
 
 class Tree {
  public:
-  Tree(Source& source, std::uint64_t address, std::uint8_t type, std::size_t least_record_bytes)
+  Tree(MetadataReader& source, std::uint64_t address, std::uint8_t type, std::size_t least_record_bytes)
       : source_(source), type_(type) {
     const std::vector<std::byte> header = source.read(address, header_bytes, what);
-    Fields fields(source, without_checksum(source, header, what), what);
+    FieldReader fields(source, without_checksum(source, header, what), what);
     fields.expect("BTHD");
     fields.expect_version(0);
-    if (fields.u8() != type) throw fields.damaged("indexes something else");
+    if (fields.u8() != type) throw fields.damaged_error("indexes something else");
     const std::uint64_t node_bytes = fields.u32();
     records_.record_bytes = fields.u16();
     const std::uint16_t depth = fields.u16();
     fields.skip(1 + 1);  // percentages at which nodes split and merge
     const std::uint64_t root = fields.u64();
     const std::uint64_t root_records = fields.u16();
-    if (records_.record_bytes < least_record_bytes) throw fields.damaged("has records that are too short");
+    if (records_.record_bytes < least_record_bytes)
+      throw fields.damaged_error("has records that are too short");
     if (depth > largest_depth || node_bytes < node_overhead_bytes + records_.record_bytes)
-      throw fields.damaged(fmt::format("has a depth of {} and nodes of {} bytes", depth, node_bytes));
+      throw fields.damaged_error(fmt::format("has a depth of {} and nodes of {} bytes", depth, node_bytes));
     find_widths(node_bytes, depth);
     if (root != undefined_address) add_node(root, root_records, depth);
   }
@@ -51,9 +52,10 @@ class Tree {
     for (std::uint16_t level = 1; level <= depth; ++level) {
       const std::uint64_t pointer_bytes = 8 + count_width_ + total_widths_.back();
       const std::uint64_t left = node_bytes - node_overhead_bytes;
-      if (left < pointer_bytes) throw source_.damaged("the nodes of its B-tree are too short");
+      if (left < pointer_bytes) throw source_.damaged_error("the nodes of its B-tree are too short");
       most = (left - pointer_bytes) / (records_.record_bytes + pointer_bytes);
-      if (total > (std::uint64_t{1} << 56) / (most + 1)) throw source_.damaged("its B-tree is too deep");
+      if (total > (std::uint64_t{1} << 56) / (most + 1))
+        throw source_.damaged_error("its B-tree is too deep");
       total = (most + 1) * total + most;
       total_widths_.push_back(width_of(total));
     }
@@ -63,15 +65,15 @@ class Tree {
   /// bound limits the work if nodes share children.
   void add_node(std::uint64_t address, std::uint64_t num_records, std::uint16_t level) {
     if (num_records > source_.file_bytes() || num_records > most_records)
-      throw source_.damaged(fmt::format("a node of its B-tree has {} records", num_records));
+      throw source_.damaged_error(fmt::format("a node of its B-tree has {} records", num_records));
     const std::uint64_t record_bytes = num_records * records_.record_bytes;
     const std::uint64_t pointer_bytes = level == 0 ? 0 : 8 + count_width_ + total_widths_[level - 1U];
     const std::vector<std::byte> node =
         source_.read(address, node_overhead_bytes + record_bytes + (num_records + 1) * pointer_bytes, what);
-    Fields fields(source_, without_checksum(source_, node, what), what);
+    FieldReader fields(source_, without_checksum(source_, node, what), what);
     fields.expect(level == 0 ? "BTLF" : "BTIN");
     fields.expect_version(0);
-    if (fields.u8() != type_) throw fields.damaged("has nodes of another type");
+    if (fields.u8() != type_) throw fields.damaged_error("has nodes of another type");
     const Bytes records = fields.take(record_bytes);
     records_.bytes.insert(records_.bytes.end(), records.begin(), records.end());
     for (std::uint64_t i = 0; level > 0 && i <= num_records; ++i) {
@@ -82,7 +84,7 @@ class Tree {
     }
   }
 
-  Source& source_;
+  MetadataReader& source_;
   std::uint8_t type_;
   BTreeRecords records_;
   std::size_t count_width_ = 0;
@@ -91,7 +93,7 @@ class Tree {
 
 }  // namespace
 
-BTreeRecords read_btree_v2(Source& source, std::uint64_t address, std::uint8_t type,
+BTreeRecords read_btree_v2(MetadataReader& source, std::uint64_t address, std::uint8_t type,
                            std::size_t least_record_bytes) {
   return Tree(source, address, type, least_record_bytes).take();
 }

@@ -21,7 +21,7 @@ struct BTreeRecords {
 /// Reads the tree at `address`.
 /// Errors: input if it is damaged, its records are of another type, or they are shorter than
 /// `least_record_bytes`.
-BTreeRecords read_btree_v2(Source& source, std::uint64_t address, std::uint8_t type,
+BTreeRecords read_btree_v2(MetadataReader& source, std::uint64_t address, std::uint8_t type,
                            std::size_t least_record_bytes);
 
 }  // namespace dt::hdf5

@@ -17,7 +17,7 @@ class FractalHeap {
  public:
   /// Reads the heap's header. `source` must outlive the heap.
   /// Errors: input if the header is damaged.
-  FractalHeap(Source& source, std::uint64_t address);
+  FractalHeap(MetadataReader& source, std::uint64_t address);
   std::size_t id_bytes() const { return id_bytes_; }
   /// Returns the object that a heap ID names. Returns none for a "huge" object, which lies outside
   /// the heap's blocks and is larger than dt reads. Returns none for a "tiny" object, which lies in
@@ -25,19 +25,19 @@ class FractalHeap {
   std::optional<Bytes> find(Bytes id);
 
  private:
-  struct Place {
+  struct DirectBlock {
     std::uint64_t address, bytes, heap_offset;  // direct block
   };
   std::uint64_t row_bytes(std::size_t row) const;
   std::uint64_t row_offset(std::size_t row) const;
   std::size_t rows_of(std::uint64_t block_bytes) const;
-  Place place_of(std::uint64_t heap_offset);
-  Fields block_fields(Bytes block, std::string_view signature, std::uint64_t heap_offset) const;
+  DirectBlock find_direct_block(std::uint64_t heap_offset);
+  FieldReader block_fields(Bytes block, std::string_view signature, std::uint64_t heap_offset) const;
   const std::vector<std::uint64_t>& children(std::uint64_t address, std::size_t rows,
                                              std::uint64_t heap_offset);
-  Bytes direct_block(const Place& place);
+  Bytes direct_block(const DirectBlock& place);
 
-  Source* source_;
+  MetadataReader* source_;
   std::uint64_t address_;
   std::size_t id_bytes_ = 0;
   std::size_t offset_width_ = 0, length_width_ = 0;  // in bytes, within IDs

@@ -10,9 +10,9 @@ namespace {
 constexpr std::uint8_t link_names_tree = 5;  // "Version 2 B-tree, Type 5 Record Layout": hash of the name, ID
 
 /// "IV.A.2.g. The Link Message".
-void add_link_message(const Source& source, Bytes message, Links& links) {
+void add_link_message(const MetadataReader& source, Bytes message, Links& links) {
   constexpr std::uint8_t order_flag = 0x04, type_flag = 0x08, charset_flag = 0x10, hard = 0;
-  Fields fields(source, message, "link");
+  FieldReader fields(source, message, "link");
   fields.expect_version(1);
   const std::uint8_t flags = fields.u8();
   const std::uint8_t type = (flags & type_flag) != 0 ? fields.u8() : hard;
@@ -24,9 +24,9 @@ void add_link_message(const Source& source, Bytes message, Links& links) {
 }
 
 /// "IV.A.2.c. The Link Info Message": the place of links outside the group's header.
-void add_dense_links(Source& source, const Message& info, Links& links) {
+void add_dense_links(MetadataReader& source, const Message& info, Links& links) {
   constexpr std::uint8_t order_flag = 0x01;
-  Fields fields(source, info.content, "link info");
+  FieldReader fields(source, info.content, "link info");
   fields.expect_version(0);
   if ((fields.u8() & order_flag) != 0) fields.skip(8);
   const std::uint64_t heap_address = fields.u64();
@@ -49,17 +49,18 @@ bool is_group(const ObjectHeader& object) {
   return false;
 }
 
-void add_link(const Source& source, Links& links, std::string name, std::optional<std::uint64_t> address) {
+void add_link(const MetadataReader& source, Links& links, std::string name,
+              std::optional<std::uint64_t> address) {
   if (name.empty() || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
-    throw source.damaged(fmt::format("a link has no name, or one with a slash or a NUL: '{}'", name));
+    throw source.damaged_error(fmt::format("a link has no name, or one with a slash or a NUL: '{}'", name));
   const auto [found, is_new] = links.emplace(std::move(name), address);
-  if (!is_new) throw source.damaged(fmt::format("a group has two links named '{}'", found->first));
+  if (!is_new) throw source.damaged_error(fmt::format("a group has two links named '{}'", found->first));
 }
 
-Links read_links(Source& source, const ObjectHeader& group) {
+Links read_links(MetadataReader& source, const ObjectHeader& group) {
   Links links;
   if (const Message* table = group.find(MessageType::symbol_table, source)) {
-    add_old_links(source, *table, links);
+    add_symbol_table_links(source, *table, links);
     return links;
   }
   for (const Message& message : group.messages()) {

@@ -18,11 +18,12 @@ bool is_group(const ObjectHeader& object);
 
 /// Reads all links of a group.
 /// Errors: input if they are damaged or two have the same name.
-Links read_links(Source& source, const ObjectHeader& group);
+Links read_links(MetadataReader& source, const ObjectHeader& group);
 
 /// Adds the links of an old group, given its "Symbol Table Message" (old_group.cpp).
-void add_old_links(Source& source, const Message& symbol_table, Links& links);
+void add_symbol_table_links(MetadataReader& source, const Message& symbol_table, Links& links);
 
-void add_link(const Source& source, Links& links, std::string name, std::optional<std::uint64_t> address);
+void add_link(const MetadataReader& source, Links& links, std::string name,
+              std::optional<std::uint64_t> address);
 
 }  // namespace dt::hdf5

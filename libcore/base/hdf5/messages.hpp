@@ -12,15 +12,15 @@
 namespace dt::hdf5 {
 
 /// "IV.A.2.b. The Dataspace Message".
-struct Extent {
+struct Dataspace {
   std::vector<std::uint64_t> shape;  // {} is a scalar
   std::uint64_t elements = 0;        // product of the shape; 0 for a "null" space
 };
 /// Errors: input if the message is damaged or the elements are more than 2^64 - 1.
-Extent parse_extent(const Source& source, Bytes message);
+Dataspace parse_dataspace(const MetadataReader& source, Bytes message);
 
 /// "IV.A.2.d. The Datatype Message".
-struct ElementType {
+struct Datatype {
   enum class Kind { number, text, variable_text, other };
   enum class Padding { null_terminated, null_padded, space_padded };  // for text
   Kind kind = Kind::other;
@@ -31,14 +31,14 @@ struct ElementType {
   Padding padding = Padding::null_terminated;
 };
 /// Errors: input if the message is damaged.
-ElementType parse_type(const Source& source, Bytes message);
+Datatype parse_datatype(const MetadataReader& source, Bytes message);
 
 /// "IV.A.2.i. The Data Layout Message" of contiguous storage. parse_layout() returns none for other
 /// layouts and for versions that dt does not know.
-struct Contiguous {
+struct ContiguousLayout {
   std::uint64_t offset = undefined_address, bytes = 0;
 };
-std::optional<Contiguous> parse_layout(const Source& source, Bytes message);
+std::optional<ContiguousLayout> parse_layout(const MetadataReader& source, Bytes message);
 
 /// A dataset as its header describes it. Parsing touches nothing of its payload.
 struct StoredDataset {
@@ -51,6 +51,6 @@ bool is_dataset(const ObjectHeader& object);
 /// Describes a dataset. A sound dataset that dt does not read is no error: why_unreadable gives the
 /// reason.
 /// Errors: input if the header is damaged.
-StoredDataset parse_dataset(const Source& source, const ObjectHeader& object);
+StoredDataset parse_dataset(const MetadataReader& source, const ObjectHeader& object);
 
 }  // namespace dt::hdf5

@@ -19,7 +19,7 @@ std::size_t prefix_bytes(bool is_version_2, bool has_order) {
 
 }  // namespace
 
-ObjectHeader::ObjectHeader(Source& source, std::uint64_t address) {
+ObjectHeader::ObjectHeader(MetadataReader& source, std::uint64_t address) {
   const std::vector<std::byte> first = source.read(address, 1, what);
   if (first[0] == std::byte{'O'}) {
     read_version_2(source, address);
@@ -29,21 +29,21 @@ ObjectHeader::ObjectHeader(Source& source, std::uint64_t address) {
 }
 
 /// "IV.A.1.a. Version 1 Data Object Header Prefix".
-void ObjectHeader::read_version_1(Source& source, std::uint64_t address) {
+void ObjectHeader::read_version_1(MetadataReader& source, std::uint64_t address) {
   const std::vector<std::byte> prefix = source.read(address, 16, what);
-  Fields fields(source, prefix, what);
+  FieldReader fields(source, prefix, what);
   fields.expect_version(1);
   fields.skip(1 + 2 + 4);  // reserved, number of messages, reference count
   const std::uint32_t bytes = fields.u32();
-  add_messages(source, keep(source.read(address + 16, bytes, what)), false, false);
+  add_messages(source, store_block(source.read(address + 16, bytes, what)), false, false);
   add_continuations(source, false, false);
 }
 
 /// "IV.A.1.b. Version 2 Data Object Header Prefix".
-void ObjectHeader::read_version_2(Source& source, std::uint64_t address) {
+void ObjectHeader::read_version_2(MetadataReader& source, std::uint64_t address) {
   constexpr std::uint8_t order_flag = 0x04, attribute_limits_flag = 0x10, times_flag = 0x20;
   const std::vector<std::byte> start = source.read(address, 6, what);
-  Fields fields(source, start, what);
+  FieldReader fields(source, start, what);
   fields.expect("OHDR");
   fields.expect_version(2);
   const std::uint8_t flags = fields.u8();
@@ -51,10 +51,11 @@ void ObjectHeader::read_version_2(Source& source, std::uint64_t address) {
       ((flags & times_flag) != 0 ? 16U : 0U) + ((flags & attribute_limits_flag) != 0 ? 4U : 0U);
   const std::size_t width = std::size_t{1} << (flags & 0x03);
   const std::vector<std::byte> size = source.read(address + 6 + optional, width, what);
-  const std::uint64_t bytes = Fields(source, size, what).number(width);
-  if (bytes > source.file_bytes()) throw source.damaged("its object header is larger than the file");
+  const std::uint64_t bytes = FieldReader(source, size, what).number(width);
+  if (bytes > source.file_bytes()) throw source.damaged_error("its object header is larger than the file");
   const std::uint64_t prefix = 6 + optional + width;
-  const Bytes whole = without_checksum(source, keep(source.read(address, prefix + bytes + 4, what)), what);
+  const Bytes whole =
+      without_checksum(source, store_block(source.read(address, prefix + bytes + 4, what)), what);
   const bool has_order = (flags & order_flag) != 0;
   add_messages(source, whole.subspan(prefix), true, has_order);
   add_continuations(source, true, has_order);
@@ -62,26 +63,26 @@ void ObjectHeader::read_version_2(Source& source, std::uint64_t address) {
 
 /// "IV.A.2.q. The Object Header Continuation Message". If blocks lead to each other in a circle,
 /// the source's bound ends the loop.
-void ObjectHeader::add_continuations(Source& source, bool is_version_2, bool has_order) {
+void ObjectHeader::add_continuations(MetadataReader& source, bool is_version_2, bool has_order) {
   for (std::size_t i = 0; i < continuations_.size(); ++i) {
     const Block block = continuations_[i];
-    Bytes content = keep(source.read(block.offset, block.bytes, what));
+    Bytes content = store_block(source.read(block.offset, block.bytes, what));
     if (is_version_2) {
-      Fields fields(source, without_checksum(source, content, what), what);
+      FieldReader fields(source, without_checksum(source, content, what), what);
       fields.expect("OCHK");
-      content = fields.left();
+      content = fields.remaining();
     }
     add_messages(source, content, is_version_2, has_order);
   }
 }
 
-Bytes ObjectHeader::keep(std::vector<std::byte> block) {
+Bytes ObjectHeader::store_block(std::vector<std::byte> block) {
   return blocks_.emplace_back(std::move(block));
 }
 
-void ObjectHeader::add_messages(Source& source, Bytes block, bool is_version_2, bool has_order) {
-  Fields fields(source, block, what);
-  while (fields.left().size() >= prefix_bytes(is_version_2, has_order)) {
+void ObjectHeader::add_messages(MetadataReader& source, Bytes block, bool is_version_2, bool has_order) {
+  FieldReader fields(source, block, what);
+  while (fields.remaining().size() >= prefix_bytes(is_version_2, has_order)) {
     const std::uint16_t type = is_version_2 ? fields.u8() : fields.u16();
     const std::uint16_t bytes = fields.u16();
     const std::uint8_t flags = fields.u8();
@@ -89,9 +90,9 @@ void ObjectHeader::add_messages(Source& source, Bytes block, bool is_version_2, 
     if (has_order) fields.skip(2);
     const Message message{static_cast<MessageType>(type), (flags & shared_flag) != 0, fields.take(bytes)};
     if (type > last_type && (flags & must_be_known_flag) != 0)
-      throw fields.damaged(fmt::format("has a message of the unknown type {}", type));
+      throw fields.damaged_error(fmt::format("has a message of the unknown type {}", type));
     if (message.type == MessageType::continuation) {
-      Fields place(source, message.content, what);
+      FieldReader place(source, message.content, what);
       const std::uint64_t offset = place.u64();
       continuations_.push_back({offset, place.u64()});
     } else if (message.type != MessageType::nil) {
@@ -101,12 +102,13 @@ void ObjectHeader::add_messages(Source& source, Bytes block, bool is_version_2, 
   }
 }
 
-const Message* ObjectHeader::find(MessageType type, const Source& source) const {
+const Message* ObjectHeader::find(MessageType type, const MetadataReader& source) const {
   const Message* found = nullptr;
   for (const Message& message : messages_) {
     if (message.type != type) continue;
     if (found != nullptr)
-      throw source.damaged(fmt::format("an object has two messages of type {}", static_cast<int>(type)));
+      throw source.damaged_error(
+          fmt::format("an object has two messages of type {}", static_cast<int>(type)));
     found = &message;
   }
   return found;

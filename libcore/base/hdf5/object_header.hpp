@@ -35,22 +35,22 @@ class ObjectHeader {
  public:
   /// Reads the header.
   /// Errors: input if there is no object header of a known version at `address`, or it is damaged.
-  ObjectHeader(Source& source, std::uint64_t address);
+  ObjectHeader(MetadataReader& source, std::uint64_t address);
   ObjectHeader(ObjectHeader&&) = default;  // messages point into its blocks, which stay in place
   const std::vector<Message>& messages() const { return messages_; }
   /// Returns the only message of a type, or nullptr.
   /// Errors: input if there are several.
-  const Message* find(MessageType type, const Source& source) const;
+  const Message* find(MessageType type, const MetadataReader& source) const;
 
  private:
   struct Block {
     std::uint64_t offset, bytes;
   };
-  void read_version_1(Source& source, std::uint64_t address);
-  void read_version_2(Source& source, std::uint64_t address);
-  void add_continuations(Source& source, bool is_version_2, bool has_order);
-  Bytes keep(std::vector<std::byte> block);
-  void add_messages(Source& source, Bytes block, bool is_version_2, bool has_order);
+  void read_version_1(MetadataReader& source, std::uint64_t address);
+  void read_version_2(MetadataReader& source, std::uint64_t address);
+  void add_continuations(MetadataReader& source, bool is_version_2, bool has_order);
+  Bytes store_block(std::vector<std::byte> block);
+  void add_messages(MetadataReader& source, Bytes block, bool is_version_2, bool has_order);
   std::vector<std::vector<std::byte>> blocks_;  // storage that messages point into
   std::vector<Block> continuations_;            // unread
   std::vector<Message> messages_;

@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::string_view what = "symbol table";
 
-class OldGroup {
+class SymbolTableReader {
  public:
-  OldGroup(Source& source, const Message& message, Links& links) : source_(source), links_(links) {
-    Fields fields(source, message.content, what);  // "IV.A.2.r. The Symbol Table Message"
+  SymbolTableReader(MetadataReader& source, const Message& message, Links& links)
+      : source_(source), links_(links) {
+    FieldReader fields(source, message.content, what);  // "IV.A.2.r. The Symbol Table Message"
     const std::uint64_t tree = fields.u64();
     read_names(fields.u64());
     const std::vector<std::byte> root = source.read(tree, tree_prefix_bytes, what);
@@ -27,7 +28,7 @@ class OldGroup {
 
   void read_names(std::uint64_t address) {
     const std::vector<std::byte> heap = source_.read(address, 32, "local heap");
-    Fields fields(source_, heap, "local heap");
+    FieldReader fields(source_, heap, "local heap");
     fields.expect("HEAP");
     fields.expect_version(0);
     fields.skip(3);
@@ -37,12 +38,12 @@ class OldGroup {
   }
 
   std::string name_at(std::uint64_t offset) {
-    if (offset >= names_.size()) throw source_.damaged("a name lies outside its local heap");
+    if (offset >= names_.size()) throw source_.damaged_error("a name lies outside its local heap");
     const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(offset);
     const auto end = std::find(begin, names_.end(), std::byte{0});
     const auto length = static_cast<std::size_t>(end - begin);
     source_.charge(length, "local heap");
-    if (end == names_.end()) throw source_.damaged("a name in its local heap does not end");
+    if (end == names_.end()) throw source_.damaged_error("a name in its local heap does not end");
     return {reinterpret_cast<const char*>(names_.data() + offset), length};
   }
 
@@ -50,13 +51,13 @@ class OldGroup {
   /// work.
   void add_tree(std::uint64_t address, unsigned level) {
     const std::vector<std::byte> prefix = source_.read(address, tree_prefix_bytes, what);
-    Fields fields(source_, prefix, what);
+    FieldReader fields(source_, prefix, what);
     fields.expect("TREE");
-    if (fields.u8() != 0) throw fields.damaged("is a B-tree of something else");
-    if (fields.u8() != level) throw fields.damaged("has a node of a wrong level");
+    if (fields.u8() != 0) throw fields.damaged_error("is a B-tree of something else");
+    if (fields.u8() != level) throw fields.damaged_error("has a node of a wrong level");
     const std::uint64_t entries = fields.u16();
     const std::vector<std::byte> content = source_.read(address + tree_prefix_bytes, entries * 16, what);
-    Fields children(source_, content, what);
+    FieldReader children(source_, content, what);
     for (std::uint64_t i = 0; i < entries; ++i) {
       children.skip(8);  // key
       const std::uint64_t child = children.u64();
@@ -72,13 +73,13 @@ class OldGroup {
     constexpr std::uint64_t prefix_bytes = 8, entry_bytes = 40;
     constexpr std::uint32_t soft_link = 2;
     const std::vector<std::byte> prefix = source_.read(address, prefix_bytes, what);
-    Fields fields(source_, prefix, what);
+    FieldReader fields(source_, prefix, what);
     fields.expect("SNOD");
     fields.expect_version(1);
     fields.skip(1);
     const std::uint64_t entries = fields.u16();
     const std::vector<std::byte> content = source_.read(address + prefix_bytes, entries * entry_bytes, what);
-    Fields entry(source_, content, what);
+    FieldReader entry(source_, content, what);
     for (std::uint64_t i = 0; i < entries; ++i) {
       std::string name = name_at(entry.u64());
       const std::uint64_t object = entry.u64();
@@ -88,15 +89,15 @@ class OldGroup {
     }
   }
 
-  Source& source_;
+  MetadataReader& source_;
   Links& links_;
   std::vector<std::byte> names_;
 };
 
 }  // namespace
 
-void add_old_links(Source& source, const Message& symbol_table, Links& links) {
-  OldGroup(source, symbol_table, links);
+void add_symbol_table_links(MetadataReader& source, const Message& symbol_table, Links& links) {
+  SymbolTableReader(source, symbol_table, links);
 }
 
 }  // namespace dt::hdf5

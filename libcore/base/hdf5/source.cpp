@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t least_budget = 64 << 10, largest_budget = 64 << 20;
 
-struct Lanes {
+struct HashState {
   std::uint32_t a, b, c;
 
   /// lookup3's mix(): each line subtracts, rotates and adds lanes.
@@ -56,7 +56,7 @@ std::uint32_t word(Bytes bytes, std::size_t at) {
 
 std::uint32_t checksum(Bytes bytes) {
   const std::uint32_t start = 0xdeadbeef + static_cast<std::uint32_t>(bytes.size());
-  Lanes lanes{start, start, start};
+  HashState lanes{start, start, start};
   const auto add = [&] {
     lanes.a += word(bytes, 0);
     lanes.b += word(bytes, 4);
@@ -82,38 +82,39 @@ bool is_checksum(std::uint32_t stored, Bytes bytes) {
 #endif
 }
 
-Bytes without_checksum(const Source& source, Bytes bytes, std::string_view what) {
-  if (bytes.size() < 4) throw source.damaged(fmt::format("its {} ends early", what));
+Bytes without_checksum(const MetadataReader& source, Bytes bytes, std::string_view what) {
+  if (bytes.size() < 4) throw source.damaged_error(fmt::format("its {} ends early", what));
   const Bytes content = bytes.first(bytes.size() - 4);
   if (!is_checksum(word(bytes, content.size()), content))
-    throw source.damaged(fmt::format("the checksum of its {} differs", what));
+    throw source.damaged_error(fmt::format("the checksum of its {} differs", what));
   return content;
 }
 
-Source::Source(const File& file)
+MetadataReader::MetadataReader(const File& file)
     : file_(&file),
       file_bytes_(file.size()),
       budget_(least_budget + std::min(file_bytes_, largest_budget / 4) * 4) {}
 
-Error Source::damaged(const std::string& what) const {
+Error MetadataReader::damaged_error(const std::string& what) const {
   return Error(ErrorKind::input, fmt::format("{} is damaged: {}", file_->path().string(), what),
                "make it again, or restore it from a copy");
 }
 
-Error Source::unread(const std::string& what) const {
+Error MetadataReader::unsupported_error(const std::string& what) const {
   return Error(ErrorKind::input, fmt::format("{}: {}", file_->path().string(), what));
 }
 
-void Source::charge(std::uint64_t count, std::string_view what) {
+void MetadataReader::charge(std::uint64_t count, std::string_view what) {
   if (count > budget_)
-    throw damaged(fmt::format("its {} and other metadata are larger than a file of {} bytes can have", what,
-                              file_bytes_));
+    throw damaged_error(fmt::format("its {} and other metadata are larger than a file of {} bytes can have",
+                                    what, file_bytes_));
   budget_ -= count;
 }
 
-std::vector<std::byte> Source::read(std::uint64_t offset, std::uint64_t count, std::string_view what) {
+std::vector<std::byte> MetadataReader::read(std::uint64_t offset, std::uint64_t count,
+                                            std::string_view what) {
   if (offset > file_bytes_ || count > file_bytes_ - offset)
-    throw damaged(
+    throw damaged_error(
         fmt::format("its {} lies at byte {}, outside the file's {} bytes", what, offset, file_bytes_));
   charge(count, what);
   std::vector<std::byte> bytes(count);
@@ -121,18 +122,18 @@ std::vector<std::byte> Source::read(std::uint64_t offset, std::uint64_t count, s
   return bytes;
 }
 
-Error Fields::damaged(const std::string& problem) const {
-  return source_->damaged(fmt::format("its {} {}", what_, problem));
+Error FieldReader::damaged_error(const std::string& problem) const {
+  return source_->damaged_error(fmt::format("its {} {}", what_, problem));
 }
 
-Bytes Fields::take(std::uint64_t count) {
-  if (count > left_.size()) throw damaged("ends early");
+Bytes FieldReader::take(std::uint64_t count) {
+  if (count > left_.size()) throw damaged_error("ends early");
   const Bytes taken = left_.first(count);
   left_ = left_.subspan(count);
   return taken;
 }
 
-std::uint64_t Fields::number(std::size_t width) {
+std::uint64_t FieldReader::number(std::size_t width) {
   DT_CHECK(width >= 1 && width <= 8, "a number of {} bytes", width);
   const Bytes bytes = take(width);
   std::uint64_t value = 0;
@@ -140,15 +141,15 @@ std::uint64_t Fields::number(std::size_t width) {
   return value;
 }
 
-void Fields::expect(std::string_view signature) {
+void FieldReader::expect(std::string_view signature) {
   const Bytes found = take(signature.size());
   if (!std::ranges::equal(found, std::as_bytes(std::span(signature))))
-    throw damaged(fmt::format("does not begin with {}", signature));
+    throw damaged_error(fmt::format("does not begin with {}", signature));
 }
 
-void Fields::expect_version(std::uint8_t version) {
+void FieldReader::expect_version(std::uint8_t version) {
   if (const std::uint8_t found = u8(); found != version)
-    throw damaged(fmt::format("is of version {}, not {}", found, version));
+    throw damaged_error(fmt::format("is of version {}, not {}", found, version));
 }
 
 }  // namespace dt::hdf5

@@ -25,10 +25,10 @@ using Bytes = std::span<const std::byte>;
 /// file whose structures form circles, or refer many times to the same bytes, exceeds the bound.
 /// Time and memory stay linear in the file's size, and below a fixed bound.
 /// Thread safety: none.
-class Source {
+class MetadataReader {
  public:
   /// `file` must outlive the source.
-  explicit Source(const File& file);
+  explicit MetadataReader(const File& file);
   std::uint64_t file_bytes() const { return file_bytes_; }
   /// Returns bytes of the file.
   /// Errors: input if they lie outside the file or exceed the bound.
@@ -37,9 +37,9 @@ class Source {
   /// Errors: input if the bound is exceeded.
   void charge(std::uint64_t count, std::string_view what);
   /// Returns the error "PATH is damaged: ...".
-  Error damaged(const std::string& what) const;
+  Error damaged_error(const std::string& what) const;
   /// Returns the error "PATH: ..." for sound content that dt does not read.
-  Error unread(const std::string& what) const;
+  Error unsupported_error(const std::string& what) const;
 
  private:
   const File* file_;
@@ -49,9 +49,9 @@ class Source {
 
 /// Takes little-endian fields from the front of `bytes`, which must outlive the object.
 /// Errors: input if a field ends beyond `bytes`.
-class Fields {
+class FieldReader {
  public:
-  Fields(const Source& source, Bytes bytes, std::string_view what)
+  FieldReader(const MetadataReader& source, Bytes bytes, std::string_view what)
       : source_(&source), left_(bytes), what_(what) {}
   /// Takes a number of 1 to 8 bytes.
   std::uint64_t number(std::size_t width);
@@ -61,17 +61,17 @@ class Fields {
   std::uint64_t u64() { return number(8); }
   Bytes take(std::uint64_t count);
   void skip(std::uint64_t count) { take(count); }
-  Bytes left() const { return left_; }
+  Bytes remaining() const { return left_; }
   /// Takes a signature of four characters.
   /// Errors: input if the characters differ.
   void expect(std::string_view signature);
   /// Takes a version of one byte.
   /// Errors: input if it is another version.
   void expect_version(std::uint8_t version);
-  Error damaged(const std::string& problem) const;
+  Error damaged_error(const std::string& problem) const;
 
  private:
-  const Source* source_;
+  const MetadataReader* source_;
   Bytes left_;
   std::string_view what_;
 };
@@ -87,6 +87,6 @@ bool is_checksum(std::uint32_t stored, Bytes bytes);
 
 /// Returns `bytes` without the checksum at their end.
 /// Errors: input if the checksum differs.
-Bytes without_checksum(const Source& source, Bytes bytes, std::string_view what);
+Bytes without_checksum(const MetadataReader& source, Bytes bytes, std::string_view what);
 
 }  // namespace dt::hdf5

@@ -11,6 +11,6 @@ namespace dt::hdf5 {
 /// Returns the address of the root group's object header.
 /// Errors: input, naming the file, if it is no HDF5 file, truncated, still being written, or of a
 /// kind that dt does not read.
-std::uint64_t read_superblock(const File& file, Source& source);
+std::uint64_t read_superblock(const File& file, MetadataReader& source);
 
 }  // namespace dt::hdf5

@@ -46,7 +46,7 @@ int run_as_processes(Console& console, const std::function<int(const Ranks&)>& b
   try {
     mpi.emplace(threads, to_work_alone);
   } catch (const Error& error) {
-    if (launched_rank() != 0) return error.exit_code();  // rank 0 reports the same
+    if (launcher_rank() != 0) return error.exit_code();  // rank 0 reports the same
     throw;
   }
   Communicator& world = mpi->communicator();

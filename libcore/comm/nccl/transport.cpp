@@ -118,7 +118,7 @@ Transport::~Transport() {
   ncclResult_t state = functions().ncclCommFinalize(comm_);
   const double since_s = monotonic_s();
   while (state == ncclInProgress && monotonic_s() - since_s < longest_goodbye_s) {
-    pause_between_questions(monotonic_s() - since_s);
+    poll_backoff(monotonic_s() - since_s);
     functions().ncclCommGetAsyncError(comm_, &state);
   }
   if (state == ncclSuccess) {
@@ -148,17 +148,17 @@ void Transport::connect() {
 
 void Transport::meet() {
   const Buffer memory(device_, 2 * 256);
-  const OwnStream stream(device_, "connecting ranks");
+  const ScopedStream stream(device_, "connecting ranks");
   const Tensor out(memory, DType::u8, {1}), in(memory, DType::u8, {1}, 256);
   const int peer = 1 - rank_;
   exchange(stream, std::array{Transfer{peer, out, true}, Transfer{peer, in, false}});
-  const std::unique_ptr<Mark> end = accelerator().mark(stream);
+  const std::unique_ptr<Event> end = accelerator().record_event(stream);
   const double since_s = monotonic_s();
   try {
-    ask_until([&] {
+    poll_until([&] {
       check();
       if (timeout_s_ > 0 && monotonic_s() - since_s > timeout_s_) fail_late("connecting", since_s);
-      return end->is_reached();
+      return end->is_complete();
     });
   } catch (...) {
     abort();  // before the stream waits for work that would never end
@@ -197,7 +197,7 @@ void Transport::settle(const char* what, ncclResult_t result) {
     const double waited_s = monotonic_s() - since_s;
     if (timeout_s_ > 0 && waited_s > timeout_s_ + grace_s) fail_late(what, since_s);
     if (meanwhile_) meanwhile_();
-    pause_between_questions(waited_s);
+    poll_backoff(waited_s);
     const ncclResult_t asked = functions().ncclCommGetAsyncError(comm_, &result);
     if (asked != ncclSuccess) result = asked;
   }

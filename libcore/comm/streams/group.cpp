@@ -42,7 +42,7 @@ StreamGroup::StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder
 
 /// Returns the stream for one more exchange, and for the few kernels that combine or copy what came.
 Stream StreamGroup::paced() {
-  ahead_.next(meanwhile_);
+  ahead_.wait_if_ahead(meanwhile_);
   return stream();
 }
 
@@ -77,7 +77,7 @@ Sums::Memory StreamGroup::memory_for(std::int64_t num_stretches, std::int64_t mo
   if (staging_.bytes() == 0) staging_ = Buffer(context_.device(), staging_bytes_);
   if (num_stretches > 1 && !combining_) combining_.emplace(context_.device(), "combining in group " + name_);
   return {Tensor(staging_, DType::u8, {static_cast<std::int64_t>(staging_bytes_)}), most,
-          num_stretches > 1 ? *combining_ : context_, [this] { ahead_.next(meanwhile_); }};
+          num_stretches > 1 ? *combining_ : context_, [this] { ahead_.wait_if_ahead(meanwhile_); }};
 }
 
 /// Runs the rounds of all stretches. Exchange i sends, for each round, the data of stretch i − lag.
@@ -87,7 +87,7 @@ void StreamGroup::run(std::int64_t num_stretches, std::span<const Round> rounds)
   const bool is_beside = num_stretches > 1 && std::ranges::any_of(rounds, [](const Round& round) {
                            return static_cast<bool>(round.combine);
                          });
-  std::array<std::unique_ptr<Mark>, lag_of_combining> combined;
+  std::array<std::unique_ptr<Event>, lag_of_combining> combined;
   for (std::int64_t step = 0; step < num_stretches + rounds.back().lag; ++step) {
     const auto number_of = [&](const Round& round) {
       const std::int64_t number = step - round.lag;
@@ -97,23 +97,23 @@ void StreamGroup::run(std::int64_t num_stretches, std::span<const Round> rounds)
     for (const Round& round : rounds) {
       if (const std::int64_t number = number_of(round); number >= 0) round.exchange(number, transfers);
     }
-    std::unique_ptr<Mark>& before = combined[static_cast<std::size_t>(step) % combined.size()];
-    if (before) std::exchange(before, nullptr)->hold_back(stream());
+    std::unique_ptr<Event>& before = combined[static_cast<std::size_t>(step) % combined.size()];
+    if (before) std::exchange(before, nullptr)->make_stream_wait(stream());
     exchange(transfers);
-    if (is_beside) accelerator().follow(combining_->stream(), stream());
+    if (is_beside) accelerator().wait_stream(combining_->stream(), stream());
     // Older stretches first: the newest takes the memory of one of them.
     for (auto round = rounds.rbegin(); round != rounds.rend(); ++round) {
       if (const std::int64_t number = number_of(*round); number >= 0 && round->combine)
         round->combine(number);
     }
-    if (is_beside) before = accelerator().mark(combining_->stream());
+    if (is_beside) before = accelerator().record_event(combining_->stream());
   }
-  if (is_beside) accelerator().follow(stream(), combining_->stream());
+  if (is_beside) accelerator().wait_stream(stream(), combining_->stream());
 }
 
 void StreamGroup::reduce_small(const Tensor& in, const Tensor& out, Reduction reduction) {
   const auto whole = [N = in.numel()](std::int64_t) {
-    return Stretch{[N](int) { return Part{0, N}; }, true};
+    return Stretch{[N](int) { return Range{0, N}; }, true};
   };
   std::vector<Round> rounds;
   Sums sums(levels_.of_sums(in.dtype()), reduction, memory_for(1, in.numel()), in, whole,
@@ -141,7 +141,7 @@ void StreamGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction redu
   const auto stretch = [&](std::int64_t number) {
     const std::int64_t begin = number * each, count = std::min(each, N - begin);
     return Stretch{
-        [=, size = size_](int rank) { return shift(part_of(place(rank), size, count, line), begin); }};
+        [=, size = size_](int rank) { return shift(even_range(place(rank), size, count, line), begin); }};
   };
   const std::int64_t num_stretches = divide_up(N, each);
   std::vector<Round> rounds;
@@ -162,7 +162,7 @@ std::int64_t StreamGroup::longest_of(const PartOf& parts) const {
 bool StreamGroup::are_equal(const PartOf& parts) const {
   const std::int64_t count = parts(0).count;
   for (int rank = 0; rank < size_; ++rank) {
-    if (parts(rank) != Part{rank * count, count}) return false;
+    if (parts(rank) != Range{rank * count, count}) return false;
   }
   return true;
 }

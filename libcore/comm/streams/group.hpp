@@ -79,7 +79,7 @@ class StreamGroup {
   Buffer staging_;   // allocated when first used
   Context context_;  // declared after staging_, so that its work ends first
   std::optional<Context> combining_;
-  RunAhead ahead_;
+  StreamThrottle ahead_;
   std::function<void()> meanwhile_;
 };
 

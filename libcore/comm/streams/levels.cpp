@@ -2,10 +2,10 @@
 
 namespace dt::comm {
 
-std::vector<Part> Stretch::runs(const Levels& levels, int l) const {
-  std::vector<Part> runs;
+std::vector<Range> Stretch::runs(const Levels& levels, int l) const {
+  std::vector<Range> runs;
   for (int h = 0; h < (is_whole ? 1 : levels.num_nodes); ++h) {
-    const Part part = parts(levels.rank_of(h, l));
+    const Range part = parts(levels.rank_of(h, l));
     if (part.count == 0) continue;
     if (!runs.empty() && runs.back().begin + runs.back().count == part.begin) {
       runs.back().count += part.count;

@@ -60,7 +60,7 @@ struct Stretch {
 
   std::int64_t count(const Levels& levels, int h, int l) const { return parts(levels.rank_of(h, l)).count; }
   /// Returns the elements of the ranks `l` of all nodes, in order, in as few runs as they make up.
-  std::vector<Part> runs(const Levels& levels, int l) const;
+  std::vector<Range> runs(const Levels& levels, int l) const;
   /// Returns where among these the elements of node h begin.
   std::int64_t begin_in_runs(const Levels& levels, int h) const;
 };

@@ -60,10 +60,10 @@ Tensor Sums::staged(std::int64_t number, Area area, DType dtype) const {
 }
 
 /// Returns a row for each neighbour, by this rank's runs.
-std::vector<Tensor> Sums::of_neighbours(std::int64_t number, const std::vector<Part>& own) const {
+std::vector<Tensor> Sums::of_neighbours(std::int64_t number, const std::vector<Range>& own) const {
   Tensor left = staged(number, Area::of_neighbours, in_.dtype());
   std::vector<Tensor> rows;
-  for (const Part& run : own) {
+  for (const Range& run : own) {
     rows.push_back(rows_at(left, levels_.per_node - 1, run.count));
     left = left.flat(rows.back().numel(), left.numel() - rows.back().numel());
   }
@@ -85,10 +85,10 @@ Tensor Sums::of_nodes(std::int64_t number) const {
 
 void Sums::exchange_within(std::int64_t number, Transfers& transfers) const {
   const Stretch stretch = stretch_(number);
-  const std::vector<Part> own = stretch.runs(levels_, levels_.local);
+  const std::vector<Range> own = stretch.runs(levels_, levels_.local);
   const std::vector<Tensor> arriving = of_neighbours(number, own);
   levels_.for_neighbours([&](int to, int from) {
-    for (const Part& run : stretch.runs(levels_, to))
+    for (const Range& run : stretch.runs(levels_, to))
       transfers.push_back({levels_.rank_of(levels_.node, to), cut(in_, run), true});
     for (std::size_t i = 0; i < own.size(); ++i)
       transfers.push_back({levels_.rank_of(levels_.node, from),
@@ -97,7 +97,7 @@ void Sums::exchange_within(std::int64_t number, Transfers& transfers) const {
 }
 
 void Sums::combine_within(std::int64_t number) const {
-  const std::vector<Part> own = stretch_(number).runs(levels_, levels_.local);
+  const std::vector<Range> own = stretch_(number).runs(levels_, levels_.local);
   const std::vector<Tensor> arrived = of_neighbours(number, own);
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -140,9 +140,9 @@ void add_gather_rounds(std::vector<Round>& rounds, int lag, const Levels& levels
   const auto within = [levels, out, stretch](std::int64_t number, Transfers& transfers) {
     const Stretch all = stretch(number);
     levels.for_neighbours([&](int to, int from) {
-      for (const Part& run : all.runs(levels, levels.local))
+      for (const Range& run : all.runs(levels, levels.local))
         transfers.push_back({levels.rank_of(levels.node, to), cut(out, run), true});
-      for (const Part& run : all.runs(levels, from))
+      for (const Range& run : all.runs(levels, from))
         transfers.push_back({levels.rank_of(levels.node, from), cut(out, run), false});
     });
   };

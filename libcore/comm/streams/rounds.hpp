@@ -55,7 +55,7 @@ class Sums {
  private:
   enum class Area { of_neighbours, partials, of_nodes };
   Tensor staged(std::int64_t number, Area area, DType dtype) const;
-  std::vector<Tensor> of_neighbours(std::int64_t number, const std::vector<Part>& own) const;
+  std::vector<Tensor> of_neighbours(std::int64_t number, const std::vector<Range>& own) const;
   Tensor partial(std::int64_t number, int h) const;
   Tensor of_nodes(std::int64_t number) const;
   void exchange_within(std::int64_t number, Transfers& transfers) const;

@@ -48,8 +48,8 @@ void StreamWatch::look() {
 }
 
 void StreamWatch::look(StreamTransport& transport, Queue& queue) {
-  while (!queue.empty() && queue.front()->end->is_reached()) {
-    const TimedSpan* const span = queue.front()->span.get();
+  while (!queue.empty() && queue.front()->end->is_complete()) {
+    const StreamTimer* const span = queue.front()->span.get();
     done(*queue.front(), span ? std::optional(span->interval()) : std::nullopt);
     queue.pop_front();
   }

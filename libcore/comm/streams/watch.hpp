@@ -23,8 +23,8 @@ struct StreamOperation {
   std::string text;  // its name in messages: "all_reduce 7 of 4096 bytes in group data"
   std::vector<Recorder::Ticket> tickets{};
   Transport* control = nullptr;  // transport of the group's messages, which hears of ranks that fail
-  std::unique_ptr<Mark> end;
-  std::unique_ptr<TimedSpan> span{};  // present if its time is taken
+  std::unique_ptr<Event> end;
+  std::unique_ptr<StreamTimer> span{};  // present if its time is taken
   double started_s = 0;
   double deadline_s = 0;  // 0: none
   std::atomic<bool> is_done = false;

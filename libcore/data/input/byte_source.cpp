@@ -27,7 +27,7 @@ std::size_t read_full(ByteSource& source, std::span<char> out) {
 }
 
 FileSource::FileSource(const InputFile& input, std::function<void()> check)
-    : file_(input.is_stdin ? File() : File::open_unblocked(input.path)),
+    : file_(input.is_stdin ? File() : File::open_nonblocking(input.path)),
       descriptor_(input.is_stdin ? STDIN_FILENO : file_.descriptor()),
       name_(input.name()),
       size_(input.bytes),

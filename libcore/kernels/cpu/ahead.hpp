@@ -12,7 +12,7 @@ namespace dt::kernels::cpu {
 ///
 /// Kernels take it by reference. A copy on the stack that is read in another width than it was
 /// written waits for every store before it.
-struct Ahead {
+struct Prefetch {
   const char* from = nullptr;
   std::int64_t unit_bytes = 0;
 

@@ -101,7 +101,7 @@ HWY_INLINE Gradient softmax_gradient(const BackwardScratch& scratch, const float
 /// in dscore_rows.
 template <class Multiply>
 void softmax_gradients(const BackwardScratch& scratch, float* dweights, float scale, QueryBlock block,
-                       std::int64_t key, const Seeing& seeing) {
+                       std::int64_t key, const VisibleQueries& seeing) {
   const auto gradient = [&](std::int64_t i, std::int64_t n) HWY_ATTR {
     return softmax_gradient(scratch, dweights, scale, block, key, seeing.masked, i, n);
   };
@@ -125,7 +125,8 @@ void softmax_gradients(const BackwardScratch& scratch, float* dweights, float sc
 
 /// Copies a panel's scores' gradients into left panels whose units are keys, from panel `panel` on.
 template <class Multiply>
-void by_key(const BackwardScratch& scratch, const float* dscores, const Seeing& seeing, std::int64_t panel) {
+void by_key(const BackwardScratch& scratch, const float* dscores, const VisibleQueries& seeing,
+            std::int64_t panel) {
   constexpr std::int64_t units = N / Multiply::unit, length = S / Multiply::unit;
   const float* rows = Multiply::unit == 1 ? dscores : scratch.dscore_rows;
   for (std::int64_t i = 0; i < Q; i += R) {
@@ -146,7 +147,7 @@ void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const Query
   constexpr std::int64_t unit = Multiply::unit;
   const std::int64_t U = feature_units<Multiply>(D), units = ceil_div(D, unit);
   float* dscores = scratch.dscores + block_panel * Q * N;
-  const Seeing seeing = seeing_queries(scratch.first, Q, R, block, key);
+  const VisibleQueries seeing = visible_queries(scratch.first, Q, R, block, key);
   const std::int64_t begin = seeing.begin, count = seeing.end - seeing.begin;
   if (count > 0) {
     multiply_panels<Multiply>(count, units, scratch.q + begin * U, U, scratch.keys + chunk_panel * U * N,
@@ -177,7 +178,7 @@ void add_to_queries(const BackwardScratch& scratch, std::int64_t, std::int64_t b
 
 /// Prefetches of q and dy of the next block of queries.
 struct ComingQueries {
-  ComingRows q, dy;
+  RowPrefetcher q, dy;
   std::int64_t at_once;
 };
 

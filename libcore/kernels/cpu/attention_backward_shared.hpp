@@ -109,14 +109,14 @@ struct BackwardSizes {
 
 /// The queries of a block that see part of a panel of keys, in whole rows of tiles. `masked` says
 /// that some do not see all of the panel.
-struct Seeing {
+struct VisibleQueries {
   std::int64_t begin, end;
   bool masked;
 };
 
 /// Considers the first `rows` queries, in groups of `group`.
-inline Seeing seeing_queries(const std::int32_t* first, std::int64_t rows, std::int64_t group,
-                             const QueryBlock& block, std::int64_t key) {
+inline VisibleQueries visible_queries(const std::int32_t* first, std::int64_t rows, std::int64_t group,
+                                      const QueryBlock& block, std::int64_t key) {
   std::int64_t end = rows;
   while (end > 0 && first[end - 1] >= key + N) --end;
   const std::int64_t begin = HWY_MAX(key - block.position, 0);

@@ -78,7 +78,7 @@ HWY_INLINE void softmax_gradients_of_pair(const BackwardScratch& scratch, const 
 /// written with keys as units.
 template <bool MASKED>
 void softmax_gradients_in_tiles(const BackwardScratch& scratch, const float* dweights, float scale,
-                                QueryBlock block, std::int64_t key, const Seeing& seeing,
+                                QueryBlock block, std::int64_t key, const VisibleQueries& seeing,
                                 std::int64_t block_panel) {
   for (std::int64_t i = seeing.begin; i < seeing.end; i += 2) {
     float* by_key = scratch.dscores_by_key + i / amx_rows * by_key_panel + block_panel * amx_rows * amx_units;
@@ -90,7 +90,8 @@ void softmax_gradients_in_tiles(const BackwardScratch& scratch, const float* dwe
 }
 
 /// Zeros the scores' gradients of queries that see nothing of a panel of keys.
-inline void clear_unseeing(const BackwardScratch& scratch, const Seeing& seeing, std::int64_t block_panel) {
+inline void clear_unseeing(const BackwardScratch& scratch, const VisibleQueries& seeing,
+                           std::int64_t block_panel) {
   for (std::int64_t i = 0; i < Q; i += amx_rows) {
     if (i >= seeing.begin && i < seeing.end) continue;
     float* panel = scratch.dscores_by_key + i / amx_rows * by_key_panel + block_panel * amx_rows * amx_units;
@@ -102,7 +103,7 @@ template <InTiles Multiply>
 void panel_gradients(const BackwardScratch& scratch, std::int64_t D, const QueryBlock& block,
                      std::int64_t key, std::int64_t chunk_panel, std::int64_t block_panel) {
   const std::int64_t U = feature_units<Multiply>(D), panel = amx_rows * U;
-  const Seeing seeing = seeing_queries(scratch.first, block.rows, tile_pairs, block, key);
+  const VisibleQueries seeing = visible_queries(scratch.first, block.rows, tile_pairs, block, key);
   clear_unseeing(scratch, seeing, block_panel);
   const std::int64_t begin = seeing.begin, count = seeing.end - seeing.begin;
   if (count == 0) return;

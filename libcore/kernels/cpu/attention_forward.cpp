@@ -26,7 +26,7 @@ constexpr float slack = 8;
 
 /// Sets scores that are not seen to −∞.
 void mask_scores(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query, std::int64_t key,
-                 const Seen& seen, float* scores) {
+                 const VisibleKeys& seen, float* scores) {
   constexpr hn::RebindToSigned<Floats> integers;
   const V lowest = hn::Set(floats, -std::numeric_limits<float>::infinity());
   for (std::int64_t n = 0; n < N; n += num_lanes) {
@@ -45,8 +45,8 @@ void mask_scores(const AttentionCall& call, const FirstKeys& first_key, std::int
 /// Turns a panel of scores into weights 2^(scale · score − maximum), in units. Updates maxima, sums
 /// and y.
 template <class Multiply>
-void weigh_panel(const Seen& seen, float scale, std::int64_t D, float* scores, float* highest, float* sum,
-                 float* y) {
+void weigh_panel(const VisibleKeys& seen, float scale, std::int64_t D, float* scores, float* highest,
+                 float* sum, float* y) {
   const V factor = hn::Set(floats, scale);
   for (std::int64_t n = 0; n < N; n += num_lanes) {
     const V old = hn::LoadU(floats, highest + n);
@@ -105,7 +105,7 @@ void attend_panel(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
                   std::int64_t panel) {
   constexpr std::int64_t unit = Multiply::unit;
   const std::int64_t D = job.head.head_dim, U = feature_units<Multiply>(D), query = job.first + panel * N;
-  const Seen seen = seen_keys(job.call, job.first_key, query, N, key, Multiply::S, R);
+  const VisibleKeys seen = visible_keys(job.call, job.first_key, query, N, key, Multiply::S, R);
   if (seen.begin == seen.end) return;
   multiply_panels<Multiply>(seen.end - seen.begin, ceil_div(D, unit), scratch.keys + seen.begin * U, U,
                             scratch.queries + panel * U * N, scratch.scores + seen.begin * N, N, false);
@@ -123,8 +123,8 @@ void attend_block(const ForwardJob<T>& job, const ForwardScratch& scratch, std::
   const AttentionHead<T>& head = job.head;
   const std::int64_t next = key + Multiply::S,
                      coming = HWY_MAX(HWY_MIN(Multiply::S, job.call.keys - next), 0);
-  ComingRows coming_keys(head.k, next, coming, head.head_dim);
-  ComingRows coming_values(head.v, next, coming, head.head_dim);
+  RowPrefetcher coming_keys(head.k, next, coming, head.head_dim);
+  RowPrefetcher coming_values(head.v, next, coming, head.head_dim);
   pack_keys<Multiply>(job, scratch, key);
   for (std::int64_t panel = 0; panel < job.panels; ++panel) {
     coming_keys.fetch(ceil_div(Multiply::S, job.panels));

@@ -172,7 +172,8 @@ void attend_panel(const ForwardJob<BFloat16>& job, const ForwardScratch& scratch
   const AttentionCall& call = job.call;
   const std::int64_t D = job.head.head_dim, U = feature_units<Multiply>(D);
   const std::int64_t query = job.first + panel * slab_queries;
-  const Seen seen = seen_keys(call, job.first_key, query, slab_queries, key, Multiply::S, tile_pairs);
+  const VisibleKeys seen =
+      visible_keys(call, job.first_key, query, slab_queries, key, Multiply::S, tile_pairs);
   float *y = scratch.y + panel * round_up(D, amx_rows) * slab_queries,
         *weights = scratch.scores + slab_keys * slab_queries;
   const Running running{scratch.highest + panel * slab_queries, scratch.sum + panel * slab_queries, y, D};

@@ -109,10 +109,10 @@ class FirstKeys {
 
 /// A prefetch of rows that will be packed soon. Heads are too far apart in memory for the processor
 /// to predict the next one. So a few rows at a time are fetched while others are computed.
-class ComingRows {
+class RowPrefetcher {
  public:
   template <class T>
-  ComingRows(const HeadRows<T>& rows, std::int64_t first, std::int64_t count, std::int64_t width)
+  RowPrefetcher(const HeadRows<T>& rows, std::int64_t first, std::int64_t count, std::int64_t width)
       : rows_(reinterpret_cast<const char*>(rows(first))),
         row_(rows.stride * static_cast<std::int64_t>(sizeof(T))),
         count_(count),
@@ -157,7 +157,7 @@ struct ForwardScratch {
 
 /// The keys that some queries see, counted from the first of the given keys. `masked` says that
 /// some queries do not see all of them.
-struct Seen {
+struct VisibleKeys {
   std::int64_t begin, end;
   bool masked;
 };
@@ -174,8 +174,9 @@ inline std::int64_t round_down(std::int64_t a, std::int64_t multiple) {
 
 /// Returns what `queries` queries from `query` on see of `keys` keys from `key` on, in whole
 /// granules.
-inline Seen seen_keys(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
-                      std::int64_t queries, std::int64_t key, std::int64_t keys, std::int64_t granule) {
+inline VisibleKeys visible_keys(const AttentionCall& call, const FirstKeys& first_key, std::int64_t query,
+                                std::int64_t queries, std::int64_t key, std::int64_t keys,
+                                std::int64_t granule) {
   const std::int64_t first = first_key(query), last = std::min(query + queries, call.queries) - 1;
   const std::int64_t begin = std::max<std::int64_t>(first - key, 0),
                      end = std::min(call.last_key(last) + 1 - key, keys);

@@ -48,7 +48,7 @@ struct MultiplyTiles {
   /// State that a thread holds while it computes.
   struct OnThread {
     AmxTiles tiles{STRIPS == multiply_strips_amx};
-    WithoutSubnormals without_subnormals;
+    ScopedFlushDenormals without_subnormals;
   };
   static constexpr bool in_tiles = true;
   static constexpr std::int64_t S = 128;
@@ -70,7 +70,7 @@ void with_arithmetic([[maybe_unused]] const Context& context, DType dtype, const
   if (dtype == DType::f16) return body(MultiplyFp32{}, Float16{});
 #if HWY_TARGET == HWY_AVX3
   const Arithmetic arithmetic = context.arithmetic();
-  if (arithmetic == Arithmetic::amx && why_no_amx().empty()) {
+  if (arithmetic == Arithmetic::amx && amx_unavailable_reason().empty()) {
     return body(MultiplyTiles<multiply_strips_amx>{}, BFloat16{});
   }
   if (arithmetic == Arithmetic::amx_by_loops) {

@@ -311,8 +311,8 @@ struct Row {
 
 /// Calls body(r, row) for rows [begin, end).
 template <class Body>
-HWY_INLINE void for_rows(const Tensor& logits_RV, const Tensor& labels_R, Slice columns, std::int64_t begin,
-                         std::int64_t end, const Body& body) {
+HWY_INLINE void for_rows(const Tensor& logits_RV, const Tensor& labels_R, DimShard columns,
+                         std::int64_t begin, std::int64_t end, const Body& body) {
   const std::int64_t V_ = logits_RV.dim(1);
   const std::int32_t* labels = labels_R.data<std::int32_t>();
   with_elements(logits_RV.dtype(), [&](auto element) HWY_ATTR {
@@ -320,14 +320,14 @@ HWY_INLINE void for_rows(const Tensor& logits_RV, const Tensor& labels_R, Slice 
     for (std::int64_t r = begin; r < end; ++r) {
       T* logits = logits_RV.data<T>() + r * V_;
       const T* next = r + 1 < end ? logits + V_ : logits;
-      body(r, Row<T>{logits, V_, labels[r] >= 0, columns.place(labels[r], V_), next});
+      body(r, Row<T>{logits, V_, labels[r] >= 0, columns.local_index(labels[r], V_), next});
     }
   });
 }
 
 /// Replaces the row by its gradient and returns its nll.
 template <class T, class Exponential>
-HWY_INLINE double set_gradient(const Row<T>& row, const Exponential& exponential_of, const LossPart& whole,
+HWY_INLINE double set_gradient(const Row<T>& row, const Exponential& exponential_of, const PartialLoss& whole,
                                float scale) {
   const double nll = whole.nll(), factor = std::exp(-whole.exponentials.nll(exponential_of.shift)) * scale;
   softmax_row(row.logits, row.count, exponential_of, static_cast<float>(factor), row.next);
@@ -365,19 +365,19 @@ void cross_entropy_gradient_rows(const Tensor& labels_R, float scale, const Tens
   });
 }
 
-void cross_entropy_part_rows(const Tensor& logits_RV, const Tensor& labels_R, Slice columns,
+void cross_entropy_part_rows(const Tensor& logits_RV, const Tensor& labels_R, DimShard columns,
                              const Tensor& part_3R, std::int64_t begin, std::int64_t end) {
   double* part = part_3R.data<double>();
   const std::int64_t R = part_3R.dim(1);
   for_rows(logits_RV, labels_R, columns, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
-    if (!row.has_target) return set_part(part, R, r, {});
+    if (!row.has_target) return store_partial_loss(part, R, r, {});
     with_exponentials(row.logits, row.count, [&](const auto&, const SumOfExponentials& here) {
-      set_part(part, R, r, {here, row.at_label()});
+      store_partial_loss(part, R, r, {here, row.at_label()});
     });
   });
 }
 
-void cross_entropy_gradient_of_parts_rows(const Tensor& parts_N3R, const Tensor& labels_R, Slice columns,
+void cross_entropy_gradient_of_parts_rows(const Tensor& parts_N3R, const Tensor& labels_R, DimShard columns,
                                           float scale, const Tensor& nll_R, const Tensor& logits_RV,
                                           std::int64_t begin, std::int64_t end) {
   const double* parts = parts_N3R.data<double>();
@@ -385,7 +385,7 @@ void cross_entropy_gradient_of_parts_rows(const Tensor& parts_N3R, const Tensor&
   double* nll = nll_R.data<double>();
   for_rows(logits_RV, labels_R, columns, begin, end, [&](std::int64_t r, const auto& row) HWY_ATTR {
     if (!row.has_target) return void(nll[r] = set_no_gradient(row));
-    const LossPart whole = combine_parts(parts, N, R, r);
+    const PartialLoss whole = combine_partial_losses(parts, N, R, r);
     const auto finish = [&](const auto& exponential_of)
                             HWY_ATTR { nll[r] = set_gradient(row, exponential_of, whole, scale); };
     with_exponential_of_sum(row.logits, whole.exponentials.shift, finish);
@@ -418,16 +418,16 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
   });
 }
 
-void cross_entropy_part(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
-                        Slice columns, const Tensor& part_3R) {
+void cross_entropy_partial(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
+                           DimShard columns, const Tensor& part_3R) {
   for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(cross_entropy_part_rows)(logits_RV, labels_R, columns, part_3R, begin, end);
   });
 }
 
-void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                                     Slice columns, double scale, const Tensor& nll_R,
-                                     const Tensor& logits_RV) {
+void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
+                                          const Tensor& labels_R, DimShard columns, double scale,
+                                          const Tensor& nll_R, const Tensor& logits_RV) {
   for_ranges(context, logits_RV.dim(0), logits_RV.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(cross_entropy_gradient_of_parts_rows)
     (parts_N3R, labels_R, columns, static_cast<float>(scale), nll_R, logits_RV, begin, end);

@@ -189,14 +189,14 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
                [&](std::int64_t begin, std::int64_t end) { accumulate_range(addend, target, begin, end); });
 }
 
-void convert(const Context& context, const Tensor& source, const Tensor& target) {
+void cast(const Context& context, const Tensor& source, const Tensor& target) {
   for_elements(context, target.numel(), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(convert_part)(source, target, begin, end);
   });
 }
 
-void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
-                     std::int64_t width) {
+void cast_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                  std::int64_t width) {
   for_ranges(context, source.rows_RS.dim(0), width, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(convert_columns_of_rows)(source, target, width, begin, end);
   });

@@ -16,14 +16,14 @@ HWY_INLINE void add_row(const S* source, T* target, std::int64_t count) {
   });
 }
 
-void embedding_rows(const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC, Slice slice,
+void embedding_rows(const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC, DimShard slice,
                     std::int64_t begin, std::int64_t end) {
   const std::int64_t V_ = table_VC.dim(0), C = table_VC.dim(1);
   const std::int32_t* ids = ids_R.data<std::int32_t>();
   with_elements(y_RC.dtype(), [&](auto element) HWY_ATTR {
     using T = decltype(element);
     for (std::int64_t r = begin; r < end; ++r) {
-      const std::int64_t place = slice.place(ids[r], V_);
+      const std::int64_t place = slice.local_index(ids[r], V_);
       T* y = y_RC.data<T>() + r * C;
       if (place < 0) {
         if (!add) std::fill_n(y, C, T{});
@@ -40,7 +40,7 @@ void embedding_rows(const Tensor& ids_R, const Tensor& table_VC, bool add, const
 }
 
 void embedding_backward_columns(const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
-                                Slice slice, std::int64_t begin, std::int64_t end) {
+                                DimShard slice, std::int64_t begin, std::int64_t end) {
   const std::int64_t R = ids_R.dim(0), V_ = dtable_VC.dim(0), C = dtable_VC.dim(1);
   const std::int32_t* ids = ids_R.data<std::int32_t>();
   with_elements(dy_RC.dtype(), [&](auto element) HWY_ATTR {
@@ -48,7 +48,7 @@ void embedding_backward_columns(const Tensor& ids_R, const Tensor& dy_RC, const 
       const auto* dy = dy_RC.data<decltype(element)>() + begin;
       auto* dtable = dtable_VC.data<decltype(gradient)>() + begin;
       for (std::int64_t r = 0; r < R; ++r) {
-        const std::int64_t place = slice.place(ids[r], V_);
+        const std::int64_t place = slice.local_index(ids[r], V_);
         if (place >= 0) add_row(dy + r * C, dtable + place * C, end - begin);
       }
     });
@@ -65,7 +65,7 @@ HWY_EXPORT(embedding_rows);
 HWY_EXPORT(embedding_backward_columns);
 
 void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool add,
-               const Tensor& y_RC, Slice slice) {
+               const Tensor& y_RC, DimShard slice) {
   for_ranges(context, ids_R.dim(0), table_VC.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(embedding_rows)(ids_R, table_VC, add, y_RC, slice, begin, end);
   });
@@ -73,7 +73,7 @@ void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_
 
 // Threads divide columns, not rows: two rows may have one id, and must then be added in order.
 void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
-                        const Tensor& dtable_VC, Slice slice) {
+                        const Tensor& dtable_VC, DimShard slice) {
   const std::int64_t R = ids_R.dim(0), C = dtable_VC.dim(1);
   constexpr std::int64_t group = 32;  // columns in whole cache lines
   for_ranges(context, (C + group - 1) / group, R * group, [&](std::int64_t begin, std::int64_t end) {

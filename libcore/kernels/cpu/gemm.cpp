@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 template <class T>
-void finish_as(const Finish& job) {
+void finish_as(const Epilogue& job) {
   auto* c = static_cast<T*>(job.c);
   const auto* residual = static_cast<const T*>(job.residual);
   for (std::int64_t r = 0; r < job.rows; ++r) {
@@ -28,7 +28,7 @@ void finish_as(const Finish& job) {
     };
     std::int64_t j = 0;
     for (; j + 2 * num_lanes <= job.columns; j += 2 * num_lanes) {
-      store_next_two(value(j, All{}), value(j + num_lanes, All{}), c + j, job.past_caches);
+      store_next_two(value(j, All{}), value(j + num_lanes, All{}), c + j, job.nontemporal);
     }
     for_lanes(job.columns - j,
               [&](std::int64_t i, auto lanes) HWY_ATTR { store(lanes, value(j + i, lanes), c + j + i); });
@@ -37,7 +37,7 @@ void finish_as(const Finish& job) {
   }
 }
 
-void finish(const Finish& job) {
+void finish(const Epilogue& job) {
   with_elements(job.dtype, [&](auto element) HWY_ATTR { finish_as<decltype(element)>(job); });
 }
 
@@ -51,7 +51,7 @@ void widen(DType dtype, const void* from, std::int64_t count, float* to) {
 /// An inner kernel of vectors, which prefetches first.
 template <auto* TILE>
 void multiply_after_fetch(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
-                          std::int64_t c_row, bool add, const Ahead& ahead) {
+                          std::int64_t c_row, bool add, const Prefetch& ahead) {
   ahead.fetch(0, K);
   TILE(rows, K, a, b, c, c_row, add);
 }
@@ -70,8 +70,8 @@ GemmKernels with_vectors(Tile* tile, std::int64_t unit_elements) {
           .most_block_units = std::int64_t{3} << 16,  // 768 KB, which stay in a thread's L2 cache
           .most_block_rows = 192,
           .fetches_c_to_write = true,
-          .past_caches_from = std::numeric_limits<std::int64_t>::max(),
-          .finish = finish,
+          .nontemporal_min_bytes = std::numeric_limits<std::int64_t>::max(),
+          .run_epilogue = finish,
           .widen = widen};
 }
 
@@ -90,8 +90,8 @@ GemmKernels gemm_kernels([[maybe_unused]] Arithmetic arithmetic) {
             .most_block_units = std::int64_t{3} << 16,
             .most_block_rows = 512,
             .fetches_c_to_write = false,
-            .past_caches_from = std::int64_t{4} << 20,
-            .finish = finish,
+            .nontemporal_min_bytes = std::int64_t{4} << 20,
+            .run_epilogue = finish,
             .widen = widen};
   }
 #endif
@@ -364,7 +364,7 @@ class Multiplication {
                         const float* next_b, float* sums, bool add, bool is_last) const {
     const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
     const std::int64_t unit_bytes = ceil_div(width * 4, ceil_div(place.rows, height));
-    Ahead ahead{reinterpret_cast<const char*>(next_b), unit_bytes};
+    Prefetch ahead{reinterpret_cast<const char*>(next_b), unit_bytes};
     for (std::int64_t row = 0; row < place.rows; row += height, ahead.from += units * unit_bytes) {
       const Place tile{place.row + row, std::min(height, place.rows - row), place.column, place.columns};
       if (is_last && fetches_c_) fetch_c(tile);
@@ -381,10 +381,10 @@ class Multiplication {
   void finish_rows(const Place& at, const float* sums) const {
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
     const auto* residual = static_cast<const std::byte*>(p_.residual);
-    kernels_.finish({at.rows, at.columns, sums, kernels_.b.width, p_.output, c_at(at.row, at.column),
-                     p_.c_stride, p_.accumulate, bias_ ? bias_ + at.column : nullptr,
-                     residual ? residual + (at.row * p_.residual_stride + at.column) * bytes : nullptr,
-                     p_.residual_stride, past_caches_});
+    kernels_.run_epilogue({at.rows, at.columns, sums, kernels_.b.width, p_.output, c_at(at.row, at.column),
+                           p_.c_stride, p_.accumulate, bias_ ? bias_ + at.column : nullptr,
+                           residual ? residual + (at.row * p_.residual_stride + at.column) * bytes : nullptr,
+                           p_.residual_stride, past_caches_});
   }
 
   /// Returns whether C is only written, in whole lines, and too large for its next reader to find
@@ -394,7 +394,7 @@ class Multiplication {
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
     const bool in_lines =
         reinterpret_cast<std::uintptr_t>(p_.c) % line == 0 && p_.c_stride * bytes % line == 0;
-    return in_lines && !p_.accumulate && p_.M * p_.N * bytes >= kernels_.past_caches_from;
+    return in_lines && !p_.accumulate && p_.M * p_.N * bytes >= kernels_.nontemporal_min_bytes;
   }
 
   std::int64_t panel_floats() const {
@@ -433,8 +433,8 @@ bool cpu_has(Arithmetic arithmetic) {
   return arithmetic == Arithmetic::amx_by_loops || has_bf16_tiles();
 }
 
-std::string why_not(Arithmetic arithmetic) {
-  if (cpu_has(arithmetic)) return arithmetic == Arithmetic::amx ? why_no_amx() : "";
+std::string arithmetic_unavailable_reason(Arithmetic arithmetic) {
+  if (cpu_has(arithmetic)) return arithmetic == Arithmetic::amx ? amx_unavailable_reason() : "";
   if (arithmetic == Arithmetic::amx) return "has no AMX (amx_bf16)";
   if (arithmetic == Arithmetic::tf32) return "has no TF32";
   return arithmetic == Arithmetic::bf16 ? "has no AVX512_BF16" : "has no AVX-512";
@@ -444,7 +444,8 @@ void multiply(const Context& context, const Product& p) {
   DT_CHECK(is_float(p.operands) && is_float(p.output) && is_float(p.bias_dtype),
            "a matrix product of {} with bias of {} into {}", dtype_name(p.operands), dtype_name(p.bias_dtype),
            dtype_name(p.output));
-  DT_CHECK(why_not(p.arithmetic).empty() && (p.arithmetic == Arithmetic::fp32 || p.operands == DType::bf16),
+  DT_CHECK(arithmetic_unavailable_reason(p.arithmetic).empty() &&
+               (p.arithmetic == Arithmetic::fp32 || p.operands == DType::bf16),
            "a matrix product of {} multiplied in {}", dtype_name(p.operands), arithmetic_name(p.arithmetic));
   if (p.M == 0 || p.N == 0) return;
   constexpr std::int64_t serial_products = 64 * 64 * 64;

@@ -39,7 +39,7 @@ bool cpu_has(Arithmetic arithmetic);
 /// Returns why this machine cannot multiply in `arithmetic`, as text after "the CPU of HOST"; empty
 /// if it can. fp32 always works: operands are widened during packing.
 /// Numerics: bf16 and amx compute exact products, and treat subnormal operands and sums as zero.
-std::string why_not(Arithmetic arithmetic);
+std::string arithmetic_unavailable_reason(Arithmetic arithmetic);
 
 /// Computes the product. Scratch is the context's: the packed operands, about 30 MB at most, and
 /// the sums.

@@ -21,7 +21,7 @@ struct Unpacked {
 };
 
 /// Sums that are to be finished and written to c.
-struct Finish {
+struct Epilogue {
   std::int64_t rows, columns;
   const float* sums;
   std::int64_t sums_stride;
@@ -32,19 +32,19 @@ struct Finish {
   const float* bias;
   const void* residual;
   std::int64_t residual_stride;
-  bool past_caches;
+  bool nontemporal;
 };
 
 using Tile = void(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
-                  std::int64_t c_row, bool add, const Ahead& ahead);
+                  std::int64_t c_row, bool add, const Prefetch& ahead);
 /// Packs `count` rows or columns over `K` elements into consecutive panels. Pads with zeros up to a
 /// whole pack group.
-using Pack = void(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels);
+using Vec = void(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels);
 
 struct PanelKind {
   std::int64_t width;  // rows or columns of a panel
   std::int64_t group;  // rows or columns packed at a time: a multiple of width
-  Pack* pack;
+  Vec* pack;
 };
 
 /// The units of k whose products vector kernels sum in one chain. The bits depend on it, so it is
@@ -66,8 +66,8 @@ struct GemmKernels {
   std::int64_t most_whole_units, units_of_part;
   std::int64_t most_block_units, most_block_rows;  // for the part of A that a thread packs at once
   bool fetches_c_to_write;                         // also prefetches a C that is only written
-  std::int64_t past_caches_from;                   // least bytes of a C that is stored past the caches
-  void (*finish)(const Finish& job);
+  std::int64_t nontemporal_min_bytes;              // least bytes of a C that is stored past the caches
+  void (*run_epilogue)(const Epilogue& job);
   void (*widen)(DType dtype, const void* from, std::int64_t count, float* to);
 
   /// Returns the units of a panel over K elements.

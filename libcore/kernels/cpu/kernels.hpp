@@ -39,14 +39,14 @@ decltype(kernels::embedding_backward) embedding_backward;
 
 decltype(kernels::cross_entropy) cross_entropy;
 decltype(kernels::cross_entropy_gradient) cross_entropy_gradient;
-decltype(kernels::cross_entropy_part) cross_entropy_part;
-decltype(kernels::cross_entropy_gradient_of_parts) cross_entropy_gradient_of_parts;
+decltype(kernels::cross_entropy_partial) cross_entropy_partial;
+decltype(kernels::cross_entropy_gradient_from_partials) cross_entropy_gradient_from_partials;
 
 decltype(kernels::add) add;
 decltype(kernels::add_bias_residual) add_bias_residual;
 decltype(kernels::accumulate) accumulate;
-decltype(kernels::convert) convert;
-decltype(kernels::convert_columns) convert_columns;
+decltype(kernels::cast) cast;
+decltype(kernels::cast_columns) cast_columns;
 decltype(kernels::copy) copy;
 decltype(kernels::zero) zero;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;

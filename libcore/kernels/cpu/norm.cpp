@@ -135,7 +135,7 @@ namespace {
 
 void norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
           double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
-  const bool past_caches = y_RC.raw() != x_RC.raw() && writes_past_caches(y_RC, x_RC.bytes());
+  const bool past_caches = y_RC.raw() != x_RC.raw() && use_nontemporal_stores(y_RC, x_RC.bytes());
   for_ranges(context, x_RC.dim(0), x_RC.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(norm_rows)
     (x_RC, weight_C, bias_C, static_cast<float>(eps), y_RC, mean_R, rstd_R, past_caches, begin, end);

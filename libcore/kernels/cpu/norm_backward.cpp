@@ -164,7 +164,7 @@ void norm_backward(const Context& context, NormBackward p, const Tensor& dweight
   const std::size_t bytes_read = p.dy_RC.bytes() + p.x_RC.bytes() + p.dresidual_RC.bytes();
   const auto* dx = p.dx_RC.raw();
   const bool in_place = dx == p.dresidual_RC.raw() || dx == p.dy_RC.raw() || dx == p.x_RC.raw();
-  p.past_caches = !in_place && writes_past_caches(p.dx_RC, bytes_read);
+  p.past_caches = !in_place && use_nontemporal_stores(p.dx_RC, bytes_read);
   add_column_sums(context, p.x_RC.dim(0), p.x_RC.dim(1), {dweight_C, p.dbias_C},
                   [&](std::int64_t begin, std::int64_t end, float* sums) {
                     HWY_DYNAMIC_DISPATCH(norm_backward_rows)(p, begin, end, sums);

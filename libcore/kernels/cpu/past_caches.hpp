@@ -16,7 +16,7 @@ inline constexpr std::size_t cache_bytes = std::size_t{32} << 20;
 /// bypass the caches. If both together exceed the caches, the first writes are evicted before the
 /// operation ends. Such a store need not read a line that it writes whole, so that rows must start at
 /// lines.
-inline bool writes_past_caches(const Tensor& rows_RC, std::size_t bytes_read) {
+inline bool use_nontemporal_stores(const Tensor& rows_RC, std::size_t bytes_read) {
   constexpr std::size_t line = 64;
   const std::size_t row_bytes = static_cast<std::size_t>(rows_RC.dim(1)) * dtype_bytes(rows_RC.dtype());
   const bool at_lines = reinterpret_cast<std::uintptr_t>(rows_RC.raw()) % line == 0 && row_bytes % line == 0;

@@ -45,7 +45,7 @@ DT_AMX void release_tiles() {
 /// Uses tiles 0 to 3 for C, 4 and 5 for A, 6 and 7 for B. Tiles are named by constants, hence no
 /// loops.
 DT_AMX void multiply_two_rows(std::int64_t units, const float* a, const float* b, float* c,
-                              std::int64_t c_row, bool add, const Ahead& ahead) {
+                              std::int64_t c_row, bool add, const Prefetch& ahead) {
   const std::int64_t c_bytes = c_row * 4;
   float* below = c + amx_rows * c_row;
   if (add) {
@@ -174,7 +174,7 @@ DT_AVX512 void add_block_by_loops(const float* a, const float* b, float* c) {
 
 void multiply_by_loops(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
                        std::int64_t c_row, bool add) {
-  const WithoutSubnormals without_subnormals;
+  const ScopedFlushDenormals without_subnormals;
   for (std::int64_t i = 0; i < rows; ++i) {
     const float* row = a.first + i / amx_rows * a.stride + i % amx_rows * amx_units;
     for (std::int64_t j = 0; j < 2 * amx_columns; j += amx_columns) {
@@ -197,7 +197,7 @@ bool cpu_has_amx() {
   return (d & amx_bf16) != 0 && (d & amx_tile) != 0;
 }
 
-const std::string& why_no_amx() {
+const std::string& amx_unavailable_reason() {
   static const std::string why = !cpu_has_amx() ? "has no AMX (amx_bf16)"
                                  : !kernel_permits_tiles()
                                      ? "has AMX, but its kernel refuses this process its tiles"
@@ -213,13 +213,13 @@ AmxTiles::~AmxTiles() {
 }
 
 void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                        std::int64_t c_row, bool add, const Ahead& ahead) {
+                        std::int64_t c_row, bool add, const Prefetch& ahead) {
   if (rows > amx_rows) return multiply_two_rows(units, a, b, c, c_row, add, ahead);
   multiply_one_row(units, a, b, c, c_row, add);
 }
 
 void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                             std::int64_t c_row, bool add, const Ahead&) {
+                             std::int64_t c_row, bool add, const Prefetch&) {
   const std::int64_t stride = amx_rows * units;
   multiply_by_loops(rows, units, {a, stride}, {b, stride}, c, c_row, add);
 }
@@ -239,11 +239,11 @@ void multiply_strips_by_loops(std::int64_t rows, std::int64_t units, TilePanels 
   multiply_by_loops((rows + amx_rows - 1) / amx_rows * amx_rows, units, a, b, c, c_row, add);
 }
 
-WithoutSubnormals::WithoutSubnormals() : before_(_mm_getcsr()) {
+ScopedFlushDenormals::ScopedFlushDenormals() : before_(_mm_getcsr()) {
   constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x40;
   _mm_setcsr(before_ | flush_to_zero | denormals_are_zero);
 }
-WithoutSubnormals::~WithoutSubnormals() {
+ScopedFlushDenormals::~ScopedFlushDenormals() {
   _mm_setcsr(before_);
 }
 

@@ -24,7 +24,7 @@ inline constexpr std::int64_t amx_rows = 16, amx_columns = 16, amx_units = 16;
 bool cpu_has_amx();
 /// Returns why this process cannot use AMX's bf16 tiles, as text after "the CPU of HOST"; empty if
 /// it can. The first call requests permission from the kernel.
-const std::string& why_no_amx();
+const std::string& amx_unavailable_reason();
 
 /// Configures this thread's tiles for multiply_tiles_amx for its lifetime. Loops do not need it.
 class AmxTiles {
@@ -41,11 +41,11 @@ class AmxTiles {
 /// are two panels of A and two of B, each pair `units` (whole blocks) times 16 floats apart. It may
 /// write up to a whole panel's rows. The thread must hold AmxTiles.
 void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                        std::int64_t c_row, bool add, const Ahead& ahead = {});
+                        std::int64_t c_row, bool add, const Prefetch& ahead = {});
 
 /// Computes the same bits without AMX, for tests. Needs AVX-512. (NaNs may differ in their bits.)
 void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                             std::int64_t c_row, bool add, const Ahead& ahead = {});
+                             std::int64_t c_row, bool add, const Prefetch& ahead = {});
 
 /// The panels of an operand, `stride` floats apart.
 struct TilePanels {
@@ -63,11 +63,11 @@ void multiply_strips_by_loops(std::int64_t rows, std::int64_t units, TilePanels 
 
 /// Makes subnormals count as zero in this thread's vectors for its lifetime, as they do in tiles. A
 /// vector instruction that meets a subnormal may take a hundred times as long.
-class WithoutSubnormals {
+class ScopedFlushDenormals {
  public:
-  WithoutSubnormals();
-  ~WithoutSubnormals();
-  WithoutSubnormals(const WithoutSubnormals&) = delete;
+  ScopedFlushDenormals();
+  ~ScopedFlushDenormals();
+  ScopedFlushDenormals(const ScopedFlushDenormals&) = delete;
 
  private:
   unsigned before_;

@@ -13,11 +13,11 @@ namespace {
 template <class W, class G, class T>
 __global__ void adamw_elements(AdamWFactors<W> f, W* w, const G* grad, W* m, W* v, T* copy,
                                std::int64_t count) {
-  constexpr int N = pack_size<W>;
-  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) {
-    const auto gradient = load_pack<N>(grad + i, left);
-    auto weight = load_pack<N>(w + i, left), first = load_pack<N>(m + i, left),
-         second = load_pack<N>(v + i, left);
+  constexpr int N = vec_size<W>;
+  for_vecs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    const auto gradient = load_vec<N>(grad + i, left);
+    auto weight = load_vec<N>(w + i, left), first = load_vec<N>(m + i, left),
+         second = load_vec<N>(v + i, left);
     for (int e = 0; e < N; ++e) {
       const W g = gradient.at[e] * f.grad_scale;
       first.at[e] = f.beta1 * first.at[e] + f.one_minus_beta1 * g;
@@ -26,10 +26,10 @@ __global__ void adamw_elements(AdamWFactors<W> f, W* w, const G* grad, W* m, W* 
       const W step = f.rate * first.at[e] / (std::sqrt(second.at[e]) * f.spread + f.eps);
       weight.at[e] -= f.decay * weight.at[e] + step;
     }
-    store_pack<N>(w + i, left, weight);
-    store_pack<N>(m + i, left, first);
-    store_pack<N>(v + i, left, second);
-    if (copy != nullptr) store_pack<N>(copy + i, left, weight);
+    store_vec<N>(w + i, left, weight);
+    store_vec<N>(m + i, left, first);
+    store_vec<N>(v + i, left, second);
+    if (copy != nullptr) store_vec<N>(copy + i, left, weight);
   });
 }
 
@@ -54,7 +54,7 @@ void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const
     using W = Value<G>;
     with_copies<W>(copy, [&](auto element) {
       using T = decltype(element);
-      launch(context, "adamw", grid_for_packs(pack_size<W>, w.numel()), adamw_elements<W, G, T>,
+      launch(context, "adamw", grid_for_vecs(vec_size<W>, w.numel()), adamw_elements<W, G, T>,
              factors_of<W>(step), w.data<W>(), grad.data<G>(), m.data<W>(), v.data<W>(), elements<T>(copy),
              w.numel());
     });

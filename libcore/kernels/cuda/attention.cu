@@ -17,7 +17,7 @@ __global__ void attend(AttentionProblem p, HeadRows<const T> q, HeadRows<const T
   using V = Value<T>;
   const std::int64_t index = warp_index(), lane = threadIdx.x % warp_size;
   if (index >= p.B * p.H * p.Tq) return;
-  const Place at = place_of(index, p.H, p.Tq);
+  const WarpTask at = warp_task(index, p.H, p.Tq);
   const std::int64_t group = at.h * p.K / p.H;
   V* const query = of_warp<V>(2 * p.D + warp_size);
   V *const sums = query + p.D, *const weights = sums + p.D;
@@ -27,7 +27,7 @@ __global__ void attend(AttentionProblem p, HeadRows<const T> q, HeadRows<const T
 
   const V scale = 1 / sqrt(static_cast<V>(p.D));
   V highest = -INFINITY, sum = 0;
-  const Range seen = seen_keys(p, at.b, at.i);
+  const Range seen = visible_keys(p, at.b, at.i);
   for (std::int64_t begin = seen.begin; begin < seen.end; begin += warp_size) {
     const std::int64_t end = begin + warp_size < seen.end ? begin + warp_size : seen.end, s = begin + lane;
     const V score = s < end ? scale * dot(query, k.row(at.b, s, group, p.D), p.D) : -INFINITY;
@@ -56,7 +56,7 @@ __global__ void merge(AttentionProblem p, const V* y_a, const V* lse_a, const V*
                       V* lse) {
   const std::int64_t index = warp_index(), lane = threadIdx.x % warp_size;
   if (index >= p.B * p.H * p.Tq) return;
-  const Place at = place_of(index, p.H, p.Tq);
+  const WarpTask at = warp_task(index, p.H, p.Tq);
   const V a = lse_a[index], b = lse_b[index], highest = fmax(a, b);
   const bool has_seen = highest != V(-INFINITY);
   const V weight_a = has_seen ? exp(a - highest) : V(0), weight_b = has_seen ? exp(b - highest) : V(0);

@@ -25,7 +25,7 @@ __global__ void queries_gradients(AttentionProblem p, BackwardInputs<T> in, Valu
   using V = Value<T>;
   const std::int64_t index = warp_index(), lane = threadIdx.x % warp_size;
   if (index >= p.B * p.H * p.Tq) return;
-  const Place at = place_of(index, p.H, p.Tq);
+  const WarpTask at = warp_task(index, p.H, p.Tq);
   const std::int64_t group = at.h * p.K / p.H;
   V* const query = of_warp<V>(3 * p.D + warp_size);
   V *const dy = query + p.D, *const sums = dy + p.D, *const dscores = sums + p.D;
@@ -36,7 +36,7 @@ __global__ void queries_gradients(AttentionProblem p, BackwardInputs<T> in, Valu
 
   const V dy_y = dot(dy, in.y.row(at.b, at.i, at.h, p.D), p.D);
   const V scale = 1 / sqrt(static_cast<V>(p.D)), lse = in.lse_BHT[index];
-  const Range seen = seen_keys(p, at.b, at.i);
+  const Range seen = visible_keys(p, at.b, at.i);
   for (std::int64_t begin = seen.begin; begin < seen.end; begin += warp_size) {
     const std::int64_t end = begin + warp_size < seen.end ? begin + warp_size : seen.end, s = begin + lane;
     if (s < end) {
@@ -60,14 +60,14 @@ __global__ void queries_gradients(AttentionProblem p, BackwardInputs<T> in, Valu
 /// Adds the gradients of one key by one query head to the warp's sums.
 template <class T>
 __device__ void add_queries(const AttentionProblem& p, const BackwardInputs<T>& in, const Value<T>* dy_y_BHT,
-                            const Place& at, std::int64_t h, Value<T>* memory) {
+                            const WarpTask& at, std::int64_t h, Value<T>* memory) {
   using V = Value<T>;
   const std::int64_t lane = threadIdx.x % warp_size, head = (at.b * p.H + h) * p.Tq;
   const V *const key = memory, *const value = key + p.D;
   V *const dk = memory + 2 * p.D, *const dv = dk + p.D, *const weights = dv + p.D,
            *const dscores = weights + warp_size;
   const V scale = 1 / sqrt(static_cast<V>(p.D));
-  const Range seeing = seeing_queries(p, at.b, at.i);
+  const Range seeing = visible_queries(p, at.b, at.i);
   for (std::int64_t begin = seeing.begin; begin < seeing.end; begin += warp_size) {
     const std::int64_t end = begin + warp_size < seeing.end ? begin + warp_size : seeing.end,
                        t = begin + lane;
@@ -96,7 +96,7 @@ __global__ void keys_gradients(AttentionProblem p, BackwardInputs<T> in, const V
   using V = Value<T>;
   const std::int64_t index = warp_index(), lane = threadIdx.x % warp_size;
   if (index >= p.B * p.K * p.Tk) return;
-  const Place at = place_of(index, p.K, p.Tk);
+  const WarpTask at = warp_task(index, p.K, p.Tk);
   V* const memory = of_warp<V>(4 * p.D + 2 * warp_size);
   keep(in.k.row(at.b, at.i, at.h, p.D), p.D, memory);
   keep(in.v.row(at.b, at.i, at.h, p.D), p.D, memory + p.D);

@@ -24,8 +24,8 @@ namespace {
 template <class T>
 __global__ void add_hidden(AttentionProblem p, T* added_BTS, float hidden) {
   for (std::int64_t i = first_element(); i < p.B * p.Tq * p.Tk; i += element_stride()) {
-    const Place at = place_of(i, p.Tq, p.Tk);  // h: the query
-    const Range seen = seen_keys(p, at.b, at.h);
+    const WarpTask at = warp_task(i, p.Tq, p.Tk);  // h: the query
+    const Range seen = visible_keys(p, at.b, at.h);
     added_BTS[i] = T(at.i >= seen.begin && at.i < seen.end ? 0 : hidden);
   }
 }
@@ -58,7 +58,7 @@ bool all_see(const AttentionProblem& p) {
 }
 
 __device__ inline bool sees_any(const AttentionProblem& p, std::int64_t b, std::int64_t t) {
-  const Range seen = seen_keys(p, b, t);
+  const Range seen = visible_keys(p, b, t);
   return seen.begin < seen.end;
 }
 
@@ -113,50 +113,50 @@ bool is_askable(const Context& context, const AttentionShape& shape, const Queri
     return false;
   const bool all_aligned = is_aligned(qkv.q) && is_aligned(qkv.k) && is_aligned(qkv.v) &&
                            std::all_of(others.begin(), others.end(), is_aligned);
-  if (!all_aligned) tell_declined("attention of rows that do not begin at multiples of 16 bytes");
+  if (!all_aligned) record_attention_fallback("attention of rows that do not begin at multiples of 16 bytes");
   return all_aligned;
 }
 
 /// Some sequences with all of their heads, or some groups of one sequence. A group is a key-value
 /// head with its query heads.
-struct Slice {
+struct ChunkRange {
   std::int64_t batch, batches, group, groups;
 };
 
 /// Calls body(slice) for each slice, until it returns false. Returns true if all calls did.
 template <class Body>
-bool for_slices(const AttentionProblem& p, const Together& at_a_time, const Body& body) {
+bool for_chunks(const AttentionProblem& p, const AttentionChunk& at_a_time, const Body& body) {
   const auto [batches, groups] = at_a_time;
   for (std::int64_t batch = 0; batch < p.B; batch += batches)
     for (std::int64_t group = 0; group < p.K; group += groups)
-      if (!body(Slice{batch, batches, group, groups})) return false;
+      if (!body(ChunkRange{batch, batches, group, groups})) return false;
   return true;
 }
 
 /// Cuts a whole problem's tensors into slices.
-struct Cut {
+struct ChunkViews {
   const AttentionShape& shape;
 
   std::int64_t group() const { return shape.query_heads / shape.key_value_heads; }
-  Columns columns(const Columns& all, const Slice& s, std::int64_t heads_of_group) const {
+  Columns columns(const Columns& all, const ChunkRange& s, std::int64_t heads_of_group) const {
     const std::int64_t rows = all.rows_RS.dim(0) / shape.batch;
     return {all.rows_RS.rows(s.batch * rows, (s.batch + s.batches) * rows),
             all.first + s.group * heads_of_group * shape.head_dim};
   }
-  Columns of_queries(const Columns& all, const Slice& s) const { return columns(all, s, group()); }
-  QueriesKeysValues all(const QueriesKeysValues& qkv, const Slice& s) const {
+  Columns of_queries(const Columns& all, const ChunkRange& s) const { return columns(all, s, group()); }
+  QueriesKeysValues all(const QueriesKeysValues& qkv, const ChunkRange& s) const {
     return {of_queries(qkv.q, s), columns(qkv.k, s, 1), columns(qkv.v, s, 1)};
   }
-  AttentionShape part(const Slice& s) const {
+  AttentionShape part(const ChunkRange& s) const {
     return {s.batches, shape.sequence, s.groups * group(), s.groups, shape.head_dim};
   }
-  Tensor lse(const Tensor& all_BHT, const Slice& s) const {
+  Tensor lse(const Tensor& all_BHT, const ChunkRange& s) const {
     const AttentionShape slice = part(s);
     const std::int64_t first = s.batch * shape.query_heads + s.group * group();
     return all_BHT.flat(first * shape.sequence, slice.batch * slice.query_heads * slice.sequence)
         .reshaped({slice.batch, slice.query_heads, slice.sequence});
   }
-  Visibility visibility(const Visibility& all, const Slice& s) const {
+  Visibility visibility(const Visibility& all, const ChunkRange& s) const {
     if (!all.first_R) return all;
     return {all.first_R.rows(s.batch * shape.sequence, (s.batch + s.batches) * shape.sequence),
             all.query_position, all.key_position};
@@ -172,7 +172,7 @@ bool orders_sums(const Context& context) {
 }
 
 /// Returns the call of a slice, with its mask in scratch memory.
-FusedAttention fused(const Context& context, const Cut& cut, const Slice& s, Mask mask,
+FusedAttention fused(const Context& context, const ChunkViews& cut, const ChunkRange& s, Mask mask,
                      const Visibility& visibility, const QueriesKeysValues& qkv, const Columns& y,
                      const Tensor& lse_BHT) {
   FusedAttention call{cut.part(s), mask, cut.all(qkv, s), cut.of_queries(y, s), cut.lse(lse_BHT, s), {}};
@@ -225,14 +225,14 @@ bool attention_by_library(const Context& context, const AttentionShape& shape, c
   const DType dtype = qkv.q.rows_RS.dtype();
   const Arena::Scope scope(context.scratch());
   const Tensor rounded_RQ = y_RQ.dtype() == dtype ? y_RQ : context.scratch().allocate(dtype, y_RQ.shape());
-  const Cut cut{shape};
+  const ChunkViews cut{shape};
   const std::int64_t bytes_of_group = mask == Mask::added ? 1 + square_bytes(p.Tq, p.Tk) / p.K : 1;
-  const bool is_done = for_slices(p, together(p.B, p.K, bytes_of_group), [&](const Slice& s) {
+  const bool is_done = for_chunks(p, attention_chunk(p.B, p.K, bytes_of_group), [&](const ChunkRange& s) {
     const Arena::Scope scope_of_slice(context.scratch());
     return attend(context, fused(context, cut, s, mask, visibility, qkv, {rounded_RQ}, lse_BHT));
   });
   if (!is_done) return false;
-  if (y_RQ.dtype() != dtype) cuda::convert(context, rounded_RQ, y_RQ);
+  if (y_RQ.dtype() != dtype) cuda::cast(context, rounded_RQ, y_RQ);
   if (!all_see(p)) clear_unseeing_rows(context, p, y_RQ, lse_BHT);
   return true;
 }
@@ -248,10 +248,11 @@ bool attention_backward_by_library(const Context& context, const AttentionShape&
   const Arena::Scope scope(context.scratch());
   const bool in_place = is_writable(dtype, qkv, gradients);
   const QueriesKeysValues written = in_place ? gradients.to : gradients_in_scratch(context, dtype, p);
-  const Cut cut{shape};
+  const ChunkViews cut{shape};
   const Tensor finite_BHT = all_see(p) ? lse_BHT : finite_lse(context, lse_BHT);
-  const BackwardWay way = backward_way(shape, p.Tk, mask == Mask::added, orders_sums(context));
-  const bool is_done = for_slices(p, way.at_a_time, [&](const Slice& s) {
+  const BackwardAlgorithm way =
+      choose_backward_algorithm(shape, p.Tk, mask == Mask::added, orders_sums(context));
+  const bool is_done = for_chunks(p, way.at_a_time, [&](const ChunkRange& s) {
     const Arena::Scope scope_of_slice(context.scratch());
     return attend_backward(context, fused(context, cut, s, mask, visibility, qkv, {y_RQ}, finite_BHT),
                            {cut.of_queries({dy_RQ}, s), cut.all(written, s)});

@@ -21,12 +21,12 @@ Declines& declines() {
 
 }  // namespace
 
-void tell_declined(const std::string& line) {
+void record_attention_fallback(const std::string& line) {
   const std::lock_guard lock(declines().mutex);
   declines().lines.insert(line);
 }
 
-std::vector<std::string> attention_declines() {
+std::vector<std::string> attention_fallbacks() {
   const std::lock_guard lock(declines().mutex);
   return {declines().lines.begin(), declines().lines.end()};
 }

@@ -7,6 +7,6 @@ namespace dt::kernels::cuda {
 
 /// Keeps a line for attention_declines, unless it has the line already.
 /// Thread safety: safe from several threads.
-void tell_declined(const std::string& line);
+void record_attention_fallback(const std::string& line);
 
 }  // namespace dt::kernels::cuda

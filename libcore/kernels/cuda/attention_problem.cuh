@@ -38,13 +38,13 @@ struct Range {
 };
 
 /// Returns the keys that query t sees.
-__device__ inline Range seen_keys(const AttentionProblem& p, std::int64_t b, std::int64_t t) {
+__device__ inline Range visible_keys(const AttentionProblem& p, std::int64_t b, std::int64_t t) {
   const std::int64_t begin = p.first(b, t) - p.key_position, end = p.query_position + t - p.key_position + 1;
   return {begin > 0 ? begin : 0, end < p.Tk ? end : p.Tk};
 }
 
 /// Returns the queries that see key s. `first` is nondecreasing along a sequence.
-__device__ inline Range seeing_queries(const AttentionProblem& p, std::int64_t b, std::int64_t s) {
+__device__ inline Range visible_queries(const AttentionProblem& p, std::int64_t b, std::int64_t s) {
   const std::int64_t position = s + p.key_position, begin = position - p.query_position;
   std::int64_t low = begin > 0 ? begin : 0, high = p.Tq;
   const std::int64_t from = low;
@@ -75,13 +75,13 @@ struct HeadRows {
 };
 
 /// The sequence, the head, and its query or key that a warp computes. The last varies fastest.
-struct Place {
+struct WarpTask {
   std::int64_t b, h, i;
 };
 __device__ inline std::int64_t warp_index() {
   return static_cast<std::int64_t>(blockIdx.x) * attention_warps + threadIdx.x / warp_size;
 }
-__device__ inline Place place_of(std::int64_t index, std::int64_t heads, std::int64_t length) {
+__device__ inline WarpTask warp_task(std::int64_t index, std::int64_t heads, std::int64_t length) {
   return {index / (heads * length), index / length % heads, index % length};
 }
 

@@ -14,7 +14,7 @@ namespace dt::kernels::cuda {
 
 /// Memory that masks and weights may take at a time, in bytes. If more is needed, sequences, or
 /// heads of one sequence, take turns. Only tests change it.
-inline std::int64_t most_bytes_at_a_time = std::int64_t{1} << 30;
+inline std::int64_t max_chunk_bytes = std::int64_t{1} << 30;
 
 /// Returns the largest divisor of `count` that is at most `most`, or 1. Parts are alike, so that one
 /// kernel serves all.
@@ -26,11 +26,11 @@ inline std::int64_t divisor(std::int64_t count, std::int64_t most) {
 
 /// The numbers of sequences at a time, and of their key-value heads with these heads' queries: some
 /// sequences with all heads, or some heads of one sequence.
-struct Together {
+struct AttentionChunk {
   std::int64_t batches, groups;
 };
-inline Together together(std::int64_t B, std::int64_t K, std::int64_t bytes_of_group) {
-  const std::int64_t fit = most_bytes_at_a_time / bytes_of_group;
+inline AttentionChunk attention_chunk(std::int64_t B, std::int64_t K, std::int64_t bytes_of_group) {
+  const std::int64_t fit = max_chunk_bytes / bytes_of_group;
   return {divisor(B, fit / K), fit >= K ? K : divisor(K, fit)};
 }
 
@@ -51,20 +51,21 @@ inline std::int64_t weights_bytes(std::int64_t Tq, std::int64_t Tk) {
 /// order, in memory for queries alone, which is slower. It takes the second way if the weights'
 /// gradients of one key-value head do not fit the bound and the library can do it (`can_order`). The
 /// bound and the shape decide, not the free memory, as the bits depend on the way.
-struct BackwardWay {
+struct BackwardAlgorithm {
   bool is_ordered;
-  Together at_a_time;
+  AttentionChunk at_a_time;
 };
 /// Returns the way for a shape. `s` has Tq as its sequence. The parts of an ordered backward are
 /// bounded by its sums, of queries in fp32 and of keys for each query head, and by the mask if there
 /// is one.
-inline BackwardWay backward_way(const AttentionShape& s, std::int64_t Tk, bool is_masked, bool can_order) {
+inline BackwardAlgorithm choose_backward_algorithm(const AttentionShape& s, std::int64_t Tk, bool is_masked,
+                                                   bool can_order) {
   const std::int64_t B = s.batch, K = s.key_value_heads, D = s.head_dim, Tq = s.sequence,
                      heads = s.query_heads / K;
   const std::int64_t weights = heads * weights_bytes(Tq, Tk);
-  if (!can_order || weights <= most_bytes_at_a_time) return {false, together(B, K, weights)};
+  if (!can_order || weights <= max_chunk_bytes) return {false, attention_chunk(B, K, weights)};
   const std::int64_t sums = heads * (4 * Tq * (D + 1) + (heads > 1 ? 2 * 2 * Tk * D : 0));
-  return {true, together(B, K, sums + (is_masked ? square_bytes(Tq, Tk) / K : 0))};
+  return {true, attention_chunk(B, K, sums + (is_masked ? square_bytes(Tq, Tk) / K : 0))};
 }
 
 /// The conditions that scratch memory depends on beside the shape.
@@ -83,7 +84,7 @@ inline std::size_t attention_scratch_bytes(const AttentionShape& s, const Attent
   const auto sum = static_cast<std::int64_t>(dtype_bytes(statistics_dtype(use.dtype)));
   const std::int64_t own = B * T * H * (D + 1) * sum;
   if (dtype_bytes(use.dtype) != 2 || D % 8 != 0) return static_cast<std::size_t>(own);
-  const auto [is_ordered, at_a_time] = backward_way(s, T, use.is_masked, use.can_order);
+  const auto [is_ordered, at_a_time] = choose_backward_algorithm(s, T, use.is_masked, use.can_order);
   const std::int64_t heads = at_a_time.batches * at_a_time.groups * (H / K);
   // In order: dq's sums in fp32, and a counter for each tile of 64 queries.
   const std::int64_t weights = is_ordered ? 4 * T * D + (T + 63) / 64 * 8 : weights_bytes(T, T);
@@ -93,7 +94,7 @@ inline std::size_t attention_scratch_bytes(const AttentionShape& s, const Attent
   const std::int64_t backward = gaps + heads * (weights + T * sum) + shared + at_a_time.batches * mask + lse +
                                 (use.in_place ? 0 : B * T * (H + 2 * K) * D * 2);
   const std::int64_t forward =
-      together(B, K, 1 + mask / K).batches * mask + (use.in_place ? 0 : B * T * H * D * 2);
+      attention_chunk(B, K, 1 + mask / K).batches * mask + (use.in_place ? 0 : B * T * H * D * 2);
   return static_cast<std::size_t>(std::max({own, backward, forward}));
 }
 

@@ -27,12 +27,12 @@ struct Rows {
   T* logits;
   const std::int32_t* labels;
   std::int64_t R, V, pitch;
-  Slice columns;
+  DimShard columns;
 
   __device__ T* row(std::int64_t r) const { return logits + r * pitch; }
   __device__ bool has_target(std::int64_t r) const { return labels[r] >= 0; }
   /// Returns the label's place among these logits, or −1 if it is none of them.
-  __device__ std::int64_t place(std::int64_t r) const { return columns.place(labels[r], V); }
+  __device__ std::int64_t place(std::int64_t r) const { return columns.local_index(labels[r], V); }
   /// Returns the label's logit. It is 0 if it is not among these, and NaN if the label does not
   /// exist, so that it shows.
   __device__ T at_label(std::int64_t r) const {
@@ -43,7 +43,7 @@ struct Rows {
 };
 
 template <class T>
-Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, Slice columns) {
+Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, DimShard columns) {
   return {logits_RV.data<T>(), labels_R.data<std::int32_t>(),
           logits_RV.dim(0),    logits_RV.dim(1),
           logits_RV.pitch(),   columns};
@@ -53,23 +53,23 @@ Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, Slice columns) 
 /// row of its block. Several packs are under way at once if they are whole.
 template <class T, class Body>
 __device__ void for_logits(const T* logits, std::int64_t V, const Body& body) {
-  constexpr int N = pack_size<T>, at_once = is_narrow<T> ? 4 : 2;
+  constexpr int N = vec_size<T>, at_once = is_narrow<T> ? 4 : 2;
   const int step = static_cast<int>(blockDim.x) * N, end = static_cast<int>(V),
-            whole = is_whole<N>(logits, N) ? end - end % N : 0;  // number of columns in whole packs
+            whole = is_full_vec<N>(logits, N) ? end - end % N : 0;  // number of columns in whole packs
   int v = static_cast<int>(threadIdx.x) * N;
   for (; v < whole; v += at_once * step) {
     Elements<T, N> loaded[at_once];
     for (int i = 0; i < at_once; ++i) {
       loaded[i] = {};
-      if (v + i * step < whole) loaded[i] = load_elements<N>(logits + v + i * step, WholePack());
+      if (v + i * step < whole) loaded[i] = load_elements<N>(logits + v + i * step, FullVec());
     }
     for (int i = 0; i < at_once; ++i) {
-      if (v + i * step < whole) body(v + i * step, WholePack(), widened<T, N>(loaded[i]));
+      if (v + i * step < whole) body(v + i * step, FullVec(), widened<T, N>(loaded[i]));
     }
   }
   const int threads = static_cast<int>(blockDim.x), first = whole / N,  // first pack of the others
       own = first + (static_cast<int>(threadIdx.x) + threads - first % threads) % threads;
-  for (v = own * N; v < end; v += step) body(v, std::int64_t{end - v}, load_pack<N>(logits + v, end - v));
+  for (v = own * N; v < end; v += step) body(v, std::int64_t{end - v}, load_vec<N>(logits + v, end - v));
 }
 
 /// The type in which a pack is summed. A pack of 16-bit logits is summed in fp32 first: GPUs convert
@@ -80,10 +80,10 @@ using SumOfPack = std::conditional_t<is_narrow<T>, float, double>;
 /// Returns the sum over the whole block, in one pass.
 template <class T>
 __device__ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V) {
-  constexpr int N = pack_size<T>;
+  constexpr int N = vec_size<T>;
   Value<T> shift = std::numeric_limits<Value<T>>::lowest();  // finite, so that logits of −∞ add 0
   double sum = 0;
-  for_logits(logits, V, [&](std::int64_t, auto left, Pack<Value<T>, N> x) {
+  for_logits(logits, V, [&](std::int64_t, auto left, Vec<Value<T>, N> x) {
     if (left < N) {
       for (int e = 0; e < N; ++e) {
         if (e >= left) x.at[e] = -std::numeric_limits<Value<T>>::infinity();
@@ -104,7 +104,7 @@ __device__ SumOfExponentials sum_of_exponentials(const T* logits, std::int64_t V
 }
 
 template <class T>
-__device__ LossPart part_of_row(const Rows<T>& rows, std::int64_t r) {
+__device__ PartialLoss part_of_row(const Rows<T>& rows, std::int64_t r) {
   if (!rows.has_target(r)) return {};
   const T at_label = rows.at_label(r);  // before another thread writes its gradient
   const SumOfExponentials exponentials = sum_of_exponentials(rows.row(r), rows.V);
@@ -112,23 +112,24 @@ __device__ LossPart part_of_row(const Rows<T>& rows, std::int64_t r) {
 }
 
 /// Returns the part that one thread combines for the whole block.
-__device__ LossPart part_of_parts(const double* parts_N3R, std::int64_t N, std::int64_t R, std::int64_t r) {
-  LossPart* const shared = reinterpret_cast<LossPart*>(shared_bytes());
-  if (threadIdx.x == 0) *shared = combine_parts(parts_N3R, N, R, r);
+__device__ PartialLoss part_of_parts(const double* parts_N3R, std::int64_t N, std::int64_t R,
+                                     std::int64_t r) {
+  PartialLoss* const shared = reinterpret_cast<PartialLoss*>(shared_bytes());
+  if (threadIdx.x == 0) *shared = combine_partial_losses(parts_N3R, N, R, r);
   __syncthreads();
   return *shared;
 }
 
 template <class T>
-__device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const LossPart& whole, double scale) {
-  constexpr int N = pack_size<T>;
+__device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const PartialLoss& whole, double scale) {
+  constexpr int N = vec_size<T>;
   const auto shift = static_cast<Value<T>>(whole.exponentials.shift);
   const auto factor = static_cast<Value<T>>(scale / whole.exponentials.sum);
   const std::int64_t label = rows.place(r);
   T* const logits = rows.row(r);
-  for_logits(logits, rows.V, [&](std::int64_t v, auto left, Pack<Value<T>, N> values) {
+  for_logits(logits, rows.V, [&](std::int64_t v, auto left, Vec<Value<T>, N> values) {
     for (auto& value : values.at) value = exponential<T>(value - shift) * factor;
-    store_pack_last<N>(logits + v, left, values);
+    store_vec_streaming<N>(logits + v, left, values);
   });
   if (label >= 0 && label / N % blockDim.x == threadIdx.x)  // this thread has written it
     logits[label] = rounded<T>(static_cast<Value<T>>((std::exp(-whole.nll()) - 1) * scale));
@@ -136,14 +137,14 @@ __device__ void set_gradient(const Rows<T>& rows, std::int64_t r, const LossPart
 
 template <class T>
 __device__ void set_no_gradient(const Rows<T>& rows, std::int64_t r) {
-  constexpr int N = pack_size<T>;
+  constexpr int N = vec_size<T>;
   for (std::int64_t v = threadIdx.x * N; v < rows.V; v += blockDim.x * N)
-    store_pack<N>(rows.row(r) + v, rows.V - v, Pack<Value<T>, N>{});
+    store_vec<N>(rows.row(r) + v, rows.V - v, Vec<Value<T>, N>{});
 }
 
 /// Writes the row's nll and its gradient.
 template <class T>
-__device__ void finish_row(const Rows<T>& rows, std::int64_t r, const LossPart& whole, double scale,
+__device__ void finish_row(const Rows<T>& rows, std::int64_t r, const PartialLoss& whole, double scale,
                            double* nll) {
   if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
   if (rows.has_target(r)) {
@@ -157,7 +158,7 @@ template <class T>
 __global__ void __launch_bounds__(loss_threads, blocks_at_once<T>) loss_of_rows(Rows<T> rows, double* nll) {
   const std::int64_t r = blockIdx.x;
   if (r >= rows.R) return;
-  const LossPart whole = part_of_row(rows, r);
+  const PartialLoss whole = part_of_row(rows, r);
   if (threadIdx.x == 0) nll[r] = rows.has_target(r) ? whole.nll() : 0;
 }
 
@@ -173,14 +174,14 @@ __global__ void __launch_bounds__(loss_threads, blocks_at_once<T>)
     parts_of_rows(Rows<T> rows, double* part_3R) {
   const std::int64_t r = blockIdx.x;
   if (r >= rows.R) return;
-  const LossPart part = part_of_row(rows, r);
-  if (threadIdx.x == 0) set_part(part_3R, rows.R, r, part);
+  const PartialLoss part = part_of_row(rows, r);
+  if (threadIdx.x == 0) store_partial_loss(part_3R, rows.R, r, part);
 }
 
 __global__ void loss_of_parts(const double* parts_N3R, std::int64_t N, const std::int32_t* labels,
                               std::int64_t R, double* nll) {
   for (std::int64_t r = first_element(); r < R; r += element_stride())
-    nll[r] = labels[r] >= 0 ? combine_parts(parts_N3R, N, R, r).nll() : 0;
+    nll[r] = labels[r] >= 0 ? combine_partial_losses(parts_N3R, N, R, r).nll() : 0;
 }
 
 template <class T>
@@ -210,8 +211,8 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
   });
 }
 
-void cross_entropy_part(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
-                        Slice columns, const Tensor& part_3R) {
+void cross_entropy_partial(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
+                           DimShard columns, const Tensor& part_3R) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
     launch(context, "cross_entropy_part", grid_for_loss(logits_RV.dim(0)), parts_of_rows<T>,
@@ -219,15 +220,15 @@ void cross_entropy_part(const Context& context, const Tensor& logits_RV, const T
   });
 }
 
-void cross_entropy_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                            const Tensor& nll_R) {
+void cross_entropy_from_partials(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
+                                 const Tensor& nll_R) {
   launch(context, "cross_entropy_of_parts", grid_for(nll_R.numel()), loss_of_parts, parts_N3R.data<double>(),
          parts_N3R.dim(0), labels_R.data<std::int32_t>(), labels_R.numel(), nll_R.data<double>());
 }
 
-void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                                     Slice columns, double scale, const Tensor& nll_R,
-                                     const Tensor& logits_RV) {
+void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
+                                          const Tensor& labels_R, DimShard columns, double scale,
+                                          const Tensor& nll_R, const Tensor& logits_RV) {
   with_elements(logits_RV.dtype(), [&](auto element) {
     using T = decltype(element);
     launch(context, "cross_entropy_gradient_of_parts", grid_for_loss(logits_RV.dim(0)), gradient_of_parts<T>,

@@ -11,39 +11,39 @@ namespace {
 
 template <class T>
 __global__ void add_elements(const T* a, const T* b, T* y, std::int64_t count) {
-  constexpr int N = pack_size<T>;
-  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) {
-    auto sum = load_pack<N>(a + i, left);
-    const auto added = load_pack<N>(b + i, left);
+  constexpr int N = vec_size<T>;
+  for_vecs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    auto sum = load_vec<N>(a + i, left);
+    const auto added = load_vec<N>(b + i, left);
     for (int e = 0; e < N; ++e) sum.at[e] += added.at[e];
-    store_pack<N>(y + i, left, sum);
+    store_vec<N>(y + i, left, sum);
   });
 }
 
 template <class S, class T>
 __global__ void accumulate_elements(const S* source, T* target, std::int64_t count) {
-  constexpr int N = pack_size<S>;
-  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) {
-    auto sum = load_pack<N>(target + i, left);
-    const auto added = load_pack<N>(source + i, left);
+  constexpr int N = vec_size<S>;
+  for_vecs<N>(count, [&](std::int64_t i, std::int64_t left) {
+    auto sum = load_vec<N>(target + i, left);
+    const auto added = load_vec<N>(source + i, left);
     for (int e = 0; e < N; ++e) sum.at[e] += added.at[e];
-    store_pack<N>(target + i, left, sum);
+    store_vec<N>(target + i, left, sum);
   });
 }
 
 template <class T>
 __global__ void add_to_rows(const T* x, const T* bias, const T* residual, T* y, std::int64_t R,
                             std::int64_t C) {
-  constexpr int N = pack_size<T>;
-  for_packs<N>(R, C, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
-    auto sum = load_pack<N>(x + r * C + c, left);
+  constexpr int N = vec_size<T>;
+  for_vecs<N>(R, C, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
+    auto sum = load_vec<N>(x + r * C + c, left);
     const auto add = [&](const T* p) {
-      const auto added = load_pack<N>(p, left);
+      const auto added = load_vec<N>(p, left);
       for (int e = 0; e < N; ++e) sum.at[e] += added.at[e];
     };
     if (bias != nullptr) add(bias + c);
     if (residual != nullptr) add(residual + r * C + c);
-    store_pack<N>(y + r * C + c, left, sum);
+    store_vec<N>(y + r * C + c, left, sum);
   });
 }
 
@@ -54,30 +54,30 @@ struct Strided {
 
 template <class S, class T>
 __global__ void convert_rows(const S* source, T* target, Strided rows) {
-  constexpr int N = std::min(pack_size<S>, pack_size<T>);
-  for_packs<N>(rows.R, rows.width, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
-    store_pack<N>(target + r * rows.target + c, left, load_pack<N>(source + r * rows.source + c, left));
+  constexpr int N = std::min(vec_size<S>, vec_size<T>);
+  for_vecs<N>(rows.R, rows.width, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
+    store_vec<N>(target + r * rows.target + c, left, load_vec<N>(source + r * rows.source + c, left));
   });
 }
 
 template <class T>
 __global__ void fill_elements(T* target, T value, std::int64_t count) {
-  constexpr int N = pack_size<T>;
-  Pack<Value<T>, N> values;
+  constexpr int N = vec_size<T>;
+  Vec<Value<T>, N> values;
   for (auto& element : values.at) element = static_cast<Value<T>>(value);
-  for_packs<N>(count, [&](std::int64_t i, std::int64_t left) { store_pack<N>(target + i, left, values); });
+  for_vecs<N>(count, [&](std::int64_t i, std::int64_t left) { store_vec<N>(target + i, left, values); });
 }
 
 /// Computes the sum of squares of one block of elements. The thread block's threads take packs in
 /// turn.
 template <class T>
 __global__ void sum_squares(const T* x, double* partials, std::int64_t count) {
-  constexpr int N = pack_size<T>;
+  constexpr int N = vec_size<T>;
   const std::int64_t begin = blockIdx.x * sum_block_elements;
   const std::int64_t end = begin + sum_block_elements < count ? begin + sum_block_elements : count;
   double sum = 0;
   for (std::int64_t i = begin + threadIdx.x * N; i < end; i += blockDim.x * N) {
-    for (const double value : load_pack<N>(x + i, end - i).at) sum += value * value;
+    for (const double value : load_vec<N>(x + i, end - i).at) sum += value * value;
   }
   sum = block_sum(sum);
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
@@ -126,7 +126,7 @@ __global__ void add_terms(const double* terms, std::int64_t count, Digit* digits
 void add(const Context& context, const Tensor& a, const Tensor& b, const Tensor& y) {
   with_elements(y.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "add", grid_for_packs(pack_size<T>, y.numel()), add_elements<T>, a.data<T>(), b.data<T>(),
+    launch(context, "add", grid_for_vecs(vec_size<T>, y.numel()), add_elements<T>, a.data<T>(), b.data<T>(),
            y.data<T>(), y.numel());
   });
 }
@@ -135,9 +135,9 @@ void add_bias_residual(const Context& context, const Tensor& x_RN, const Tensor&
                        const Tensor& residual_RN, const Tensor& y_RN) {
   with_elements(x_RN.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "add_bias_residual", grid_for_packs(pack_size<T>, x_RN.dim(0), x_RN.dim(1)),
-           add_to_rows<T>, x_RN.data<T>(), elements<T>(bias_N), elements<T>(residual_RN), y_RN.data<T>(),
-           x_RN.dim(0), x_RN.dim(1));
+    launch(context, "add_bias_residual", grid_for_vecs(vec_size<T>, x_RN.dim(0), x_RN.dim(1)), add_to_rows<T>,
+           x_RN.data<T>(), elements<T>(bias_N), elements<T>(residual_RN), y_RN.data<T>(), x_RN.dim(0),
+           x_RN.dim(1));
   });
 }
 
@@ -145,33 +145,33 @@ void accumulate(const Context& context, const Tensor& source, const Tensor& targ
   with_parameter_gradients(target.dtype(), [&](auto gradient) {
     using T = decltype(gradient);
     using S = Value<T>;
-    launch(context, "accumulate", grid_for_packs(pack_size<S>, target.numel()), accumulate_elements<S, T>,
+    launch(context, "accumulate", grid_for_vecs(vec_size<S>, target.numel()), accumulate_elements<S, T>,
            source.data<S>(), target.data<T>(), target.numel());
   });
 }
 
-void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
-                     std::int64_t width) {
+void cast_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                  std::int64_t width) {
   with_elements(source.rows_RS.dtype(), [&](auto from) {
     with_elements(target.rows_RS.dtype(), [&](auto to) {
       using S = decltype(from);
       using T = decltype(to);
       const Strided rows{source.rows_RS.dim(0), width, source.rows_RS.dim(1), target.rows_RS.dim(1)};
-      launch(context, "convert_columns", grid_for_packs(std::min(pack_size<S>, pack_size<T>), rows.R, width),
+      launch(context, "convert_columns", grid_for_vecs(std::min(vec_size<S>, vec_size<T>), rows.R, width),
              convert_rows<S, T>, source.rows_RS.data<S>() + source.first,
              target.rows_RS.data<T>() + target.first, rows);
     });
   });
 }
 
-void convert(const Context& context, const Tensor& source, const Tensor& target) {
+void cast(const Context& context, const Tensor& source, const Tensor& target) {
   const auto as_row = [](const Tensor& tensor) {
     return ColumnBlock{tensor.reshaped({1, tensor.numel()}), 0};
   };
-  cuda::convert_columns(context, as_row(source), as_row(target), source.numel());
+  cuda::cast_columns(context, as_row(source), as_row(target), source.numel());
 }
 
-void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& digits_D) {
+void accumulate_exact(const Context& context, const Tensor& terms_N, const Tensor& digits_D) {
   const Grid grid = grid_for_exact_sums(terms_N.numel(), digits_of_warp * sizeof(Digit));
   launch(context, "add_exactly", grid, add_terms, terms_N.data<double>(), terms_N.numel(),
          reinterpret_cast<Digit*>(digits_D.data<std::int64_t>()));
@@ -180,7 +180,7 @@ void add_exactly(const Context& context, const Tensor& terms_N, const Tensor& di
 void fill(const Context& context, double value, const Tensor& target) {
   with_elements(target.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "fill", grid_for_packs(pack_size<T>, target.numel()), fill_elements<T>, target.data<T>(),
+    launch(context, "fill", grid_for_vecs(vec_size<T>, target.numel()), fill_elements<T>, target.data<T>(),
            T(static_cast<Value<T>>(value)), target.numel());
   });
 }

@@ -22,22 +22,22 @@ __device__ std::int64_t column_stride() {
 struct LookUp {
   const std::int32_t* ids;
   std::int64_t R, V, C;
-  Slice slice;
+  DimShard slice;
 };
 
 template <class T>
 __global__ void look_up(LookUp of, const T* table, bool add, T* y) {
-  constexpr int N = pack_size<T>;
-  for_packs<N>(of.R, of.C, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
-    const std::int64_t place = of.slice.place(of.ids[r], of.V);
-    Pack<Value<T>, N> sum{};
+  constexpr int N = vec_size<T>;
+  for_vecs<N>(of.R, of.C, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
+    const std::int64_t place = of.slice.local_index(of.ids[r], of.V);
+    Vec<Value<T>, N> sum{};
     const auto take = [&](const T* p) {
-      const auto values = load_pack<N>(p + c, left);
+      const auto values = load_vec<N>(p + c, left);
       for (int e = 0; e < N; ++e) sum.at[e] += values.at[e];
     };
     if (add) take(y + r * of.C);
     if (place >= 0) take(table + place * of.C);
-    store_pack<N>(y + r * of.C + c, left, sum);
+    store_vec<N>(y + r * of.C + c, left, sum);
   });
 }
 
@@ -75,7 +75,7 @@ __global__ void sort_runs(LookUp of, Key* keys) {
   const std::int64_t r = first_element();
   Key own = ~Key{0};
   if (r < of.R) {
-    const std::int64_t place = of.slice.place(of.ids[r], of.V);
+    const std::int64_t place = of.slice.local_index(of.ids[r], of.V);
     own = static_cast<Key>(place < 0 ? of.V : place) << 32 | static_cast<Key>(r);
   }
   run[threadIdx.x] = own;
@@ -124,17 +124,17 @@ const Key* sorted_keys(const Context& context, const LookUp& of, Key* memory, Ke
 }  // namespace
 
 void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool add,
-               const Tensor& y_RC, Slice slice) {
+               const Tensor& y_RC, DimShard slice) {
   const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), table_VC.dim(0), table_VC.dim(1), slice};
   with_elements(y_RC.dtype(), [&](auto element) {
     using T = decltype(element);
-    launch(context, "embedding", grid_for_packs(pack_size<T>, of.R, of.C), look_up<T>, of, table_VC.data<T>(),
+    launch(context, "embedding", grid_for_vecs(vec_size<T>, of.R, of.C), look_up<T>, of, table_VC.data<T>(),
            add, y_RC.data<T>());
   });
 }
 
 void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
-                        const Tensor& dtable_VC, Slice slice) {
+                        const Tensor& dtable_VC, DimShard slice) {
   const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), dtable_VC.dim(0), dtable_VC.dim(1), slice};
   if (of.R == 0) return;
   const Arena::Scope scope(context.scratch());

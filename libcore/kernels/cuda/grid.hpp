@@ -23,7 +23,7 @@ inline constexpr unsigned threads_per_block = 256;
 inline constexpr int warps_per_block = threads_per_block / warp_size;
 
 /// Returns `count` ÷ `by`, rounded up.
-constexpr std::int64_t parts(std::int64_t count, std::int64_t by) {
+constexpr std::int64_t ceil_div(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
 }
 
@@ -32,23 +32,23 @@ constexpr std::int64_t parts(std::int64_t count, std::int64_t by) {
 inline Grid grid_for(std::int64_t count) {
   constexpr std::int64_t most_blocks = 1 << 14;
   return {.blocks = static_cast<unsigned>(
-              std::clamp<std::int64_t>(parts(count, threads_per_block), 1, most_blocks)),
+              std::clamp<std::int64_t>(ceil_div(count, threads_per_block), 1, most_blocks)),
           .threads = threads_per_block};
 }
 
 /// Return the grid of a loop over packs of N: of `count` elements, or of R rows of C each.
-inline Grid grid_for_packs(int N, std::int64_t count) {
-  return grid_for(parts(count, N));
+inline Grid grid_for_vecs(int N, std::int64_t count) {
+  return grid_for(ceil_div(count, N));
 }
 /// Divides a row's packs evenly among as few blocks as have threads for them.
-inline Grid grid_for_packs(int N, std::int64_t R, std::int64_t C) {
+inline Grid grid_for_vecs(int N, std::int64_t R, std::int64_t C) {
   constexpr std::int64_t rows_of_thread = 4, most_blocks = 65535;
-  const std::int64_t packs = std::max<std::int64_t>(1, parts(C, N)), blocks = grid_for(packs).blocks,
-                     threads = parts(parts(packs, blocks), warp_size) * warp_size;
-  return {
-      .blocks = static_cast<unsigned>(blocks),
-      .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>(parts(R, rows_of_thread), 1, most_blocks)),
-      .threads = static_cast<unsigned>(std::min<std::int64_t>(threads, threads_per_block))};
+  const std::int64_t packs = std::max<std::int64_t>(1, ceil_div(C, N)), blocks = grid_for(packs).blocks,
+                     threads = ceil_div(ceil_div(packs, blocks), warp_size) * warp_size;
+  return {.blocks = static_cast<unsigned>(blocks),
+          .blocks_y =
+              static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(R, rows_of_thread), 1, most_blocks)),
+          .threads = static_cast<unsigned>(std::min<std::int64_t>(threads, threads_per_block))};
 }
 
 /// Returns the grid of a kernel with a block for each sum, with the memory that block_sum takes for
@@ -63,7 +63,7 @@ inline Grid grid_for_sums(std::int64_t sums, std::size_t value_bytes, unsigned t
 /// for each thread's sums.
 inline constexpr unsigned blocks_of_columns_at_once = 5;  // on an SM
 inline std::int64_t blocks_of_columns(int N, std::int64_t C) {
-  return std::max<std::int64_t>(1, parts(C, warp_size * N));
+  return std::max<std::int64_t>(1, ceil_div(C, warp_size * N));
 }
 /// Returns the runs of rows. A block's warps take rows in turn, 4 at once.
 inline Runs runs_of_columns(int N, std::int64_t R, std::int64_t C) {
@@ -99,14 +99,14 @@ struct NormRow {
   unsigned threads;
   std::int64_t packs;
 };
-inline constexpr int most_packs_of_lane = 8;
+inline constexpr int max_vecs_per_lane = 8;
 inline NormRow norm_row(int N, std::int64_t C) {
-  const std::int64_t packs = parts(C, N);
-  const unsigned threads = packs > most_packs_of_lane * warp_size ? threads_per_block : warp_size;
-  return {threads, parts(packs, threads)};
+  const std::int64_t packs = ceil_div(C, N);
+  const unsigned threads = packs > max_vecs_per_lane * warp_size ? threads_per_block : warp_size;
+  return {threads, ceil_div(packs, threads)};
 }
 inline Grid grid_for_norm(int N, std::int64_t R, std::int64_t C, std::size_t value_bytes) {
-  return grid_for_sums(parts(R, threads_per_block / norm_row(N, C).threads), value_bytes);
+  return grid_for_sums(ceil_div(R, threads_per_block / norm_row(N, C).threads), value_bytes);
 }
 /// Norms, backward: a block has a run of rows, `groups` at a time, of `of_row` threads each. A thread
 /// has `packs` packs of a row, and the sums of their columns, in registers. For longer rows `packs`
@@ -118,8 +118,8 @@ struct NormBackwardRows {
 };
 inline constexpr unsigned most_threads_of_row = 512;
 inline NormBackwardRows norm_backward_rows(int N, std::int64_t R, std::int64_t C, std::size_t value_bytes) {
-  const std::int64_t packs = parts(C, N) > threads_per_block ? 2 : 1;
-  const auto threads = static_cast<unsigned>(parts(parts(C, N), packs * warp_size) * warp_size);
+  const std::int64_t packs = ceil_div(C, N) > threads_per_block ? 2 : 1;
+  const auto threads = static_cast<unsigned>(ceil_div(ceil_div(C, N), packs * warp_size) * warp_size);
   if (threads > most_threads_of_row)
     return {threads_per_block, 1, 0, runs_of(R, most_runs, 1), warps_per_block * sizeof(double)};
   const unsigned groups = std::max(1U, threads_per_block / threads), of_block = groups * threads,
@@ -140,14 +140,14 @@ inline Grid grid_for_norm_backward(const NormBackwardRows& rows) {
 inline Grid grid_for_table_rows(std::int64_t R, std::int64_t C) {
   constexpr std::int64_t most_rows = 1 << 14, most_blocks_y = 1024;
   const std::int64_t threads =
-      std::clamp<std::int64_t>(parts(C, warp_size) * warp_size, warp_size, threads_per_block);
+      std::clamp<std::int64_t>(ceil_div(C, warp_size) * warp_size, warp_size, threads_per_block);
   return {.blocks = static_cast<unsigned>(std::clamp<std::int64_t>(R, 1, most_rows)),
-          .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>(parts(C, threads), 1, most_blocks_y)),
+          .blocks_y = static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(C, threads), 1, most_blocks_y)),
           .threads = static_cast<unsigned>(threads)};
 }
 /// Returns the grid of sorting: each block sorts as many keys as it has threads.
 inline Grid grid_for_sorted_keys(std::int64_t R, std::size_t key_bytes) {
-  return {.blocks = static_cast<unsigned>(parts(R, threads_per_block)),
+  return {.blocks = static_cast<unsigned>(ceil_div(R, threads_per_block)),
           .threads = threads_per_block,
           .shared_bytes = threads_per_block * key_bytes};
 }

@@ -25,7 +25,7 @@ void add(WorkKey& key, const QueriesKeysValues& qkv) {
 
 }  // namespace
 
-WorkKey key_of(const Context& context, const Product& product) {
+WorkKey key_of(const Context& context, const Matmul& product) {
   WorkKey key("product", context.arithmetic(), product.left.transposed, product.right.transposed);
   for (const Tensor* tensor :
        {&product.left.stored, &product.right.stored, &product.bias_N, &product.added_MN, &product.output_MN})

@@ -20,7 +20,7 @@ WorkKey key_of(Grid grid, void (*kernel)(Parameters...), const std::tuple<Parame
   return key;
 }
 
-WorkKey key_of(const Context& context, const Product& product);
+WorkKey key_of(const Context& context, const Matmul& product);
 WorkKey key_of(const FusedAttention& attention);
 WorkKey key_of(const FusedAttention& attention, const FusedAttentionGradients& gradients);
 

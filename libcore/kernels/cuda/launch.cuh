@@ -25,20 +25,20 @@ template <class... Parameters, class... Arguments>
 void launch(const Context& context, const char* name, Grid grid, void (*kernel)(Parameters...),
             Arguments... arguments) {
   const std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
-  const auto enqueue = [name, grid, kernel, values, at = OnStream(context)] {
+  const auto enqueue = [name, grid, kernel, values, at = DeviceStream(context)] {
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(grid.blocks, grid.blocks_y);
     config.blockDim = dim3(grid.threads);
     config.dynamicSmemBytes = grid.shared_bytes;
     config.stream = at.native();
-    at.use(name);
+    at.select_device(name);
     std::apply(
         [&](const Parameters&... value) {
           dt::cuda::check(at.device, name, cudaLaunchKernelEx(&config, kernel, value...));
         },
         values);
   };
-  accelerator().give(context.stream(), key_of(grid, kernel, values), enqueue);
+  accelerator().submit(context.stream(), key_of(grid, kernel, values), enqueue);
 }
 
 }  // namespace dt::kernels::cuda

@@ -15,11 +15,11 @@ __global__ void __launch_bounds__(threads_per_block, blocks_of_columns_at_once)
     sum_columns_of_runs(const T* x, std::int64_t R, std::int64_t C, std::int64_t pitch, std::int64_t rows,
                         Value<T>* sums) {
   using V = Value<T>;
-  constexpr int N = pack_size<T>, at_once = std::is_same_v<Count, WholePack> ? 4 : 1;
+  constexpr int N = vec_size<T>, at_once = std::is_same_v<Count, FullVec> ? 4 : 1;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * warp_size * N,
                      c = first + threadIdx.x % warp_size * N, run = blockIdx.y, begin = run * rows;
   const std::int64_t end = begin + rows < R ? begin + rows : R;
-  Pack<V, N> sum{};
+  Vec<V, N> sum{};
   if (c < C) {
     const auto left = static_cast<Count>(C - c);
     const T* p = x + (begin + own_row()) * pitch + c;
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(threads_per_block, blocks_of_columns_at_once)
       }
     }
   }
-  auto* const of_warps = reinterpret_cast<Pack<V, N>*>(shared_bytes());
+  auto* const of_warps = reinterpret_cast<Vec<V, N>*>(shared_bytes());
   of_warps[threadIdx.x] = sum;
   __syncthreads();
   const auto* const values = reinterpret_cast<const V*>(of_warps);
@@ -54,8 +54,8 @@ bool needs_conversion(DType factors, DType gradient) {
 
 void multiply_gradient(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
                        const Tensor& added_NK, const Tensor& to_NK) {
-  for (const Product& product : products_of_weight_gradient(dy_RN, x_RK, added_NK, to_NK))
-    multiply(context, product);
+  for (const Matmul& product : weight_gradient_matmuls(dy_RN, x_RK, added_NK, to_NK))
+    matmul(context, product);
 }
 
 }  // namespace
@@ -63,13 +63,13 @@ void multiply_gradient(const Context& context, const Tensor& dy_RN, const Tensor
 void linear(const Context& context, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
             const Tensor& residual_RN, const Tensor& y_RN) {
   if (y_RN.numel() == 0) return;
-  multiply(context, {{x_RK}, {w_NK, true}, bias_N, residual_RN, y_RN});
+  matmul(context, {{x_RK}, {w_NK, true}, bias_N, residual_RN, y_RN});
 }
 
 void linear_backward_input(const Context& context, const Tensor& dy_RN, const Tensor& w_NK,
                            const Tensor& dx_RK) {
   if (dx_RK.numel() == 0) return;
-  multiply(context, {{dy_RN}, {w_NK}, Tensor(), Tensor(), dx_RK});
+  matmul(context, {{dy_RN}, {w_NK}, Tensor(), Tensor(), dx_RK});
 }
 
 void linear_backward_weight(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,
@@ -96,13 +96,13 @@ void bias_backward(const Context& context, const Tensor& dy_RN, const Tensor& db
     using T = decltype(element);
     using V = Value<T>;
     const Arena::Scope scope(context.scratch());
-    constexpr int lanes = pack_size<T>;
+    constexpr int lanes = vec_size<T>;
     const Runs runs = runs_of_columns(lanes, R, N);
     const Tensor sums_RN = context.scratch().allocate(dtype_of<V>(), {runs.count, N});
-    const bool is_whole = dy_RN.pitch() % lanes == 0 && are_whole<T>(N, {dy_RN.raw()});
+    const bool is_whole = dy_RN.pitch() % lanes == 0 && can_vectorize<T>(N, {dy_RN.raw()});
     launch(context, "bias_backward", grid_for_columns(lanes, N, runs.count, sizeof(V)),
-           is_whole ? sum_columns_of_runs<T, WholePack> : sum_columns_of_runs<T, std::int64_t>,
-           dy_RN.data<T>(), R, N, dy_RN.pitch(), runs.rows, sums_RN.data<V>());
+           is_whole ? sum_columns_of_runs<T, FullVec> : sum_columns_of_runs<T, std::int64_t>, dy_RN.data<T>(),
+           R, N, dy_RN.pitch(), runs.rows, sums_RN.data<V>());
     add_sums_of_runs(context, "bias_backward", sums_RN, dbias_N);
   });
 }

@@ -20,10 +20,10 @@ struct Norm {
 template <class Row, class T>
 __global__ void normalise_rows(Norm<T> p) {
   using V = Value<T>;
-  constexpr int N = pack_size<T>;
+  constexpr int N = vec_size<T>;
   const std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * Row::rows() + Row::row();
   if (r >= p.R) return;
-  const OwnPacks<Row, T> x(p.x + r * p.C, p.C);
+  const RowVecs<Row, T> x(p.x + r * p.C, p.C);
   V mean = 0, variance = 0;
   if (p.mean != nullptr) {
     for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, auto left) {
@@ -42,11 +42,11 @@ __global__ void normalise_rows(Norm<T> p) {
   const V rstd = 1 / std::sqrt(variance + static_cast<V>(p.eps));
   for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, auto left) {
     auto values = x.at(pack, c, left);
-    const auto weight = load_pack<N>(p.weight + c, left);
-    Pack<V, N> offset{};
-    if (p.bias != nullptr) offset = load_pack<N>(p.bias + c, left);
+    const auto weight = load_vec<N>(p.weight + c, left);
+    Vec<V, N> offset{};
+    if (p.bias != nullptr) offset = load_vec<N>(p.bias + c, left);
     for (int e = 0; e < N; ++e) values.at[e] = (values.at[e] - mean) * rstd * weight.at[e] + offset.at[e];
-    store_pack<N>(p.y + r * p.C + c, left, values);
+    store_vec<N>(p.y + r * p.C + c, left, values);
   });
   if (Row::lane() != 0) return;
   if (p.mean != nullptr) p.mean[r] = mean;
@@ -69,9 +69,9 @@ void norm(const Context& context, const char* name, const Tensor& x_RC, const Te
                     R,
                     C,
                     eps};
-    with_rows<T>(C, are_whole<T>(C, {p.x, p.weight, p.bias, p.y}), [&](auto row) {
+    with_rows<T>(C, can_vectorize<T>(C, {p.x, p.weight, p.bias, p.y}), [&](auto row) {
       using Row = decltype(row);
-      launch(context, name, grid_for_norm(pack_size<T>, R, C, sizeof(V)), normalise_rows<Row, T>, p);
+      launch(context, name, grid_for_norm(vec_size<T>, R, C, sizeof(V)), normalise_rows<Row, T>, p);
     });
   });
 }

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
                                   : std::is_same_v<T, double> ? 2
                                                               : 3) backward_of_runs(NormBackward<T> p) {
   using V = Value<T>;
-  constexpr int N = pack_size<T>;
+  constexpr int N = vec_size<T>;
   const int of_row = p.of_row, groups = p.groups, group = static_cast<int>(threadIdx.x) / of_row,
             lane = static_cast<int>(threadIdx.x) - group * of_row;
   const std::int64_t run = blockIdx.x, begin = run * p.rows;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
   const auto inverse = static_cast<V>(p.inverse);
   const auto column = [&](int pack) { return (lane + pack * of_row) * std::int64_t{N}; };
   Elements<T, N> weight[packs];
-  Pack<V, N> dweight[packs], dbias[packs];
+  Vec<V, N> dweight[packs], dbias[packs];
   for (int j = 0; j < packs; ++j) {
     weight[j] = {};
     dweight[j] = dbias[j] = {};
@@ -112,9 +112,9 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
       for (int j = 0; j < packs; ++j) {
         const std::int64_t c = column(j);
         if (c >= p.C) continue;
-        forget(dy_of[i][j]);
-        forget(x_of[i][j]);
-        forget(weight[j]);
+        hide_from_optimizer(dy_of[i][j]);
+        hide_from_optimizer(x_of[i][j]);
+        hide_from_optimizer(weight[j]);
         const auto dy = widened<T, N>(dy_of[i][j]), x = widened<T, N>(x_of[i][j]),
                    w = widened<T, N>(weight[j]);
         auto dx = widened<T, N>(around_of[i][j]);
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
           const V x_hat = (x.at[e] - mean_again) * rstd_again;
           dx.at[e] += rstd_again * (dy.at[e] * w.at[e] - mean_g - x_hat * mean_gx);
         }
-        store_pack<N>(p.dx + r * p.C + c, static_cast<Count>(p.C - c), dx);
+        store_vec<N>(p.dx + r * p.C + c, static_cast<Count>(p.C - c), dx);
       }
     }
   }
@@ -131,16 +131,16 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
     for (int j = 0; j < packs; ++j) {
       const std::int64_t c = column(j);
       if (c >= p.C) continue;
-      store_pack<N>(of_run + c, p.C - c, dweight[j]);
-      if (p.sums_dy != 0) store_pack<N>(of_run + p.C + c, p.C - c, dbias[j]);
+      store_vec<N>(of_run + c, p.C - c, dweight[j]);
+      if (p.sums_dy != 0) store_vec<N>(of_run + p.C + c, p.C - c, dbias[j]);
     }
     return;
   }
   __syncthreads();
   const int width = of_row * N, of_group = 2 * width;  // with groups a thread has one pack
   V* const of_groups = reinterpret_cast<V*>(shared_bytes());
-  store_pack<N>(of_groups + group * of_group + column(0), WholePack(), dweight[0]);
-  store_pack<N>(of_groups + group * of_group + width + column(0), WholePack(), dbias[0]);
+  store_vec<N>(of_groups + group * of_group + column(0), FullVec(), dweight[0]);
+  store_vec<N>(of_groups + group * of_group + width + column(0), FullVec(), dbias[0]);
   __syncthreads();
   for (std::int64_t i = threadIdx.x; i < p.num_sums(); i += blockDim.x) {
     const V* const own = of_groups + (i < p.C ? i : width + i - p.C);
@@ -156,7 +156,7 @@ template <class T>
 __global__ void backward_of_long_rows(NormBackward<T> p) {
   using V = Value<T>;
   using Row = OfBlock<0>;
-  constexpr int N = pack_size<T>;
+  constexpr int N = vec_size<T>;
   const std::int64_t run = blockIdx.x, begin = run * p.rows;
   const std::int64_t end = begin + p.rows < p.R ? begin + p.rows : p.R;
   V* const sums = p.sums + run * p.num_sums();
@@ -167,8 +167,8 @@ __global__ void backward_of_long_rows(NormBackward<T> p) {
     const V mean = p.mean != nullptr ? p.mean[r] : 0, rstd = p.rstd[r];
     V mean_g = 0, mean_gx = 0;
     for_columns<N, Row>(p.C, [&](int, std::int64_t c, std::int64_t left) {
-      const auto dy = load_pack<N>(p.dy + at + c, left), x = load_pack<N>(p.x + at + c, left),
-                 weight = load_pack<N>(p.weight + c, left);
+      const auto dy = load_vec<N>(p.dy + at + c, left), x = load_vec<N>(p.x + at + c, left),
+                 weight = load_vec<N>(p.weight + c, left);
       for (int e = 0; e < N; ++e) {
         const V g = dy.at[e] * weight.at[e];
         mean_g += g;
@@ -178,22 +178,22 @@ __global__ void backward_of_long_rows(NormBackward<T> p) {
     mean_g = p.mean != nullptr ? Row::sum(mean_g) / static_cast<V>(p.C) : 0;
     mean_gx = Row::sum(mean_gx) / static_cast<V>(p.C);
     for_columns<N, Row>(p.C, [&](int, std::int64_t c, std::int64_t left) {
-      const auto dy = load_pack<N>(p.dy + at + c, left), x = load_pack<N>(p.x + at + c, left),
-                 weight = load_pack<N>(p.weight + c, left);
-      Pack<V, N> dx{};
-      if (p.dresidual != nullptr) dx = load_pack<N>(p.dresidual + at + c, left);
-      auto dweight = load_pack<N>(sums + c, left);
+      const auto dy = load_vec<N>(p.dy + at + c, left), x = load_vec<N>(p.x + at + c, left),
+                 weight = load_vec<N>(p.weight + c, left);
+      Vec<V, N> dx{};
+      if (p.dresidual != nullptr) dx = load_vec<N>(p.dresidual + at + c, left);
+      auto dweight = load_vec<N>(sums + c, left);
       for (int e = 0; e < N; ++e) {
         const V x_hat = (x.at[e] - mean) * rstd;
         dx.at[e] += rstd * (dy.at[e] * weight.at[e] - mean_g - x_hat * mean_gx);
         dweight.at[e] += dy.at[e] * x_hat;
       }
-      store_pack<N>(p.dx + at + c, left, dx);
-      store_pack<N>(sums + c, left, dweight);
+      store_vec<N>(p.dx + at + c, left, dx);
+      store_vec<N>(sums + c, left, dweight);
       if (p.sums_dy == 0) return;
-      auto dbias = load_pack<N>(sums + p.C + c, left);
+      auto dbias = load_vec<N>(sums + p.C + c, left);
       for (int e = 0; e < N; ++e) dbias.at[e] += dy.at[e];
-      store_pack<N>(sums + p.C + c, left, dbias);
+      store_vec<N>(sums + p.C + c, left, dbias);
     });
   }
 }
@@ -211,7 +211,7 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
     using T = decltype(element);
     using V = Value<T>;
     const Arena::Scope scope(context.scratch());
-    const NormBackwardRows rows = norm_backward_rows(pack_size<T>, R, C, sizeof(V));
+    const NormBackwardRows rows = norm_backward_rows(vec_size<T>, R, C, sizeof(V));
     const Tensor sums_NC =
         context.scratch().allocate(dtype_of<V>(), {rows.runs.count, t.dbias_C ? 2 * C : C});
     const NormBackward<T> p{.dy = t.dy_RC.data<T>(),
@@ -229,12 +229,12 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
                             .sums_dy = t.dbias_C ? 1 : 0,
                             .of_row = static_cast<std::int32_t>(rows.of_row),
                             .groups = static_cast<std::int32_t>(rows.groups)};
-    const bool is_whole = are_whole<T>(C, {p.dy, p.x, p.dresidual, p.dx});
+    const bool is_whole = can_vectorize<T>(C, {p.dy, p.x, p.dresidual, p.dx});
     const auto kernel =
         rows.packs == 1
-            ? is_whole ? backward_of_runs<T, WholePack, 1, 2> : backward_of_runs<T, std::int64_t, 1, 1>
+            ? is_whole ? backward_of_runs<T, FullVec, 1, 2> : backward_of_runs<T, std::int64_t, 1, 1>
         : rows.packs == 2
-            ? is_whole ? backward_of_runs<T, WholePack, 2, 1> : backward_of_runs<T, std::int64_t, 2, 1>
+            ? is_whole ? backward_of_runs<T, FullVec, 2, 1> : backward_of_runs<T, std::int64_t, 2, 1>
             : backward_of_long_rows<T>;
     launch(context, name, grid_for_norm_backward(rows), kernel, p);
     add_sums_of_runs(context, name, sums_NC, t.dweight_C, t.dbias_C);

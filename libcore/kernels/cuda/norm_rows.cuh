@@ -43,11 +43,11 @@ struct OfBlock {
 /// Calls body(OfWarp or OfBlock). Only kernels of 16-bit floats come in more than one size.
 template <class T, class Body>
 void with_rows(std::int64_t C, bool are_whole, const Body& body) {
-  const auto [threads, packs] = norm_row(pack_size<T>, C);
+  const auto [threads, packs] = norm_row(vec_size<T>, C);
   const bool of_warp = threads == warp_size;
-  if (!are_whole || packs > (of_warp ? most_packs_of_lane : 4))
+  if (!are_whole || packs > (of_warp ? max_vecs_per_lane : 4))
     return of_warp ? body(OfWarp<0>()) : body(OfBlock<0>());
-  if (packs > 4) return body(OfWarp<most_packs_of_lane>());
+  if (packs > 4) return body(OfWarp<max_vecs_per_lane>());
   if constexpr (is_narrow<T>) {
     if (packs <= 2) return of_warp ? body(OfWarp<2>()) : body(OfBlock<2>());
     if (packs == 3) return of_warp ? body(OfWarp<3>()) : body(OfBlock<3>());
@@ -63,7 +63,7 @@ __device__ void for_columns(std::int64_t C, const Body& body) {
     [&]<int... packs>(std::integer_sequence<int, packs...>) {
       const auto one = [&](int pack) {
         const std::int64_t c = (Row::lane() + pack * Row::width) * N;
-        if (c < C) body(pack, c, WholePack());
+        if (c < C) body(pack, c, FullVec());
       };
       (one(packs), ...);
     }
@@ -76,22 +76,22 @@ __device__ void for_columns(std::int64_t C, const Body& body) {
 /// This thread's packs of a row. The row is read from memory once. If the packs are many, they are
 /// read again from the cache each time.
 template <class Row, class T>
-class OwnPacks {
+class RowVecs {
  public:
-  static constexpr int N = pack_size<T>;
+  static constexpr int N = vec_size<T>;
 
-  __device__ OwnPacks(const T* row, std::int64_t C) : row_(row) {
+  __device__ RowVecs(const T* row, std::int64_t C) : row_(row) {
     if constexpr (Row::packs > 0) {
       for_columns<N, Row>(
           C, [&](int pack, std::int64_t c, auto left) { kept_[pack] = load_elements<N>(row + c, left); });
     }
   }
   template <class Count>
-  __device__ Pack<Value<T>, N> at(int pack, std::int64_t c, Count left) const {
+  __device__ Vec<Value<T>, N> at(int pack, std::int64_t c, Count left) const {
     if constexpr (Row::packs > 0) {
       return widened<T, N>(kept_[pack]);
     } else {
-      return load_pack<N>(row_ + c, left);
+      return load_vec<N>(row_ + c, left);
     }
   }
 

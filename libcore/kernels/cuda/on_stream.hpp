@@ -7,14 +7,14 @@
 
 namespace dt::kernels::cuda {
 
-struct OnStream {
+struct DeviceStream {
   Device device;
   Stream stream;
 
-  explicit OnStream(const Context& context) : device(context.device()), stream(context.stream()) {}
+  explicit DeviceStream(const Context& context) : device(context.device()), stream(context.stream()) {}
   cudaStream_t native() const { return reinterpret_cast<cudaStream_t>(stream); }
   /// Makes its GPU the current one of this thread, which may be one of several ranks.
-  void use(const char* what) const { dt::cuda::select(device, what); }
+  void select_device(const char* what) const { dt::cuda::select(device, what); }
 };
 
 }  // namespace dt::kernels::cuda

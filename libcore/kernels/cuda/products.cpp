@@ -28,33 +28,33 @@ Tensor columns(const Tensor& matrix, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-void multiply(const Context& context, const Product& product) {
+void matmul(const Context& context, const Matmul& product) {
   const Arena::Scope scope(context.scratch());
-  Product p = product;
+  Matmul p = product;
   p.bias_N = aligned(context, product.bias_N);
-  if (enqueue_product(context, p)) return;
+  if (enqueue_matmul(context, p)) return;
   p.bias_N = Tensor();
-  if (!product.bias_N || !enqueue_product(context, p)) {
+  if (!product.bias_N || !enqueue_matmul(context, p)) {
     throw Error(
         ErrorKind::environment,
         fmt::format("{}: {} has no algorithm for a product of {} into {} {}", context.device().to_string(),
-                    product_library(), dtype_name(product.left.stored.dtype()),
+                    matmul_library(), dtype_name(product.left.stored.dtype()),
                     dtype_name(product.output_MN.dtype()), product.output_MN.shape().to_string()));
   }
   cuda::add_bias_residual(context, product.output_MN, product.bias_N, Tensor(), product.output_MN);
 }
 
-std::vector<Product> products_of_weight_gradient(const Tensor& dy_RN, const Tensor& x_RK,
-                                                 const Tensor& added_NK, const Tensor& to_NK) {
-  const auto of_features = [&](std::int64_t begin, std::int64_t end) -> Product {
+std::vector<Matmul> weight_gradient_matmuls(const Tensor& dy_RN, const Tensor& x_RK, const Tensor& added_NK,
+                                            const Tensor& to_NK) {
+  const auto of_features = [&](std::int64_t begin, std::int64_t end) -> Matmul {
     return {.left = {columns(dy_RN, begin, end), true},
             .right = {x_RK},
             .bias_N = Tensor(),
             .added_MN = added_NK ? added_NK.rows(begin, end) : Tensor(),
             .output_MN = to_NK.rows(begin, end)};
   };
-  const std::int64_t N = dy_RN.dim(1), packed = whole_packs(dy_RN.dtype(), N);
-  if (packed == N || packed == 0 || whole_packs(dy_RN.dtype(), dy_RN.pitch()) != dy_RN.pitch())
+  const std::int64_t N = dy_RN.dim(1), packed = round_down_to_vec(dy_RN.dtype(), N);
+  if (packed == N || packed == 0 || round_down_to_vec(dy_RN.dtype(), dy_RN.pitch()) != dy_RN.pitch())
     return {of_features(0, N)};
   return {of_features(0, packed), of_features(packed, N)};
 }

@@ -14,7 +14,7 @@ namespace dt::kernels::cuda {
 inline constexpr std::size_t most_workspace_bytes = std::size_t{32} << 20;
 
 /// A matrix as it is stored, row by row (rows may be padded), or its transpose.
-struct Factor {
+struct MatmulOperand {
   Tensor stored;
   bool transposed = false;
 };
@@ -25,8 +25,8 @@ struct Factor {
 /// Shapes: M, N and K are positive. bias and added may be absent; added may be the output. The
 /// output's rows may be padded if nothing is added.
 /// Numerics: all tensors have one dtype, but with 16-bit factors the others may be fp32.
-struct Product {
-  Factor left, right;
+struct Matmul {
+  MatmulOperand left, right;
   Tensor bias_N, added_MN, output_MN;
 };
 
@@ -35,7 +35,7 @@ struct Product {
 /// context says so (Context::arithmetic). The same product of operands that are aligned alike has the
 /// same bits, on one kind of GPU with one version of the library.
 /// Errors: environment, naming the device and what the library says.
-void multiply(const Context& context, const Product& product);
+void matmul(const Context& context, const Matmul& product);
 
 /// Alignment in bytes of a bias that the library is given. The library is told the alignment of the
 /// other operands, but not of this one, and its kernels load 16 bytes of it at once.
@@ -44,12 +44,12 @@ inline constexpr std::uintptr_t bias_alignment = 16;
 /// Enqueues the product by the library. Returns false, and has enqueued nothing, if the library has
 /// no algorithm for it. The bias, if there is one, is aligned, and is added before the sum is
 /// rounded.
-bool enqueue_product(const Context& context, const Product& product);
+bool enqueue_matmul(const Context& context, const Matmul& product);
 
 /// Returns the products that make to_NK = dy_RNᵀ · x_RK + added_NK. It is one product, or two if N
 /// elements are no whole number of 16 bytes, though the rows of dy are. Then the last few features
 /// are a product of their own, so that the product of the others keeps the library's fast kernels.
-std::vector<Product> products_of_weight_gradient(const Tensor& dy_RN, const Tensor& x_RK,
-                                                 const Tensor& added_NK, const Tensor& to_NK);
+std::vector<Matmul> weight_gradient_matmuls(const Tensor& dy_RN, const Tensor& x_RK, const Tensor& added_NK,
+                                            const Tensor& to_NK);
 
 }  // namespace dt::kernels::cuda

@@ -8,7 +8,7 @@
 
 namespace dt::kernels::cuda {
 
-void use_gpus() {
+void register_gpus() {
   // Each communicator has a stream of its own. A stream that waits for other ranks holds up those
   // that share its hardware queue. CUDA takes 8 queues unless told otherwise, and at most 32. It
   // reads the variable when a context is made. setenv is safe only while the program has one

@@ -21,7 +21,7 @@ void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const
     m.data<T>()[i] = static_cast<T>(first);
     v.data<T>()[i] = static_cast<T>(second);
   }
-  if (copy) convert(context, w, copy);
+  if (copy) cast(context, w, copy);
 }
 
 template decltype(kernels::adamw) adamw<float>;

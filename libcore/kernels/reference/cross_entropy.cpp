@@ -59,33 +59,35 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
 }
 
 template <class T>
-void cross_entropy_part(const Context&, const Tensor& logits_RV, const Tensor& labels_R, Slice columns,
-                        const Tensor& part_3R) {
+void cross_entropy_partial(const Context&, const Tensor& logits_RV, const Tensor& labels_R, DimShard columns,
+                           const Tensor& part_3R) {
   const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1);
   for (std::int64_t r = 0; r < R; ++r) {
     const T* logits = logits_RV.data<T>() + r * V;
     const std::int32_t label = labels_R.data<std::int32_t>()[r];
-    const std::int64_t place = columns.place(label, V);
-    LossPart part{};
+    const std::int64_t place = columns.local_index(label, V);
+    PartialLoss part{};
     if (label >= 0) part = {sum_of_exponentials(logits, V), place < 0 ? 0 : double{logits[place]}};
-    set_part(part_3R.data<double>(), R, r, part);
+    store_partial_loss(part_3R.data<double>(), R, r, part);
   }
 }
 
-void cross_entropy_of_parts(const Context&, const Tensor& parts_N3R, const Tensor& labels_R,
-                            const Tensor& nll_R) {
+void cross_entropy_from_partials(const Context&, const Tensor& parts_N3R, const Tensor& labels_R,
+                                 const Tensor& nll_R) {
   for (std::int64_t r = 0; r < labels_R.dim(0); ++r) {
     const bool is_target = labels_R.data<std::int32_t>()[r] >= 0;
     nll_R.data<double>()[r] =
-        is_target ? combine_parts(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r).nll() : 0;
+        is_target
+            ? combine_partial_losses(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r).nll()
+            : 0;
   }
 }
 
 template <class T>
-void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
-                                     Slice columns, double scale, const Tensor& nll_R,
-                                     const Tensor& logits_RV) {
-  cross_entropy_of_parts(context, parts_N3R, labels_R, nll_R);
+void cross_entropy_gradient_from_partials(const Context& context, const Tensor& parts_N3R,
+                                          const Tensor& labels_R, DimShard columns, double scale,
+                                          const Tensor& nll_R, const Tensor& logits_RV) {
+  cross_entropy_from_partials(context, parts_N3R, labels_R, nll_R);
   const std::int64_t R = logits_RV.dim(0), V = logits_RV.dim(1);
   for (std::int64_t r = 0; r < R; ++r) {
     T* logits = logits_RV.data<T>() + r * V;
@@ -93,9 +95,10 @@ void cross_entropy_gradient_of_parts(const Context& context, const Tensor& parts
     if (label < 0) {
       std::fill_n(logits, V, T{0});
     } else {
-      set_gradient(
-          logits, V, columns.place(label, V),
-          combine_parts(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r).exponentials, scale);
+      set_gradient(logits, V, columns.local_index(label, V),
+                   combine_partial_losses(parts_N3R.data<double>(), parts_N3R.dim(0), parts_N3R.dim(2), r)
+                       .exponentials,
+                   scale);
     }
   }
 }
@@ -104,9 +107,9 @@ template decltype(kernels::cross_entropy) cross_entropy<float>;
 template decltype(kernels::cross_entropy) cross_entropy<double>;
 template decltype(kernels::cross_entropy_gradient) cross_entropy_gradient<float>;
 template decltype(kernels::cross_entropy_gradient) cross_entropy_gradient<double>;
-template decltype(kernels::cross_entropy_part) cross_entropy_part<float>;
-template decltype(kernels::cross_entropy_part) cross_entropy_part<double>;
-template decltype(kernels::cross_entropy_gradient_of_parts) cross_entropy_gradient_of_parts<float>;
-template decltype(kernels::cross_entropy_gradient_of_parts) cross_entropy_gradient_of_parts<double>;
+template decltype(kernels::cross_entropy_partial) cross_entropy_partial<float>;
+template decltype(kernels::cross_entropy_partial) cross_entropy_partial<double>;
+template decltype(kernels::cross_entropy_gradient_from_partials) cross_entropy_gradient_from_partials<float>;
+template decltype(kernels::cross_entropy_gradient_from_partials) cross_entropy_gradient_from_partials<double>;
 
 }  // namespace dt::kernels::reference

@@ -55,7 +55,7 @@ void accumulate(const Context&, const Tensor& source, const Tensor& target) {
   for (std::int64_t i = 0; i < target.numel(); ++i) target.data<T>()[i] += source.data<T>()[i];
 }
 
-void convert(const Context&, const Tensor& source, const Tensor& target) {
+void cast(const Context&, const Tensor& source, const Tensor& target) {
   switch (source.dtype()) {
     case DType::f64:
       return convert_from<double>(source, target);
@@ -68,12 +68,12 @@ void convert(const Context&, const Tensor& source, const Tensor& target) {
   }
 }
 
-void convert_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
-                     std::int64_t width) {
+void cast_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
+                  std::int64_t width) {
   const auto row = [&](const ColumnBlock& block, std::int64_t r) {
     return block.rows_RS.flat(r * block.rows_RS.dim(1) + block.first, width);
   };
-  for (std::int64_t r = 0; r < source.rows_RS.dim(0); ++r) convert(context, row(source, r), row(target, r));
+  for (std::int64_t r = 0; r < source.rows_RS.dim(0); ++r) cast(context, row(source, r), row(target, r));
 }
 
 void fill(const Context&, double value, const Tensor& target) {

@@ -12,9 +12,8 @@ void add_bias_residual(const Context&, const Tensor& x_RN, const Tensor& bias_N,
                        const Tensor& y_RN);
 template <class T>
 void accumulate(const Context&, const Tensor& source, const Tensor& target);
-void convert(const Context&, const Tensor& source, const Tensor& target);
-void convert_columns(const Context&, const ColumnBlock& source, const ColumnBlock& target,
-                     std::int64_t width);
+void cast(const Context&, const Tensor& source, const Tensor& target);
+void cast_columns(const Context&, const ColumnBlock& source, const ColumnBlock& target, std::int64_t width);
 void fill(const Context&, double value, const Tensor& target);
 template <class T>
 void sum_squares_by_block(const Context&, const Tensor& x, const Tensor& partials_N);

@@ -7,9 +7,9 @@ namespace dt::kernels::reference {
 
 template <class T>
 void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC,
-               Slice slice);
+               DimShard slice);
 template <class T>
 void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
-                        Slice slice);
+                        DimShard slice);
 
 }  // namespace dt::kernels::reference

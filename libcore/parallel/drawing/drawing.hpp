@@ -19,7 +19,7 @@ struct Drawing {
 };
 
 /// A rank's computations in a row for one micro-batch on one of its virtual stages.
-struct Block {
+struct ComputationBlock {
   char letter = 'F';    // F forward, B backward, W the backward's weight half if that waits
   int micro_batch = 0;  // as the list numbers it
   int chunk = 0;        // number of the rank's virtual stage, in the order of the model
@@ -30,7 +30,7 @@ struct Block {
   double computing_s() const;
   std::string label() const { return letter + std::to_string(micro_batch); }
 };
-std::vector<Block> blocks_of(const Drawing& drawing, int rank);
+std::vector<ComputationBlock> computation_blocks(const Drawing& drawing, int rank);
 
 /// Draws a step as text of at most `columns` columns. A forward pass is wide enough for its name. A
 /// long step continues in further bands of rows. If it would fill more than four, the middle is left

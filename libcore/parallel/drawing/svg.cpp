@@ -40,8 +40,8 @@ class SvgDrawing {
     const double end_s = std::max(drawing.timeline.end_s(), 1e-12);
     double shortest_s = end_s;
     for (int rank = 0; rank < num_ranks(); ++rank) {
-      rows_.push_back(blocks_of(drawing, rank));
-      for (const Block& block : rows_.back()) {
+      rows_.push_back(computation_blocks(drawing, rank));
+      for (const ComputationBlock& block : rows_.back()) {
         const double length_s = block.computing_s();
         if (length_s > 0) shortest_s = std::min(shortest_s, length_s);
       }
@@ -54,7 +54,7 @@ class SvgDrawing {
     begin();
     axis();
     for (int rank = 0; rank < num_ranks(); ++rank) row(rank);
-    for (const Movement& movement : drawing_.timeline.movements) line(movement);
+    for (const CommInterval& movement : drawing_.timeline.communications) line(movement);
     legend();
     return text_ + "</svg>\n";
   }
@@ -95,7 +95,7 @@ class SvgDrawing {
     }
   }
 
-  std::string unit_name(int unit) const { return escape(drawing_.unit_names[at(unit)]); }
+  std::string unit_name(int unit) const { return escape(drawing_.unit_names[to_index(unit)]); }
   std::string what(const Action& a) const {
     const std::string of = a.micro_batch < 0 ? "" : fmt::format(", micro-batch {}", a.micro_batch);
     return fmt::format("{} {}{}", action_name(a.kind), unit_name(a.unit), of);
@@ -106,11 +106,11 @@ class SvgDrawing {
 
   void row(int rank) {
     add("<text x=\"4\" y=\"{:.1f}\">stage {}</text>", y(rank) + 17, rank);
-    const ActionList& list = drawing_.lists[at(rank)];
+    const ActionList& list = drawing_.lists[to_index(rank)];
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].computes()) computation(rank, list[i], drawing_.timeline.actions[at(rank)][i]);
+      if (list[i].computes()) computation(rank, list[i], drawing_.timeline.actions[to_index(rank)][i]);
     }
-    for (const Block& block : rows_[at(rank)]) name(rank, block);
+    for (const ComputationBlock& block : rows_[to_index(rank)]) name(rank, block);
   }
 
   const char* css_class(const Action& a) const {
@@ -130,13 +130,13 @@ class SvgDrawing {
         (interval.end_s - interval.start_s) * scale_, row_height, what(a), when(interval));
   }
 
-  void name(int rank, const Block& block) {
+  void name(int rank, const ComputationBlock& block) {
     if (block.computing_s() * scale_ < room_for_name - 1) return;
     add("<text class=\"n\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", x(block.start_s()) + 2, y(rank) + 17,
         block.label());
   }
 
-  void line(const Movement& m) {
+  void line(const CommInterval& m) {
     const bool is_sent = m.receiver >= 0;
     if (!is_sent && m.when.end_s <= m.when.start_s) return;  // a single rank moves nothing
     const double below = y(m.rank) + row_height + 4;
@@ -166,7 +166,7 @@ class SvgDrawing {
   }
 
   const Drawing& drawing_;
-  std::vector<std::vector<Block>> rows_;
+  std::vector<std::vector<ComputationBlock>> rows_;
   double width_ = 0;  // width of the time axis
   double scale_ = 1;  // pixels a second
   std::string text_;

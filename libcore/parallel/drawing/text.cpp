@@ -24,7 +24,7 @@ struct Band {
 class TextDrawing {
  public:
   TextDrawing(const Drawing& drawing, int columns) : drawing_(drawing) {
-    for (int rank = 0; rank < num_ranks(); ++rank) rows_.push_back(blocks_of(drawing, rank));
+    for (int rank = 0; rank < num_ranks(); ++rank) rows_.push_back(computation_blocks(drawing, rank));
     margin_ = name(num_ranks() - 1).size() + 2;
     width_ = std::max<std::int64_t>(columns - static_cast<std::int64_t>(margin_) - 1, 10);
     column_s_ = choose_column_s();
@@ -51,7 +51,7 @@ class TextDrawing {
   int num_ranks() const { return static_cast<int>(drawing_.lists.size()); }
   std::int64_t num_bands() const { return (num_columns_ + width_ - 1) / width_; }
   static std::string name(int rank) { return fmt::format("stage {}", rank); }
-  static char fill(int chunk) { return fills[at(chunk) % fills.size()]; }
+  static char fill(int chunk) { return fills[to_index(chunk) % fills.size()]; }
   std::string time(std::int64_t column) const {
     return format_short_time(std::min(static_cast<double>(column) * column_s_, drawing_.timeline.end_s()));
   }
@@ -61,8 +61,8 @@ class TextDrawing {
   double choose_column_s() const {
     std::vector<double> lengths_s;
     std::size_t longest = 0;
-    for (const std::vector<Block>& row : rows_) {
-      for (const Block& block : row) {
+    for (const std::vector<ComputationBlock>& row : rows_) {
+      for (const ComputationBlock& block : row) {
         longest = std::max(longest, block.label().size());
         if (block.letter == 'F') lengths_s.push_back(block.computing_s());
       }
@@ -83,7 +83,7 @@ class TextDrawing {
     std::string text =
         fmt::format("{:{}}{}{:{}}{}\n", "", margin_, begin, "", std::max<std::size_t>(room, 1), end);
     for (int rank = 0; rank < num_ranks(); ++rank)
-      text += fmt::format("{:<{}} |{}|\n", name(rank), margin_ - 2, cells(rows_[at(rank)], band));
+      text += fmt::format("{:<{}} |{}|\n", name(rank), margin_ - 2, cells(rows_[to_index(rank)], band));
     return text;
   }
 
@@ -92,9 +92,9 @@ class TextDrawing {
     return static_cast<std::int64_t>(std::ceil(at_s / column_s_ - 0.5 - 1e-6));
   }
 
-  std::string cells(const std::vector<Block>& row, const Band& band) const {
+  std::string cells(const std::vector<ComputationBlock>& row, const Band& band) const {
     std::string cells(static_cast<std::size_t>(band.count), '.');
-    for (const Block& block : row) {
+    for (const ComputationBlock& block : row) {
       Band unbroken;  // first columns that the block fills
       for (const Interval& interval : block.computing) {
         const std::int64_t begin = column(interval.start_s), end = column(interval.end_s);
@@ -109,7 +109,8 @@ class TextDrawing {
   }
 
   /// Writes the name if there is room, else the letter.
-  void write_name(const Block& block, const Band& band, const Band& unbroken, std::string& cells) const {
+  void write_name(const ComputationBlock& block, const Band& band, const Band& unbroken,
+                  std::string& cells) const {
     const std::string label = block.label();
     const auto size = static_cast<std::int64_t>(label.size());
     std::int64_t first = unbroken.first;
@@ -121,7 +122,7 @@ class TextDrawing {
   }
 
   std::string legend() const {
-    const Schedule& schedule = drawing_.pipeline.schedule;
+    const PipelineSchedule& schedule = drawing_.pipeline.schedule;
     std::string text = "F0 forward of micro-batch 0, B0 backward";
     if (schedule.splits_backward) text += ", W0 its weight half";
     text += ", . idle";
@@ -132,7 +133,7 @@ class TextDrawing {
   }
 
   const Drawing& drawing_;
-  std::vector<std::vector<Block>> rows_;
+  std::vector<std::vector<ComputationBlock>> rows_;
   std::size_t margin_ = 0;
   std::int64_t width_ = 0;  // columns of a band
   double column_s_ = 0;

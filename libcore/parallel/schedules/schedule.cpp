@@ -4,8 +4,9 @@
 
 namespace dt::parallel {
 
-Order in_turns(std::span<const Turn> forwards, std::span<const Turn> backwards, std::size_t warm_up) {
-  Order order;
+ComputationOrder one_f_one_b_order(std::span<const StageMicroBatch> forwards,
+                                   std::span<const StageMicroBatch> backwards, std::size_t warm_up) {
+  ComputationOrder order;
   std::size_t next = 0;
   const auto add_forward = [&] {
     if (next == forwards.size()) return;
@@ -13,7 +14,7 @@ Order in_turns(std::span<const Turn> forwards, std::span<const Turn> backwards, 
     ++next;
   };
   while (next < std::min(warm_up, forwards.size())) add_forward();
-  for (const Turn& turn : backwards) {
+  for (const StageMicroBatch& turn : backwards) {
     add_forward();
     order.push_back({ActionKind::backward_input, turn.stage, turn.micro_batch});
     order.push_back({ActionKind::backward_weight, turn.stage, turn.micro_batch});
@@ -21,8 +22,8 @@ Order in_turns(std::span<const Turn> forwards, std::span<const Turn> backwards, 
   return order;
 }
 
-Schedule forwards_of(Schedule schedule) {
-  for (Order& order : schedule.orders)
+PipelineSchedule forward_only(PipelineSchedule schedule) {
+  for (ComputationOrder& order : schedule.orders)
     std::erase_if(order, [](const Computation& c) { return c.kind != ActionKind::forward; });
   return schedule;
 }

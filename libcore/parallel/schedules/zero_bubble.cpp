@@ -23,26 +23,26 @@ struct Wish {
 /// The rules for what a rank may do.
 struct Rules {
   std::vector<Wish> wishes;             // the most urgent first
-  int most_held = 0;                    // most forwards whose weight half is to come
+  int max_in_flight = 0;                // most forwards whose weight half is to come
   std::vector<int> most_before_back{};  // by rank: most forwards whose input half is to come
 };
 
 class ListScheduler {
  public:
-  ListScheduler(Schedule schedule, int num_ranks, Rules rules)
-      : schedule_(std::move(schedule)), rules_(std::move(rules)), stages_(at(schedule_.num_stages())) {
-    schedule_.orders.resize(at(num_ranks));
+  ListScheduler(PipelineSchedule schedule, int num_ranks, Rules rules)
+      : schedule_(std::move(schedule)), rules_(std::move(rules)), stages_(to_index(schedule_.num_stages())) {
+    schedule_.orders.resize(to_index(num_ranks));
     for (int stage = 0; stage < schedule_.num_stages(); ++stage) {
-      stages_[at(stage)].ends[forward_].assign(at(schedule_.num_micro_batches), never);
-      stages_[at(stage)].ends[backward_].assign(at(schedule_.num_micro_batches), never);
+      stages_[to_index(stage)].ends[forward_].assign(to_index(schedule_.num_micro_batches), never);
+      stages_[to_index(stage)].ends[backward_].assign(to_index(schedule_.num_micro_batches), never);
     }
-    chunks_.resize(at(num_ranks));
+    chunks_.resize(to_index(num_ranks));
     for (int stage = 0; stage < schedule_.num_stages(); ++stage)
-      chunks_[at(schedule_.rank_of[at(stage)])].push_back(stage);
+      chunks_[to_index(schedule_.rank_of[to_index(stage)])].push_back(stage);
   }
 
-  Schedule run() {
-    std::size_t left = 3 * stages_.size() * at(schedule_.num_micro_batches);
+  PipelineSchedule run() {
+    std::size_t left = 3 * stages_.size() * to_index(schedule_.num_micro_batches);
     for (now_ = 0; left > 0; ++now_) {
       const std::size_t before = left;
       for (int rank = 0; rank < schedule_.num_ranks(); ++rank) left -= do_one(rank) ? 1 : 0;
@@ -61,40 +61,42 @@ class ListScheduler {
 
   bool do_one(int rank) {
     for (const Wish& wish : rules_.wishes) {
-      const int stage = chunks_[at(rank)][at(wish.chunk)];
+      const int stage = chunks_[to_index(rank)][to_index(wish.chunk)];
       if (!is_ready(rank, stage, wish.kind)) continue;
       const auto kind = static_cast<std::size_t>(wish.kind);
-      const int m = stages_[at(stage)].next[kind]++;
-      if (kind != weight_) stages_[at(stage)].ends[kind][at(m)] = now_ + 1;
-      schedule_.orders[at(rank)].push_back({wish.kind, stage, m});
+      const int m = stages_[to_index(stage)].next[kind]++;
+      if (kind != weight_) stages_[to_index(stage)].ends[kind][to_index(m)] = now_ + 1;
+      schedule_.orders[to_index(rank)].push_back({wish.kind, stage, m});
       return true;
     }
     return false;
   }
 
   bool is_done(int stage, std::size_t kind, int m) const {
-    return stages_[at(stage)].ends[kind][at(m)] <= now_;
+    return stages_[to_index(stage)].ends[kind][to_index(m)] <= now_;
   }
   /// Returns the forwards of a rank less its computations of a later kind.
-  int held(int rank, std::size_t until) const {
+  int num_in_flight(int rank, std::size_t until) const {
     int count = 0;
-    for (const int s : chunks_[at(rank)]) count += stages_[at(s)].next[forward_] - stages_[at(s)].next[until];
+    for (const int s : chunks_[to_index(rank)])
+      count += stages_[to_index(s)].next[forward_] - stages_[to_index(s)].next[until];
     return count;
   }
 
   bool is_ready(int rank, int stage, ActionKind kind) const {
-    const int m = stages_[at(stage)].next[static_cast<std::size_t>(kind)];
+    const int m = stages_[to_index(stage)].next[static_cast<std::size_t>(kind)];
     if (m == schedule_.num_micro_batches) return false;
     if (kind == ActionKind::forward) {
-      return (stage == 0 || is_done(stage - 1, forward_, m)) && held(rank, weight_) < rules_.most_held &&
-             held(rank, backward_) < rules_.most_before_back[at(rank)];
+      return (stage == 0 || is_done(stage - 1, forward_, m)) &&
+             num_in_flight(rank, weight_) < rules_.max_in_flight &&
+             num_in_flight(rank, backward_) < rules_.most_before_back[to_index(rank)];
     }
     if (kind == ActionKind::backward_weight) return is_done(stage, backward_, m);
     const bool is_last = stage + 1 == schedule_.num_stages();
     return is_done(stage, forward_, m) && (is_last || is_done(stage + 1, backward_, m));
   }
 
-  Schedule schedule_;
+  PipelineSchedule schedule_;
   Rules rules_;
   std::vector<Stage> stages_;
   std::vector<std::vector<int>> chunks_;  // virtual stages of each rank
@@ -103,26 +105,26 @@ class ListScheduler {
 
 }  // namespace
 
-Schedule zero_bubble_h1(int num_ranks, int num_micro_batches) {
+PipelineSchedule zero_bubble_h1(int num_ranks, int num_micro_batches) {
   using enum ActionKind;
   DT_CHECK(num_ranks > 0 && num_micro_batches > 0, "a schedule of {} ranks, {} micro-batches", num_ranks,
            num_micro_batches);
-  Schedule schedule{.num_micro_batches = num_micro_batches,
-                    .rank_of = std::vector<int>(at(num_ranks)),
-                    .splits_backward = true};
+  PipelineSchedule schedule{.num_micro_batches = num_micro_batches,
+                            .rank_of = std::vector<int>(to_index(num_ranks)),
+                            .splits_backward = true};
   std::iota(schedule.rank_of.begin(), schedule.rank_of.end(), 0);
   // Up to as far ahead of its backwards as 1F1B is, a rank goes forward before all else, as the next
   // rank waits for it.
-  Rules rules{.wishes = {{forward}, {backward_input}, {backward_weight}}, .most_held = num_ranks};
+  Rules rules{.wishes = {{forward}, {backward_input}, {backward_weight}}, .max_in_flight = num_ranks};
   for (int rank = 0; rank < num_ranks; ++rank) rules.most_before_back.push_back(num_ranks - rank);
   return ListScheduler(std::move(schedule), num_ranks, std::move(rules)).run();
 }
 
-Schedule v_shaped(int num_ranks, int num_micro_batches) {
+PipelineSchedule v_shaped(int num_ranks, int num_micro_batches) {
   using enum ActionKind;
   DT_CHECK(num_ranks > 0 && num_micro_batches > 0, "a schedule of {} ranks, {} micro-batches", num_ranks,
            num_micro_batches);
-  Schedule schedule{.num_micro_batches = num_micro_batches, .splits_backward = true};
+  PipelineSchedule schedule{.num_micro_batches = num_micro_batches, .splits_backward = true};
   for (int rank = 0; rank < num_ranks; ++rank) schedule.rank_of.push_back(rank);
   for (int rank = num_ranks - 1; rank >= 0; --rank) schedule.rank_of.push_back(rank);
   // Forwards come first, up to the memory's limit. Among them, the second virtual stage comes
@@ -133,8 +135,8 @@ Schedule v_shaped(int num_ranks, int num_micro_batches) {
                          {backward_input, 1},
                          {backward_weight, 1},
                          {backward_weight, 0}},
-              .most_held = 2 * num_ranks,
-              .most_before_back = std::vector<int>(at(num_ranks), 2 * num_ranks)};
+              .max_in_flight = 2 * num_ranks,
+              .most_before_back = std::vector<int>(to_index(num_ranks), 2 * num_ranks)};
   return ListScheduler(std::move(schedule), num_ranks, std::move(rules)).run();
 }
 

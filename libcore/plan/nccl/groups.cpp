@@ -23,7 +23,7 @@ class Ranks {
  public:
   explicit Ranks(const Plan& plan) : plan_(plan) {
     for (int rank = 0; rank < plan.layout.size(); ++rank) {
-      if (plan.layout.place_of(rank) == plan.place) own_ = rank;
+      if (plan.layout.coordinates_of(rank) == plan.place) own_ = rank;
     }
   }
   /// Returns the ranks for which `color` is as for this rank, in order.
@@ -32,7 +32,7 @@ class Ranks {
     const auto own = color(plan_.place);
     std::vector<int> ranks;
     for (int rank = 0; rank < plan_.layout.size(); ++rank) {
-      if (color(plan_.layout.place_of(rank)) == own) ranks.push_back(rank);
+      if (color(plan_.layout.coordinates_of(rank)) == own) ranks.push_back(rank);
     }
     return ranks;
   }
@@ -41,7 +41,7 @@ class Ranks {
   std::vector<int> data_ranks_like(const Color& color) const {
     std::vector<int> ranks = like(color);
     std::ranges::sort(ranks, {},
-                      [&](int rank) { return plan_.layout.data_rank(plan_.layout.place_of(rank)); });
+                      [&](int rank) { return plan_.layout.data_rank(plan_.layout.coordinates_of(rank)); });
     return ranks;
   }
   int own() const { return own_; }
@@ -59,12 +59,12 @@ enum class Peers {
 };
 
 /// The work of a rank in a communicator, perhaps for several purposes.
-struct Work {
+struct NcclUse {
   Peers peers = Peers::none;
   std::vector<DType> sums{};  // in dt's order, of values of these types
   bool gathers = false, reduces = false;
 
-  Work& operator+=(const Work& other) {
+  NcclUse& operator+=(const NcclUse& other) {
     peers = std::max(peers, other.peers);
     sums.insert(sums.end(), other.sums.begin(), other.sums.end());
     gathers |= other.gathers, reduces |= other.reduces;
@@ -86,7 +86,7 @@ struct PeersOfRank {
   }
 };
 
-PeersOfRank peers_of(const Work& work, int own, std::span<const int> hosts) {
+PeersOfRank peers_of(const NcclUse& work, int own, std::span<const int> hosts) {
   const auto size = static_cast<int>(hosts.size());
   PeersOfRank peers;
   // The ranks of a communicator of two send each other something when it is made.
@@ -99,13 +99,13 @@ PeersOfRank peers_of(const Work& work, int own, std::span<const int> hosts) {
 }
 
 NcclGroup group_of(const Plan& plan, const Ranks& ranks, const std::vector<int>& members, comm::StreamUse use,
-                   const Work& work) {
+                   const NcclUse& work) {
   std::vector<int> hosts;
   std::map<int, int> of_host;
   for (const int rank : members) ++of_host[hosts.emplace_back(plan.launch.host_of(rank))];
   NcclGroup group{.ranks = static_cast<int>(members.size()),
                   .nodes = static_cast<int>(of_host.size()),
-                  .most_ctas = comm::most_ctas(use),
+                  .max_ctas = comm::most_ctas(use),
                   .gathers = work.gathers,
                   .reduces = work.reduces};
   for (const auto& [host, count] : of_host) group.local_ranks = std::max(group.local_ranks, count);
@@ -121,19 +121,19 @@ NcclGroup group_of(const Plan& plan, const Ranks& ranks, const std::vector<int>&
 
 /// Returns the work of sums. In dt's order they are exchanges between ranks; in NCCL's own order they
 /// are its operations.
-Work sums(const Plan& plan, DType dtype) {
+NcclUse sums(const Plan& plan, DType dtype) {
   if (plan.reduce_order == comm::ReduceOrder::free) return {.reduces = true};
   return {.peers = Peers::summing, .sums = {dtype}};
 }
 
 /// Returns the work of sums and gathers of state that ranks divide. NCCL gathers equal parts, and may
 /// sum them by itself. Unequal parts are exchanged.
-Work divided_sums(const Plan& plan, const parallel::LocalTable& local) {
-  Work work;
+NcclUse divided_sums(const Plan& plan, const parallel::LocalTable& local) {
+  NcclUse work;
   for (const parallel::LocalGroup& group : local.groups()) {
-    const int size = group.division.size;
+    const int size = group.sharding.size;
     const auto count = [&](int rank) {
-      return part_of(rank, size, group.numel, parallel::shard_granule).count;
+      return even_range(rank, size, group.numel, parallel::shard_granule).count;
     };
     bool are_equal = true;
     for (int rank = 1; rank < size; ++rank) are_equal = are_equal && count(rank) == count(0);
@@ -152,14 +152,16 @@ class Collected {
   Collected(const Plan& plan, const Ranks& ranks) : plan_(plan), ranks_(ranks) {}
 
   /// Adds to the work of the communicator of all ranks.
-  void add_to_world(const Work& work) { of_world_ += work; }
+  void add_to_world(const NcclUse& work) { of_world_ += work; }
   /// Adds a communicator that was split from that of all ranks. A single rank has none.
-  void add(const std::string& name, comm::StreamUse use, const std::vector<int>& members, const Work& work) {
+  void add(const std::string& name, comm::StreamUse use, const std::vector<int>& members,
+           const NcclUse& work) {
     if (members.size() > 1) groups_.push_back({name, use, group_of(plan_, ranks_, members, use, work)});
   }
   std::vector<NamedNcclGroup> all() {
     std::vector<NamedNcclGroup> split = std::exchange(groups_, {});
-    add("world", use_of_world(plan_), ranks_.like([](const model::Place&) { return 0; }), of_world_);
+    add("world", world_stream_use(plan_), ranks_.like([](const model::MeshCoordinates&) { return 0; }),
+        of_world_);
     groups_.insert(groups_.end(), split.begin(), split.end());
     return std::move(groups_);
   }
@@ -167,24 +169,25 @@ class Collected {
  private:
   const Plan& plan_;
   const Ranks& ranks_;
-  Work of_world_;
+  NcclUse of_world_;
   std::vector<NamedNcclGroup> groups_;
 };
 
 void add_data(const Plan& plan, const parallel::LocalTable& local, const Ranks& ranks, Collected& groups) {
   const model::Layout& layout = plan.layout;
-  const auto data = ranks.data_ranks_like([](const model::Place& p) { return std::pair(p.pp, p.tp); });
+  const auto data =
+      ranks.data_ranks_like([](const model::MeshCoordinates& p) { return std::pair(p.pp, p.tp); });
   const bool is_divided = layout.zero > 0,
              in_groups = is_divided && layout.group_size() < layout.data_ranks();
   const DType wire = plan.precision.wire();
-  const Work work = in_groups ? Work{} : is_divided ? divided_sums(plan, local) : sums(plan, wire);
+  const NcclUse work = in_groups ? NcclUse{} : is_divided ? divided_sums(plan, local) : sums(plan, wire);
   if (layout.dp == layout.size() || layout.cp == layout.size())
     groups.add_to_world(work);
   else
     groups.add("data", comm::StreamUse::overlapping, data, work);
   if (!in_groups) return;
   const auto part = [&](int divisor, bool is_rest) {
-    return ranks.data_ranks_like([&, divisor, is_rest](const model::Place& p) {
+    return ranks.data_ranks_like([&, divisor, is_rest](const model::MeshCoordinates& p) {
       const int rank = layout.data_rank(p);
       return std::tuple(p.pp, p.tp, is_rest ? rank % divisor : rank / divisor);
     });
@@ -195,8 +198,8 @@ void add_data(const Plan& plan, const parallel::LocalTable& local, const Ranks& 
 }
 
 /// Returns the work of sums of gradients of which tensor-parallel ranks have only parts.
-Work sums_over(const Plan& plan, const parallel::LocalTable& local, parallel::TensorSum over) {
-  Work work;
+NcclUse sums_over(const Plan& plan, const parallel::LocalTable& local, parallel::TensorSum over) {
+  NcclUse work;
   for (const parallel::LocalGroup& group : local.groups()) {
     if (std::ranges::any_of(group.tensor_sums, [over](const auto& sum) { return sum.over == over; }))
       work += sums(plan, plan.precision.gradient);
@@ -207,11 +210,12 @@ Work sums_over(const Plan& plan, const parallel::LocalTable& local, parallel::Te
 void add_tensor(const Plan& plan, const parallel::LocalTable& local, const Ranks& ranks, Collected& groups) {
   const model::Layout& layout = plan.layout;
   if (layout.tp == 1) return;
-  const auto tensor = ranks.like([](const model::Place& p) { return std::tuple(p.pp, p.dp, p.cp); });
+  const auto tensor =
+      ranks.like([](const model::MeshCoordinates& p) { return std::tuple(p.pp, p.dp, p.cp); });
   const std::int64_t heads = plan.spec.key_value_heads;
-  const Work over_replicas = sums_over(plan, local, parallel::TensorSum::replicas);
-  Work work = sums(plan, plan.precision.compute);  // sums of rows
-  work.gathers = true;                             // gathers of rows, and of what the head's ranks have found
+  const NcclUse over_replicas = sums_over(plan, local, parallel::TensorSum::replicas);
+  NcclUse work = sums(plan, plan.precision.compute);  // sums of rows
+  work.gathers = true;  // gathers of rows, and of what the head's ranks have found
   work += sums_over(plan, local, parallel::TensorSum::all);
   if (heads == 1) work += over_replicas;
   if (layout.tp == layout.size())
@@ -219,15 +223,16 @@ void add_tensor(const Plan& plan, const parallel::LocalTable& local, const Ranks
   else
     groups.add("tensor", comm::StreamUse::waited_for, tensor, work);
   if (heads >= layout.tp || heads == 1) return;
-  const auto replicas = ranks.like([&](const model::Place& p) {
-    return std::tuple(p.pp, p.dp, p.cp, parallel::shard_of({0, heads}, layout.tp, p.tp));
+  const auto replicas = ranks.like([&](const model::MeshCoordinates& p) {
+    return std::tuple(p.pp, p.dp, p.cp, parallel::shard_index({0, heads}, layout.tp, p.tp));
   });
   groups.add("tensor replicas", comm::StreamUse::waited_for, replicas, over_replicas);
 }
 
 void add_context(const Plan& plan, const Ranks& ranks, Collected& groups) {
   if (plan.layout.cp == 1) return;
-  const auto context = ranks.like([](const model::Place& p) { return std::tuple(p.pp, p.dp, p.tp); });
+  const auto context =
+      ranks.like([](const model::MeshCoordinates& p) { return std::tuple(p.pp, p.dp, p.tp); });
   groups.add("context", comm::StreamUse::waited_for, context, {.peers = Peers::next});
 }
 
@@ -235,7 +240,7 @@ void add_context(const Plan& plan, const Ranks& ranks, Collected& groups) {
 void add_channels(const Plan& plan, const Ranks& ranks, Collected& groups) {
   for (const parallel::Channel& channel : parallel::channels_of(pipeline_of(plan))) {
     if (channel.sender != plan.place.pp && channel.receiver != plan.place.pp) continue;
-    std::vector<int> ends = ranks.like([&](const model::Place& p) {
+    std::vector<int> ends = ranks.like([&](const model::MeshCoordinates& p) {
       const bool is_end = p.pp == channel.sender || p.pp == channel.receiver;
       return std::tuple(is_end, p.dp, p.cp, p.tp);
     });
@@ -267,8 +272,8 @@ NcclTopology nccl_topology(const Gpu& gpu, const std::string& library) {
 }
 
 NcclBytes nccl_bytes(const Plan& plan, const parallel::LocalTable& local) {
-  if (plan.launch.streams.empty()) return {};
-  const NcclTopology topology = nccl_topology(plan.launch.gpu, plan.launch.streams);
+  if (plan.launch.device_collectives.empty()) return {};
+  const NcclTopology topology = nccl_topology(plan.launch.gpu, plan.launch.device_collectives);
   const NcclSettings settings = nccl_settings([](const char* name) { return std::getenv(name); });
   NcclBytes bytes;
   for (const NamedNcclGroup& named : nccl_groups(plan, local))

@@ -224,7 +224,7 @@ NcclSettings nccl_settings(const Environment& environment) {
           .ll128_buffer_bytes = buffer_in(environment, "NCCL_LL128_BUFFSIZE", default_ll128_bytes),
           .simple_buffer_bytes = buffer_in(environment, "NCCL_BUFFSIZE", default_simple_bytes),
           .max_ctas = channels_in(environment, "NCCL_MAX_CTAS"),
-          .most_channels = most > 0 ? most : max_channels,
+          .max_channels = most > 0 ? most : max_channels,
           .nvls = number_in(environment, "NCCL_NVLS_ENABLE", 2) != 0,
           .sockets = (net != nullptr && std::strcmp(net, "Socket") == 0) ||
                      number_in(environment, "NCCL_IB_DISABLE", 0) != 0};
@@ -232,8 +232,8 @@ NcclSettings nccl_settings(const Environment& environment) {
 
 NcclChannels nccl_channels(const NcclGroup& group, const NcclTopology& topology,
                            const NcclSettings& settings) {
-  const int ctas = settings.max_ctas > 0 ? settings.max_ctas : group.most_ctas;
-  const int most = ctas > 0 ? std::min(ctas, settings.most_channels) : settings.most_channels;
+  const int ctas = settings.max_ctas > 0 ? settings.max_ctas : group.max_ctas;
+  const int most = ctas > 0 ? std::min(ctas, settings.max_channels) : settings.max_channels;
   const NetLinks net = net_of(topology, settings);
   NcclChannels channels;
   channels.collective = std::min(most, ring_channels(group, topology, net));

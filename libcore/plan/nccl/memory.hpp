@@ -25,10 +25,10 @@ struct NcclTopology {
 /// Settings in NCCL's environment that change its memory.
 struct NcclSettings {
   std::size_t ll_buffer_bytes, ll128_buffer_bytes, simple_buffer_bytes;
-  int max_ctas = 0;       // NCCL_MAX_CTAS, which overrides a communicator's own; 0: not set
-  int most_channels = 0;  // NCCL_MAX_NCHANNELS, or as many as NCCL has
-  bool nvls = true;       // NCCL_NVLS_ENABLE
-  bool sockets = false;   // NCCL_NET=Socket or NCCL_IB_DISABLE=1
+  int max_ctas = 0;      // NCCL_MAX_CTAS, which overrides a communicator's own; 0: not set
+  int max_channels = 0;  // NCCL_MAX_NCHANNELS, or as many as NCCL has
+  bool nvls = true;      // NCCL_NVLS_ENABLE
+  bool sockets = false;  // NCCL_NET=Socket or NCCL_IB_DISABLE=1
 };
 /// Returns the value of an environment variable, or nullptr.
 using Environment = std::function<const char*(const char* name)>;
@@ -39,7 +39,7 @@ struct NcclGroup {
   int ranks = 1;
   int nodes = 1;
   int local_ranks = 1;  // ranks on the node that has most of them
-  int most_ctas = 0;    // ncclConfig_t::maxCTAs; 0: NCCL's choice
+  int max_ctas = 0;     // ncclConfig_t::maxCTAs; 0: NCCL's choice
   // Peers that this rank sends to and receives from by ncclSend and ncclRecv.
   int local_sends = 0, local_receives = 0;
   int remote_sends = 0, remote_receives = 0;

@@ -19,7 +19,7 @@ constexpr std::array<std::int64_t, 8> splits = {1, 2, 3, 4, 6, 8, 12, 16};
 constexpr std::int64_t shortest_split = 256;  // in terms of a sum
 
 double achieved_bytes_s(const GpuRates& rates) {
-  return rates.memory_bytes_s * memory_fraction;
+  return rates.memory_bytes_s * memory_efficiency;
 }
 
 std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
@@ -27,7 +27,7 @@ std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
 }
 
 struct Choice {
-  ProductShape shape;
+  MatmulTiling shape;
   double seconds = std::numeric_limits<double>::infinity();
 };
 
@@ -37,7 +37,7 @@ struct Choice {
 Choice choose(const Operation& p, const GpuRates& rates) {
   const auto M = static_cast<double>(p.M), N = static_cast<double>(p.N), K = static_cast<double>(p.K);
   const double of_factors = (M * K + K * N) * 2 / achieved_bytes_s(rates);
-  const double flops_of_sm = rates.peak_flops * rates.product_fraction / rates.sms;
+  const double flops_of_sm = rates.peak_flops * rates.matmul_efficiency / rates.sms;
   Choice best;
   for (const Tile& tile : tiles) {
     const std::int64_t count = divide_up(p.M, tile.m) * divide_up(p.N, tile.n);
@@ -64,7 +64,7 @@ Choice choose(const Operation& p, const GpuRates& rates) {
 
 const char* kind_name(OperationKind kind) {
   switch (kind) {
-    case OperationKind::product:
+    case OperationKind::matmul:
       return "products";
     case OperationKind::attention:
       return "attention";
@@ -74,8 +74,8 @@ const char* kind_name(OperationKind kind) {
   return "memory";
 }
 
-Operation Operation::product(std::string name, std::int64_t M, std::int64_t N, std::int64_t K) {
-  Operation operation{.name = std::move(name), .kind = OperationKind::product};
+Operation Operation::matmul(std::string name, std::int64_t M, std::int64_t N, std::int64_t K) {
+  Operation operation{.name = std::move(name), .kind = OperationKind::matmul};
   operation.M = M, operation.N = N, operation.K = K;
   return operation;
 }
@@ -86,17 +86,17 @@ Operation Operation::memory(std::string name, double bytes, int kernels) {
   return operation;
 }
 
-ProductShape shape_of(const Operation& product, const GpuRates& rates) {
+MatmulTiling matmul_tiling(const Operation& product, const GpuRates& rates) {
   return choose(product, rates).shape;
 }
 
-double seconds_of_one(const Operation& operation, const GpuRates& rates) {
+double seconds_per_call(const Operation& operation, const GpuRates& rates) {
   const double gaps = operation.kernels * kernel_gap_s;
   switch (operation.kind) {
-    case OperationKind::product:
+    case OperationKind::matmul:
       return choose(operation, rates).seconds + gaps;
     case OperationKind::attention:
-      return std::max(operation.flops / (operation.flops_s * rates.attention_relative),
+      return std::max(operation.flops / (operation.flops_per_s * rates.attention_relative),
                       operation.bytes / achieved_bytes_s(rates)) +
              gaps;
     case OperationKind::memory:
@@ -106,7 +106,7 @@ double seconds_of_one(const Operation& operation, const GpuRates& rates) {
 }
 
 double seconds_of(const Operation& operation, const GpuRates& rates) {
-  return operation.count * seconds_of_one(operation, rates);
+  return operation.count * seconds_per_call(operation, rates);
 }
 
 double seconds_of(const std::vector<Operation>& operations, const GpuRates& rates) {

@@ -10,7 +10,7 @@
 
 namespace dt::plan {
 
-enum class OperationKind { product, attention, memory };
+enum class OperationKind { matmul, attention, memory };
 /// Returns "products", "attention" or "memory".
 const char* kind_name(OperationKind kind);
 
@@ -26,7 +26,7 @@ struct Operation {
 
   // attention: values of a micro-batch.
   double flops = 0;
-  double flops_s = 0;  // on H100
+  double flops_per_s = 0;  // on H100
 
   /// memory: all bytes; attention: those moved while it computes; product: those beside factors and
   /// result.
@@ -36,21 +36,21 @@ struct Operation {
   double efficiency = 1;
   int kernels = 1;  // launches of one of `count`
 
-  static Operation product(std::string name, std::int64_t M, std::int64_t N, std::int64_t K);
+  static Operation matmul(std::string name, std::int64_t M, std::int64_t N, std::int64_t K);
   static Operation memory(std::string name, double bytes, int kernels = 1);
 };
 
 /// The tile and the split of K with which a product takes least time, and the part of its waves that
 /// its tiles fill.
-struct ProductShape {
+struct MatmulTiling {
   std::int64_t tile_m = 0, tile_n = 0, split = 1;
   std::int64_t waves = 0;
-  double filled = 0;
+  double wave_efficiency = 0;
 };
-ProductShape shape_of(const Operation& product, const GpuRates& rates);
+MatmulTiling matmul_tiling(const Operation& product, const GpuRates& rates);
 
 /// Return the seconds of one operation, of all `count` of it, and of a list.
-double seconds_of_one(const Operation& operation, const GpuRates& rates);
+double seconds_per_call(const Operation& operation, const GpuRates& rates);
 double seconds_of(const Operation& operation, const GpuRates& rates);
 double seconds_of(const std::vector<Operation>& operations, const GpuRates& rates);
 

@@ -12,7 +12,7 @@ struct GpuRates {
   std::string_view name;  // "h100", as users write it
   int sms;
   double peak_flops;          // FLOP/s of 16-bit products, summed in fp32, without sparsity
-  double product_fraction;    // part of the peak that large products reach by the algorithms that dt takes
+  double matmul_efficiency;   // part of the peak that large products reach by the algorithms that dt takes
   double memory_bytes_s;      // maker's figure
   double link_bytes_s;        // rate at which a GPU sends to others of its node, in large collectives
   double attention_relative;  // speed of attention beside H100's
@@ -31,7 +31,7 @@ const GpuRates& rates_of(std::string_view name);
 
 /// The part of the memory's bandwidth that a copy reaches: 2795 of 3350 GB/s, measured. Additions, roundings,
 /// activations, rotations, sums of squares and AdamW reach 0.95 to 1.07 of that, and are taken to reach all.
-inline constexpr double memory_fraction = 0.834;
+inline constexpr double memory_efficiency = 0.834;
 /// Parts of a copy's rate that other kernels of dt reach, measured: layer_norm, layer_norm_backward
 /// (8 bytes a feature, with the gradients of its weights), sums of columns for biases, and
 /// cross-entropy's gradient.

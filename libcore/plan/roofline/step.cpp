@@ -26,12 +26,12 @@ constexpr std::int64_t loss_cache_bytes = 32 << 20, fewest_loss_rows = 128, loss
 /// Legend: R rows, C hidden, F features of the MLP, V columns of the vocabulary, P the columns that
 /// products have for V, Q queries, E queries, keys and values. Dims that ranks share are this
 /// rank's part.
-class Maker {
+class UnitOperationsBuilder {
  public:
-  Maker(const Plan& plan, const StepTraits& traits)
+  UnitOperationsBuilder(const Plan& plan, const KernelFeatures& traits)
       : plan_(plan),
         traits_(traits),
-        share_(model::share_of(plan.spec, parallel::share_of(plan.layout, plan.place))),
+        share_(model::shard_spec(plan.spec, parallel::tensor_parallel_shard(plan.layout, plan.place))),
         R_(plan.micro_batch * plan.local_length()),
         C_(plan.spec.hidden),
         F_(share_.mlp_hidden),
@@ -68,19 +68,19 @@ class Maker {
                        rows = (R_ + chunks - 1) / chunks;
     const auto add = [&](Operation operation) {
       operation.count = static_cast<double>(chunks);
-      if (operation.kind == OperationKind::product) operation.is_aligned = P_ % 8 == 0;
+      if (operation.kind == OperationKind::matmul) operation.is_aligned = P_ % 8 == 0;
       unit.forward.push_back(std::move(operation));
     };
     add_norm(unit.forward);
     if (P_ != V_)
       unit.forward.push_back(
           Operation::memory("head's matrix, padded", 2 * half_bytes * static_cast<double>(V_ * C_), 2));
-    add(Operation::product("head", rows, P_, C_));
+    add(Operation::matmul("head", rows, P_, C_));
     Operation loss = Operation::memory("cross-entropy", 2 * half_bytes * static_cast<double>(rows * V_));
     loss.efficiency = loss_relative * (traits_.block_per_row ? 1 : loss_efficiency(rows));
     add(loss);
-    add(Operation::product("head's input gradient", rows, C_, P_));
-    Operation weight = Operation::product("head's weight gradient", V_, C_, rows);
+    add(Operation::matmul("head's input gradient", rows, C_, P_));
+    Operation weight = Operation::matmul("head's weight gradient", V_, C_, rows);
     weight.result_bytes = chunks > 1 || several() ? 2 * single_bytes : single_bytes;
     add(weight);
     add_norm_backward(unit.forward);
@@ -91,7 +91,7 @@ class Maker {
  private:
   double bytes(std::int64_t columns) const { return half_bytes * static_cast<double>(R_ * columns); }
   double fp32(std::int64_t columns) const { return single_bytes * static_cast<double>(R_ * columns); }
-  bool several() const { return plan_.lanes().num_micro_batches() > 1; }
+  bool several() const { return plan_.lane_plan().num_micro_batches() > 1; }
   bool gated() const { return share_.mlp == model::Mlp::swiglu; }
   std::int64_t up_features() const { return gated() ? 2 * F_ : F_; }
   /// Returns the part of the rows that norms take: with sequence parallelism the rank's own.
@@ -141,7 +141,7 @@ class Maker {
     const double pairs = static_cast<double>(plan_.micro_batch * plan_.local_length()) *
                          (seen < T ? static_cast<double>(seen) : static_cast<double>(T) / 2);
     operation.flops = 4 * pairs * static_cast<double>(Q_) * (pass == Pass::forward ? 1 : 2.5);
-    operation.flops_s = causal_attention_flops(AttentionLibrary::cudnn, pass, share_.head_dim, T);
+    operation.flops_per_s = causal_attention_flops(AttentionLibrary::cudnn, pass, share_.head_dim, T);
     if (pass == Pass::backward) {
       // The kernels are deterministic: the weights' gradients are written, and read for the
       // queries' gradients.
@@ -153,21 +153,21 @@ class Maker {
 
   void add_forward(std::vector<Operation>& list) const {
     add_norm(list);
-    list.push_back(Operation::product("qkv", R_, E_, C_));
+    list.push_back(Operation::matmul("qkv", R_, E_, C_));
     add_rotary(list);
     list.push_back(attention(Pass::forward));
-    list.push_back(added(Operation::product("attention's output", R_, C_, Q_)));
+    list.push_back(added(Operation::matmul("attention's output", R_, C_, Q_)));
     add_norm(list);
-    list.push_back(Operation::product("MLP up", R_, up_features(), C_));
+    list.push_back(Operation::matmul("MLP up", R_, up_features(), C_));
     add_activation(list);
-    list.push_back(added(Operation::product("MLP down", R_, C_, F_)));
+    list.push_back(added(Operation::matmul("MLP down", R_, C_, F_)));
   }
 
   /// Adds the MLP's backward pass, over all rows or a fixed number of rows at a time.
   void add_mlp_backward(std::vector<Operation>& list) const {
     const std::int64_t step = traits_.whole_mlp_backward ? R_ : std::min(R_, rows_of_mlp_backward);
     const double turns = static_cast<double>((R_ + step - 1) / step);
-    Operation down = Operation::product("MLP down's input gradient", step, F_, C_);
+    Operation down = Operation::matmul("MLP down's input gradient", step, F_, C_);
     Operation activation =
         bound(Operation::memory("activation's gradient", bytes(F_ + 2 * up_features()) / turns));
     down.count = activation.count = turns;
@@ -176,18 +176,18 @@ class Maker {
   }
   void add_backward(std::vector<Operation>& list) const {
     add_mlp_backward(list);
-    list.push_back(Operation::product("MLP up's input gradient", R_, C_, up_features()));
+    list.push_back(Operation::matmul("MLP up's input gradient", R_, C_, up_features()));
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
-    list.push_back(Operation::product("attention output's input gradient", R_, Q_, C_));
+    list.push_back(Operation::matmul("attention output's input gradient", R_, Q_, C_));
     list.push_back(attention(Pass::backward));
     add_rotary(list);
-    list.push_back(Operation::product("qkv's input gradient", R_, C_, E_));
+    list.push_back(Operation::matmul("qkv's input gradient", R_, C_, E_));
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
   }
 
   void add_weight(std::vector<Operation>& list, const char* name, std::int64_t N, std::int64_t K,
                   bool has_bias) const {
-    Operation product = Operation::product(name, N, K, R_);
+    Operation product = Operation::matmul(name, N, K, R_);
     product.result_bytes = several() ? 2 * single_bytes : single_bytes;
     list.push_back(product);
     if (has_bias && !traits_.few_instructions) list.push_back(column_sums(bytes(N)));
@@ -207,14 +207,14 @@ class Maker {
   }
 
   const Plan& plan_;
-  const StepTraits& traits_;
+  const KernelFeatures& traits_;
   model::ModelSpec share_;
   std::int64_t R_, C_, F_, Q_, E_, V_, P_;
 };
 
 /// Returns the operations that are done once a step. Masters and moments are read and written.
 /// Gradients are read twice (also for their norm) and zeroed. 16-bit weights are written.
-std::vector<Operation> of_step(const Plan& plan, const StepTraits& traits) {
+std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
   double own = 0, all = 0;
@@ -255,7 +255,7 @@ void merge(std::vector<Operation>& operations, const std::vector<Operation>& mor
 std::vector<Operation> all_of(const Plan& plan, const StepOperations& step) {
   const model::ParameterTable table(plan.spec);
   const parallel::LocalTable local(table, plan.layout, plan.place);
-  const auto micro_batches = static_cast<double>(plan.lanes().num_micro_batches());
+  const auto micro_batches = static_cast<double>(plan.lane_plan().num_micro_batches());
   std::vector<Operation> all;
   for (const int unit : local.units()) {
     const UnitOperations& operations = step.units[static_cast<std::size_t>(unit)];
@@ -269,10 +269,10 @@ std::vector<Operation> all_of(const Plan& plan, const StepOperations& step) {
 
 }  // namespace
 
-StepOperations step_operations(const Plan& plan, const StepTraits& traits) {
+StepOperations step_operations(const Plan& plan, const KernelFeatures& traits) {
   if (dtype_bytes(plan.precision.compute) != 2)
     throw Error(ErrorKind::usage, "the roofline is of training in 16 bits", "give --precision bf16");
-  const Maker maker(plan, traits);
+  const UnitOperationsBuilder maker(plan, traits);
   StepOperations step;
   step.units.push_back(maker.embedding());
   for (std::int64_t layer = 0; layer < plan.spec.layers; ++layer) step.units.push_back(maker.block());
@@ -282,16 +282,17 @@ StepOperations step_operations(const Plan& plan, const StepTraits& traits) {
 }
 
 std::vector<parallel::UnitCost> roofline_unit_times(const Plan& plan, const GpuRates& rates,
-                                                    const StepTraits& traits) {
-  const Plan of_first = busiest(plan, 0);
+                                                    const KernelFeatures& traits) {
+  const Plan of_first = busiest_rank_plan(plan, 0);
   std::vector<parallel::UnitCost> times;
   for (const UnitOperations& unit : step_operations(of_first, traits).units)
     times.push_back(cost_of(unit, rates));
   return times;
 }
 
-StepRoofline roofline_of(const Plan& asked, const GpuRates& rates, Links links, const StepTraits& traits) {
-  Plan plan = busiest(asked, 0);
+StepRoofline roofline_of(const Plan& asked, const GpuRates& rates, LinkBandwidths links,
+                         const KernelFeatures& traits) {
+  Plan plan = busiest_rank_plan(asked, 0);
   const Forecast forecast = forecast_step(asked, roofline_unit_times(asked, rates, traits), links);
   const std::vector<double>& computing = forecast.timeline.computing_s;
   plan.place.pp = static_cast<int>(std::max_element(computing.begin(), computing.end()) - computing.begin());
@@ -301,8 +302,8 @@ StepRoofline roofline_of(const Plan& asked, const GpuRates& rates, Links links, 
   roofline.computing_s = seconds_of(roofline.operations, rates);
   roofline.step_s = std::max(roofline.computing_s, forecast.timeline.end_s() + seconds_of(step.step, rates));
   const auto tokens = static_cast<double>(plan.tokens_per_step());
-  roofline.tokens_s = tokens / roofline.step_s;
-  roofline.mfu = plan.flops_per_token() * roofline.tokens_s / (rates.peak_flops * plan.layout.size());
+  roofline.tokens_per_s = tokens / roofline.step_s;
+  roofline.mfu = plan.flops_per_token() * roofline.tokens_per_s / (rates.peak_flops * plan.layout.size());
   return roofline;
 }
 

@@ -13,7 +13,7 @@
 namespace dt::plan {
 
 /// Properties of the kernels that training has. Each can be turned off to see what it is worth.
-struct StepTraits {
+struct KernelFeatures {
   bool aligned_head = true;        // the head's products have whole 16 bytes of columns
   bool block_per_row = true;       // cross-entropy starts as many blocks as there are rows
   bool whole_mlp_backward = true;  // the MLP's backward takes all rows at once, not 1,024 at a time
@@ -34,13 +34,13 @@ struct StepOperations {
 
 /// Returns the operations of the plan's rank.
 /// Errors: usage, training is not in 16 bits.
-StepOperations step_operations(const Plan& plan, const StepTraits& traits);
+StepOperations step_operations(const Plan& plan, const KernelFeatures& traits);
 
 /// A step of the busiest stage.
 struct StepRoofline {
   double step_s = 0;
-  double computing_s = 0;  // part of step_s
-  double tokens_s = 0;     // over all ranks
+  double computing_s = 0;   // part of step_s
+  double tokens_per_s = 0;  // over all ranks
   double mfu = 0;
   std::vector<Operation> operations{};                       // with their counts a step
   double waiting_s() const { return step_s - computing_s; }  // for other ranks: exchanges, idle stages
@@ -48,8 +48,9 @@ struct StepRoofline {
 
 /// Returns the seconds that each unit takes for a micro-batch.
 std::vector<parallel::UnitCost> roofline_unit_times(const Plan& plan, const GpuRates& rates,
-                                                    const StepTraits& traits = {});
+                                                    const KernelFeatures& traits = {});
 
-StepRoofline roofline_of(const Plan& plan, const GpuRates& rates, Links links, const StepTraits& traits = {});
+StepRoofline roofline_of(const Plan& plan, const GpuRates& rates, LinkBandwidths links,
+                         const KernelFeatures& traits = {});
 
 }  // namespace dt::plan

@@ -14,7 +14,7 @@ class CudaAccelerator final : public Accelerator {
   std::vector<Gpu> gpus() override { return cuda::gpus(); }
   std::size_t free_bytes(Device device) override { return Memory::free_bytes(device); }
   void select(Device device) override { cuda::select(device); }
-  void set_time_limit(double seconds) override { limit_.set(seconds); }
+  void set_timeout(double seconds) override { limit_.set(seconds); }
 
   std::byte* allocate(Device device, std::size_t bytes) override {
     std::byte* const memory = memory_.allocate(device, bytes);
@@ -22,28 +22,28 @@ class CudaAccelerator final : public Accelerator {
     return memory;
   }
   void release(Device device, std::byte* memory) override {
-    streams_.settle(device);
+    streams_.synchronize_device(device);
     const std::size_t bytes = allocations_.remove(memory);
-    if (!limit_.has_passed()) memory_.release(device, memory, bytes);
+    if (!limit_.has_expired()) memory_.release(device, memory, bytes);
   }
   std::byte* allocate_pinned(std::size_t bytes) override { return Memory::allocate_pinned(bytes); }
   void release_pinned(std::byte* memory) override {
-    if (!limit_.has_passed()) Memory::release_pinned(memory);
+    if (!limit_.has_expired()) Memory::release_pinned(memory);
   }
   void pin(std::byte* memory, std::size_t bytes) override { Memory::pin(memory, bytes); }
   void unpin(std::byte* memory) override {
-    if (!limit_.has_passed()) Memory::unpin(memory);
+    if (!limit_.has_expired()) Memory::unpin(memory);
   }
 
   Stream open_stream(Device device, const std::string& work) override { return streams_.open(device, work); }
-  void close(Stream stream) override { streams_.close(stream); }
-  void keep_back(Stream stream) override { streams_.keep_back(stream); }
-  void give_kept(Stream stream) override {
-    streams_.use(stream, [] {});
+  void close_stream(Stream stream) override { streams_.close(stream); }
+  void defer(Stream stream) override { streams_.defer(stream); }
+  void flush(Stream stream) override {
+    streams_.flush_and_run(stream, [] {});
   }
-  void make_graphs(Stream stream) override { streams_.make_graphs(stream); }
-  void give(Stream stream, const WorkKey& key, std::function<void()> enqueue) override {
-    streams_.give(stream, key, std::move(enqueue));
+  void instantiate_graphs(Stream stream) override { streams_.instantiate_graphs(stream); }
+  void submit(Stream stream, const WorkKey& key, std::function<void()> enqueue) override {
+    streams_.submit(stream, key, std::move(enqueue));
   }
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) override {
     const bool is_theirs = allocations_.has(to) && allocations_.has(from);
@@ -52,17 +52,19 @@ class CudaAccelerator final : public Accelerator {
   void zero(Stream stream, std::byte* memory, std::size_t bytes) override {
     streams_.zero(stream, memory, bytes);
   }
-  std::unique_ptr<Mark> mark(Stream stream) override { return streams_.mark(stream); }
-  std::unique_ptr<TimedMark> timed_mark(Stream stream) override { return streams_.timed_mark(stream); }
-  void follow(Stream stream, Stream other) override { streams_.follow(stream, other); }
-  void wait(Stream stream) override { streams_.wait(stream); }
+  std::unique_ptr<Event> record_event(Stream stream) override { return streams_.record_event(stream); }
+  std::unique_ptr<TimedEvent> record_timed_event(Stream stream) override {
+    return streams_.record_timed_event(stream);
+  }
+  void wait_stream(Stream stream, Stream other) override { streams_.wait_stream(stream, other); }
+  void synchronize(Stream stream) override { streams_.synchronize(stream); }
 
-  bool has_audience() override { return cuda::has_audience(); }
+  bool profiler_attached() override { return cuda::profiler_attached(); }
   void begin_range(const std::string& name) override { cuda::begin_range(name); }
   void end_range() override { cuda::end_range(); }
 
  private:
-  TimeLimit limit_;
+  DeviceTimeout limit_;
   Memory memory_;
   Streams streams_{limit_};
 };

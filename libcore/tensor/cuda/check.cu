@@ -56,7 +56,7 @@ void check(Device device, const char* doing, cudaError_t error) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // clears the error for the next call
   throw Error(ErrorKind::environment,
-              fmt::format("{}: {}: {} ({})", name_of(device), doing, cudaGetErrorString(error),
+              fmt::format("{}: {}: {} ({})", device_label(device), doing, cudaGetErrorString(error),
                           cudaGetErrorName(error)),
               remedy(error));
 }
@@ -64,7 +64,7 @@ void check(Device device, const char* doing, cudaError_t error) {
 void fail(Device device, const char* doing, const std::string& said) {
   const cudaError_t beneath = cudaGetLastError();
   if (*remedy(beneath) != '\0') check(device, doing, beneath);
-  throw Error(ErrorKind::environment, fmt::format("{}: {}: {}", name_of(device), doing, said));
+  throw Error(ErrorKind::environment, fmt::format("{}: {}: {}", device_label(device), doing, said));
 }
 
 void select(Device device, const char* doing) {

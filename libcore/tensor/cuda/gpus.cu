@@ -44,24 +44,24 @@ Gpu describe(int ordinal) {
           .ordinal = ordinal};
 }
 
-DriverAnswer::Kind kind_of(cudaError_t error) {
+DriverProbe::Kind kind_of(cudaError_t error) {
   switch (error) {
     case cudaSuccess:
-      return DriverAnswer::Kind::gpus;
+      return DriverProbe::Kind::gpus;
     case cudaErrorNoDevice:
-      return DriverAnswer::Kind::no_gpu;
+      return DriverProbe::Kind::no_gpu;
     case cudaErrorInsufficientDriver:
-      return DriverAnswer::Kind::no_driver;
+      return DriverProbe::Kind::no_driver;
     case cudaErrorStubLibrary:
-      return DriverAnswer::Kind::stub;
+      return DriverProbe::Kind::stub;
     case cudaErrorSystemDriverMismatch:
-      return DriverAnswer::Kind::other_module;
+      return DriverProbe::Kind::other_module;
     case cudaErrorCompatNotSupportedOnDevice:
-      return DriverAnswer::Kind::no_forward;
+      return DriverProbe::Kind::no_forward;
     case cudaErrorSystemNotReady:
-      return DriverAnswer::Kind::not_ready;
+      return DriverProbe::Kind::not_ready;
     default:
-      return DriverAnswer::Kind::other;
+      return DriverProbe::Kind::other;
   }
 }
 
@@ -77,17 +77,16 @@ const Gpu* known(Device device) {
 
 }  // namespace
 
-DriverAnswer ask_driver() {
+DriverProbe probe_driver() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
-  DriverAnswer answer{
-      .kind = error == cudaSuccess && count == 0 ? DriverAnswer::Kind::no_gpu : kind_of(error),
-      .said = cudaGetErrorString(error),
-      .visible = environment_variable("CUDA_VISIBLE_DEVICES")};
+  DriverProbe answer{.kind = error == cudaSuccess && count == 0 ? DriverProbe::Kind::no_gpu : kind_of(error),
+                     .said = cudaGetErrorString(error),
+                     .visible = environment_variable("CUDA_VISIBLE_DEVICES")};
   cudaGetLastError();  // clears the error for the next call
   cudaDriverGetVersion(&answer.driver);
   cudaRuntimeGetVersion(&answer.runtime);
-  if (answer.kind != DriverAnswer::Kind::gpus) {
+  if (answer.kind != DriverProbe::Kind::gpus) {
     answer.device_file = gpu_device_file();
     return answer;
   }
@@ -97,7 +96,7 @@ DriverAnswer ask_driver() {
 
 std::vector<Gpu> gpus() {
   const std::lock_guard lock(asking);
-  if (found == nullptr) found = new std::vector<Gpu>(usable_gpus(ask_driver()));
+  if (found == nullptr) found = new std::vector<Gpu>(usable_gpus(probe_driver()));
   return *found;
 }
 
@@ -106,7 +105,7 @@ int ordinal_of(Device device) {
   return gpu != nullptr ? gpu->ordinal : device.index();
 }
 
-std::string name_of(Device device) {
+std::string device_label(Device device) {
   const std::string name = fmt::format("{}: {}", host_name(), device.to_string());
   const Gpu* const gpu = known(device);
   return gpu != nullptr ? fmt::format("{} ({}, {})", name, gpu->name, gpu->address) : name;

@@ -11,7 +11,7 @@
 
 namespace dt::cuda {
 
-DriverAnswer ask_driver();
+DriverProbe probe_driver();
 
 /// Returns the GPUs that can be used, by index. Asks the driver at each call until it reports a
 /// usable GPU.
@@ -23,6 +23,6 @@ int ordinal_of(Device device);
 
 /// Returns the device's name for messages: "n1: cuda:0 (NVIDIA H200, 0000:01:00.0)". Leaves out the
 /// brackets if gpus() was not called yet.
-std::string name_of(Device device);
+std::string device_label(Device device);
 
 }  // namespace dt::cuda

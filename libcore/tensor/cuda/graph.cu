@@ -22,7 +22,7 @@ using Executable = std::shared_ptr<CUgraphExec_st>;
 
 /// Captures the work that `enqueue` enqueues on the stream. Ends the capture even if `enqueue`
 /// throws. During the capture, CUDA forbids unsafe calls to this thread alone.
-Graph captured(Device device, cudaStream_t stream, const RepeatingWork::Enqueue& enqueue) {
+Graph captured(Device device, cudaStream_t stream, const GraphCache::Enqueue& enqueue) {
   check(device, "capturing work", cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t graph = nullptr;
   try {
@@ -58,7 +58,7 @@ void warn(const Error& error) {
 
 }  // namespace
 
-RepeatingWork::Enqueue capture(Device device, Stream stream, const RepeatingWork::Enqueue& enqueue) {
+GraphCache::Enqueue capture(Device device, Stream stream, const GraphCache::Enqueue& enqueue) {
   const auto native = reinterpret_cast<cudaStream_t>(stream);
   select(device);
   try {

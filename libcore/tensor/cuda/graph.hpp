@@ -9,6 +9,6 @@ namespace dt::cuda {
 /// Captures work for RepeatingWork, and returns a function that launches it on `stream`. Returns an
 /// empty function if the work cannot be captured, or if a call of CUDA fails; the work can still be
 /// enqueued as it is. Warns once.
-RepeatingWork::Enqueue capture(Device device, Stream stream, const RepeatingWork::Enqueue& enqueue);
+GraphCache::Enqueue capture(Device device, Stream stream, const GraphCache::Enqueue& enqueue);
 
 }  // namespace dt::cuda

@@ -47,14 +47,14 @@ std::byte* Memory::allocate(Device device, std::size_t bytes) {
   check(device, "clearing memory", cudaMemset(memory, 0, bytes));
   check(device, "clearing memory", cudaStreamSynchronize(nullptr));
   const std::lock_guard lock(mutex_);
-  held_[device.index()] += bytes;
+  allocated_bytes_[device.index()] += bytes;
   return static_cast<std::byte*>(memory);
 }
 
 void Memory::release(Device device, std::byte* memory, std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    held_[device.index()] -= bytes;
+    allocated_bytes_[device.index()] -= bytes;
   }
   cudaSetDevice(ordinal_of(device));
   cudaFree(memory);
@@ -91,8 +91,8 @@ Error Memory::is_short(Device device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   return Error(ErrorKind::environment,
                fmt::format("{} has no {} of memory left: of {} {} are free, {} are this process's",
-                           name_of(device), format_bytes(bytes), format_bytes(amount.total),
-                           format_bytes(amount.free), format_bytes(held_[device.index()])),
+                           device_label(device), format_bytes(bytes), format_bytes(amount.total),
+                           format_bytes(amount.free), format_bytes(allocated_bytes_[device.index()])),
                "smaller micro-batches, --recompute or more ranks need less");
 }
 

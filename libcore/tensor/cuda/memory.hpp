@@ -28,7 +28,7 @@ class Memory {
   Error is_short(Device device, std::size_t bytes);
 
   std::mutex mutex_;
-  std::map<int, std::size_t> held_;  // by device
+  std::map<int, std::size_t> allocated_bytes_;  // by device
 };
 
 }  // namespace dt::cuda

@@ -14,7 +14,7 @@ nvtxDomainHandle_t domain() {
 
 }  // namespace
 
-bool has_audience() {
+bool profiler_attached() {
   return domain() != nullptr;
 }
 

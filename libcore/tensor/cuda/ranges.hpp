@@ -7,7 +7,7 @@ namespace dt::cuda {
 
 /// Returns whether such a profiler was attached at the first call. Without one, ranges cost next to
 /// nothing.
-bool has_audience();
+bool profiler_attached();
 /// See Accelerator::begin_range.
 void begin_range(const std::string& name);
 void end_range();

@@ -16,37 +16,37 @@ cudaStream_t native(Stream stream) {
 }
 
 /// An event of the selected device.
-class EventMark final : public TimedMark {
+class CudaEvent final : public TimedEvent {
  public:
-  EventMark(Streams& streams, cudaEvent_t event, std::string work, TimeLimit& limit)
+  CudaEvent(Streams& streams, cudaEvent_t event, std::string work, DeviceTimeout& limit)
       : streams_(streams),
         event_(event),
         device_(selected()),
         work_(std::move(work)),
         limit_(limit),
         made_s_(monotonic_s()) {}
-  ~EventMark() override { cudaEventDestroy(event_); }
-  EventMark(const EventMark&) = delete;
-  bool is_reached() override {
+  ~CudaEvent() override { cudaEventDestroy(event_); }
+  CudaEvent(const CudaEvent&) = delete;
+  bool is_complete() override {
     cuda::select(device_);
     const cudaError_t error = cudaEventQuery(event_);
     if (error == cudaErrorNotReady) {
       cudaGetLastError();  // not ready is no error
-      if (limit_.is_over(made_s_)) limit_.fail(made_s_, name_of(device_), work_);
+      if (limit_.is_expired(made_s_)) limit_.fail(made_s_, device_label(device_), work_);
       return false;
     }
     check(device_, work_.c_str(), error);
     return true;
   }
-  void hold_back(Stream stream) override {
-    streams_.use(stream,
-                 [&] { check(device_, "ordering streams", cudaStreamWaitEvent(native(stream), event_, 0)); });
+  void make_stream_wait(Stream stream) override {
+    streams_.flush_and_run(
+        stream, [&] { check(device_, "ordering streams", cudaStreamWaitEvent(native(stream), event_, 0)); });
   }
-  double since_s(const TimedMark& other) override {
+  double elapsed_since_s(const TimedEvent& other) override {
     float milliseconds = 0;
     cuda::select(device_);
     check(device_, "taking a time",
-          cudaEventElapsedTime(&milliseconds, dynamic_cast<const EventMark&>(other).event_, event_));
+          cudaEventElapsedTime(&milliseconds, dynamic_cast<const CudaEvent&>(other).event_, event_));
     return double{milliseconds} * 1e-3;
   }
 
@@ -55,7 +55,7 @@ class EventMark final : public TimedMark {
   cudaEvent_t event_;
   Device device_;
   std::string work_;
-  TimeLimit& limit_;
+  DeviceTimeout& limit_;
   double made_s_;
 };
 
@@ -75,13 +75,13 @@ Stream Streams::open(Device device, const std::string& work) {
   cudaStream_t stream = nullptr;
   check(device, "opening a stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   const std::lock_guard lock(mutex_);
-  known_.insert_or_assign(reinterpret_cast<Stream>(stream), Known{device, work});
+  known_.insert_or_assign(reinterpret_cast<Stream>(stream), StreamInfo{device, work});
   return reinterpret_cast<Stream>(stream);
 }
 
 void Streams::close(Stream stream) {
   try {
-    wait(stream);
+    synchronize(stream);
   } catch (const std::exception&) {
     // Callers that wait for the work get the error, as in settle().
   }
@@ -89,80 +89,81 @@ void Streams::close(Stream stream) {
     const std::lock_guard lock(mutex_);  // before another stream may get the same handle
     known_.erase(stream);
   }
-  if (!limit_.has_passed()) cudaStreamDestroy(native(stream));
+  if (!limit_.has_expired()) cudaStreamDestroy(native(stream));
 }
 
-void Streams::keep_back(Stream stream) {
+void Streams::defer(Stream stream) {
   const std::lock_guard lock(mutex_);
-  Known& at = known_.at(stream);
-  at.kept = std::make_shared<RepeatingWork>(
+  StreamInfo& at = known_.at(stream);
+  at.graph_cache = std::make_shared<GraphCache>(
       [device = at.device, stream](const auto& enqueue) { return capture(device, stream, enqueue); });
 }
 
-void Streams::make_graphs(Stream stream) {
-  const Known at = known(stream);
-  if (at.kept) at.kept->make_graphs();
+void Streams::instantiate_graphs(Stream stream) {
+  const StreamInfo at = known(stream);
+  if (at.graph_cache) at.graph_cache->instantiate_graphs();
 }
 
-void Streams::give(Stream stream, const WorkKey& key, std::function<void()> enqueue) {
-  const Known at = known(stream);
-  at.kept ? at.kept->keep(key, std::move(enqueue)) : enqueue();
+void Streams::submit(Stream stream, const WorkKey& key, std::function<void()> enqueue) {
+  const StreamInfo at = known(stream);
+  at.graph_cache ? at.graph_cache->defer(key, std::move(enqueue)) : enqueue();
 }
 
 void Streams::copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) {
-  use(stream, [&] {
+  flush_and_run(stream, [&] {
     check(selected(), "copying", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)));
   });
 }
 
 void Streams::copy_on_devices(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes) {
-  give(stream, WorkKey("copy", to, from, bytes), [=, device = known(stream).device] {
+  submit(stream, WorkKey("copy", to, from, bytes), [=, device = known(stream).device] {
     cuda::select(device);
     check(device, "copying", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)));
   });
 }
 
 void Streams::zero(Stream stream, std::byte* memory, std::size_t bytes) {
-  give(stream, WorkKey("zero", memory, bytes), [=, device = known(stream).device] {
+  submit(stream, WorkKey("zero", memory, bytes), [=, device = known(stream).device] {
     cuda::select(device);
     check(device, "clearing memory", cudaMemsetAsync(memory, 0, bytes, native(stream)));
   });
 }
 
-std::unique_ptr<Mark> Streams::mark(Stream stream) {  // without a time the event costs the device less
-  return mark(stream, known(stream), cudaEventDisableTiming);
+std::unique_ptr<Event> Streams::record_event(
+    Stream stream) {  // without a time the event costs the device less
+  return record_event(stream, known(stream), cudaEventDisableTiming);
 }
 
-std::unique_ptr<TimedMark> Streams::timed_mark(Stream stream) {
-  return mark(stream, known(stream), cudaEventDefault);
+std::unique_ptr<TimedEvent> Streams::record_timed_event(Stream stream) {
+  return record_event(stream, known(stream), cudaEventDefault);
 }
 
-std::unique_ptr<TimedMark> Streams::mark(Stream stream, const Known& at, unsigned flags) {
+std::unique_ptr<TimedEvent> Streams::record_event(Stream stream, const StreamInfo& at, unsigned flags) {
   cudaEvent_t event = nullptr;
-  use(at, [&] {
+  flush_and_run(at, [&] {
     check(at.device, "marking", cudaEventCreateWithFlags(&event, flags));
     const cudaError_t error = cudaEventRecord(event, native(stream));
     if (error != cudaSuccess) cudaEventDestroy(event);
     check(at.device, "marking", error);
   });
-  return std::make_unique<EventMark>(*this, event, at.work, limit_);
+  return std::make_unique<CudaEvent>(*this, event, at.work, limit_);
 }
 
-void Streams::follow(Stream stream, Stream other) {
-  mark(other)->hold_back(stream);
+void Streams::wait_stream(Stream stream, Stream other) {
+  record_event(other)->make_stream_wait(stream);
 }
 
-void Streams::wait(Stream stream) {
+void Streams::synchronize(Stream stream) {
   if (limit_.is_set()) {
-    const std::unique_ptr<Mark> end = mark(stream);
-    return ask_until([&] { return end->is_reached(); });
+    const std::unique_ptr<Event> end = record_event(stream);
+    return poll_until([&] { return end->is_complete(); });
   }
-  const Known at = known(stream);
-  use(at, [] {});
+  const StreamInfo at = known(stream);
+  flush_and_run(at, [] {});
   check(at.device, at.work.c_str(), cudaStreamSynchronize(native(stream)));
 }
 
-void Streams::settle(Device device) noexcept {
+void Streams::synchronize_device(Device device) noexcept {
   // Failed work no longer touches memory.
   const auto attempt = [](const auto& deed) {
     try {
@@ -170,29 +171,30 @@ void Streams::settle(Device device) noexcept {
     } catch (const std::exception&) {
     }
   };
-  std::vector<std::unique_ptr<Mark>> ends;
+  std::vector<std::unique_ptr<Event>> ends;
   {
     const std::lock_guard lock(mutex_);  // no stream is closed while this marks streams
     for (const auto& [stream, at] : known_) {
-      if (at.device == device) attempt([&] { ends.push_back(mark(stream, at, cudaEventDisableTiming)); });
+      if (at.device == device)
+        attempt([&] { ends.push_back(record_event(stream, at, cudaEventDisableTiming)); });
     }
   }
-  for (const std::unique_ptr<Mark>& end : ends)
-    attempt([&] { ask_until([&] { return end->is_reached(); }); });
+  for (const std::unique_ptr<Event>& end : ends)
+    attempt([&] { poll_until([&] { return end->is_complete(); }); });
 }
 
-Streams::Known Streams::known(Stream stream) {
+Streams::StreamInfo Streams::known(Stream stream) {
   const std::lock_guard lock(mutex_);
   return known_.at(stream);
 }
 
-void Streams::use(Stream stream, const std::function<void()>& deed) {
-  use(known(stream), deed);
+void Streams::flush_and_run(Stream stream, const std::function<void()>& deed) {
+  flush_and_run(known(stream), deed);
 }
 
-void Streams::use(const Known& at, const std::function<void()>& deed) {
+void Streams::flush_and_run(const StreamInfo& at, const std::function<void()>& deed) {
   cuda::select(at.device);
-  at.kept ? at.kept->use(deed) : deed();
+  at.graph_cache ? at.graph_cache->flush_and_run(deed) : deed();
 }
 
 }  // namespace dt::cuda

@@ -18,41 +18,41 @@ namespace dt::cuda {
 /// Thread safety: safe from several threads.
 class Streams {
  public:
-  explicit Streams(TimeLimit& limit) : limit_(limit) {}
+  explicit Streams(DeviceTimeout& limit) : limit_(limit) {}
   Stream open(Device device, const std::string& work);
   void close(Stream stream);
-  void keep_back(Stream stream);
-  void make_graphs(Stream stream);
-  void give(Stream stream, const WorkKey& key, std::function<void()> enqueue);
+  void defer(Stream stream);
+  void instantiate_graphs(Stream stream);
+  void submit(Stream stream, const WorkKey& key, std::function<void()> enqueue);
   void copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
   void copy_on_devices(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
   void zero(Stream stream, std::byte* memory, std::size_t bytes);
-  std::unique_ptr<Mark> mark(Stream stream);
-  std::unique_ptr<TimedMark> timed_mark(Stream stream);
-  void follow(Stream stream, Stream other);
-  void wait(Stream stream);
+  std::unique_ptr<Event> record_event(Stream stream);
+  std::unique_ptr<TimedEvent> record_timed_event(Stream stream);
+  void wait_stream(Stream stream, Stream other);
+  void synchronize(Stream stream);
   /// Blocks until all work on the device's streams is done. Ignores failed work, as callers that
   /// wait for it get the error.
-  void settle(Device device) noexcept;
+  void synchronize_device(Device device) noexcept;
 
   /// Selects the stream's device, enqueues deferred work, then calls `deed`, which uses the stream.
   /// If the stream defers work, no other thread uses it meanwhile.
-  void use(Stream stream, const std::function<void()>& deed);
+  void flush_and_run(Stream stream, const std::function<void()>& deed);
 
  private:
-  struct Known {
+  struct StreamInfo {
     Device device;
     std::string work;
-    std::shared_ptr<RepeatingWork> kept{};  // null: the stream defers no work
+    std::shared_ptr<GraphCache> graph_cache{};  // null: the stream defers no work
   };
   void load_kernels_once(Device device);
-  Known known(Stream stream);
-  static void use(const Known& at, const std::function<void()>& deed);
-  std::unique_ptr<TimedMark> mark(Stream stream, const Known& at, unsigned flags);
+  StreamInfo known(Stream stream);
+  static void flush_and_run(const StreamInfo& at, const std::function<void()>& deed);
+  std::unique_ptr<TimedEvent> record_event(Stream stream, const StreamInfo& at, unsigned flags);
 
-  TimeLimit& limit_;
+  DeviceTimeout& limit_;
   std::mutex mutex_;
-  std::map<Stream, Known> known_;
+  std::map<Stream, StreamInfo> known_;
   std::set<int> has_kernels_;  // by device index
 };
 

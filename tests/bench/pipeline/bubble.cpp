@@ -10,7 +10,7 @@ namespace dt::bench {
 namespace {
 
 using model::Layout;
-using model::PipelineSchedule;
+using model::PipelineScheduleKind;
 
 constexpr Seconds equal{5e-3, 5e-3, 5e-3};
 

@@ -12,7 +12,7 @@ namespace dt::bench {
 namespace {
 
 using model::Layout;
-using model::PipelineSchedule;
+using model::PipelineScheduleKind;
 
 /// Extremes over all stages: the ratio that is farthest from 1, and the most bytes and micro-batches.
 struct Found {
@@ -24,13 +24,13 @@ struct Found {
 double walked(const Rank& rank, std::int64_t sequence) {
   std::vector<parallel::UnitBytes> bytes;
   for (const auto& unit : rank.units()) {
-    bytes.push_back(
-        {.output = unit->output_shape(1, sequence).numel() *
-                   static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
-         .saved = static_cast<std::int64_t>(unit->saved_bytes(1, sequence)),
-         .handover = static_cast<std::int64_t>(unit->handover_bytes(Device::host(), 1, sequence))});
+    bytes.push_back({.output = unit->output_shape(1, sequence).numel() *
+                               static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
+                     .saved = static_cast<std::int64_t>(unit->saved_bytes(1, sequence)),
+                     .backward_handoff = static_cast<std::int64_t>(
+                         unit->backward_handoff_bytes(Device::host(), 1, sequence))});
   }
-  return static_cast<double>(parallel::most_held_bytes(rank.list(), bytes));
+  return static_cast<double>(parallel::activation_peak_bytes(rank.list(), bytes));
 }
 
 Found measure(const Setting& setting) {

@@ -35,8 +35,9 @@ model::ModelSpec Setting::spec() const {
 
 model::Layout Setting::laid_out() const {
   model::Layout all = layout;
-  const std::vector<int> counts(at(layout.pp * layout.virtual_stages), units_a_rank / layout.virtual_stages);
-  all.stages = ranges_of(stages_of_counts(counts, num_units()), schedule_of(layout, 1));
+  const std::vector<int> counts(to_index(layout.pp * layout.virtual_stages),
+                                units_a_rank / layout.virtual_stages);
+  all.stages = stage_units_of(stages_from_counts(counts, num_units()), schedule_of(layout, 1));
   return all;
 }
 
@@ -47,7 +48,7 @@ Pipeline Setting::pipeline() const {
 std::vector<ActionList> lists_of(const Setting& setting) {
   return build_training_steps({.num_units = setting.num_units(),
                                .num_micro_batches = setting.micro_batches,
-                               .rounds = setting.micro_batches},
+                               .max_micro_batches = setting.micro_batches},
                               setting.pipeline());
 }
 
@@ -60,14 +61,14 @@ Rank::Rank(const Setting& setting, comm::Communicator& world, const Wrap& wrap)
     : setting_(setting),
       spec_(setting.spec()),
       table_(spec_),
-      local_(table_, setting.laid_out(), setting.layout.place_of(world.rank())),
-      list_(lists_of(setting)[at(local_.place().pp)]),
+      local_(table_, setting.laid_out(), setting.layout.coordinates_of(world.rank())),
+      list_(lists_of(setting)[to_index(local_.place().pp)]),
       groups_(setting.laid_out(), world, channels_of(setting.pipeline())),
       plan_(LanePlan(setting.micro_batches, 1).of_rank(0, 1)),
       units_(wrapped(model::make_units(context_.device(), spec_, table_, DType::f32), wrap)),
       storage_(context_.device(), local_, Precision{}, &plan_, groups_),
       executor_(context_, units_, storage_),
-      tokens_(at(static_cast<int>(setting.sequence)), 1),
+      tokens_(to_index(static_cast<int>(setting.sequence)), 1),
       positions_(tokens_.size()) {
   std::iota(positions_.begin(), positions_.end(), 0);
   for (const LocalParam& param : local_.params()) {
@@ -84,8 +85,8 @@ void Rank::step() {
   one.sequence = setting_.sequence;
   one.tokens_R = one.labels_R = host_tensor(tokens_);
   one.positions_R = host_tensor(positions_);
-  const std::vector<model::MicroBatch> micro_batches(at(setting_.micro_batches), one);
-  const StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().changed(); }};
+  const std::vector<model::MicroBatch> micro_batches(to_index(setting_.micro_batches), one);
+  const StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().mark_updated(); }};
   executor_.run(list_, micro_batches, 0, hooks);
 }
 

@@ -48,7 +48,7 @@ double walked_step_s(const Setting& setting, const Seconds& seconds, double send
     if (action.computes()) return seconds_of(seconds, action);
     return action.kind == ActionKind::send ? send_s : 0;
   };
-  return parallel::walk_together(lists_of(setting), 1, {takes}).end_s();
+  return parallel::simulate_timeline(lists_of(setting), 1, {takes}).end_s();
 }
 
 double bubble_of(const Setting& setting, const Seconds& seconds, double step_s) {

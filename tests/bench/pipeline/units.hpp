@@ -25,8 +25,9 @@ class Stand : public model::Unit {
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override {
     return of_->saved_bytes(batch, sequence);
   }
-  std::size_t handover_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override {
-    return of_->handover_bytes(device, batch, sequence);
+  std::size_t backward_handoff_bytes(Device device, std::int64_t batch,
+                                     std::int64_t sequence) const override {
+    return of_->backward_handoff_bytes(device, batch, sequence);
   }
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override {
     return of_->scratch_bytes(device, batch, sequence);
@@ -77,7 +78,7 @@ class SleepingUnit final : public Stand {
   SleepingUnit(std::unique_ptr<model::Unit> of, SleepingProcessor& processor, const Seconds& seconds)
       : Stand(std::move(of)), processor_(processor), seconds_(seconds) {}
   std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
-  std::size_t handover_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
+  std::size_t backward_handoff_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
   bool has_gradients_in_forward() const override { return false; }
 
   void forward(const Context& context, const model::MicroBatch&, std::span<const Tensor>, const Tensor&,

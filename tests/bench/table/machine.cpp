@@ -39,7 +39,7 @@ Arithmetic measure_fastest() {
   Arithmetic fastest = Arithmetic::fp32;
   double most = matmul_rate(fastest);
   for (const Arithmetic other : {Arithmetic::bf16, Arithmetic::amx}) {
-    if (!kernels::multiplies_in(other)) continue;
+    if (!kernels::supports_arithmetic(other)) continue;
     const double rate = matmul_rate(other);
     if (rate > most) most = rate, fastest = other;
   }

@@ -38,7 +38,7 @@ Tensor Tensors::floats(DType dtype, Shape shape) {
   }
   for (std::int64_t begin = 0; begin < count; begin += piece) {
     const std::int64_t length = std::min(piece, count - begin);
-    kernels::convert(context, source.flat(0, length), tensor.flat(begin, length));
+    kernels::cast(context, source.flat(0, length), tensor.flat(begin, length));
   }
   return tensor;
 }

@@ -39,11 +39,11 @@ class PlainLoop {
   /// Returns the slowest rank's time.
   double us(Operation operation, const Workspace::Views& views, std::int64_t iterations) {
     for (int i = 0; i < 5; ++i) call(operation, views);
-    accelerator().wait(stream_);
+    accelerator().synchronize(stream_);
     group_.barrier().wait_host();
     const double start_s = monotonic_s();
     for (std::int64_t i = 0; i < iterations; ++i) call(operation, views);
-    accelerator().wait(stream_);
+    accelerator().synchronize(stream_);
     double slowest = 1e6 * (monotonic_s() - start_s) / static_cast<double>(iterations);
     const Tensor slowest_1 = host_tensor(slowest);
     group_.all_reduce(slowest_1, slowest_1, Reduction::max).wait_host();
@@ -69,7 +69,7 @@ class PlainLoop {
   }
 
   comm::Communicator& group_;
-  OwnStream stream_;
+  ScopedStream stream_;
   ncclComm_t comm_ = nullptr;
 };
 

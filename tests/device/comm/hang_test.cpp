@@ -14,7 +14,7 @@ TEST_CASE("an operation on a device that hangs fails, naming it, and so does wha
           "[test-device]") {
   test_device::Use device(1);
   device.break_at(1, test_device::Use::Fault::hang);
-  accelerator().set_time_limit(0.05);
+  accelerator().set_timeout(0.05);
   run_alone([](Communicator& group) {
     const Context context(1, Device::gpu(0));
     const ComputesOn computes_on(group.engine(), context);
@@ -29,7 +29,7 @@ TEST_CASE("an operation on a device that hangs fails, naming it, and so does wha
     const std::string first = reason([&] { group.all_reduce(data, data).wait_host(); });
     CHECK_THAT(first, Catch::Contains("cuda:0") && Catch::Contains("computing is not done after"));
     CHECK(reason([&] { group.all_reduce(data, data); }) == first);
-    CHECK(reason([&] { context.finish(); }) == first);
+    CHECK(reason([&] { context.synchronize(); }) == first);
     return 0;
   });
 }

@@ -39,7 +39,7 @@ struct Trial {
   bool is_flat = false;
 
   int size() const { return static_cast<int>(hosts.size()); }
-  Part part(int rank) const { return part_of(rank, size(), numel, granule); }
+  Range part(int rank) const { return even_range(rank, size(), numel, granule); }
 };
 
 /// One rank of an operation.
@@ -59,20 +59,20 @@ class Rank {
   void start() {
     const Tensor in(in_, trial_.dtype, {trial_.numel});
     const Tensor out = trial_.in_place ? in : Tensor(out_, trial_.dtype, {trial_.numel});
-    const Part own = trial_.part(rank_);
+    const Range own = trial_.part(rank_);
     const auto parts = [this](int rank) { return trial_.part(rank); };
     kernels::copy(context_, values.in, in);
-    accelerator().follow(group_.stream(), context_.stream());
+    accelerator().wait_stream(group_.stream(), context_.stream());
     if (trial_.kind == OperationKind::all_reduce) group_.all_reduce(in, out, Reduction::sum);
     if (trial_.kind == OperationKind::reduce_scatter)
       group_.reduce_scatter(in, cut(out, own), Reduction::sum, parts);
     if (trial_.kind == OperationKind::all_gather) group_.all_gather(cut(in, own), out, parts);
-    accelerator().follow(context_.stream(), group_.stream());
+    accelerator().wait_stream(context_.stream(), group_.stream());
     if (!trial_.in_place) kernels::zero(context_, in);
     kernels::copy(context_, out, Tensor(result_, trial_.dtype, {trial_.numel}));
   }
   Tensor result() {
-    accelerator().wait(context_.stream());
+    accelerator().synchronize(context_.stream());
     return {result_.data(), trial_.dtype, {trial_.numel}, Device::host()};
   }
 
@@ -98,7 +98,7 @@ bool have_same_bits(const Tensor& a, const Tensor& b) {
 /// between hosts.
 std::int64_t checked_bytes(const Trial& trial, bool parts_are_equal = false) {
   const test_device::Use device(static_cast<std::uint64_t>(trial.numel + trial.size()));
-  accelerator().set_time_limit(20);  // the device polls exchanges, which must not last for ever
+  accelerator().set_timeout(20);  // the device polls exchanges, which must not last for ever
   test_device::CountedNetwork network(trial.size());
   std::deque<Rank> ranks;
   std::vector<Tensor> inputs;
@@ -113,7 +113,7 @@ std::int64_t checked_bytes(const Trial& trial, bool parts_are_equal = false) {
   }
   for (Rank& rank : ranks) rank.start();
   for (int rank = 0; rank < trial.size(); ++rank) {
-    const Part part = trial.kind == OperationKind::reduce_scatter ? trial.part(rank) : Part{0, trial.numel};
+    const Range part = trial.kind == OperationKind::reduce_scatter ? trial.part(rank) : Range{0, trial.numel};
     INFO("rank " << rank << " of " << trial.size());
     CHECK(have_same_bits(cut(ranks[static_cast<std::size_t>(rank)].result(), part), cut(expected, part)));
     if (!parts_are_equal || trial.is_flat) continue;
@@ -182,7 +182,7 @@ TEST_CASE("parts that are empty or of very different lengths go by levels, too",
 
 TEST_CASE("the host keeps pace with sums that take a kernel for each node", "[test-device]") {
   const test_device::Use device(3);
-  accelerator().set_time_limit(1);  // no other rank exchanges anything
+  accelerator().set_timeout(1);  // no other rank exchanges anything
   const Trial trial{rows_of(2, 32), 64 * 32 * 100, OperationKind::reduce_scatter};
   test_device::CountedNetwork network(trial.size());
   const Buffer memory(Device::gpu(0), static_cast<std::size_t>(trial.numel) * sizeof(float));
@@ -197,5 +197,5 @@ TEST_CASE("the host keeps pace with sums that take a kernel for each node", "[te
                                          [&](int rank) { return trial.part(rank); }),
                     Catch::Contains("held"));
   CHECK(times_held == 1);
-  CHECK(device.counts().kernels <= 8 * RunAhead::kernels_between_marks);
+  CHECK(device.counts().kernels <= 8 * StreamThrottle::kernels_between_events);
 }

@@ -56,21 +56,22 @@ MlpLayer::Saved saved_of(const ModelSpec& spec, Memory& memory, std::int64_t row
 
 /// Runs the layer's backward over R rows.
 void run_backward(const Context& context, const ModelSpec& spec) {
-  const MlpLayer layer(spec, DType::f32, no_seam());
+  const MlpLayer layer(spec, DType::f32, single_rank_ops());
   Memory memory(context.device());
   const std::vector<Tensor> weights = weights_of(spec, memory);
   const MlpLayer::Saved saved = saved_of(spec, memory, R);
-  ArrivingRows dy_RC(memory.tensor({R, C}));
+  AsyncAllGather dy_RC(memory.tensor({R, C}));
   layer.backward_input(context, weights, dy_RC, memory.tensor({R, C}), saved, {});
-  if (context.device() != Device::host()) accelerator().wait(context.stream());
+  if (context.device() != Device::host()) accelerator().synchronize(context.stream());
 }
 
 /// One of two ranks that exchange rows in three chunks. The other rank never answers.
-class ChunkedSeam final : public Seam {
+class ChunkedSeam final : public TensorParallelOps {
  public:
-  explicit ChunkedSeam(bool divides_rows) : Seam({.size = 2, .divides_rows = divides_rows}) {}
-  ExchangeHandle start_sum(const Tensor&, const Tensor&) const override { return {}; }
-  ExchangeHandle start_gather(const Tensor&, const Tensor&) const override { return {}; }
+  explicit ChunkedSeam(bool divides_rows)
+      : TensorParallelOps({.size = 2, .sequence_parallel = divides_rows}) {}
+  PendingCollectiveHandle start_reduce(const Tensor&, const Tensor&) const override { return {}; }
+  PendingCollectiveHandle start_all_gather_rows(const Tensor&, const Tensor&) const override { return {}; }
   int num_chunks() const override { return 3; }
 };
 
@@ -78,9 +79,9 @@ class ChunkedSeam final : public Seam {
 using ProductRows = std::pair<std::int64_t, std::int64_t>;
 
 /// Runs the layer's forward, or computes only what it saves, and returns the products that make `up`.
-std::vector<ProductRows> products_of_up(const ModelSpec& spec, const Seam& seam, bool makes_y) {
+std::vector<ProductRows> products_of_up(const ModelSpec& spec, const TensorParallelOps& seam, bool makes_y) {
   constexpr std::int64_t rows = 46;
-  const std::int64_t local_rows = seam.share().local_rows(rows);
+  const std::int64_t local_rows = seam.shard().local_rows(rows);
   const test_device::Use device(1);
   const Context context(1, Device::gpu(0));
   const MlpLayer layer(spec, DType::f32, seam);
@@ -88,7 +89,7 @@ std::vector<ProductRows> products_of_up(const ModelSpec& spec, const Seam& seam,
   const std::vector<Tensor> weights = weights_of(spec, memory);
   const MlpLayer::Saved saved = saved_of(spec, memory, rows);
   std::vector<ProductRows> products;
-  test_device::observe_products([&](const kernels::cuda::Product& product) {
+  test_device::observe_products([&](const kernels::cuda::Matmul& product) {
     const auto bytes = product.output_MN.raw() - saved.up_RG.raw();
     const auto row_bytes = static_cast<std::int64_t>(saved.up_RG.bytes()) / rows;
     if (bytes >= 0 && bytes < rows * row_bytes)
@@ -97,7 +98,7 @@ std::vector<ProductRows> products_of_up(const ModelSpec& spec, const Seam& seam,
   layer.forward(context, weights, memory.tensor({local_rows, C}), memory.tensor({local_rows, C}),
                 makes_y ? memory.tensor({local_rows, C}) : Tensor(), saved);
   test_device::observe_products({});
-  accelerator().wait(context.stream());
+  accelerator().synchronize(context.stream());
   return products;
 }
 

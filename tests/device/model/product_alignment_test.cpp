@@ -21,25 +21,27 @@ namespace dt::test_device {
 namespace {
 
 using model::ModelSpec;
-using model::Share;
+using model::TensorParallelShard;
 using test::OwnedTensor;
 
 /// A seam whose other ranks never answer; the test reads no results.
-class SilentSeam final : public model::Seam {
+class SilentSeam final : public model::TensorParallelOps {
  public:
-  using Seam::Seam;
-  model::ExchangeHandle start_sum(const Tensor&, const Tensor&) const override { return {}; }
-  model::ExchangeHandle start_gather(const Tensor&, const Tensor&) const override { return {}; }
-  model::ExchangeHandle start_gather_each(const Tensor&, const Tensor&) const override { return {}; }
+  using TensorParallelOps::Seam;
+  model::PendingCollectiveHandle start_reduce(const Tensor&, const Tensor&) const override { return {}; }
+  model::PendingCollectiveHandle start_all_gather_rows(const Tensor&, const Tensor&) const override {
+    return {};
+  }
+  model::PendingCollectiveHandle start_all_gather(const Tensor&, const Tensor&) const override { return {}; }
 };
 
 /// A rank's share of a model with one block, and the path of a micro-batch through it.
 class Shared {
  public:
-  Shared(const ModelSpec& spec, const Share& share, DType dtype)
+  Shared(const ModelSpec& spec, const TensorParallelShard& share, DType dtype)
       : seam_(share),
         own_(own(spec, share)),
-        units_(model::make_units(gpu, spec, own_, dtype, model::Kept::everything, seam_)),
+        units_(model::make_units(gpu, spec, own_, dtype, model::SavedActivations::all, seam_)),
         dtype_(dtype) {
     for (const model::GroupSpec& group : own_.groups()) {
       const model::FlatLayout flat = dt_test::whole_layout(own_, group);
@@ -60,7 +62,7 @@ class Shared {
         return add(DType::u8, {static_cast<std::int64_t>(bytes)}).span_bytes();
       };
       const auto saved = memory(unit->saved_bytes(batch, sequence)),
-                 handover = memory(unit->handover_bytes(gpu, batch, sequence));
+                 handover = memory(unit->backward_handoff_bytes(gpu, batch, sequence));
       const bool is_head = unit->has_gradients_in_forward();
       const auto weights = of(*unit, weights_), grads = of(*unit, grads_);
       const Tensor y = add(unit->output_dtype(), unit->output_shape(batch, sequence));
@@ -74,9 +76,9 @@ class Shared {
  private:
   static constexpr Device gpu = Device::gpu(0);
 
-  static model::ParameterTable own(const ModelSpec& spec, const Share& share) {
-    ModelSpec own = share_of(spec, share);
-    own.vocabulary = share.vocabulary(spec).count;
+  static model::ParameterTable own(const ModelSpec& spec, const TensorParallelShard& share) {
+    ModelSpec own = shard_spec(spec, share);
+    own.vocabulary = share.vocabulary_range(spec).count;
     return model::ParameterTable(own);
   }
   Tensor add(DType dtype, Shape shape) { return owned_.emplace_back(dtype, std::move(shape), gpu).tensor; }
@@ -107,16 +109,16 @@ struct Seen {
   std::set<std::string> broken;
 };
 
-Seen products_of(const ModelSpec& spec, const Share& share, DType dtype) {
+Seen products_of(const ModelSpec& spec, const TensorParallelShard& share, DType dtype) {
   Use device(1);
   device.skip_work();
   const Context context(1, Device::gpu(0));
   Seen seen;
-  observe_products([&](const kernels::cuda::Product& p) {
+  observe_products([&](const kernels::cuda::Matmul& p) {
     ++seen.products;
     // A product of the last features of a weight's gradient is too small to matter
     // (products_of_weight_gradient).
-    const bool is_rest = p.left.transposed && kernels::whole_packs(dtype, p.output_MN.dim(0)) == 0;
+    const bool is_rest = p.left.transposed && kernels::round_down_to_vec(dtype, p.output_MN.dim(0)) == 0;
     seen.rests += is_rest ? 1 : 0;
     const std::string broken = is_rest ? "" : broken_alignment(p);
     if (!broken.empty())
@@ -131,7 +133,7 @@ Seen products_of(const ModelSpec& spec, const Share& share, DType dtype) {
 bool may_share(const ModelSpec& spec, int tp) {
   const std::int64_t heads = spec.key_value_heads;
   return spec.query_heads % tp == 0 && (heads % tp == 0 || tp % heads == 0) &&
-         kernels::whole_packs(DType::bf16, spec.mlp_hidden / tp) == spec.mlp_hidden / tp;
+         kernels::round_down_to_vec(DType::bf16, spec.mlp_hidden / tp) == spec.mlp_hidden / tp;
 }
 
 }  // namespace
@@ -147,12 +149,12 @@ TEST_CASE("every product of every preset is aligned as cuBLAS wants it, however 
       for (const DType dtype : {DType::bf16, DType::f32}) {
         for (const int rank : {0, tp - 1}) {
           INFO(name << ", " << dtype_name(dtype) << ", rank " << rank << " of " << tp);
-          const Share share{.rank = rank, .size = tp};
+          const TensorParallelShard share{.rank = rank, .size = tp};
           const Seen seen = products_of(spec, share, dtype);
           CHECK(seen.broken == std::set<std::string>());
           CHECK(seen.products >= 3 * 5);  // qkv, output, up, down, head
-          const std::int64_t columns = share.vocabulary(spec).count;
-          CHECK((seen.rests > 0) == (kernels::whole_packs(dtype, columns) != columns));
+          const std::int64_t columns = share.vocabulary_range(spec).count;
+          CHECK((seen.rests > 0) == (kernels::round_down_to_vec(dtype, columns) != columns));
           ++cases;
         }
       }

@@ -77,7 +77,7 @@ bool Step::moves() {
   return true;
 }
 
-void Held::begin(int ctas) {
+void CtaBudget::begin(int ctas) {
   const int now = ctas_ += ctas;
   for (int most = most_ctas; now > most && !most_ctas.compare_exchange_weak(most, now);) continue;
 }

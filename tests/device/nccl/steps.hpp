@@ -28,7 +28,7 @@ extern std::atomic<int> most_ctas;
 extern std::atomic<long> num_connections;
 
 /// The CTAs that one rank's operations hold of its GPU.
-class Held {
+class CtaBudget {
  public:
   void begin(int ctas);
   void end(int ctas) { ctas_ -= ctas; }
@@ -46,10 +46,11 @@ struct Group {
   std::atomic<ncclResult_t> state = ncclSuccess;
   std::atomic<bool> is_aborted = false;
   int num_splits = 0;
-  int ctas = unlimited_ctas;                              // per operation
-  std::shared_ptr<Held> held = std::make_shared<Held>();  // the rank's, in all groups split from one
-  std::map<std::byte*, std::size_t> registered{};         // bytes by beginning
-  std::set<std::string> connected{};                      // operations, with their peers
+  int ctas = unlimited_ctas;  // per operation
+  std::shared_ptr<CtaBudget> held =
+      std::make_shared<CtaBudget>();               // the rank's, in all groups split from one
+  std::map<std::byte*, std::size_t> registered{};  // bytes by beginning
+  std::set<std::string> connected{};               // operations, with their peers
 
   /// Checks that all exchanged memory is registered, or none is. All ranks must register theirs before the
   /// first exchange.

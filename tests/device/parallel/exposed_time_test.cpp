@@ -36,21 +36,21 @@ class SlowBefore final : public StepObserver {
         values_(memory_, DType::f32, {1024}) {
     rig.context.set_poll([this] { poll(); });
     rig.executor.add_observer(*this);
-    rig.storage.ranks().exposed().set_observer(this);
+    rig.storage.ranks().exposed_time().set_observer(this);
   }
 
-  void begins(const Action& action) override {
+  void on_action_begin(const Action& action) override {
     if (action != watched_) return;
     // Fills from one wait, which is for the mark before the last, to just before the next wait but one.
     num_waits_ = 0;
-    for (int i = 0; num_waits_ == 0 && i < 2 * RunAhead::kernels_between_marks; ++i) fill();
+    for (int i = 0; num_waits_ == 0 && i < 2 * StreamThrottle::kernels_between_events; ++i) fill();
     enqueue_slow_kernel(rig_.context);
-    for (int i = 1; i < 2 * RunAhead::kernels_between_marks; ++i) fill();
+    for (int i = 1; i < 2 * StreamThrottle::kernels_between_events; ++i) fill();
   }
-  void ended(const Action& action, const ActionTimes& times) override {
-    if (action == watched_) own_s = times.own_s();
+  void on_action_end(const Action& action, const ActionTimes& times) override {
+    if (action == watched_) own_s = times.compute_s();
   }
-  void exposed(double, double) override { ++num_exposed_; }
+  void on_exposed_communication(double, double) override { ++num_exposed_; }
 
   double own_s = 0;             // the action's own
   int num_exposed_waiting = 0;  // polls that counted though the host waited for the device
@@ -94,10 +94,10 @@ TEST_CASE("on a rank alone no wait for its device is communication", "[test-devi
     SlowBefore slow(rig, action);
     rig.executor.run(dt_test::build_training_step({.num_units = rig.num_units(), .num_micro_batches = 1}),
                      micro_batches, 0, dt_test::no_hooks());
-    rig.context.finish();
+    rig.context.synchronize();
     CHECK(slow.own_s >= slow_s);
     CHECK(slow.num_exposed_waiting == 0);
-    rig.storage.ranks().exposed().set_observer(nullptr);
+    rig.storage.ranks().exposed_time().set_observer(nullptr);
   }
 }
 
@@ -109,24 +109,24 @@ TEST_CASE("what a device still computes is no communication; what follows is", "
     const Groups groups(model::Layout{}, world);
     const Buffer memory(context.device(), 4096);
     const Tensor values(memory, DType::f32, {1024});
-    ExposedTime& exposed = groups.exposed();
+    ExposedTime& exposed = groups.exposed_time();
     const double started_s = monotonic_s();
     // The start of an operation polls the device once, which does one of the kernels.
     for (int i = 0; i < 3; ++i) enqueue_slow_kernel(context);
     const comm::Work work = world.all_reduce(values, values);
-    exposed.of([&] { work.wait(context); });
+    exposed.measure([&] { work.wait(context); });
     CHECK(world.engine().waited_for_device_s() >= 2 * slow_s);
     CHECK(exposed.sum_s() <= monotonic_s() - started_s - 3 * slow_s);
 
     // Later waits are for work that is enqueued only, or on the device already.
     const double waited_s = world.engine().waited_for_device_s(), exposed_before_s = exposed.sum_s();
-    context.finish();
+    context.synchronize();
     const comm::Work again = world.all_reduce(values, values);
     while (!again.done()) groups.poll();
     const double began_s = monotonic_s();
-    exposed.of([&] {
+    exposed.measure([&] {
       again.wait(context);
-      exposed.of([] { std::this_thread::sleep_for(std::chrono::duration<double>(slow_s)); });
+      exposed.measure([] { std::this_thread::sleep_for(std::chrono::duration<double>(slow_s)); });
     });
     CHECK(world.engine().waited_for_device_s() == waited_s);
     CHECK(exposed.sum_s() >= exposed_before_s + slow_s);

@@ -20,7 +20,7 @@ struct Summed {
 
 Summed sum(Setting setting, const std::function<std::string(int)>& host_of) {
   const test_device::Use device(static_cast<std::uint64_t>(setting.stage) + 1);
-  accelerator().set_time_limit(20);
+  accelerator().set_timeout(20);
   test_device::CountedNetwork network(num_ranks);
   setting.host_of = host_of;
   setting.set_streams = [&](comm::Communicator& world, Device of_rank) {

@@ -73,9 +73,9 @@ void launch(const cudaLaunchConfig_t& config, const void* function, void** argum
   std::vector<std::byte> parameters(kernel.parameter_bytes);
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
     std::memcpy(parameters.data() + kernel.parameters[i].offset, arguments[i], kernel.parameters[i].bytes);
-  test_device::take(reinterpret_cast<Stream>(config.stream), [&kernel, grid, parameters](std::uint64_t seed) {
-    run(kernel, grid, parameters, find_memory, seed);
-  });
+  test_device::run_on_stream(
+      reinterpret_cast<Stream>(config.stream),
+      [&kernel, grid, parameters](std::uint64_t seed) { run(kernel, grid, parameters, find_memory, seed); });
 }
 
 }  // namespace

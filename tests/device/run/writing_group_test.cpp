@@ -20,7 +20,7 @@ using Values = std::array<float, num_values>;
 Buffer filled(Device device, float value) {
   Buffer values(Device::host(), sizeof(Values));
   std::ranges::fill(Tensor(values, DType::f32, {num_values}).span<float>(), value);
-  return moved_to(device, std::move(values));
+  return to_device(device, std::move(values));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ TEST_CASE("a share that another rank writes is copied from its device into pinne
   comm::run_threads(2, [&](comm::Communicator& world) {
     const Context context(1, Device::gpu(world.rank()));
     const Buffer memory = filled(context.device(), static_cast<float>(world.rank() + 1));
-    const StateShares shares{
+    const StateShards shares{
         [&] {
           return std::vector{checkpoint::SourcePiece{"a", checkpoint::kind_weights, piece,
                                                      Tensor(memory, DType::f32, {num_values})}};
@@ -42,8 +42,8 @@ TEST_CASE("a share that another rank writes is copied from its device into pinne
           return std::vector{checkpoint::PieceSpec{"a", checkpoint::kind_weights, piece, DType::f32}};
         },
         context};
-    WritingGroup group(world, shares, 1, false);
-    group.follow_training();
+    AggregationGroup group(world, shares, 1, false);
+    group.order_after_training();
     world.barrier().wait_host();
     const test_device::Use::Counts before = device.counts();
     world.barrier().wait_host();
@@ -55,7 +55,7 @@ TEST_CASE("a share that another rank writes is copied from its device into pinne
     if (!group.writes()) return 0;
     num_unpinned = after.unpinned - before.unpinned;
     memory_calls = after.memory_calls() - before.memory_calls();
-    group.collect(pieces, [] {});
+    group.append_members(pieces, [] {});
     for (std::size_t rank = 0; rank < written.size(); ++rank)
       std::ranges::copy(pieces.at(rank).data.span<float>(), written[rank].begin());
     return 0;

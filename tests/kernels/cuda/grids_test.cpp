@@ -56,7 +56,7 @@ std::map<std::string, std::int64_t> registers_of_kernels() {
 
 /// Returns how many blocks a processor may have at a time.
 std::int64_t blocks_at_once(const Gpu& gpu, const Grid& grid, std::int64_t registers) {
-  const std::int64_t warps = grid.threads / warp_size, of_warp = parts(registers * warp_size, 256) * 256;
+  const std::int64_t warps = grid.threads / warp_size, of_warp = ceil_div(registers * warp_size, 256) * 256;
   return std::min({most_blocks, most_threads / grid.threads, registers_of_processor / (of_warp * warps),
                    gpu.shared_bytes / (static_cast<std::int64_t>(grid.shared_bytes) + reserved_bytes)});
 }
@@ -81,12 +81,12 @@ double filled(const Gpu& gpu, const Work& work, std::int64_t registers) {
 
 /// Returns the number of elements `stride` apart, from `first` on and below `end`.
 std::int64_t steps(std::int64_t first, std::int64_t end, std::int64_t stride) {
-  return first < end ? parts(end - first, stride) : 0;
+  return first < end ? ceil_div(end - first, stride) : 0;
 }
 
 Work over_packs(std::string kernel, int N, std::int64_t count) {
-  const Grid grid = grid_for_packs(N, count);
-  const std::int64_t packs = parts(count, N);
+  const Grid grid = grid_for_vecs(N, count);
+  const std::int64_t packs = ceil_div(count, N);
   return {std::move(kernel), grid,
           [=](std::int64_t x, std::int64_t) {
             return steps(x * grid.threads, packs, std::int64_t{grid.blocks} * grid.threads);
@@ -95,8 +95,8 @@ Work over_packs(std::string kernel, int N, std::int64_t count) {
 }
 
 Work over_rows(std::string kernel, int N, std::int64_t R, std::int64_t C) {
-  const Grid grid = grid_for_packs(N, R, C);
-  const std::int64_t packs = parts(C, N);
+  const Grid grid = grid_for_vecs(N, R, C);
+  const std::int64_t packs = ceil_div(C, N);
   return {std::move(kernel), grid,
           [=](std::int64_t x, std::int64_t y) {
             return steps(y, R, grid.blocks_y) *
@@ -123,21 +123,21 @@ const Model models[] = {{"gpt2-124m", 32 * 1024, 768, 3072, 50257, 64, 0, true},
 std::vector<Work> works(const Model& m) {
   constexpr int N = 8;                                // 16-bit floats per pack
   constexpr std::int64_t logits_at_once = 256 << 20;  // logits in a chunk of the head's rows
-  const std::int64_t chunks = parts(m.R, logits_at_once / m.V),
-                     loss_rows = parts(parts(m.R, chunks), 16) * 16;
+  const std::int64_t chunks = ceil_div(m.R, logits_at_once / m.V),
+                     loss_rows = ceil_div(ceil_div(m.R, chunks), 16) * 16;
   const auto [threads, packs] = norm_row(N, m.C);
   const std::string row =
       fmt::format("{}<{}>", threads == warp_size ? "OfWarp" : "OfBlock", std::max<std::int64_t>(2, packs));
   const NormBackwardRows backward = norm_backward_rows(N, m.R, m.C, sizeof(float));
   const std::int64_t weights = 12 * m.C * m.C;
   const auto [run_rows, runs] = runs_of_columns(N, m.R, m.F);
-  const std::int64_t columns = parts(m.F, warp_size * N) * warp_size * N;
+  const std::int64_t columns = ceil_div(m.F, warp_size * N) * warp_size * N;
   std::vector<Work> all{
       same_turns("gradient_of_rows<BFloat16>", grid_for_loss(loss_rows), 1),
       same_turns(fmt::format("normalise_rows<{}, BFloat16>", row), grid_for_norm(N, m.R, m.C, sizeof(float)),
                  1),
-      same_turns(backward.packs == 1 ? "backward_of_runs<BFloat16, WholePack, 1, 2>"
-                                     : "backward_of_runs<BFloat16, WholePack, 2, 1>",
+      same_turns(backward.packs == 1 ? "backward_of_runs<BFloat16, FullVec, 1, 2>"
+                                     : "backward_of_runs<BFloat16, FullVec, 2, 1>",
                  grid_for_norm_backward(backward), backward.runs.rows),
       over_packs("add_elements<BFloat16>", N, m.R * m.C),
       over_rows("look_up<BFloat16>", N, m.R, m.C),
@@ -148,9 +148,9 @@ std::vector<Work> works(const Model& m) {
   if (m.is_gpt2) {
     all.push_back(over_packs("gelu_elements<BFloat16>", N, m.R * m.F));
     all.push_back(over_packs("gelu_backward_elements<BFloat16>", N, m.R * m.F));
-    all.push_back(same_turns("sum_columns_of_runs<BFloat16, WholePack>",
+    all.push_back(same_turns("sum_columns_of_runs<BFloat16, FullVec>",
                              grid_for_columns(N, m.F, runs, sizeof(float)),
-                             parts(run_rows, warps_per_block)));
+                             ceil_div(run_rows, warps_per_block)));
     all.back().filled_turns *= static_cast<double>(m.F) / static_cast<double>(columns);
   } else {
     all.push_back(over_rows("swiglu_rows<BFloat16>", N, m.R, m.F));
@@ -220,7 +220,7 @@ TEST_CASE("a row's packs are divided evenly among the blocks that they take") {
                                            {2048, 1, 256},
                                            {5632, 3, 256}}) {
     INFO(C);
-    const Grid grid = grid_for_packs(8, 8, C);
+    const Grid grid = grid_for_vecs(8, 8, C);
     CHECK((grid.blocks == blocks && grid.threads == threads && grid.blocks_y == 2));
   }
 }

@@ -41,7 +41,7 @@ struct Problem {
   auto operator<=>(const Problem&) const = default;
 };
 
-Problem problem_of(const Context& context, const Product& p) {
+Problem problem_of(const Context& context, const Matmul& p) {
   return {.device = context.device().index(),
           .arithmetic = context.arithmetic(),
           .factors = p.left.stored.dtype(),
@@ -93,7 +93,7 @@ bool splits(const Algorithm& algorithm) {
   return value_of<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM).value_or(1) > 1;
 }
 
-std::optional<Algorithm> ask(Device device, const Problem& problem, const Product& product) {
+std::optional<Algorithm> ask(Device device, const Problem& problem, const Matmul& product) {
   const Description d(device, problem.arithmetic, product);
   const Preference preference = preference_for(device, problem);
   cublasLtMatmulHeuristicResult_t first{};
@@ -158,7 +158,7 @@ std::string describe(const Problem& p) {
 
 }  // namespace
 
-std::optional<Algorithm> choose_algorithm(const Context& context, const Product& product) {
+std::optional<Algorithm> choose_algorithm(const Context& context, const Matmul& product) {
   const Problem problem = problem_of(context, product);
   const std::lock_guard lock(choices().mutex);
   std::map<Problem, std::optional<Algorithm>>& chosen = choices().of;
@@ -171,7 +171,7 @@ std::optional<Algorithm> choose_algorithm(const Context& context, const Product&
 
 namespace dt::kernels::cuda {
 
-std::vector<std::string> product_algorithms() {
+std::vector<std::string> matmul_algorithms() {
   using namespace cublas_lt;
   const std::lock_guard lock(choices().mutex);
   std::set<std::string> lines;  // one line for problems that differ only in GPU, pitches and addresses

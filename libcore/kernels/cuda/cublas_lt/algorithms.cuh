@@ -18,6 +18,6 @@ struct Algorithm {
 /// heuristic is asked once for each problem: the same product of operands that are aligned alike has
 /// the same algorithm.
 /// Thread safety: any rank's thread may ask, for its current GPU.
-std::optional<Algorithm> choose_algorithm(const Context& context, const Product& product);
+std::optional<Algorithm> choose_algorithm(const Context& context, const Matmul& product);
 
 }  // namespace dt::kernels::cuda::cublas_lt

@@ -37,7 +37,7 @@ cublasComputeType_t compute_type_of(Arithmetic arithmetic, DType factors) {
   return is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-Operation operation_of(Device device, Arithmetic arithmetic, const Product& product) {
+Operation operation_of(Device device, Arithmetic arithmetic, const Matmul& product) {
   const DType factors = product.left.stored.dtype();
   cublasLtMatmulDesc_t made = nullptr;
   check(device, "cublasLtMatmulDescCreate",
@@ -55,12 +55,14 @@ void set(Device device, const Operation& operation, cublasLtMatmulDescAttributes
 
 }  // namespace
 
-Description::Description(Device device, Arithmetic arithmetic, const Product& p)
+Description::Description(Device device, Arithmetic arithmetic, const Matmul& p)
     : right(layout_of(device, p.right.stored)),
       left(layout_of(device, p.left.stored)),
       output(layout_of(device, p.output_MN)),
       operation(operation_of(device, arithmetic, p)) {
-  const auto as_stored = [](const Factor& factor) { return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  const auto as_stored = [](const MatmulOperand& factor) {
+    return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  };
   set(device, operation, CUBLASLT_MATMUL_DESC_TRANSA, as_stored(p.right));
   set(device, operation, CUBLASLT_MATMUL_DESC_TRANSB, as_stored(p.left));
   if (!p.bias_N) return;

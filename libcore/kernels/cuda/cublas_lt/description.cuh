@@ -14,7 +14,7 @@ using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&Library::c
 /// outputᵀ = rightᵀ · leftᵀ, whose bias is a column. The library's matrices are column-major, so it
 /// reads a row-major matrix as its transpose.
 struct Description {
-  Description(Device device, Arithmetic arithmetic, const Product& product);
+  Description(Device device, Arithmetic arithmetic, const Matmul& product);
   Layout right, left, output;
   Operation operation;
 };

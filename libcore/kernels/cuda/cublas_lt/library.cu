@@ -63,7 +63,7 @@ void check(Device device, const char* what, cublasStatus_t status) {
 
 namespace dt::kernels::cuda {
 
-std::string product_library() {
+std::string matmul_library() {
   const std::size_t version = cublas_lt::library().cublasLtGetVersion();
   return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }

@@ -17,15 +17,15 @@ namespace cublas_lt {
 namespace {
 
 struct Call {
-  OnStream at;
+  DeviceStream at;
   Arithmetic arithmetic;
-  Product product;
+  Matmul product;
   Algorithm chosen;
   Tensor workspace;
 
   void operator()() const {
-    const Product& p = product;
-    at.use("cublasLtMatmul");
+    const Matmul& p = product;
+    at.select_device("cublasLtMatmul");
     const Description d(at.device, arithmetic, p);
     const auto multiply_with = [&](auto alpha, auto beta) {
       return library().cublasLtMatmul(handle_of(at.device), d.operation.get(), &alpha, p.right.stored.raw(),
@@ -43,10 +43,10 @@ struct Call {
 }  // namespace
 }  // namespace cublas_lt
 
-bool enqueue_product(const Context& context, const Product& product) {
+bool enqueue_matmul(const Context& context, const Matmul& product) {
   using namespace cublas_lt;
-  const OnStream at(context);
-  at.use("cublasLtMatmul");
+  const DeviceStream at(context);
+  at.select_device("cublasLtMatmul");
   const std::optional<Algorithm> chosen = choose_algorithm(context, product);
   if (!chosen) return false;
   const Arena::Scope scope(context.scratch());
@@ -54,7 +54,7 @@ bool enqueue_product(const Context& context, const Product& product) {
       context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(chosen->workspace_bytes)});
   WorkKey key = key_of(context, product);
   key.add(workspace.raw());
-  accelerator().give(at.stream, key, Call{at, context.arithmetic(), product, *chosen, workspace});
+  accelerator().submit(at.stream, key, Call{at, context.arithmetic(), product, *chosen, workspace});
   return true;
 }
 

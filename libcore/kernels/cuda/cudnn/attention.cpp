@@ -62,9 +62,9 @@ void check(Device device, const char* what, cudnnStatus_t status) {
 
 /// Returns the library's state for this thread, which is one of several ranks, on that GPU and
 /// stream.
-cudnnHandle_t handle_of(const OnStream& at) {
-  at.use("attention");
-  const cudnnHandle_t handle = of_this_thread<int, cudnnHandle_t>(at.device.index(), [&] {
+cudnnHandle_t handle_of(const DeviceStream& at) {
+  at.select_device("attention");
+  const cudnnHandle_t handle = thread_cached<int, cudnnHandle_t>(at.device.index(), [&] {
     cudnnHandle_t made = nullptr;
     check(at.device, "cudnnCreate", fe::detail::create_handle(&made));
     return made;
@@ -90,9 +90,9 @@ auto told(Device device, const Deed& deed) {
 std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& problem) {
   const Gpu gpu = accelerator().gpus().at(static_cast<std::size_t>(context.device().index()));
   const std::shared_ptr<Graph> graph = graph_of(problem, 10 * gpu.major + gpu.minor);
-  const std::string why = why_unplanned(*graph, handle_of(OnStream(context)));
+  const std::string why = plan_error(*graph, handle_of(DeviceStream(context)));
   if (why.empty()) return graph;
-  tell_declined(fmt::format(
+  record_attention_fallback(fmt::format(
       "cuDNN has no kernel for the {} of attention with {} heads of {}, {} queries and {} keys: {}",
       problem.is_backward ? "backward pass" : "forward pass", problem.H, problem.D, problem.Tq, problem.Tk,
       why));
@@ -102,8 +102,8 @@ std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& probl
 /// Returns the plan that this thread made: cuDNN does not promise that two threads may use a plan.
 std::shared_ptr<Graph> graph_for(const Context& context, const FusedProblem& problem) {
   using Key = std::pair<int, FusedProblem>;
-  return of_this_thread<Key, std::shared_ptr<Graph>>(Key(context.device().index(), problem),
-                                                     [&] { return planned(context, problem); });
+  return thread_cached<Key, std::shared_ptr<Graph>>(Key(context.device().index(), problem),
+                                                    [&] { return planned(context, problem); });
 }
 
 bool execute(const Context& context, const FusedProblem& problem, WorkKey key, Pointers pointers) {
@@ -116,10 +116,12 @@ bool execute(const Context& context, const FusedProblem& problem, WorkKey key, P
     const Arena::Scope scope(context.scratch());
     const Tensor workspace = context.scratch().allocate(DType::u8, {bytes});
     key.add(workspace.raw());
-    accelerator().give(context.stream(), key, [at = OnStream(context), graph, pointers, workspace]() mutable {
-      told(at.device,
-           [&] { check(at.device, "attention", graph->execute(handle_of(at), pointers, workspace.raw())); });
-    });
+    accelerator().submit(
+        context.stream(), key, [at = DeviceStream(context), graph, pointers, workspace]() mutable {
+          told(at.device, [&] {
+            check(at.device, "attention", graph->execute(handle_of(at), pointers, workspace.raw()));
+          });
+        });
     return true;
   });
 }
@@ -137,7 +139,7 @@ bool attend_backward(const Context& context, const FusedAttention& attention,
 }
 
 AttentionLibrary attention_library() {
-  if (!is_loaded()) return {.why_not = libraries().why_not};
+  if (!is_loaded()) return {.unavailable_reason = libraries().unavailable_reason};
   const std::size_t version = fe::detail::get_backend_version();
   return {.name = fmt::format("cuDNN {}.{}.{}", version / 10000, version / 100 % 100, version % 100),
           .ordered_major = version >= first_ordered_version ? 9 : 0};
@@ -146,7 +148,7 @@ AttentionLibrary attention_library() {
 void prepare_fused_attention() {
   ::setenv(runtime_variable, runtime_name(cuda_major).c_str(), 0);
   // Only the limit and the shape decide: a user's own limit would be a hidden condition of the bits.
-  ::setenv(weights_limit_variable, std::to_string(most_bytes_at_a_time).c_str(), 1);
+  ::setenv(weights_limit_variable, std::to_string(max_chunk_bytes).c_str(), 1);
 }
 
 }  // namespace dt::kernels::cuda

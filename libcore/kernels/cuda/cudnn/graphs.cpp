@@ -155,7 +155,7 @@ std::shared_ptr<fe::graph::Graph> graph_of(const FusedProblem& problem, int capa
   return graph;
 }
 
-std::string why_unplanned(fe::graph::Graph& graph, cudnnContext* state, bool repeats_bits) {
+std::string plan_error(fe::graph::Graph& graph, cudnnContext* state, bool repeats_bits) {
   fe::error_t error = graph.validate();
   if (error.is_good()) error = graph.build_operation_graph(state);
   if (error.is_good()) error = graph.create_execution_plans({fe::HeurMode_t::A});

@@ -59,6 +59,6 @@ std::shared_ptr<cudnn_frontend::graph::Graph> graph_of(const FusedProblem& probl
 
 /// Makes cuDNN plan a kernel for a graph, on the device of its state or, without a state, on the
 /// graph's own. Returns an empty text on success, else what cuDNN says.
-std::string why_unplanned(cudnn_frontend::graph::Graph& graph, cudnnContext* state, bool repeats_bits = true);
+std::string plan_error(cudnn_frontend::graph::Graph& graph, cudnnContext* state, bool repeats_bits = true);
 
 }  // namespace dt::kernels::cuda

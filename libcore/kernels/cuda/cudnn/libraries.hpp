@@ -25,7 +25,7 @@ std::string runtime_name(int cuda_major);
 /// Both libraries, or why they are not there.
 struct CudnnLibraries {
   void* cudnn = nullptr;  // null if either is missing
-  std::string why_not;
+  std::string unavailable_reason;
 };
 /// Opens cuDNN 9 and the runtime. The runtime is `asked`, the user's
 /// CUDNN_FRONTEND_CUDART_LIB_NAME. If that is empty, it is the first runtime of `cuda_major` found:

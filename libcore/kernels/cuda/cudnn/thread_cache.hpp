@@ -11,7 +11,7 @@ namespace dt::kernels::cuda {
 /// value stays when the thread ends: at the program's end the driver may be gone first. Each place of
 /// a call has a cache of its own.
 template <class Key, class Value, class Make>
-Value& of_this_thread(const Key& key, const Make& make) {
+Value& thread_cached(const Key& key, const Make& make) {
   using Known = std::map<Key, Value>;
   static std::mutex mutex;
   static auto& of_threads = *new std::list<Known>;

@@ -61,10 +61,10 @@ TEST_CASE("a rank alone copies what its transport sums or gathers", "[test-devic
         Operation([&] { lone.reduce_scatter(context.stream(), in, out, Reduction::max); }),
         Operation([&] { lone.all_gather(context.stream(), in, out); })}) {
     kernels::fill(context, ++value, in);
-    context.start();
+    context.flush();
     operation();
     kernels::copy(context, out, seen);
-    context.finish();
+    context.synchronize();
     CHECK(seen.data<float>()[1023] == value);
   }
   const std::array to_itself{StreamTransport::Transfer{0, in, true}};

@@ -138,10 +138,10 @@ TEST_CASE("what the host waits for of streams is there, is recorded, and is no m
     require(work.done() && recorder.snapshot().under_way.empty(), "an operation is waited for and not done");
     require(recorder.message_bytes() == messages, "it went by messages");
     require(recorder.bytes(OperationKind::all_reduce) == bytes + 200'000, "it was not recorded");
-    const OwnStream stream(computing.context.device());
+    const ScopedStream stream(computing.context.device());
     Buffer host(Device::host(), data.bytes());
     accelerator().copy(stream, host.data(), data.raw(), data.bytes());
-    accelerator().wait(stream);
+    accelerator().synchronize(stream);
     require(std::memcmp(host.data(), values.out.raw(), data.bytes()) == 0, "the host came too early");
   });
 }

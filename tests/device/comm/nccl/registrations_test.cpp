@@ -12,7 +12,7 @@ TEST_CASE("what is exchanged is registered once, and not any more when it goes",
     const auto transport = stream_library()->open(group, computing.context.device(), patience_s);
     std::optional<Buffer> memory(std::in_place, computing.context.device(), 1000);
     const Tensor first(*memory, DType::u8, {10}), second(*memory, DType::u8, {10}, 256);
-    const OwnStream stream(computing.context.device());
+    const ScopedStream stream(computing.context.device());
     const long before = test_device::num_nccl_registrations();
     transport->broadcast(stream, first, 0);
     transport->broadcast(stream, second, 0);
@@ -25,7 +25,7 @@ TEST_CASE("what is exchanged is registered once, and not any more when it goes",
 TEST_CASE("memory of an aborted communicator may go", "[test-device]") {
   run_on_streams(1, 1, ReduceOrder::tree, [](Communicator& group, Computing& computing) {
     const auto transport = stream_library()->open(group, computing.context.device(), patience_s);
-    const OwnStream stream(computing.context.device());
+    const ScopedStream stream(computing.context.device());
     {
       const Buffer memory(computing.context.device(), 1000);
       transport->broadcast(stream, Tensor(memory, DType::u8, {10}), 0);

@@ -20,7 +20,7 @@ inline void run_on_streams(std::uint64_t seed, int size, ReduceOrder order,
                            const std::function<void(Communicator&, Computing&)>& body,
                            const HostOf& host_of = same_host) {
   const test_device::Use device(seed);
-  accelerator().set_time_limit(patience_s);
+  accelerator().set_timeout(patience_s);
   test_device::use_nccl();
   const auto body_of_rank = [&](Communicator& group) {
     Computing computing(group, test_device::nccl_device_of(group.rank()));

@@ -23,7 +23,7 @@
 using namespace dt;
 using namespace dt::parallel;
 using dt_test::grouped_spec;
-using model::PipelineSchedule;
+using model::PipelineScheduleKind;
 using test_device::Use;
 
 namespace {
@@ -36,7 +36,7 @@ struct Case {
   bool recomputes = false;
   int chunks = 1;  // number in which layers that ranks share exchange rows
   Precision precision{};
-  model::Kept kept = model::Kept::everything;
+  model::SavedActivations kept = model::SavedActivations::all;
   bool grows = true;  // kernels need more than the arena has at first
   int num_stages() const { return layout.pp * layout.virtual_stages; }
   /// Returns the most micro-batches of any rank.
@@ -50,8 +50,8 @@ model::Layout one_block_a_stage(model::Layout layout) {
   std::vector<int> counts(static_cast<std::size_t>(layout.pp * layout.virtual_stages), 1);
   ++counts.front();
   ++counts.back();
-  const Stages stages = stages_of_counts(counts, std::accumulate(counts.begin(), counts.end(), 0));
-  layout.stages = ranges_of(stages, schedule_of(layout, 1));
+  const Stages stages = stages_from_counts(counts, std::accumulate(counts.begin(), counts.end(), 0));
+  layout.stages = stage_units_of(stages, schedule_of(layout, 1));
   return layout;
 }
 
@@ -64,7 +64,7 @@ class Rank {
         pipeline_(pipeline_of(c.layout, c.num_units(), c.rounds(), spec.tied)),
         context_(1, test_device::nccl_device_of(world.rank())),
         computes_on_(world.engine(), context_),
-        local_(table, c.layout, c.layout.place_of(world.rank())),
+        local_(table, c.layout, c.layout.coordinates_of(world.rank())),
         groups_(c.layout, with_streams(world, context_.device()), channels_of(pipeline_),
                 spec.key_value_heads),
         plan_(LanePlan(c.micro_batches, c.layout.dp).of_rank(local_.place().dp, c.layout.dp)),
@@ -84,7 +84,7 @@ class Rank {
       for (Tensor* const rows : {&m.tokens_R, &m.labels_R, &m.positions_R}) *rows = placed(*rows);
     }
     if (!c.grows) take_scratch();
-    context_.finish();
+    context_.synchronize();
   }
 
   bool is_idle() const { return micro_batches_.empty(); }
@@ -92,12 +92,12 @@ class Rank {
   void prepare_one_more() { executor_.prepare(list_, std::vector<model::MicroBatch>(1), 0); }
   void prepare() { executor_.prepare(list_, micro_batches_, static_cast<int>(plan_.first_micro_batch())); }
   void step() {
-    StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().changed(); }};
+    StepHooks hooks{.loss = {}, .control = [] {}, .step = [this] { storage_.weights().mark_updated(); }};
     // The arena grows from the second micro-batch on.
     if (case_.grows) hooks.output = [this](int, int, const Tensor&) { take_scratch(); };
     executor_.run(list_, micro_batches_, static_cast<int>(plan_.first_micro_batch()), hooks);
-    context_.finish();
-    const std::int64_t estimated = micro_batches_.empty() ? 0 : most_held_bytes(list_, unit_bytes());
+    context_.synchronize();
+    const std::int64_t estimated = micro_batches_.empty() ? 0 : activation_peak_bytes(list_, unit_bytes());
     if (executor_.activation_bytes() != static_cast<std::size_t>(estimated))
       throw Error(ErrorKind::internal,
                   fmt::format("{} bytes of activations, not {}", executor_.activation_bytes(), estimated));
@@ -108,7 +108,7 @@ class Rank {
     const StepShape shape{.num_units = case_.num_units(),
                           .first_micro_batch = static_cast<int>(plan_.first_micro_batch()),
                           .num_micro_batches = static_cast<int>(plan_.num_micro_batches()),
-                          .rounds = case_.rounds(),
+                          .max_micro_batches = case_.rounds(),
                           .recompute = case_.recomputes,
                           .zero = case_.layout.zero};
     return build_training_steps(shape, pipeline_)[static_cast<std::size_t>(local_.place().pp)];
@@ -131,8 +131,8 @@ class Rank {
                           dtype_bytes(unit->output_dtype());
       all.push_back({.output = static_cast<std::int64_t>(output),
                      .saved = static_cast<std::int64_t>(unit->saved_bytes(m.batch, m.sequence)),
-                     .handover = static_cast<std::int64_t>(
-                         unit->handover_bytes(context_.device(), m.batch, m.sequence))});
+                     .backward_handoff = static_cast<std::int64_t>(
+                         unit->backward_handoff_bytes(context_.device(), m.batch, m.sequence))});
     }
     return all;
   }
@@ -150,7 +150,7 @@ class Rank {
   Groups groups_;
   LanePlan plan_;
   ActionList list_ = list_of_steps();
-  TensorSeam seam_;
+  CommTensorParallelOps seam_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   ModelStorage storage_;
   std::deque<Buffer> memory_;
@@ -163,7 +163,7 @@ void train(const Case& c, std::uint64_t seed) {
   Use device(seed);
   device.leave_open();
   device.load(Use::Loading::of_libraries);
-  accelerator().set_time_limit(patience_s);
+  accelerator().set_timeout(patience_s);
   test_device::use_nccl();
   const model::ModelSpec spec = grouped_spec(c.num_stages(), false);
   const model::ParameterTable table(spec);
@@ -189,7 +189,7 @@ WaitingCalls calls_of_steps(const Case& c) {
   device.leave_open();
   device.load(Use::Loading::of_libraries);
   device.wait_in_allocations();
-  accelerator().set_time_limit(patience_s);
+  accelerator().set_timeout(patience_s);
   test_device::use_nccl();
   const model::ModelSpec spec = grouped_spec(c.num_stages(), true);
   const model::ParameterTable table(spec);
@@ -271,7 +271,7 @@ TEST_CASE("from the first on no step of a pipeline allocates or frees memory of 
     INFO(c.layout.to_string() << ", " << c.micro_batches << " micro-batches of "
                               << dtype_name(c.precision.compute) << ", sums of "
                               << dtype_name(c.precision.wire()) << (c.recomputes ? ", all again" : "")
-                              << (c.kept == model::Kept::matmuls ? ", some again" : ""));
+                              << (c.kept == model::SavedActivations::matmuls ? ", some again" : ""));
     WaitingCalls calls{-1, -1};
     CHECK_NOTHROW(calls = calls_of_steps(c));
     CHECK(calls.memory == 0);
@@ -283,7 +283,7 @@ TEST_CASE("from the first on no step of a pipeline allocates or frees memory of 
     again = !again;
     check({.layout = layout, .micro_batches = 5, .recomputes = again, .precision = bf16, .grows = false});
     if (layout.virtual_stages == 1)
-      check({.layout = layout, .micro_batches = 5, .kept = model::Kept::matmuls, .grows = false});
+      check({.layout = layout, .micro_batches = 5, .kept = model::SavedActivations::matmuls, .grows = false});
   }
   const std::array precisions{Precision{}, bf16, bf16_sums};
   std::size_t number = 0;
