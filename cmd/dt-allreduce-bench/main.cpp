@@ -1,8 +1,8 @@
-#include "base/tool.hpp"
+#include "base/cli/tool.hpp"
 #include "cmd/dt-allreduce-bench/options.hpp"
 #include "cmd/dt-allreduce-bench/run.hpp"
 #ifdef DT_CUDA
-#include "kernels/cuda/use.hpp"
+#include "kernels/cuda/register_gpus.hpp"
 #endif
 #ifdef DT_NCCL
 #include "comm/nccl/use.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/options.hpp"
+#include "base/cli/options.hpp"
 #include "bench/measure.hpp"
 
 namespace dt::allreduce_bench {

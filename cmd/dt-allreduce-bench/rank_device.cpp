@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/build_info.hpp"
-#include "base/host.hpp"
+#include "base/cli/build_info.hpp"
+#include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "comm/gpus.hpp"
 #include "comm/streams/choose.hpp"

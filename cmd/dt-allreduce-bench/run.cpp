@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "base/build_info.hpp"
-#include "base/counted.hpp"
+#include "base/cli/build_info.hpp"
+#include "base/text/counted.hpp"
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/host.hpp"
-#include "base/output_file.hpp"
-#include "base/text.hpp"
-#include "base/threads.hpp"
+#include "base/io/files.hpp"
+#include "base/system/host.hpp"
+#include "base/io/output_file.hpp"
+#include "base/text/text.hpp"
+#include "base/system/threads.hpp"
 #include "bench/report.hpp"
 #include "bench/time_limit.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/console.hpp"
+#include "base/cli/console.hpp"
 #include "cmd/dt-allreduce-bench/options.hpp"
 
 namespace dt::allreduce_bench {

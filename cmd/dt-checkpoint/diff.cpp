@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
-#include "base/counted.hpp"
-#include "base/digest.hpp"
+#include "base/text/counted.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "checkpoint/compare.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 

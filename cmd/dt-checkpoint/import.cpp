@@ -1,10 +1,10 @@
-#include "interchange/import.hpp"
+#include "convert/import.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "base/path_text.hpp"
-#include "base/text.hpp"
-#include "checkpoint/companions.hpp"
+#include "base/text/utf8.hpp"
+#include "base/text/text.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"
 
@@ -15,13 +15,13 @@ using json = nlohmann::ordered_json;
 int import_model(const Options& options, const StopSignals& signals, Console& console) {
   const std::string& folder = options.arguments.at(1);
   const std::string& out = options.arguments.at(2);
-  const interchange::HfFolder source(folder);
+  const convert::HfFolder source(folder);
   if (const std::string remark = source.remark(); !remark.empty()) console.warn("{}", remark);
-  const std::uint64_t bytes = interchange::weight_bytes(source);
+  const std::uint64_t bytes = convert::weight_bytes(source);
   checkpoint::Manifest manifest;
   {
     Progress progress = console.progress("importing", bytes, "B");
-    manifest = interchange::import_hf(source, out, [&](std::uint64_t count) {
+    manifest = convert::import_hf(source, out, [&](std::uint64_t count) {
       signals.check();
       progress.advance(count);
     });

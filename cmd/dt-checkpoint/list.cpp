@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/path_text.hpp"
-#include "base/text.hpp"
+#include "base/io/files.hpp"
+#include "base/text/utf8.hpp"
+#include "base/text/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/run_directory.hpp"

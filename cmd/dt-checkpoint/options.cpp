@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/counted.hpp"
+#include "base/text/counted.hpp"
 #include "base/error.hpp"
-#include "base/suggest.hpp"
+#include "base/text/suggest.hpp"
 
 namespace dt::checkpoint_tool {
 

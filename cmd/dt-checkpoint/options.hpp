@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/options.hpp"
-#include "base/tasks.hpp"
+#include "base/cli/options.hpp"
+#include "base/cli/tasks.hpp"
 
 namespace dt::checkpoint_tool {
 

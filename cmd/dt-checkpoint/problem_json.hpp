@@ -2,7 +2,7 @@
 // Converts a Problem to JSON for all commands. nlohmann's conversion finds it through its
 // argument's namespace.
 
-#include "base/path_text.hpp"
+#include "base/text/utf8.hpp"
 #include "checkpoint/reader.hpp"
 
 namespace dt::checkpoint {

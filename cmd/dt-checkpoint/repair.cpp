@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/path_text.hpp"
-#include "base/printable.hpp"
+#include "base/io/files.hpp"
+#include "base/text/utf8.hpp"
+#include "base/text/printable.hpp"
 #include "cmd/dt-checkpoint/problem_json.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/failed_loads.hpp"

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "base/tasks.hpp"
+#include "base/cli/tasks.hpp"
 
 namespace dt::checkpoint_tool {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "base/console.hpp"
-#include "base/signals.hpp"
-#include "base/tasks.hpp"
+#include "base/cli/console.hpp"
+#include "base/system/signals.hpp"
+#include "base/cli/tasks.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
 
 namespace dt::checkpoint_tool {

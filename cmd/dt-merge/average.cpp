@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace dt::merge_tool {
 

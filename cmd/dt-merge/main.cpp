@@ -1,4 +1,4 @@
-#include "base/tool.hpp"
+#include "base/cli/tool.hpp"
 #include "cmd/dt-merge/options.hpp"
 #include "cmd/dt-merge/run.hpp"
 

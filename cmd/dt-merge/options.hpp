@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.hpp"
-#include "base/options.hpp"
-#include "base/tasks.hpp"
+#include "base/numeric/dtype.hpp"
+#include "base/cli/options.hpp"
+#include "base/cli/tasks.hpp"
 
 namespace dt::merge_tool {
 

@@ -2,24 +2,24 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/counted.hpp"
+#include "base/text/counted.hpp"
 #include "base/error.hpp"
-#include "base/output_file.hpp"
-#include "base/path_text.hpp"
-#include "base/signals.hpp"
-#include "base/text.hpp"
-#include "checkpoint/companions.hpp"
+#include "base/io/output_file.hpp"
+#include "base/text/utf8.hpp"
+#include "base/system/signals.hpp"
+#include "base/text/text.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 #include "cmd/dt-merge/tokenizer.hpp"
-#include "interchange/export.hpp"
+#include "convert/export.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::merge_tool {
 
 namespace {
 
-using interchange::ExportOptions;
-using interchange::ExportResult;
-using interchange::ExportSource;
+using convert::ExportOptions;
+using convert::ExportResult;
+using convert::ExportSource;
 
 /// Returns whether the checkpoint contains its tokenizer's files.
 bool keeps_tokenizer(const ExportSource& source) {
@@ -30,7 +30,7 @@ bool keeps_tokenizer(const ExportSource& source) {
 /// model's file, whatever ends the data's documents.
 void warn_of_changed_ends(const ExportSource& source, const ExportOptions& how, Console& console) {
   const model::SpecialTokens& before = source.manifest().model.special;
-  const model::SpecialTokens after = interchange::exported_model(source, how).special;
+  const model::SpecialTokens after = convert::exported_model(source, how).special;
   if (before.eos.empty() || before.eos == after.eos) return;
   console.warn("eos_token_id is {} in the checkpoint and {} in the model: {} ends the data's documents",
                model::ends_text(before), model::ends_text(after), *how.end_of_text);
@@ -54,13 +54,13 @@ ExportOptions export_options(const Options& options, const ExportSource& source,
 
 ExportResult write(const Options& options, const ExportSource& source, const ExportOptions& how,
                    Console& console, const StopSignals& signals) {
-  Progress progress = console.progress("merging", interchange::export_bytes(source, how), "B");
+  Progress progress = console.progress("merging", convert::export_bytes(source, how), "B");
   const auto done = [&](std::uint64_t count) {
     signals.check();
     progress.advance(count);
   };
-  return options.is_h5() ? interchange::export_h5(source, options.out, how, done)
-                         : interchange::export_hf(source, options.out, how, done);
+  return options.is_h5() ? convert::export_h5(source, options.out, how, done)
+                         : convert::export_hf(source, options.out, how, done);
 }
 
 /// Returns "12,104 parameters of step 10, 47.3 KiB" or "… of the mean of 3 checkpoints, …".

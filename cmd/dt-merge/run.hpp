@@ -1,7 +1,7 @@
 #pragma once
 // Merges checkpoints and shows progress.
 
-#include "base/console.hpp"
+#include "base/cli/console.hpp"
 #include "cmd/dt-merge/options.hpp"
 
 namespace dt::merge_tool {

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/json.hpp"
-#include "base/path_text.hpp"
+#include "base/io/files.hpp"
+#include "base/io/json.hpp"
+#include "base/text/utf8.hpp"
 #include "data/dataset_file.hpp"
 #include "data/mixture.hpp"
 

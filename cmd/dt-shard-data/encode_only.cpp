@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/signals.hpp"
-#include "base/text.hpp"
+#include "base/system/signals.hpp"
+#include "base/text/text.hpp"
 #include "cmd/dt-shard-data/options.hpp"
 #include "data/encode_inputs.hpp"
 

@@ -1,4 +1,4 @@
-#include "base/tool.hpp"
+#include "base/cli/tool.hpp"
 #include "cmd/dt-shard-data/options.hpp"
 
 int main(int argc, char** argv) {

@@ -4,11 +4,11 @@
 #include <array>
 #include <utility>
 
-#include "base/build_info.hpp"
+#include "base/cli/build_info.hpp"
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/tasks.hpp"
-#include "base/text.hpp"
+#include "base/system/host.hpp"
+#include "base/cli/tasks.hpp"
+#include "base/text/text.hpp"
 #include "data/chat_template.hpp"
 #include "tokenizer/vocabulary.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/console.hpp"
-#include "base/options.hpp"
-#include "base/tasks.hpp"
+#include "base/cli/console.hpp"
+#include "base/cli/options.hpp"
+#include "base/cli/tasks.hpp"
 #include "data/make_dataset.hpp"
 
 namespace dt::shard_data {

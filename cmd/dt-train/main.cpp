@@ -3,12 +3,12 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "base/signals.hpp"
-#include "base/tool.hpp"
+#include "base/system/signals.hpp"
+#include "base/cli/tool.hpp"
 #include "cmd/dt-train/options.hpp"
 #include "cmd/dt-train/run.hpp"
 #ifdef DT_CUDA
-#include "kernels/cuda/use.hpp"
+#include "kernels/cuda/register_gpus.hpp"
 #endif
 #ifdef DT_NCCL
 #include "comm/nccl/use.hpp"

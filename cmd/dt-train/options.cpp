@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "model/model_spec.hpp"
-#include "plan/roofline/rates.hpp"
+#include "plan/time/roofline_rates.hpp"
 #include "plan/step_range.hpp"
 
 namespace dt::train_tool {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/options.hpp"
+#include "base/cli/options.hpp"
 #include "plan/settings.hpp"
 
 namespace dt::train_tool {

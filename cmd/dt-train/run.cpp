@@ -5,17 +5,17 @@
 #include <signal.h>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/signals.hpp"
-#include "base/threads.hpp"
+#include "base/system/host.hpp"
+#include "base/system/signals.hpp"
+#include "base/system/threads.hpp"
 #include "comm/exchange.hpp"
 #include "comm/host_order.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
 #include "plan/launch.hpp"
 #include "plan/precision.hpp"
-#include "prove/compare_layouts.hpp"
-#include "prove/show_schedule.hpp"
+#include "equivalence/compare_layouts.hpp"
+#include "equivalence/show_schedule.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
 #include "train/inherit_options.hpp"
@@ -83,8 +83,8 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
       check_values(settings, options);
     });
     if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);
-    if (settings.compare_layouts) return prove::compare_layouts(settings, options.values(), signals, ranks);
-    if (settings.show_schedule) return prove::show_schedule(settings, ranks);
+    if (settings.compare_layouts) return equivalence::compare_layouts(settings, options.values(), signals, ranks);
+    if (settings.show_schedule) return equivalence::show_schedule(settings, ranks);
     if (settings.dry_run) return train::dry_run(settings, ranks);
     return train::run_training(settings, options.values(), signals, ranks);
   };

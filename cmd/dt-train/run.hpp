@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/console.hpp"
-#include "base/options.hpp"
+#include "base/cli/console.hpp"
+#include "base/cli/options.hpp"
 #include "plan/settings.hpp"
 
 namespace dt::train_tool {

@@ -6,7 +6,7 @@
 #include <new>
 #include <system_error>
 
-#include "base/threads.hpp"
+#include "base/system/threads.hpp"
 
 namespace dt {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "tensor/host_tensor.hpp"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "bench/pattern.hpp"
 #include "comm/exchange.hpp"
-#include "tensor/host_copy.hpp"
+#include "tensor/host_mirror.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::bench {

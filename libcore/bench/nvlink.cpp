@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "tensor/nvlink.hpp"
+#include "tensor/device/nvlink.hpp"
 
 namespace dt::bench {
 

@@ -10,7 +10,7 @@
 
 namespace dt::bench {
 
-/// A host of GPUs that have NVLink (tensor/nvlink.hpp), some of whose links are no faster than PCIe.
+/// A host of GPUs that have NVLink (tensor/device/nvlink.hpp), some of whose links are no faster than PCIe.
 struct HostWithoutNvlink {
   std::string host;
   std::string gpu;       // name of the GPUs of the fastest of these links

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/suggest.hpp"
+#include "base/text/suggest.hpp"
 
 namespace dt::bench {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "comm/reduction.hpp"
 
 namespace dt::bench {

@@ -1,6 +1,6 @@
 // Formats the table that nccl-tests prints.
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "bench/report.hpp"
 
 namespace dt::bench {

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <system_error>
 
-#include "base/host.hpp"
-#include "base/signals.hpp"
-#include "base/threads.hpp"
+#include "base/system/host.hpp"
+#include "base/system/signals.hpp"
+#include "base/system/threads.hpp"
 
 namespace dt::bench {
 

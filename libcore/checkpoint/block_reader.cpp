@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/elements.hpp"
 
 namespace dt::checkpoint {

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/elements.hpp"
 
 namespace dt::checkpoint {

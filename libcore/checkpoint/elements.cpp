@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 
 namespace dt::checkpoint {
 

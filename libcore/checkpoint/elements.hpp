@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 
 namespace dt::checkpoint {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "model/layout.hpp"
 
 namespace dt::checkpoint {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "base/error.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 
 namespace dt::checkpoint {
 

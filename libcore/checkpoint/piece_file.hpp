@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/writer.hpp"
 

@@ -1,9 +1,9 @@
 #include "checkpoint/reshard.hpp"
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "checkpoint/checkpoint_name.hpp"
-#include "checkpoint/companions.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 
 namespace dt::checkpoint {
 

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/reader.hpp"
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/build_info.hpp"
+#include "base/cli/build_info.hpp"
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "checkpoint/checkpoint_name.hpp"
-#include "checkpoint/part_file.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/piece_file.hpp"
 
 namespace dt::checkpoint {

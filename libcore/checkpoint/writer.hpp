@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/shared_folder.hpp"
+#include "base/io/shared_folder.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::checkpoint {

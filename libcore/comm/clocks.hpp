@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/communicator.hpp"
 
 namespace dt::comm {

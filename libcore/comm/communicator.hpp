@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/engine.hpp"
 #include "comm/locality.hpp"
 #include "comm/reduction.hpp"
 #include "comm/staging.hpp"
 #include "comm/streams/group.hpp"
 #include "comm/transport.hpp"
-#include "tensor/part.hpp"
+#include "base/numeric/range.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt {

@@ -11,7 +11,7 @@
 
 #include "comm/pinned_ring.hpp"
 #include "comm/staging.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 

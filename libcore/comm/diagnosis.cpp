@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <ranges>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace dt::comm {
 

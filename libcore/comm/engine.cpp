@@ -4,8 +4,8 @@
 #include <exception>
 #include <utility>
 
-#include "base/host.hpp"
-#include "tensor/time_limit.hpp"
+#include "base/system/host.hpp"
+#include "tensor/device/device_timeout.hpp"
 
 namespace dt::comm {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unistd.h>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::comm {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/host.hpp"
-#include "base/threads.hpp"
+#include "base/system/host.hpp"
+#include "base/system/threads.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::comm {

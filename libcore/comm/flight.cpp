@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/own_names.hpp"
+#include "base/system/host.hpp"
+#include "base/io/open_at.hpp"
 
 namespace dt::comm {
 

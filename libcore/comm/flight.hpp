@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "comm/recorder.hpp"
 
 namespace dt::comm {

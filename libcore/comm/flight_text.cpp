@@ -2,10 +2,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/io/json.hpp"
+#include "base/text/text.hpp"
 #include "comm/flight.hpp"
 
 namespace dt::comm {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/error.hpp"
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 #include "comm/reduction.hpp"
 
 namespace dt::comm {

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/numa.hpp"
+#include "base/system/host.hpp"
+#include "base/system/numa.hpp"
 #include "comm/exchange.hpp"
-#include "tensor/usable_gpus.hpp"
+#include "tensor/device/gpu_probe.hpp"
 
 namespace dt::comm {
 

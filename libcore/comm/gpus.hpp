@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::comm {
 

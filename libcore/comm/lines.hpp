@@ -6,7 +6,7 @@
 #ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "comm/lines.hpp"
 #endif
-// The same targets as in kernels/cpu/simd.hpp.
+// The same targets as in kernels/cpu/simd/simd.hpp.
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)

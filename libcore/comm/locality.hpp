@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "comm/node_window.hpp"
 
 namespace dt::comm {

@@ -6,7 +6,7 @@
 
 #include "comm/engine.hpp"
 #include "comm/reduction.hpp"
-#include "tensor/part.hpp"
+#include "base/numeric/range.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/staging.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::comm {
 

@@ -6,7 +6,7 @@
 
 #include "comm/device_side.hpp"
 #include "comm/parts.hpp"
-#include "tensor/part.hpp"
+#include "base/numeric/range.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "base/console.hpp"
+#include "base/cli/console.hpp"
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 
 namespace dt::comm {
 

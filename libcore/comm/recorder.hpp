@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/device_clock.hpp"
+#include "tensor/device/device_clock.hpp"
 
 namespace dt::comm {
 

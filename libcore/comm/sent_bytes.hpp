@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "comm/recorder.hpp"
 
 namespace dt::comm {

@@ -11,9 +11,9 @@
 #include <thread>
 #include <unistd.h>
 
-#include "base/host.hpp"
-#include "base/signals.hpp"
-#include "base/threads.hpp"
+#include "base/system/host.hpp"
+#include "base/system/signals.hpp"
+#include "base/system/threads.hpp"
 #include "comm/diagnosis.hpp"
 
 namespace dt::comm {

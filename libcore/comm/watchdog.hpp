@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "comm/flight.hpp"
 #include "comm/recorder.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 
 namespace dt::data {
 

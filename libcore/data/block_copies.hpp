@@ -7,7 +7,7 @@
 #include <future>
 #include <vector>
 
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "data/task_pool.hpp"
 #include "data/token_run.hpp"
 #include "data/token_tally.hpp"

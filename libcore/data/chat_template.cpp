@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 #include <iterator>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "data/tokenizer_beside.hpp"
 
 namespace dt::data {

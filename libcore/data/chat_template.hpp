@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "data/conversation.hpp"
 
 namespace dt::data {

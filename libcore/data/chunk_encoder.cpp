@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "data/json_line.hpp"
 #include "data/json_texts.hpp"
 #include "data/utf8.hpp"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/json.hpp"
-#include "base/own_folder.hpp"
-#include "base/path_text.hpp"
+#include "base/io/json.hpp"
+#include "base/io/owned_folder.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::data {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "data/split.hpp"
 #include "data/tokenizer.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json.hpp"
-#include "base/path_text.hpp"
+#include "base/io/json.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::data {
 

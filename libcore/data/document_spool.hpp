@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "data/spool_part.hpp"
 #include "data/token_run.hpp"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/digest.hpp"
-#include "base/files.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/io/files.hpp"
 
 namespace dt::data {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace dt::data {
 

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <utility>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/input/byte_source.hpp"
 #include "data/input/content.hpp"
 #include "data/input/sniff_json.hpp"

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "data/target_flag.hpp"
 
 namespace dt::data {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "base/tasks.hpp"
+#include "base/cli/tasks.hpp"
 #include "data/dataset_file.hpp"
 #include "data/encode_inputs.hpp"
 #include "data/split_rule.hpp"

@@ -7,10 +7,10 @@
 #include <span>
 #include <utility>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/text.hpp"
+#include "base/io/files.hpp"
+#include "base/text/text.hpp"
 
 namespace dt::data {
 

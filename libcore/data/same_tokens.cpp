@@ -4,7 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/tokenizer.hpp"
 #include "tokenizer/read_tokenizer.hpp"
 

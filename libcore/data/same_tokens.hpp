@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 
 namespace dt::data {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/numeric/random.hpp"
 
 namespace dt::data {
 

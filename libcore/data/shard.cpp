@@ -8,10 +8,10 @@
 #include <ranges>
 #include <vector>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/hdf5_file.hpp"
-#include "base/mapped_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
+#include "base/io/mapped_file.hpp"
 #include "data/shard_writer.hpp"
 #include "data/target_flag.hpp"
 

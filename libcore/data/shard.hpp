@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.hpp"
-#include "base/files.hpp"
+#include "base/numeric/dtype.hpp"
+#include "base/io/files.hpp"
 #include "data/dataset_file.hpp"
 #include "data/split.hpp"
 #include "data/tokenizer.hpp"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/digest.hpp"
-#include "base/hdf5_file.hpp"
-#include "base/own_folder.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/hdf5/hdf5_file.hpp"
+#include "base/io/owned_folder.hpp"
 #include "data/block_copies.hpp"
 #include "data/dataset_file.hpp"
 #include "data/split.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 
 namespace dt::data {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/random.hpp"
+#include "base/numeric/random.hpp"
 
 namespace dt::data {
 

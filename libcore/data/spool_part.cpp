@@ -5,8 +5,8 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
-#include "base/path_text.hpp"
+#include "base/io/json.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::data {
 

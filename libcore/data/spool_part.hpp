@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "base/digest.hpp"
-#include "base/files.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/io/files.hpp"
 #include "data/flaws.hpp"
 #include "data/roles.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/numeric/random.hpp"
 #include "data/target_flag.hpp"
 
 namespace dt::data {

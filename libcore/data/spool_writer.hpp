@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "data/spool_part.hpp"
 #include "data/task_pool.hpp"
 

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/own_folder.hpp"
-#include "base/strangers.hpp"
-#include "base/text.hpp"
+#include "base/io/owned_folder.hpp"
+#include "base/io/ownership.hpp"
+#include "base/text/text.hpp"
 #include "data/dataset_file.hpp"
 #include "data/tokenizer.hpp"
 #include "data/verify_dataset.hpp"

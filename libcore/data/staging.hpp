@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 
 namespace dt::data {
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/threads.hpp"
+#include "base/system/threads.hpp"
 
 namespace dt::data {
 

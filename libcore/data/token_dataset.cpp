@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/own_names.hpp"
+#include "base/io/open_at.hpp"
 #include "data/dataset_file.hpp"
 #include "data/shard.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 
 namespace dt::data {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 
 namespace dt::data {
 

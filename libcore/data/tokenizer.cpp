@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/file_or_pipe.hpp"
-#include "base/own_folder.hpp"
+#include "base/io/file_or_pipe.hpp"
+#include "base/io/owned_folder.hpp"
 #include "tokenizer/encoder.hpp"
 #include "tokenizer/hf_tokenizer.hpp"
 #include "tokenizer/read_tokenizer.hpp"

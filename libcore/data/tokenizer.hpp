@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 
 namespace dt::data {
 

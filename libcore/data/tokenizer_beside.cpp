@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "data/chat_template.hpp"
 
 namespace dt::data {

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {

@@ -6,11 +6,11 @@
 #include <span>
 #include <thread>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/json.hpp"
-#include "base/own_folder.hpp"
+#include "base/system/host.hpp"
+#include "base/io/json.hpp"
+#include "base/io/owned_folder.hpp"
 #include "data/dataset_file.hpp"
 #include "data/tokenizer_beside.hpp"
 

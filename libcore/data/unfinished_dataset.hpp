@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "base/audience.hpp"
-#include "base/files.hpp"
+#include "base/io/read_access.hpp"
+#include "base/io/files.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {

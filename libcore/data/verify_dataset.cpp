@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "data/dataset_file.hpp"
 #include "data/shard.hpp"

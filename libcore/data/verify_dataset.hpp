@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 
 namespace dt::data {
 

@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "kernels/slice.hpp"
+#include "kernels/dim_shard.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels {

@@ -3,7 +3,7 @@
 // neither read nor written.
 // Legend: R rows, V vocabulary (or a rank's columns of it), N ranks.
 
-#include "kernels/slice.hpp"
+#include "kernels/dim_shard.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 

@@ -1,6 +1,6 @@
 #include "kernels/elementwise.hpp"
 
-#include "base/exact_sum.hpp"
+#include "base/numeric/exact_sum.hpp"
 #include "kernels/check.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"

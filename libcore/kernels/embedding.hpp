@@ -5,7 +5,7 @@
 // else fp32 or bf16.
 // Legend: R rows, V table rows, C features.
 
-#include "kernels/slice.hpp"
+#include "kernels/dim_shard.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 

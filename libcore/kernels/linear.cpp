@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "kernels/check.hpp"
-#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/gemm/gemm.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/reference/linear.hpp"

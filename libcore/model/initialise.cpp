@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/numeric/random.hpp"
 
 namespace dt::model {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <fmt/ranges.h>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace dt::model {
 

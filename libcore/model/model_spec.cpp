@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/suggest.hpp"
+#include "base/io/files.hpp"
+#include "base/text/suggest.hpp"
 
 namespace dt::model {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "kernels/rotary_scaling.hpp"
 
 namespace dt::model {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kernels/attention.hpp"
-#include "kernels/cuda/attention_slices.hpp"
+#include "kernels/cuda/attention/attention_chunks.hpp"
 #include "plan/plan.hpp"
 
 namespace dt::plan {

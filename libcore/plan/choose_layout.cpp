@@ -5,10 +5,10 @@
 #include <regex>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
-#include "parallel/mesh.hpp"
-#include "parallel/pipeline.hpp"
-#include "parallel/unit_costs.hpp"
+#include "base/text/text.hpp"
+#include "parallel/state/mesh.hpp"
+#include "parallel/schedule/pipeline.hpp"
+#include "parallel/schedule/unit_costs.hpp"
 
 namespace dt::plan {
 

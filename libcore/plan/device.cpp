@@ -7,7 +7,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/linear.hpp"
 #include "plan/precision.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::plan {
 

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <vector>
 
-#include "base/cgroup.hpp"
-#include "base/host.hpp"
+#include "base/system/cgroup.hpp"
+#include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::plan {

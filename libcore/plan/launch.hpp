@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::plan {
 

@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "data/loader.hpp"
 #include "data/sampler.hpp"
-#include "model/arithmetic.hpp"
-#include "model/unit.hpp"
+#include "model/flops.hpp"
+#include "model/units/unit.hpp"
 #include "plan/precision.hpp"
 #include "plan/step_range.hpp"
 

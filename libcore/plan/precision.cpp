@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
 #include "tensor/context.hpp"

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "checkpoint/manifest.hpp"
 #include "comm/ranks.hpp"
-#include "parallel/precision.hpp"
+#include "parallel/state/precision.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
 #include "tensor/arithmetic.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "model/parameter_table.hpp"
 

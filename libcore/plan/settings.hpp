@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/options.hpp"
+#include "base/cli/options.hpp"
 #include "comm/communicator.hpp"
 
 namespace dt::plan {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 namespace dt::plan {
 

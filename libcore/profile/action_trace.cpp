@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tensor/time_limit.hpp"
+#include "tensor/device/device_timeout.hpp"
 
 namespace dt::profile {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "parallel/executor.hpp"
-#include "tensor/device_clock.hpp"
+#include "parallel/engine/executor.hpp"
+#include "tensor/device/device_clock.hpp"
 
 namespace dt::profile {
 

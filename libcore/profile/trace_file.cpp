@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "profile/rows.hpp"
+#include "profile/tracks.hpp"
 
 namespace dt::profile {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Writes a step as a file that ui.perfetto.dev and chrome://tracing draw. See FORMATS.md.
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "profile/step_profile.hpp"
 
 namespace dt::profile {

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/host.hpp"
-#include "base/json.hpp"
-#include "base/own_names.hpp"
-#include "base/path_text.hpp"
-#include "base/text.hpp"
+#include "base/io/files.hpp"
+#include "base/system/host.hpp"
+#include "base/io/json.hpp"
+#include "base/io/open_at.hpp"
+#include "base/text/utf8.hpp"
+#include "base/text/text.hpp"
 
 namespace dt::run {
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/host.hpp"
-#include "base/json.hpp"
-#include "base/path_text.hpp"
+#include "base/io/files.hpp"
+#include "base/system/host.hpp"
+#include "base/io/json.hpp"
+#include "base/text/utf8.hpp"
 #include "comm/environment.hpp"
 #include "run/run_directory.hpp"
 

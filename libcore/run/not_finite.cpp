@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/host.hpp"
-#include "base/json.hpp"
-#include "base/own_names.hpp"
+#include "base/io/files.hpp"
+#include "base/system/host.hpp"
+#include "base/io/json.hpp"
+#include "base/io/open_at.hpp"
 
 namespace dt::run {
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/own_names.hpp"
-#include "base/strangers.hpp"
+#include "base/io/open_at.hpp"
+#include "base/io/ownership.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "run/failed_loads.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"

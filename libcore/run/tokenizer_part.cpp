@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "checkpoint/companions.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 
 namespace dt::run {
 

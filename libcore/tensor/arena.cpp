@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tensor/retired.hpp"
+#include "tensor/deferred_free.hpp"
 
 namespace dt {
 

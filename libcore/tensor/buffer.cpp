@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/text.hpp"
-#include "tensor/accelerator.hpp"
-#include "tensor/retired.hpp"
+#include "base/system/host.hpp"
+#include "base/text/text.hpp"
+#include "tensor/device/accelerator.hpp"
+#include "tensor/deferred_free.hpp"
 
 namespace dt {
 

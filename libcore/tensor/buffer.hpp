@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "tensor/device.hpp"
+#include "tensor/device/device.hpp"
 
 namespace dt {
 

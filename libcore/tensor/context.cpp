@@ -1,6 +1,6 @@
 #include "tensor/context.hpp"
 
-#include "tensor/time_limit.hpp"
+#include "tensor/device/device_timeout.hpp"
 
 namespace dt {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/arena.hpp"
 #include "tensor/arithmetic.hpp"
-#include "tensor/device.hpp"
-#include "tensor/run_ahead.hpp"
+#include "tensor/device/device.hpp"
+#include "tensor/device/stream_throttle.hpp"
 
 namespace dt {
 

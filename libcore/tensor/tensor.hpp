@@ -7,10 +7,10 @@
 #include <span>
 #include <utility>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "base/error.hpp"
 #include "tensor/buffer.hpp"
-#include "tensor/device.hpp"
+#include "tensor/device/device.hpp"
 #include "tensor/shape.hpp"
 
 namespace dt {

@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace dt::tokenizer {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "tokenizer/byte_alphabet.hpp"
 
 namespace dt::tokenizer {

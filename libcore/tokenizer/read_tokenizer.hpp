@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace dt::tokenizer {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
-#include "base/signals.hpp"
+#include "base/text/printable.hpp"
+#include "base/system/signals.hpp"
 
 namespace dt::tokenizer {
 

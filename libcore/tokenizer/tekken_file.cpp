@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "tokenizer/base64.hpp"
 #include "tokenizer/hf_writer.hpp"
 #include "tokenizer/tiktoken_file.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 
 namespace dt::tokenizer {
 

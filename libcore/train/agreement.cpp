@@ -5,14 +5,14 @@
 #include <exception>
 #include <thread>
 
-#include "base/build_info.hpp"
-#include "base/digest.hpp"
+#include "base/cli/build_info.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "checkpoint/shared_folder.hpp"
+#include "base/system/host.hpp"
+#include "base/io/shared_folder.hpp"
 #include "comm/environment.hpp"
 #include "comm/exchange.hpp"
-#include "tensor/host_copy.hpp"
+#include "tensor/host_mirror.hpp"
 
 namespace dt::train {
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
-#include "base/options.hpp"
+#include "base/io/files.hpp"
+#include "base/cli/options.hpp"
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
 #include "model/model_spec.hpp"
-#include "parallel/model_storage.hpp"
+#include "parallel/state/model_storage.hpp"
 
 namespace dt::train {
 

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/build_info.hpp"
-#include "base/digest.hpp"
-#include "base/json.hpp"
+#include "base/cli/build_info.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/io/json.hpp"
 #include "plan/attention.hpp"
 #include "plan/precision.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "model/zigzag.hpp"
+#include "model/layers/zigzag.hpp"
 
 namespace dt::train {
 

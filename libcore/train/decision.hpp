@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "base/exact_sum.hpp"
+#include "base/numeric/exact_sum.hpp"
 #include "comm/communicator.hpp"
-#include "run/save_progress.hpp"
+#include "run/save/save_progress.hpp"
 
 namespace dt::train {
 

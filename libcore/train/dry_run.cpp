@@ -7,21 +7,21 @@
 #include <numeric>
 #include <unistd.h>
 
-#include "base/counted.hpp"
+#include "base/text/counted.hpp"
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/path_text.hpp"
-#include "base/printable.hpp"
-#include "base/text.hpp"
+#include "base/system/host.hpp"
+#include "base/text/utf8.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "data/loader.hpp"
-#include "interchange/weight_source.hpp"
+#include "convert/weight_source.hpp"
 #include "model/parameter_table.hpp"
-#include "parallel/drawing/drawing.hpp"
-#include "plan/forecast.hpp"
-#include "plan/memory_estimate.hpp"
-#include "plan/memory_fit.hpp"
+#include "parallel/schedule/drawing/drawing.hpp"
+#include "plan/time/forecast.hpp"
+#include "plan/memory/memory_estimate.hpp"
+#include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"
 #include "run/run_directory.hpp"
@@ -245,7 +245,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   std::string origin = "initial weights";
   if (settings.init_from) {
     origin = *settings.init_from;
-    check_same_spec(spec, *interchange::open_weights(*settings.init_from), *settings.init_from);
+    check_same_spec(spec, *convert::open_weights(*settings.init_from), *settings.init_from);
   }
   const auto manifest = newest_readable(candidates, origin, console);
   if (!candidates.empty() && !manifest) {

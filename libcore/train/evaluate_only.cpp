@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/output_file.hpp"
+#include "base/system/host.hpp"
+#include "base/io/output_file.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
-#include "interchange/weight_source.hpp"
+#include "convert/weight_source.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/device.hpp"
-#include "plan/lists.hpp"
-#include "plan/memory_fit.hpp"
+#include "plan/action_lists.hpp"
+#include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
@@ -87,13 +87,13 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
                       const StopSignals& signals, const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   plan::Plan plan;
-  std::unique_ptr<interchange::WeightSource> source;
+  std::unique_ptr<convert::WeightSource> source;
   checkpoint::TrainingState state;
   comm::together(ranks.world, [&] {
     state = state_of(path);
     if (!settings.sequence_length && state.sequence_length > 0)
       settings.sequence_length = state.sequence_length;
-    source = interchange::open_weights(path);
+    source = convert::open_weights(path);
     if (settings.model) check_same_spec(model::load_model_spec(*settings.model), *source, path);
     const plan::Replan replan = [&](const plan::Settings& s) {
       return plan::make_evaluation_plan(s, source->spec(), dataset, launch);

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
-#include "base/text.hpp"
+#include "base/io/files.hpp"
+#include "base/text/text.hpp"
 #include "comm/exchange.hpp"
 #include "data/mixture.hpp"
 #include "plan/choose_layout.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 // Supplies a resume with the options of its run.
 
-#include "base/options.hpp"
+#include "base/cli/options.hpp"
 #include "comm/ranks.hpp"
 #include "plan/launch.hpp"
 #include "plan/settings.hpp"

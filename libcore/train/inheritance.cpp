@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "data/mixture.hpp"
 #include "model/model_spec.hpp"
 

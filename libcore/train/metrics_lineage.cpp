@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 
 namespace dt::train {

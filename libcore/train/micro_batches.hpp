@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "data/loader.hpp"
-#include "model/unit.hpp"
-#include "parallel/buffer_pool.hpp"
+#include "model/units/unit.hpp"
+#include "parallel/state/buffer_pool.hpp"
 #include "tensor/context.hpp"
 #include "train/pinned_rows.hpp"
 

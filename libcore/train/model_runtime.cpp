@@ -2,7 +2,7 @@
 
 #include "kernels/elementwise.hpp"
 #include "model/initialise.hpp"
-#include "plan/scratch_estimate.hpp"
+#include "plan/memory/scratch_estimate.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/context_share.hpp"
 
@@ -55,7 +55,7 @@ void ModelRuntime::initialise_weights(std::uint64_t seed) {
   }
 }
 
-void ModelRuntime::load_weights(const interchange::WeightSource& source) {
+void ModelRuntime::load_weights(const convert::WeightSource& source) {
   for (const parallel::LocalParam& param : local_.params()) {
     storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
       source.read(local_.spec(param).name, piece, values);

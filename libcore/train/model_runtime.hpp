@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "data/loader.hpp"
-#include "interchange/weight_source.hpp"
-#include "model/unit.hpp"
-#include "parallel/buffer_pool.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/lanes.hpp"
-#include "parallel/model_storage.hpp"
+#include "convert/weight_source.hpp"
+#include "model/units/unit.hpp"
+#include "parallel/state/buffer_pool.hpp"
+#include "parallel/engine/executor.hpp"
+#include "parallel/state/gradient_lanes.hpp"
+#include "parallel/state/model_storage.hpp"
 #include "plan/plan.hpp"
 #include "tensor/context.hpp"
 #include "train/micro_batches.hpp"
@@ -26,7 +26,7 @@ class ModelRuntime {
   ModelRuntime(const plan::Plan& plan, Purpose purpose, const parallel::Groups& groups);
 
   void initialise_weights(std::uint64_t seed);
-  void load_weights(const interchange::WeightSource& source);
+  void load_weights(const convert::WeightSource& source);
 
   const Context& context() const { return context_; }
   const model::ModelSpec& spec() const { return spec_; }

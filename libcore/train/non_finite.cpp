@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 #include "comm/exchange.hpp"
-#include "tensor/host_copy.hpp"
+#include "tensor/host_mirror.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::train {

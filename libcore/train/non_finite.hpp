@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "plan/lists.hpp"
+#include "plan/action_lists.hpp"
 #include "train/decision.hpp"
 #include "train/model_runtime.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "profile/summary.hpp"
 #include "profile/trace_file.hpp"

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/json.hpp"
-#include "base/path_text.hpp"
-#include "base/text.hpp"
+#include "base/system/host.hpp"
+#include "base/io/json.hpp"
+#include "base/text/utf8.hpp"
+#include "base/text/text.hpp"
 #include "train/metrics_lineage.hpp"
 
 namespace dt::train {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/console.hpp"
-#include "base/files.hpp"
+#include "base/cli/console.hpp"
+#include "base/io/files.hpp"
 #include "checkpoint/reader.hpp"
 #include "run/run_directory.hpp"
 #include "train/sources.hpp"

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/counted.hpp"
+#include "base/text/counted.hpp"
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/numa.hpp"
-#include "base/text.hpp"
+#include "base/system/host.hpp"
+#include "base/system/numa.hpp"
+#include "base/text/text.hpp"
 #include "comm/exchange.hpp"
 #include "comm/watchdog.hpp"
 #include "data/mixture.hpp"
@@ -14,8 +14,8 @@
 #include "plan/attention.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/device.hpp"
-#include "plan/forecast.hpp"
-#include "plan/lists.hpp"
+#include "plan/time/forecast.hpp"
+#include "plan/action_lists.hpp"
 #include "plan/step_range.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"

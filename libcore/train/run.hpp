@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "base/options.hpp"
-#include "base/signals.hpp"
+#include "base/cli/options.hpp"
+#include "base/system/signals.hpp"
 #include "comm/ranks.hpp"
 #include "plan/settings.hpp"
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/json.hpp"
-#include "base/path_text.hpp"
+#include "base/system/host.hpp"
+#include "base/io/json.hpp"
+#include "base/text/utf8.hpp"
 #include "train/inheritance.hpp"
 
 namespace dt::train {

@@ -6,11 +6,11 @@
 #include <optional>
 #include <set>
 
-#include "base/audience.hpp"
-#include "base/digest.hpp"
+#include "base/io/read_access.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/json.hpp"
-#include "checkpoint/companions.hpp"
+#include "base/io/json.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 #include "data/chat_template.hpp"
 #include "data/dataset_file.hpp"
 #include "data/same_tokens.hpp"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/console.hpp"
+#include "base/cli/console.hpp"
 #include "run/run_directory.hpp"
 
 namespace dt::train {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "train/conditions.hpp"
 
 namespace dt::train {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "optim/schedule.hpp"
+#include "optim/learning_rate_schedule.hpp"
 #include "plan/settings.hpp"
 
 namespace dt::train {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/counted.hpp"
+#include "base/text/counted.hpp"
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
 #include "plan/resumable.hpp"

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
-#include "plan/lists.hpp"
-#include "plan/memory_fit.hpp"
+#include "plan/action_lists.hpp"
+#include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "train/start.hpp"
 

@@ -1,6 +1,6 @@
 #include "train/sitting_out.hpp"
 
-#include "base/counted.hpp"
+#include "base/text/counted.hpp"
 #include "comm/exchange.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/device.hpp"

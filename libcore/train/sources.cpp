@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/counted.hpp"
-#include "base/text.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/text.hpp"
 #include "data/loader.hpp"
 
 namespace dt::train {

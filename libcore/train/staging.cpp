@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "base/text.hpp"
+#include "base/system/host.hpp"
+#include "base/text/text.hpp"
 #include "comm/engine.hpp"
 #include "comm/exchange.hpp"
 #include "data/mixture.hpp"

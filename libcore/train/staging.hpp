@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "comm/ranks.hpp"
 #include "data/staging.hpp"
 #include "data/token_dataset.hpp"

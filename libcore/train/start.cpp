@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
-#include "interchange/weight_source.hpp"
+#include "convert/weight_source.hpp"
 #include "train/search.hpp"
 
 namespace dt::train {
@@ -106,7 +106,7 @@ model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<C
   if (settings.model) {
     model::ModelSpec spec = model::load_model_spec(*settings.model);
     if (settings.init_from && candidates.empty()) {
-      const model::SpecialTokens special = interchange::open_weights(*settings.init_from)->spec().special;
+      const model::SpecialTokens special = convert::open_weights(*settings.init_from)->spec().special;
       if (!special.eos.empty()) spec.special = special;
     }
     return spec;
@@ -122,12 +122,12 @@ model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<C
       if (candidate.required || error.kind() != ErrorKind::input) throw;
     }
   }
-  if (settings.init_from) return interchange::open_weights(*settings.init_from)->spec();
+  if (settings.init_from) return convert::open_weights(*settings.init_from)->spec();
   throw Error(ErrorKind::usage, "--model is missing",
               fmt::format("give a config.json or one of: {}", fmt::join(model::preset_names(), ", ")));
 }
 
-void check_same_spec(const model::ModelSpec& asked, const interchange::WeightSource& found,
+void check_same_spec(const model::ModelSpec& asked, const convert::WeightSource& found,
                      const fs::path& weights) {
   if (model::same_computation(asked, found.spec())) return;
   const std::string remark = found.remark();
@@ -181,7 +181,7 @@ std::string fill_weights(ModelRuntime& runtime, const plan::Settings& settings, 
     runtime.initialise_weights(plan.seed);
     return {};
   }
-  const auto source = interchange::open_weights(*settings.init_from);
+  const auto source = convert::open_weights(*settings.init_from);
   check_same_spec(plan.spec, *source, *settings.init_from);
   runtime.load_weights(*source);
   return source->remark();

@@ -9,11 +9,11 @@
 
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
-#include "interchange/weight_source.hpp"
-#include "parallel/groups.hpp"
+#include "convert/weight_source.hpp"
+#include "parallel/state/groups.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
-#include "run/promotion.hpp"
+#include "run/local/promotion.hpp"
 #include "run/run_directory.hpp"
 #include "train/model_runtime.hpp"
 
@@ -44,7 +44,7 @@ model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<C
 
 /// Checks that the weights are of the model that --model names. Special tokens may differ.
 /// Errors: input if they are not.
-void check_same_spec(const model::ModelSpec& asked, const interchange::WeightSource& found,
+void check_same_spec(const model::ModelSpec& asked, const convert::WeightSource& found,
                      const fs::path& weights);
 
 /// Returns the special tokens of a model that trains on `dataset`. The token that ends the

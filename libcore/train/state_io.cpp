@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "tensor/host_copy.hpp"
+#include "tensor/host_mirror.hpp"
 
 namespace dt::train {
 

@@ -5,8 +5,8 @@
 
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
-#include "parallel/model_storage.hpp"
-#include "run/writing_group.hpp"
+#include "parallel/state/model_storage.hpp"
+#include "run/save/writing_group.hpp"
 
 namespace dt::train {
 

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/exchange.hpp"
-#include "parallel/squared_norm.hpp"
-#include "plan/lists.hpp"
+#include "parallel/state/squared_norm.hpp"
+#include "plan/action_lists.hpp"
 #include "train/non_finite.hpp"
 
 namespace dt::train {

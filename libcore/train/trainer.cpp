@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
-#include "plan/memory_fit.hpp"
-#include "plan/peak_flops.hpp"
-#include "plan/unit_times_file.hpp"
+#include "plan/memory/memory_fit.hpp"
+#include "plan/time/peak_flops.hpp"
+#include "plan/time/unit_times_file.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/checkpoint_header.hpp"
 #include "train/evaluation.hpp"

@@ -6,15 +6,15 @@
 #include <optional>
 #include <vector>
 
-#include "base/signals.hpp"
+#include "base/system/signals.hpp"
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
 #include "plan/settings.hpp"
-#include "run/local_target.hpp"
+#include "run/save/local_target.hpp"
 #include "run/not_finite.hpp"
 #include "run/run_directory.hpp"
-#include "run/saver.hpp"
-#include "run/shared_target.hpp"
+#include "run/save/saver.hpp"
+#include "run/save/shared_target.hpp"
 #include "train/decision.hpp"
 #include "train/not_finite_advice.hpp"
 #include "train/profiler.hpp"

@@ -4,7 +4,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

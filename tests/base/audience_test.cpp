@@ -1,4 +1,4 @@
-#include "base/audience.hpp"
+#include "base/io/read_access.hpp"
 
 #include <catch2/catch.hpp>
 #include <unistd.h>

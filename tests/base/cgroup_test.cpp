@@ -1,10 +1,10 @@
-#include "base/cgroup.hpp"
+#include "base/system/cgroup.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 #include <tuple>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

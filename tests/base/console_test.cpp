@@ -1,4 +1,4 @@
-#include "base/console.hpp"
+#include "base/cli/console.hpp"
 
 #include <catch2/catch.hpp>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 
 #include <catch2/catch.hpp>
 

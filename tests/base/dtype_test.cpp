@@ -1,4 +1,4 @@
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "base/exact_sum.hpp"
+#include "base/numeric/exact_sum.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstddef>
@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <thread>
 
-#include "base/file_or_pipe.hpp"
-#include "base/own_folder.hpp"
-#include "base/signals.hpp"
+#include "base/io/file_or_pipe.hpp"
+#include "base/io/owned_folder.hpp"
+#include "base/system/signals.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

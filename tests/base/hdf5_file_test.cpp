@@ -1,4 +1,4 @@
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 
 #include <bit>
 #include <catch2/catch.hpp>

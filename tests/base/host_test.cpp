@@ -1,4 +1,4 @@
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

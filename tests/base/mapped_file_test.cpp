@@ -1,4 +1,4 @@
-#include "base/mapped_file.hpp"
+#include "base/io/mapped_file.hpp"
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

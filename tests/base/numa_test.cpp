@@ -1,4 +1,4 @@
-#include "base/numa.hpp"
+#include "base/system/numa.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>

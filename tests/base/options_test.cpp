@@ -1,9 +1,9 @@
-#include "base/options.hpp"
+#include "base/cli/options.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 using namespace dt;
 using dt_test::caught;

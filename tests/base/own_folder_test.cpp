@@ -1,4 +1,4 @@
-#include "base/own_folder.hpp"
+#include "base/io/owned_folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/strangers.hpp"
+#include "base/io/ownership.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

@@ -1,4 +1,4 @@
-#include "base/path_text.hpp"
+#include "base/text/utf8.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "base/random.hpp"
+#include "base/numeric/random.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 
 using namespace dt;
 

@@ -1,4 +1,4 @@
-#include "base/secure_channel.hpp"
+#include "base/io/secure_channel.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

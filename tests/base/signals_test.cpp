@@ -1,4 +1,4 @@
-#include "base/signals.hpp"
+#include "base/system/signals.hpp"
 
 #include <catch2/catch.hpp>
 #include <signal.h>

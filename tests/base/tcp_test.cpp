@@ -1,4 +1,4 @@
-#include "base/tcp.hpp"
+#include "base/io/tcp.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

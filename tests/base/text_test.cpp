@@ -1,8 +1,8 @@
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "base/counted.hpp"
+#include "base/text/counted.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

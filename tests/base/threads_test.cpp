@@ -1,4 +1,4 @@
-#include "base/threads.hpp"
+#include "base/system/threads.hpp"
 
 #include <catch2/catch.hpp>
 #include <sys/resource.h>

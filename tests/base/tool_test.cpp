@@ -1,4 +1,4 @@
-#include "base/tool.hpp"
+#include "base/cli/tool.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -23,13 +23,13 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
-#include "parallel/local_table.hpp"
+#include "parallel/state/local_table.hpp"
 #include "tensor/buffer.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/gemm/gemm.hpp"
 #include "tensor/buffer.hpp"
 
 namespace {

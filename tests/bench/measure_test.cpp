@@ -7,7 +7,7 @@
 #include "bench/pattern.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "device/test_device.hpp"
-#include "tensor/host_copy.hpp"
+#include "tensor/host_mirror.hpp"
 
 using namespace dt;
 using namespace dt::bench;

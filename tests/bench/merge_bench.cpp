@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"

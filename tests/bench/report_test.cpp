@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 using namespace dt;
 using namespace dt::bench;

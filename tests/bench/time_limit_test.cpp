@@ -6,7 +6,7 @@
 #include <future>
 #include <signal.h>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 
 using namespace dt;
 using namespace dt::bench;

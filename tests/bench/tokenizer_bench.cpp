@@ -10,7 +10,7 @@
 #include <map>
 #include <random>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "tokenizer/encoder.hpp"
 #include "tokenizer/read_tokenizer.hpp"
 #include "tokenizer/regex_splitter.hpp"

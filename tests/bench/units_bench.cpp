@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <thread>
 
-#include "model/arithmetic.hpp"
+#include "model/flops.hpp"
 #include "model/initialise.hpp"
 #include "support/unit_runner.hpp"
 

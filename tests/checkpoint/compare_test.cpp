@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/sample.hpp"
 #include "tensor/host_tensor.hpp"
 

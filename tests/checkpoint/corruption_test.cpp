@@ -5,8 +5,8 @@
 #include <map>
 #include <random>
 
-#include "base/digest.hpp"
-#include "base/host.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/host.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"

@@ -8,7 +8,7 @@
 
 #include "checkpoint/compare.hpp"
 #include "checkpoint/sample.hpp"
-#include "interchange/export.hpp"
+#include "convert/export.hpp"
 
 namespace dt::checkpoint {
 namespace {
@@ -70,10 +70,10 @@ TEST_CASE("a write beyond the file-size limit leaves nothing") {
     return count_failures(folder.path(), bytes, limit_file_size, write, ErrorKind::environment);
   };
   CHECK(limited([&] { write_model(folder.path()); }) == 40);
-  CHECK(limited([&] { interchange::export_hf(interchange::ExportSource(reader.path()), folder / "hf"); }) >
+  CHECK(limited([&] { convert::export_hf(convert::ExportSource(reader.path()), folder / "hf"); }) >
         30);
   CHECK(limited([&] {
-          interchange::export_h5(interchange::ExportSource(reader.path()), folder / "model.h5");
+          convert::export_h5(convert::ExportSource(reader.path()), folder / "model.h5");
         }) > 30);
   ::signal(SIGXFSZ, previous);
   CHECK(fs::exists(write_model(folder.path())));
@@ -115,10 +115,10 @@ TEST_CASE("a full disk leaves nothing") {
     for (const auto& write :
          {std::function<void()>([&] { write_model(small); }),
           std::function<void()>([&] { write_model(small, 3); }), std::function<void()>([&] {
-            interchange::export_hf(interchange::ExportSource(reader.path()), small / "hf");
+            convert::export_hf(convert::ExportSource(reader.path()), small / "hf");
           }),
           std::function<void()>([&] {
-            interchange::export_h5(interchange::ExportSource(reader.path()), small / "model.h5");
+            convert::export_h5(convert::ExportSource(reader.path()), small / "model.h5");
           })}) {
       const std::string message = test::error_of(ErrorKind::environment, write);
       if (kib > 900) CHECK_FALSE(message.empty());

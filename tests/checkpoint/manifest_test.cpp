@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/sample.hpp"
 
 namespace dt::checkpoint {

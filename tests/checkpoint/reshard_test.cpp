@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "checkpoint/sample.hpp"
-#include "interchange/export.hpp"
-#include "parallel/local_table.hpp"
+#include "convert/export.hpp"
+#include "parallel/state/local_table.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::checkpoint {
@@ -71,7 +71,7 @@ std::string state_of(const Reader& reader) {
 }
 
 std::string merged(const Reader& reader, const fs::path& file) {
-  interchange::export_h5(interchange::ExportSource(reader.path()), file, {.overwrite = true});
+  convert::export_h5(convert::ExportSource(reader.path()), file, {.overwrite = true});
   return read_file(file);
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "base/test_folder.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/share.hpp"

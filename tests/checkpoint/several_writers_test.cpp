@@ -2,11 +2,11 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "checkpoint/compare.hpp"
-#include "checkpoint/part_file.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/sample.hpp"
-#include "interchange/export.hpp"
+#include "convert/export.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::checkpoint {
@@ -91,8 +91,8 @@ TEST_CASE(
   CHECK(compared == static_cast<int>(pieces.list.size()));
   for (const Reader* reader : {&one, &several}) {
     const std::string name = reader == &one ? "one" : "several";
-    interchange::export_hf(interchange::ExportSource(reader->path()), folder / (name + "_hf"));
-    interchange::export_h5(interchange::ExportSource(reader->path()), folder / (name + ".h5"));
+    convert::export_hf(convert::ExportSource(reader->path()), folder / (name + "_hf"));
+    convert::export_h5(convert::ExportSource(reader->path()), folder / (name + ".h5"));
   }
   CHECK(read_file(folder / "one_hf/model.safetensors") == read_file(folder / "several_hf/model.safetensors"));
   CHECK(read_file(folder / "one_hf/config.json") == read_file(folder / "several_hf/config.json"));

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
 

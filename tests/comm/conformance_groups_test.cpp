@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/backend.hpp"
 #include "comm/exchange.hpp"
 #include "tensor/host_tensor.hpp"

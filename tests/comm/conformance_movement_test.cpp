@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/backend.hpp"
 #include "comm/samples.hpp"
 #include "tensor/context.hpp"

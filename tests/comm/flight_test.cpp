@@ -6,7 +6,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt::comm;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <mutex>
 
-#include "base/console.hpp"
+#include "base/cli/console.hpp"
 #include "comm/threads/thread_group.hpp"
 
 using namespace dt;

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <thread>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 
 using namespace dt::comm;
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 #include "comm/reduction.hpp"
 #include "tensor/tensor.hpp"
 

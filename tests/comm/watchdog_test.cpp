@@ -9,7 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "base/test_folder.hpp"
 #include "comm/fake_peer.hpp"
 

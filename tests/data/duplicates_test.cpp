@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "base/random.hpp"
+#include "base/numeric/random.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

@@ -9,7 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "data/test_dataset.hpp"
 
 using namespace dt;

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "data/make_dataset.hpp"
 #include "data/spool_part.hpp"
 #include "data/test_dataset.hpp"

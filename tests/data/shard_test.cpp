@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "base/digest.hpp"
-#include "base/hdf5_file.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "data/shard_writer.hpp"
 #include "data/test_dataset.hpp"
 #include "data/verify_dataset.hpp"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "data/test_dataset.hpp"
 
 using namespace dt;

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "data/test_dataset.hpp"
 #include "data/verify_dataset.hpp"
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/test_folder.hpp"
 #include "data/tokenizer_beside.hpp"
 

@@ -8,11 +8,11 @@
 #include <tuple>
 #include <utility>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 #include "device/fiber_block.hpp"
 #include "device/test_device.hpp"
-#include "kernels/cuda/grid.hpp"
-#include "kernels/cuda/keys.hpp"
+#include "kernels/cuda/launch/grid.hpp"
+#include "kernels/cuda/launch/work_keys.hpp"
 
 // NOLINTBEGIN: these names are CUDA's
 #define __global__

@@ -3,8 +3,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/cudnn/libraries.hpp"
-#include "kernels/cuda/cudnn/thread_cache.hpp"
+#include "kernels/cuda/attention/cudnn/libraries.hpp"
+#include "kernels/cuda/attention/cudnn/thread_cache.hpp"
 
 namespace dt::kernels::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/tool.hpp"
+#include "base/cli/tool.hpp"
 #include "cmd/dt-allreduce-bench/options.hpp"
 #include "cmd/dt-allreduce-bench/run.hpp"
 #include "device/test_device.hpp"

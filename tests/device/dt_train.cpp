@@ -11,9 +11,9 @@
 #include <fstream>
 #include <string>
 
-#include "base/host.hpp"
-#include "base/signals.hpp"
-#include "base/tool.hpp"
+#include "base/system/host.hpp"
+#include "base/system/signals.hpp"
+#include "base/cli/tool.hpp"
 #include "cmd/dt-train/options.hpp"
 #include "cmd/dt-train/run.hpp"
 #include "device/test_device.hpp"

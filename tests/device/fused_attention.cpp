@@ -1,6 +1,6 @@
 // cuDNN's attention, computed in fp64; each result is rounded once.
 
-#include "kernels/cuda/fused_attention.hpp"
+#include "kernels/cuda/attention/fused_attention.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "device/test_device.hpp"
-#include "kernels/cuda/attention_declines.hpp"
-#include "kernels/cuda/elements.hpp"
-#include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/keys.hpp"
+#include "kernels/cuda/attention/attention_fallbacks.hpp"
+#include "kernels/cuda/launch/elements.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
+#include "kernels/cuda/launch/work_keys.hpp"
 
 namespace dt::test_device {
 

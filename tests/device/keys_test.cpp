@@ -1,4 +1,4 @@
-#include "kernels/cuda/keys.hpp"
+#include "kernels/cuda/launch/work_keys.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>

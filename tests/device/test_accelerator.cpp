@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "tensor/retired.hpp"
+#include "tensor/deferred_free.hpp"
 
 namespace dt::test_device {
 

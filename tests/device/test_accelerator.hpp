@@ -1,5 +1,5 @@
 #pragma once
-// The test device as programs see it (tensor/accelerator.hpp), with the controls that tests have
+// The test device as programs see it (tensor/device/accelerator.hpp), with the controls that tests have
 // (device/test_device.hpp).
 
 #include <deque>
@@ -18,9 +18,9 @@
 #include "base/error.hpp"
 #include "device/closed_memory.hpp"
 #include "device/test_device.hpp"
-#include "tensor/accelerator.hpp"
-#include "tensor/repeating_work.hpp"
-#include "tensor/time_limit.hpp"
+#include "tensor/device/accelerator.hpp"
+#include "tensor/device/graph_cache.hpp"
+#include "tensor/device/device_timeout.hpp"
 
 namespace dt {
 

@@ -11,7 +11,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "tensor/host_tensor.hpp"
-#include "tensor/retired.hpp"
+#include "tensor/deferred_free.hpp"
 
 namespace dt::test_device {
 namespace {

@@ -1,9 +1,9 @@
 // Bytes that strangers, and then ranks, send to the port of copies. The first byte chooses: a handshake
 // with an acceptor, a handshake with an initiator, or the bytes after a handshake.
 
-#include "base/secure_channel.hpp"
+#include "base/io/secure_channel.hpp"
 #include "fuzz/fuzz.hpp"
-#include "run/part_copy.hpp"
+#include "run/local/replication.hpp"
 
 namespace {
 

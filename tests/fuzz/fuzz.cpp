@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 
 namespace dt_fuzz {
 

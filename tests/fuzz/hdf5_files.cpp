@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "data/shard.hpp"
 #include "fuzz/fuzz.hpp"
 

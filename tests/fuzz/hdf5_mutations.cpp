@@ -14,9 +14,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/hdf5/source.hpp"
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "base/test_folder.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"

@@ -1,9 +1,9 @@
 // manifest.json and part-NNNNN.json; the tests give them the digest that their last line states. Accepted
 // files are written again as something that reads the same, and say which bytes of files belong to which
 // piece.
-#include "base/digest.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/digested_bytes.hpp"
-#include "checkpoint/part_file.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace dt::checkpoint;

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "fuzz/fuzz.hpp"
 
 int main(int count, char** folders) {

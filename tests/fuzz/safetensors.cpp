@@ -1,5 +1,5 @@
 // A .safetensors file: tensors lie in its data one behind the other, and can be read.
-#include "interchange/safetensors.hpp"
+#include "convert/safetensors.hpp"
 
 #include "fuzz/fuzz.hpp"
 
@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   static const dt_fuzz::ScratchFolder folder;
   const std::string path = folder.put("model.safetensors", dt_fuzz::text_of(bytes, size));
   return dt_fuzz::accepted([&] {
-    const dt::interchange::SafetensorsFile file(path);
+    const dt::convert::SafetensorsFile file(path);
     std::uint64_t total = 0;
     for (const auto& [name, tensor] : file.tensors()) {
       std::vector<std::byte> content(tensor.end - tensor.begin);

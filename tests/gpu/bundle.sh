@@ -8,7 +8,7 @@ tests=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 most_bytes=$((60 << 20))
 
 programs=("$build"/bin/{dt-train,dt-shard-data,dt-checkpoint,dt-merge,dt-allreduce-bench})
-programs+=("$build"/bin/gpu_{tensor,comm,kernels,model,parallel,train,prove,bench,rates})
+programs+=("$build"/bin/gpu_{tensor,comm,kernels,model,parallel,train,equivalence,bench,rates})
 programs+=("$(command -v h5diff)") # that cases compare files with
 for program in "${programs[@]}"; do
   [[ -x $program ]] || { echo "bundle.sh: $program is missing; what is for GPUs takes nvcc" >&2 && exit 1; }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gpu/measure.hpp"
-#include "kernels/cuda/fused_attention.hpp"
-#include "kernels/cuda/products.hpp"
+#include "kernels/cuda/attention/fused_attention.hpp"
+#include "kernels/cuda/matmul/matmul.hpp"
 
 namespace dt::test_device {
 

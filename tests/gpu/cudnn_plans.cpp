@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <iostream>
 
-#include "kernels/cuda/attention_slices.hpp"
-#include "kernels/cuda/cudnn/front_end.cuh"
-#include "kernels/cuda/cudnn/graphs.hpp"
-#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/attention/attention_chunks.hpp"
+#include "kernels/cuda/attention/cudnn/front_end.cuh"
+#include "kernels/cuda/attention/cudnn/graphs.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
 
 namespace {
 

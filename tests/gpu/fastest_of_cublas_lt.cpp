@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "gpu/comparisons.hpp"
-#include "kernels/cuda/cublas_lt/description.cuh"
-#include "kernels/cuda/on_stream.hpp"
+#include "kernels/cuda/matmul/cublas_lt/description.cuh"
+#include "kernels/cuda/launch/device_stream.hpp"
 
 namespace dt::test_device {
 

@@ -1,9 +1,9 @@
 #include <map>
 
 #include "gpu/comparisons.hpp"
-#include "kernels/cuda/cudnn/front_end.cuh"
-#include "kernels/cuda/cudnn/graphs.hpp"
-#include "kernels/cuda/on_stream.hpp"
+#include "kernels/cuda/attention/cudnn/front_end.cuh"
+#include "kernels/cuda/attention/cudnn/graphs.hpp"
+#include "kernels/cuda/launch/device_stream.hpp"
 
 namespace dt::test_device {
 

@@ -7,13 +7,13 @@
 #include <iostream>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "gpu/no_device.hpp"
 #include "kernels/cuda/table.hpp"
-#include "kernels/cuda/use.hpp"
+#include "kernels/cuda/register_gpus.hpp"
 #include "kernels/linear.hpp"
 #include "tensor/cuda/check.cuh"
-#include "tensor/cuda/loading.hpp"
+#include "tensor/cuda/kernel_loading.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "kernels/elementwise.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"

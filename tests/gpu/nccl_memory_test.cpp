@@ -2,9 +2,9 @@
 
 #include <iostream>
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "device/comm/nccl/streams.hpp"
-#include "plan/nccl/groups.hpp"
+#include "plan/memory/nccl_groups.hpp"
 
 using namespace dt;
 using namespace dt::comm;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::test_device {
 

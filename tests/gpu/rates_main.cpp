@@ -10,8 +10,8 @@
 #include "gpu/bytes.hpp"
 #include "gpu/comparisons.hpp"
 #include "gpu/launches.hpp"
-#include "kernels/cuda/use.hpp"
-#include "tensor/accelerator.hpp"
+#include "kernels/cuda/register_gpus.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::test_device {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "device/test_device.hpp"
-#include "kernels/cuda/use.hpp"
+#include "kernels/cuda/register_gpus.hpp"
 #include "kernels/gpu_kernels.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::test_device {
 

@@ -48,7 +48,7 @@ read_by_clang() {
   local cuda=$folder/$1/cuda include sources file status=0
   mkdir -p "$cuda"/{bin,include,lib64,nvvm/libdevice} # by which clang knows a toolkit
   for include in "$folder/$1"/nvidia/*/include; do cp -rsf "$include" "$cuda/"; done
-  sources=("$top"/libcore/kernels/cuda/*.cu "$top"/libcore/kernels/cuda/cublas_lt/*.cu "$top"/libcore/tensor/cuda/*.cu)
+  mapfile -t sources < <(find "$top"/libcore/{kernels,tensor}/cuda -name "*.cu" | sort)
   for file in "${sources[@]}"; do
     clang++-16 -x cuda --cuda-path="$cuda" -nocudalib --cuda-gpu-arch=sm_90 -fsyntax-only -std=c++20 -Wno-unknown-cuda-version \
       -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 -I"$top/libcore" "$file" || status=1

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "kernels/attention_cases.hpp"
-#include "kernels/cuda/attention_by_library.hpp"
+#include "kernels/cuda/attention/attention_by_library.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::kernels::test {

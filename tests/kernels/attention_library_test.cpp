@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "kernels/attention_cases.hpp"
-#include "kernels/cuda/attention_by_library.hpp"
-#include "kernels/cuda/attention_slices.hpp"
-#include "tensor/accelerator.hpp"
+#include "kernels/cuda/attention/attention_by_library.hpp"
+#include "kernels/cuda/attention/attention_chunks.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::kernels::test {
 namespace {

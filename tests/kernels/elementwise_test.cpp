@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "base/exact_sum.hpp"
+#include "base/numeric/exact_sum.hpp"
 #include "kernels/fixture.hpp"
 #include "tensor/host_tensor.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <hwy/targets.h>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 #include "device/test_device.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/gemm/gemm.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

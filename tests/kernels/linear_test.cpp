@@ -4,8 +4,8 @@
 #include <cmath>
 #include <thread>
 
-#include "base/half.hpp"
-#include "kernels/cuda/products.hpp"
+#include "base/numeric/half.hpp"
+#include "kernels/cuda/matmul/matmul.hpp"
 #include "kernels/fixture.hpp"
 
 namespace dt::kernels::test {

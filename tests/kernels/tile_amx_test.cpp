@@ -1,4 +1,4 @@
-#include "kernels/cpu/tile_amx.hpp"
+#include "kernels/cpu/gemm/tile_amx.hpp"
 
 #include <bit>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/gemm/gemm.hpp"
 #include "kernels/fixture.hpp"
 #include "tensor/buffer.hpp"
 

@@ -37,12 +37,12 @@ awk '
     arrows["parallel"] = "model comm"
     arrows["optim"] = "kernels"
     arrows["checkpoint"] = "model"
-    arrows["interchange"] = "checkpoint"
+    arrows["convert"] = "checkpoint"
     arrows["run"] = "checkpoint comm"
     arrows["plan"] = "parallel optim data checkpoint"
     arrows["profile"] = "parallel"
-    arrows["train"] = "run plan interchange profile"
-    arrows["prove"] = "train"
+    arrows["train"] = "run plan convert profile"
+    arrows["equivalence"] = "train"
     arrows["bench"] = "comm"
     for (module in arrows) allow(module, module)
     for (i = 1; i < ARGC; ++i) is_file[ARGV[i]] = 1
@@ -80,10 +80,10 @@ awk '
   function check_quarantine(header,    stem) {
     confine(header, "^mpi\\.h$", "libcore/comm/mpi", "^libcore/comm/mpi/")
     confine(header, "^nccl(_.*)?\\.h$", "libcore/comm/nccl", "^libcore/comm/nccl/")
-    confine(header, "^(hdf5|H5.*)\\.h(pp)?$", "libcore/base/hdf5_file*", "^(libcore/base/hdf5_file|tests/support/hdf5_)[^/]*$")
+    confine(header, "^(hdf5|H5.*)\\.h(pp)?$", "libcore/base/hdf5/hdf5_{file,library}*", "^(libcore/base/hdf5/hdf5_(file|library)|tests/support/hdf5_)[^/]*$")
     confine(header, "^(oneapi/dnnl/|dnnl).*$", "tests/bench", "^tests/bench/")
-    confine(header, "^boost/asio", "libcore/base/tcp.cpp", "^libcore/base/tcp\\.cpp$")
-    if (header !~ /^boost\/asio/) confine(header, "^boost/", "libcore/base/options.*", "^libcore/base/options\\.[a-z]+$")
+    confine(header, "^boost/asio", "libcore/base/io/tcp.cpp", "^libcore/base/io/tcp\\.cpp$")
+    if (header !~ /^boost\/asio/) confine(header, "^boost/", "libcore/base/cli/options.*", "^libcore/base/cli/options\\.[a-z]+$")
     confine(header, "^(nlohmann/json\\.hpp|simdjson)", ".cpp files", "\\.cpp$")
     if (header ~ /^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nvml|nvrtc|nvtx3?\/|nvToolsExt|thrust\/|cub\/|cooperative_groups|device_launch|mma\.h)/) {
       if (FILENAME ~ /^libcore\/tensor\/[^\/]+\.(hpp|cpp)$/) {

@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <numeric>
 
-#include "base/hdf5_file.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "device/test_device.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
-#include "model/hf_names.hpp"
+#include "model/hf/hf_names.hpp"
 #include "support/unit_runner.hpp"
-#include "tensor/host_copy.hpp"
+#include "tensor/host_mirror.hpp"
 
 using namespace dt;
 using namespace dt::model;

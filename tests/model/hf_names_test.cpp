@@ -1,4 +1,4 @@
-#include "model/hf_names.hpp"
+#include "model/hf/hf_names.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>

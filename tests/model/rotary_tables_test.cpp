@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "device/test_device.hpp"
-#include "model/attention_layer.hpp"
-#include "tensor/host_copy.hpp"
+#include "model/layers/attention_layer.hpp"
+#include "tensor/host_mirror.hpp"
 
 using namespace dt;
 using namespace dt::model;

@@ -1,4 +1,4 @@
-#include "model/unit.hpp"
+#include "model/units/unit.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "base/numeric/random.hpp"
 #include "support/unit_runner.hpp"
 #include "tensor/host_tensor.hpp"
 

@@ -1,4 +1,4 @@
-#include "parallel/builders.hpp"
+#include "parallel/schedule/builders.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "comm/threads/thread_group.hpp"
-#include "parallel/groups.hpp"
+#include "parallel/state/groups.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

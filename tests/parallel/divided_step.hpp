@@ -13,8 +13,8 @@
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
 #include "model/model_spec.hpp"
-#include "parallel/lanes.hpp"
-#include "parallel/model_storage.hpp"
+#include "parallel/state/gradient_lanes.hpp"
+#include "parallel/state/model_storage.hpp"
 #include "parallel/one_rank.hpp"
 #include "tensor/host_tensor.hpp"
 

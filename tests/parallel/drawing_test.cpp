@@ -1,14 +1,14 @@
 // Tests drawings of small schedules, to the character.
 
-#include "parallel/drawing/drawing.hpp"
+#include "parallel/schedule/drawing/drawing.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 #include <regex>
 
-#include "base/text.hpp"
-#include "parallel/builders.hpp"
-#include "parallel/index.hpp"
+#include "base/text/text.hpp"
+#include "parallel/schedule/builders.hpp"
+#include "base/numeric/index.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

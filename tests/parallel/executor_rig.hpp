@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/initialise.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/lanes.hpp"
+#include "parallel/engine/executor.hpp"
+#include "parallel/state/gradient_lanes.hpp"
 #include "support/unit_runner.hpp"
 
 namespace dt_test {

@@ -1,14 +1,14 @@
-#include "parallel/executor.hpp"
+#include "parallel/engine/executor.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 #include <vector>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 #include "kernels/elementwise.hpp"
 #include "parallel/executor_rig.hpp"
-#include "parallel/held.hpp"
+#include "parallel/schedule/activation_peak.hpp"
 #include "parallel/one_rank.hpp"
 #include "support/unit_runner.hpp"
 #include "support/whole_layout.hpp"

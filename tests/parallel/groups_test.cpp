@@ -1,4 +1,4 @@
-#include "parallel/groups.hpp"
+#include "parallel/state/groups.hpp"
 
 #include <catch2/catch.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "parallel/local_table.hpp"
+#include "parallel/state/local_table.hpp"
 
 #include <algorithm>
 #include <array>

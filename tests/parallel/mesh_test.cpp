@@ -10,7 +10,7 @@
 
 #include "model/model_spec.hpp"
 #include "parallel/grouped_spec.hpp"
-#include "parallel/local_table.hpp"
+#include "parallel/state/local_table.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <span>
 
-#include "parallel/builders.hpp"
-#include "parallel/validator.hpp"
+#include "parallel/schedule/builders.hpp"
+#include "parallel/schedule/validator.hpp"
 
 namespace dt_test {
 

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "parallel/builders.hpp"
+#include "parallel/schedule/builders.hpp"
 
 namespace dt::parallel::paper {
 

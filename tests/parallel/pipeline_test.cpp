@@ -1,6 +1,6 @@
 // Tests a layout's pipeline: its schedule over its table of stages.
 
-#include "parallel/pipeline.hpp"
+#include "parallel/schedule/pipeline.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "parallel/one_rank.hpp"
 #include "parallel/paper_ranks.hpp"
-#include "parallel/validator.hpp"
+#include "parallel/schedule/validator.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/streams/ctas.hpp"
-#include "parallel/builders.hpp"
+#include "parallel/schedule/builders.hpp"
 
 using namespace dt::parallel;
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "parallel/schedules/schedule.hpp"
+#include "parallel/schedule/pipeline_schedule.hpp"
 
 using namespace dt::parallel;
 

@@ -1,4 +1,4 @@
-#include "parallel/squared_norm.hpp"
+#include "parallel/state/squared_norm.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "parallel/stages.hpp"
+#include "parallel/schedule/stages.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,9 +1,9 @@
-#include "parallel/timeline.hpp"
+#include "parallel/schedule/timeline.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "parallel/builders.hpp"
+#include "parallel/schedule/builders.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

@@ -10,14 +10,14 @@
 
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
-#include "model/zigzag.hpp"
-#include "parallel/builders.hpp"
-#include "parallel/executor.hpp"
+#include "model/layers/zigzag.hpp"
+#include "parallel/schedule/builders.hpp"
+#include "parallel/engine/executor.hpp"
 #include "parallel/grouped_spec.hpp"
-#include "parallel/held.hpp"
-#include "parallel/stages.hpp"
-#include "parallel/tensor_seam.hpp"
-#include "parallel/validator.hpp"
+#include "parallel/schedule/activation_peak.hpp"
+#include "parallel/schedule/stages.hpp"
+#include "parallel/engine/tensor_parallel_ops.hpp"
+#include "parallel/schedule/validator.hpp"
 #include "support/unit_runner.hpp"
 
 namespace dt_test {

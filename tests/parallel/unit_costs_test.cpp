@@ -1,8 +1,8 @@
-#include "parallel/unit_costs.hpp"
+#include "parallel/schedule/unit_costs.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "model/arithmetic.hpp"
+#include "model/flops.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

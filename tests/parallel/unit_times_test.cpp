@@ -1,4 +1,4 @@
-#include "parallel/unit_times.hpp"
+#include "parallel/engine/unit_times.hpp"
 
 #include <catch2/catch.hpp>
 

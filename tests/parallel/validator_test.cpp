@@ -1,4 +1,4 @@
-#include "parallel/validator.hpp"
+#include "parallel/schedule/validator.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

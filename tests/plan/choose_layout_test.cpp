@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
-#include "parallel/pipeline.hpp"
-#include "plan/lists.hpp"
+#include "base/text/text.hpp"
+#include "parallel/schedule/pipeline.hpp"
+#include "plan/action_lists.hpp"
 
 using namespace dt;
 using namespace dt::plan;

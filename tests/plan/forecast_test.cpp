@@ -1,10 +1,10 @@
-#include "plan/forecast.hpp"
+#include "plan/time/forecast.hpp"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "base/text.hpp"
-#include "parallel/unit_costs.hpp"
+#include "base/text/text.hpp"
+#include "parallel/schedule/unit_costs.hpp"
 #include "plan/choose_layout.hpp"
 
 using namespace dt;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/threads/thread_group.hpp"
 
 using namespace dt;

@@ -1,4 +1,4 @@
-#include "plan/memory_estimate.hpp"
+#include "plan/memory/memory_estimate.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

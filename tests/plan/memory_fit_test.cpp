@@ -1,10 +1,10 @@
-#include "plan/memory_fit.hpp"
+#include "plan/memory/memory_fit.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
 #include "plan/gpt2_job.hpp"
-#include "plan/memory_estimate.hpp"
+#include "plan/memory/memory_estimate.hpp"
 
 using namespace dt;
 using namespace dt::plan;

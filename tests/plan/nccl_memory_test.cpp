@@ -8,10 +8,10 @@
 #include "base/error.hpp"
 #include "model/parameter_table.hpp"
 #include "plan/choose_layout.hpp"
-#include "plan/memory_estimate.hpp"
-#include "plan/memory_fit.hpp"
-#include "plan/nccl/groups.hpp"
-#include "plan/nccl/memory.hpp"
+#include "plan/memory/memory_estimate.hpp"
+#include "plan/memory/memory_fit.hpp"
+#include "plan/memory/nccl_groups.hpp"
+#include "plan/memory/nccl_memory.hpp"
 
 using namespace dt;
 using namespace dt::plan;

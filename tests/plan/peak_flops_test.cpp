@@ -1,4 +1,4 @@
-#include "plan/peak_flops.hpp"
+#include "plan/time/peak_flops.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/roofline/operations.hpp"
+#include "plan/time/roofline_operations.hpp"
 
 namespace dt_test {
 

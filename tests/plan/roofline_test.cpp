@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 #include "model/parameter_table.hpp"
-#include "plan/peak_flops.hpp"
+#include "plan/time/peak_flops.hpp"
 #include "plan/published_steps.hpp"
-#include "plan/roofline/step.hpp"
+#include "plan/time/roofline_step.hpp"
 
 using namespace dt;
 using namespace dt::plan;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "parallel/executor_rig.hpp"
 #include "parallel/one_rank.hpp"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "checkpoint/sample.hpp"
-#include "run/local_store.hpp"
+#include "run/local/local_store.hpp"
 
 namespace dt::run {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/local_checkpoint.hpp"
+#include "run/local/local_checkpoint.hpp"
 
 #include <catch2/catch.hpp>
 

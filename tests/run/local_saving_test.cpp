@@ -8,12 +8,12 @@
 #include <thread>
 
 #include "checkpoint/compare.hpp"
-#include "checkpoint/part_file.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/sample.hpp"
 #include "comm/exchange.hpp"
 #include "comm/threads/thread_group.hpp"
-#include "run/local_target.hpp"
-#include "run/promotion.hpp"
+#include "run/save/local_target.hpp"
+#include "run/local/promotion.hpp"
 
 namespace dt::run {
 namespace {

@@ -1,15 +1,15 @@
-#include "run/local_store.hpp"
+#include "run/local/local_store.hpp"
 
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
-#include "checkpoint/part_file.hpp"
+#include "base/system/host.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/sample.hpp"
-#include "run/copy_receiver.hpp"
-#include "run/copy_sender.hpp"
+#include "run/local/copy_receiver.hpp"
+#include "run/local/copy_sender.hpp"
 
 namespace dt::run {
 namespace {

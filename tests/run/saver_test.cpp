@@ -1,4 +1,4 @@
-#include "run/saver.hpp"
+#include "run/save/saver.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "run/writing_group.hpp"
+#include "run/save/writing_group.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/hdf5_file_support.hpp"
+#include "base/hdf5/hdf5_library.hpp"
 #include "base/test_folder.hpp"
 
 namespace dt_test {

@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "base/error.hpp"
-#include "base/hdf5_file.hpp"
-#include "base/hdf5_file_support.hpp"
+#include "base/hdf5/hdf5_file.hpp"
+#include "base/hdf5/hdf5_library.hpp"
 
 namespace dt_test {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/cuda/products.hpp"
+#include "kernels/cuda/matmul/matmul.hpp"
 
 namespace dt::test_device {
 

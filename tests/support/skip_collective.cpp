@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "base/tool.hpp"
+#include "base/cli/tool.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/watchdog.hpp"
 #include "tensor/host_tensor.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
+#include "base/io/json.hpp"
 #include "tokenizer/hf_parts.hpp"
 #include "tokenizer/regex_splitter.hpp"
 #include "tokenizer/tiktoken_regex.hpp"

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 #include "model/initialise.hpp"
-#include "model/unit.hpp"
+#include "model/units/unit.hpp"
 #include "support/whole_layout.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/host_tensor.hpp"
 

@@ -1,4 +1,4 @@
-#include "tensor/allocations.hpp"
+#include "tensor/device/allocations.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>

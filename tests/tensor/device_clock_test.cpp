@@ -1,8 +1,8 @@
-#include "tensor/device_clock.hpp"
+#include "tensor/device/device_clock.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "device/test_device.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"

@@ -1,4 +1,4 @@
-#include "tensor/device.hpp"
+#include "tensor/device/device.hpp"
 
 #include <catch2/catch.hpp>
 #include <type_traits>

@@ -1,4 +1,4 @@
-#include "tensor/nvlink.hpp"
+#include "tensor/device/nvlink.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/build_info.hpp"
-#include "base/digest.hpp"
+#include "base/cli/build_info.hpp"
+#include "base/numeric/digest.hpp"
 
 using namespace dt;
 using namespace dt::train;

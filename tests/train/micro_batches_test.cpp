@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "device/test_device.hpp"
-#include "tensor/host_copy.hpp"
+#include "tensor/host_mirror.hpp"
 
 using namespace dt;
 using namespace dt::train;

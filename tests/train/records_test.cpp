@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "base/test_folder.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "train/inheritance.hpp"
 #include "train/reporter.hpp"
 #include "train/run_record.hpp"

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "comm/threads/thread_group.hpp"
-#include "parallel/lanes.hpp"
-#include "parallel/local_table.hpp"
+#include "parallel/state/gradient_lanes.hpp"
+#include "parallel/state/local_table.hpp"
 
 using namespace dt;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 #include "base/hdf5/object_header.hpp"
 
 namespace dt::hdf5 {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "base/hdf5/source.hpp"
 
 namespace dt::hdf5 {

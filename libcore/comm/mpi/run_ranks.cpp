@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/world.hpp"
 #include "comm/threads/thread_group.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/console.hpp"
+#include "base/cli/console.hpp"
 #include "comm/mpi/world.hpp"
 #include "comm/ranks.hpp"
 

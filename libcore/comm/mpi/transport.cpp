@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/mpi/check.hpp"
 
 namespace dt::comm::mpi {

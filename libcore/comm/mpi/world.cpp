@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/mpi/check.hpp"
 #include "comm/mpi/collectives_state.hpp"
 #include "comm/mpi/transport.hpp"

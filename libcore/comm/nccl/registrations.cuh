@@ -9,7 +9,7 @@
 #include <span>
 
 #include "comm/nccl/functions.cuh"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm::nccl {

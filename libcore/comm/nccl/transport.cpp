@@ -4,12 +4,12 @@
 #include <exception>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/nccl/abort.cuh"
 #include "comm/nccl/config.hpp"
 #include "comm/watchdog.hpp"
 #include "tensor/buffer.hpp"
-#include "tensor/time_limit.hpp"
+#include "tensor/device/device_timeout.hpp"
 
 namespace dt::comm::nccl {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/communicator.hpp"
 #include "comm/exchange.hpp"
 #include "comm/nccl/abort.cuh"

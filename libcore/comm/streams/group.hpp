@@ -14,7 +14,7 @@
 #include "comm/streams/transport.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
-#include "tensor/run_ahead.hpp"
+#include "tensor/device/stream_throttle.hpp"
 
 namespace dt::comm {
 

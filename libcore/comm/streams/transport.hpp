@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "comm/streams/ctas.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/reduction.hpp"
 #include "tensor/tensor.hpp"
 

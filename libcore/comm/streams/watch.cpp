@@ -1,7 +1,7 @@
 #include "comm/streams/watch.hpp"
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "comm/streams/library.hpp"
 
 namespace dt::comm {

@@ -14,7 +14,7 @@
 #include "comm/recorder.hpp"
 #include "comm/streams/transport.hpp"
 #include "comm/transport.hpp"
-#include "tensor/device_clock.hpp"
+#include "tensor/device/device_clock.hpp"
 
 namespace dt::comm {
 

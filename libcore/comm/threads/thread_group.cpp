@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/host.hpp"
-#include "base/threads.hpp"
+#include "base/system/host.hpp"
+#include "base/system/threads.hpp"
 #include "comm/threads/hub.hpp"
 
 namespace dt::comm {

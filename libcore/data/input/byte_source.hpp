@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "data/inputs.hpp"
 
 namespace dt::data {

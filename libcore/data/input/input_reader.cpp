@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "data/input/archive_reader.hpp"
 #include "data/input/content.hpp"
 #include "data/input/decompressor.hpp"

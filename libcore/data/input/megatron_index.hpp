@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "data/input/token_type.hpp"
 
 namespace dt::data {

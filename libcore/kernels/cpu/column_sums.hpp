@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
 #include "kernels/cpu/ranges.hpp"
 
 namespace dt::kernels::cpu {

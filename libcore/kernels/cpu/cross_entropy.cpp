@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/parallel.hpp"
-#include "kernels/cross_entropy_parts.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
+#include "kernels/cross_entropy_partials.hpp"
 
 #ifndef DT_KERNELS_CPU_CROSS_ENTROPY_RUN
 #define DT_KERNELS_CPU_CROSS_ENTROPY_RUN
@@ -32,7 +32,7 @@ inline constexpr auto powers_of_two = [] {
 #endif
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/cross_entropy.cpp"
-#include "kernels/cpu/simd.hpp"
+#include "kernels/cpu/simd/simd.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {

@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
 #include "kernels/cpu/ranges.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/elementwise.cpp"
-#include "kernels/cpu/simd.hpp"
+#include "kernels/cpu/simd/simd.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "kernels/cpu/column_sums.hpp"
-#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/gemm/gemm.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/ranges.hpp"
 

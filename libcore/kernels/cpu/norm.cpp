@@ -6,11 +6,11 @@
 #include <hwy/cache_control.h>
 
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/past_caches.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
+#include "kernels/cpu/simd/nontemporal.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm.cpp"
-#include "kernels/cpu/simd.hpp"
+#include "kernels/cpu/simd/simd.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {

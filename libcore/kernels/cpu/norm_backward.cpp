@@ -2,7 +2,7 @@
 
 #include "kernels/cpu/column_sums.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/past_caches.hpp"
+#include "kernels/cpu/simd/nontemporal.hpp"
 #include "kernels/norm.hpp"
 
 #ifndef DT_KERNELS_CPU_NORM_BACKWARD
@@ -20,7 +20,7 @@ struct NormBackward {
 #endif
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm_backward.cpp"
-#include "kernels/cpu/simd.hpp"
+#include "kernels/cpu/simd/simd.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {

@@ -1,8 +1,8 @@
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/rotary.cpp"
-#include "kernels/cpu/simd.hpp"
+#include "kernels/cpu/simd/simd.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {

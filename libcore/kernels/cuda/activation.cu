@@ -1,5 +1,5 @@
-#include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/launch/kernels.hpp"
+#include "kernels/cuda/launch/vec.cuh"
 
 namespace dt::kernels::cuda {
 

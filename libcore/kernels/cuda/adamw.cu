@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "kernels/adamw_factors.hpp"
-#include "kernels/cuda/gradients.hpp"
-#include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/launch/gradients.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
+#include "kernels/cuda/launch/vec.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -1,5 +1,5 @@
-#include "kernels/cuda/code.cuh"
-#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/code.cuh"
+#include "kernels/cuda/launch/kernels.hpp"
 
 namespace dt::kernels::cuda {
 

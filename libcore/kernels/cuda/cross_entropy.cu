@@ -2,10 +2,10 @@
 #include <limits>
 
 #include "kernels/cross_entropy.hpp"
-#include "kernels/cross_entropy_parts.hpp"
-#include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/packs.cuh"
-#include "kernels/cuda/sums.cuh"
+#include "kernels/cross_entropy_partials.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
+#include "kernels/cuda/launch/vec.cuh"
+#include "kernels/cuda/launch/block_reduce.cuh"
 
 namespace dt::kernels::cuda {
 

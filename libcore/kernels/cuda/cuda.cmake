@@ -33,8 +33,7 @@ endif()
 if(NOT no_cuda AND NOT CUDA STREQUAL "off")
   set(nvcc_flags -std=c++20 -O3 --expt-relaxed-constexpr -Werror=all-warnings -Xptxas=-warn-spills,-warn-lmem-usage -Xcompiler=-Wall,-Wextra -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1
     -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90] -I${PROJECT_SOURCE_DIR}/libcore)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/*.cu ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/cublas_lt/*.cu
-    ${PROJECT_SOURCE_DIR}/libcore/tensor/cuda/*.cu)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/*.cu ${PROJECT_SOURCE_DIR}/libcore/tensor/cuda/*.cu)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME)
     set(object ${CMAKE_BINARY_DIR}/cuda/${name}.o)
@@ -43,21 +42,21 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
     list(APPEND cuda_objects ${object})
   endforeach()
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
-  add_library(dt_kernels_cuda STATIC ${cuda_objects} libcore/kernels/cuda/attention_declines.cpp libcore/kernels/cuda/keys.cpp libcore/kernels/cuda/products.cpp libcore/kernels/cuda/table.cpp libcore/kernels/cuda/use.cpp)
+  add_library(dt_kernels_cuda STATIC ${cuda_objects} libcore/kernels/cuda/attention/attention_fallbacks.cpp libcore/kernels/cuda/launch/work_keys.cpp libcore/kernels/cuda/matmul/matmul.cpp libcore/kernels/cuda/table.cpp libcore/kernels/cuda/register_gpus.cpp)
   target_compile_definitions(dt_kernels_cuda INTERFACE DT_CUDA)
   # CUDA's runtime is linked in, and looks for a driver when it is first used. CUDA's libraries are loaded when they are needed. So
   # programs start on machines without CUDA.
   target_link_libraries(dt_kernels_cuda PUBLIC dt_kernels PRIVATE ${cudart} Threads::Threads ${CMAKE_DL_LIBS} rt)
-  target_link_options(dt_kernels_cuda INTERFACE -Wl,--wrap=__cudaRegisterFunction)  # tensor/cuda/loading.cu
+  target_link_options(dt_kernels_cuda INTERFACE -Wl,--wrap=__cudaRegisterFunction)  # tensor/cuda/kernel_loading.cu
   # Builds attention by cuDNN if its headers and those of its C++ front end are found. Debian has no package of the latter; make fetches it.
   find_path(CUDNN_INCLUDE cudnn_graph.h HINTS ${nvcc_folder}/../include)
   find_path(CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${CMAKE_BINARY_DIR}/cudnn-frontend/include)
   if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
-    set(sources libcore/kernels/cuda/cudnn/attention.cpp libcore/kernels/cuda/cudnn/graphs.cpp libcore/kernels/cuda/cudnn/libraries.cpp)
+    set(sources libcore/kernels/cuda/attention/cudnn/attention.cpp libcore/kernels/cuda/attention/cudnn/graphs.cpp libcore/kernels/cuda/attention/cudnn/libraries.cpp)
     target_include_directories(dt_kernels_cuda SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE} ${CUDNN_INCLUDE})
     set(DT_CUDNN ON)
   else()
-    set(sources libcore/kernels/cuda/cudnn/absent.cpp)
+    set(sources libcore/kernels/cuda/attention/cudnn/absent.cpp)
     message(STATUS "CUDA=${CUDA}: without cuDNN, of which cudnn_graph.h or cudnn_frontend.h was not found: attention on GPUs is slower")
   endif()
   target_sources(dt_kernels_cuda PRIVATE ${sources})

@@ -1,9 +1,9 @@
-#include "base/exact_sum.hpp"
-#include "base/exact_term.hpp"
-#include "kernels/cuda/gradients.hpp"
-#include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/packs.cuh"
-#include "kernels/cuda/sums.cuh"
+#include "base/numeric/exact_sum.hpp"
+#include "base/numeric/exact_term.hpp"
+#include "kernels/cuda/launch/gradients.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
+#include "kernels/cuda/launch/vec.cuh"
+#include "kernels/cuda/launch/block_reduce.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "kernels/cuda/gradients.hpp"
-#include "kernels/cuda/kernels.hpp"
-#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/launch/gradients.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
+#include "kernels/cuda/launch/vec.cuh"
 #include "kernels/embedding.hpp"
 
 namespace dt::kernels::cuda {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/norm_rows.cuh"
 
 namespace dt::kernels::cuda {

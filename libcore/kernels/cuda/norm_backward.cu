@@ -1,5 +1,5 @@
-#include "kernels/cuda/column_sums.cuh"
-#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/column_sums.cuh"
+#include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/norm_rows.cuh"
 
 namespace dt::kernels::cuda {

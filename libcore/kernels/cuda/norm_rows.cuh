@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "kernels/cuda/packs.cuh"
-#include "kernels/cuda/sums.cuh"
+#include "kernels/cuda/launch/vec.cuh"
+#include "kernels/cuda/launch/block_reduce.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -1,6 +1,6 @@
 #include "kernels/cuda/table.hpp"
 
-#include "kernels/cuda/kernels.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
 
 namespace dt::kernels::cuda {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cross_entropy_parts.hpp"
+#include "kernels/cross_entropy_partials.hpp"
 
 namespace dt::kernels::reference {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 
 namespace dt::kernels::reference {
 namespace {

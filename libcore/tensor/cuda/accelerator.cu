@@ -2,7 +2,7 @@
 #include "tensor/cuda/check.cuh"
 #include "tensor/cuda/gpus.hpp"
 #include "tensor/cuda/memory.hpp"
-#include "tensor/cuda/ranges.hpp"
+#include "tensor/cuda/nvtx.hpp"
 #include "tensor/cuda/streams.hpp"
 
 namespace dt::cuda {

@@ -1,7 +1,7 @@
 #pragma once
 // Drives NVIDIA's GPUs.
 
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::cuda {
 

@@ -4,7 +4,7 @@
 #include <cuda_runtime.h>
 #include <string>
 
-#include "tensor/device.hpp"
+#include "tensor/device/device.hpp"
 
 namespace dt::cuda {
 

@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "tensor/cuda/gpus.hpp"
 
 namespace dt::cuda {

@@ -1,13 +1,13 @@
 #pragma once
 // The GPUs that CUDA shows this program.
 //
-// A device's index counts those that dt can use (tensor/usable_gpus.hpp); its ordinal is CUDA's
+// A device's index counts those that dt can use (tensor/device/gpu_probe.hpp); its ordinal is CUDA's
 // number.
 
 #include <string>
 #include <vector>
 
-#include "tensor/usable_gpus.hpp"
+#include "tensor/device/gpu_probe.hpp"
 
 namespace dt::cuda {
 

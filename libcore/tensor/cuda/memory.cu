@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/host.hpp"
-#include "base/text.hpp"
+#include "base/system/host.hpp"
+#include "base/text/text.hpp"
 #include "tensor/cuda/check.cuh"
 #include "tensor/cuda/gpus.hpp"
 #include "tensor/cuda/memory.hpp"

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
-#include "tensor/device.hpp"
+#include "tensor/device/device.hpp"
 
 namespace dt::cuda {
 

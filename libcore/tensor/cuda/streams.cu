@@ -3,8 +3,8 @@
 
 #include "tensor/cuda/check.cuh"
 #include "tensor/cuda/gpus.hpp"
-#include "tensor/cuda/graph.hpp"
-#include "tensor/cuda/loading.hpp"
+#include "tensor/cuda/graph_capture.hpp"
+#include "tensor/cuda/kernel_loading.hpp"
 #include "tensor/cuda/streams.hpp"
 
 namespace dt::cuda {

@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
-#include "tensor/accelerator.hpp"
-#include "tensor/repeating_work.hpp"
-#include "tensor/time_limit.hpp"
+#include "tensor/device/accelerator.hpp"
+#include "tensor/device/graph_cache.hpp"
+#include "tensor/device/device_timeout.hpp"
 
 namespace dt::cuda {
 

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "bench/pipeline/rows.hpp"
 #include "bench/pipeline/timed.hpp"
 #include "comm/mpi/world.hpp"

@@ -5,7 +5,7 @@
 #include "bench/pipeline/rank.hpp"
 #include "bench/pipeline/rows.hpp"
 #include "comm/threads/thread_group.hpp"
-#include "parallel/held.hpp"
+#include "parallel/schedule/activation_peak.hpp"
 
 namespace dt::bench {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "model/initialise.hpp"
-#include "parallel/index.hpp"
+#include "base/numeric/index.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::bench {

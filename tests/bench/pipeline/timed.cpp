@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/host.hpp"
-#include "parallel/timeline.hpp"
+#include "base/system/host.hpp"
+#include "parallel/schedule/timeline.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::bench {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/unit.hpp"
+#include "model/units/unit.hpp"
 
 namespace dt::bench {
 

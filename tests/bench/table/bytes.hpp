@@ -1,7 +1,7 @@
 #pragma once
 // Speed of kernels that memory bounds, against streaming.
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 
 namespace dt::table {
 

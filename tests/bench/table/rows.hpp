@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/dtype.hpp"
+#include "base/numeric/dtype.hpp"
 
 namespace dt::table {
 

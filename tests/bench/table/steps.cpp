@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/files.hpp"
+#include "base/io/files.hpp"
 #include "bench/table/rows.hpp"
-#include "model/arithmetic.hpp"
+#include "model/flops.hpp"
 
 namespace dt::table {
 

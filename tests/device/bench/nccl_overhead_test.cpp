@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/host.hpp"
+#include "base/system/host.hpp"
 #include "bench/measure.hpp"
 #include "bench/overhead.hpp"
 #include "comm/exchange.hpp"

@@ -1,14 +1,14 @@
-#include "model/mlp_layer.hpp"
+#include "model/layers/mlp_layer.hpp"
 
 #include <catch2/catch.hpp>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "device/products.hpp"
+#include "device/matmul.hpp"
 #include "device/test_device.hpp"
-#include "model/unit.hpp"
-#include "tensor/accelerator.hpp"
+#include "model/units/unit.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/buffer.hpp"
 
 namespace dt::model {

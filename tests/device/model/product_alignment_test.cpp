@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "device/products.hpp"
+#include "device/matmul.hpp"
 #include "device/test_device.hpp"
 #include "kernels/linear.hpp"
-#include "model/unit.hpp"
+#include "model/units/unit.hpp"
 #include "support/unit_runner.hpp"
 #include "support/whole_layout.hpp"
 

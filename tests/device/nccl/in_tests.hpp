@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/device.hpp"
+#include "tensor/device/device.hpp"
 
 namespace dt::test_device {
 

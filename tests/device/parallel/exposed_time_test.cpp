@@ -1,4 +1,4 @@
-#include "parallel/exposed_time.hpp"
+#include "parallel/state/exposed_time.hpp"
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include "kernels/elementwise.hpp"
 #include "parallel/executor_rig.hpp"
 #include "parallel/grouped_spec.hpp"
-#include "parallel/groups.hpp"
+#include "parallel/state/groups.hpp"
 #include "parallel/one_rank.hpp"
 
 using namespace dt;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 #include "device/ptx/in_tests.hpp"
 
 namespace dt::ptx {

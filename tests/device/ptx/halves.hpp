@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/half.hpp"
+#include "base/numeric/half.hpp"
 
 namespace dt::ptx {
 

@@ -16,7 +16,7 @@
 #include "device/ptx/grid.hpp"
 #include "device/ptx/module.hpp"
 #include "device/test_device.hpp"
-#include "tensor/accelerator.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/cuda/check.cuh"
 
 namespace dt::ptx {

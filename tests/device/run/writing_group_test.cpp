@@ -1,4 +1,4 @@
-#include "run/writing_group.hpp"
+#include "run/save/writing_group.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "comm/threads/thread_group.hpp"
 #include "device/test_device.hpp"
-#include "tensor/host_copy.hpp"
+#include "tensor/host_mirror.hpp"
 
 using namespace dt;
 using namespace dt::run;

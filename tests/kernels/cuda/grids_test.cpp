@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/grid.hpp"
-#include "kernels/cuda/runs.hpp"
+#include "kernels/cuda/launch/grid.hpp"
+#include "kernels/cuda/launch/runs.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::kernels::cuda {

@@ -13,11 +13,11 @@
 #include "device/nccl/stand_in.hpp"
 #include "device/test_device.hpp"
 #include "kernels/elementwise.hpp"
-#include "parallel/builders.hpp"
-#include "parallel/executor.hpp"
+#include "parallel/schedule/builders.hpp"
+#include "parallel/engine/executor.hpp"
 #include "parallel/grouped_spec.hpp"
-#include "parallel/held.hpp"
-#include "parallel/stages.hpp"
+#include "parallel/schedule/activation_peak.hpp"
+#include "parallel/schedule/stages.hpp"
 #include "support/unit_runner.hpp"
 
 using namespace dt;

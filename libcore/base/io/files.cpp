@@ -1,0 +1,337 @@
+#include "base/io/files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <optional>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/open_at.hpp"
+#include "base/text/text.hpp"
+
+namespace dt {
+
+namespace {
+
+// The kernel transfers at most 2 GiB a call. Smaller parts also let signals through.
+constexpr std::size_t max_part_bytes = std::size_t{1} << 30;
+
+/// Repeats a call after a signal (EINTR), and once after a file that its server has replaced
+/// (ESTALE).
+template <class Call>
+auto repeated(Call call) {
+  bool was_stale = false;
+  for (;;) {
+    const auto result = call();
+    if (result >= 0 || (errno != EINTR && (errno != ESTALE || was_stale))) return result;
+    was_stale = errno == ESTALE;
+  }
+}
+
+int open_checked(const fs::path& path, int flags, const char* action) {
+  const int descriptor = repeated([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+  if (descriptor < 0) throw system_error(errno, action, path.string());
+  return descriptor;
+}
+
+/// Returns the path's status, or none if nothing has the name.
+std::optional<struct stat> status_at(const fs::path& path) {
+  struct stat status {};
+  if (repeated([&] { return ::stat(path.c_str(), &status); }) == 0) return status;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
+  throw system_error(errno, "look at", path.string());
+}
+
+struct stat status_of(int descriptor, const fs::path& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) throw system_error(errno, "inspect", path.string());
+  return status;
+}
+
+const char* kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFIFO:
+      return "a FIFO";
+    case S_IFSOCK:
+      return "a socket";
+    case S_IFCHR:
+      return "a character device";
+    case S_IFBLK:
+      return "a block device";
+    case S_IFDIR:
+      return "a folder";
+    default:
+      return "no regular file";
+  }
+}
+
+Error not_regular(const fs::path& path, mode_t mode) {
+  return Error(ErrorKind::input, fmt::format("{} is {}", path.string(), kind_of(mode)),
+               "a regular file is expected: check the path, and who put it there");
+}
+
+/// Opens a regular file. Waits neither for the other end of a FIFO nor for a device.
+int open_regular(const fs::path& path) {
+  const int descriptor =
+      repeated([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); });
+  struct stat status {};
+  if (const int error = errno; descriptor < 0) {
+    // ENXIO means a socket, or a device that is absent.
+    if (error == ENXIO && ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+      throw not_regular(path, status.st_mode);
+    throw system_error(error, "open", path.string());
+  }
+  const bool is_known = ::fstat(descriptor, &status) == 0;
+  if (const int error = errno; !is_known || !S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    if (!is_known) throw system_error(error, "inspect", path.string());
+    if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", path.string());
+    throw not_regular(path, status.st_mode);
+  }
+  ::fcntl(descriptor, F_SETFL, 0);  // later users of the descriptor expect no flags
+  return descriptor;
+}
+
+}  // namespace
+
+bool path_exists(const fs::path& path) {
+  return status_at(path).has_value();
+}
+
+bool folder_exists(const fs::path& path) {
+  const auto status = status_at(path);
+  return status && S_ISDIR(status->st_mode);
+}
+
+bool file_exists(const fs::path& path) {
+  const auto status = status_at(path);
+  return status && S_ISREG(status->st_mode);
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw system_error(error.value(), "list", folder.string());
+  return paths;
+}
+
+File::File(int descriptor, fs::path path, bool reopens)
+    : descriptor_(descriptor), path_(std::move(path)), reopens_(reopens) {}
+
+File File::open_read(const fs::path& path) {
+  return File(open_regular(path), path, true);
+}
+
+File File::open_nonblocking(const fs::path& path) {
+  File file(open_checked(path, O_RDONLY | O_NONBLOCK, "open"), path, true);
+  if (S_ISDIR(status_of(file.descriptor_, path).st_mode)) throw system_error(EISDIR, "open", path.string());
+  return file;
+}
+
+File File::create(const fs::path& path) {
+  const File parent = adopt(open_parent(path, "create"), path);
+  return adopt(create_file_at(parent.descriptor_, path.filename(), path), path);
+}
+
+File File::open_write(const fs::path& path) {
+  refuse_foreign(path);
+  return adopt(open_checked(path, O_WRONLY, "open for writing"), path);
+}
+
+File File::open_append(const fs::path& path) {
+  const File parent = adopt(open_parent(path, "open for appending"), path);
+  return adopt(
+      open_file_at(parent.descriptor_, path.filename(), path, O_WRONLY | O_CREAT | O_APPEND, Owner::anyone),
+      path);
+}
+
+File::File(File&& other) noexcept
+    : descriptor_(other.descriptor_), path_(std::move(other.path_)), reopens_(other.reopens_) {
+  other.descriptor_ = -1;
+}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  std::swap(reopens_, other.reopens_);
+  return *this;
+}
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::uint64_t File::size() const {
+  return static_cast<std::uint64_t>(status_of(descriptor_, path_).st_size);
+}
+
+void File::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), std::min(bytes.size(), max_part_bytes));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "write", path_.string());
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void File::write(std::string_view text) {
+  write(std::as_bytes(std::span(text)));
+}
+
+void File::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), max_part_bytes),
+                                   static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "write", path_.string());
+    offset += static_cast<std::uint64_t>(count);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+/// Returns whether to repeat the failed call. After ESTALE the path is opened again, since the
+/// server may have put a new file there.
+bool File::reopens(int error_number, bool& was_reopened) const {
+  if (error_number == EINTR) return true;
+  if (error_number != ESTALE || !reopens_ || std::exchange(was_reopened, true)) return false;
+  const off_t position = ::lseek(descriptor_, 0, SEEK_CUR);
+  const int fresh = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fresh < 0) return false;
+  struct stat status {};
+  const bool is_in_place = ::fstat(fresh, &status) == 0 && S_ISREG(status.st_mode) &&
+                           ::lseek(fresh, position, SEEK_SET) == position &&
+                           ::dup3(fresh, descriptor_, O_CLOEXEC) == descriptor_;
+  ::close(fresh);
+  return is_in_place;
+}
+
+std::size_t File::read(std::span<std::byte> bytes) {
+  std::size_t total = 0;
+  bool was_reopened = false;
+  while (total < bytes.size()) {
+    const ssize_t count =
+        ::read(descriptor_, bytes.data() + total, std::min(bytes.size() - total, max_part_bytes));
+    if (const int error = errno; count < 0) {
+      if (reopens(error, was_reopened)) continue;
+      throw system_error(error, "read", path_.string());
+    }
+    if (count == 0) break;
+    total += static_cast<std::size_t>(count);
+  }
+  return total;
+}
+
+void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
+  const std::uint64_t end = offset + bytes.size();
+  bool was_reopened = false;
+  while (!bytes.empty()) {
+    const ssize_t count = ::pread(descriptor_, bytes.data(), std::min(bytes.size(), max_part_bytes),
+                                  static_cast<off_t>(offset));
+    if (const int error = errno; count < 0) {
+      if (reopens(error, was_reopened)) continue;
+      throw system_error(error, "read", path_.string());
+    }
+    if (count == 0) {
+      throw Error(ErrorKind::input, fmt::format("{} is truncated", path_.string()),
+                  fmt::format("it ends at byte {}, but bytes up to {} are expected", size(), end));
+    }
+    offset += static_cast<std::uint64_t>(count);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+fs::path without_trailing_slash(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+void File::sync() {
+  int result = -1;
+  do {
+    result = ::fsync(descriptor_);
+  } while (result != 0 && errno == EINTR);
+  // Pipes and terminals cannot be synced and need no sync.
+  if (result != 0 && errno != EINVAL && errno != ENOTSUP) throw system_error(errno, "sync", path_.string());
+}
+
+void File::close() {
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  // On Linux the descriptor is closed after EINTR. Closing it again could close another thread's
+  // file.
+  if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR) {
+    throw system_error(errno, "close", path_.string());
+  }
+}
+
+std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
+  File file = File::open_read(path);
+  const auto check = [&](std::uint64_t bytes) {
+    if (bytes <= max_bytes) return;
+    throw Error(ErrorKind::input, fmt::format("{} has {} or more", path.string(), format_bytes(bytes)),
+                fmt::format("at most {} are read of a file of its kind: check that it is the right one",
+                            format_bytes(max_bytes)));
+  };
+  check(file.size());
+  std::string content(std::max<std::uint64_t>(file.size(), 1), '\0');
+  std::size_t filled = 0;
+  // The size is only a hint: /proc reports none, and a file may grow meanwhile.
+  for (;;) {
+    filled += file.read(std::as_writable_bytes(std::span(content)).subspan(filled));
+    check(filled);
+    if (filled < content.size()) break;
+    content.resize(content.size() + std::max<std::size_t>(content.size() / 2, 4096));
+  }
+  content.resize(filled);
+  return content;
+}
+
+std::string remove_tree(const fs::path& given) {
+  const fs::path path = without_trailing_slash(given);
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return "";
+    return fmt::format("{}: {}", path.string(), std::generic_category().message(errno));
+  }
+  try {
+    const File parent = File::adopt(open_parent(path, "remove"), path);
+    return remove_at(parent.descriptor(), path.filename(), path, status.st_uid);
+  } catch (const Error& error) {
+    return error.message();
+  }
+}
+
+FileLock::Outcome FileLock::try_lock(const fs::path& path, Owner owner) {
+  file_ = File();
+  const File parent = File::adopt(open_parent(path, "lock"), path);
+  return lock(File::adopt(open_lock_at(parent.descriptor(), path.filename(), path, owner), path), LOCK_EX);
+}
+
+FileLock::Outcome FileLock::try_lock_shared(const fs::path& path) {
+  file_ = File();
+  return lock(File::open_read(path), LOCK_SH);
+}
+
+FileLock::Outcome FileLock::lock(File file, int operation) {
+  int result = -1;
+  do {
+    result = ::flock(file.descriptor(), operation | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) {
+    file_ = std::move(file);
+    return Outcome::acquired;
+  }
+  if (errno == EWOULDBLOCK) return Outcome::busy;
+  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL)
+    return Outcome::unsupported;
+  throw system_error(errno, "lock", file.path().string());
+}
+
+}  // namespace dt

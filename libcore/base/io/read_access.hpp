@@ -1,0 +1,43 @@
+#pragma once
+// The users whom permission modes let read a file or folder. dt limits the readers of its outputs
+// to those of its inputs.
+
+#include <optional>
+#include <sys/stat.h>
+
+#include "base/io/files.hpp"
+
+namespace dt {
+
+/// The users, beside the owner, whom the modes of a set of files and folders let read all of them.
+/// They are all users, one group, or no other user. A file with an access list (ACL) counts as
+/// readable by no other user if the list may leave out members of the group.
+class ReadAccess {
+ public:
+  /// Creates the audience of all users.
+  ReadAccess() = default;
+  /// Returns the users that may read a file or enter a folder. Follows links. For a pipe or a
+  /// device these are all users, since its mode says nothing about the bytes that come from it.
+  /// Errors: environment, input.
+  static ReadAccess of(const fs::path& path);
+  static ReadAccess of(const fs::path& path, const struct stat& status);
+  /// Returns the users that may enter a file's folder and read the file.
+  static ReadAccess of_file(const fs::path& path);
+
+  /// Keeps only users that are in both audiences.
+  ReadAccess& operator&=(const ReadAccess& other);
+  /// Returns `mode` without the bits that let other users read or enter an entry that belongs to
+  /// `group`.
+  mode_t restricted_mode(mode_t mode, gid_t group) const;
+
+ private:
+  bool is_everybody_ = true;
+  std::optional<gid_t> group_;  // none if only the owner may read; unused if is_everybody_
+};
+
+/// Removes mode bits from the user's own file or folder so that only `audience` may read it. A
+/// narrowed folder hides everything in it.
+/// Errors: environment.
+void restrict_readers(const fs::path& path, const ReadAccess& audience);
+
+}  // namespace dt

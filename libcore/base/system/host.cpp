@@ -1,0 +1,118 @@
+#include "base/system/host.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <fmt/core.h>
+#include <fstream>
+#include <memory>
+#include <sched.h>
+#include <string_view>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/system/cgroup.hpp"
+#include "base/error.hpp"
+
+namespace dt {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) throw system_error(errno, "ask for", "the host's name");
+  return name.data();
+}
+
+std::vector<int> available_core_numbers() {
+  // sched_getaffinity() fails with EINVAL if the node has more cores than the mask holds. The mask
+  // then grows.
+  for (int cores = 1024; cores <= 1 << 20; cores *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(static_cast<std::size_t>(cores)),
+                                                                [](cpu_set_t* set) { CPU_FREE(set); });
+    if (!mask) break;
+    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(cores));
+    if (sched_getaffinity(0, bytes, mask.get()) == 0) {
+      std::vector<int> numbers;
+      for (int core = 0; core < cores; ++core) {
+        if (CPU_ISSET_S(static_cast<std::size_t>(core), bytes, mask.get())) numbers.push_back(core);
+      }
+      return numbers;
+    }
+    if (errno != EINVAL) break;
+  }
+  return {0};
+}
+
+int available_cores() {
+  const int cores = static_cast<int>(available_core_numbers().size());
+  const auto quota = cgroup_cpu_quota();
+  return quota ? std::min(cores, static_cast<int>(std::ceil(std::min(quota->cpus, 1e6)))) : cores;
+}
+
+std::string describe_ignored_omp_num_threads(int threads) {
+  const auto asked = environment_variable("OMP_NUM_THREADS");
+  // A list is for nested teams; its first number is the outermost team's.
+  if (!asked || std::atoi(asked->c_str()) == threads) return {};
+  return fmt::format("OMP_NUM_THREADS={} is not followed: {} thread{} at work, --threads changes that",
+                     *asked, threads, threads == 1 ? " is" : "s are");
+}
+
+std::uint64_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+void reset_peak_resident() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+std::uint64_t usable_memory_bytes() {
+  const std::uint64_t host =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::min(host, cgroup_memory_bytes().value_or(host));
+}
+
+std::optional<std::string> environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+int launcher_rank() {
+  const bool is_srun = environment_variable("SLURM_STEP_NUM_TASKS").value_or("1") != "1";
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (std::string_view(name).starts_with("SLURM") && !is_srun) continue;
+    if (const auto value = environment_variable(name)) return std::atoi(value->c_str());
+  }
+  return 0;
+}
+
+int launcher_local_size() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
+    if (const auto value = environment_variable(name)) return std::max(0, std::atoi(value->c_str()));
+  }
+  // "4(x2),3" lists tasks per host. If all hosts have the same number, the first number is also
+  // this host's.
+  const auto tasks = environment_variable("SLURM_STEP_TASKS_PER_NODE");
+  if (!tasks || tasks->find(',') != std::string::npos) return 0;
+  return std::max(0, std::atoi(tasks->c_str()));
+}
+
+double monotonic_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string utc_timestamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+}  // namespace dt

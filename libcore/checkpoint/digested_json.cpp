@@ -1,0 +1,231 @@
+#include "checkpoint/digested_json.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <unordered_map>
+
+#include "base/numeric/digest.hpp"
+#include "base/error.hpp"
+#include "base/text/utf8.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Returns JSON text that is valid even if a path in it contains bytes that are not UTF-8.
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json hex_array(const std::vector<std::uint64_t>& digests) {
+  json array = json::array();
+  for (const std::uint64_t value : digests) array.push_back(to_hex(value));
+  return array;
+}
+
+json file_json(const StoredFile& f) {
+  return {{"name", f.name}, {"bytes", f.bytes}, {"metadata_digest", to_hex(f.metadata_digest)}};
+}
+
+json piece_json(const StoredPiece& p) {
+  return {{"tensor", p.tensor},
+          {"kind", p.kind},
+          {"dtype", dtype_name(p.dtype)},
+          {"global", p.piece.global.dims()},
+          {"start", p.piece.start},
+          {"box", p.piece.box.dims()},
+          {"begin", p.piece.begin},
+          {"end", p.piece.end},
+          {"file", p.file},
+          {"dataset", p.dataset},
+          {"offset", p.offset},
+          {"digests", hex_array(p.digests)}};
+}
+
+template <class T, class ToJson>
+std::string lines(const std::vector<T>& items, ToJson item_json) {
+  std::string text;
+  for (const T& item : items) text += (text.empty() ? "\n" : ",\n") + dump(item_json(item));
+  return "[" + text + "\n]";
+}
+
+/// Returns the last bytes of the text, which hold the digest of all bytes before.
+std::string tail(std::string_view before) {
+  return fmt::format("\"digest\": \"{}\"\n}}\n", to_hex(digest(before)));
+}
+
+void check_version(const JsonValue& root, const std::string& origin, const DigestedJsonFormat& expected) {
+  const std::string format = root.string("format");
+  if (format != expected.name) {
+    throw Error(ErrorKind::input, fmt::format("{} has the format '{}'", origin, format),
+                fmt::format("expected '{}'", expected.name));
+  }
+  const std::int64_t version = root.integer("version");
+  if (version != expected.version) {
+    throw Error(ErrorKind::input, fmt::format("{} has version {} of the checkpoint format", origin, version),
+                fmt::format("this dt reads version {}: use the dt that wrote it", expected.version));
+  }
+}
+
+/// Upper bound of file sizes: sums of two, and eight times one, do not overflow.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 56;
+
+std::uint64_t byte_count(const JsonValue& o, const char* name) {
+  return static_cast<std::uint64_t>(o.integer(name, 0, std::int64_t{most_bytes}));
+}
+
+StoredFile parse_file(const JsonValue& o) {
+  StoredFile f{o.string("name"), byte_count(o, "bytes"), o.digest("metadata_digest")};
+  if (!is_plain_file_name(f.name)) throw o.error(fmt::format("'{}' is not a file's name", f.name));
+  return f;
+}
+
+/// Parses a shape. The product of its dims must not overflow, even without the dims that are 0.
+Shape parse_shape(const JsonValue& o, const char* name) {
+  constexpr std::size_t most_dims = 8;
+  Shape shape(o.integers(name));
+  std::int64_t numel = 1;
+  bool is_sound = shape.dims().size() <= most_dims;
+  for (const std::int64_t extent : shape.dims())
+    is_sound =
+        is_sound && extent >= 0 && !__builtin_mul_overflow(numel, std::max<std::int64_t>(extent, 1), &numel);
+  if (!is_sound) throw o.at(name).error("it is no tensor's shape");
+  return shape;
+}
+
+StoredPiece parse_piece(const JsonValue& o) {
+  StoredPiece p;
+  p.tensor = o.string("tensor");
+  p.kind = o.string("kind");
+  p.dtype = parse_dtype(o.string("dtype"));
+  p.piece.global = parse_shape(o, "global");
+  p.piece.start = o.integers("start");
+  p.piece.box = parse_shape(o, "box");
+  p.piece.begin = o.integer("begin");
+  p.piece.end = o.integer("end");
+  p.file = o.string("file");
+  p.dataset = o.string("dataset");
+  p.digests = o.digests("digests");
+  p.offset = byte_count(o, "offset");
+  p.piece.validate();
+  return p;
+}
+
+using FileBytes = std::map<std::string, std::uint64_t>;
+
+/// Checks the properties that every text written by dt has. Readers rely on them without further
+/// checks.
+void check_piece(const StoredPiece& p, const FileBytes& file_bytes) {
+  const auto file = file_bytes.find(p.file);
+  if (file == file_bytes.end()) throw input_error("its file '{}' is not among 'files'", p.file);
+  const std::uint64_t limit = file->second;
+  if (static_cast<std::uint64_t>(p.piece.numel()) > limit || p.offset > limit ||
+      p.bytes() > limit - p.offset) {
+    throw input_error("it lies beyond the end of its file '{}'", p.file);
+  }
+  const std::uint64_t blocks = (p.bytes() + digest_block_bytes - 1) / digest_block_bytes;
+  if (p.digests.size() != blocks)
+    throw input_error("it has {} digests, expected {}", p.digests.size(), blocks);
+}
+
+/// Checks that no byte belongs to two pieces. Reading and digesting therefore handle no more bytes
+/// than the files have.
+void check_disjoint(std::span<const StoredPiece> pieces, const JsonValue& root) {
+  std::vector<const StoredPiece*> order;
+  for (const StoredPiece& piece : pieces) {
+    if (piece.bytes() > 0) order.push_back(&piece);
+  }
+  const auto before = [](const StoredPiece* a, const StoredPiece* b) {
+    return a->offset != b->offset ? a->offset < b->offset : a->file < b->file;
+  };
+  std::sort(order.begin(), order.end(), before);
+  std::unordered_map<std::string_view, const StoredPiece*> last;  // latest piece of each file
+  for (const StoredPiece* piece : order) {
+    const StoredPiece*& previous = last[piece->file];
+    if (previous != nullptr && previous->offset + previous->bytes() > piece->offset) {
+      throw root.at("pieces").error(fmt::format("'{}' of {} and '{}' of {} share bytes of '{}'",
+                                                previous->kind, previous->tensor, piece->kind, piece->tensor,
+                                                piece->file));
+    }
+    previous = piece;
+  }
+}
+
+}  // namespace
+
+DigestedJsonWriter::DigestedJsonWriter(const DigestedJsonFormat& format) {
+  text("format", format.name);
+  integer("version", format.version);
+}
+
+void DigestedJsonWriter::text(const char* name, const std::string& value) {
+  json(name, dump(value));
+}
+
+void DigestedJsonWriter::integer(const char* name, std::int64_t value) {
+  json(name, std::to_string(value));
+}
+
+void DigestedJsonWriter::json(const char* name, const std::string& json) {
+  text_ += fmt::format("\"{}\": {},\n", name, json);
+}
+
+std::string DigestedJsonWriter::finish(const std::vector<StoredFile>& files,
+                                       const std::vector<StoredPiece>& pieces) {
+  json("files", lines(files, file_json));
+  json("pieces", lines(pieces, piece_json));
+  return text_ + tail(text_);
+}
+
+bool has_valid_digest(std::string_view text) {
+  const std::size_t tail_bytes = tail("").size();
+  if (text.size() < tail_bytes) return false;
+  const std::string_view before = text.substr(0, text.size() - tail_bytes);
+  return text.substr(before.size()) == tail(before);
+}
+
+bool ends_with_digest(std::string_view text) {
+  const std::string any = tail("");
+  if (text.size() < any.size()) return false;
+  const std::string_view end = text.substr(text.size() - any.size());
+  const std::size_t begin = any.find(": \"") + 3;
+  return end.substr(0, begin) == any.substr(0, begin) && end.substr(begin + 16) == any.substr(begin + 16);
+}
+
+JsonValue parse_digested_json(std::string_view text, const std::string& origin,
+                              const DigestedJsonFormat& format) {
+  JsonValue root = JsonValue::parse_object(text, {origin, format.remedy});
+  check_version(root, origin, format);
+  if (!has_valid_digest(text)) {
+    throw Error(ErrorKind::input,
+                fmt::format("{} does not have the digest that its last line states", origin), format.remedy);
+  }
+  return root;
+}
+
+void parse_files_and_pieces(const JsonValue& root, const DigestedJsonFormat& format,
+                            std::vector<StoredFile>& files, std::vector<StoredPiece>& pieces) {
+  const std::size_t first_piece = pieces.size();
+  FileBytes file_bytes;
+  for (const JsonValue& o : root.objects("files")) {
+    files.push_back(parse_file(o));
+    if (!file_bytes.emplace(files.back().name, files.back().bytes).second)
+      throw o.error(fmt::format("'{}' is there twice", files.back().name));
+  }
+  for (const JsonValue& o : root.objects("pieces")) {
+    try {
+      pieces.push_back(parse_piece(o));
+      check_piece(pieces.back(), file_bytes);
+    } catch (const Error& error) {
+      if (std::string_view(error.what()).starts_with(root.where())) throw;
+      throw Error(ErrorKind::input, fmt::format("{}: {}", o.where(), error.message()), format.remedy);
+    }
+  }
+  check_disjoint(std::span(pieces).subspan(first_piece), root);
+}
+
+}  // namespace dt::checkpoint

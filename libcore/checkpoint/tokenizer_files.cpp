@@ -1,0 +1,114 @@
+#include "checkpoint/tokenizer_files.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/numeric/digest.hpp"
+#include "base/error.hpp"
+#include "base/io/files.hpp"
+#include "checkpoint/writer_manifest.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+
+constexpr std::array names = {"tokenizer.json",
+                              "tokenizer_config.json",
+                              "special_tokens_map.json",
+                              "added_tokens.json",
+                              "vocab.json",
+                              "merges.txt",
+                              "vocab.txt",
+                              "tokenizer.model",
+                              "spiece.model",
+                              "chat_template.json",
+                              "chat_template.jinja",
+                              model::generation_config_name};
+
+}  // namespace
+
+std::vector<std::string> find_tokenizer_files(const fs::path& hf_folder) {
+  std::vector<std::string> found;
+  for (const char* name : names) {
+    if (file_exists(hf_folder / name)) found.push_back(name);
+  }
+  return found;
+}
+
+StoredFile copy_tokenizer_file(const fs::path& from, const fs::path& to) {
+  File source = File::open_read(from);
+  File target = File::create(to);
+  restrict_readers(to, ReadAccess::of_file(from));
+  Digester digester;
+  StoredFile stored{to.filename().string(), 0, 0};
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  while (const std::size_t count = source.read(buffer)) {
+    const auto part = std::span(buffer).first(count);
+    digester.update(part);
+    target.write(part);
+    stored.bytes += count;
+  }
+  target.sync();
+  target.close();
+  stored.metadata_digest = digester.value();
+  return stored;
+}
+
+std::vector<StoredFile> stored_tokenizer_files(const Manifest& manifest) {
+  std::vector<StoredFile> result;
+  for (const StoredFile& file : manifest.files) {
+    const auto is_in_it = [&](const StoredPiece& piece) { return piece.file == file.name; };
+    if (std::none_of(manifest.pieces.begin(), manifest.pieces.end(), is_in_it)) result.push_back(file);
+  }
+  return result;
+}
+
+std::vector<std::string> tokenizer_file_names(const Manifest& manifest) {
+  std::vector<std::string> result;
+  for (const StoredFile& file : stored_tokenizer_files(manifest)) {
+    if (file.name != model::generation_config_name) result.push_back(file.name);
+  }
+  return result;
+}
+
+std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs::path& folder) {
+  std::vector<StoredFile> companions = stored_tokenizer_files(checkpoint.manifest());
+  for (const StoredFile& file : companions) {
+    const fs::path from = checkpoint.path() / file.name;
+    StoredFile copy;
+    try {
+      copy = copy_tokenizer_file(from, folder / file.name);
+    } catch (const Error&) {
+      if (is_removed(checkpoint.path())) throw removed_error(checkpoint.path());
+      throw;
+    }
+    if (copy.metadata_digest == file.metadata_digest) continue;
+    throw Error(ErrorKind::input,
+                fmt::format("{} has the digest {}, expected {}", from.string(), to_hex(copy.metadata_digest),
+                            to_hex(file.metadata_digest)),
+                "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is");
+  }
+  return companions;
+}
+
+ReadAccess read_access_of(const Reader& checkpoint) {
+  const fs::path folder = fs::absolute(without_trailing_slash(checkpoint.path()));
+  ReadAccess readers = ReadAccess::of(folder);
+  if (folder.parent_path().filename() == "checkpoints") {
+    readers &= ReadAccess::of(folder.parent_path());
+    readers &= ReadAccess::of(folder.parent_path().parent_path());
+  }
+  for (const StoredFile& file : checkpoint.manifest().files) readers &= ReadAccess::of(folder / file.name);
+  return readers;
+}
+
+void write_tokenizer_manifest(const fs::path& unfinished, const Manifest& header, int writer,
+                              std::vector<StoredFile> tokenizer_files) {
+  File file = File::create(unfinished / writer_manifest_name(writer));
+  file.write(
+      to_json(WriterManifest{header.state.step, header.generation, writer, std::move(tokenizer_files), {}}));
+  file.sync();
+  file.close();
+}
+
+}  // namespace dt::checkpoint

@@ -1,0 +1,50 @@
+#include "checkpoint/writer_manifest.hpp"
+
+#include <fmt/core.h>
+
+#include "base/error.hpp"
+#include "base/io/files.hpp"
+#include "checkpoint/digested_json.hpp"
+
+namespace dt::checkpoint {
+
+namespace {
+constexpr DigestedJsonFormat format = {"dt-checkpoint-part", 1, "what the writer wrote is damaged"};
+}
+
+std::string piece_file_name(int writer) {
+  return fmt::format("rank-{:05}.h5", writer);
+}
+
+std::string writer_manifest_name(int writer) {
+  return fmt::format("part-{:05}.json", writer);
+}
+
+std::string to_json(const WriterManifest& part) {
+  DigestedJsonWriter text(format);
+  text.integer("step", part.step);
+  text.integer("generation", part.generation);
+  text.integer("writer", part.writer);
+  return text.finish(part.files, part.pieces);
+}
+
+WriterManifest parse_writer_manifest(const std::string& text, const std::string& origin) {
+  const JsonValue root = parse_digested_json(text, origin, format);
+  WriterManifest part;
+  part.step = root.integer("step", 0, INT64_MAX - 1);
+  part.generation = root.integer("generation", 0, INT64_MAX - 1);
+  part.writer = root.integer("writer", 0, INT32_MAX);
+  parse_files_and_pieces(root, format, part.files, part.pieces);
+  return part;
+}
+
+WriterManifest load_writer_manifest(const fs::path& folder, std::int64_t step, std::int64_t generation,
+                                    int writer) {
+  const fs::path path = folder / writer_manifest_name(writer);
+  WriterManifest part = parse_writer_manifest(read_file(path), path.string());
+  if (part.step == step && part.generation == generation && part.writer == writer) return part;
+  throw input_error("{} is of step {}, generation {}, writer {}; expected {}, {}, {}", path.string(),
+                    part.step, part.generation, part.writer, step, generation, writer);
+}
+
+}  // namespace dt::checkpoint

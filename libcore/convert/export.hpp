@@ -1,0 +1,77 @@
+#pragma once
+// Writes one model from the pieces of a checkpoint, or the mean of several, as a stream. Memory is
+// bounded by blocks, not by the model or its tensors. Reading and checking the next block overlaps with
+// writing the last.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "convert/export_source.hpp"
+
+namespace dt::convert {
+
+/// Receives the number of tensor bytes of each block once its write is queued, and finally 0,
+/// before the result gets its name. An exception from it ends the export, and nothing is left.
+using BytesDone = std::function<void(std::uint64_t)>;
+
+struct ExportOptions {
+  std::optional<DType> dtype = std::nullopt;  // type of the weights; none: as stored
+  /// Weights beyond the range of `dtype` become its largest value. Without `clamp` they end the export.
+  bool clamp = false;
+  bool with_optimizer = false;  // also Adam's moments, as stored
+  /// Bytes of tensors that a file of a Hugging Face folder's model holds at most. A larger tensor has a
+  /// file of its own. 0: one file.
+  std::uint64_t max_shard_bytes = 5'000'000'000;
+  std::vector<fs::path> files = {};  // copied into a Hugging Face folder
+  /// The token that ends the documents that the model learned from, if the caller knows better than
+  /// the checkpoint.
+  std::optional<std::int64_t> end_of_text = std::nullopt;
+  bool overwrite = false;  // replaces a model, or an empty file or folder, and never anything else
+};
+
+/// Counts values and tensors that ExportOptions::clamp changed.
+struct ClampCount {
+  std::int64_t values = 0;
+  std::int64_t tensors = 0;
+};
+
+struct ExportResult {
+  std::int64_t num_tensors = 0;
+  std::uint64_t bytes = 0;  // tensors alone
+  std::int64_t num_shards = 1;
+  DType dtype = DType::f32;  // type of the weights
+  ClampCount clamped;
+};
+
+/// Returns the bytes of tensors that an export will write.
+std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& options);
+
+/// Returns `trained`, the special tokens of a checkpoint's model, with the end-of-text ids that an
+/// export writes. These are the ids in the model's generation_config.json if it has some, else
+/// those of `trained`. The end of the data's documents is among them. If `trained` has several ids,
+/// all of them are, too.
+model::SpecialTokens exported_special_tokens(const model::SpecialTokens& trained,
+                                             std::vector<std::int64_t> generation_ends,
+                                             std::optional<std::int64_t> end_of_text);
+
+/// Returns the model that an export writes: the checkpoint's, with the end-of-text ids that its
+/// generation_config.json names, if it keeps one. options.end_of_text is among them.
+model::ModelSpec exported_model(const ExportSource& source, const ExportOptions& options);
+
+/// Writes a folder with config.json and model.safetensors (or shards and their index), as transformers'
+/// from_pretrained takes it. A generation_config.json that agrees with it is also there; moments go to
+/// optimizer.safetensors. The folder appears only when it is whole and synced.
+/// Errors: input, naming checkpoint and tensor: missing or damaged tensors, finite values that `dtype`
+/// cannot hold, a path that exists; environment.
+/// After a crash: at most a hidden sibling is left.
+ExportResult export_hf(const ExportSource& source, const fs::path& folder, const ExportOptions& options = {},
+                       const BytesDone& done = {});
+/// Writes one HDF5 file with /parameters/<canonical name> and the attribute `config` (the Hugging Face
+/// config.json). Moments are /adam_m/… and /adam_v/…. All else is as in export_hf().
+ExportResult export_h5(const ExportSource& source, const fs::path& file, const ExportOptions& options = {},
+                       const BytesDone& done = {});
+
+}  // namespace dt::convert

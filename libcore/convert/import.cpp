@@ -1,0 +1,95 @@
+#include "convert/import.hpp"
+
+#include "base/error.hpp"
+#include "checkpoint/checkpoint_name.hpp"
+#include "checkpoint/tokenizer_files.hpp"
+#include "checkpoint/writer_manifest.hpp"
+#include "checkpoint/writer.hpp"
+#include "model/parameter_table.hpp"
+
+namespace dt::convert {
+
+namespace {
+
+std::int64_t generation_of(const fs::path& out) {
+  const auto name = checkpoint::parse_checkpoint_name(out);
+  if (!name) return 0;
+  if (name->step == 0) return name->generation;
+  throw Error(ErrorKind::input,
+              fmt::format("{} would name a checkpoint of step {}", out.string(), name->step),
+              fmt::format("an imported model is at step 0: name it {}",
+                          checkpoint::checkpoint_name(0, name->generation)));
+}
+
+std::vector<checkpoint::PieceSpec> pieces_of(const HfFolder& source) {
+  const model::ParameterTable table(source.spec());
+  std::vector<checkpoint::PieceSpec> pieces;
+  for (const model::ParamSpec& param : table.params()) {
+    pieces.push_back(
+        {param.name, checkpoint::kind_weights, Piece::whole(param.shape), source.dtype(param.name)});
+  }
+  return pieces;
+}
+
+void write_weights(const HfFolder& source, const fs::path& folder, const checkpoint::Manifest& header,
+                   const std::function<void(std::uint64_t)>& written) {
+  const std::vector<checkpoint::PieceSpec> pieces = pieces_of(source);
+  std::vector<std::byte> buffer;
+  const auto payload = [&](std::size_t index, std::uint64_t begin, std::size_t count) {
+    const checkpoint::PieceSpec& spec = pieces[index];
+    const std::size_t size = dtype_bytes(spec.dtype);
+    Piece wanted = spec.piece;
+    wanted.begin = static_cast<std::int64_t>(begin / size);
+    wanted.end = wanted.begin + static_cast<std::int64_t>(count / size);
+    buffer.resize(count);
+    source.read(spec.tensor, wanted,
+                Tensor(buffer.data(), spec.dtype, Shape{wanted.numel()}, Device::host()));
+    return std::span<const std::byte>(buffer);
+  };
+  checkpoint::write_shard(folder, header, 0, pieces, payload, written);
+}
+
+/// Refuses the folder of a run's checkpoints. There the import would pass for a generation that the run
+/// does not have.
+void refuse_in_run(const fs::path& out) {
+  const fs::path folder = fs::absolute(out).parent_path();
+  if (folder.filename() != "checkpoints" || !path_exists(folder.parent_path() / "generations")) return;
+  throw Error(ErrorKind::input, fmt::format("{} is the place of a run's own checkpoints", folder.string()),
+              "import to another, and begin a run with --init-from");
+}
+
+/// Writes the tokenizer's files as the checkpoint's second writer.
+void import_tokenizer_files(const HfFolder& source, const fs::path& folder,
+                            const checkpoint::Manifest& header) {
+  std::vector<checkpoint::StoredFile> companions;
+  for (const std::string& name : checkpoint::find_tokenizer_files(source.path())) {
+    companions.push_back(checkpoint::copy_tokenizer_file(source.path() / name, folder / name));
+  }
+  checkpoint::write_tokenizer_manifest(folder, header, 1, std::move(companions));
+}
+
+}  // namespace
+
+std::uint64_t weight_bytes(const HfFolder& source) {
+  std::uint64_t bytes = 0;
+  for (const checkpoint::PieceSpec& spec : pieces_of(source))
+    bytes += static_cast<std::uint64_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
+  return bytes;
+}
+
+checkpoint::Manifest import_hf(const HfFolder& source, const fs::path& target,
+                               const std::function<void(std::uint64_t)>& written) {
+  const fs::path out = without_trailing_slash(target);
+  refuse_in_run(out);
+  checkpoint::Manifest header;
+  header.model = source.spec();
+  header.generation = generation_of(out);
+  auto unfinished = checkpoint::CheckpointTransaction::at(out, 0, header.generation, false);
+  restrict_readers(unfinished.path(), source.readers());
+  write_weights(source, unfinished.path(), header, written);
+  import_tokenizer_files(source, unfinished.path(), header);
+  unfinished.commit(header, 2);
+  return checkpoint::load_manifest(out);
+}
+
+}  // namespace dt::convert

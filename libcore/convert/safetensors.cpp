@@ -1,0 +1,193 @@
+#include "convert/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/io/json.hpp"
+
+namespace dt::convert {
+
+namespace {
+
+constexpr std::size_t length_bytes = 8;
+// The reference implementation's limit; a larger length means that the file is something else.
+constexpr std::uint64_t max_header_bytes = 100'000'000;
+constexpr const char* remedy = "the file is damaged or no safetensors file: fetch it again";
+
+struct FormatType {
+  const char* name;
+  std::size_t bits;
+  std::optional<DType> dtype;
+};
+
+constexpr std::array<FormatType, 15> format_types = {{{"F32", 32, DType::f32},
+                                                      {"F16", 16, DType::f16},
+                                                      {"BF16", 16, DType::bf16},
+                                                      {"F64", 64, DType::f64},
+                                                      {"I64", 64, DType::i64},
+                                                      {"I32", 32, DType::i32},
+                                                      {"U64", 64, DType::u64},
+                                                      {"U32", 32, DType::u32},
+                                                      {"U16", 16, DType::u16},
+                                                      {"U8", 8, DType::u8},
+                                                      {"I16", 16, std::nullopt},
+                                                      {"I8", 8, std::nullopt},
+                                                      {"BOOL", 8, std::nullopt},
+                                                      {"F8_E4M3", 8, std::nullopt},
+                                                      {"F8_E5M2", 8, std::nullopt}}};
+
+std::uint64_t read_header_length(const File& file) {
+  const std::uint64_t size = file.size();
+  const std::string name = file.path().string();
+  if (size < length_bytes) {
+    throw Error(ErrorKind::input, fmt::format("{} has {} bytes: too few for a safetensors file", name, size),
+                remedy);
+  }
+  std::array<unsigned char, length_bytes> raw{};
+  file.read_at(0, std::as_writable_bytes(std::span(raw)));
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < length_bytes; ++i) length |= std::uint64_t{raw[i]} << (8 * i);
+  if (length > size - length_bytes || length > max_header_bytes) {
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{} is truncated or no safetensors file: it states a header of {} bytes and has {}", name,
+                    length, size),
+        remedy);
+  }
+  return length;
+}
+
+/// Returns the bytes that the shape takes; nothing if they exceed `limit`, so that no product
+/// overflows.
+std::optional<std::uint64_t> payload_bytes(const std::vector<std::int64_t>& dims, std::size_t bits,
+                                           std::uint64_t limit) {
+  std::uint64_t total = bits / 8;
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
+  for (const std::int64_t dim : dims) {
+    if (static_cast<std::uint64_t>(dim) > limit / total) return std::nullopt;
+    total *= static_cast<std::uint64_t>(dim);
+  }
+  return total;
+}
+
+SafeTensor parse_tensor(const std::string& name, const JsonValue& entry, std::uint64_t data_begin,
+                        std::uint64_t data_bytes) {
+  const auto wrong = [&](const std::string& what) {
+    return Error(ErrorKind::input, fmt::format("{}: {}", entry.where(), what), remedy);
+  };
+  SafeTensor t;
+  t.name = name;
+  t.dtype_name = entry.string("dtype");
+  const std::vector<std::int64_t> dims = entry.integers("shape");
+  const std::vector<std::uint64_t> offsets = entry.unsigned_integers("data_offsets");
+  if (std::any_of(dims.begin(), dims.end(), [](std::int64_t d) { return d < 0; }))
+    throw wrong("its shape is negative");
+  if (offsets.size() != 2 || offsets[0] > offsets[1])
+    throw wrong("its data_offsets are not a begin and an end");
+  if (offsets[1] > data_bytes) {
+    throw wrong(fmt::format("it ends at byte {} of the data, the file at {}", offsets[1], data_bytes));
+  }
+  const auto type = std::find_if(format_types.begin(), format_types.end(),
+                                 [&](const FormatType& f) { return t.dtype_name == f.name; });
+  if (type != format_types.end()) {
+    t.dtype = type->dtype;
+    const auto bytes = payload_bytes(dims, type->bits, data_bytes);
+    if (bytes != offsets[1] - offsets[0]) {
+      throw wrong(
+          fmt::format("its data_offsets give it {} bytes, its shape others", offsets[1] - offsets[0]));
+    }
+  }
+  t.shape = Shape(dims);
+  t.begin = data_begin + offsets[0];
+  t.end = data_begin + offsets[1];
+  return t;
+}
+
+/// Refuses gaps and overlaps, as the format does. Bytes that two tensors share would be a mistake or a
+/// trick.
+void check_contiguous(const std::map<std::string, SafeTensor>& tensors, std::uint64_t begin,
+                      std::uint64_t end, const std::string& origin) {
+  std::vector<const SafeTensor*> order;
+  for (const auto& [name, tensor] : tensors) order.push_back(&tensor);
+  std::sort(order.begin(), order.end(), [](const SafeTensor* a, const SafeTensor* b) {
+    return a->begin != b->begin ? a->begin < b->begin : a->end < b->end;
+  });
+  std::uint64_t position = begin;
+  for (const SafeTensor* tensor : order) {
+    if (tensor->begin != position) {
+      throw Error(ErrorKind::input,
+                  fmt::format("{}: tensor '{}' begins at byte {}, expected {}", origin, tensor->name,
+                              tensor->begin, position),
+                  remedy);
+    }
+    position = tensor->end;
+  }
+  if (position != end) {
+    throw Error(ErrorKind::input,
+                fmt::format("{}: its tensors end at byte {}, the file at {}", origin, position, end), remedy);
+  }
+}
+
+}  // namespace
+
+std::string safetensors_dtype(DType dtype) {
+  for (const FormatType& type : format_types) {
+    if (type.dtype == dtype) return type.name;
+  }
+  throw Error(ErrorKind::internal, fmt::format("safetensors has no type for {}", dtype_name(dtype)));
+}
+
+std::string safetensors_head(std::vector<SafeTensor>& tensors,
+                             const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header;
+  header["__metadata__"] = {{"format", "pt"}};  // transformers refuses a file without it
+  for (const auto& [name, value] : metadata) header["__metadata__"][name] = value;
+  std::uint64_t offset = 0;
+  for (SafeTensor& t : tensors) {
+    DT_CHECK(t.dtype.has_value(), "tensor {} has no type", t.name);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(t.shape.numel()) * dtype_bytes(*t.dtype);
+    // operator[] would look for each name among those before it.
+    header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(
+        t.name, nlohmann::ordered_json{{"dtype", safetensors_dtype(*t.dtype)},
+                                       {"shape", t.shape.dims()},
+                                       {"data_offsets", {offset, offset + bytes}}});
+    t.begin = offset;
+    t.end = offset += bytes;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  std::string head;
+  for (std::size_t i = 0; i < length_bytes; ++i) head += static_cast<char>(text.size() >> (8 * i) & 255);
+  head += text;
+  for (SafeTensor& t : tensors) {
+    t.begin += head.size();
+    t.end += head.size();
+  }
+  return head;
+}
+
+SafetensorsFile::SafetensorsFile(const fs::path& path) : file_(File::open_read(path)) {
+  const std::uint64_t length = read_header_length(file_);
+  std::string text(length, '\0');
+  file_.read_at(length_bytes, std::as_writable_bytes(std::span(text)));
+  const JsonValue header = JsonValue::parse_object(text, {path.string() + ": header", remedy});
+  const std::uint64_t data_begin = length_bytes + length;
+  const std::uint64_t size = file_.size();
+  for (const std::string& name : header.names()) {
+    if (name == "__metadata__") continue;
+    tensors_[name] = parse_tensor(name, header.object(name), data_begin, size - data_begin);
+  }
+  check_contiguous(tensors_, data_begin, size, path.string());
+}
+
+void SafetensorsFile::read(const SafeTensor& tensor, std::uint64_t byte_offset,
+                           std::span<std::byte> bytes) const {
+  DT_CHECK(
+      byte_offset <= tensor.end - tensor.begin && bytes.size() <= tensor.end - tensor.begin - byte_offset,
+      "{} bytes at {} lie outside the tensor {}", bytes.size(), byte_offset, tensor.name);
+  file_.read_at(tensor.begin + byte_offset, bytes);
+}
+
+}  // namespace dt::convert

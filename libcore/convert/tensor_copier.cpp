@@ -1,0 +1,176 @@
+#include "convert/tensor_copier.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "checkpoint/elements.hpp"
+
+namespace dt::convert {
+
+namespace {
+
+// Slabs do not end where blocks do, so a block at their border is read twice. Larger slabs have fewer
+// borders.
+constexpr std::size_t slab_bytes = std::size_t{32} << 20;
+
+/// Sets target [columns, rows] to source [rows, columns] transposed. Works in tiles, so that a loaded
+/// cache line is used up.
+template <class T>
+void transpose(const std::byte* source, std::size_t rows, std::size_t columns, std::byte* target) {
+  constexpr std::size_t tile = 32;
+  for (std::size_t j0 = 0; j0 < columns; j0 += tile) {
+    for (std::size_t i0 = 0; i0 < rows; i0 += tile) {
+      for (std::size_t j = j0; j < std::min(j0 + tile, columns); ++j) {
+        for (std::size_t i = i0; i < std::min(i0 + tile, rows); ++i)
+          std::memcpy(target + (j * rows + i) * sizeof(T), source + (i * columns + j) * sizeof(T), sizeof(T));
+      }
+    }
+  }
+}
+
+void transpose(const std::byte* source, std::size_t rows, std::size_t columns, std::size_t element_bytes,
+               std::byte* target) {
+  switch (element_bytes) {
+    case 8:
+      return transpose<std::uint64_t>(source, rows, columns, target);
+    case 4:
+      return transpose<std::uint32_t>(source, rows, columns, target);
+    default:
+      return transpose<std::uint16_t>(source, rows, columns, target);
+  }
+}
+
+/// The bits of a float type without the sign.
+template <class Bits>
+struct FloatBits {
+  Bits magnitude;  // all but the sign
+  Bits infinity;
+  Bits largest() const { return infinity - 1; }
+};
+
+/// Calls use(values, bits) with the elements as unsigned integers.
+template <class Use>
+void with_bits(const Tensor& values, const Use& use) {
+  const auto run = [&]<class Bits>(FloatBits<Bits> bits) {
+    use(std::span(reinterpret_cast<Bits*>(values.raw()), static_cast<std::size_t>(values.shape().numel())),
+        bits);
+  };
+  switch (values.dtype()) {
+    case DType::f64:
+      return run(FloatBits<std::uint64_t>{~std::uint64_t{0} >> 1, std::uint64_t{0x7ff} << 52});
+    case DType::f32:
+      return run(FloatBits<std::uint32_t>{0x7fffffff, 0x7f800000});
+    case DType::bf16:
+      return run(FloatBits<std::uint16_t>{0x7fff, 0x7f80});
+    default:
+      return run(FloatBits<std::uint16_t>{0x7fff, 0x7c00});
+  }
+}
+
+/// Returns the largest finite value of a type.
+double largest_of(DType dtype) {
+  std::uint64_t bits = 0;
+  const Tensor value(reinterpret_cast<std::byte*>(&bits), dtype, Shape{1}, Device::host());
+  with_bits(value, [](auto values, auto type) { values[0] = type.largest(); });
+  double wide = 0;
+  checkpoint::copy_elements(dtype, reinterpret_cast<const std::byte*>(&bits), DType::f64,
+                            reinterpret_cast<std::byte*>(&wide), 1);
+  return wide;
+}
+
+}  // namespace
+
+void TensorCopier::find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
+                                 const Tensor& values) {
+  with_bits(values, [&](auto elements, auto type) {
+    const auto is_infinite = [&](auto bits) { return (bits & type.magnitude) == type.infinity; };
+    if (std::ranges::none_of(elements, is_infinite)) return;
+    std::vector<double> stored(elements.size());  // infinities may be stored as such
+    source_.read(kind, tensor, piece,
+                 Tensor(reinterpret_cast<std::byte*>(stored.data()), DType::f64, Shape{piece.numel()},
+                        Device::host()));
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      if (!is_infinite(elements[i]) || !std::isfinite(stored[i])) continue;
+      ++overflow_.count;
+      overflow_.largest = std::max(overflow_.largest, std::abs(stored[i]));
+      if (clamp_) --elements[i];  // from the infinity to the largest value of that sign
+    }
+  });
+}
+
+void TensorCopier::finish_overflow(const std::string& tensor, const Shape& shape, DType dtype) {
+  const Overflow found = std::exchange(overflow_, {});
+  if (found.count == 0) return;
+  if (clamp_) {
+    clamped_.values += found.count;
+    ++clamped_.tensors;
+    return;
+  }
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{}: {} of {} values of {} lie beyond {}'s largest, {:.5g}: up to {:.5g} in magnitude",
+                  source_.newest().path().string(), found.count, shape.numel(), tensor, dtype_name(dtype),
+                  largest_of(dtype), found.largest),
+      "choose a --dtype of a larger range (bf16, fp32), or --clamp such values to the largest");
+}
+
+void TensorCopier::copy_piece(const std::string& kind, const std::string& tensor, const Piece& piece,
+                              DType dtype, WriteBehind::Write write) {
+  const std::size_t bytes = static_cast<std::size_t>(piece.numel()) * dtype_bytes(dtype);
+  WriteBehind::Buffer buffer = writes_.acquire(bytes);
+  const Tensor values(buffer.bytes.data(), dtype, Shape{piece.numel()}, Device::host());
+  source_.read(kind, tensor, piece, values);
+  if (source_.changes_values(kind, tensor, dtype)) find_overflow(kind, tensor, piece, values);
+  writes_.submit(std::move(buffer), std::move(write));
+  if (done_) done_(bytes);
+}
+
+void TensorCopier::copy(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
+                        std::int64_t first, WriteAt put) {
+  const std::size_t bytes = dtype_bytes(dtype);
+  const Piece whole = Piece::whole(shape);
+  for (const Piece& block : source_.blocks(kind, tensor, shape)) {
+    copy_piece(kind, tensor, block, dtype, [=](std::span<const std::byte> values) {
+      for (const CopyRange& run : intersect(block, whole)) {
+        put(static_cast<std::uint64_t>(first + run.target) * bytes,
+            values.subspan(static_cast<std::size_t>(run.source) * bytes,
+                           static_cast<std::size_t>(run.count) * bytes));
+      }
+    });
+  }
+  finish_overflow(tensor, shape, dtype);
+}
+
+void TensorCopier::copy_transposed(const std::string& kind, const std::string& tensor, const Shape& shape,
+                                   DType dtype, std::int64_t first, std::int64_t stacked, WriteAt put) {
+  const std::size_t bytes = dtype_bytes(dtype);
+  const std::int64_t columns = shape[1];
+  const std::size_t widest =
+      std::max({bytes, dtype_bytes(source_.stored_dtype(kind, tensor)), sizeof(float)});
+  const std::int64_t slab =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(slab_bytes / widest) / columns);
+  for (std::int64_t begin = 0; begin < shape[0]; begin += slab) {
+    const auto rows = static_cast<std::size_t>(std::min(slab, shape[0] - begin));
+    Piece piece = Piece::whole(shape);
+    piece.begin = begin * columns;
+    piece.end = piece.begin + static_cast<std::int64_t>(rows) * columns;
+    copy_piece(kind, tensor, piece, dtype, [=, this](std::span<const std::byte> values) {
+      strip_.resize(values.size());
+      transpose(values.data(), rows, static_cast<std::size_t>(columns), bytes, strip_.data());
+      // All columns of the target are written at once if the strip is as wide, otherwise row by row.
+      const bool is_whole = static_cast<std::int64_t>(rows) == stacked;
+      const std::size_t step = is_whole ? strip_.size() : rows * bytes;
+      for (std::size_t at = 0; at < strip_.size(); at += step) {
+        const auto row = static_cast<std::int64_t>(at / (rows * bytes));
+        put(static_cast<std::uint64_t>(row * stacked + first + begin) * bytes,
+            std::span(strip_).subspan(at, step));
+      }
+    });
+  }
+  finish_overflow(tensor, shape, dtype);
+}
+
+}  // namespace dt::convert

@@ -1,0 +1,151 @@
+#include "equivalence/show_roofline.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/text/text.hpp"
+#include "parallel/schedule/drawing/drawing.hpp"
+#include "plan/time/roofline_step.hpp"
+
+namespace dt::equivalence {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using plan::GpuRates, plan::Operation, plan::OperationKind, plan::StepRoofline, plan::KernelFeatures;
+
+struct Trait {
+  const char* name;
+  KernelFeatures without;
+};
+const std::array<Trait, 4> traits = {
+    {{"whole 16 bytes of columns in the head's products (at most)", {.aligned_head = false}},
+     {"a block of cross-entropy for each row", {.block_per_row = false}},
+     {"all rows of the MLP's backward at once", {.whole_mlp_backward = false}},
+     {"kernels that memory bounds, bias gradients by products", {.few_instructions = false}}}};
+
+/// Returns "32768 x 2304 x 768: 24 waves 98 % filled" or "100.7 MB".
+std::string shape_text(const Operation& operation, const GpuRates& rates) {
+  if (operation.kind == OperationKind::matmul) {
+    const plan::MatmulTiling shape = matmul_tiling(operation, rates);
+    return fmt::format("{} x {} x {}: {} wave{} {:.0f} % filled{}", operation.M, operation.N, operation.K,
+                       shape.waves, shape.waves == 1 ? "" : "s", 100 * shape.wave_efficiency,
+                       operation.is_aligned ? "" : ", not aligned");
+  }
+  if (operation.kind == OperationKind::attention) return fmt::format("{:.3g} FLOP", operation.flops);
+  return format_bytes(static_cast<std::uint64_t>(operation.bytes));
+}
+
+void print_operations(const StepRoofline& roofline, const GpuRates& rates, Console& console) {
+  std::vector<Operation> sorted = roofline.operations;
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Operation& a, const Operation& b) {
+    return seconds_of(a, rates) > seconds_of(b, rates);
+  });
+  std::vector<std::vector<std::string>> rows{
+      {"operation", "times", "each", "together", "of the step", "what"}};
+  for (const Operation& operation : sorted) {
+    const double seconds = seconds_of(operation, rates);
+    rows.push_back({operation.name, fmt::format("{:.0f}", operation.count),
+                    parallel::format_short_time(seconds_per_call(operation, rates)),
+                    parallel::format_short_time(seconds),
+                    fmt::format("{:.1f} %", 100 * seconds / roofline.step_s), shape_text(operation, rates)});
+  }
+  console.print("\n{}", format_table(rows));
+}
+
+double seconds_of_kind(const StepRoofline& roofline, const GpuRates& rates, OperationKind kind) {
+  double seconds = 0;
+  for (const Operation& operation : roofline.operations) {
+    if (operation.kind == kind) seconds += seconds_of(operation, rates);
+  }
+  return seconds;
+}
+
+/// Returns the time from the end of one kernel to the work of the next, for all operations.
+double seconds_of_gaps(const StepRoofline& roofline) {
+  double kernels = 0;
+  for (const Operation& operation : roofline.operations) kernels += operation.count * operation.kernels;
+  return kernels * plan::kernel_gap_s;
+}
+
+void print_summary(const StepRoofline& roofline, const GpuRates& rates, Console& console) {
+  const auto part = [&](const char* name, double seconds) {
+    console.print("{:<10} {:>9}  {:.1f} %\n", name, parallel::format_short_time(seconds),
+                  100 * seconds / roofline.step_s);
+  };
+  for (const OperationKind kind : {OperationKind::matmul, OperationKind::attention, OperationKind::memory})
+    part(kind_name(kind), seconds_of_kind(roofline, rates, kind));
+  part("waiting", roofline.waiting_s());
+  console.print(
+      "on {} a step takes {}: {} tokens/s, MFU {:.3f} of {:.4g} FLOP/s; of it {} from one kernel to the "
+      "next, waiting "
+      "is for other ranks\n",
+      rates.name, parallel::format_short_time(roofline.step_s),
+      format_count(static_cast<std::uint64_t>(roofline.tokens_per_s)), roofline.mfu, rates.peak_flops,
+      parallel::format_short_time(seconds_of_gaps(roofline)));
+}
+
+Json operation_line(const Operation& operation, const GpuRates& rates) {
+  Json line{{"kind", "operation"},
+            {"name", operation.name},
+            {"of", kind_name(operation.kind)},
+            {"times", operation.count},
+            {"each_s", seconds_per_call(operation, rates)},
+            {"total_s", seconds_of(operation, rates)}};
+  if (operation.kind == OperationKind::matmul) {
+    const plan::MatmulTiling shape = matmul_tiling(operation, rates);
+    line["M"] = operation.M, line["N"] = operation.N, line["K"] = operation.K;
+    line["waves"] = shape.waves, line["filled"] = shape.wave_efficiency,
+    line["aligned"] = operation.is_aligned;
+  } else if (operation.kind == OperationKind::attention) {
+    line["flops"] = operation.flops;
+  } else {
+    line["bytes"] = operation.bytes;
+  }
+  return line;
+}
+
+}  // namespace
+
+plan::Settings with_simulated_gpus(const plan::Settings& asked, int num_ranks) {
+  plan::Settings settings = asked;
+  if (!settings.roofline) return settings;
+  settings.device = "cuda";
+  if (!settings.ranks) settings.ranks = num_ranks;
+  return settings;
+}
+
+plan::LinkBandwidths roofline_link_bandwidths(const plan::Settings& settings) {
+  if (!settings.roofline) return plan::link_bandwidths(settings);
+  const double within = plan::rates_of(*settings.roofline).link_bytes_s;
+  return {settings.node_bandwidth.value_or(within), settings.link_bandwidth};
+}
+
+void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Console& console) {
+  const GpuRates& rates = plan::rates_of(*settings.roofline);
+  const plan::LinkBandwidths links = roofline_link_bandwidths(settings);
+  const StepRoofline roofline = roofline_of(plan, rates, links);
+  if (console.json()) {
+    for (const Operation& operation : roofline.operations)
+      console.print("{}\n", operation_line(operation, rates).dump());
+  } else {
+    print_operations(roofline, rates, console);
+    print_summary(roofline, rates, console);
+    console.print("it would take longer without\n");
+  }
+  Json line{{"kind", "roofline"},
+            {"gpu", rates.name},
+            {"step_s", roofline.step_s},
+            {"computing_s", roofline.computing_s},
+            {"tokens_per_s", roofline.tokens_per_s},
+            {"mfu", roofline.mfu}};
+  for (const Trait& trait : traits) {
+    const double more_s = roofline_of(plan, rates, links, trait.without).step_s - roofline.step_s;
+    line["without"][trait.name] = more_s;
+    if (!console.json()) console.print("{:>9}  {}\n", parallel::format_short_time(more_s), trait.name);
+  }
+  if (console.json()) console.print("{}\n", line.dump());
+}
+
+}  // namespace dt::equivalence

@@ -1,0 +1,27 @@
+#pragma once
+// Selects the type of elements: kernels for GPUs are written for any.
+
+#include "base/numeric/dtype.hpp"
+#include "base/error.hpp"
+#include "base/numeric/half.hpp"
+
+namespace dt::kernels::cuda {
+
+/// Calls body(T()) with the type of a tensor's elements.
+template <class Body>
+void with_elements(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::f64:
+      return body(double());
+    case DType::f32:
+      return body(float());
+    case DType::bf16:
+      return body(BFloat16());
+    case DType::f16:
+      return body(Float16());
+    default:
+      DT_CHECK(false, "there is no kernel for {}", dtype_name(dtype));
+  }
+}
+
+}  // namespace dt::kernels::cuda

@@ -1,0 +1,92 @@
+#include "model/layers/mlp_layer.hpp"
+
+#include <algorithm>
+
+#include "kernels/activation.hpp"
+#include "kernels/linear.hpp"
+#include "model/layers/fused_view.hpp"
+
+namespace dt::model {
+
+MlpLayer::MlpLayer(const ModelSpec& share, DType dtype, const TensorParallelOps& seam)
+    : kind_(share.mlp), bias_(share.mlp_bias), features_(share.mlp_hidden), dtype_(dtype), ops_(seam) {}
+
+std::int64_t MlpLayer::backward_rows(Device device, std::int64_t rows) {
+  constexpr std::int64_t most_on_host = 1024;
+  return device == Device::host() ? std::min(rows, most_on_host) : rows;
+}
+
+MlpLayer::Saved MlpLayer::saved(BumpAllocator& memory, BumpAllocator& hidden, std::int64_t rows) const {
+  Saved s;
+  s.up_RG = memory.allocate(dtype_, {rows, gated() ? 2 * features_ : features_});
+  s.hidden_RF = hidden.allocate(dtype_, {rows, features_});
+  return s;
+}
+
+void MlpLayer::forward(const Context& context, std::span<const Tensor> weights, const Tensor& x_LC,
+                       const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const {
+  const Params w = params(weights);
+  const Arena::Scope scope(context.scratch());
+  AsyncAllGather x_RC = all_gather_rows_async(context, ops_, x_LC);
+  const auto make_hidden = [&](std::int64_t begin, std::int64_t end) {
+    const Saved s{saved.up_RG.rows(begin, end), saved.hidden_RF.rows(begin, end)};
+    const Tensor x = x_RC.wait_for(begin).rows(begin, end);
+    kernels::linear(context, x, w.up_weight_GC, w.up_bias_G, {}, s.up_RG);
+    activate(context, s);
+  };
+  if (!y_LC) return for_product_chunks(ops_, saved.up_RG.dim(0), make_hidden);
+  row_parallel(context, ops_, saved.hidden_RF, w.down_weight_CF, w.down_bias_C, residual_LC, y_LC,
+               make_hidden);
+}
+
+void MlpLayer::activate(const Context& context, const Saved& saved) const {
+  if (gated())
+    kernels::swiglu(context, saved.up_RG, saved.hidden_RF);
+  else
+    kernels::gelu(context, saved.up_RG, saved.hidden_RF);
+}
+
+void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, AsyncAllGather& dy_RC,
+                              const Tensor& dx_LC, const Saved& saved,
+                              const OverlappedWork& meanwhile) const {
+  const Params w = params(weights);
+  const std::int64_t step = backward_rows(context.device(), saved.up_RG.dim(0));
+  Arena::Scope scope(context.scratch());
+  const Tensor memory = context.scratch().allocate(dtype_, {step, features_});
+  const auto make_dup = [&](std::int64_t first, std::int64_t last) {
+    const Tensor& dy = dy_RC.wait_for(first);
+    for (std::int64_t begin = first; begin < last; begin += step) {
+      const std::int64_t end = std::min(begin + step, last);
+      const Tensor up_RG = saved.up_RG.rows(begin, end), dhidden_RF = memory.rows(0, end - begin);
+      kernels::linear_backward_input(context, dy.rows(begin, end), w.down_weight_CF, dhidden_RF);
+      (gated() ? kernels::swiglu_backward : kernels::gelu_backward)(context, dhidden_RF, up_RG, up_RG);
+    }
+  };
+  column_parallel_backward_input(context, ops_, saved.up_RG, w.up_weight_GC, dx_LC, make_dup, meanwhile);
+}
+
+void MlpLayer::backward_down_weight(const Context& context, std::span<const Tensor> grads,
+                                    const Tensor& dy_RC, const Saved& saved) const {
+  const Params g = params(grads);
+  row_parallel_backward_weight(context, ops_, dy_RC, saved.hidden_RF, g.down_weight_CF, g.down_bias_C);
+}
+
+void MlpLayer::backward_up_weight(const Context& context, std::span<const Tensor> grads, const Tensor& x_RC,
+                                  const Saved& saved) const {
+  const Params g = params(grads);
+  kernels::linear_backward_weight(context, saved.up_RG, x_RC, g.up_weight_GC, g.up_bias_G);
+}
+
+MlpLayer::Params MlpLayer::params(std::span<const Tensor> tensors) const {
+  DT_CHECK(tensors.size() == num_params(), "{} tensors for {} parameters", tensors.size(), num_params());
+  const std::size_t ups = gated() ? 2 : 1;
+  Params p;
+  p.up_weight_GC = fused_view(tensors.first(ups));
+  if (bias_) p.up_bias_G = fused_view(tensors.subspan(ups, ups));
+  const auto down = tensors.subspan(bias_ ? 2 * ups : ups);
+  p.down_weight_CF = down[0];
+  if (bias_) p.down_bias_C = down[1];
+  return p;
+}
+
+}  // namespace dt::model

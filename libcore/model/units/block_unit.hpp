@@ -1,0 +1,98 @@
+#pragma once
+// A pre-norm residual block: x1 = x + attention(norm(x)); y = x1 + mlp(norm(x1)).
+// Legend: R rows, L this rank's rows where tensors are not split by features (see Seam), C hidden.
+
+#include "model/layers/attention_layer.hpp"
+#include "model/layers/mlp_layer.hpp"
+#include "model/layers/norm_layer.hpp"
+#include "model/units/unit.hpp"
+
+namespace dt::model {
+
+/// Parameters: the first norm's, attention's, the second norm's and the MLP's.
+class BlockUnit final : public Unit {
+ public:
+  BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations kept,
+            std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& seam);
+  const UnitSpec& spec() const override { return unit_; }
+  DType output_dtype() const override { return dtype_; }
+  Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
+  /// Returns the bytes kept from forward for the backward. A token takes 3C + (2H + 2K)·D elements,
+  /// G + F of the MLP, and H + 2 (H + 4 with layer norm) statistics: 15C and H + 4 for GPT-2. If
+  /// only matmuls are kept, 2C + F fewer: 9C. In addition, the norms' gradients take 2C (4C with
+  /// layer norm) statistics once. Heads and features are this rank's. The 3C elements and the
+  /// norms' statistics are of this rank's rows.
+  std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
+  /// Returns the bytes that backward_input passes to backward_weight. If only matmuls are kept,
+  /// recomputed activations take 2C + F elements a token. If ranks divide rows, the gathered
+  /// gradients of the two layers' outputs take 2C. The gradients of queries, keys and values take
+  /// (H + 2K)·D if kernels are faster with separate memory for them. All other gradients overwrite
+  /// the tensors that they are gradients of.
+  std::size_t backward_handoff_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
+
+  /// Returns the scratch bytes: gradients within the block and attention's sum of the queries'
+  /// gradients, or the activations that forward does not keep, whichever is more. If ranks divide
+  /// rows, gathered rows and rows that are not yet summed are added.
+  std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
+
+  void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+               const Tensor& x_LC, const Tensor& y_LC, std::span<std::byte> saved,
+               std::span<const Tensor> grads) const override;
+  void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                      const Tensor& x_LC, const Tensor& dy_LC, const Tensor& dx_LC,
+                      std::span<std::byte> saved, std::span<std::byte> handover) const override;
+  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
+                       std::span<const Tensor> grads, std::span<std::byte> saved,
+                       std::span<std::byte> handover) const override;
+  void backward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                const Tensor& x_LC, const Tensor& dy_LC, const Tensor& dx_LC, std::span<const Tensor> grads,
+                std::span<std::byte> saved, std::span<std::byte> handover) const override;
+
+ private:
+  BlockUnit(const ModelSpec& share, const TensorParallelOps& seam, UnitSpec unit, DType dtype,
+            SavedActivations kept, std::shared_ptr<const RotaryTables> rotary);
+
+  struct Saved {
+    Tensor x1_LC;                       // backward_input replaces it by its gradient
+    Tensor attention_in_LC, mlp_in_LC;  // outputs of the norms
+    NormLayer::Saved attention_norm, mlp_norm;
+    AttentionLayer::Saved attention;
+    MlpLayer::Saved mlp;
+    Tensor attention_dy_RC, mlp_dy_RC;  // gradients of the layers' outputs for all rows, in the backward
+  };
+  class WeightGradients;
+  struct ParamViews {  // views of the weights or of the gradients
+    std::span<const Tensor> attention_norm, attention, mlp_norm, mlp;
+  };
+  bool saves_all() const { return saved_activations_ == SavedActivations::all; }
+  bool sequence_parallel() const { return ops_.shard().sequence_parallel; }
+  std::size_t recomputed_bytes(std::int64_t batch, std::int64_t sequence) const;
+  /// Lays out the saved tensors. Those that can be recomputed from the others come from `remade`.
+  Saved saved(BumpAllocator& memory, BumpAllocator& remade, std::int64_t batch, std::int64_t sequence) const;
+  /// Lays out the saved tensors for the backward. If only matmuls are kept, the recomputed tensors
+  /// are in the handover. If ranks divide rows, the gradients of all rows are there, too.
+  Saved for_backward(const Context& context, std::span<std::byte> saved, std::span<std::byte> handover,
+                     const MicroBatch& micro_batch, const Tensor& dy_LC) const;
+  /// Recomputes the outputs of norms and activations, if only matmuls are kept.
+  void recompute(const Context& context, const ParamViews& weights, const Tensor& x_LC, const Saved& s) const;
+  /// Takes scratch memory for all rows, if ranks divide rows.
+  Tensor all_rows_buffer(const Context& context, const MicroBatch& micro_batch) const;
+  /// Returns a gather of a gradient's rows from all ranks. It goes through `memory`, which has room
+  /// for all rows.
+  AsyncAllGather gradient_rows(const Context& context, const Tensor& local_LC, const Tensor& memory_RC,
+                               const Tensor& all_RC) const;
+  ParamViews param_views(std::span<const Tensor> tensors) const;
+
+  UnitSpec unit_;
+  std::int64_t hidden_;
+  std::int64_t query_features_;  // this rank's; mlp_features_ too
+  std::int64_t mlp_features_;
+  DType dtype_;
+  SavedActivations saved_activations_;
+  const TensorParallelOps& ops_;
+  NormLayer norm_;
+  AttentionLayer attention_;
+  MlpLayer mlp_;
+};
+
+}  // namespace dt::model

@@ -1,0 +1,110 @@
+#pragma once
+// A unit of the decoder: the embedding, a block or the head. A unit has a forward and the two
+// halves of its backward.
+// Legend: B micro-batch, T sequence, R = B·T rows, C hidden.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/model_spec.hpp"
+#include "model/parameter_table.hpp"
+#include "model/tensor_parallel/tensor_parallel_ops.hpp"
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::model {
+
+/// The samples that units compute with at once.
+/// Shapes: tensors are int32 of R elements, one sequence after the other. With context parallelism,
+/// T is the length of this rank's part of each sequence. Rows are then the earlier chunk of all
+/// sequences, followed by the later chunk (see Zigzag).
+struct MicroBatch {
+  std::int64_t batch = 0;     // B
+  std::int64_t sequence = 0;  // T
+  Tensor tokens_R;
+  Tensor labels_R;     // negative: no target
+  Tensor positions_R;  // position of each token within its sequence
+  Tensor first_R;      // first position of its sequence that each token may see; absent: 0
+  std::span<const std::uint64_t> samples_B;  // global sample indices
+  std::int64_t step = 0;
+  double loss_scale = 1;  // multiplies the gradient of Σ nll: (fp16's scale) / target tokens of the step
+  Tensor logits_RV;       // if present, the head's forward also writes this rank's columns of the logits here
+};
+
+/// The tensors that a block keeps from forward for the backward, in addition to its input.
+enum class SavedActivations {
+  all,
+  matmuls,  // outputs of matmuls and attention; norms and activations are recomputed
+};
+
+/// A unit is stateless except for its spec, so that one unit serves many micro-batches in flight.
+/// The caller owns every tensor:
+/// - `weights` and `grads` are the unit's parameters in UnitSpec::params order.
+/// - `x` is the previous unit's output (absent for the embedding). It must stay unchanged until
+///   backward_input, which is its last reader.
+/// - `y` is x_RC for the next unit; the head's y is nll_R in fp64.
+/// - `saved` is saved_bytes() of memory for this micro-batch. forward writes it; both backwards read
+///   and write it. Tensors whose last reader is backward_input make room for what backward_weight
+///   needs.
+/// - `handover` is handover_bytes() of memory for what does not fit there. backward_input writes it,
+///   and backward_weight reads it.
+/// - `dy` is absent for the head, `dx` for the embedding. dy must stay unchanged until
+///   backward_weight. dx may alias x.
+/// A unit of tensor-parallel ranks computes its part of each layer. x, y, dx and dy then have this
+/// rank's rows (see Seam). Micro-batches and nll_R have all rows on every rank.
+///
+/// The head makes its gradients in its forward, while the logits exist. Kept, the logits would be
+/// the largest tensor of all; recomputed, they would cost a tenth of a step.
+class Unit {
+ public:
+  virtual ~Unit() = default;
+  virtual const UnitSpec& spec() const = 0;
+  virtual DType output_dtype() const = 0;
+  virtual Shape output_shape(std::int64_t batch, std::int64_t sequence) const = 0;
+  virtual std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const = 0;
+  virtual std::size_t backward_handoff_bytes(Device device, std::int64_t batch,
+                                             std::int64_t sequence) const = 0;
+  /// Returns the bytes of the context's scratch memory that the unit's methods take at once on this
+  /// device. The memory into which kernels pack is not included.
+  virtual std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const = 0;
+  /// Returns whether forward takes `grads` and adds to them. backward_weight then does nothing, so
+  /// that backward_input is the last to read `saved`.
+  virtual bool has_gradients_in_forward() const { return false; }
+
+  /// `grads` is empty except in training with has_gradients_in_forward(). If y is absent, computes
+  /// only what the backward needs.
+  virtual void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                       const Tensor& x, const Tensor& y, std::span<std::byte> saved,
+                       std::span<const Tensor> grads = {}) const = 0;
+  /// Overwrites dx.
+  virtual void backward_input(const Context& context, const MicroBatch& micro_batch,
+                              std::span<const Tensor> weights, const Tensor& x, const Tensor& dy,
+                              const Tensor& dx, std::span<std::byte> saved,
+                              std::span<std::byte> handover) const = 0;
+  /// Adds to grads. Call it after backward_input of the same micro-batch.
+  virtual void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy,
+                               std::span<const Tensor> grads, std::span<std::byte> saved,
+                               std::span<std::byte> handover) const = 0;
+  /// Does both halves in the faster order. If ranks share layers, it computes gradients of weights
+  /// during exchanges.
+  virtual void backward(const Context& context, const MicroBatch& micro_batch,
+                        std::span<const Tensor> weights, const Tensor& x, const Tensor& dy, const Tensor& dx,
+                        std::span<const Tensor> grads, std::span<std::byte> saved,
+                        std::span<std::byte> handover) const {
+    backward_input(context, micro_batch, weights, x, dy, dx, saved, handover);
+    backward_weight(context, micro_batch, dy, grads, saved, handover);
+  }
+};
+
+/// Returns the units of the decoder in order. They compute in `dtype` (f32, bf16, f16; or f64
+/// through the reference kernels). `seam` says which part of each layer is this rank's, and must
+/// outlive the units.
+/// Numerics: the statistics of norms and softmax are fp32 if tensors are 16-bit.
+std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
+                                              const ParameterTable& table, DType dtype,
+                                              SavedActivations kept = SavedActivations::all,
+                                              const TensorParallelOps& seam = single_rank_ops());
+
+}  // namespace dt::model

@@ -1,0 +1,367 @@
+#include "parallel/engine/executor.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/system/host.hpp"
+#include "kernels/elementwise.hpp"
+#include "parallel/engine/preallocation.hpp"
+#include "tensor/deferred_free.hpp"
+
+namespace dt::parallel {
+
+using model::MicroBatch;
+using model::Unit;
+
+namespace {
+
+/// Returns whether a unit is the head. The unit's place does not tell: in a list of units the head
+/// need not be last.
+bool is_head(const Unit& unit) {
+  return unit.spec().kind == model::UnitKind::head;
+}
+
+bool trains(const ActionList& list) {
+  return std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
+}
+
+/// Returns whether a backward_input's weight half follows it, with nothing but frees between them.
+bool has_both_halves(const ActionList& list, std::size_t i) {
+  const Action& a = list[i];
+  while (++i < list.size() && list[i].kind == ActionKind::free) continue;
+  return i < list.size() && list[i] == Action{ActionKind::backward_weight, a.unit, a.micro_batch};
+}
+
+}  // namespace
+
+std::int64_t recorded_bytes(comm::Communicator& group) {
+  const comm::Recorder& recorder = group.engine().recorder();
+  return recorder.bytes(comm::OperationKind::all_gather) +
+         recorder.bytes(comm::OperationKind::reduce_scatter) +
+         recorder.bytes(comm::OperationKind::all_reduce) + recorder.bytes(comm::OperationKind::send);
+}
+
+Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units,
+                   ModelStorage& storage, const CommTensorParallelOps* seam)
+    : context_(context),
+      storage_(storage),
+      tensor_parallel_ops_(seam),
+      activations_(context.device(), units),
+      transfers_(context, storage.ranks(), storage.local().place().pp,
+                 [this](Buffer&& sent) { activations_.release(std::move(sent)); }),
+      unit_times_(units.size()) {
+  if (context.device() == Device::host())
+    add_observer(unit_times_);  // on other devices the host only enqueues
+  else if (accelerator().profiler_attached())
+    add_observer(named_ranges_);
+}
+
+/// If receives wait in streams, no memory is freed inside the list: see RetiredMemory. At the
+/// list's end, every receive comes before the end of the work that the context was given. The
+/// sender's list has the send before its own end, and that send needs nothing of the next list. So
+/// a wait for the receives is a wait for other ranks' current lists alone.
+void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_batches, int first,
+                   const StepHooks& hooks) {
+  prepare(list, micro_batches, first);
+  std::optional<DeferredFree> retired;
+  if (receives_block_streams()) retired.emplace();
+  trains_ = trains(list);
+  if (trains_) storage_.gradients().start_step(context_);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Action& action = list[i];
+    both_halves_ = splits_layers() && action.kind == ActionKind::backward_input && has_both_halves(list, i);
+    perform_observed(action, hooks);
+    if (!overlaps_) finish(action);
+    poll();
+  }
+  communicate([&] {
+    storage_.weights().finish_gathers(context_);
+    transfers_.finish();
+  });
+  context_.flush();
+  if (retired && retired->bytes() > 0) {
+    context_.synchronize();
+    retired->free();
+  }
+  DT_CHECK(activations_.num_records() == 0, "{} units still hold activations after the step",
+           activations_.num_records());
+}
+
+void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro_batches, int first) {
+  if (receives_block_streams() && trains(list)) {
+    if (!std::exchange(is_warmed_up_, true)) {
+      const std::int64_t before = recorded_bytes(*storage_.ranks().control());
+      warm_up(micro_batches, first);
+      warm_up_bytes_ = recorded_bytes(*storage_.ranks().control()) - before;
+    }
+    DT_CHECK(has_computed_ || micro_batches.empty(),
+             "{} micro-batches on a rank that had none when the first step was rehearsed",
+             micro_batches.size());
+  }
+  const bool is_larger = activations_.start(micro_batches, first);
+  if (context_.device() == Device::host()) return;
+  if (is_larger) prepared_ = {};
+  MemoryDemand demand{list};
+  for (const MicroBatch& m : micro_batches) demand.shapes.emplace_back(m.batch, m.sequence);
+  if (demand == prepared_) return;
+  preallocate(list, trains(list), !overlaps_, activations_, storage_);
+  if (trains(list)) prepared_ = std::move(demand);
+}
+
+/// The rehearsal cannot deadlock. The ranks of a stage start their collectives here in one order. A
+/// rank that waits for all work of its device has started whatever the other ranks wait for, and
+/// waits for no other stage.
+void Executor::warm_up(std::span<const MicroBatch> micro_batches, int first) {
+  trains_ = true;
+  has_computed_ = !micro_batches.empty();
+  activations_.start(micro_batches, first);
+  storage_.weights().mark_updated();  // whole weights are then gathered, too
+  storage_.gradients().start_step(context_);
+  std::set<model::UnitKind> done;
+  for (const int unit : storage_.local().units()) {
+    const bool is_first = done.insert(activations_.unit(unit).spec().kind).second;
+    storage_.weights().gather(unit);
+    if (is_first && has_computed_) warm_up(unit, first);
+    storage_.weights().release(context_, unit);
+    storage_.gradients().warm_up_reduce(context_, unit);
+  }
+  storage_.weights().finish_gathers(context_);
+  storage_.gradients().warm_up_complete(context_);
+  storage_.weights().mark_updated();  // a list gathers as it would without the rehearsal
+  context_.synchronize();
+}
+
+/// Computes a unit with an input of zeros, if another unit makes its input, and with its own output
+/// as the gradient. It thus takes as much memory as a unit of a step.
+void Executor::warm_up(int unit, int micro_batch) {
+  const Action forth{ActionKind::forward, unit, micro_batch};
+  if (unit > 0) kernels::zero(context_, activations_.acquire_output(unit - 1, forth));
+  forward(forth, {});
+  if (!is_head(activations_.unit(unit))) activations_.reuse_output_for_gradient(unit, forth);
+  both_halves_ = splits_layers();
+  backward_input({ActionKind::backward_input, unit, micro_batch});
+  backward_weight({ActionKind::backward_weight, unit, micro_batch});
+  if (unit == 0) return;
+  activations_.release(std::move(activations_.record_of(unit - 1, micro_batch).output_gradient));
+  activations_.erase_if_empty(unit - 1, micro_batch);
+}
+
+/// Returns whether receives wait in streams. It is the same on all ranks, also on a rank that has no
+/// micro-batch and so receives nothing.
+bool Executor::receives_block_streams() const {
+  const comm::Communicator* const control = storage_.ranks().control();
+  return control != nullptr && control->has_streams() && storage_.local().layout().pp > 1;
+}
+
+void Executor::perform_observed(const Action& action, const StepHooks& hooks) {
+  if (!trains_ || observers_.empty()) return perform(action, hooks);
+  for (StepObserver* const observer : observers_) observer->on_action_begin(action);
+  const double started_s = monotonic_s(), exposed_before_s = storage_.ranks().exposed_time().sum_s();
+  perform(action, hooks);
+  const ActionTimes times{started_s, monotonic_s(),
+                          storage_.ranks().exposed_time().sum_s() - exposed_before_s};
+  for (StepObserver* const observer : observers_) observer->on_action_end(action, times);
+}
+
+void Executor::perform(const Action& action, const StepHooks& hooks) {
+  switch (action.kind) {
+    case ActionKind::forward:
+      return forward(action, hooks);
+    case ActionKind::backward_input:
+      return backward_input(action);
+    case ActionKind::backward_weight:
+      return backward_weight(action);
+    case ActionKind::discard:
+      return activations_.release(std::move(activations_.record_of(action).saved));
+    case ActionKind::recompute:
+      return recompute(action);
+    case ActionKind::gather:
+      return communicate([&] { storage_.weights().gather(action.unit); });
+    case ActionKind::free:
+      return communicate([&] { storage_.weights().release(context_, action.unit); });
+    case ActionKind::reduce:
+      return storage_.gradients().reduce(context_, action.unit);
+    case ActionKind::send:
+      return send(action);
+    case ActionKind::receive:
+      return communicate([&] { receive(action); });
+    case ActionKind::control:
+      communicate([&] { transfers_.finish(); });
+      storage_.gradients().complete(context_);
+      return hooks.control();
+    case ActionKind::step:
+      communicate([&] { storage_.weights().finish_gathers(context_); });
+      return hooks.step();
+  }
+}
+
+/// Polls in a wait for the device do not count as communication: they take nothing from computing.
+void Executor::poll() {
+  if (context_.is_waiting()) return storage_.ranks().poll();
+  communicate([&] { storage_.ranks().poll(); });
+}
+
+/// Finishes what an action only starts.
+void Executor::finish(const Action& action) {
+  if (action.kind == ActionKind::gather)
+    communicate([&] { storage_.weights().unit_weights(context_, action.unit); });
+  if (action.kind == ActionKind::reduce) storage_.gradients().wait_reductions(context_);
+}
+
+template <class Body>
+void Executor::communicate(const Body& body) {
+  storage_.ranks().exposed_time().measure(body);
+}
+
+std::span<const Tensor> Executor::weights(int unit) {
+  std::span<const Tensor> whole;
+  communicate([&] { whole = storage_.weights().unit_weights(context_, unit); });
+  return whole;
+}
+
+Tensor Executor::input(const Action& action) {
+  if (action.unit == 0) return {};
+  communicate(
+      [&] { activations_.record_of(action.unit - 1, action.micro_batch).output_receive.wait(context_); });
+  return activations_.output(action.unit - 1, action);
+}
+
+Tensor Executor::output_gradient(const Action& action) {
+  if (is_head(activations_.unit(action.unit))) return {};
+  communicate([&] { activations_.record_of(action).gradient_receive.wait(context_); });
+  return activations_.output_gradient(action.unit, action);
+}
+
+void Executor::forward(const Action& action, const StepHooks& hooks) {
+  const Unit& unit = activations_.unit(action.unit);
+  const MicroBatch& micro_batch = activations_.micro_batch(action);
+  const Tensor x = input(action);
+  Activations::Record& mine = activations_.record_of(action);
+  mine.saved = activations_.acquire(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
+  const Tensor y = activations_.acquire_output(action.unit, action);
+  const auto run = [&](std::span<const Tensor> gradients) {
+    unit.forward(context_, micro_batch, weights(action.unit), x, y, mine.saved.span(), gradients);
+  };
+  if (trains_ && unit.has_gradients_in_forward())
+    with_gradients(action, run);
+  else
+    run({});
+  if (is_head(unit) && hooks.loss) hooks.loss(action.micro_batch, y);
+  if (hooks.output) hooks.output(action.unit, action.micro_batch, y);
+  if (!trains_) release_after_forward(action);
+}
+
+void Executor::recompute(const Action& action) {
+  const Unit& unit = activations_.unit(action.unit);
+  const MicroBatch& micro_batch = activations_.micro_batch(action);
+  Activations::Record& mine = activations_.record_of(action);
+  mine.saved = activations_.acquire(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
+  unit.forward(context_, micro_batch, weights(action.unit), input(action), Tensor(), mine.saved.span());
+}
+
+void Executor::release_output(int unit, int micro_batch) {
+  activations_.release(std::move(activations_.record_of(unit, micro_batch).output));
+  activations_.erase_if_empty(unit, micro_batch);
+}
+
+/// Releases a unit's saved memory and input, and the head's output, if there is no backward.
+void Executor::release_after_forward(const Action& action) {
+  activations_.release(std::move(activations_.record_of(action).saved));
+  if (action.unit > 0) release_output(action.unit - 1, action.micro_batch);
+  if (is_head(activations_.unit(action.unit))) release_output(action.unit, action.micro_batch);
+}
+
+void Executor::backward_input(const Action& action) {
+  const Unit& unit = activations_.unit(action.unit);
+  const MicroBatch& micro_batch = activations_.micro_batch(action);
+  const Tensor x = input(action), dy = output_gradient(action);
+  Activations::Record& mine = activations_.record_of(action);
+  mine.backward_handoff = activations_.acquire(
+      unit.backward_handoff_bytes(context_.device(), micro_batch.batch, micro_batch.sequence));
+  const Tensor dx =
+      action.unit > 0 ? activations_.reuse_output_for_gradient(action.unit - 1, action) : Tensor();
+  const bool needs_weights = unit.spec().kind != model::UnitKind::embedding;
+  const auto w = needs_weights ? weights(action.unit) : std::span<const Tensor>();
+  if (both_halves_ && !unit.has_gradients_in_forward()) {
+    mine.is_backward_weight_done = true;
+    with_gradients(action, [&](std::span<const Tensor> gradients) {
+      unit.backward(context_, micro_batch, w, x, dy, dx, gradients, mine.saved.span(),
+                    mine.backward_handoff.span());
+    });
+  } else {
+    unit.backward_input(context_, micro_batch, w, x, dy, dx, mine.saved.span(), mine.backward_handoff.span());
+  }
+  if (unit.has_gradients_in_forward()) activations_.release(std::move(mine.saved));
+}
+
+void Executor::backward_weight(const Action& action) {
+  const Unit& unit = activations_.unit(action.unit);
+  Activations::Record& mine = activations_.record_of(action);
+  if (!unit.has_gradients_in_forward() && !mine.is_backward_weight_done) {
+    with_gradients(action, [&](std::span<const Tensor> gradients) {
+      unit.backward_weight(context_, activations_.micro_batch(action), output_gradient(action), gradients,
+                           mine.saved.span(), mine.backward_handoff.span());
+    });
+  }
+  mine.is_backward_weight_done = false;
+
+  for (Buffer* const held : {&mine.saved, &mine.backward_handoff, &mine.output_gradient})
+    activations_.release(std::move(*held));
+  if (is_head(unit)) activations_.release(std::move(mine.output));
+  activations_.erase_if_empty(action.unit, action.micro_batch);
+}
+
+/// Calls `body` with the tensors to which a micro-batch's gradients of its unit are added. Waits
+/// until there is room for them.
+template <class Body>
+void Executor::with_gradients(const Action& action, const Body& body) {
+  body(storage_.gradients().unit_gradients(context_, action.unit, action.micro_batch));
+  storage_.gradients().finish_micro_batch(context_, action.unit, action.micro_batch);
+}
+
+/// Starts a send. The buffer of an activation or gradient goes to the transfer: this rank no longer
+/// uses it.
+void Executor::send(const Action& action) {
+  const int tied = storage_.local().tied_group();
+  switch (action.payload) {
+    case Payload::tied_gradient:
+      return start_send(action, storage_.gradients().finish_tied(context_));
+    case Payload::tied_weights:
+      return start_send(action, storage_.weights().shard(tied));
+    default:
+      break;
+  }
+  const bool goes_forth = action.payload == Payload::activation;
+  const Tensor data = goes_forth ? activations_.output(action.unit, action)
+                                 : activations_.output_gradient(action.unit, action);
+  Activations::Record& record = activations_.record_of(action);
+  start_send(action, data, std::move(goes_forth ? record.output : record.output_gradient));
+  activations_.erase_if_empty(action.unit, action.micro_batch);
+}
+
+void Executor::start_send(const Action& action, const Tensor& data, Buffer&& buffer) {
+  communicate([&] { transfers_.send(action, data, std::move(buffer)); });
+}
+
+void Executor::receive(const Action& action) {
+  switch (action.payload) {
+    case Payload::tied_gradient:
+      transfers_.receive(action, storage_.gradients().remote_tied_gradient());
+      return;
+    case Payload::tied_weights:
+      transfers_.receive(action, storage_.weights().shard(storage_.local().tied_group()));
+      return;
+    case Payload::activation:
+      activations_.record_of(action).output_receive =
+          transfers_.receive(action, activations_.acquire_output(action.unit, action));
+      return;
+    default:
+      activations_.record_of(action).gradient_receive =
+          transfers_.receive(action, activations_.acquire_output_gradient(action.unit, action));
+  }
+}
+
+}  // namespace dt::parallel

@@ -1,0 +1,58 @@
+#include "parallel/schedule/pipeline.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/numeric/index.hpp"
+
+namespace dt::parallel {
+
+namespace {
+
+using model::PipelineScheduleKind;
+
+Stages stages_of_ranges(const model::StageUnits& ranges) {
+  Stages stages{{0}};
+  for (const std::vector<model::UnitRange>& of_rank : ranges) {
+    for (const model::UnitRange& range : of_rank) stages.begins.push_back(range.end);
+  }
+  std::sort(stages.begins.begin(), stages.begins.end());
+  return stages;
+}
+
+}  // namespace
+
+PipelineSchedule schedule_of(const model::Layout& layout, int num_micro_batches) {
+  switch (layout.schedule) {
+    case PipelineScheduleKind::gpipe:
+      return gpipe(layout.pp, num_micro_batches);
+    case PipelineScheduleKind::one_f_one_b:
+      return one_f_one_b(layout.pp, num_micro_batches);
+    case PipelineScheduleKind::interleaved:
+      return interleaved(layout.pp, layout.virtual_stages, num_micro_batches);
+    case PipelineScheduleKind::zero_bubble:
+      return layout.virtual_stages == 1 ? zero_bubble_h1(layout.pp, num_micro_batches)
+                                        : v_shaped(layout.pp, num_micro_batches);
+  }
+  DT_CHECK(false, "schedule {}", static_cast<int>(layout.schedule));
+}
+
+model::StageUnits stage_units_of(const Stages& stages, const PipelineSchedule& schedule) {
+  model::StageUnits ranges(to_index(schedule.num_ranks()));
+  for (int stage = 0; stage < stages.num_stages(); ++stage)
+    ranges[to_index(schedule.rank_of[to_index(stage)])].push_back({stages.begin(stage), stages.end(stage)});
+  return ranges;
+}
+
+Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_batches, bool tied) {
+  const model::StageUnits ranges =
+      layout.stages.empty() ? model::even_stages(num_units, layout.pp) : layout.stages;
+  Pipeline pipeline{schedule_of(layout, num_micro_batches), stages_of_ranges(ranges), tied};
+  DT_CHECK(pipeline.stages.num_stages() == pipeline.schedule.num_stages() &&
+               pipeline.num_units() == num_units &&
+               stage_units_of(pipeline.stages, pipeline.schedule) == ranges,
+           "the table of stages is not the schedule's ({})", layout.to_string());
+  return pipeline;
+}
+
+}  // namespace dt::parallel

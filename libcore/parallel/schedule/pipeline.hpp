@@ -1,0 +1,34 @@
+#pragma once
+// Describes which rank computes what in a step: a schedule over the stages of a model.
+
+#include "model/layout.hpp"
+#include "parallel/schedule/pipeline_schedule.hpp"
+#include "parallel/schedule/stages.hpp"
+
+namespace dt::parallel {
+
+struct Pipeline {
+  PipelineSchedule schedule;
+  Stages stages;
+  bool tied = false;  // the first and the last unit hold one table
+
+  int num_ranks() const { return schedule.num_ranks(); }
+  int num_units() const { return stages.num_units(); }
+  int last_unit() const { return num_units() - 1; }
+  /// Returns the place on the pipeline's axis that computes a unit.
+  int rank_of(int unit) const { return schedule.rank_of[static_cast<std::size_t>(stages.stage_of(unit))]; }
+  /// Returns whether the tied table's holders are two ranks. The first unit's rank owns it.
+  bool has_split_tied_table() const { return tied && rank_of(0) != rank_of(last_unit()); }
+};
+
+/// Returns the pipeline of a layout whose schedule, virtual stages and stages fit each other.
+/// `num_micro_batches` are the most of any data-parallel rank.
+/// Errors: internal, the table of stages is not the schedule's.
+Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_batches, bool tied);
+
+/// Returns the layout's schedule; micro-batches as above.
+PipelineSchedule schedule_of(const model::Layout& layout, int num_micro_batches);
+/// Returns the units of each stage rank's virtual stages, as a layout's table names them.
+model::StageUnits stage_units_of(const Stages& stages, const PipelineSchedule& schedule);
+
+}  // namespace dt::parallel

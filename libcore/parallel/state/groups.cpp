@@ -1,0 +1,88 @@
+#include "parallel/state/groups.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "parallel/state/mesh.hpp"
+
+namespace dt::parallel {
+
+namespace {
+using comm::StreamUse;
+constexpr int same_order = -1;
+}  // namespace
+
+Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels,
+               std::int64_t key_value_heads)
+    : control_(&world), data_(&world), exposed_(&world.engine()) {
+  DT_CHECK(world.size() == layout.size(), "{} ranks for a layout of {}", world.size(), layout.size());
+  const model::MeshCoordinates place = layout.coordinates_of(world.rank());
+  const int data_rank = layout.data_rank(place);
+  if (layout.dp < layout.size() && (layout.cp < layout.size()))
+    data_ = make(world, place.pp * layout.tp + place.tp, "data", data_rank, StreamUse::overlapping);
+  if (layout.zero == 0) {
+    replicas_ = data_;
+  } else if (layout.group_size() == layout.data_ranks()) {
+    shards_ = data_;
+  } else {
+    shards_ = make(*data_, data_rank / layout.group_size(), "shards", same_order, StreamUse::overlapping);
+    replicas_ = make(*data_, data_rank % layout.group_size(), "replicas", same_order, StreamUse::overlapping);
+  }
+  if (layout.tp > 1) make_tensor(layout, key_value_heads);
+  const int pipeline = place.dp * layout.tp + place.tp;
+  if (layout.cp > 1)
+    context_ = make(world, place.pp * layout.dp * layout.tp + pipeline, "context", same_order,
+                    StreamUse::waited_for);
+  for (const std::vector<Channel>& together : disjoint_channel_rounds(channels))
+    make_channels(layout, together);
+}
+
+void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_heads) {
+  comm::Communicator& world = *control_;
+  const model::MeshCoordinates place = layout.coordinates_of(world.rank());
+  tensor_ = layout.tp == layout.size() ? &world
+                                       : make(world, (place.pp * layout.dp + place.dp) * layout.cp + place.cp,
+                                              "tensor", same_order, StreamUse::waited_for);
+  if (key_value_heads >= layout.tp) return;
+  const int shard = shard_index({0, key_value_heads}, layout.tp, place.tp);
+  tensor_replicas_ = key_value_heads == 1
+                         ? tensor_
+                         : make(*tensor_, shard, "tensor replicas", same_order, StreamUse::waited_for);
+}
+
+/// Makes one group for each channel. No rank is in two of these channels.
+void Groups::make_channels(const model::Layout& layout, std::span<const Channel> together) {
+  comm::Communicator& world = *control_;
+  const model::MeshCoordinates place = layout.coordinates_of(world.rank());
+  const auto mine = std::find_if(together.begin(), together.end(), [&](const Channel& c) {
+    return c.sender == place.pp || c.receiver == place.pp;
+  });
+  if (mine == together.end()) {
+    world.split(std::nullopt, 0, {});
+    return;
+  }
+  const int pipelines = layout.data_ranks() * layout.tp;
+  const auto index = static_cast<int>(mine - together.begin());
+  channels_[*mine] = make(world, index * pipelines + layout.data_rank(place) * layout.tp + place.tp,
+                          to_string(*mine), same_order, StreamUse::pipeline);
+}
+
+comm::Communicator& Groups::channel(const Channel& channel) const {
+  const auto found = channels_.find(channel);
+  DT_CHECK(found != channels_.end(), "{} is none of this rank's", to_string(channel));
+  return *found->second;
+}
+
+/// Makes the group of those ranks of `from` that pass the same `color`, in the order of their keys,
+/// or in their order in `from`.
+comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name, int key,
+                                 StreamUse use) {
+  made_.push_back(from.split(color, key < 0 ? from.rank() : key, name, use));
+  return made_.back().get();
+}
+
+void Groups::poll() const {
+  if (control_) control_->engine().progress();
+}
+
+}  // namespace dt::parallel

@@ -1,0 +1,81 @@
+#pragma once
+// Makes the groups of ranks that a rank takes part in.
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "model/layout.hpp"
+#include "parallel/schedule/channels.hpp"
+#include "parallel/state/exposed_time.hpp"
+
+namespace dt::parallel {
+
+/// The groups of a rank, made once from the mesh and the world. Only the decision point (control)
+/// uses the world.
+class Groups {
+ public:
+  /// Creates the groups of a single-rank job.
+  Groups() = default;
+  /// Creates the groups of the mesh. `world` has as many ranks as the mesh has places, and must
+  /// outlive the groups. A group that has all ranks is `world` itself. `channels` are those of the
+  /// mesh's pipelines. If the model has fewer key-value heads than there are tensor-parallel ranks,
+  /// several ranks hold the same heads.
+  /// Collective: all ranks of `world` call it.
+  Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels = {},
+         std::int64_t key_value_heads = std::numeric_limits<int>::max());
+
+  /// All ranks. Used for decisions, and for sums in which each rank counts what it owns.
+  comm::Communicator* control() const { return control_; }
+  /// The ranks of this rank's stage and tensor-parallel place, which compute other micro-batches.
+  comm::Communicator* data() const { return data_; }
+  /// The ranks of data() that divide the state with this rank; absent if the state is not divided.
+  comm::Communicator* shards() const { return shards_; }
+  /// The ranks of data() that hold the same part of the state; absent if there are none.
+  comm::Communicator* replicas() const { return replicas_; }
+  bool has_replicas() const { return replicas_ && replicas_->size() > 1; }
+
+  /// The ranks of this rank's stage and data-parallel place, among which tensor parallelism splits
+  /// the model; absent if the model is not split.
+  comm::Communicator* tensor() const { return tensor_; }
+  /// The ranks of tensor() that hold the same key-value heads; absent if each rank has its own.
+  comm::Communicator* tensor_replicas() const { return tensor_replicas_; }
+
+  /// The ranks of this rank's stage, data-parallel and tensor-parallel place, which divide each
+  /// sequence; absent if sequences are not divided.
+  comm::Communicator* context() const { return context_; }
+
+  /// Returns the communicator between this rank and another stage's of the same pipeline.
+  /// Errors: internal, this rank is no end of the channel.
+  comm::Communicator& channel(const Channel& channel) const;
+
+  bool is_single_rank() const { return !control_ || control_->size() == 1; }
+  /// Lets the messages of all groups advance; never blocks.
+  void poll() const;
+  /// Returns the time that communication in these groups takes from this rank's computing.
+  ExposedTime& exposed_time() const { return exposed_; }
+
+ private:
+  /// Makes a group from `from`. With a negative `key`, ranks keep their order in `from`.
+  comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key,
+                           comm::StreamUse use);
+  void make_tensor(const model::Layout& layout, std::int64_t key_value_heads);
+  void make_channels(const model::Layout& layout, std::span<const Channel> together);
+
+  comm::Communicator* control_ = nullptr;
+  comm::Communicator* data_ = nullptr;
+  comm::Communicator* shards_ = nullptr;
+  comm::Communicator* replicas_ = nullptr;
+  comm::Communicator* tensor_ = nullptr;
+  comm::Communicator* tensor_replicas_ = nullptr;
+  comm::Communicator* context_ = nullptr;
+  std::map<Channel, comm::Communicator*> channels_;
+  std::vector<std::unique_ptr<comm::Communicator>> made_;
+  mutable ExposedTime exposed_;
+};
+
+}  // namespace dt::parallel

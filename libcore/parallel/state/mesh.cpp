@@ -1,0 +1,188 @@
+#include "parallel/state/mesh.hpp"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <numeric>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/numeric/index.hpp"
+
+namespace dt::parallel {
+
+namespace {
+
+bool divides_heads(std::int64_t tp, const model::ModelSpec& spec) {
+  return spec.query_heads % tp == 0 && (spec.key_value_heads % tp == 0 || tp % spec.key_value_heads == 0);
+}
+
+/// Returns whether each rank gets a row of every dim that may be split unevenly.
+bool has_enough_rows(std::int64_t tp, const model::ModelSpec& spec) {
+  return std::min(spec.mlp_hidden, spec.vocabulary) >= tp;
+}
+
+bool is_possible(std::int64_t tp, const model::ModelSpec& spec) {
+  return divides_heads(tp, spec) && has_enough_rows(tp, spec);
+}
+
+/// Returns the nearest tp below and, if there is one, above: "tp=4 or tp=8".
+std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
+  std::int64_t below = std::min(tp, spec.query_heads), above = tp;
+  while (!is_possible(below, spec)) --below;
+  while (above <= spec.query_heads && !is_possible(above, spec)) ++above;
+  const std::string text = fmt::format("tp={}", below);
+  return above > spec.query_heads ? text : fmt::format("{} or tp={}", text, above);
+}
+
+/// Returns why tensor parallelism does not leave each rank its share, or "".
+std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
+  if (!divides_heads(tp, spec)) {
+    return fmt::format(
+        "tp={} for {} query heads over {} key-value heads: it must divide the former, and divide the "
+        "latter or be a multiple of them; {} would do",
+        tp, spec.query_heads, spec.key_value_heads, nearest_tp(tp, spec));
+  }
+  if (has_enough_rows(tp, spec)) return {};
+  return fmt::format(
+      "tp={} for an MLP of {} features and a vocabulary of {}: each has one of both at least; {} would "
+      "do",
+      tp, spec.mlp_hidden, spec.vocabulary, nearest_tp(tp, spec));
+}
+
+/// Returns the number that must divide the lengths of sequences. Each cp rank has two equal chunks.
+/// If tp ranks divide the rows of these, each has as many as the others.
+std::int64_t divisor_of_lengths(const model::Layout& mesh) {
+  return mesh.cp * std::lcm(mesh.cp > 1 ? 2 : 1, mesh.sequence_parallel ? mesh.tp : 1);
+}
+
+/// Returns the nearest length below, and above if the model has positions for it: "a length of 8".
+std::vector<std::string> nearest_lengths(const model::Layout& mesh, const model::ModelSpec& spec,
+                                         std::int64_t length) {
+  const std::int64_t divisor = divisor_of_lengths(mesh), shorter = length - length % divisor;
+  std::vector<std::string> lengths;
+  if (shorter > 0) lengths.push_back(fmt::format("a length of {}", shorter));
+  if (shorter + divisor <= spec.max_positions)
+    lengths.push_back(fmt::format("a length of {}", shorter + divisor));
+  return lengths;
+}
+
+/// Returns the largest number of fewer ranks that can divide sequences of that length, if any.
+std::vector<std::string> fewer_parts(model::Layout mesh, std::int64_t length) {
+  while (--mesh.cp > 0) {
+    if (length % divisor_of_lengths(mesh) == 0) return {fmt::format("cp={}", mesh.cp)};
+  }
+  return {};
+}
+
+/// Returns "a, b or c".
+std::string either(const std::vector<std::string>& options) {
+  if (options.size() == 1) return options.front();
+  return fmt::format("{} or {}", fmt::join(options.begin(), options.end() - 1, ", "), options.back());
+}
+
+/// Returns what a schedule requires of the number of virtual stages, or "" if the layout has it.
+std::string why_not_scheduled(const model::Layout& layout) {
+  using enum model::PipelineScheduleKind;
+  const int number = layout.virtual_stages;
+  const std::string name = model::schedule_name(layout.schedule);
+  const std::string given =
+      fmt::format("schedule={} with virtual-stages={}: {} gives each rank ", name, number, name);
+  if (layout.schedule == interleaved)
+    return number > 1 ? "" : given + "2 stages or more; virtual-stages=2 or schedule=1f1b would do";
+  if (layout.schedule == zero_bubble)
+    return number <= 2 ? "" : given + "1 stage, or 2 (V-shaped); virtual-stages=2 would do";
+  return number == 1 ? "" : given + "1 stage; schedule=interleaved or virtual-stages=1 would do";
+}
+
+/// Returns layouts of fewer ranks, or of fewer stages on each.
+std::string fewer_stages(const model::Layout& layout, int num_units) {
+  const int ranks = num_units / layout.virtual_stages, stages = num_units / layout.pp;
+  const std::string one = "schedule=1f1b,virtual-stages=1";
+  if (ranks == 0 && stages == 0) return fmt::format("pp={},{}", num_units, one);
+  const std::string fewer = stages > 1 ? fmt::format("virtual-stages={}", stages) : one;
+  if (ranks == 0) return fewer;
+  return fmt::format("pp={}{}", ranks, stages == 0 ? "" : " or " + fewer);
+}
+
+/// Returns why there are too many stages, or "". Each virtual stage holds at least one unit.
+std::string why_too_many_stages(const model::Layout& layout, int num_units) {
+  if (std::int64_t{layout.pp} * layout.virtual_stages <= num_units) return {};
+  const std::string each =
+      layout.virtual_stages == 1 ? "" : fmt::format(" with virtual-stages={}", layout.virtual_stages);
+  return fmt::format(
+      "pp={}{} for {} units ({} block{}, embedding, head): each stage holds one at least; {} would do",
+      layout.pp, each, num_units, num_units - 2, num_units == 3 ? "" : "s",
+      layout.virtual_stages == 1 ? fmt::format("at most pp={}", num_units) : fewer_stages(layout, num_units));
+}
+
+}  // namespace
+
+ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank) {
+  if (layout.zero == 0) return {};
+  return {layout.zero, data_rank % layout.group_size(), layout.group_size()};
+}
+
+std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec) {
+  if (const std::string why = why_not_scheduled(mesh); !why.empty()) return why;
+  if (const std::string why = why_too_many_stages(mesh, static_cast<int>(spec.layers) + 2); !why.empty())
+    return why;
+  if (const std::string why = why_not_cut(mesh.tp, spec); !why.empty()) return why;
+  if (mesh.zero == 0 && mesh.zero_group != 0) return "zero-group without zero: add zero=1, 2 or 3";
+  if (mesh.data_ranks() % mesh.group_size() != 0) {
+    return fmt::format("groups of zero-group={} do not make up dp={}{}: it must divide it", mesh.zero_group,
+                       mesh.dp, mesh.cp > 1 ? fmt::format(" × cp={}", mesh.cp) : "");
+  }
+  return {};
+}
+
+std::string sequence_length_error(const model::Layout& mesh, const model::ModelSpec& spec,
+                                  std::int64_t sequence_length) {
+  const std::int64_t chunks = std::int64_t{2} * mesh.cp, part = sequence_length / mesh.cp;
+  std::vector<std::string> would_do = nearest_lengths(mesh, spec, sequence_length);
+  if (mesh.cp > 1 && sequence_length % chunks != 0) {
+    const std::vector<std::string> fewer = fewer_parts(mesh, sequence_length);
+    would_do.insert(would_do.begin(), fewer.begin(), fewer.end());
+    if (would_do.empty()) would_do = {"cp=1,sp=off"};
+    return fmt::format("cp={} for sequences of {}: each rank has two of {} equal chunks; {} would do",
+                       mesh.cp, sequence_length, chunks, either(would_do));
+  }
+  if (!mesh.sequence_parallel || part % mesh.tp == 0) return {};
+  std::int64_t tp = mesh.tp - 1;
+  while (part % tp != 0 || !is_possible(tp, spec)) --tp;
+  would_do.insert(would_do.begin(), fmt::format("tp={}", tp));
+  would_do.emplace_back("sp=off");
+  return fmt::format(
+      "sp=on with tp={} for sequences of {}{}: it must divide them; {} would do", mesh.tp, sequence_length,
+      mesh.cp == 1 ? "" : fmt::format(", of which cp={} leaves {}", mesh.cp, part), either(would_do));
+}
+
+Piece shard_piece(const model::ParamSpec& param, int tp, int tp_rank) {
+  Piece slice = Piece::whole(param.shape);
+  const model::Split& split = param.split;
+  if (split.dim < 0) return slice;
+  const auto shards = static_cast<int>(std::min<std::int64_t>(split.max_shards, tp));
+  const Range own = even_range(shard_index(split, tp, tp_rank), shards, split.max_shards);
+  const std::int64_t unit = param.shape[split.dim] / split.max_shards;
+  std::vector<std::int64_t> extents = slice.box.dims();
+  slice.start[to_index(split.dim)] = own.begin * unit;
+  extents[to_index(split.dim)] = own.count * unit;
+  slice.box = Shape(extents);
+  slice.end = slice.box.numel();
+  return slice;
+}
+
+int shard_index(const model::Split& split, int tp, int tp_rank) {
+  return split.max_shards < tp ? static_cast<int>(tp_rank * split.max_shards / tp) : tp_rank;
+}
+
+bool owns_shard(const model::ParamSpec& param, int tp, int tp_rank) {
+  return tp_rank == 0 || shard_index(param.split, tp, tp_rank) != shard_index(param.split, tp, tp_rank - 1);
+}
+
+TensorSum tensor_sum_of(const model::ParamSpec& param, const model::Layout& layout) {
+  if (layout.tp == 1) return TensorSum::none;
+  if (param.split.dim < 0) return layout.sequence_parallel ? TensorSum::all : TensorSum::none;
+  return param.split.max_shards < layout.tp ? TensorSum::replicas : TensorSum::none;
+}
+
+}  // namespace dt::parallel

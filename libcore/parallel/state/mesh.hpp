@@ -1,0 +1,53 @@
+#pragma once
+// Computes the part of a model that each axis of the mesh leaves a rank. This is arithmetic alone:
+// no rank needs to exist.
+
+#include <cstdint>
+#include <string>
+
+#include "model/layout.hpp"
+#include "model/model_spec.hpp"
+#include "model/parameter_table.hpp"
+#include "parallel/state/sharding.hpp"
+#include "tensor/piece.hpp"
+
+namespace dt::parallel {
+
+/// Returns the part that a data rank holds of its stage's tensor-parallel shard.
+ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank);
+
+/// Returns why this model cannot have this layout, or "" if it can. The text names layouts that would
+/// do, by the keys of a layout's text ("pp=4"). The rules are:
+/// - The schedule allows the number of virtual stages, and each virtual stage holds a unit.
+/// - Each tp rank has as many whole query heads as the others, and the key-value heads that they need,
+///   which other ranks may hold, too. So tp divides the query heads, and divides the key-value heads or
+///   is a multiple of them.
+/// - Each tp rank has at least one feature of the MLP and one row of the vocabulary.
+/// - A zero-group needs ZeRO, and its size divides the number of data ranks.
+///
+/// The table of stages is not checked.
+std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec);
+/// Returns why ranks of this layout cannot divide sequences of that length, or "" if they can. The
+/// layout must be possible. Each cp rank has two equal chunks (see model::Zigzag). If tp ranks
+/// divide the rows that this leaves, each has as many rows as the others.
+std::string sequence_length_error(const model::Layout& mesh, const model::ModelSpec& spec,
+                                  std::int64_t sequence_length);
+
+/// Returns the slice of a parameter that rank `tp_rank` of `tp` holds. It is a range of
+/// `split.dim`, of whole heads (features, rows of the vocabulary), or all of the parameter if it is
+/// not split. Slices may be uneven. With fewer shards than ranks, several ranks hold the same
+/// slice.
+Piece shard_piece(const model::ParamSpec& param, int tp, int tp_rank);
+/// Returns the number of the rank's slice among the distinct ones: the rank's own number, or
+/// ⌊rank·shards/tp⌋ with fewer shards than ranks.
+int shard_index(const model::Split& split, int tp, int tp_rank);
+/// Returns whether that rank owns its slice: the owner is the first of the ranks that hold it.
+bool owns_shard(const model::ParamSpec& param, int tp, int tp_rank);
+
+/// The tp ranks whose gradients of a parameter make up its gradient. Each has only what comes from
+/// its own heads (`replicas`: the ranks that hold the same slice) or from its own rows of the
+/// sequence (`all`).
+enum class TensorSum { none, replicas, all };
+TensorSum tensor_sum_of(const model::ParamSpec& param, const model::Layout& layout);
+
+}  // namespace dt::parallel

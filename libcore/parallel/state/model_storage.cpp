@@ -1,0 +1,172 @@
+#include "parallel/state/model_storage.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "kernels/elementwise.hpp"
+
+namespace dt::parallel {
+
+ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
+                           const Groups& ranks)
+    : local_(local),
+      precision_(precision),
+      ranks_(ranks),
+      weights_(device, local, precision.compute, ranks),
+      states_(local.groups().size()) {
+  for (const LocalGroup& group : local.groups()) {
+    const int num_shards = ranks.shards() ? ranks.shards()->size() : 1;
+    DT_CHECK(group.sharding.size == num_shards, "{} ranks for state divided by {}", num_shards,
+             group.sharding.size);
+  }
+  if (!plan) return;
+  gradients_.emplace(device, local, precision, *plan, ranks);
+  for (int group = 0; group < num_groups(); ++group) {
+    const auto buffer = [&] {
+      const auto numel = static_cast<std::size_t>(local_.group(group).state_numel());
+      return Buffer(device, numel * dtype_bytes(precision_.master()));
+    };
+    State& state = states_[to_index(group)];
+    if (precision_.has_masters()) state.masters = buffer();
+    state.first_moment = buffer();
+    state.second_moment = buffer();
+  }
+}
+
+Tensor ModelStorage::state(int group, const Buffer& buffer) const {
+  if (buffer.bytes() == 0 && local_.group(group).state_numel() > 0) return {};  // only in evaluation
+  return Tensor(buffer, precision_.master(), Shape{local_.group(group).state_numel()});
+}
+
+Tensor ModelStorage::group_masters(int group) const {
+  return precision_.has_masters() ? state(group, states_[to_index(group)].masters) : group_weights(group);
+}
+Tensor ModelStorage::group_first_moment(int group) const {
+  return state(group, states_[to_index(group)].first_moment);
+}
+Tensor ModelStorage::group_second_moment(int group) const {
+  return state(group, states_[to_index(group)].second_moment);
+}
+
+void ModelStorage::set_weights(const Context& context, const LocalParam& param, const FillPiece& fill) {
+  weights_.mark_updated();  // also if another rank holds all of it: ranks gather together
+  if (param.owned_piece.numel() == 0) return;
+  const Tensor weights = param.view_in_shard(group_weights(param.group));
+  if (!precision_.has_masters()) return fill_from_host(context, param.owned_piece, weights, fill);
+  const Tensor masters = group_masters(param.group);
+  const Arena::Scope scope(context.scratch());
+  const Tensor values = masters ? param.view_in_shard(masters)
+                                : context.scratch().allocate(precision_.master(), weights.shape());
+  fill_from_host(context, param.owned_piece, values, fill);
+  kernels::cast(context, values, weights);
+}
+
+namespace {
+
+/// Bytes that come and go with a unit's turn, by global unit.
+using UnitBytesInTurn = std::vector<std::size_t>;
+
+std::size_t most_of_neighbours(const std::vector<int>& units, const UnitBytesInTurn& bytes) {
+  std::size_t most = bytes[to_index(units[0])];
+  for (std::size_t i = 0; i + 1 < units.size(); ++i)
+    most = std::max(most, bytes[to_index(units[i])] + bytes[to_index(units[i + 1])]);
+  return most;
+}
+
+/// Returns twice the most bytes of a unit, since a unit may follow itself from one micro-batch to
+/// the next. This happens to the head in GPipe's forwards, and to a unit that is alone in its
+/// stage.
+std::size_t twice_the_most(const UnitBytesInTurn& bytes) {
+  return 2 * *std::max_element(bytes.begin(), bytes.end());
+}
+
+/// Counts the memory of travelling gradients, in addition to those that stay.
+class Reductions {
+ public:
+  Reductions(const LocalTable& local, const Precision& precision, bool is_repeated)
+      : local_(local),
+        gradient_bytes_(dtype_bytes(precision.gradient)),
+        wire_bytes_(precision.wire() == precision.gradient ? 0 : dtype_bytes(precision.wire())),
+        is_repeated_(is_repeated),
+        units_(local.table().units().size()) {
+    for (const LocalGroup& group : local.groups()) add(group);
+  }
+
+  /// Returns the most bytes: of the current micro-batch and of the one whose sum is under way. A
+  /// sum that is made once a step is under way until the step's end.
+  std::size_t most() const {
+    const std::size_t in_turn =
+        is_repeated_ ? twice_the_most(units_) : most_of_neighbours(local_.units(), units_);
+    return std::max(in_turn + until_end_, replicas_);
+  }
+
+ private:
+  void add(const LocalGroup& group) {
+    const auto whole = static_cast<std::size_t>(group.numel),
+               part = static_cast<std::size_t>(group.owned_range.count);
+    const ZeroSharding& division = group.sharding;
+    if (division.shards_gradients()) {
+      const std::size_t arrives = is_repeated_ ? part : 0;  // the first sum arrives where it stays
+      for (const int unit : group.holders)
+        units_[to_index(unit)] += (whole + arrives) * gradient_bytes_ + whole * wire_bytes_;
+    } else if (division.shards_optimizer() || local_.num_replicas() > 1) {
+      until_end_ += group.holders.size() * whole * wire_bytes_;
+    }
+    if (local_.num_replicas() > 1) replicas_ += group.holders.size() * part * wire_bytes_;
+  }
+
+  const LocalTable& local_;
+  std::size_t gradient_bytes_, wire_bytes_;  // 0: gradients travel as they are
+  bool is_repeated_;
+  UnitBytesInTurn units_;
+  std::size_t until_end_ = 0, replicas_ = 0;
+};
+
+}  // namespace
+
+StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision, const LanePlan* plan) {
+  StorageBytes total;
+  UnitBytesInTurn unit_weights(local.table().units().size());
+  for (const LocalGroup& group : local.groups()) {
+    const auto whole = static_cast<std::size_t>(group.numel),
+               part = static_cast<std::size_t>(group.owned_range.count),
+               state = static_cast<std::size_t>(group.state_numel());
+    const std::size_t weight_bytes = dtype_bytes(precision.compute),
+                      gradient_bytes = dtype_bytes(precision.gradient),
+                      master_bytes = dtype_bytes(precision.master());
+    const ZeroSharding& division = group.sharding;
+    total.weights += (division.shards_weights() ? part : whole) * weight_bytes;
+    for (const int unit : group.holders)
+      unit_weights[to_index(unit)] += division.shards_weights() ? whole * weight_bytes : 0;
+    if (!plan) continue;
+    total.gradients += (division.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
+                       group.holders.size() * gradient_bytes;
+    if (local.has_remote_tied_end(group)) total.gradients += part * gradient_bytes;
+    total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;
+    total.checkpoint += 3 * state * master_bytes;
+  }
+  // The current unit, and the next one that is computed in a row with it.
+  total.gathered = most_of_neighbours(local.units(), unit_weights);
+  if (plan) total.gathered += Reductions(local, precision, plan->num_micro_batches() > 1).most();
+  return total;
+}
+
+StorageBytes ModelStorage::bytes() const {
+  StorageBytes total;
+  total.weights = weights_.bytes();
+  total.gathered = weights_.peak_gathered_bytes();
+  if (!gradients_) return total;
+  total.gradients = gradients_->bytes();
+  total.gathered += gradients_->peak_full_bytes();
+  for (const State& state : states_) {
+    total.optimizer += state.masters.bytes() + state.first_moment.bytes() + state.second_moment.bytes();
+    total.checkpoint += (precision_.has_masters() ? 3 : 2) * state.first_moment.bytes();
+  }
+  if (!precision_.has_masters()) {
+    for (int group = 0; group < num_groups(); ++group)
+      total.checkpoint += local_.group(group).has_state ? group_weights(group).bytes() : 0;
+  }
+  return total;
+}
+
+}  // namespace dt::parallel

@@ -1,0 +1,88 @@
+#pragma once
+// Stores what a rank holds of a model in training: weights and their masters, gradients, optimizer
+// moments, each whole or in part as the sharding says.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "parallel/state/gradient_store.hpp"
+#include "parallel/state/groups.hpp"
+#include "parallel/state/gradient_lanes.hpp"
+#include "parallel/state/local_table.hpp"
+#include "parallel/state/precision.hpp"
+#include "parallel/state/weight_store.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
+#include "tensor/host_mirror.hpp"
+#include "tensor/piece.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::parallel {
+
+/// Bytes by purpose, summed over groups.
+struct StorageBytes {
+  std::size_t weights = 0;
+  std::size_t gradients = 0;
+  std::size_t optimizer = 0;   // moments, and masters if they are separate from the weights
+  std::size_t checkpoint = 0;  // part of these that a checkpoint holds
+  std::size_t gathered = 0;    // in addition: for current units, and for values that travel
+  std::size_t total() const { return weights + gradients + optimizer + gathered; }
+};
+
+/// The storage of one rank. Groups and parameters are the local table's. "This rank's part" of a
+/// group is its whole flat buffer if nothing is divided.
+class ModelStorage {
+ public:
+  /// Without a lane plan there are weights alone, for evaluation. All arguments must outlive the
+  /// storage.
+  /// Errors: internal, the ranks do not divide as the table says.
+  ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
+               const Groups& ranks);
+
+  const LocalTable& local() const { return local_; }
+  const Precision& precision() const { return precision_; }
+  const Groups& ranks() const { return ranks_; }
+  int num_groups() const { return static_cast<int>(states_.size()); }
+  WeightStore& weights() { return weights_; }
+  /// Only for a storage for training.
+  GradientStore& gradients() { return *gradients_; }
+
+  /// Sets the values of the part of a parameter that this rank holds. `fill` writes them, in the
+  /// master's dtype, on the host (see fill_from_host). It is not called if the rank holds nothing.
+  /// Weights in 16 bits are rounded from them.
+  void set_weights(const Context& context, const LocalParam& param, const FillPiece& fill);
+
+  /// Return this rank's part of a group's flat buffers. The gradient must be complete. Without
+  /// separate masters, the weights serve as masters. Masters and moments are absent if another
+  /// stage holds the group's state.
+  Tensor group_weights(int group) const { return weights_.shard(group); }
+  Tensor group_masters(int group) const;
+  Tensor group_gradient(int group) const { return gradients_->shard(group); }
+  Tensor group_first_moment(int group) const;
+  Tensor group_second_moment(int group) const;
+
+  /// Returns what a storage of this kind holds, without allocating it.
+  static StorageBytes estimate(const LocalTable& local, Precision precision, const LanePlan* plan);
+  /// Returns what this storage holds.
+  StorageBytes bytes() const;
+
+ private:
+  /// The optimizer's state of one group.
+  struct State {
+    Buffer masters;  // empty if weights are their own
+    Buffer first_moment;
+    Buffer second_moment;
+  };
+  Tensor state(int group, const Buffer& buffer) const;
+
+  const LocalTable& local_;
+  Precision precision_;
+  const Groups& ranks_;
+  WeightStore weights_;
+  std::optional<GradientStore> gradients_;
+  std::vector<State> states_;
+};
+
+}  // namespace dt::parallel

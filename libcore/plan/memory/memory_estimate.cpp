@@ -1,0 +1,195 @@
+#include "plan/memory/memory_estimate.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "model/units/unit.hpp"
+#include "parallel/schedule/activation_peak.hpp"
+#include "parallel/engine/tensor_parallel_ops.hpp"
+#include "plan/time/forecast.hpp"
+#include "plan/action_lists.hpp"
+#include "plan/memory/nccl_groups.hpp"
+#include "plan/memory/pinned_estimate.hpp"
+#include "plan/memory/scratch_estimate.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+using Units = std::vector<std::unique_ptr<model::Unit>>;
+
+/// Returns the storage of a stage that trains on all of a step's micro-batches, or that evaluates.
+parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
+  if (plan.micro_batches_per_step == 0)
+    return parallel::ModelStorage::estimate(local, plan.precision, nullptr);
+  const parallel::LanePlan lanes = plan.lane_plan();
+  return parallel::ModelStorage::estimate(local, plan.precision, &lanes);
+}
+
+std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) {
+  std::vector<parallel::UnitBytes> bytes;
+  for (const auto& unit : units) {
+    const Shape shape = unit->output_shape(plan.micro_batch, plan.local_length());
+    bytes.push_back(
+        {.output = shape.numel() * static_cast<std::int64_t>(dtype_bytes(unit->output_dtype())),
+         .saved = static_cast<std::int64_t>(unit->saved_bytes(plan.micro_batch, plan.local_length())),
+         .backward_handoff = static_cast<std::int64_t>(
+             unit->backward_handoff_bytes(plan.device, plan.micro_batch, plan.local_length()))});
+  }
+  return bytes;
+}
+
+/// Returns the bytes of the current batch and of the one read ahead: tokens, labels and, if documents
+/// are masked, their starts.
+std::size_t batch_bytes(const Plan& plan) {
+  const auto samples = static_cast<std::size_t>(plan.lane_plan().num_micro_batches() * plan.micro_batch);
+  return (plan.mask_documents ? 6 : 4) * samples * static_cast<std::size_t>(plan.sequence_length) *
+         sizeof(std::int32_t);
+}
+
+/// Returns the bytes of all buffers that a rank sums or gathers with other ranks.
+std::size_t most_under_way_bytes(const Plan& plan, const parallel::LocalTable& local,
+                                 const parallel::StorageBytes& storage) {
+  if (plan.layout.data_ranks() == 1) return 0;
+  std::size_t gradients = 0;
+  for (const parallel::LocalParam& param : local.params())
+    gradients += static_cast<std::size_t>(param.piece.numel()) * dtype_bytes(plan.precision.wire());
+  return plan.layout.zero >= 2 ? storage.gathered : gradients;
+}
+
+/// Returns the bucket's bytes, or all that can be under way at a time if that is less.
+std::size_t most_arriving_bytes(const Plan& plan, std::size_t most) {
+  return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
+}
+
+/// Returns the staging memory of all groups that sum on streams (see comm::StreamGroup).
+std::size_t combining_bytes(const Plan& plan, const parallel::LocalTable& local) {
+  const model::Layout& layout = plan.layout;
+  const bool has_data = layout.data_ranks() > 1;
+  const bool has_shared_heads = plan.spec.key_value_heads > 1 && plan.spec.key_value_heads < layout.tp;
+  const int groups = (has_data ? 1 : 0) + (has_data && layout.zero > 0 && local.num_replicas() > 1 ? 1 : 0) +
+                     (layout.tp > 1 ? 1 : 0) + (has_shared_heads ? 1 : 0) + (layout.cp > 1 ? 1 : 0);
+  const std::size_t each = comm::Communicator::stream_staging_bytes(plan.comm_bucket_bytes);
+  return static_cast<std::size_t>(groups) * each;
+}
+
+/// Returns what CUDA takes for a process on a GPU, in proportion to its SMs, and what libraries load
+/// of their code. The code of cuBLASLt, cuDNN and dt is an allowance.
+/// Source: free memory before and after a context was made, 555 MiB on 188 SMs and 107 MiB on 34
+/// (ggml-org/llama.cpp#23604); SMs as in NVIDIA's whitepapers for A100, H100 and B200; NCCL 2.28's
+/// kernels and tables, beside what nccl_memory counts for a communicator of one rank
+/// (NVIDIA/nccl#2366).
+std::size_t context_bytes(const Plan& plan) {
+  constexpr std::size_t MiB = std::size_t{1} << 20;
+  constexpr std::size_t of_sm = 3 * MiB, nccl_code = 96 * MiB, other_code = 64 * MiB;
+  if (plan.device == Device::host()) return 0;
+  const int major = plan.launch.gpu.major;
+  const std::size_t sms = major == 8 ? 108 : major >= 10 ? 148 : 132;
+  return sms * of_sm + other_code + (plan.launch.device_collectives.empty() ? 0 : nccl_code);
+}
+
+/// Returns whether there are ranks that do not write their share of a checkpoint themselves.
+bool has_others_write(const Plan& plan) {
+  const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
+  return plan.writers_per_node && plan.layout.size() > 1 &&
+         (per_node == 0 || *plan.writers_per_node < per_node);
+}
+
+/// Returns the estimate without activations and without the memory that messages of a GPU pin.
+MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
+  MemoryEstimate memory{.storage = storage_of(plan, local)};
+  memory.batches = batch_bytes(plan);
+  memory.context = context_bytes(plan);
+  const NcclBytes nccl = nccl_bytes(plan, local);
+  memory.nccl = nccl.device, memory.nccl_host = nccl.host;
+  if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
+    memory.checkpoint_copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
+  if (!plan.launch.device_collectives.empty())
+    memory.reduce_buffers = combining_bytes(plan, local);
+  else
+    memory.receive_buffers = most_arriving_bytes(plan, most_under_way_bytes(plan, local, memory.storage));
+  return memory;
+}
+
+/// Returns the largest sum over the ranks that share a place. Each rank takes what the ranks of its
+/// stage take (`of_stage`), at the place whose number `place_of` gives.
+template <class PlaceOf>
+std::uint64_t most_of_any(const Plan& plan, const std::vector<std::uint64_t>& of_stage,
+                          const PlaceOf& place_of) {
+  std::map<int, std::uint64_t> bytes;
+  std::uint64_t most = 0;
+  for (int rank = 0; rank < plan.layout.size(); ++rank) {
+    std::uint64_t& there = bytes[place_of(rank)];
+    there += of_stage[static_cast<std::size_t>(plan.layout.coordinates_of(rank).pp)];
+    most = std::max(most, there);
+  }
+  return most;
+}
+
+std::uint64_t most_of_hosts(const Plan& plan, const std::vector<std::uint64_t>& of_stage) {
+  return most_of_any(plan, of_stage, [&](int rank) { return plan.launch.host_of(rank); });
+}
+
+std::uint64_t most_of_gpus(const Plan& plan, const std::vector<std::uint64_t>& of_stage) {
+  return most_of_any(plan, of_stage, [&](int rank) { return plan.launch.gpu_of(rank); });
+}
+
+/// Returns the bytes of weights, gradients and the optimizer's state of a rank of each stage.
+std::vector<std::uint64_t> state_bytes(const Plan& asked) {
+  const model::ParameterTable table(asked.spec);
+  Plan plan = busiest_rank_plan(asked, 0);
+  std::vector<std::uint64_t> bytes;
+  for (int stage = 0; stage < plan.layout.pp; ++stage) {
+    plan.place.pp = stage;
+    const parallel::StorageBytes storage =
+        storage_of(plan, parallel::LocalTable(table, plan.layout, plan.place));
+    bytes.push_back(storage.weights + storage.gradients + storage.optimizer);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
+  const model::ParameterTable table(asked.spec);
+  const model::TensorParallelOps seam(
+      parallel::tensor_parallel_shard(asked.layout, busiest_rank_plan(asked, 0).place));
+  const Units units = model::make_units(Device::host(), asked.spec, table, asked.precision.compute,
+                                        asked.saved_activations(), seam);
+  const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
+  Plan plan = busiest_rank_plan(asked, 0);
+  std::vector<MemoryEstimate> stages;
+  for (const parallel::ActionList& list : training_lists(plan)) {
+    plan.place.pp = static_cast<int>(stages.size());
+    const parallel::LocalTable local(table, plan.layout, plan.place);
+    MemoryEstimate& memory = stages.emplace_back(held_bytes(plan, local));
+    memory.activations = static_cast<std::size_t>(parallel::activation_peak_bytes(list, bytes)) +
+                         scratch_bytes(plan, units, local.units());
+    memory.workspaces = workspace_bytes(plan);
+    if (plan.device != Device::host() && plan.launch.device_collectives.empty())
+      memory.pinned = peak_pinned_bytes(plan, local, list);
+  }
+  return stages;
+}
+
+std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstimate>& stages) {
+  std::vector<std::uint64_t> bytes;
+  const bool is_host = plan.device == Device::host();
+  for (const MemoryEstimate& memory : stages) bytes.push_back(is_host ? memory.total() : memory.host_bytes());
+  return most_of_hosts(plan, bytes);
+}
+
+std::uint64_t host_state_bytes(const Plan& plan) {
+  return most_of_hosts(plan, state_bytes(plan));
+}
+
+std::uint64_t gpu_memory_bytes(const Plan& plan) {
+  if (plan.micro_batches_per_step == 0) return most_of_gpus(plan, state_bytes(plan));
+  const bool is_on_paper = plan.launch.gpu_free_bytes == 0;
+  std::vector<std::uint64_t> bytes;
+  for (const MemoryEstimate& memory : estimate_memory(plan))
+    bytes.push_back(memory.device_bytes() + memory.batches + (is_on_paper ? memory.context : 0));
+  return most_of_gpus(plan, bytes);
+}
+
+}  // namespace dt::plan

@@ -1,0 +1,96 @@
+#include "run/local/local_checkpoint.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+
+namespace dt::run {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json parse(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  DT_CHECK(!json.is_discarded(), "ranks told each other '{}'", text);
+  return json;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Adds one share of node `node` to the checkpoint.
+void add(LocalCheckpoint& whole, const Json& share, int node) {
+  if (whole.header_text.empty()) {
+    whole.header_text = share["header"].get<std::string>();
+    whole.holders.resize(share["num_writers"].get<std::size_t>());
+  }
+  for (const std::size_t writer : share["writers"].get<std::vector<std::size_t>>()) {
+    if (writer >= whole.holders.size()) continue;
+    std::vector<int>& holders = whole.holders[writer];
+    if (holders.empty() || holders.back() != node) holders.push_back(node);
+  }
+}
+
+}  // namespace
+
+std::string LocalCheckpoint::why_incomplete() const {
+  if (holders.empty()) return "no node of this job holds any of it";
+  std::vector<std::size_t> missing;
+  for (std::size_t writer = 0; writer < holders.size(); ++writer) {
+    if (holders[writer].empty()) missing.push_back(writer);
+  }
+  if (missing.empty()) return {};
+  constexpr std::size_t most = 8;
+  const std::string more = missing.size() > most ? ", …" : "";
+  missing.resize(std::min(missing.size(), most));
+  return fmt::format("what rank{} {}{} of {} wrote is on no node of this job", missing.size() > 1 ? "s" : "",
+                     fmt::join(missing, ", "), more, holders.size());
+}
+
+std::string describe_shards(std::span<const LocalShard> shares) {
+  Json list = Json::array();
+  for (const LocalShard& share : shares) {
+    list.push_back({{"step", share.header.state.step},
+                    {"generation", share.header.generation},
+                    {"num_writers", num_writers(share.header)},
+                    {"header", share.header_text},
+                    {"writers", share.writers}});
+  }
+  return dump(list);
+}
+
+std::vector<LocalCheckpoint> merge_shards(std::span<const std::string> by_node) {
+  std::map<std::pair<std::int64_t, std::int64_t>, LocalCheckpoint> found;
+  for (std::size_t node = 0; node < by_node.size(); ++node) {
+    if (by_node[node].empty()) continue;
+    for (const Json& share : parse(by_node[node])) {
+      const auto step = share["step"].get<std::int64_t>(),
+                 generation = share["generation"].get<std::int64_t>();
+      LocalCheckpoint& whole = found[{generation, step}];
+      whole.step = step;
+      whole.generation = generation;
+      add(whole, share, static_cast<int>(node));
+    }
+  }
+  std::vector<LocalCheckpoint> list;
+  for (auto& [key, whole] : found) list.insert(list.begin(), std::move(whole));
+  return list;
+}
+
+std::string to_text(const LocalCheckpoint& c) {
+  return dump(
+      {{"step", c.step}, {"generation", c.generation}, {"header", c.header_text}, {"holders", c.holders}});
+}
+
+LocalCheckpoint parse_local_checkpoint(const std::string& text) {
+  const Json json = parse(text);
+  return {json["step"].get<std::int64_t>(), json["generation"].get<std::int64_t>(),
+          json["header"].get<std::string>(), json["holders"].get<std::vector<std::vector<int>>>()};
+}
+
+}  // namespace dt::run

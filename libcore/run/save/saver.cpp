@@ -1,0 +1,176 @@
+#include "run/save/saver.hpp"
+
+#include "base/error.hpp"
+#include "base/system/host.hpp"
+#include "comm/exchange.hpp"
+
+namespace dt::run {
+
+namespace {
+
+/// Thrown to end a write that is no longer needed.
+struct SaveCancelled {};
+
+/// Adds the time of its lifetime to a sum.
+class StallTimer {
+ public:
+  explicit StallTimer(double& sum) : sum_(sum) {}
+  ~StallTimer() { sum_ += monotonic_s() - began_s_; }
+
+ private:
+  double& sum_;
+  double began_s_ = monotonic_s();
+};
+
+/// Lets the state change on destruction, however the copy ended.
+class CopyInProgress {
+ public:
+  explicit CopyInProgress(std::atomic<bool>& may_change) : may_change_(may_change) {}
+  CopyInProgress(const CopyInProgress&) = delete;
+  ~CopyInProgress() {
+    may_change_ = true;
+    may_change_.notify_all();
+  }
+
+ private:
+  std::atomic<bool>& may_change_;
+};
+
+}  // namespace
+
+Saver::Saver(const comm::Ranks& ranks, StateShards shares, bool in_background,
+             std::optional<std::int64_t> writers_per_node)
+    : ranks_(ranks),
+      shards_(std::move(shares)),
+      group_(ranks.world, shards_, writers_per_node, in_background) {}
+
+Saver::~Saver() {
+  is_cancelled_ = true;
+  if (task_.valid()) task_.wait();
+  end_target(false);
+}
+
+void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool state_changes) {
+  DT_CHECK(phase_ == Phase::idle, "a save of step {} while another is under way", header.state.step);
+  saved_ = SavedCheckpoint();
+  saved_.step = header.state.step;
+  const StallTimer stall(saved_.stall_s);
+  began_s_ = monotonic_s();
+  header_ = header;
+  has_failed_ = false;
+  target_ = &target;
+  const fs::path folder = target.begin(header);
+  comm::together(ranks_.world, [&] {
+    is_copied_ = !state_changes;
+    group_.order_after_training();
+    task_ = std::async(std::launch::async, [this, folder, state_changes, pieces = shards_.own()]() mutable {
+      write(folder, std::move(pieces), state_changes);
+    });
+  });
+  phase_ = Phase::writing;
+}
+
+void Saver::write(const fs::path& folder, std::vector<checkpoint::SourcePiece> pieces, bool from_copy) {
+  try {
+    if (from_copy || group_.needs_copy()) {
+      const CopyInProgress copying(is_copied_);
+      group_.copy(pieces);
+    }
+    if (group_.writes()) write_file(folder, pieces);
+  } catch (const SaveCancelled&) {
+  } catch (...) {
+    has_failed_ = true;
+    throw;
+  }
+}
+
+void Saver::write_file(const fs::path& folder, std::vector<checkpoint::SourcePiece>& pieces) {
+  const auto check = [this] {
+    if (is_cancelled_) throw SaveCancelled();
+  };
+  group_.append_members(pieces, check);
+  checkpoint::write_shard(folder, header_, group_.file(), pieces, [&](std::uint64_t) { check(); });
+  target_->finish_shard(check);
+}
+
+void Saver::wait_until_copied() {
+  if (is_copied_) return;
+  const StallTimer stall(saved_.stall_s);
+  is_copied_.wait(false);
+}
+
+bool Saver::is_task_done() const {
+  return task_.valid() && task_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+SaveProgress Saver::progress() const {
+  SaveProgress own;
+  if (phase_ == Phase::idle || !is_task_done()) return own;
+  own.has_failed = has_failed_;
+  (phase_ == Phase::writing ? own.shards_written : own.commits) = has_failed_ ? 0 : 1;
+  return own;
+}
+
+std::optional<SavedCheckpoint> Saver::advance(const SaveProgress& of_all) {
+  if (phase_ == Phase::idle) return std::nullopt;
+  if (of_all.has_failed) {
+    is_cancelled_ = true;  // parts of the other ranks are useless
+    join();
+  }
+  if (phase_ == Phase::writing && of_all.shards_written == ranks_.world.size()) begin_commit();
+  if (phase_ == Phase::committing && of_all.commits == target_->num_committers()) return end();
+  return std::nullopt;
+}
+
+SavedCheckpoint Saver::finish() {
+  {
+    const StallTimer stall(saved_.stall_s);
+    if (phase_ == Phase::writing) begin_commit();
+    join();
+  }
+  return end();
+}
+
+/// Waits in short rounds, since a rank may write for longer than the timeout of one message.
+void Saver::join() {
+  for (std::int64_t busy = 1; busy > 0;) {
+    const bool is_done =
+        !task_.valid() || task_.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+    busy = is_done ? 0 : 1;
+    comm::all_sum(ranks_.world, {&busy, 1});
+  }
+  comm::together(ranks_.world, [this] {
+    if (task_.valid()) task_.get();
+  });
+}
+
+void Saver::begin_commit() {
+  join();
+  phase_ = Phase::committing;
+  if (target_->is_committer()) task_ = std::async(std::launch::async, [this] { commit(); });
+}
+
+void Saver::commit() {
+  try {
+    target_->commit(saved_, group_.num_files());
+    saved_.write_s = monotonic_s() - began_s_;
+  } catch (...) {
+    has_failed_ = true;
+    throw;
+  }
+}
+
+SavedCheckpoint Saver::end() {
+  phase_ = Phase::idle;
+  task_ = {};
+  target_->complete(saved_);
+  end_target(true);
+  return saved_;
+}
+
+void Saver::end_target(bool is_announced) {
+  if (target_ != nullptr) target_->end(is_announced);
+  target_ = nullptr;
+}
+
+}  // namespace dt::run

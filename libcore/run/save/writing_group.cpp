@@ -1,0 +1,187 @@
+#include "run/save/writing_group.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/system/host.hpp"
+#include "base/text/text.hpp"
+#include "comm/exchange.hpp"
+
+namespace dt::run {
+
+namespace {
+
+using checkpoint::PieceSpec;
+using checkpoint::SourcePiece;
+
+constexpr std::size_t alignment = 64;
+constexpr auto look_again_after = std::chrono::milliseconds(1);
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+std::size_t bytes_of(const PieceSpec& spec) {
+  return static_cast<std::size_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
+}
+
+/// Returns the bytes of a share whose pieces lie one after another.
+std::size_t packed_bytes(std::span<const PieceSpec> share) {
+  std::size_t bytes = 0;
+  for (const PieceSpec& spec : share) bytes += aligned(bytes_of(spec));
+  return bytes;
+}
+
+std::vector<SourcePiece> pack_pieces(std::span<const PieceSpec> share, std::byte* memory) {
+  std::vector<SourcePiece> pieces;
+  for (const PieceSpec& spec : share) {
+    pieces.push_back({spec.tensor, spec.kind, spec.piece,
+                      Tensor(memory, spec.dtype, Shape{spec.piece.numel()}, Device::host())});
+    memory += aligned(bytes_of(spec));
+  }
+  return pieces;
+}
+
+// Shared memory begins with the number of copies made into it. The pieces follow.
+constexpr std::size_t count_bytes = alignment;
+
+comm::SharedMemory memory_for(std::span<const PieceSpec> share) {
+  return comm::SharedMemory(count_bytes + packed_bytes(share));
+}
+
+std::atomic_ref<std::uint64_t> num_copies(const comm::SharedMemory& memory) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.data()));
+}
+
+/// Returns which of `num_groups` groups of `count` ranks contains rank number `index`.
+int group_of(int index, int num_groups, int count) {
+  int group = num_groups - 1;
+  while (index < even_range(group, num_groups, count).begin) --group;
+  return group;
+}
+
+Error cannot_share(const std::string& what) {
+  return Error(ErrorKind::environment, what,
+               "ranks that write a file together share memory through /proc: "
+               "without --checkpoint-writers-per-node each writes its own");
+}
+
+std::string to_text(const comm::SharedMemory::Offer& offer) {
+  return {reinterpret_cast<const char*>(&offer), sizeof offer};
+}
+
+comm::SharedMemory::Offer from_text(const std::string& text) {
+  comm::SharedMemory::Offer offer;
+  DT_CHECK(text.size() == sizeof offer, "an offer of {} bytes", text.size());
+  std::memcpy(&offer, text.data(), sizeof offer);
+  return offer;
+}
+
+}  // namespace
+
+std::vector<int> assign_files(std::span<const std::string> hosts, std::int64_t per_host) {
+  std::map<std::string, int> num_ranks;
+  for (const std::string& host : hosts) ++num_ranks[host];
+  std::map<std::string, int> num_seen;
+  std::map<std::pair<std::string, int>, int> numbers;
+  std::vector<int> files;
+  for (const std::string& host : hosts) {
+    const int count = num_ranks[host];
+    const int num_groups = static_cast<int>(std::min<std::int64_t>(per_host, count));
+    const int group = group_of(num_seen[host]++, num_groups, count);
+    files.push_back(numbers.try_emplace({host, group}, static_cast<int>(numbers.size())).first->second);
+  }
+  return files;
+}
+
+AggregationGroup::AggregationGroup(comm::Communicator& world, const StateShards& shares,
+                                   std::optional<std::int64_t> writers_per_node, bool in_background)
+    : trained_by_(shares.trained_by) {
+  std::vector<int> files(static_cast<std::size_t>(world.size()));
+  std::iota(files.begin(), files.end(), 0);
+  if (writers_per_node) files = assign_files(comm::gather_texts(world, host_name()), *writers_per_node);
+  num_files_ = *std::max_element(files.begin(), files.end()) + 1;
+  file_ = files[static_cast<std::size_t>(world.rank())];
+  writes_ = std::find(files.begin(), files.end(), file_) - files.begin() == world.rank();
+  const std::vector<PieceSpec> share = shares.of_rank(world.rank());
+  comm::together(world, [&] { make_memory(share, in_background); });
+  if (num_files_ < world.size()) map_others(world, shares, files);
+}
+
+void AggregationGroup::make_memory(std::span<const PieceSpec> share, bool in_background) {
+  const bool is_on_device = trained_by_.device() != Device::host();
+  if (is_on_device) stream_.emplace(trained_by_.device(), "copying a checkpoint");
+  if (!writes_) return make_shared_memory(share);
+  if (!in_background && !is_on_device) return;
+  own_memory_ = Buffer(Device::host(), packed_bytes(share), is_on_device ? Pages::pinned : Pages::huge);
+  copies_ = pack_pieces(share, own_memory_.data());
+}
+
+void AggregationGroup::make_shared_memory(std::span<const PieceSpec> share) {
+  shared_memory_.emplace(memory_for(share));
+  offer_ = shared_memory_->make();
+  if (offer_.descriptor < 0) {
+    throw cannot_share(
+        fmt::format("cannot make {} of memory that ranks share", format_bytes(shared_memory_->bytes())));
+  }
+  // A device copies into unpinned memory synchronously, which blocks for ever if earlier work
+  // hangs.
+  if (stream_) pinned_.emplace(shared_memory_->data(), shared_memory_->bytes());
+  copies_ = pack_pieces(share, shared_memory_->data() + count_bytes);
+}
+
+void AggregationGroup::map_others(comm::Communicator& world, const StateShards& shares,
+                                  std::span<const int> files) {
+  const std::vector<std::string> offers = comm::gather_texts(world, to_text(offer_));
+  comm::together(world, [&] {
+    for (int rank = world.rank() + 1; writes_ && rank < world.size(); ++rank) {
+      if (files[static_cast<std::size_t>(rank)] != file_) continue;
+      const std::vector<PieceSpec> share = shares.of_rank(rank);
+      Member& other = members_.emplace_back(Member{memory_for(share), {}});
+      if (!other.memory.accept(from_text(offers[static_cast<std::size_t>(rank)])))
+        throw cannot_share(fmt::format("cannot map the memory that rank {} shares on {}", rank, host_name()));
+      other.pieces = pack_pieces(share, other.memory.data() + count_bytes);
+    }
+  });
+  if (shared_memory_) shared_memory_->close_offer();
+}
+
+void AggregationGroup::order_after_training() {
+  if (stream_) accelerator().wait_stream(*stream_, trained_by_.stream());
+}
+
+void AggregationGroup::copy_piece(const Tensor& from, const Tensor& to) {
+  if (from.device() == Device::host()) {
+    std::memcpy(to.raw(), from.raw(), to.bytes());
+  } else {
+    accelerator().copy(*stream_, to.raw(), from.raw(), to.bytes());
+  }
+}
+
+void AggregationGroup::copy(std::vector<SourcePiece>& pieces) {
+  DT_CHECK(pieces.size() == copies_.size(), "{} pieces into memory for {}", pieces.size(), copies_.size());
+  for (std::size_t i = 0; i < copies_.size(); ++i) copy_piece(pieces[i].data, copies_[i].data);
+  if (stream_) accelerator().synchronize(*stream_);
+  pieces = copies_;
+  if (shared_memory_) num_copies(*shared_memory_).store(++num_copied_, std::memory_order_release);
+}
+
+void AggregationGroup::append_members(std::vector<SourcePiece>& pieces,
+                                      const std::function<void()>& waiting) {
+  ++num_collected_;
+  for (const Member& other : members_) {
+    while (num_copies(other.memory).load(std::memory_order_acquire) < num_collected_) {
+      waiting();
+      std::this_thread::sleep_for(look_again_after);
+    }
+    pieces.insert(pieces.end(), other.pieces.begin(), other.pieces.end());
+  }
+}
+
+}  // namespace dt::run
