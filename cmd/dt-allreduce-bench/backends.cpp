@@ -19,7 +19,8 @@ int MpiBackend::in_place_part() const {
   return 0;
 }
 
-bench::Call MpiBackend::prepare(const bench::Problem& problem, const Tensor& in, const Tensor& out) {
+bench::CollectiveCall MpiBackend::prepare(const bench::Problem& problem, const Tensor& in,
+                                          const Tensor& out) {
   comm::mpi::Collectives& mpi = library_;
   switch (problem.operation) {
     case Operation::all_reduce:
@@ -40,7 +41,7 @@ bench::Call MpiBackend::prepare(const bench::Problem& problem, const Tensor& in,
   return {};
 }
 
-bench::Call MpiBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
+bench::CollectiveCall MpiBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
   return {[&mpi = library_, to, in, from, out] { mpi.send_receive(to, in, from, out); }};
 }
 

@@ -19,8 +19,8 @@ class MpiBackend final : public bench::Backend {
   void require(bench::Operation operation, DType dtype, comm::Reduction reduction) const override;
   std::int64_t max_count() const override { return comm::mpi::Collectives::max_count; }
   int in_place_part() const override;
-  bench::Call prepare(const bench::Problem& problem, const Tensor& in, const Tensor& out) override;
-  bench::Call transfer(int to, const Tensor& in, int from, const Tensor& out) override;
+  bench::CollectiveCall prepare(const bench::Problem& problem, const Tensor& in, const Tensor& out) override;
+  bench::CollectiveCall transfer(int to, const Tensor& in, int from, const Tensor& out) override;
 
  private:
   comm::mpi::Collectives& library_;

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   dt::kernels::cuda::register_gpus();
 #endif
 #ifdef DT_NCCL
-  dt::comm::nccl::use_nccl();
+  dt::comm::nccl::register_nccl();
 #endif
   Options options;
   dt::OptionTable table(

@@ -16,7 +16,7 @@ bench::LinkSettings link_settings(const Options& options) {
 }
 
 std::vector<bench::RankedDevice> qualify_devices(const Options& options, const RankDevice& device,
-                                                 bench::Workspace& workspace, bench::TimeLimit& limit,
+                                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                                  const comm::Ranks& ranks) {
   const bench::DeviceSettings settings{
       .copy_bytes = options.max_bytes, .measure = options.measure, .slow_below = options.slow_below};
@@ -33,10 +33,10 @@ std::vector<bench::RankedDevice> qualify_devices(const Options& options, const R
 }
 
 bench::LinkSection qualify_links(const Options& options, const RankDevice& device, bench::Backend& backend,
-                                 bench::Workspace& workspace, bench::TimeLimit& limit,
+                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                  const comm::Ranks& ranks) {
   std::vector<std::string> hosts;
-  for (const bench::Place& place : device.places()) hosts.push_back(place.host);
+  for (const bench::DevicePlace& place : device.places()) hosts.push_back(place.host);
   bench::LinkSection section{
       backend.name(),
       bench::measure_links(ranks.world, backend, link_settings(options), hosts, workspace, limit)};

@@ -16,13 +16,13 @@ bench::LinkSettings link_settings(const Options& options);
 /// Measures each rank's device. Rank 0 prints a table, or with --json an object per rank.
 /// Collective: called by all ranks together; blocks.
 std::vector<bench::RankedDevice> qualify_devices(const Options& options, const RankDevice& device,
-                                                 bench::Workspace& workspace, bench::TimeLimit& limit,
+                                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                                  const comm::Ranks& ranks);
 
 /// Measures the link between every two ranks. Prints the results as qualify_devices() does.
 /// Collective: called by all ranks together; blocks.
 bench::LinkSection qualify_links(const Options& options, const RankDevice& device, bench::Backend& backend,
-                                 bench::Workspace& workspace, bench::TimeLimit& limit,
+                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                  const comm::Ranks& ranks);
 
 }  // namespace dt::allreduce_bench

@@ -20,8 +20,8 @@ int share_of_cores(comm::Communicator& world) {
   return std::max(1, available_cores() / static_cast<int>(std::ranges::count(all, own)));
 }
 
-bench::Place place_of(const comm::SeenGpus& seen, Device device, const std::string& instructions) {
-  bench::Place place{.host = seen.host, .device = device.to_string(), .name = instructions};
+bench::DevicePlace place_of(const comm::HostGpus& seen, Device device, const std::string& instructions) {
+  bench::DevicePlace place{.host = seen.host, .device = device.to_string(), .name = instructions};
   if (device == Device::host()) return place;
   const Gpu& gpu = seen.gpus[static_cast<std::size_t>(device.index())];
   place.name = gpu.name;
@@ -32,9 +32,9 @@ bench::Place place_of(const comm::SeenGpus& seen, Device device, const std::stri
 }  // namespace
 
 RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, double patience_s) {
-  const std::vector<comm::SeenGpus> seen = comm::see_gpus(ranks.world, asked == "cuda");
+  const std::vector<comm::HostGpus> seen = comm::gather_gpus(ranks.world, asked == "cuda");
   comm::DeviceChoice choice;
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     choice = comm::choose_devices(asked, seen);
     context_.emplace(1, choice.of_rank[static_cast<std::size_t>(ranks.world.rank())]);
     computes_on_.emplace(ranks.world.engine(), *context_);
@@ -45,9 +45,10 @@ RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, doubl
   for (std::size_t rank = 0; rank < seen.size(); ++rank)
     places_.push_back(place_of(seen[rank], choice.of_rank[rank], instructions[rank]));
   if (asked != "cuda") return;
-  const comm::StreamChoice streams = comm::choose_streams(ranks, choice, seen, ranks.world.size());
+  const comm::NcclDecision streams = comm::decide_nccl(ranks, choice, seen, ranks.world.size());
   if (!streams.library.empty())
-    ranks.world.set_streams(comm::stream_library()->open(ranks.world, context_->device(), patience_s));
+    ranks.world.set_device_transport(
+        comm::device_transport_library()->open(ranks.world, context_->device(), patience_s));
 }
 
 }  // namespace dt::allreduce_bench

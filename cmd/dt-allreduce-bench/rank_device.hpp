@@ -23,16 +23,16 @@ class RankDevice {
 
   const Context& context() const { return *context_; }
   /// Returns the places of all ranks, by rank.
-  const std::vector<bench::Place>& places() const { return places_; }
+  const std::vector<bench::DevicePlace>& places() const { return places_; }
   /// Returns this rank's number of cores: those that it may use, divided by the number of ranks of
   /// its host that may use the same cores.
   int cores() const { return cores_; }
 
  private:
-  std::vector<bench::Place> places_;
+  std::vector<bench::DevicePlace> places_;
   int cores_ = 1;
   std::optional<Context> context_;
-  std::optional<comm::ComputesOn> computes_on_;
+  std::optional<comm::ScopedDevice> computes_on_;
 };
 
 }  // namespace dt::allreduce_bench

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "base/cli/build_info.hpp"
-#include "base/text/counted.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/system/host.hpp"
 #include "base/io/output_file.hpp"
-#include "base/text/text.hpp"
+#include "base/system/host.hpp"
 #include "base/system/threads.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/text.hpp"
 #include "bench/report.hpp"
 #include "bench/time_limit.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"
@@ -43,7 +43,7 @@ std::string shared_options(const std::vector<OptionValue>& values) {
 void check_agreement(const Request& request, comm::Communicator& world) {
   const std::string mine = shared_options(request.values);
   const std::string first = comm::broadcast_text(world, mine);
-  comm::together(world, [&] {
+  comm::run_collectively(world, [&] {
     const std::vector<std::string> ours = split(mine, '\n'), theirs = split(first, '\n');
     for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
       if (ours[i] == theirs[i]) continue;
@@ -151,7 +151,7 @@ bench::RunDescription describe(const Request& request, const RankDevice& device,
   run.dt_version = build_description();
   if (ranks.collectives != nullptr) run.mpi_version = comm::mpi::library_version();
   std::vector<std::string> hosts, gpus;
-  for (const bench::Place& place : device.places()) {
+  for (const bench::DevicePlace& place : device.places()) {
     hosts.push_back(place.host);
     if (request.options.device == "cuda") gpus.push_back(place.name);
   }
@@ -167,7 +167,7 @@ bench::RunDescription describe(const Request& request, const RankDevice& device,
   return run;
 }
 
-bench::Section measure(const Sweep& sweep, bench::Workspace& workspace, bench::TimeLimit& limit,
+bench::Section measure(const Sweep& sweep, bench::Workspace& workspace, bench::DeadlineTimer& limit,
                        const bench::MeasureSettings& settings, const comm::Ranks& ranks) {
   const bench::Operation operation = sweep.problems.front().operation;
   Console& console = ranks.console;
@@ -193,10 +193,10 @@ bench::Section measure(const Sweep& sweep, bench::Workspace& workspace, bench::T
 int measure_all(const Request& request, const comm::Ranks& ranks) {
   const Options& options = request.options;
   comm::Communicator& world = ranks.world;
-  bench::TimeLimit limit(options.timeout.seconds, ranks.abort);
+  bench::DeadlineTimer limit(options.timeout.seconds, ranks.abort);
   limit.begin("getting ready to measure");
   check_agreement(request, world);
-  comm::warn_of_other_settings(ranks);
+  comm::warn_differing_settings(ranks);
   const RankDevice rank_device(options.device, ranks, options.timeout.seconds);
   const Device device = rank_device.context().device();
   const auto backends = make_backends(options.backends, device, ranks);
@@ -204,7 +204,7 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   std::vector<Sweep> sweeps;
   std::optional<bench::Workspace> workspace;
   std::optional<ResultFile> csv, json;
-  comm::together(world, [&] {
+  comm::run_collectively(world, [&] {
     if (options.root >= world.size()) {
       throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--root'", options.root),
                   world.size() == 1
@@ -216,8 +216,8 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
     check_bounds(options, world.size());
     check_memory(largest_bytes(options, sweeps), device, ranks_on_host);
     workspace.emplace(rank_device.context(), largest_bytes(options, sweeps));
-    if (ranks.is_first() && options.csv) csv.emplace(*options.csv);
-    if (ranks.is_first() && options.json_file) json.emplace(*options.json_file);
+    if (ranks.is_root() && options.csv) csv.emplace(*options.csv);
+    if (ranks.is_root() && options.json_file) json.emplace(*options.json_file);
   });
   const bench::RunDescription run = describe(request, rank_device, ranks);
   limit.end();
@@ -234,7 +234,7 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   for (const Sweep& sweep : sweeps)
     results.sections.push_back(measure(sweep, *workspace, limit, options.measure, ranks));
   limit.begin("writing the results");
-  comm::together(world, [&] {
+  comm::run_collectively(world, [&] {
     if (csv) csv->write(bench::csv_document(run, results));
     if (json) json->write(bench::json_document(run, results));
   });

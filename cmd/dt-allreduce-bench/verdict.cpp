@@ -13,7 +13,7 @@ namespace {
 /// Limit on warnings; the table shows the rest.
 constexpr std::size_t most_warnings = 20;
 
-std::string who(int rank, const std::vector<bench::Place>& places) {
+std::string who(int rank, const std::vector<bench::DevicePlace>& places) {
   return fmt::format("rank {} on {}", rank, places[static_cast<std::size_t>(rank)].describe());
 }
 
@@ -61,7 +61,7 @@ const bench::Link& fastest_of(const bench::LinkSection& section, int rank, bool 
   return *std::ranges::max_element(section.links, {}, rate);
 }
 
-void add_links(const bench::LinkSection& section, const std::vector<bench::Place>& places,
+void add_links(const bench::LinkSection& section, const std::vector<bench::DevicePlace>& places,
                std::vector<std::string>& complaints) {
   const EndsOf ends = count_ends(section);
   for (const auto& [end, its] : ends) {
@@ -82,7 +82,8 @@ void add_links(const bench::LinkSection& section, const std::vector<bench::Place
   }
 }
 
-void add_hosts_without_nvlink(const bench::LinkSection& section, const std::vector<bench::Place>& places,
+void add_hosts_without_nvlink(const bench::LinkSection& section,
+                              const std::vector<bench::DevicePlace>& places,
                               std::vector<std::string>& complaints) {
   for (const bench::HostWithoutNvlink& host : bench::hosts_without_nvlink(section.links, places)) {
     complaints.push_back(fmt::format(
@@ -131,7 +132,8 @@ void add_bounds(const bench::Section& section, Bounds& bounds) {
     bounds.check_bandwidth(name(last), last.bus_bandwidth({.slowest_s = slowest_s(last)}));
 }
 
-void add_bounds(const bench::LinkSection& section, const std::vector<bench::Place>& places, Bounds& bounds) {
+void add_bounds(const bench::LinkSection& section, const std::vector<bench::DevicePlace>& places,
+                Bounds& bounds) {
   for (const bench::Link& link : section.links) {
     const std::string name = fmt::format("link by {} between {} and {}", section.backend,
                                          who(link.pair.a, places), who(link.pair.b, places));

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
-#include "base/text/counted.hpp"
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/text.hpp"
 #include "checkpoint/compare.hpp"
 #include "cmd/dt-checkpoint/run.hpp"

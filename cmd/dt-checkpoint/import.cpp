@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/text/utf8.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/text/utf8.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "checkpoint/reader.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/run_directory.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text/counted.hpp"
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/suggest.hpp"
 
 namespace dt::checkpoint_tool {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/text/utf8.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/not_finite.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/text/utf8.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 #include "cmd/dt-checkpoint/problem_json.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "run/failed_loads.hpp"

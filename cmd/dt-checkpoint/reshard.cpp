@@ -6,16 +6,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/text/counted.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/text/utf8.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "checkpoint/compare.hpp"
 #include "cmd/dt-checkpoint/run.hpp"
 #include "model/parameter_table.hpp"
-#include "parallel/state/local_table.hpp"
 #include "parallel/schedule/pipeline.hpp"
+#include "parallel/state/local_table.hpp"
 #include "run/failed_loads.hpp"
 
 namespace dt::checkpoint_tool {

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "base/error.hpp"
 #include "base/cli/tasks.hpp"
+#include "base/error.hpp"
 
 namespace dt::checkpoint_tool {
 

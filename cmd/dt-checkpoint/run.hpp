@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/cli/console.hpp"
-#include "base/system/signals.hpp"
 #include "base/cli/tasks.hpp"
+#include "base/system/signals.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
 
 namespace dt::checkpoint_tool {

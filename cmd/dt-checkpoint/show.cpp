@@ -1,12 +1,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/text/counted.hpp"
-#include "base/numeric/digest.hpp"
 #include "base/io/json.hpp"
-#include "base/text/utf8.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "checkpoint/layout_json.hpp"
 #include "checkpoint/manifest.hpp"
 #include "cmd/dt-checkpoint/run.hpp"

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/text/counted.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/text/utf8.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
 #include "cmd/dt-checkpoint/problem_json.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/numeric/dtype.hpp"
 #include "base/cli/options.hpp"
 #include "base/cli/tasks.hpp"
+#include "base/numeric/dtype.hpp"
 
 namespace dt::merge_tool {
 

@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/text/counted.hpp"
 #include "base/error.hpp"
 #include "base/io/output_file.hpp"
-#include "base/text/utf8.hpp"
 #include "base/system/signals.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 #include "cmd/dt-merge/tokenizer.hpp"
 #include "convert/export.hpp"

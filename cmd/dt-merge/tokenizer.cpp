@@ -39,7 +39,7 @@ bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, 
       contents.push_back(data::read_dataset_file(base / part.folder).content_digest());
       weights.push_back(part.weight);
     }
-    return data::mixture_digest(contents, data::Quotas(weights).weights()) == digest;
+    return data::mixture_digest(contents, data::WeightedInterleave(weights).weights()) == digest;
   } catch (const Error& error) {
     const bool is_forbidden = error.error_number() == EACCES || error.error_number() == EPERM;
     if (!is_forbidden && !error.indicates_corruption()) throw;

@@ -72,7 +72,7 @@ int encode_only(const Options& options, Console& console) {
       bar->set(done);
       printer.flush();
     };
-    const data::Flaws flaws = data::encode_inputs(
+    const data::InputIssues flaws = data::encode_inputs(
         encode, *tokenizer,
         [&](const data::DocumentPart& part) { printer.append(part.ids, part.ends_document); }, report);
     printer.flush();

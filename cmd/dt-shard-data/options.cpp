@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/cli/build_info.hpp"
+#include "base/cli/tasks.hpp"
 #include "base/error.hpp"
 #include "base/system/host.hpp"
-#include "base/cli/tasks.hpp"
 #include "base/text/text.hpp"
 #include "data/chat_template.hpp"
 #include "tokenizer/vocabulary.hpp"
@@ -47,7 +47,7 @@ constexpr const char* as_chat_template = "chat-template";
 std::optional<data::TurnFormat> turns_of(const Options& options) {
   if (!options.turn_format) return std::nullopt;
   data::TurnFormat turns = *options.turn_format == as_chat_template
-                               ? data::turn_format_beside(options.tokenizer)
+                               ? data::turn_format_of_files(options.tokenizer)
                                : data::parse_turn_format(unescape(*options.turn_format, "turn-format"));
   turns.loss_on = options.loss_on;
   return turns;
@@ -330,7 +330,7 @@ namespace {
 /// turns.
 void warn_of_other_turns(const Options& options, const data::TurnFormat& turns, Console& console) {
   if (!turns.name.empty() || options.train_bpe || !file_exists(options.tokenizer)) return;
-  const std::string why = data::why_other_turns(turns, options.tokenizer);
+  const std::string why = data::turn_mismatch(turns, options.tokenizer);
   if (!why.empty())
     console.warn(
         "--turn-format differs from the chat_template that programs use, {}; --turn-format {} follows it",
@@ -358,7 +358,7 @@ data::MakeOptions make_options(const Options& options, Console& console) {
   make.read.decompress_memory = static_cast<std::uint64_t>(options.decompress_memory);
   if (options.max_output_bytes)
     make.read.max_output_bytes = static_cast<std::uint64_t>(*options.max_output_bytes);
-  make.read.notes = std::make_shared<data::InputNotes>(
+  make.read.notes = std::make_shared<data::InputNotices>(
       [&console, is_first = options.task.number == 0](const std::string& text) {
         if (is_first) return console.info("{}", text);
         console.debug("{}", text);

@@ -4,17 +4,17 @@
 #include <span>
 #include <utility>
 
-#include "base/text/counted.hpp"
-#include "base/numeric/digest.hpp"
+#include "base/cli/tasks.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/io/json.hpp"
 #include "base/io/output_file.hpp"
-#include "base/text/utf8.hpp"
-#include "base/text/printable.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/system/signals.hpp"
-#include "base/cli/tasks.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "cmd/dt-shard-data/options.hpp"
 #include "data/shard.hpp"
 #include "data/target_flag.hpp"
@@ -80,7 +80,7 @@ std::string split_table(const data::DatasetFile& dataset) {
 using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
 
 /// Returns the counts above 0.
-Counts counts_of(const data::LeftOut& left_out) {
+Counts counts_of(const data::FilteredDocuments& left_out) {
   Counts counts = {{"too_short", left_out.too_short},
                    {"too_long", left_out.too_long},
                    {"duplicates", left_out.duplicates}};
@@ -99,7 +99,7 @@ std::string left_out_text(const Counts& counts) {
   return text.empty() ? text : text + "\n";
 }
 
-void add_flaws(Json& summary, const data::Flaws& flaws) {
+void add_flaws(Json& summary, const data::InputIssues& flaws) {
   if (flaws.invalid_sequences > 0) summary["invalid_sequences"] = flaws.invalid_sequences;
   if (flaws.bad_lines == 0) return;
   summary["bad_lines"] = flaws.bad_lines;
@@ -120,7 +120,8 @@ std::optional<int> stopped_by_signal(const std::string& remains, Console& consol
   }
 }
 
-void warn_of_fewer_tokens(const Options& options, const data::TokenizerInfo& tokenizer, Console& console) {
+void warn_of_fewer_tokens(const Options& options, const data::TokenizerIdentity& tokenizer,
+                          Console& console) {
   if (options.train_bpe && tokenizer.vocabulary_size < *options.train_bpe) {
     console.warn("the text has pairs for {} tokens only, not {}", tokenizer.vocabulary_size,
                  *options.train_bpe);
@@ -143,7 +144,7 @@ int save_tokenizer(const Options& options, Console& console) {
   target.write(text);
   target.close();
   file.commit(options.overwrite);
-  const data::TokenizerInfo info = data::trained_tokenizer(text)->info();
+  const data::TokenizerIdentity info = data::trained_tokenizer(text)->info();
   warn_of_fewer_tokens(options, info, console);
   if (console.json()) {
     console.write_text(compact({{"vocabulary_size", info.vocabulary_size}, {"digest", to_hex(info.digest)}}));
@@ -178,8 +179,8 @@ int make(const Options& options, Console& console) {
   const data::DatasetFile& dataset = made.dataset;
   warn_of_fewer_tokens(options, dataset.tokenizer, console);
   if (!console.json()) {
-    console.print("{}{}{}digest {}\n", split_table(dataset), flaws_text(made.flaws, options),
-                  left_out_text(counts_of(made.left_out)), to_hex(dataset.content_digest()));
+    console.print("{}{}{}digest {}\n", split_table(dataset), flaws_text(made.issues, options),
+                  left_out_text(counts_of(made.filtered)), to_hex(dataset.content_digest()));
     return 0;
   }
   Json summary = {{"documents", dataset.documents()},
@@ -189,8 +190,8 @@ int make(const Options& options, Console& console) {
                   {"val_tokens", dataset.split(data::Split::validation).tokens},
                   {"digest", to_hex(dataset.content_digest())}};
   if (const auto targets = dataset.targets()) summary["targets"] = *targets;
-  add_flaws(summary, made.flaws);
-  for (const auto& [why, count] : counts_of(made.left_out)) summary[why] = count;
+  add_flaws(summary, made.issues);
+  for (const auto& [why, count] : counts_of(made.filtered)) summary[why] = count;
   console.write_text(compact(summary));
   return 0;
 }
@@ -202,7 +203,7 @@ int show(const std::string& folder, Console& console) {
     console.write_text(data::to_json(dataset, false) + "\n");
     return 0;
   }
-  const data::TokenizerInfo& tokenizer = dataset.tokenizer;
+  const data::TokenizerIdentity& tokenizer = dataset.tokenizer;
   console.print("tokenizer {}, {} tokens, {} ends a document\n", printable_line(tokenizer.name),
                 format_count(tokenizer.vocabulary_size),
                 tokenizer.eos ? std::to_string(*tokenizer.eos) : "none");
@@ -293,8 +294,8 @@ class MarkedText {
 };
 
 int decode(const TokenRange& range, Console& console) {
-  const data::Shard shard(range.shard);
-  const data::ShardHeader& header = shard.header();
+  const data::TokenShard shard(range.shard);
+  const data::TokenShardHeader& header = shard.header();
   if (range.offset > header.tokens || range.count > header.tokens - range.offset) {
     throw Error(
         ErrorKind::input,
@@ -328,7 +329,7 @@ int decode(const TokenRange& range, Console& console) {
 
 }  // namespace
 
-std::string flaws_text(const data::Flaws& flaws, const Options& options) {
+std::string flaws_text(const data::InputIssues& flaws, const Options& options) {
   std::string text;
   if (flaws.invalid_sequences > 0) {
     text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(flaws.invalid_sequences, "sequence"),

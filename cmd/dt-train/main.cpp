@@ -3,8 +3,8 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "base/system/signals.hpp"
 #include "base/cli/tool.hpp"
+#include "base/system/signals.hpp"
 #include "cmd/dt-train/options.hpp"
 #include "cmd/dt-train/run.hpp"
 #ifdef DT_CUDA
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   dt::kernels::cuda::register_gpus();
 #endif
 #ifdef DT_NCCL
-  dt::comm::nccl::use_nccl();
+  dt::comm::nccl::register_nccl();
 #endif
   dt::plan::Settings settings;
   dt::OptionTable options = dt::train_tool::make_options(settings);

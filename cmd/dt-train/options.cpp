@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "model/model_spec.hpp"
-#include "plan/time/roofline_rates.hpp"
 #include "plan/step_range.hpp"
+#include "plan/time/roofline_rates.hpp"
 
 namespace dt::train_tool {
 

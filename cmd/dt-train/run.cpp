@@ -12,10 +12,10 @@
 #include "comm/host_order.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
-#include "plan/launch.hpp"
-#include "plan/precision.hpp"
 #include "equivalence/compare_layouts.hpp"
 #include "equivalence/show_schedule.hpp"
+#include "plan/launch.hpp"
+#include "plan/precision.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
 #include "train/inherit_options.hpp"
@@ -76,14 +76,15 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
   });
   require_threads(num_threads_expected(settings));
   const auto work = [&](const comm::Ranks& ranks) {
-    comm::together(ranks.world, [&] { refuse_ranks_on_paper(settings, ranks); });
+    comm::run_collectively(ranks.world, [&] { refuse_ranks_on_paper(settings, ranks); });
     train::inherit_options(settings, options, launch_to_inherit_for(settings, ranks), ranks);
-    comm::together(ranks.world, [&] {
-      if (ranks.are_processes || ranks.is_first()) options.check_all();
+    comm::run_collectively(ranks.world, [&] {
+      if (ranks.are_processes || ranks.is_root()) options.check_all();
       check_values(settings, options);
     });
     if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);
-    if (settings.compare_layouts) return equivalence::compare_layouts(settings, options.values(), signals, ranks);
+    if (settings.compare_layouts)
+      return equivalence::compare_layouts(settings, options.values(), signals, ranks);
     if (settings.show_schedule) return equivalence::show_schedule(settings, ranks);
     if (settings.dry_run) return train::dry_run(settings, ranks);
     return train::run_training(settings, options.values(), signals, ranks);

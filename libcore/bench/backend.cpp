@@ -14,8 +14,8 @@ constexpr std::size_t most_under_way = 1024;
 
 /// Returns the call of an operation. start_one() starts it and returns its Work.
 template <class StartOne>
-Call call_of(const comm::Communicator& group, StartOne start_one) {
-  if (!group.has_streams()) return {[start_one] { start_one().wait_host(); }};
+CollectiveCall call_of(const comm::Communicator& group, StartOne start_one) {
+  if (!group.has_device_transport()) return {[start_one] { start_one().wait_host(); }};
   const auto under_way = std::make_shared<std::vector<comm::Work>>();
   const auto finish = [under_way] {
     for (const comm::Work& work : *under_way) work.wait_host();
@@ -43,7 +43,7 @@ void DtBackend::require(Operation operation, DType dtype, comm::Reduction) const
               "choose another --dtype, or --operations that only move data");
 }
 
-Call DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& out) {
+CollectiveCall DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& out) {
   comm::Communicator& group = group_;
   switch (problem.operation) {
     case Operation::all_reduce:
@@ -69,7 +69,7 @@ Call DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& 
   return {};
 }
 
-Call DtBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
+CollectiveCall DtBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {
   return call_of(group_,
                  [&group = group_, to, in, from, out] { return group.send_receive(to, in, from, out); });
 }

@@ -12,7 +12,7 @@ namespace dt::bench {
 
 /// A prepared operation. All that was started is done when finish() returns. On a device's stream,
 /// where operations go on by themselves, several may be started in a row.
-struct Call {
+struct CollectiveCall {
   std::function<void()> start;
   std::function<void()> finish = [] {};
   void operator()() const {
@@ -44,10 +44,10 @@ class Backend {
   /// operation. `in` and `out` have in_count() and out_count() elements. In place, `in` is `out` or
   /// the part of `out` that starts at in_begin(), or `out` is the in_place_part() of `in`. A
   /// broadcast's data leave from the root's `in` and arrive in `out`.
-  virtual Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) = 0;
+  virtual CollectiveCall prepare(const Problem& problem, const Tensor& in, const Tensor& out) = 0;
   /// Prepares a send to one rank and a simultaneous receive from one rank, which may be the same.
   /// Collective: these ranks alone call it.
-  virtual Call transfer(int to, const Tensor& in, int from, const Tensor& out) = 0;
+  virtual CollectiveCall transfer(int to, const Tensor& in, int from, const Tensor& out) = 0;
 };
 
 /// The operations of a communicator: dt's own, or those of the library that carries it.
@@ -58,8 +58,8 @@ class DtBackend : public Backend {
   const char* name() const override { return name_; }
   void require(Operation operation, DType dtype, comm::Reduction reduction) const override;
   int in_place_part() const override { return group_.rank(); }
-  Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override;
-  Call transfer(int to, const Tensor& in, int from, const Tensor& out) override;
+  CollectiveCall prepare(const Problem& problem, const Tensor& in, const Tensor& out) override;
+  CollectiveCall transfer(int to, const Tensor& in, int from, const Tensor& out) override;
 
  private:
   comm::Communicator& group_;

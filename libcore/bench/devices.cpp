@@ -31,9 +31,9 @@ double copy_gb_s(const Context& context, const Tensor& from, const Tensor& to,
 }
 
 /// Returns how many ranks before this one have its host.
-int turn_of(std::size_t rank, const std::vector<Place>& places) {
+int turn_of(std::size_t rank, const std::vector<DevicePlace>& places) {
   const auto own = places.begin() + static_cast<std::ptrdiff_t>(rank);
-  const auto is_same = [&](const Place& place) { return place.host == own->host; };
+  const auto is_same = [&](const DevicePlace& place) { return place.host == own->host; };
   return static_cast<int>(std::count_if(places.begin(), own, is_same));
 }
 
@@ -56,8 +56,8 @@ std::vector<DeviceRates> rates_of_all(comm::Communicator& group, const DeviceRat
   return all;
 }
 
-std::vector<RankedDevice> judged(const std::vector<DeviceRates>& rates, const std::vector<Place>& places,
-                                 double slow_below) {
+std::vector<RankedDevice> judged(const std::vector<DeviceRates>& rates,
+                                 const std::vector<DevicePlace>& places, double slow_below) {
   std::vector<RankedDevice> devices;
   std::vector<std::string> names;
   for (std::size_t rank = 0; rank < rates.size(); ++rank) {
@@ -67,7 +67,7 @@ std::vector<RankedDevice> judged(const std::vector<DeviceRates>& rates, const st
   for (std::size_t metric = 0; metric < device_metrics.size(); ++metric) {
     std::vector<double> values;
     for (const DeviceRates& its_rates : rates) values.push_back(its_rates[metric]);
-    const std::vector<Standing> standings = stand(names, values, slow_below);
+    const std::vector<RelativeRate> standings = compare_to_median(names, values, slow_below);
     for (std::size_t rank = 0; rank < rates.size(); ++rank) devices[rank].standings[metric] = standings[rank];
   }
   return devices;
@@ -75,17 +75,18 @@ std::vector<RankedDevice> judged(const std::vector<DeviceRates>& rates, const st
 
 }  // namespace
 
-std::string Place::describe() const {
+std::string DevicePlace::describe() const {
   return fmt::format("{}, {} ({}{}{})", host, device, name, address.empty() ? "" : ", ", address);
 }
 
 bool RankedDevice::is_slow() const {
-  return std::ranges::any_of(standings, &Standing::is_slow);
+  return std::ranges::any_of(standings, &RelativeRate::is_slow);
 }
 
 std::vector<RankedDevice> measure_devices(comm::Communicator& group, const Context& context,
-                                          const DeviceSettings& settings, const std::vector<Place>& places,
-                                          Workspace& workspace, TimeLimit& limit) {
+                                          const DeviceSettings& settings,
+                                          const std::vector<DevicePlace>& places, Workspace& workspace,
+                                          DeadlineTimer& limit) {
   const Problem bytes{.operation = Operation::broadcast, .dtype = DType::u8, .numel = settings.copy_bytes};
   const Workspace::Views views = workspace.views(bytes, false, group.rank(), 0);
   const auto begin = [&](const std::string& what) {

@@ -12,7 +12,7 @@
 namespace dt::bench {
 
 /// The place where a rank measures: a GPU, or the rank's share of its host's cores.
-struct Place {
+struct DevicePlace {
   std::string host;
   std::string device;     // "cuda:0", numbered among those that the rank may see; "cpu"
   std::string name;       // "NVIDIA H200"; for cores their instruction set
@@ -38,9 +38,9 @@ using DeviceRates = std::array<double, device_metrics.size()>;
 
 struct RankedDevice {
   int rank = 0;
-  Place place{};
+  DevicePlace place{};
   DeviceRates rates{};
-  std::array<Standing, device_metrics.size()> standings{};  // among devices of the same name
+  std::array<RelativeRate, device_metrics.size()> standings{};  // among devices of the same name
 
   bool is_slow() const;
 };
@@ -58,7 +58,8 @@ struct DeviceSettings {
 /// Calls limit.begin() for each part.
 /// Collective: all ranks call it, each with the context that it computes with.
 std::vector<RankedDevice> measure_devices(comm::Communicator& group, const Context& context,
-                                          const DeviceSettings& settings, const std::vector<Place>& places,
-                                          Workspace& workspace, TimeLimit& limit);
+                                          const DeviceSettings& settings,
+                                          const std::vector<DevicePlace>& places, Workspace& workspace,
+                                          DeadlineTimer& limit);
 
 }  // namespace dt::bench

@@ -30,7 +30,7 @@ class Player {
   OwnTiming exchange(const Pair& pair, const Problem& problem) {
     const int place = group_.rank() == pair.a ? 0 : 1, peer = place == 0 ? pair.b : pair.a;
     const Workspace::Views views = workspace_.views(problem, false, place, 0);
-    const Call call = backend_.transfer(peer, views.in, peer, views.out);
+    const CollectiveCall call = backend_.transfer(peer, views.in, peer, views.out);
     return measure_own(workspace_.context(), problem, place, views, call, call, settings_.measure);
   }
 
@@ -51,7 +51,7 @@ void share(comm::Communicator& group, std::vector<Link>& links) {
   if (links.empty()) return;
   const Tensor all = host_tensor(seconds);
   group.all_reduce(all, all, comm::Reduction::max).wait_host();
-  comm::all_sum(group, wrong);
+  comm::all_reduce_sum(group, wrong);
   for (std::size_t i = 0; i < links.size(); ++i) {
     links[i].latency_s = seconds[2 * i];
     links[i].seconds = seconds[2 * i + 1];
@@ -59,8 +59,8 @@ void share(comm::Communicator& group, std::vector<Link>& links) {
   }
 }
 
-std::vector<Link> play(comm::Communicator& group, Player& player, const std::vector<Round>& rounds,
-                       const std::string& what, TimeLimit& limit) {
+std::vector<Link> play(comm::Communicator& group, Player& player, const std::vector<PairRound>& rounds,
+                       const std::string& what, DeadlineTimer& limit) {
   std::vector<Link> links;
   for (std::size_t round = 0; round < rounds.size(); ++round) {
     limit.begin(fmt::format("{}, round {} of {}", what, round + 1, rounds.size()));
@@ -79,7 +79,7 @@ void judge(std::vector<Link>& links, double slow_below) {
     likes.emplace_back(link.is_within_host ? "within" : "between");
     rates.push_back(link.gb_s());
   }
-  const std::vector<Standing> standings = stand(likes, rates, slow_below);
+  const std::vector<RelativeRate> standings = compare_to_median(likes, rates, slow_below);
   for (std::size_t i = 0; i < links.size(); ++i) links[i].standing = standings[i];
 }
 
@@ -94,8 +94,8 @@ void describe(std::vector<Link>& links, const LinkSettings& settings,
 }
 
 /// Returns a round for each link that seems slow.
-std::vector<Round> suspects(const std::vector<Link>& links) {
-  std::vector<Round> rounds;
+std::vector<PairRound> suspects(const std::vector<Link>& links) {
+  std::vector<PairRound> rounds;
   for (const Link& link : links) {
     if (link.standing.is_slow) rounds.push_back({link.pair});
   }
@@ -117,7 +117,7 @@ void take_better(std::vector<Link>& links, const std::vector<Link>& again) {
 
 std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, const LinkSettings& settings,
                                 const std::vector<std::string>& host_by_rank, Workspace& workspace,
-                                TimeLimit& limit) {
+                                DeadlineTimer& limit) {
   Player player(group, backend, settings, workspace);
   const std::string what = fmt::format("links by {}", backend.name());
   std::vector<Link> links = play(group, player, rounds_of_pairs(host_by_rank), what, limit);

@@ -22,7 +22,7 @@ struct Link {
   double latency_s = 0;                     // time of the small message
   double seconds = 0;                       // time of the large message
   std::optional<std::int64_t> wrong{};      // wrong elements on both ranks
-  Standing standing{};  // by gb_s(), among links within hosts or among those between hosts
+  RelativeRate standing{};  // by gb_s(), among links within hosts or among those between hosts
 
   /// Returns the bandwidth each way.
   double gb_s() const { return static_cast<double>(bytes) / seconds * 1e-9; }
@@ -42,6 +42,6 @@ struct LinkSettings {
 /// Collective: all ranks call it.
 std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, const LinkSettings& settings,
                                 const std::vector<std::string>& host_by_rank, Workspace& workspace,
-                                TimeLimit& limit);
+                                DeadlineTimer& limit);
 
 }  // namespace dt::bench

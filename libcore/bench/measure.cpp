@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t least_bytes = std::size_t{4} << 20;
 
 /// Returns the seconds per call.
-double time_calls(const Call& call, const Call& begin, std::int64_t iterations) {
+double time_calls(const CollectiveCall& call, const CollectiveCall& begin, std::int64_t iterations) {
   begin();
   const double start = monotonic_s();
   for (std::int64_t i = 0; i < iterations; ++i) call.start();
@@ -52,7 +52,7 @@ void lay_out(const Context& context, const Problem& problem, int rank, const Wor
 }
 
 std::int64_t check_once(const Context& context, const Problem& problem, int rank,
-                        const Workspace::Views& views, const Call& call) {
+                        const Workspace::Views& views, const CollectiveCall& call) {
   lay_out(context, problem, rank, views);
   call();
   const bool is_source = problem.operation == Operation::broadcast && rank == problem.root;
@@ -85,7 +85,8 @@ Workspace::Views Workspace::views(const Problem& problem, bool in_place, int ran
 }
 
 OwnTiming measure_own(const Context& context, const Problem& problem, int rank, const Workspace::Views& views,
-                      const Call& call, const Call& begin, const MeasureSettings& settings) {
+                      const CollectiveCall& call, const CollectiveCall& begin,
+                      const MeasureSettings& settings) {
   lay_out(context, problem, rank, views);
   for (std::int64_t i = 0; i < settings.warmup; ++i) call();
   OwnTiming own{.seconds = time_calls(call, begin, settings.iterations)};
@@ -99,12 +100,12 @@ Timing measure(comm::Communicator& group, Backend& backend, const Problem& probl
                Workspace& workspace, const MeasureSettings& settings) {
   const int rank = group.rank();
   const Workspace::Views views = workspace.views(problem, in_place, rank, backend.in_place_part());
-  const Call call = backend.prepare(problem, views.in, views.out);
-  const Call barrier = backend.prepare({.operation = Operation::barrier}, {}, {});
+  const CollectiveCall call = backend.prepare(problem, views.in, views.out);
+  const CollectiveCall barrier = backend.prepare({.operation = Operation::barrier}, {}, {});
   OwnTiming own = measure_own(workspace.context(), problem, rank, views, call, barrier, settings);
   Timing timing = over_ranks(group, own.seconds);
   if (settings.checks > 0 && traits(problem.operation).has_data) {
-    comm::all_sum(group, {&own.wrong, 1});
+    comm::all_reduce_sum(group, {&own.wrong, 1});
     timing.wrong = own.wrong;
   }
   return timing;

@@ -56,7 +56,8 @@ struct OwnTiming {
 /// results, outside of the timed calls. `rank` counts among the problem's ranks.
 /// Collective: all of the problem's ranks call it, with the calls that they make together.
 OwnTiming measure_own(const Context& context, const Problem& problem, int rank, const Workspace::Views& views,
-                      const Call& call, const Call& begin, const MeasureSettings& settings);
+                      const CollectiveCall& call, const CollectiveCall& begin,
+                      const MeasureSettings& settings);
 
 /// Measures an operation of all ranks, which begin at the backend's own barrier.
 /// Collective: all ranks call it.

@@ -15,13 +15,13 @@ constexpr double pcie_gb_s = 63;
 // Smaller messages take much of their time to start.
 constexpr std::int64_t least_bytes = std::int64_t{8} << 20;
 
-const Place& place_of(int rank, const std::vector<Place>& places) {
+const DevicePlace& place_of(int rank, const std::vector<DevicePlace>& places) {
   return places[static_cast<std::size_t>(rank)];
 }
 
 /// Returns whether NVLink should carry the link's messages.
-bool is_of_nvlink(const Link& link, const std::vector<Place>& places) {
-  const Place &a = place_of(link.pair.a, places), &b = place_of(link.pair.b, places);
+bool is_of_nvlink(const Link& link, const std::vector<DevicePlace>& places) {
+  const DevicePlace &a = place_of(link.pair.a, places), &b = place_of(link.pair.b, places);
   return link.is_within_host && link.bytes >= least_bytes && a.address != b.address && has_nvlink(a.name) &&
          has_nvlink(b.name);
 }
@@ -29,11 +29,11 @@ bool is_of_nvlink(const Link& link, const std::vector<Place>& places) {
 }  // namespace
 
 std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
-                                                    const std::vector<Place>& places) {
+                                                    const std::vector<DevicePlace>& places) {
   std::map<std::string, HostWithoutNvlink> by_host;
   for (const Link& link : links) {
     if (!is_of_nvlink(link, places)) continue;
-    const Place& place = place_of(link.pair.a, places);
+    const DevicePlace& place = place_of(link.pair.a, places);
     HostWithoutNvlink& host = by_host[place.host];
     host.host = place.host;
     ++host.num_links;

@@ -21,6 +21,6 @@ struct HostWithoutNvlink {
 
 /// Returns the hosts with such links, in order. Ignores messages that are too small to tell.
 std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
-                                                    const std::vector<Place>& places);
+                                                    const std::vector<DevicePlace>& places);
 
 }  // namespace dt::bench

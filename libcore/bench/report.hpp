@@ -67,7 +67,7 @@ struct LinkSection {
 };
 
 struct Results {
-  std::vector<Place> places{};  // by rank
+  std::vector<DevicePlace> places{};  // by rank
   std::vector<RankedDevice> devices{};
   std::vector<LinkSection> links{};
   std::vector<Section> sections{};
@@ -81,7 +81,7 @@ std::string table_foot(const Section& section, bool checked);
 
 /// Return a whole table, with slow devices or links marked.
 std::string device_table(const std::vector<RankedDevice>& devices);
-std::string link_table(const LinkSection& section, const std::vector<Place>& places);
+std::string link_table(const LinkSection& section, const std::vector<DevicePlace>& places);
 
 /// Return one object as a line: {"kind":"run",…}, {"kind":"result",…} per row, {"kind":"summary",…}
 /// per section.
@@ -90,7 +90,7 @@ std::string json_row_line(const Row& row);
 std::string json_section_line(const Section& section);
 /// Return {"kind":"device",…} per rank, {"kind":"link",…} per pair.
 std::string json_device_lines(const std::vector<RankedDevice>& devices);
-std::string json_link_lines(const LinkSection& section, const std::vector<Place>& places);
+std::string json_link_lines(const LinkSection& section, const std::vector<DevicePlace>& places);
 
 /// Returns one object with the members of json_run_line(), "results" and "summaries"; also
 /// "devices" and "links", if there are any.

@@ -39,15 +39,16 @@ std::string device_medians(const std::vector<RankedDevice>& devices) {
   std::string lines;
   for (const auto& [name, device] : first) {
     lines += "# median";
-    for (const Standing& standing : device->standings) lines += rate_cell(standing.median, standing.median);
+    for (const RelativeRate& standing : device->standings)
+      lines += rate_cell(standing.median, standing.median);
     lines += "  " + name + "\n";
   }
   return lines;
 }
 
-std::string link_row(const Link& link, const std::vector<Place>& places) {
-  const Place &one = places[static_cast<std::size_t>(link.pair.a)],
-              &other = places[static_cast<std::size_t>(link.pair.b)];
+std::string link_row(const Link& link, const std::vector<DevicePlace>& places) {
+  const DevicePlace &one = places[static_cast<std::size_t>(link.pair.a)],
+                    &other = places[static_cast<std::size_t>(link.pair.b)];
   return fmt::format("{:>8}  {:>6}  {:>7}  {:>9.2f}  {:>10.4g}  {:>6}  {} - {}{}\n", link.pair.a, link.pair.b,
                      link.is_within_host ? "within" : "between", link.latency_s * 1e6, link.gb_s(),
                      link.wrong ? std::to_string(*link.wrong) : missing, one.host, other.host,
@@ -78,7 +79,7 @@ std::string device_table(const std::vector<RankedDevice>& devices) {
   return table + device_medians(devices);
 }
 
-std::string link_table(const LinkSection& section, const std::vector<Place>& places) {
+std::string link_table(const LinkSection& section, const std::vector<DevicePlace>& places) {
   if (section.links.empty()) return "";
   std::string table = fmt::format(
       "#\n# links, backend {}: latency of {} bytes, bandwidth of {}, both ways at once\n#\n"

@@ -86,7 +86,7 @@ Json to_json(const RankedDevice& device) {
   return row;
 }
 
-Json to_json(const std::string& backend, const Link& link, const std::vector<Place>& places) {
+Json to_json(const std::string& backend, const Link& link, const std::vector<DevicePlace>& places) {
   return {{"backend", backend},
           {"rank", link.pair.a},
           {"peer", link.pair.b},
@@ -196,7 +196,7 @@ std::string json_device_lines(const std::vector<RankedDevice>& devices) {
   for (const RankedDevice& device : devices) lines += line("device", to_json(device));
   return lines;
 }
-std::string json_link_lines(const LinkSection& section, const std::vector<Place>& places) {
+std::string json_link_lines(const LinkSection& section, const std::vector<DevicePlace>& places) {
   std::string lines;
   for (const Link& link : section.links) lines += line("link", to_json(section.backend, link, places));
   return lines;

@@ -10,13 +10,13 @@ namespace dt::bench {
 /// the middle. The slower of two devices is thus compared with the faster one.
 double median(std::vector<double> values);
 
-struct Standing {
+struct RelativeRate {
   double median = 0;  // median among its like
   bool is_slow = false;
 };
 /// Returns how each of `values` compares with the values of the same name in `likes`. More is
 /// better. A value below `fraction` of their median is slow.
-std::vector<Standing> stand(const std::vector<std::string>& likes, const std::vector<double>& values,
-                            double fraction);
+std::vector<RelativeRate> compare_to_median(const std::vector<std::string>& likes,
+                                            const std::vector<double>& values, double fraction);
 
 }  // namespace dt::bench

@@ -16,7 +16,7 @@ constexpr double longest_sleep_s = 3600;  // an unbounded time has more nanoseco
 
 }  // namespace
 
-TimeLimit::TimeLimit(double seconds, std::function<void(const Error&)> on_timeout)
+DeadlineTimer::DeadlineTimer(double seconds, std::function<void(const Error&)> on_timeout)
     : seconds_(seconds), on_timeout_(std::move(on_timeout)) {
   const ScopedSignalBlock blocked;
   try {
@@ -26,20 +26,20 @@ TimeLimit::TimeLimit(double seconds, std::function<void(const Error&)> on_timeou
   }
 }
 
-TimeLimit::~TimeLimit() = default;
+DeadlineTimer::~DeadlineTimer() = default;
 
-void TimeLimit::begin(std::string what) {
+void DeadlineTimer::begin(std::string what) {
   const std::lock_guard lock(mutex_);
   what_ = std::move(what);
   due_s_ = monotonic_s() + seconds_;
 }
 
-void TimeLimit::end() {
+void DeadlineTimer::end() {
   const std::lock_guard lock(mutex_);
   due_s_ = never;
 }
 
-void TimeLimit::run(const std::stop_token& stop) {
+void DeadlineTimer::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const double now_s = monotonic_s();

@@ -14,14 +14,14 @@ namespace dt::bench {
 
 /// Limits the time between begin() and end(), at no cost to the work between them.
 /// Thread safety: one thread calls begin() and end().
-class TimeLimit {
+class DeadlineTimer {
  public:
   /// The limit's own thread calls `on_timeout` once, with an Error{environment} that names the
   /// operation. `on_timeout` should end the process, and must not throw. end() waits for it.
   /// Errors: environment, no thread can be started.
-  TimeLimit(double seconds, std::function<void(const Error&)> on_timeout);
-  ~TimeLimit();
-  TimeLimit(const TimeLimit&) = delete;
+  DeadlineTimer(double seconds, std::function<void(const Error&)> on_timeout);
+  ~DeadlineTimer();
+  DeadlineTimer(const DeadlineTimer&) = delete;
 
   /// Starts the time of `what`: "all_reduce of 8 bytes".
   void begin(std::string what);

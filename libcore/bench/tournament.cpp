@@ -12,9 +12,9 @@ Pair pair_of(int a, int b) {
 }
 
 /// Appends rounds. The k-th new round has the k-th pair of each list.
-void take_turns(const std::vector<std::vector<Pair>>& lists, std::vector<Round>& rounds) {
+void take_turns(const std::vector<std::vector<Pair>>& lists, std::vector<PairRound>& rounds) {
   for (std::size_t k = 0;; ++k) {
-    Round round;
+    PairRound round;
     for (const std::vector<Pair>& list : lists) {
       if (k < list.size()) round.push_back(list[k]);
     }
@@ -50,11 +50,11 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& host
 
 }  // namespace
 
-std::vector<Round> tournament(int n) {
-  std::vector<Round> rounds;
+std::vector<PairRound> tournament(int n) {
+  std::vector<PairRound> rounds;
   const int others = n + n % 2 - 1;  // these go round, one stays; if n is odd, the partner of number n rests
   for (int turn = 0; turn < others; ++turn) {
-    Round round;
+    PairRound round;
     if (others < n) round.push_back(pair_of(turn, others));
     for (int i = 1; i <= others / 2; ++i)
       round.push_back(pair_of((turn + i) % others, (turn + others - i) % others));
@@ -63,13 +63,13 @@ std::vector<Round> tournament(int n) {
   return rounds;
 }
 
-std::vector<Round> rounds_of_pairs(const std::vector<std::string>& host_by_rank) {
+std::vector<PairRound> rounds_of_pairs(const std::vector<std::string>& host_by_rank) {
   const std::vector<std::vector<int>> hosts = ranks_by_host(host_by_rank);
-  std::vector<Round> rounds;
+  std::vector<PairRound> rounds;
   std::vector<std::vector<Pair>> lists;
   for (const std::vector<int>& ranks : hosts) lists.push_back(within(ranks));
   take_turns(lists, rounds);
-  for (const Round& of_hosts : tournament(static_cast<int>(hosts.size()))) {
+  for (const PairRound& of_hosts : tournament(static_cast<int>(hosts.size()))) {
     lists.clear();
     for (const auto& [a, b] : of_hosts)
       lists.push_back(between(hosts[static_cast<std::size_t>(a)], hosts[static_cast<std::size_t>(b)]));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
 
 namespace dt::checkpoint {
 

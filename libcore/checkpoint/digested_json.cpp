@@ -6,8 +6,8 @@
 #include <span>
 #include <unordered_map>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/text/utf8.hpp"
 
 namespace dt::checkpoint {

@@ -4,14 +4,14 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/io/json.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/checkpoint_name.hpp"
-#include "checkpoint/layout_json.hpp"
 #include "checkpoint/digested_json.hpp"
+#include "checkpoint/layout_json.hpp"
 
 namespace dt::checkpoint {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/numeric/dtype.hpp"
 #include "base/error.hpp"
+#include "base/numeric/dtype.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "tensor/piece.hpp"
@@ -94,7 +94,7 @@ Error removed_error(const fs::path& checkpoint);
 
 /// Loads a checkpoint's manifest.
 /// Errors: as parse_manifest(). Input if the folder is missing, is not a checkpoint, is a run
-/// directory, or is removed during the call. For a failed read, as judge_read() says.
+/// directory, or is removed during the call. For a failed read, as classify_read_error() says.
 Manifest load_manifest(const fs::path& checkpoint);
 
 /// Returns the meaning of a failure to read a file of the checkpoint. If the device fails to read

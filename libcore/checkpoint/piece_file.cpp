@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/numeric/digest.hpp"
 
 namespace dt::checkpoint {
 

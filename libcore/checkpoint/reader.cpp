@@ -6,9 +6,9 @@
 #include <mutex>
 #include <set>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/block_cache.hpp"
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/digested_bytes.hpp"

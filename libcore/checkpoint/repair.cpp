@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/io/read_access.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
+#include "base/io/read_access.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/digested_bytes.hpp"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/writer_manifest.hpp"
 
 namespace dt::checkpoint {

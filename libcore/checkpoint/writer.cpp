@@ -6,8 +6,8 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "checkpoint/checkpoint_name.hpp"
-#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/piece_file.hpp"
+#include "checkpoint/writer_manifest.hpp"
 
 namespace dt::checkpoint {
 

@@ -2,9 +2,9 @@
 // Writes a checkpoint that is complete under its final name, or absent. A single process uses
 // write_checkpoint(). Several processes, which communicate by their own means, follow these steps:
 //
-//   1. One process constructs UnfinishedCheckpoint unfinished(folder, step, generation).
+//   1. One process constructs CheckpointTransaction unfinished(folder, step, generation).
 //      It sends unfinished.path() to all.
-//   2. Each calls write_part(path, header, writer, pieces). All learn whether every call returned.
+//   2. Each calls write_shard(path, header, writer, pieces). All learn whether every call returned.
 //   3. If all did, the first process calls unfinished.commit(header, num_writers).
 //      Otherwise it destroys `unfinished`.
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/io/files.hpp"
-#include "checkpoint/manifest.hpp"
 #include "base/io/shared_folder.hpp"
+#include "checkpoint/manifest.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::checkpoint {
@@ -52,11 +52,11 @@ class CheckpointTransaction {
   /// Creates one with any final name. With `overwrite` commit() replaces a folder of that name.
   static CheckpointTransaction at(const fs::path& final_path, std::int64_t step, std::int64_t generation,
                                   bool overwrite);
-  /// Returns the hidden folder, for write_part(). The path is relative if `folder` was relative.
+  /// Returns the hidden folder, for write_shard(). The path is relative if `folder` was relative.
   const fs::path& path() const { return directory_.path(); }
 
   /// Commits the checkpoint and returns its final path. Blocks. Composes the manifest from `header`
-  /// and the parts of writers 0 … num_writers−1, which must all have returned from write_part().
+  /// and the parts of writers 0 … num_writers−1, which must all have returned from write_shard().
   /// Fills in files and pieces of `header`, in the order of writers, and time and dt's version if
   /// empty. Then removes the part files, syncs files and folder, renames the folder to its final
   /// name and syncs the parent. `patience_s` bounds the wait for a part, which another host may

@@ -53,15 +53,15 @@ int rank_behind(const Caller& caller, int distance) {
 
 /// Sends each rank p its elements of part p, and combines what arrives for this rank into `out`. Takes
 /// peers in the order of their distance, so that ranks do not all begin with the same one.
-void scatter_and_combine(const Caller& caller, const Tensor& in, const PartOf& part, const Tensor& out,
-                         Reduction reduction, Stage& stage) {
+void scatter_and_combine(const Caller& caller, const Tensor& in, const RangeOf& part, const Tensor& out,
+                         Reduction reduction, Round& stage) {
   const Range own = part(caller.rank);
   const auto bytes = static_cast<std::size_t>(own.count) * dtype_bytes(in.dtype());
   const std::size_t stride = (bytes + line_bytes - 1) / line_bytes * line_bytes;
   const auto num_peers = static_cast<std::size_t>(caller.size - 1);
-  StagingPool::Block block = num_peers > 0 ? caller.staging->take(num_peers * stride) : nullptr;
+  StagingPool::Block block = num_peers > 0 ? caller.staging->acquire(num_peers * stride) : nullptr;
   std::vector<Tensor> inputs(static_cast<std::size_t>(caller.size));
-  inputs[static_cast<std::size_t>(caller.rank)] = cut(in, own);
+  inputs[static_cast<std::size_t>(caller.rank)] = flat_view(in, own);
   for (int distance = 1; distance < caller.size; ++distance) {
     const int from = rank_behind(caller, distance);
     const Tensor received(*block, in.dtype(), {own.count}, static_cast<std::size_t>(distance - 1) * stride);
@@ -70,7 +70,7 @@ void scatter_and_combine(const Caller& caller, const Tensor& in, const PartOf& p
   }
   for (int distance = 1; distance < caller.size; ++distance) {
     const int to = rank_ahead(caller, distance);
-    add_transfer(stage, to, cut(in, part(to)), true);
+    add_transfer(stage, to, flat_view(in, part(to)), true);
   }
   stage.then = [block = std::move(block), inputs = std::move(inputs), out, reduction] {
     combine(reduction, inputs, out);
@@ -78,10 +78,10 @@ void scatter_and_combine(const Caller& caller, const Tensor& in, const PartOf& p
 }
 
 /// Sends this rank's part to all ranks, and receives theirs.
-void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const PartOf& part, Stage& stage) {
+void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const RangeOf& part, Round& stage) {
   for (int distance = 1; distance < caller.size; ++distance) {
     const int from = rank_behind(caller, distance);
-    add_transfer(stage, from, cut(out, part(from)), false);
+    add_transfer(stage, from, flat_view(out, part(from)), false);
   }
   for (int distance = 1; distance < caller.size; ++distance) {
     add_transfer(stage, rank_ahead(caller, distance), mine, true);
@@ -90,7 +90,7 @@ void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const P
 
 /// Returns the n equal parts of a segment. The last segment has the remaining elements, in parts as
 /// equal as cache lines allow.
-PartOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_part, std::int64_t number) {
+RangeOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_part, std::int64_t number) {
   const std::int64_t begin = number * segment_part * size;
   const std::int64_t count = std::min(tensor.numel() - begin, segment_part * size);
   const std::int64_t line = elements_of(line_bytes, tensor);
@@ -103,12 +103,12 @@ PartOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_par
 /// The ranks' parts of a whole tensor, in segments: segment i holds the i-th piece of each part.
 struct ScatteredParts {
   int size;
-  PartOf of;
+  RangeOf of;
   std::int64_t segment_part;
 
-  ScatteredParts(const Caller& caller, const Tensor& whole, PartOf parts)
+  ScatteredParts(const Caller& caller, const Tensor& whole, RangeOf parts)
       : size(caller.size), of(std::move(parts)), segment_part(segment_part_of(caller, whole)) {}
-  PartOf segment(std::size_t number) const {
+  RangeOf segment(std::size_t number) const {
     return [*this, begin = static_cast<std::int64_t>(number) * segment_part](int rank) {
       return piece_of(of(rank), begin, segment_part);
     };
@@ -120,19 +120,20 @@ struct ScatteredParts {
   }
 };
 
-Chain message_chain(const Caller& caller, std::shared_ptr<const Collective> collective, std::size_t number) {
-  PartOf part = collective->segment(number);
-  return [caller, collective = std::move(collective), part = std::move(part)](int index, Stage& stage) {
+RoundSequence message_chain(const Caller& caller, std::shared_ptr<const Collective> collective,
+                            std::size_t number) {
+  RangeOf part = collective->segment(number);
+  return [caller, collective = std::move(collective), part = std::move(part)](int index, Round& stage) {
     const Collective& c = *collective;
     const Range own = part(caller.rank);
     if (c.reduces() && index == 0) {
-      scatter_and_combine(caller, c.in, part, c.own_out(own, caller.rank), c.reduction, stage);
+      scatter_and_combine(caller, c.in, part, c.local_out(own, caller.rank), c.reduction, stage);
       return true;
     }
     if (!c.gathers() || index > (c.reduces() ? 1 : 0)) return false;
-    const Tensor mine = c.reduces() ? cut(c.out, own) : c.own_in(own, caller.rank);
+    const Tensor mine = c.reduces() ? flat_view(c.out, own) : c.local_in(own, caller.rank);
     gather(caller, mine, c.out, part, stage);
-    stage.then = [mine, copy = cut(c.out, own)] { convert(mine, copy); };
+    stage.then = [mine, copy = flat_view(c.out, own)] { cast(mine, copy); };
     return true;
   };
 }
@@ -144,11 +145,11 @@ std::size_t bytes_of(const Collective& c) {
 Algorithm message_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
   const Collective& c = *collective;
   const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
-  return {.make_chain = [=](std::size_t number) { return message_chain(caller, collective, number); },
-          .num_chains = c.num_segments,
+  return {.make_sequence = [=](std::size_t number) { return message_chain(caller, collective, number); },
+          .num_sequences = c.num_segments,
           .window = caller.bucket_bytes > 0 ? std::max(min_segments_under_way, caller.bucket_bytes / segment)
                                             : c.num_segments,
-          .chain_bytes = std::min(segment, bytes_of(c))};
+          .sequence_bytes = std::min(segment, bytes_of(c))};
 }
 
 /// Returns an algorithm by messages, or one through shared memory if the operation is large and the
@@ -159,12 +160,13 @@ Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Col
   if (caller.size == 1 || bytes_of(c) < min_placed_bytes) return messages;
   switch (caller.locality->state()) {
     case Locality::State::undecided:
-      return undecided_algorithm(
+      return topology_discovery_algorithm(
           caller, [=] { return placed_algorithm(caller, collective); }, messages,
-          std::max(messages.num_chains, num_window_chains(c, caller.size)));
+          std::max(messages.num_sequences, num_window_sequences(c, caller.size)));
     case Locality::State::open:
       if (caller.locality->placement().num_hosts == 1) return window_algorithm(caller, c);
-      if (pays_by_host(c, caller.locality->placement())) return hierarchical_algorithm(caller, c, messages);
+      if (is_hierarchical_faster(c, caller.locality->placement()))
+        return hierarchical_algorithm(caller, c, messages);
       break;
     case Locality::State::absent:
       break;
@@ -174,7 +176,7 @@ Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Col
 
 /// Returns the collective of a reduce-scatter or an all-gather, in which ranks have parts.
 std::shared_ptr<const Collective> scattered(OperationKind kind, const Caller& caller, const Tensor& in,
-                                            const Tensor& out, Reduction reduction, const PartOf& part) {
+                                            const Tensor& out, Reduction reduction, const RangeOf& part) {
   const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, part);
   return std::make_shared<const Collective>(
       Collective{.kind = kind,
@@ -211,13 +213,13 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Ten
 }
 
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction, const PartOf& parts) {
+                                   Reduction reduction, const RangeOf& parts) {
   return placed_algorithm(caller,
                           scattered(OperationKind::reduce_scatter, caller, in, out, reduction, parts));
 }
 
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               const PartOf& parts) {
+                               const RangeOf& parts) {
   return placed_algorithm(caller,
                           scattered(OperationKind::all_gather, caller, in, out, Reduction::sum, parts));
 }
@@ -230,10 +232,10 @@ Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root
   const int lowest =
       position == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size))) : position & -position;
   const auto rank_at = [=](int at) { return (at + root) % size; };
-  const auto make_chain = [=](std::size_t number) -> Chain {
+  const auto make_chain = [=](std::size_t number) -> RoundSequence {
     const std::int64_t begin = static_cast<std::int64_t>(number) * segment;
-    const Tensor mine = cut(data, intersect({0, data.numel()}, begin, begin + segment));
-    return [=](int index, Stage& stage) {
+    const Tensor mine = flat_view(data, intersect({0, data.numel()}, begin, begin + segment));
+    return [=](int index, Round& stage) {
       if (index == 0 && position != 0) {
         add_transfer(stage, rank_at(position - lowest), mine, false);
       }
@@ -247,8 +249,8 @@ Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root
 }
 
 Algorithm barrier_algorithm(const Caller& caller) {
-  const auto make_chain = [caller](std::size_t) -> Chain {
-    return [caller, block = caller.staging->take(2)](int index, Stage& stage) {
+  const auto make_chain = [caller](std::size_t) -> RoundSequence {
+    return [caller, block = caller.staging->acquire(2)](int index, Round& stage) {
       const int distance = 1 << index;
       if (distance >= caller.size) return false;
       stage.transfers.push_back({rank_behind(caller, distance), block->span().subspan(0, 1), false});
@@ -260,8 +262,8 @@ Algorithm barrier_algorithm(const Caller& caller) {
 }
 
 Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send) {
-  const auto make_chain = [=](std::size_t) -> Chain {
-    return [=](int index, Stage& stage) {
+  const auto make_chain = [=](std::size_t) -> RoundSequence {
+    return [=](int index, Round& stage) {
       if (index == 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
       return index == 0;
     };

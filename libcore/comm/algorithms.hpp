@@ -30,10 +30,10 @@ std::size_t least_bucket_bytes(int size);
 
 /// The chains that an Operation runs.
 struct Algorithm {
-  std::function<Chain(std::size_t number)> make_chain;
-  std::size_t num_chains = 1;
+  std::function<RoundSequence(std::size_t number)> make_sequence;
+  std::size_t num_sequences = 1;
   std::size_t window = 4;
-  std::size_t chain_bytes = 0;  // share of Operation::bucket_bytes that a chain takes
+  std::size_t sequence_bytes = 0;  // share of Operation::bucket_bytes that a chain takes
 };
 
 /// Returns the algorithm of an all-reduce, chosen by size, n and the ranks' placement.
@@ -43,9 +43,9 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Ten
 /// Returns the algorithm of a reduce-scatter. `parts` returns each rank's part of the N elements;
 /// the parts lie in the order of ranks.
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction, const PartOf& parts);
+                                   Reduction reduction, const RangeOf& parts);
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               const PartOf& parts);
+                               const RangeOf& parts);
 /// Returns a broadcast along a binomial tree from the root. Segments follow each other down the tree.
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
 /// Returns a dissemination barrier: in round k each rank sends a message to the rank 2^k places

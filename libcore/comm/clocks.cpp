@@ -21,8 +21,8 @@ void answer(Communicator& group, int peer, const std::function<double()>& clock)
   }
 }
 
-CommonClock ask(Communicator& group, const std::function<double()>& clock) {
-  CommonClock best;
+ClockOffset ask(Communicator& group, const std::function<double()>& clock) {
+  ClockOffset best;
   for (int i = 0; i < num_questions; ++i) {
     double asked_s = clock(), theirs_s = 0;
     group.send(0, host_tensor(asked_s)).wait_host();
@@ -36,8 +36,8 @@ CommonClock ask(Communicator& group, const std::function<double()>& clock) {
 
 }  // namespace
 
-CommonClock compare_clocks(Communicator& group, const std::function<double()>& clock) {
-  CommonClock common;
+ClockOffset synchronize_clocks(Communicator& group, const std::function<double()>& clock) {
+  ClockOffset common;
   if (group.rank() == 0) {
     for (int peer = 1; peer < group.size(); ++peer) answer(group, peer, clock);
   } else {

@@ -9,7 +9,7 @@
 namespace dt::comm {
 
 /// The clock of this rank's host, compared with that of rank 0's host.
-struct CommonClock {
+struct ClockOffset {
   double ahead_s = 0;  // seconds ahead of rank 0's clock
   double error_s = 0;  // bound of the error of ahead_s, as far as it can be known
   double zero_s = 0;   // a moment on this rank's clock, the same moment on all ranks
@@ -19,6 +19,6 @@ struct CommonClock {
 /// rank asks rank 0 for the time, and takes the answer as the time midway between question and
 /// answer. The quickest of several exchanges counts. `clock` is this rank's.
 /// Collective: all ranks call it; blocks.
-CommonClock compare_clocks(Communicator& group, const std::function<double()>& clock = monotonic_s);
+ClockOffset synchronize_clocks(Communicator& group, const std::function<double()>& clock = monotonic_s);
 
 }  // namespace dt::comm

@@ -34,7 +34,7 @@ void check_reducible(DType dtype) {
   DT_CHECK(dtype != DType::u8 && dtype != DType::u16, "{} elements cannot be reduced", dtype_name(dtype));
 }
 
-PartOf parts_of(const Portion& portion) {
+RangeOf parts_of(const TransferChunk& portion) {
   return [parts = portion.parts](int rank) { return parts[static_cast<std::size_t>(rank)]; };
 }
 
@@ -49,9 +49,9 @@ struct Work::Handle {
   Handle(const Handle&) = delete;
   ~Handle() {
     for (const std::shared_ptr<Operation>& operation : operations) {
-      if (!operation->is_done()) engine->abandon(*operation);
+      if (!operation->is_done()) engine->cancel_unwaited(*operation);
     }
-    if (on_stream) engine->abandon(*on_stream);
+    if (on_stream) engine->cancel_unwaited(*on_stream);
   }
 
   void wait() const {
@@ -60,7 +60,7 @@ struct Work::Handle {
         if (!operation->is_done()) engine->wait(*operation);
       }
     } catch (...) {  // if one fails, the others are useless
-      for (const std::shared_ptr<Operation>& operation : operations) engine->give_up(*operation);
+      for (const std::shared_ptr<Operation>& operation : operations) engine->cancel(*operation);
       throw;
     }
   }
@@ -76,7 +76,7 @@ void Work::add(std::shared_ptr<StreamOperation> operation) const {
   handle_->on_stream = std::move(operation);
 }
 
-void Work::take(Work other) const {
+void Work::detach_handle(Work other) const {
   for (auto& operation : other.handle_->operations) handle_->operations.push_back(std::move(operation));
   other.handle_->operations.clear();
 }
@@ -145,8 +145,8 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr
 }
 
 Communicator::~Communicator() {
-  if (streams_) engine_->forget(streams_->transport());
-  engine_->forget(*transport_);
+  if (device_group_) engine_->detach(device_group_->transport());
+  engine_->detach(*transport_);
 }
 
 void Communicator::set_bucket_bytes(std::size_t bytes) {
@@ -164,13 +164,13 @@ std::vector<HostName> Communicator::gather_hosts() {
   return hosts;
 }
 
-void Communicator::set_streams(std::unique_ptr<StreamTransport> transport, ReduceOrder order) {
+void Communicator::set_device_transport(std::unique_ptr<DeviceTransport> transport, ReduceOrder order) {
   DT_CHECK(transport->rank() == rank_ && transport->size() == size_, "group {}: rank {} of {} is another's",
            name_, transport->rank(), transport->size());
-  streams_ = std::make_unique<StreamGroup>(std::move(transport), order, placement_of(gather_hosts()),
-                                           stream_staging_bytes(bucket_bytes_), name_,
-                                           [engine = engine_.get()] { engine->progress(); });
-  engine_->streams().join(streams_->transport());
+  device_group_ = std::make_unique<DeviceGroup>(std::move(transport), order, placement_of(gather_hosts()),
+                                                stream_staging_bytes(bucket_bytes_), name_,
+                                                [engine = engine_.get()] { engine->progress(); });
+  engine_->stream_watch().join(device_group_->transport());
 }
 
 Caller Communicator::caller() const {
@@ -197,10 +197,10 @@ std::shared_ptr<Operation> Communicator::start(const Call& call, Algorithm algor
   const bool is_transfer = call.peer >= 0;
   auto operation = std::make_shared<Operation>();
   operation->transport = transport_.get();
-  operation->make_chain = std::move(algorithm.make_chain);
-  operation->num_chains = algorithm.num_chains;
+  operation->make_sequence = std::move(algorithm.make_sequence);
+  operation->num_sequences = algorithm.num_sequences;
   operation->window = algorithm.window;
-  operation->chain_bytes = algorithm.chain_bytes;
+  operation->sequence_bytes = algorithm.sequence_bytes;
   operation->bucket_bytes = bucket_bytes_;
   operation->device = std::move(device);
   operation->kind = call.kind;
@@ -223,12 +223,12 @@ Work Communicator::start_on_host(const Call& call, Algorithm algorithm) {
   return work;
 }
 
-Work Communicator::start_portions(const Call& call, const std::shared_ptr<DeviceLink>& link,
-                                  const std::vector<Portion>& portions, const MakeAlgorithm& make) {
+Work Communicator::start_chunks(const Call& call, const std::shared_ptr<DeviceLink>& link,
+                                const std::vector<TransferChunk>& portions, const MakeAlgorithm& make) {
   const Lane lane{group_, call.peer, call.kind == OperationKind::send};
   const std::shared_ptr<Event> computed = link->mark_computed();
   const Work work(engine_);
-  for (const Portion& portion : portions) {
+  for (const TransferChunk& portion : portions) {
     const auto side = std::make_shared<DeviceSide>(link, lane, call.dtype, portion.numel, portion.reads,
                                                    portion.writes, computed);
     work.add(start({call.kind, side->staged().bytes(), call.peer}, make(portion, side->staged()), side));
@@ -237,8 +237,8 @@ Work Communicator::start_portions(const Call& call, const std::shared_ptr<Device
 }
 
 template <class Enqueue>
-Work Communicator::start_on_streams(std::span<const Call> calls, const DeviceLink& link,
-                                    const Enqueue& enqueue) {
+Work Communicator::start_on_device(std::span<const Call> calls, const DeviceLink& link,
+                                   const Enqueue& enqueue) {
   auto operation = std::make_shared<StreamOperation>();
   for (const Call& call : calls) {
     const auto bytes = static_cast<std::int64_t>(call.bytes);
@@ -247,11 +247,11 @@ Work Communicator::start_on_streams(std::span<const Call> calls, const DeviceLin
     operation->tickets.push_back(engine_->recorder().start(group_, call.kind, bytes, call.peer));
   }
   operation->control = transport_.get();
-  engine_->start(streams_->transport(), streams_->stream(), operation, [&] {
-    accelerator().wait_stream(streams_->stream(), link.computing());
+  engine_->start(device_group_->transport(), device_group_->stream(), operation, [&] {
+    accelerator().wait_stream(device_group_->stream(), link.computing());
     const auto clock = engine_->recorder().device_clock();
-    if (clock) operation->span = std::make_unique<StreamTimer>(clock, streams_->stream());
-    enqueue(*streams_);
+    if (clock) operation->span = std::make_unique<StreamTimer>(clock, device_group_->stream());
+    enqueue(*device_group_);
     if (clock) operation->span->end();
   });
   const Work work(engine_);
@@ -271,13 +271,13 @@ Work Communicator::start_transfer(OperationKind kind, int peer, const Tensor& da
   const Call call{kind, data.bytes(), peer, data.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for(sides);
   if (!link) return start_on_host(call, transfer_algorithm(peer, data, is_send));
-  if (streams_)
-    return start_on_streams({&call, 1}, *link, [&](StreamGroup& group) {
+  if (device_group_)
+    return start_on_device({&call, 1}, *link, [&](DeviceGroup& group) {
       group.exchange({{peer, data, is_send}});
     });
-  return start_portions(
-      call, link, cut_alike(sides, link->portion_bytes()),
-      [=](const Portion&, const Tensor& staged) { return transfer_algorithm(peer, staged, is_send); });
+  return start_chunks(
+      call, link, chunk_alike(sides, link->chunk_bytes()),
+      [=](const TransferChunk&, const Tensor& staged) { return transfer_algorithm(peer, staged, is_send); });
 }
 
 Work Communicator::send(int peer, const Tensor& data) {
@@ -290,18 +290,18 @@ Work Communicator::receive(int peer, const Tensor& data) {
 
 Work Communicator::send_receive(int to, const Tensor& own, int from, const Tensor& arriving) {
   const std::shared_ptr<DeviceLink> link = link_for({own, arriving});
-  if (!link || !streams_) {
+  if (!link || !device_group_) {
     Work both = receive(from, arriving), sent = send(to, own);
     if (sent.is_empty()) return both;
     if (both.is_empty()) return sent;
-    both.take(std::move(sent));
+    both.detach_handle(std::move(sent));
     return both;
   }
   check_peer(to);
   check_peer(from);
   const std::array calls{Call{OperationKind::receive, arriving.bytes(), from},
                          Call{OperationKind::send, own.bytes(), to}};
-  return start_on_streams(calls, *link, [&](StreamGroup& group) {
+  return start_on_device(calls, *link, [&](DeviceGroup& group) {
     group.exchange({{to, own, true}, {from, arriving, false}});
   });
 }
@@ -312,50 +312,51 @@ Work Communicator::all_reduce(const Tensor& in, const Tensor& out, Reduction red
   const Call call{OperationKind::all_reduce, in.bytes(), -1, in.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for({in, out});
   if (!link) return start_on_host(call, all_reduce_algorithm(caller(), in, out, reduction));
-  if (streams_)
-    return start_on_streams({&call, 1}, *link,
-                            [&](StreamGroup& group) { group.all_reduce(in, out, reduction); });
-  return start_portions(call, link, cut_alike({in, out}, link->portion_bytes()),
-                        [&](const Portion&, const Tensor& staged) {
-                          return all_reduce_algorithm(caller(), staged, staged, reduction);
-                        });
+  if (device_group_)
+    return start_on_device({&call, 1}, *link,
+                           [&](DeviceGroup& group) { group.all_reduce(in, out, reduction); });
+  return start_chunks(call, link, chunk_alike({in, out}, link->chunk_bytes()),
+                      [&](const TransferChunk&, const Tensor& staged) {
+                        return all_reduce_algorithm(caller(), staged, staged, reduction);
+                      });
 }
 
 Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction,
                                   std::int64_t granule) {
-  const Division division{rank_, size_, in.numel(), granule};
+  const EvenSplit division{rank_, size_, in.numel(), granule};
   check_same(out, division.of(rank_).count, in, "reduce_scatter");
   check_reducible(in.dtype());
   const Call call{OperationKind::reduce_scatter, in.bytes(), -1, in.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for({in, out});
   if (!link)
     return start_on_host(call, reduce_scatter_algorithm(caller(), in, out, reduction, division.parts()));
-  if (streams_)
-    return start_on_streams({&call, 1}, *link, [&](StreamGroup& group) {
+  if (device_group_)
+    return start_on_device({&call, 1}, *link, [&](DeviceGroup& group) {
       group.reduce_scatter(in, out, reduction, division.parts());
     });
-  return start_portions(call, link, cut_parts({in, out}, division, link->portion_bytes()),
-                        [&](const Portion& portion, const Tensor& staged) {
-                          const Tensor own = cut(staged, portion.parts[static_cast<std::size_t>(rank_)]);
-                          return reduce_scatter_algorithm(caller(), staged, own, reduction,
-                                                          parts_of(portion));
-                        });
+  return start_chunks(call, link, chunk_split({in, out}, division, link->chunk_bytes()),
+                      [&](const TransferChunk& portion, const Tensor& staged) {
+                        const Tensor own =
+                            flat_view(staged, portion.parts[static_cast<std::size_t>(rank_)]);
+                        return reduce_scatter_algorithm(caller(), staged, own, reduction, parts_of(portion));
+                      });
 }
 
 Work Communicator::all_gather(const Tensor& in, const Tensor& out, std::int64_t granule) {
-  const Division division{rank_, size_, out.numel(), granule};
+  const EvenSplit division{rank_, size_, out.numel(), granule};
   check_same(in, division.of(rank_).count, out, "all_gather");
   const Call call{OperationKind::all_gather, out.bytes(), -1, out.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for({in, out});
   if (!link) return start_on_host(call, all_gather_algorithm(caller(), in, out, division.parts()));
-  if (streams_)
-    return start_on_streams({&call, 1}, *link,
-                            [&](StreamGroup& group) { group.all_gather(in, out, division.parts()); });
-  return start_portions(call, link, cut_parts({in, out}, division, link->portion_bytes()),
-                        [&](const Portion& portion, const Tensor& staged) {
-                          const Tensor own = cut(staged, portion.parts[static_cast<std::size_t>(rank_)]);
-                          return all_gather_algorithm(caller(), own, staged, parts_of(portion));
-                        });
+  if (device_group_)
+    return start_on_device({&call, 1}, *link,
+                           [&](DeviceGroup& group) { group.all_gather(in, out, division.parts()); });
+  return start_chunks(call, link, chunk_split({in, out}, division, link->chunk_bytes()),
+                      [&](const TransferChunk& portion, const Tensor& staged) {
+                        const Tensor own =
+                            flat_view(staged, portion.parts[static_cast<std::size_t>(rank_)]);
+                        return all_gather_algorithm(caller(), own, staged, parts_of(portion));
+                      });
 }
 
 Work Communicator::broadcast(const Tensor& data, int root) {
@@ -365,11 +366,12 @@ Work Communicator::broadcast(const Tensor& data, int root) {
   const Call call{OperationKind::broadcast, data.bytes(), -1, data.dtype()};
   const std::shared_ptr<DeviceLink> link = link_for(sides);
   if (!link) return start_on_host(call, broadcast_algorithm(caller(), data, root));
-  if (streams_)
-    return start_on_streams({&call, 1}, *link, [&](StreamGroup& group) { group.broadcast(data, root); });
-  return start_portions(
-      call, link, cut_alike(sides, link->portion_bytes()),
-      [&](const Portion&, const Tensor& staged) { return broadcast_algorithm(caller(), staged, root); });
+  if (device_group_)
+    return start_on_device({&call, 1}, *link, [&](DeviceGroup& group) { group.broadcast(data, root); });
+  return start_chunks(call, link, chunk_alike(sides, link->chunk_bytes()),
+                      [&](const TransferChunk&, const Tensor& staged) {
+                        return broadcast_algorithm(caller(), staged, root);
+                      });
 }
 
 Work Communicator::barrier() {

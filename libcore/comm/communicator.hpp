@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numeric/range.hpp"
 #include "base/system/host.hpp"
 #include "comm/engine.hpp"
 #include "comm/locality.hpp"
@@ -17,7 +18,6 @@
 #include "comm/staging.hpp"
 #include "comm/streams/group.hpp"
 #include "comm/transport.hpp"
-#include "base/numeric/range.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt {
@@ -28,7 +28,7 @@ namespace dt::comm {
 
 struct Algorithm;
 struct Caller;
-struct Portion;
+struct TransferChunk;
 struct Sides;
 
 /// A handle on a started operation. Copies refer to the same operation; an empty Work is done. If
@@ -44,7 +44,7 @@ class Work {
   void add(std::shared_ptr<Operation> operation) const;
   void add(std::shared_ptr<StreamOperation> operation) const;
   /// Adds the operations of `other` to those of this Work.
-  void take(Work other) const;
+  void detach_handle(Work other) const;
   bool is_empty() const { return handle_ == nullptr; }
   bool done() const;
   /// Blocks until the host has done its part, and makes work that this context is given from now on
@@ -105,7 +105,7 @@ class Communicator {
   }
   /// Returns the most memory that operations borrowed at a time, in all groups split from one
   /// original group.
-  std::size_t most_staging_bytes() const { return staging_->most_in_use_bytes(); }
+  std::size_t most_staging_bytes() const { return staging_->peak_bytes(); }
 
   /// Routes operations on the memory of the transport's device through that transport from now on,
   /// instead of by messages. This holds for the group and for groups split from it later.
@@ -114,10 +114,11 @@ class Communicator {
   /// deadlock; see send_receive().
   /// Collective: all ranks call it, each with a transport of the same rank and size; blocks until
   /// all ranks know each other's hosts.
-  void set_streams(std::unique_ptr<StreamTransport> transport, ReduceOrder order = ReduceOrder::tree);
-  bool has_streams() const { return streams_ != nullptr; }
+  void set_device_transport(std::unique_ptr<DeviceTransport> transport,
+                            ReduceOrder order = ReduceOrder::tree);
+  bool has_device_transport() const { return device_group_ != nullptr; }
   /// Sets the order of reductions of a group that has streams. All ranks must set the same.
-  void set_reduce_order(ReduceOrder order) { streams_->set_order(order); }
+  void set_reduce_order(ReduceOrder order) { device_group_->set_order(order); }
 
   /// Sends to another rank of the group. Sends match the peer's receives in the order of calls.
   Work send(int peer, const Tensor& data);
@@ -145,25 +146,25 @@ class Communicator {
   /// the group's stream operations may hold (most_ctas).
   /// Collective: all ranks call it; blocks.
   std::unique_ptr<Communicator> split(std::optional<int> color, int key, std::string name,
-                                      StreamUse use = StreamUse::world);
+                                      DeviceGroupUse use = DeviceGroupUse::world);
 
  private:
   struct Call;
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::vector<int> members, std::shared_ptr<StagingPool> staging, std::string host);
-  using MakeAlgorithm = std::function<Algorithm(const Portion& portion, const Tensor& staged)>;
+  using MakeAlgorithm = std::function<Algorithm(const TransferChunk& portion, const Tensor& staged)>;
   std::shared_ptr<DeviceLink> link_for(const Sides& sides) const;
   std::shared_ptr<Operation> start(const Call& call, Algorithm algorithm,
                                    std::shared_ptr<DeviceSide> device = {});
   Work start_on_host(const Call& call, Algorithm algorithm);
-  Work start_portions(const Call& call, const std::shared_ptr<DeviceLink>& link,
-                      const std::vector<Portion>& portions, const MakeAlgorithm& make);
+  Work start_chunks(const Call& call, const std::shared_ptr<DeviceLink>& link,
+                    const std::vector<TransferChunk>& portions, const MakeAlgorithm& make);
   /// Starts operations by a call of enqueue(the group on streams).
   template <class Enqueue>
-  Work start_on_streams(std::span<const Call> calls, const DeviceLink& link, const Enqueue& enqueue);
+  Work start_on_device(std::span<const Call> calls, const DeviceLink& link, const Enqueue& enqueue);
   std::vector<HostName> gather_hosts();
-  std::unique_ptr<StreamTransport> split_streams(std::optional<int> color, int key, StreamUse use,
-                                                 std::size_t num_ranks);
+  std::unique_ptr<DeviceTransport> split_device_group(std::optional<int> color, int key, DeviceGroupUse use,
+                                                      std::size_t num_ranks);
   void check_peer(int peer) const;
   Work start_transfer(OperationKind kind, int peer, const Tensor& data);
   Caller caller() const;
@@ -178,9 +179,9 @@ class Communicator {
   int size_;
   std::shared_ptr<Locality> locality_;
   std::size_t bucket_bytes_ = 0;
-  std::unique_ptr<StreamGroup> streams_;  // nullptr: device memory goes by messages, too
-  int group_;                             // number in the recorder
-  std::int64_t sequence_ = 0;             // sequence of the newest operation, except sends and receives
+  std::unique_ptr<DeviceGroup> device_group_;  // nullptr: device memory goes by messages, too
+  int group_;                                  // number in the recorder
+  std::int64_t sequence_ = 0;                  // sequence of the newest operation, except sends and receives
 };
 
 }  // namespace dt::comm

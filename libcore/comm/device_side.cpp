@@ -6,13 +6,13 @@ namespace dt::comm {
 
 namespace {
 
-void forget_empty(std::vector<Span>& spans) {
-  std::erase_if(spans, [](const Span& span) { return span.there.numel() == 0; });
+void forget_empty(std::vector<StagedRange>& spans) {
+  std::erase_if(spans, [](const StagedRange& span) { return span.there.numel() == 0; });
 }
 
 }  // namespace
 
-DeviceLink::DeviceLink(const Context& context, const PortionLimits& limits)
+DeviceLink::DeviceLink(const Context& context, const PinnedLimits& limits)
     : device_(context.device()),
       compute_(context.stream()),
       limits_(limits),
@@ -26,11 +26,12 @@ std::shared_ptr<Event> DeviceLink::mark_computed() const {
 
 std::shared_ptr<PinnedRing::Turn> DeviceLink::take(const Lane& lane, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  return rings_.try_emplace(lane, pool_, limits_.most_on_host).first->second.take(bytes);
+  return rings_.try_emplace(lane, pool_, limits_.max_host_bytes).first->second.take(bytes);
 }
 
 DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
-                       std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Event> computed)
+                       std::vector<StagedRange> reads, std::vector<StagedRange> writes,
+                       std::shared_ptr<Event> computed)
     : link_(std::move(link)),
       turn_(link_->take(lane, static_cast<std::size_t>(numel) * dtype_bytes(dtype))),
       staged_(*turn_->memory(), dtype, Shape{numel}),
@@ -59,7 +60,7 @@ bool DeviceSide::is_computed() {
 /// If the copies' stream waited for it instead, it would delay the copies of other portions that
 /// are ready.
 void DeviceSide::start_reading() {
-  for (const Span& span : reads_) {
+  for (const StagedRange& span : reads_) {
     const Tensor here = of_host(span);
     accelerator().copy(link_->down_, here.raw(), span.there.raw(), here.bytes());
   }
@@ -78,7 +79,7 @@ bool DeviceSide::may_begin() {
 }
 
 void DeviceSide::finish() {
-  for (const Span& span : writes_) {
+  for (const StagedRange& span : writes_) {
     const Tensor here = of_host(span);
     accelerator().copy(link_->up_, span.there.raw(), here.raw(), here.bytes());
   }
@@ -88,7 +89,7 @@ void DeviceSide::finish() {
   state_ = State::left;
 }
 
-bool DeviceSide::is_over() {
+bool DeviceSide::is_finished() {
   const std::lock_guard lock(link_->mutex_);
   return !written_ || written_->is_complete();
 }

@@ -11,8 +11,8 @@
 
 #include "comm/pinned_ring.hpp"
 #include "comm/staging.hpp"
-#include "tensor/device/accelerator.hpp"
 #include "tensor/context.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
@@ -32,12 +32,12 @@ struct Lane {
 class DeviceLink {
  public:
   /// Creates the streams. The context must live as long as operations are started.
-  explicit DeviceLink(const Context& context, const PortionLimits& limits = {});
+  explicit DeviceLink(const Context& context, const PinnedLimits& limits = {});
   Device device() const { return device_; }
   Stream computing() const { return compute_; }
-  std::size_t portion_bytes() const { return limits_.bytes; }
+  std::size_t chunk_bytes() const { return limits_.bytes; }
   /// Returns the most pinned memory that was in use at a time.
-  std::size_t most_pinned_bytes() const { return pool_->most_in_use_bytes(); }
+  std::size_t peak_pinned_bytes() const { return pool_->peak_bytes(); }
   /// Returns a mark at the end of the work that the context has been given until now.
   std::shared_ptr<Event> mark_computed() const;
 
@@ -47,7 +47,7 @@ class DeviceLink {
 
   Device device_;
   Stream compute_;
-  PortionLimits limits_;
+  PinnedLimits limits_;
   mutable std::mutex mutex_;  // also guards all marks
   std::shared_ptr<StagingPool> pool_;
   std::map<Lane, PinnedRing> rings_;
@@ -55,7 +55,7 @@ class DeviceLink {
 };
 
 /// Elements of a device tensor, and their place among the elements of a portion on the host.
-struct Span {
+struct StagedRange {
   Tensor there;
   std::int64_t begin = 0;
 };
@@ -68,7 +68,8 @@ class DeviceSide {
   /// `computed` is reached. The portion writes only after the work that the context has been given
   /// by now is done.
   DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
-             std::vector<Span> reads, std::vector<Span> writes, std::shared_ptr<Event> computed);
+             std::vector<StagedRange> reads, std::vector<StagedRange> writes,
+             std::shared_ptr<Event> computed);
   ~DeviceSide() { stop(); }
   DeviceSide(const DeviceSide&) = delete;
 
@@ -77,14 +78,14 @@ class DeviceSide {
 
   /// Returns whether the device has computed what is read. Never blocks.
   /// Errors, here and in the next three functions: environment, a device that fails or hangs (see
-  /// Mark).
+  /// Event).
   bool is_computed();
   /// Returns whether what is read is on the host and the portion has its memory. Never blocks.
   bool may_begin();
   /// Enqueues the copy of the results to the device. Call once they are complete on the host.
   void finish();
   /// Returns whether that copy is done. Call after finish().
-  bool is_over();
+  bool is_finished();
   /// Ends a portion that was not finished. On return nothing touches the operation's tensors any more:
   /// waits for copies, except for those of a device that hangs.
   void stop() noexcept;
@@ -98,12 +99,12 @@ class DeviceSide {
   enum class State { waiting, arriving, begun, left };
   bool has_computed();
   void start_reading();
-  Tensor of_host(const Span& span) const { return staged_.flat(span.begin, span.there.numel()); }
+  Tensor of_host(const StagedRange& span) const { return staged_.flat(span.begin, span.there.numel()); }
 
   std::shared_ptr<DeviceLink> link_;
   std::shared_ptr<PinnedRing::Turn> turn_;
   Tensor staged_;
-  std::vector<Span> reads_, writes_;
+  std::vector<StagedRange> reads_, writes_;
   State state_ = State::waiting;
   std::shared_ptr<Event> computed_, read_, written_;
 };

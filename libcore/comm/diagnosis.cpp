@@ -124,7 +124,7 @@ std::string shortened(std::string text) {
   return text + " …";
 }
 
-Finding silent_finding(int rank, const Sighting& sighting, const GroupRecord& group) {
+Finding silent_finding(int rank, const PeerObservation& sighting, const GroupRecord& group) {
   if (sighting.evidence) {
     const std::string who = describe(sighting.evidence->writer);
     if (sighting.evidence->cause == FlightCause::timeout) {
@@ -168,7 +168,7 @@ std::optional<Finding> mismatch_finding(const Heartbeat& heartbeat, const Flight
                   name_of(theirs, operation.group), format_bytes(static_cast<std::uint64_t>(theirs.bytes)))};
 }
 
-std::optional<Finding> examine(int rank, const Sighting& sighting, const StuckOperation& operation) {
+std::optional<Finding> examine(int rank, const PeerObservation& sighting, const StuckOperation& operation) {
   if (sighting.is_silent()) return silent_finding(rank, sighting, operation.group);
   const Heartbeat& heartbeat = *sighting.last_heartbeat();
   const FlightGroup* theirs = find_group(heartbeat, operation.group);
@@ -181,7 +181,8 @@ std::optional<Finding> examine(int rank, const Sighting& sighting, const StuckOp
 
 /// Checks whether the heartbeat of a rank outside the group stands still. A rank without a
 /// heartbeat may have ended normally.
-std::optional<Finding> examine_outsider(int rank, const Sighting& sighting, const StuckOperation& operation) {
+std::optional<Finding> examine_outsider(int rank, const PeerObservation& sighting,
+                                        const StuckOperation& operation) {
   if (!sighting.is_silent() || sighting.after.state != HeartbeatReading::State::present) return std::nullopt;
   Finding finding = silent_finding(rank, sighting, operation.group);
   if (finding.fault == Fault::timed_out) return std::nullopt;
@@ -190,9 +191,10 @@ std::optional<Finding> examine_outsider(int rank, const Sighting& sighting, cons
   return finding;
 }
 
-std::vector<Finding> examine_all(const StuckOperation& operation, const std::map<int, Sighting>& sightings) {
+std::vector<Finding> examine_all(const StuckOperation& operation,
+                                 const std::map<int, PeerObservation>& sightings) {
   std::vector<Finding> findings;
-  const std::vector<int> suspects = ranks_to_suspect(operation);
+  const std::vector<int> suspects = suspected_ranks(operation);
   for (const int rank : suspects) {
     const auto sighting = sightings.find(rank);
     if (sighting == sightings.end()) continue;
@@ -222,21 +224,21 @@ std::string nobody_to_blame(const StuckOperation& operation) {
 
 }  // namespace
 
-bool Sighting::is_silent() const {
+bool PeerObservation::is_silent() const {
   using State = HeartbeatReading::State;
   if (after.state != State::present) return true;
   return before.state == State::present && before.heartbeat.writer == after.heartbeat.writer &&
          before.heartbeat.beat == after.heartbeat.beat;
 }
 
-const Heartbeat* Sighting::last_heartbeat() const {
+const Heartbeat* PeerObservation::last_heartbeat() const {
   for (const HeartbeatReading* reading : {&after, &before}) {
     if (reading->state == HeartbeatReading::State::present) return &reading->heartbeat;
   }
   return nullptr;
 }
 
-std::vector<int> ranks_to_suspect(const StuckOperation& operation) {
+std::vector<int> suspected_ranks(const StuckOperation& operation) {
   if (is_point_to_point(operation.record.kind)) return {global_peer(operation)};
   std::vector<int> ranks = operation.group.members;
   std::erase(ranks, operation.rank);
@@ -244,7 +246,7 @@ std::vector<int> ranks_to_suspect(const StuckOperation& operation) {
 }
 
 std::string diagnose(const StuckOperation& operation, double timeout_s,
-                     const std::map<int, Sighting>& sightings) {
+                     const std::map<int, PeerObservation>& sightings) {
   const std::vector<Finding> findings = examine_all(operation, sightings);
   std::string text = fmt::format("{} has not ended in {}: ", name_of(operation), duration(timeout_s));
   if (findings.empty()) return text + nobody_to_blame(operation);

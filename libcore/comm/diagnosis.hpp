@@ -19,7 +19,7 @@ struct StuckOperation {
 };
 
 /// Another rank, looked at twice with some beats between, so that the clocks of hosts do not matter.
-struct Sighting {
+struct PeerObservation {
   HeartbeatReading before;
   HeartbeatReading after;
   std::optional<Evidence> evidence = {};  // left by a silent rank that wrote why it ended
@@ -32,7 +32,7 @@ struct Sighting {
 };
 
 /// Returns the global ranks that take part in the operation, without the rank that waits.
-std::vector<int> ranks_to_suspect(const StuckOperation& operation);
+std::vector<int> suspected_ranks(const StuckOperation& operation);
 
 /// Returns a text that names the ranks to blame: "all_reduce 57 of group world (step 12, 4.0 MiB) has
 /// not ended in 60 s: rank 3 on n4 (process 123) is silent, last in all_reduce 56 of step 12". Causes
@@ -41,6 +41,6 @@ std::vector<int> ranks_to_suspect(const StuckOperation& operation);
 /// part is silent, silent ranks outside of the group are named too, since a rank that takes part may
 /// wait for them. Ranks that are not in `sightings` are passed over.
 std::string diagnose(const StuckOperation& operation, double timeout_s,
-                     const std::map<int, Sighting>& sightings);
+                     const std::map<int, PeerObservation>& sightings);
 
 }  // namespace dt::comm

@@ -20,12 +20,12 @@ int tag_of(const Operation& operation, const Operation::Running& running) {
 }
 
 bool has_chain_to_begin(const Operation& operation) {
-  if (operation.next_chain == operation.num_chains || operation.running.size() >= operation.window) {
+  if (operation.next_sequence == operation.num_sequences || operation.running.size() >= operation.window) {
     return false;
   }
   // Chains that share a tag must not be under way together.
   return operation.running.empty() ||
-         operation.next_chain - operation.running.front().number < num_chain_tags;
+         operation.next_sequence - operation.running.front().number < num_chain_tags;
 }
 
 bool may_go_on(const Operation::Running& running) {
@@ -47,7 +47,7 @@ Engine::Engine(std::shared_ptr<Recorder> recorder) : recorder_(std::move(recorde
 }
 
 Engine::~Engine() {
-  while (!operations_.empty()) give_up(*operations_.front());
+  while (!operations_.empty()) cancel(*operations_.front());
 }
 
 void Engine::set_timeout(double seconds) {
@@ -80,7 +80,7 @@ void Engine::progress() {
   guarded([&] { advance_all(); });
 }
 
-void Engine::start(StreamTransport& transport, Stream stream,
+void Engine::start(DeviceTransport& transport, Stream stream,
                    const std::shared_ptr<StreamOperation>& operation, const std::function<void()>& enqueue) {
   const Lock lock(mutex_);
   throw_if_ended();
@@ -99,7 +99,7 @@ void Engine::start(StreamTransport& transport, Stream stream,
   streams_.add(transport, operation);
 }
 
-void Engine::forget(StreamTransport& transport) noexcept {
+void Engine::detach(DeviceTransport& transport) noexcept {
   const Lock lock(mutex_);
   if (std::uncaught_exceptions() > 0 && streams_.has(transport)) streams_.abort();
   streams_.leave(transport);
@@ -118,7 +118,7 @@ void Engine::wait(const StreamOperation& operation) {
   });
 }
 
-void Engine::abandon(const StreamOperation& operation) noexcept {
+void Engine::cancel_unwaited(const StreamOperation& operation) noexcept {
   const Lock lock(mutex_);
   if (operation.is_done || operation.is_followed || ended_ || has_ended(operation)) return;
   const bool has_failed = std::uncaught_exceptions() > 0;
@@ -173,7 +173,7 @@ void Engine::wait(Operation& operation) {
 void Engine::wait_for_device(Operation& operation) {
   poll_until([&] {
     progress();
-    return operation.device->is_over();
+    return operation.device->is_finished();
   });
 }
 
@@ -197,7 +197,7 @@ void Engine::throw_late(Operation& operation, double now_s) {
                                 recorder_->snapshot().step, now_s - operation.started_s),
                     "a rank has not entered it, has died, or the network is stuck");
   // Unwinding frees the buffers, so the operation must end first.
-  give_up(operation);
+  cancel(operation);
   throw error;
 }
 
@@ -220,10 +220,10 @@ void Engine::guarded(const Body& body) {
 void Engine::end(const Error& reason) noexcept {
   if (!ended_) ended_.emplace(reason);
   streams_.abort();
-  while (!operations_.empty()) give_up(*operations_.front());
+  while (!operations_.empty()) cancel(*operations_.front());
 }
 
-void Engine::give_up(Operation& operation) noexcept {
+void Engine::cancel(Operation& operation) noexcept {
   const Lock lock(mutex_);
   const auto place = std::find_if(
       operations_.begin(), operations_.end(),
@@ -240,7 +240,7 @@ void Engine::give_up(Operation& operation) noexcept {
   kept->state = Operation::State::given_up;
   if (is_withdrawn) {
     kept->running.clear();
-    kept->make_chain = nullptr;
+    kept->make_sequence = nullptr;
     return;
   }
   // A transport may still write into the staging memory, so that is never freed. No call advances that
@@ -252,14 +252,14 @@ void Engine::give_up(Operation& operation) noexcept {
   }
 }
 
-void Engine::abandon(Operation& operation) noexcept {
+void Engine::cancel_unwaited(Operation& operation) noexcept {
   const Lock lock(mutex_);
   if (operation.state != Operation::State::under_way) return;
-  if (std::uncaught_exceptions() > 0) return give_up(operation);
+  if (std::uncaught_exceptions() > 0) return cancel(operation);
   end(Error(ErrorKind::internal, fmt::format("nobody has waited for {}", to_string(operation))));
 }
 
-void Engine::forget(const Transport& transport) noexcept {
+void Engine::detach(const Transport& transport) noexcept {
   const Lock lock(mutex_);
   const auto is_of_transport = [&](const std::shared_ptr<Operation>& operation) {
     return operation->transport == &transport;
@@ -267,12 +267,12 @@ void Engine::forget(const Transport& transport) noexcept {
   for (;;) {
     const auto place = std::find_if(operations_.begin(), operations_.end(), is_of_transport);
     if (place == operations_.end()) return;
-    give_up(**place);
+    cancel(**place);
   }
 }
 
 bool Engine::advance_all() {
-  if (!streams_.is_idle()) streams_.look();
+  if (!streams_.is_idle()) streams_.poll();
   for (const ActiveTransport& active : active_) active.transport->progress();
   bool moved = false;
   for (auto place = operations_.begin(); place != operations_.end();) {
@@ -287,24 +287,24 @@ bool Engine::advance(Operation& operation) {
   if (!begins(operation)) return false;
   bool moved = false;
   do {
-    begin_chains(operation);
+    begin_sequences(operation);
     for (auto place = operation.running.begin(); place != operation.running.end();) {
       if (may_go_on(*place)) {
         moved = true;
         if (!advance(operation, *place)) {
           place = operation.running.erase(place);
-          count_chain(operation, false);
+          count_sequence(operation, false);
           continue;
         }
       }
       ++place;
     }
-  } while (may_begin_chain(operation));
-  if (operation.running.empty() && operation.next_chain == operation.num_chains) {
+  } while (may_begin_sequence(operation));
+  if (operation.running.empty() && operation.next_sequence == operation.num_sequences) {
     if (operation.device) operation.device->finish();
     remove_active(operation);
     recorder_->finish(operation.ticket);
-    operation.make_chain = nullptr;
+    operation.make_sequence = nullptr;
     operation.state = Operation::State::done;
   }
   return moved;
@@ -337,12 +337,12 @@ bool Engine::some_wait_for_a_device() const {
 }
 
 /// Only makes the chains. Their first stages begin like any other, once nothing is pending.
-void Engine::begin_chains(Operation& operation) {
-  while (may_begin_chain(operation)) {
+void Engine::begin_sequences(Operation& operation) {
+  while (may_begin_sequence(operation)) {
     Operation::Running& running = operation.running.emplace_back();
-    running.number = operation.next_chain++;
-    count_chain(operation, true);
-    running.chain = operation.make_chain(running.number);
+    running.number = operation.next_sequence++;
+    count_sequence(operation, true);
+    running.rounds = operation.make_sequence(running.number);
   }
 }
 
@@ -351,18 +351,18 @@ bool Engine::advance(Operation& operation, Operation::Running& running) {
   while (may_go_on(running)) {
     if (running.current.then) running.current.then();
     if (running.current.ready) operation.transport->notify();
-    if (!begin_stage(operation, running)) return false;
+    if (!begin_round(operation, running)) return false;
   }
   return true;
 }
 
-bool Engine::begin_stage(Operation& operation, Operation::Running& running) {
+bool Engine::begin_round(Operation& operation, Operation::Running& running) {
   running.current.transfers.clear();
   running.current.ready = nullptr;
   running.current.then = nullptr;
-  if (!running.chain(running.next_stage++, running.current)) return false;
+  if (!running.rounds(running.next_round++, running.current)) return false;
   const int tag = tag_of(operation, running);
-  for (const Stage::Transfer& transfer : running.current.transfers) {
+  for (const Round::Transfer& transfer : running.current.transfers) {
     if (transfer.is_send) {
       recorder_->count_message(transfer.bytes.size());
       operation.transport->send(transfer.peer, tag, transfer.bytes, running.pending);
@@ -383,24 +383,24 @@ Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
 
 /// Returns whether a chain may begin. All ranks begin chains in the same order, so the oldest chain
 /// that is not done is under way on all ranks.
-bool Engine::may_begin_chain(const Operation& operation) {
+bool Engine::may_begin_sequence(const Operation& operation) {
   if (!has_chain_to_begin(operation)) return false;
-  if (!operation.takes_turns()) return true;
+  if (!operation.is_paced()) return true;
   const ActiveTransport& active = active_of(operation);
   if (active.still_beginning.front() != &operation) return false;
-  return active.bytes_under_way == 0 ||
-         active.bytes_under_way + operation.chain_bytes <= operation.bucket_bytes;
+  return active.bytes_in_flight == 0 ||
+         active.bytes_in_flight + operation.sequence_bytes <= operation.bucket_bytes;
 }
 
-void Engine::count_chain(Operation& operation, bool begins) {
-  if (!operation.takes_turns()) return;
+void Engine::count_sequence(Operation& operation, bool begins) {
+  if (!operation.is_paced()) return;
   ActiveTransport& active = active_of(operation);
   if (!begins) {
-    active.bytes_under_way -= operation.chain_bytes;
+    active.bytes_in_flight -= operation.sequence_bytes;
     return;
   }
-  active.bytes_under_way += operation.chain_bytes;
-  if (operation.next_chain == operation.num_chains) active.still_beginning.remove(&operation);
+  active.bytes_in_flight += operation.sequence_bytes;
+  if (operation.next_sequence == operation.num_sequences) active.still_beginning.remove(&operation);
 }
 
 void Engine::add_active(Operation& operation) {
@@ -412,12 +412,12 @@ void Engine::add_active(Operation& operation) {
     lane.push_back(&operation);
   ++active.num_operations;
   ++num_operations_;
-  if (operation.takes_turns() && operation.num_chains > 0) active.still_beginning.push_back(&operation);
+  if (operation.is_paced() && operation.num_sequences > 0) active.still_beginning.push_back(&operation);
 }
 
 void Engine::remove_active(Operation& operation) {
   ActiveTransport& active = active_of(operation);
-  active.bytes_under_way -= operation.takes_turns() ? operation.running.size() * operation.chain_bytes : 0;
+  active.bytes_in_flight -= operation.is_paced() ? operation.running.size() * operation.sequence_bytes : 0;
   active.still_beginning.remove(&operation);
   active.to_begin[operation.lane()].remove(&operation);
   active.num_begun -= operation.has_begun ? 1 : 0;

@@ -26,7 +26,7 @@ namespace dt::comm {
 /// is set, it must return true, too, before `then` is called; it checks what other ranks have done
 /// in shared memory. `ready` is called often, must not block, and stays true. `then` may make other
 /// ranks ready (Transport::notify).
-struct Stage {
+struct Round {
   struct Transfer {
     int peer;
     std::span<std::byte> bytes;
@@ -41,7 +41,7 @@ struct Stage {
 /// if there is no stage `index`. A rank's sends to a peer along a chain match the peer's receives
 /// in order. A chain's staging memory lives from just before its first stage to the end of its
 /// last.
-using Chain = std::function<bool(int index, Stage& stage)>;
+using RoundSequence = std::function<bool(int index, Round& stage)>;
 
 /// A started operation: chains that run side by side, at most `window` at once. Chain c of every rank
 /// of the group exchanges messages with chain c of the others.
@@ -49,25 +49,25 @@ struct Operation : OperationName {
   enum class State { under_way, done, given_up };
   struct Running {
     std::size_t number = 0;  // the chain's number
-    Chain chain;
-    int next_stage = 0;
-    Stage current;
+    RoundSequence rounds;
+    int next_round = 0;
+    Round current;
     Pending pending = 0;
   };
 
   Transport* transport = nullptr;
   int tag = 0;  // the chain's number, below 2^10, is added to it
-  std::function<Chain(std::size_t number)> make_chain;
-  std::size_t num_chains = 0;
+  std::function<RoundSequence(std::size_t number)> make_sequence;
+  std::size_t num_sequences = 0;
   std::size_t window = 4;
   // Chains of a transport's operations take turns, oldest first. At most bucket_bytes are under way
   // at a time (0: no limit). Each chain takes chain_bytes of them (0: the chain takes no turns).
-  std::size_t chain_bytes = 0;
+  std::size_t sequence_bytes = 0;
   std::size_t bucket_bytes = 0;
   /// Present if the operation's tensors lie on a device. The operation begins once may_begin() allows
   /// it, and operations behind it in its lane begin later.
   std::shared_ptr<DeviceSide> device = {};
-  bool takes_turns() const { return chain_bytes > 0 && bucket_bytes > 0; }
+  bool is_paced() const { return sequence_bytes > 0 && bucket_bytes > 0; }
   /// Returns the operation's lane. Operations of a lane begin in the order of calls, so that
   /// messages of one are not taken for another's. Later operations also wait for memory of earlier
   /// ones. The sends to each peer are a lane, the receives from each peer are a lane, and all other
@@ -79,7 +79,7 @@ struct Operation : OperationName {
   // The members below belong to the engine.
   bool has_begun = false;
   std::list<Running> running;
-  std::size_t next_chain = 0;
+  std::size_t next_sequence = 0;
   double started_s = 0;
   double deadline_s = 0;
   std::atomic<State> state = State::under_way;
@@ -118,21 +118,21 @@ class Engine {
   /// Errors: environment, a device that fails or hangs.
   void wait_for_device(Operation& operation);
   /// Returns the operations that streams carry out by themselves; see progress().
-  StreamWatch& streams() { return streams_; }
+  StreamWatch& stream_watch() { return streams_; }
   /// Enqueues an operation on that stream, and begins to watch it.
   /// Errors: those of progress(); also what `enqueue` throws.
-  void start(StreamTransport& transport, Stream stream, const std::shared_ptr<StreamOperation>& operation,
+  void start(DeviceTransport& transport, Stream stream, const std::shared_ptr<StreamOperation>& operation,
              const std::function<void()>& enqueue);
   /// Stops watching a transport. Call before the transport is destroyed. If an operation of the
   /// transport is under way while an exception unwinds, aborts all transports on streams.
-  void forget(StreamTransport& transport) noexcept;
+  void detach(DeviceTransport& transport) noexcept;
   /// Blocks until the operation is done, and advances all other operations meanwhile.
   /// Errors: those of progress().
   void wait(const StreamOperation& operation);
   /// Ends an operation for which no caller will wait. Nothing can be taken back from a stream, so all
   /// communication of this rank ends. Does nothing if the operation is done, or if a context has been
   /// made to wait for it.
-  void abandon(const StreamOperation& operation) noexcept;
+  void cancel_unwaited(const StreamOperation& operation) noexcept;
   /// Throws the error that has ended all communication of this rank, if there is one.
   void check_alive() const;
   /// Returns the time that wait() has spent so far until the device had computed the operations'
@@ -147,14 +147,14 @@ class Engine {
 
   /// Cancels an operation, which ends without its result. On return nothing touches its buffers any
   /// more, unless a transport cannot take transfers back. Then all communication of this rank ends.
-  void give_up(Operation& operation) noexcept;
+  void cancel(Operation& operation) noexcept;
   /// Cancels an operation for which no caller will wait. While an exception unwinds, all else goes on,
   /// so that other ranks can be told. Otherwise this is a mistake of the program, and all communication
   /// of this rank ends: the messages that peers still send for the operation might be taken for later
   /// ones.
-  void abandon(Operation& operation) noexcept;
+  void cancel_unwaited(Operation& operation) noexcept;
   /// Cancels all operations of a transport. Call before the transport is destroyed.
-  void forget(const Transport& transport) noexcept;
+  void detach(const Transport& transport) noexcept;
 
  private:
   using Lock = std::unique_lock<std::recursive_mutex>;
@@ -164,7 +164,7 @@ class Engine {
     int num_begun = 0;
     std::map<int, std::list<Operation*>> to_begin =
         {};                           // by lane: an operation that waits for its device, and all behind it
-    std::size_t bytes_under_way = 0;  // by operations that take turns
+    std::size_t bytes_in_flight = 0;  // by operations that take turns
     std::list<Operation*> still_beginning = {};  // operations with chains to begin
   };
 
@@ -180,11 +180,11 @@ class Engine {
   bool some_wait_for_a_device() const;
   bool advance(Operation& operation);
   bool advance(Operation& operation, Operation::Running& running);
-  bool begin_stage(Operation& operation, Operation::Running& running);
-  void begin_chains(Operation& operation);
+  bool begin_round(Operation& operation, Operation::Running& running);
+  void begin_sequences(Operation& operation);
   ActiveTransport& active_of(const Operation& operation);
-  bool may_begin_chain(const Operation& operation);
-  void count_chain(Operation& operation, bool begins);
+  bool may_begin_sequence(const Operation& operation);
+  void count_sequence(Operation& operation, bool begins);
   void add_active(Operation& operation);
   void remove_active(Operation& operation);
 
@@ -201,13 +201,13 @@ class Engine {
 };
 
 /// Sets another timeout while the object lives.
-class Patience {
+class ScopedTimeout {
  public:
-  Patience(Engine& engine, double seconds) : engine_(engine), before_s_(engine.timeout()) {
+  ScopedTimeout(Engine& engine, double seconds) : engine_(engine), before_s_(engine.timeout()) {
     engine_.set_timeout(seconds);
   }
-  Patience(const Patience&) = delete;
-  ~Patience() { engine_.set_timeout(before_s_); }
+  ScopedTimeout(const ScopedTimeout&) = delete;
+  ~ScopedTimeout() { engine_.set_timeout(before_s_); }
 
  private:
   Engine& engine_;
@@ -217,15 +217,15 @@ class Patience {
 /// Sets where a rank computes while the object lives. Operations on memory of the context's device that
 /// are started meanwhile come after the work that the context was given before. With a context on the
 /// host, the rank computes on no device.
-class ComputesOn {
+class ScopedDevice {
  public:
-  ComputesOn(Engine& engine, const Context& context, const PortionLimits& limits = {})
+  ScopedDevice(Engine& engine, const Context& context, const PinnedLimits& limits = {})
       : engine_(engine), before_(engine.device_link()) {
     const bool is_host = context.device() == Device::host();
     engine_.set_device_link(is_host ? nullptr : std::make_shared<DeviceLink>(context, limits));
   }
-  ComputesOn(const ComputesOn&) = delete;
-  ~ComputesOn() { engine_.set_device_link(std::move(before_)); }
+  ScopedDevice(const ScopedDevice&) = delete;
+  ~ScopedDevice() { engine_.set_device_link(std::move(before_)); }
 
  private:
   Engine& engine_;

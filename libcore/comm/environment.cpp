@@ -55,7 +55,7 @@ EnvironmentSettings environment_settings() {
   return settings;
 }
 
-EnvironmentSettings settings_that_differ(const EnvironmentSettings& first, const EnvironmentSettings& own) {
+EnvironmentSettings differing_settings(const EnvironmentSettings& first, const EnvironmentSettings& own) {
   EnvironmentSettings differing;
   for (const EnvironmentSettings* settings : {&first, &own}) {
     for (const auto& [name, unused] : *settings) {
@@ -67,11 +67,11 @@ EnvironmentSettings settings_that_differ(const EnvironmentSettings& first, const
   return differing;
 }
 
-void warn_of_other_settings(const Ranks& ranks) {
+void warn_differing_settings(const Ranks& ranks) {
   const EnvironmentSettings own = from_text(to_text(environment_settings()));
   const EnvironmentSettings first = from_text(broadcast_text(ranks.world, to_text(own)));
   const std::vector<std::string> differing =
-      gather_texts(ranks.world, to_text(settings_that_differ(first, own)));
+      gather_texts(ranks.world, to_text(differing_settings(first, own)));
   if (std::ranges::all_of(differing, [&](const std::string& text) { return text == differing[0]; })) return;
   const std::vector<std::string> hosts = gather_texts(ranks.world, host_name());
   EnvironmentSettings told;

@@ -19,10 +19,10 @@ EnvironmentSettings environment_settings();
 
 /// Returns the settings in which `own` differs from `first`, with the values of `own`: "'eth0'",
 /// "unset". Leaves out settings of a single rank, such as the GPU that it may see.
-EnvironmentSettings settings_that_differ(const EnvironmentSettings& first, const EnvironmentSettings& own);
+EnvironmentSettings differing_settings(const EnvironmentSettings& first, const EnvironmentSettings& own);
 
 /// Warns of each variable in which another rank differs from rank 0.
 /// Collective: all ranks call it; blocks.
-void warn_of_other_settings(const Ranks& ranks);
+void warn_differing_settings(const Ranks& ranks);
 
 }  // namespace dt::comm

@@ -87,11 +87,11 @@ std::vector<std::string> gather_texts(Communicator& group, const std::string& te
   return texts;
 }
 
-void all_sum(Communicator& group, std::span<std::int64_t> values) {
+void all_reduce_sum(Communicator& group, std::span<std::int64_t> values) {
   group.all_reduce(host_tensor(values), host_tensor(values)).wait_host();
 }
 
-void together(Communicator& group, const std::function<void()>& body) {
+void run_collectively(Communicator& group, const std::function<void()>& body) {
   if (group.size() == 1) return body();  // its error, of whatever type, is the error of all ranks
   const std::optional<Error> error = error_of(body);
   const std::vector<std::int64_t> kinds = gather_numbers(group, error ? error->exit_code() : 0);
@@ -99,7 +99,7 @@ void together(Communicator& group, const std::function<void()>& body) {
 
   const std::vector<std::string> whats = gather_texts(group, error ? error->what() : "");
   const std::vector<std::string> contexts = gather_texts(group, error ? error->context() : "");
-  const std::vector<std::string> speakers = gather_texts(group, speaker(group));
+  const std::vector<std::string> speakers = gather_texts(group, rank_label(group));
   std::vector<std::string> messages;
   for (std::size_t r = 0; r < whats.size(); ++r) messages.push_back(whats[r] + '\0' + contexts[r]);
   const Verdict verdict = judge(kinds, messages);
@@ -108,29 +108,29 @@ void together(Communicator& group, const std::function<void()>& body) {
   throw SharedError(static_cast<ErrorKind>(kinds[rank]), prefix + whats[rank], contexts[rank]);
 }
 
-std::string speaker(Communicator& group) {
-  const std::string duty = group.engine().recorder().duty();
+std::string rank_label(Communicator& group) {
+  const std::string duty = group.engine().recorder().role();
   return fmt::format("rank {} on {}{}", group.rank(), host_name(),
                      duty.empty() ? "" : fmt::format(" ({})", duty));
 }
 
-void at_first(const Ranks& ranks, const std::function<void()>& body) {
-  together(ranks.world, [&] {
-    if (ranks.is_first()) body();
+void on_root(const Ranks& ranks, const std::function<void()>& body) {
+  run_collectively(ranks.world, [&] {
+    if (ranks.is_root()) body();
   });
 }
 
-void on_first(const Ranks& ranks, int count, const std::string& name,
-              const std::function<void(const Ranks&)>& body) {
+void on_subset(const Ranks& ranks, int count, const std::string& name,
+               const std::function<void(const Ranks&)>& body) {
   Communicator& world = ranks.world;
-  world.engine().recorder().set_duty("");  // its former duty is over
+  world.engine().recorder().set_role("");  // its former duty is over
   const bool takes_part = world.rank() < count;
   const auto group = world.split(takes_part ? std::optional(0) : std::nullopt, world.rank(), name);
-  const Patience patience(world.engine(), takes_part ? world.engine().timeout() : 0);
+  const ScopedTimeout patience(world.engine(), takes_part ? world.engine().timeout() : 0);
   std::optional<SharedError> failure;
   if (takes_part) {
     try {
-      body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives, ranks.streams});
+      body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives, ranks.nccl});
     } catch (const SharedError& error) {
       failure = error;
     }
@@ -140,7 +140,7 @@ void on_first(const Ranks& ranks, int count, const std::string& name,
 
 void require_threads(const Ranks& ranks, int count) {
   std::optional<ReservedThreads> held;
-  together(ranks.world, [&] { held.emplace(count); });
+  run_collectively(ranks.world, [&] { held.emplace(count); });
 }
 
 int ranks_on_host(Communicator& group) {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/system/host.hpp"
 #include "base/io/open_at.hpp"
+#include "base/system/host.hpp"
 
 namespace dt::comm {
 
@@ -90,10 +90,10 @@ std::string describe(const FlightProcess& process) {
 
 Heartbeat make_heartbeat(const FlightProcess& writer, std::int64_t beat, const Recorder::Snapshot& snapshot) {
   Heartbeat heartbeat{.writer = writer, .beat = beat, .time = utc_timestamp(), .step = snapshot.step};
-  heartbeat.writer.duty = snapshot.duty;
+  heartbeat.writer.duty = snapshot.role;
   if (!snapshot.newest.empty()) heartbeat.last = to_flight(snapshot.newest.back(), snapshot);
   heartbeat.groups = to_flight_groups(snapshot);
-  for (const OperationRecord& record : snapshot.under_way) {
+  for (const OperationRecord& record : snapshot.in_flight) {
     auto& under_way = heartbeat.groups.at(static_cast<std::size_t>(record.group)).under_way;
     if (under_way.size() < FlightGroup::max_under_way) under_way.push_back(to_flight(record, snapshot));
   }
@@ -109,9 +109,9 @@ Evidence make_evidence(const FlightProcess& writer, FlightCause cause, std::stri
                     .verdict = std::move(verdict),
                     .num_operations = snapshot.operations,
                     .groups = to_flight_groups(snapshot)};
-  evidence.writer.duty = snapshot.duty;
+  evidence.writer.duty = snapshot.role;
   const std::int64_t oldest_in_ring = snapshot.newest.empty() ? 0 : snapshot.newest.front().ticket;
-  for (const OperationRecord& record : snapshot.under_way) {
+  for (const OperationRecord& record : snapshot.in_flight) {
     if (record.ticket < oldest_in_ring) evidence.operations.push_back(to_flight(record, snapshot));
   }
   for (const OperationRecord& record : snapshot.newest) {

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/json.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/text/text.hpp"
 #include "comm/flight.hpp"
 

@@ -21,19 +21,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-SeenGpus look_for_gpus(bool is_wanted) {
-  SeenGpus seen{.host = host_name(), .gpus = {}};
+HostGpus look_for_gpus(bool is_wanted) {
+  HostGpus seen{.host = host_name(), .gpus = {}};
   if (!is_wanted) return seen;
   if (!has_accelerator()) {
-    seen.why_none = "this program was built without CUDA";
+    seen.unavailable_reason = "this program was built without CUDA";
     return seen;
   }
   try {
     seen.gpus = accelerator().gpus();
   } catch (const NoGpu& error) {
-    seen.why_none = error.message();
+    seen.unavailable_reason = error.message();
   } catch (const Error& error) {
-    seen.why_none = error.what();
+    seen.unavailable_reason = error.what();
     seen.remedy = error.context();
     seen.are_unusable = true;
   }
@@ -42,7 +42,7 @@ SeenGpus look_for_gpus(bool is_wanted) {
   return seen;
 }
 
-std::string to_text(const SeenGpus& seen) {
+std::string to_text(const HostGpus& seen) {
   Json gpus = Json::array();
   for (const Gpu& gpu : seen.gpus)
     gpus.push_back({{"name", gpu.name}, {"id", gpu.id}, {"address", gpu.address}});
@@ -50,19 +50,19 @@ std::string to_text(const SeenGpus& seen) {
               {"gpus", gpus},
               {"domains_of_gpus", seen.domains_of_gpus},
               {"domains", seen.domains},
-              {"why_none", seen.why_none},
+              {"why_none", seen.unavailable_reason},
               {"remedy", seen.remedy},
               {"are_unusable", seen.are_unusable}}
       .dump();
 }
 
-SeenGpus from_text(const std::string& text) {
+HostGpus from_text(const std::string& text) {
   const Json json = Json::parse(text);
-  SeenGpus seen{.host = json["host"],
+  HostGpus seen{.host = json["host"],
                 .gpus = {},
                 .domains_of_gpus = json["domains_of_gpus"],
                 .domains = json["domains"],
-                .why_none = json["why_none"],
+                .unavailable_reason = json["why_none"],
                 .remedy = json["remedy"],
                 .are_unusable = json["are_unusable"]};
   for (const Json& gpu : json["gpus"])
@@ -73,7 +73,7 @@ SeenGpus from_text(const std::string& text) {
 /// Ranks of each host.
 using HostRanks = std::map<std::string, std::vector<std::size_t>>;
 
-HostRanks ranks_by_host(const std::vector<SeenGpus>& ranks) {
+HostRanks ranks_by_host(const std::vector<HostGpus>& ranks) {
   HostRanks by_host;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) by_host[ranks[rank].host].push_back(rank);
   return by_host;
@@ -82,7 +82,7 @@ HostRanks ranks_by_host(const std::vector<SeenGpus>& ranks) {
 /// Divides a host's GPUs among its ranks.
 class HostDivision {
  public:
-  HostDivision(const std::vector<SeenGpus>& ranks, std::vector<std::size_t> members)
+  HostDivision(const std::vector<HostGpus>& ranks, std::vector<std::size_t> members)
       : ranks_(ranks), waiting_(std::move(members)) {
     for (const std::size_t rank : waiting_) {
       for (const Gpu& gpu : ranks[rank].gpus) num_users_[gpu.id] = 0;
@@ -96,12 +96,12 @@ class HostDivision {
 
   /// Writes the device of each of the ranks.
   void divide(std::vector<Device>& devices) {
-    const auto is_near = [](const SeenGpus& seen, std::size_t gpu) {
+    const auto is_near = [](const HostGpus& seen, std::size_t gpu) {
       if (seen.gpus.size() == 1) return true;
       return gpu < seen.domains_of_gpus.size() &&
              std::ranges::count(seen.domains, seen.domains_of_gpus[gpu]) > 0;
     };
-    const auto is_free = [&](const SeenGpus& seen, std::size_t gpu) {
+    const auto is_free = [&](const HostGpus& seen, std::size_t gpu) {
       return num_users_[seen.gpus[gpu].id] < most_users_;
     };
     choose(devices, [&](const auto& seen, auto gpu) { return is_near(seen, gpu) && is_free(seen, gpu); });
@@ -112,9 +112,9 @@ class HostDivision {
  private:
   /// Gives each waiting rank the GPU with the fewest users among those that `may_take` allows.
   void choose(std::vector<Device>& devices,
-              const std::function<bool(const SeenGpus&, std::size_t gpu)>& may_take) {
+              const std::function<bool(const HostGpus&, std::size_t gpu)>& may_take) {
     for (const std::size_t rank : std::exchange(waiting_, {})) {
-      const SeenGpus& seen = ranks_[rank];
+      const HostGpus& seen = ranks_[rank];
       std::optional<std::size_t> best;
       for (std::size_t gpu = 0; gpu < seen.gpus.size(); ++gpu) {
         if (!may_take(seen, gpu)) continue;
@@ -129,13 +129,13 @@ class HostDivision {
     }
   }
 
-  const std::vector<SeenGpus>& ranks_;
+  const std::vector<HostGpus>& ranks_;
   std::vector<std::size_t> waiting_;
   std::map<std::string, std::size_t> num_users_;  // by the GPU's id
   std::size_t most_users_ = 0;
 };
 
-std::vector<Device> divide_gpus(const std::vector<SeenGpus>& ranks) {
+std::vector<Device> divide_gpus(const std::vector<HostGpus>& ranks) {
   std::vector<Device> devices(ranks.size(), Device::host());
   for (auto& [host, members] : ranks_by_host(ranks)) HostDivision(ranks, members).divide(devices);
   return devices;
@@ -144,11 +144,11 @@ std::vector<Device> divide_gpus(const std::vector<SeenGpus>& ranks) {
 /// The ranks of each GPU that has any, by host and id.
 using Users = std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>;
 
-const Gpu& gpu_of(const std::vector<SeenGpus>& ranks, const std::vector<Device>& devices, std::size_t rank) {
+const Gpu& gpu_of(const std::vector<HostGpus>& ranks, const std::vector<Device>& devices, std::size_t rank) {
   return ranks[rank].gpus[static_cast<std::size_t>(devices[rank].index())];
 }
 
-Users users_of(const std::vector<SeenGpus>& ranks, const std::vector<Device>& devices) {
+Users users_of(const std::vector<HostGpus>& ranks, const std::vector<Device>& devices) {
   Users users;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     users[{ranks[rank].host, gpu_of(ranks, devices, rank).id}].push_back(rank);
@@ -171,7 +171,7 @@ void warn_of_sharing(const Users& users, DeviceChoice& choice) {
                   its_ranks.size(), gpu.first));
 }
 
-void announce_gpus(const std::vector<SeenGpus>& ranks, const Users& users, DeviceChoice& choice) {
+void announce_gpus(const std::vector<HostGpus>& ranks, const Users& users, DeviceChoice& choice) {
   std::map<std::string, int> counts;
   for (const auto& [gpu, its_ranks] : users) ++counts[gpu_of(ranks, choice.of_rank, its_ranks[0]).name];
   std::string names;
@@ -185,7 +185,7 @@ void announce_gpus(const std::vector<SeenGpus>& ranks, const Users& users, Devic
 /// Warns of ranks that see one GPU each. NCCL asks NVML for NVLink, and NVML does not see GPUs that
 /// the process's cgroup excludes.
 /// Source: NVIDIA/nccl#1066; open-mpi/ompi#11949.
-void warn_of_lone_gpus(const std::vector<SeenGpus>& ranks, DeviceChoice& choice) {
+void warn_of_lone_gpus(const std::vector<HostGpus>& ranks, DeviceChoice& choice) {
   std::vector<std::string> hosts;
   std::size_t num_ranks = 0;  // number of ranks on the first of the hosts
   for (const auto& [host, members] : ranks_by_host(ranks)) {
@@ -207,7 +207,7 @@ void warn_of_lone_gpus(const std::vector<SeenGpus>& ranks, DeviceChoice& choice)
       num_ranks, hosts[0], others));
 }
 
-DeviceChoice on_gpus(const std::vector<SeenGpus>& ranks) {
+DeviceChoice on_gpus(const std::vector<HostGpus>& ranks) {
   DeviceChoice choice{.of_rank = divide_gpus(ranks)};
   const Users users = users_of(ranks, choice.of_rank);
   choice.gpus_per_node = fewest_of_a_host(users);
@@ -224,37 +224,38 @@ DeviceChoice on_gpus(const std::vector<SeenGpus>& ranks) {
 
 }  // namespace
 
-std::vector<SeenGpus> see_gpus(Communicator& group, bool is_wanted) {
-  std::vector<SeenGpus> seen;
+std::vector<HostGpus> gather_gpus(Communicator& group, bool is_wanted) {
+  std::vector<HostGpus> seen;
   for (const std::string& text : gather_texts(group, to_text(look_for_gpus(is_wanted))))
     seen.push_back(from_text(text));
   return seen;
 }
 
-DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus>& ranks) {
+DeviceChoice choose_devices(const std::string& asked, const std::vector<HostGpus>& ranks) {
   DeviceChoice on_cpus{.of_rank = std::vector<Device>(ranks.size(), Device::host())};
   if (asked == "cpu") return on_cpus;
-  const auto without = std::ranges::find_if(ranks, [](const SeenGpus& seen) { return seen.gpus.empty(); });
+  const auto without = std::ranges::find_if(ranks, [](const HostGpus& seen) { return seen.gpus.empty(); });
   if (without == ranks.end()) return on_gpus(ranks);
   const std::string who = fmt::format("rank {} on {}", without - ranks.begin(), without->host);
   if (asked == "cuda") {
-    throw Error(ErrorKind::environment, fmt::format("--device cuda: {}: {}", who, without->why_none),
+    throw Error(ErrorKind::environment,
+                fmt::format("--device cuda: {}: {}", who, without->unavailable_reason),
                 without->remedy.empty() ? "--device cpu needs none" : without->remedy);
   }
   // Training on CPUs in place of GPUs would go unnoticed.
-  const auto unusable = std::ranges::find_if(ranks, &SeenGpus::are_unusable);
+  const auto unusable = std::ranges::find_if(ranks, &HostGpus::are_unusable);
   if (unusable != ranks.end()) {
     throw Error(ErrorKind::environment,
                 fmt::format("rank {} on {} cannot use its GPUs: {}", unusable - ranks.begin(), unusable->host,
-                            unusable->why_none),
+                            unusable->unavailable_reason),
                 unusable->remedy + "; or give --device cpu");
   }
   // A node whose GPU has failed must not leave the GPUs of all ranks idle.
-  if (std::ranges::any_of(ranks, [](const SeenGpus& seen) { return !seen.gpus.empty(); }))
+  if (std::ranges::any_of(ranks, [](const HostGpus& seen) { return !seen.gpus.empty(); }))
     throw Error(ErrorKind::environment,
-                fmt::format("some ranks have GPUs, and {} has none: {}", who, without->why_none),
+                fmt::format("some ranks have GPUs, and {} has none: {}", who, without->unavailable_reason),
                 "start ranks where there are GPUs, or give --device cpu");
-  on_cpus.announcement = fmt::format("computing on the CPU: {}", without->why_none);
+  on_cpus.announcement = fmt::format("computing on the CPU: {}", without->unavailable_reason);
   return on_cpus;
 }
 

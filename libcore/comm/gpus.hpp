@@ -10,12 +10,12 @@
 namespace dt::comm {
 
 /// A rank's report of the GPUs that it can use, and of where its cores lie.
-struct SeenGpus {
+struct HostGpus {
   std::string host;
   std::vector<Gpu> gpus;               // by index; each has its name, id and address
   std::vector<int> domains_of_gpus{};  // by index, the NUMA domain near the GPU; −1: unknown
   std::vector<int> domains{};          // NUMA domains of the rank's cores
-  std::string why_none{};
+  std::string unavailable_reason{};
   std::string remedy{};       // remedy of what why_none says
   bool are_unusable = false;  // there are GPUs, and why_none says what is wrong with them
 };
@@ -31,7 +31,7 @@ struct DeviceChoice {
 
 /// Returns the GPUs that each rank sees, by rank. If no GPU is wanted, no rank looks for one.
 /// Collective: all ranks call it; blocks.
-std::vector<SeenGpus> see_gpus(Communicator& group, bool is_wanted);
+std::vector<HostGpus> gather_gpus(Communicator& group, bool is_wanted);
 
 /// Chooses devices as `asked`: cpu; cuda; or auto, which is cuda if ranks see GPUs. The ranks of a
 /// host divide its GPUs. They choose in turn: ranks that see the fewest GPUs first, and among
@@ -41,6 +41,6 @@ std::vector<SeenGpus> see_gpus(Communicator& group, bool is_wanted);
 /// different GPUs, some may therefore share a GPU while another is idle.
 /// Errors: environment, naming the first rank that sees no GPU although cuda was asked for or other
 /// ranks see some, or whose GPUs cannot be used.
-DeviceChoice choose_devices(const std::string& asked, const std::vector<SeenGpus>& ranks);
+DeviceChoice choose_devices(const std::string& asked, const std::vector<HostGpus>& ranks);
 
 }  // namespace dt::comm

@@ -25,7 +25,7 @@ struct Hierarchy {
   std::size_t pieces;  // number of pieces of the longest part of a segment
   std::size_t num_chains;
   std::size_t per_phase;
-  WindowRun run;
+  WindowOperation run;
 
   Hierarchy(const Caller& caller, const Collective& collective)
       : caller(caller),
@@ -45,7 +45,7 @@ struct Hierarchy {
 
   /// Returns the number of pieces of the first segment, which no other exceeds.
   std::size_t num_pieces() const {
-    const PartOf part = collective.segment(0);
+    const RangeOf part = collective.segment(0);
     std::int64_t longest = 0;
     for (int rank = 0; rank < caller.size; ++rank) longest = std::max(longest, part(rank).count);
     return static_cast<std::size_t>(divide_up(longest, piece));
@@ -69,7 +69,7 @@ class HierarchicalChain {
   HierarchicalChain(std::shared_ptr<Hierarchy> hierarchy, std::size_t number)
       : h_(std::move(hierarchy)), number_(number), part_(h_->collective.segment(number)) {}
 
-  bool operator()(int index, Stage& stage) {
+  bool operator()(int index, Round& stage) {
     const int steps = 2 * static_cast<int>(h_->per_phase);
     if (h_->collective.reduces()) {
       if (index == 0) take_partials();
@@ -94,7 +94,7 @@ class HierarchicalChain {
     const std::size_t stride =
         (static_cast<std::size_t>(longest) * dtype_bytes(dtype) + line_bytes - 1) / line_bytes * line_bytes;
     const auto num_hosts = static_cast<std::size_t>(h_->num_hosts);
-    block_ = h_->caller.staging->take((2 * num_hosts - 1) * stride);
+    block_ = h_->caller.staging->acquire((2 * num_hosts - 1) * stride);
     std::size_t begin = 0;
     const auto next = [&](std::int64_t count) {
       return Tensor(*block_, dtype, Shape{count}, std::exchange(begin, begin + stride));
@@ -110,7 +110,7 @@ class HierarchicalChain {
   /// Adds a step of a segment. A segment's two steps are stages of their own. The copy of segment i + 1
   /// comes before the second step of i, so that neighbours seldom wait for each other: c0, c1, r0, c2,
   /// r1, ...
-  bool add_window_step(int index, Stage& stage, bool reduces) {
+  bool add_window_step(int index, Round& stage, bool reduces) {
     const int last = 2 * static_cast<int>(h_->per_phase) - 1;
     const bool copies = index == 0 || (index % 2 == 1 && index < last);
     const int at = copies ? (index + 1) / 2 : index == last ? last / 2 : index / 2 - 1;
@@ -130,19 +130,19 @@ class HierarchicalChain {
         .number = (reduces ? h_->first_of_reduce(number_) : h_->first_of_gather(number_)) + at,
         .dtype = h_->collective.in.dtype()};
     if (reduces) {
-      segment.in = [this, piece](int local) { return cut(h_->collective.in, piece(local)); };
-      segment.mine = partials_[static_cast<std::size_t>(host)].flat(
+      segment.in = [this, piece](int local) { return flat_view(h_->collective.in, piece(local)); };
+      segment.local = partials_[static_cast<std::size_t>(host)].flat(
           std::min(begin, partials_[static_cast<std::size_t>(host)].numel()), mine.count);
     } else {
-      segment.mine = cut(h_->collective.out, mine);
-      segment.out = [this, piece](int local) { return cut(h_->collective.out, piece(local)); };
+      segment.local = flat_view(h_->collective.out, mine);
+      segment.out = [this, piece](int local) { return flat_view(h_->collective.out, piece(local)); };
     }
     return segment;
   }
 
   /// Exchanges with the ranks of the same `local` on all other hosts, the next host first.
   template <class Receive, class Send>
-  void exchange(Stage& stage, const Receive& receive, const Send& send) const {
+  void exchange(Round& stage, const Receive& receive, const Send& send) const {
     for (int distance = 1; distance < h_->num_hosts; ++distance) {
       const int from = (h_->host - distance + h_->num_hosts) % h_->num_hosts;
       add_transfer(stage, h_->rank_of(from, h_->local), receive(from), false);
@@ -153,31 +153,32 @@ class HierarchicalChain {
     }
   }
 
-  bool exchange_partials(Stage& stage) const {
+  bool exchange_partials(Round& stage) const {
     exchange(
         stage, [this](int host) { return received_[static_cast<std::size_t>(host)]; },
         [this](int host) { return partials_[static_cast<std::size_t>(host)]; });
     stage.then = [this] {
       const Tensor& sum = received_[static_cast<std::size_t>(h_->host)];
       combine(h_->collective.reduction, received_, sum);
-      convert(sum, h_->collective.own_out(own(), h_->caller.rank));
+      cast(sum, h_->collective.local_out(own(), h_->caller.rank));
     };
     return true;
   }
 
-  bool exchange_results(Stage& stage) const {
-    const Tensor out = cut(h_->collective.out, own());
-    const Tensor mine = h_->collective.reduces() ? out : h_->collective.own_in(own(), h_->caller.rank);
+  bool exchange_results(Round& stage) const {
+    const Tensor out = flat_view(h_->collective.out, own());
+    const Tensor mine = h_->collective.reduces() ? out : h_->collective.local_in(own(), h_->caller.rank);
     exchange(
-        stage, [this](int host) { return cut(h_->collective.out, part_(h_->rank_of(host, h_->local))); },
+        stage,
+        [this](int host) { return flat_view(h_->collective.out, part_(h_->rank_of(host, h_->local))); },
         [mine](int) { return mine; });
-    stage.then = [mine, out] { convert(mine, out); };
+    stage.then = [mine, out] { cast(mine, out); };
     return true;
   }
 
   std::shared_ptr<Hierarchy> h_;
   std::size_t number_;
-  PartOf part_;
+  RangeOf part_;
   StagingPool::Block block_;
   std::vector<Tensor> partials_;  // this host's sums, for each host
   std::vector<Tensor> received_;  // each host's sums, for this rank
@@ -185,16 +186,16 @@ class HierarchicalChain {
 
 }  // namespace
 
-bool pays_by_host(const Collective& collective, const Placement& placement) {
-  return !collective.reduces() || pays_to_sum_by_host(collective.in.dtype(), placement);
+bool is_hierarchical_faster(const Collective& collective, const Placement& placement) {
+  return !collective.reduces() || is_hierarchical_sum_faster(collective.in.dtype(), placement);
 }
 
 Algorithm hierarchical_algorithm(const Caller& caller, const Collective& collective,
                                  const Algorithm& messages) {
   const auto hierarchy = std::make_shared<Hierarchy>(caller, collective);
   Algorithm algorithm = messages;
-  algorithm.make_chain = [hierarchy](std::size_t number) -> Chain {
-    return [chain = std::make_shared<HierarchicalChain>(hierarchy, number)](int index, Stage& stage) {
+  algorithm.make_sequence = [hierarchy](std::size_t number) -> RoundSequence {
+    return [chain = std::make_shared<HierarchicalChain>(hierarchy, number)](int index, Round& stage) {
       return (*chain)(index, stage);
     };
   };

@@ -8,7 +8,7 @@
 namespace dt::comm {
 
 /// Returns whether fewer bytes pass between hosts by these algorithms than without them.
-bool pays_by_host(const Collective& collective, const Placement& placement);
+bool is_hierarchical_faster(const Collective& collective, const Placement& placement);
 
 /// Returns the algorithm of a collective over several hosts. A reduction goes through the hosts'
 /// windows first: rank l of each host combines, over its host's ranks, the parts of the ranks l of

@@ -8,7 +8,7 @@
 
 namespace dt::comm {
 
-std::vector<int> host_order(const std::vector<std::string>& hosts) {
+std::vector<int> order_by_host(const std::vector<std::string>& hosts) {
   std::map<std::string, std::size_t> first;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) first.try_emplace(hosts[rank], rank);
   std::vector<int> order(hosts.size());
@@ -20,11 +20,11 @@ std::vector<int> host_order(const std::vector<std::string>& hosts) {
 }
 
 int in_host_order(const Ranks& ranks, const std::string& host, const std::function<int(const Ranks&)>& body) {
-  const std::vector<int> order = host_order(gather_texts(ranks.world, host));
+  const std::vector<int> order = order_by_host(gather_texts(ranks.world, host));
   if (std::is_sorted(order.begin(), order.end())) return body(ranks);
   const auto place = std::find(order.begin(), order.end(), ranks.world.rank()) - order.begin();
   const auto group = ranks.world.split(0, static_cast<int>(place), "by host");
-  return body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives, ranks.streams});
+  return body({*group, ranks.console, ranks.abort, ranks.are_processes, ranks.collectives, ranks.nccl});
 }
 
 }  // namespace dt::comm

@@ -42,12 +42,12 @@ constexpr std::size_t near_ahead = 1024;
 constexpr std::size_t block_bytes = 1024;
 
 /// Prefetches the line into the second-level cache. The address may lie outside of all buffers.
-HWY_INLINE void fetch(const std::byte* at) {
+HWY_INLINE void prefetch_line(const std::byte* at) {
   __builtin_prefetch(at, 0, 2);
 }
 /// Prefetches the line for writing, and removes it from all other caches. For lines that another
 /// core has written and this core will write.
-HWY_INLINE void take(const std::byte* at) {
+HWY_INLINE void load_line(const std::byte* at) {
 #if HWY_ARCH_X86_64
   asm volatile("prefetchw %0" : : "m"(*at));  // the builtin compiles to this on some instruction sets only
 #else
@@ -57,7 +57,7 @@ HWY_INLINE void take(const std::byte* at) {
 
 /// Moves a line. If `streamed`, the stores bypass the caches; `to` must then begin at a cache line.
 template <bool streamed>
-HWY_INLINE void move_line(const std::byte* from, std::byte* to) {
+HWY_INLINE void copy_line(const std::byte* from, std::byte* to) {
   constexpr hn::ScalableTag<std::uint8_t> bytes;
   const auto* in = reinterpret_cast<const std::uint8_t*>(from);
   auto* out = reinterpret_cast<std::uint8_t*>(to);
@@ -73,11 +73,11 @@ HWY_INLINE void move_line(const std::byte* from, std::byte* to) {
 /// Moves whole lines, then the remaining bytes. Calls `ahead` with the offset of each line that is
 /// about to be moved.
 template <bool streamed, class Ahead>
-HWY_INLINE void move_lines(const std::byte* from, std::byte* to, std::size_t bytes, const Ahead& ahead) {
+HWY_INLINE void copy_lines(const std::byte* from, std::byte* to, std::size_t bytes, const Ahead& ahead) {
   std::size_t at = 0;
   for (; at + line <= bytes; at += line) {
     ahead(at);
-    move_line<streamed>(from + at, to + at);
+    copy_line<streamed>(from + at, to + at);
   }
   if (at < bytes) std::memcpy(to + at, from + at, bytes - at);
 }

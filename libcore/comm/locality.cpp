@@ -38,7 +38,7 @@ std::optional<Placement> placement_of(std::span<const HostName> hosts) {
   return placement_of(of_ranks);
 }
 
-bool pays_to_sum_by_host(DType dtype, const Placement& placement) {
+bool is_hierarchical_sum_faster(DType dtype, const Placement& placement) {
   return dtype_bytes(dtype) * static_cast<std::size_t>(placement.per_host) >=
          2 * dtype_bytes(accumulator_dtype(dtype));
 }
@@ -52,12 +52,12 @@ HostName host_name_of(const std::string& host) {
 Locality::Locality(int rank, int size, const std::string& host)
     : rank_(rank), size_(size), host_(host_name_of(host)) {}
 
-bool Locality::claim_opening() {
+bool Locality::claim_discovery() {
   return !std::exchange(is_claimed_, true);
 }
 
-void Locality::throw_if_abandoned() const {
-  if (is_abandoned_) throw_given_up();
+void Locality::throw_if_cancelled() const {
+  if (is_cancelled_) throw_cancelled();
 }
 
 void Locality::place(std::span<const HostName> hosts) {
@@ -68,11 +68,11 @@ void Locality::place(std::span<const HostName> hosts) {
   window_ = std::make_shared<NodeWindow>(rank_ - first_neighbour(), num_neighbours());
 }
 
-NodeWindow::Offer Locality::offer() {
+NodeWindow::Offer Locality::offer_window() {
   return window_ && is_first_neighbour() ? window_->make() : NodeWindow::Offer{};
 }
 
-bool Locality::accept(const NodeWindow::Offer& offer) {
+bool Locality::accept_window(const NodeWindow::Offer& offer) {
   if (!window_) return false;
   return is_first_neighbour() ? offer.descriptor >= 0 : window_->accept(offer);
 }
@@ -88,7 +88,7 @@ void Locality::decide(bool all_have_it) {
     if (const auto then = waiting.lock()) {
       (*then)();
     } else if (window_) {
-      window_->break_off();
+      window_->cancel();
     }
   }
 }

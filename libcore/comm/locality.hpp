@@ -35,7 +35,7 @@ std::optional<Placement> placement_of(std::span<const HostName> hosts);
 /// Returns whether fewer bytes pass between runs if each run sums its ranks' values first. One sum
 /// takes the place of per_host values. For 16-bit floats the sum has twice their size, since rounding
 /// comes last.
-bool pays_to_sum_by_host(DType dtype, const Placement& placement);
+bool is_hierarchical_sum_faster(DType dtype, const Placement& placement);
 
 /// The placement of a group's ranks, and their window. The group's first large operation finds
 /// them: ranks tell each other their hosts, the first rank of each host makes a window, and the
@@ -53,12 +53,12 @@ class Locality {
   const std::shared_ptr<NodeWindow>& window() const { return window_; }
 
   /// Returns true for the first caller, whose operation must decide the locality.
-  bool claim_opening();
+  bool claim_discovery();
   /// Records that this operation will not decide the locality, so that it is never decided.
-  void abandon() { is_abandoned_ = true; }
+  void cancel() { is_cancelled_ = true; }
   /// Throws if the locality was abandoned.
   /// Errors: environment.
-  void throw_if_abandoned() const;
+  void throw_if_cancelled() const;
   /// Registers `then`, which is called when the locality is decided, in the order of registrations.
   /// If `then` is destroyed by that time, this rank has missed its operation's turn, and the window
   /// is broken off.
@@ -71,9 +71,9 @@ class Locality {
   int first_neighbour() const { return rank_ - rank_ % placement_.per_host; }
   int num_neighbours() const { return placement_.per_host; }
   /// Makes the window, on the first neighbour. On other ranks, returns an empty offer.
-  NodeWindow::Offer offer();
+  NodeWindow::Offer offer_window();
   /// Returns whether this rank has the window that its first neighbour offers.
-  bool accept(const NodeWindow::Offer& offer);
+  bool accept_window(const NodeWindow::Offer& offer);
   void decide(bool all_have_it);
 
  private:
@@ -86,7 +86,7 @@ class Locality {
   bool is_claimed_ = false;
   Placement placement_{1, 1};
   std::shared_ptr<NodeWindow> window_;
-  bool is_abandoned_ = false;
+  bool is_cancelled_ = false;
   std::vector<std::weak_ptr<std::function<void()>>> waiting_;
 };
 

@@ -55,13 +55,13 @@ NodeWindow::Flag& NodeWindow::flag(int rank, std::uint64_t segment) const {
   return reinterpret_cast<Flag*>(memory_.data())[place];
 }
 
-void throw_given_up() {
+void throw_cancelled() {
   throw Error(ErrorKind::environment, "communication of this rank has ended",
               "a large operation of the group was given up half-way");
 }
 
 void NodeWindow::throw_if_broken() const {
-  if (is_broken_) throw_given_up();
+  if (is_broken_) throw_cancelled();
 }
 
 bool NodeWindow::may_begin(Step step, std::uint64_t segment) const {
@@ -85,18 +85,18 @@ void NodeWindow::check_content(std::uint64_t segment, std::uint64_t content) con
   }
 }
 
-void NodeWindow::tell(std::uint64_t segment, std::uint64_t steps) {
+void NodeWindow::publish(std::uint64_t segment, std::uint64_t steps) {
   const std::atomic_ref told(flag(rank_, segment).steps_done);
   if (told.load(std::memory_order_relaxed) < steps) told.store(steps, std::memory_order_release);
 }
 
 void NodeWindow::finish(Step step, std::uint64_t segment) {
   own_steps_done_[segment % num_slots] = step_number(step, segment) + 1;
-  tell(segment, step_number(step, segment) + 1);
+  publish(segment, step_number(step, segment) + 1);
 }
 
 void NodeWindow::leave(std::uint64_t segment) {
-  tell(segment, step_number(Step::gather, segment) + 1);
+  publish(segment, step_number(Step::gather, segment) + 1);
 }
 
 std::byte* NodeWindow::piece(int rank, std::uint64_t segment, int part) const {

@@ -64,7 +64,7 @@ class NodeWindow {
 
   /// Records that an operation has ended half-way on this rank, whose slots will never be free
   /// again.
-  void break_off() { is_broken_ = true; }
+  void cancel() { is_broken_ = true; }
   /// Throws if an operation has ended half-way on this rank.
   /// Errors: environment.
   void throw_if_broken() const;
@@ -72,7 +72,7 @@ class NodeWindow {
  private:
   struct Flag;  // one per slot and rank
   Flag& flag(int rank, std::uint64_t segment) const;
-  void tell(std::uint64_t segment, std::uint64_t steps);
+  void publish(std::uint64_t segment, std::uint64_t steps);
 
   int rank_;
   int size_;
@@ -86,6 +86,6 @@ class NodeWindow {
 
 /// Throws the error that later operations of the group meet.
 /// Errors: environment, always.
-[[noreturn]] void throw_given_up();
+[[noreturn]] void throw_cancelled();
 
 }  // namespace dt::comm

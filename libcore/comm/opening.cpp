@@ -21,23 +21,23 @@ class Opening {
         offers_(hosts_.size()),
         answers_(hosts_.size()) {}
   ~Opening() {
-    if (locality_->state() == Locality::State::undecided) locality_->abandon();
+    if (locality_->state() == Locality::State::undecided) locality_->cancel();
   }
   Opening(const Opening&) = delete;
 
   static constexpr int num_stages = 3;
 
-  void add_stage(int index, Stage& stage) {
+  void add_stage(int index, Round& stage) {
     const auto own = static_cast<std::size_t>(rank_);
     if (index == 0) {
       hosts_[own] = locality_->host();
       exchange(std::span(hosts_), {0, size_}, stage);
       stage.then = [this] { locality_->place(hosts_); };
     } else if (index == 1) {
-      offers_[own] = locality_->offer();
+      offers_[own] = locality_->offer_window();
       const auto first = static_cast<std::size_t>(locality_->first_neighbour());
       exchange(std::span(offers_), {locality_->first_neighbour(), locality_->num_neighbours()}, stage);
-      stage.then = [this, own, first] { answers_[own] = locality_->accept(offers_[first]) ? 1 : 0; };
+      stage.then = [this, own, first] { answers_[own] = locality_->accept_window(offers_[first]) ? 1 : 0; };
     } else {
       exchange(std::span(answers_), {0, size_}, stage);
       stage.then = [this] { locality_->decide(std::ranges::count(answers_, 1) == std::ssize(answers_)); };
@@ -51,7 +51,7 @@ class Opening {
     int count;
   };
   template <class T>
-  void exchange(std::span<T> all, const Among& among, Stage& stage) const {
+  void exchange(std::span<T> all, const Among& among, Round& stage) const {
     const auto of_rank = [&](int rank) {
       return std::as_writable_bytes(all.subspan(static_cast<std::size_t>(rank), 1));
     };
@@ -88,21 +88,21 @@ class Undecided {
         number_(number),
         num_first_(opening_ ? Opening::num_stages : 1) {}
 
-  bool operator()(int index, Stage& stage) {
+  bool operator()(int index, Round& stage) {
     if (index < num_first_) {
       if (opening_) {
         opening_->add_stage(index, stage);
       } else {
         stage.ready = [this] {
-          decision_->locality->throw_if_abandoned();
+          decision_->locality->throw_if_cancelled();
           return decision_->chosen.has_value();
         };
       }
       return true;
     }
     const Algorithm& chosen = *decision_->chosen;
-    if (number_ >= chosen.num_chains) return false;
-    if (!chain_) chain_ = chosen.make_chain(number_);
+    if (number_ >= chosen.num_sequences) return false;
+    if (!chain_) chain_ = chosen.make_sequence(number_);
     return chain_(index - num_first_, stage);
   }
 
@@ -111,24 +111,24 @@ class Undecided {
   std::unique_ptr<Opening> opening_;
   std::size_t number_;
   int num_first_;
-  Chain chain_;
+  RoundSequence chain_;
 };
 
 }  // namespace
 
-Algorithm undecided_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
-                              const Algorithm& messages, std::size_t most_chains) {
+Algorithm topology_discovery_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
+                                       const Algorithm& messages, std::size_t most_chains) {
   const auto decision = std::make_shared<Decision>(Decision{caller.locality, {}, {}});
   decision->choose = std::make_shared<std::function<void()>>(
       [choose, weak = std::weak_ptr(decision)] { weak.lock()->chosen = choose(); });
   caller.locality->when_decided(decision->choose);
   Algorithm algorithm = messages;
-  algorithm.num_chains = most_chains;
-  algorithm.make_chain = [caller, decision,
-                          opens = caller.locality->claim_opening()](std::size_t number) -> Chain {
+  algorithm.num_sequences = most_chains;
+  algorithm.make_sequence =
+      [caller, decision, opens = caller.locality->claim_discovery()](std::size_t number) -> RoundSequence {
     auto opening = opens && number == 0 ? std::make_unique<Opening>(caller) : nullptr;
     return [chain = std::make_shared<Undecided>(decision, std::move(opening), number)](
-               int index, Stage& stage) { return (*chain)(index, stage); };
+               int index, Round& stage) { return (*chain)(index, stage); };
   };
   return algorithm;
 }

@@ -11,7 +11,7 @@ namespace dt::comm {
 /// then runs the algorithm that `choose` returns. All ranks call `choose` in the order of
 /// operations. Its result has no more than `most_chains` chains, and otherwise begins like
 /// `messages`.
-Algorithm undecided_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
-                              const Algorithm& messages, std::size_t most_chains);
+Algorithm topology_discovery_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
+                                       const Algorithm& messages, std::size_t most_chains);
 
 }  // namespace dt::comm

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/numeric/range.hpp"
 #include "comm/engine.hpp"
 #include "comm/reduction.hpp"
-#include "base/numeric/range.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
@@ -14,7 +14,7 @@ namespace dt::comm {
 inline constexpr std::size_t line_bytes = 64;
 
 /// A function that returns a rank's part of N elements.
-using PartOf = std::function<Range(int rank)>;
+using RangeOf = std::function<Range(int rank)>;
 
 inline std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
   return (count + unit - 1) / unit;
@@ -39,11 +39,11 @@ inline Range piece_of(const Range& part, std::int64_t begin, std::int64_t count)
   return intersect(part, part.begin + begin, part.begin + begin + count);
 }
 
-inline Tensor cut(const Tensor& tensor, const Range& part) {
+inline Tensor flat_view(const Tensor& tensor, const Range& part) {
   return tensor.flat(part.begin, part.count);
 }
 
-inline void add_transfer(Stage& stage, int peer, const Tensor& data, bool is_send) {
+inline void add_transfer(Round& stage, int peer, const Tensor& data, bool is_send) {
   if (data.numel() > 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
 }
 
@@ -54,10 +54,10 @@ struct Collective {
   Tensor in;
   Tensor out;
   Reduction reduction = Reduction::sum;
-  PartOf part;  // a rank's part of the N elements
+  RangeOf part;  // a rank's part of the N elements
   /// Returns the ranks' parts of a segment. The segments together hold the N elements. A
   /// reduce_scatter or all_gather divides each rank's part into pieces, one for each segment.
-  std::function<PartOf(std::size_t number)> segment;
+  std::function<RangeOf(std::size_t number)> segment;
   std::size_t num_segments = 1;
 
   bool reduces() const { return kind != OperationKind::all_gather; }
@@ -65,11 +65,11 @@ struct Collective {
   std::int64_t numel() const { return (reduces() ? in : out).numel(); }
   /// Return the elements `own`, which lie in this rank's part, of `in` or of `out`. Either tensor
   /// may hold that part alone.
-  Tensor own_in(const Range& own, int rank) const {
-    return cut(in, reduces() ? own : shift(own, -part(rank).begin));
+  Tensor local_in(const Range& own, int rank) const {
+    return flat_view(in, reduces() ? own : shift(own, -part(rank).begin));
   }
-  Tensor own_out(const Range& own, int rank) const {
-    return cut(out, gathers() ? own : shift(own, -part(rank).begin));
+  Tensor local_out(const Range& own, int rank) const {
+    return flat_view(out, gathers() ? own : shift(own, -part(rank).begin));
   }
 };
 

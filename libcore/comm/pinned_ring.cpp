@@ -6,7 +6,7 @@
 namespace dt::comm {
 
 bool PinnedRing::Turn::has_begun() {
-  if (before_ && before_->is_over()) before_.reset();
+  if (before_ && before_->is_finished()) before_.reset();
   return before_ == nullptr;
 }
 
@@ -15,7 +15,7 @@ void PinnedRing::Turn::leave(std::shared_ptr<Event> last) {
   last_ = std::move(last);
 }
 
-bool PinnedRing::Turn::is_over() {
+bool PinnedRing::Turn::is_finished() {
   if (!is_left_ || !has_begun()) return false;
   if (last_ && last_->is_complete()) last_.reset();
   return last_ == nullptr;
@@ -35,8 +35,8 @@ std::shared_ptr<PinnedRing::Turn> PinnedRing::take(std::size_t bytes) {
   std::shared_ptr<Turn>& newest = newest_[place];
   const bool fits = newest && newest->memory()->bytes() >= bytes;
   StagingPool::Block memory = fits ? newest->memory() : nullptr;
-  if (!fits && newest && newest->is_over()) newest.reset();  // freed before more is allocated
-  if (!fits) memory = pool_->take(largest_);
+  if (!fits && newest && newest->is_finished()) newest.reset();  // freed before more is allocated
+  if (!fits) memory = pool_->acquire(largest_);
   last_place_ = place;
   return newest = std::make_shared<Turn>(std::move(memory), std::move(newest));
 }

@@ -14,12 +14,12 @@ namespace dt::comm {
 /// Bounds of the memory that messages take, the same on all ranks. An operation larger than a portion
 /// goes in several. Each lane (see PinnedRing) has at most `most_on_host` of them on the host at a
 /// time.
-struct PortionLimits {
+struct PinnedLimits {
   std::size_t bytes = std::size_t{8} << 20;
-  std::size_t most_on_host = 8;
+  std::size_t max_host_bytes = 8;
   /// Returns the most memory that a lane takes if its operations have no more than `operation_bytes`.
-  std::size_t most_of_lane(std::size_t operation_bytes) const {
-    return most_on_host * std::min(bytes, operation_bytes);
+  std::size_t max_lane_bytes(std::size_t operation_bytes) const {
+    return max_host_bytes * std::min(bytes, operation_bytes);
   }
 };
 
@@ -41,7 +41,7 @@ class PinnedRing {
     /// Ends the turn. From now on only a device touches the memory, until it reaches `last`; null:
     /// not at all.
     void leave(std::shared_ptr<Event> last);
-    bool is_over();
+    bool is_finished();
 
    private:
     StagingPool::Block memory_;

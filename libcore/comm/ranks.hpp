@@ -16,7 +16,7 @@ class Collectives;
 /// The choice whether ranks exchange GPU memory through NCCL (see StreamLibrary) or by messages.
 /// `where_possible` needs NCCL and a GPU of its own on every rank. With `required`, the run fails
 /// if NCCL cannot be used.
-enum class StreamWish { never, where_possible, required };
+enum class NcclPolicy { never, where_possible, required };
 
 /// This rank among all. Rank 0 writes to the console; other ranks only report errors on it.
 struct Ranks {
@@ -29,9 +29,9 @@ struct Ranks {
   bool are_processes = false;
   /// MPI's own operations among these ranks; null if ranks are threads.
   mpi::Collectives* collectives = nullptr;
-  StreamWish streams = StreamWish::never;
+  NcclPolicy nccl = NcclPolicy::never;
 
-  bool is_first() const { return world.rank() == 0; }
+  bool is_root() const { return world.rank() == 0; }
 };
 
 }  // namespace dt::comm

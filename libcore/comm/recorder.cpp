@@ -46,7 +46,7 @@ Recorder::Ticket Recorder::start(int group, OperationKind kind, std::int64_t byt
       .step = step_,
       .started_s = monotonic_s(),
       .ticket = newest_ + 1};
-  under_way_.push_back(record);
+  in_flight_.push_back(record);
   bytes_by_kind_[static_cast<std::size_t>(kind)] += bytes;
   ++newest_;
   ring_[static_cast<std::size_t>(newest_) % capacity] = record;
@@ -56,38 +56,38 @@ Recorder::Ticket Recorder::start(int group, OperationKind kind, std::int64_t byt
 void Recorder::finish(Ticket ticket, const std::optional<Interval>& on_stream) {
   const std::lock_guard lock(mutex_);
   const auto found =
-      std::find_if(under_way_.begin(), under_way_.end(),
+      std::find_if(in_flight_.begin(), in_flight_.end(),
                    [ticket](const OperationRecord& record) { return record.ticket == ticket; });
-  if (found == under_way_.end()) return;
+  if (found == in_flight_.end()) return;
   if (!is_point_to_point(found->kind)) ++groups_[static_cast<std::size_t>(found->group)].finished;
   found->finished_s = monotonic_s();
   const bool in_ring = newest_ - ticket < static_cast<Ticket>(capacity);
   if (in_ring) ring_[static_cast<std::size_t>(ticket) % capacity] = *found;
-  if (kept_ && ticket > kept_->last_before) {
-    kept_->records.push_back(*found);
+  if (detailed_ && ticket > detailed_->last_before) {
+    detailed_->records.push_back(*found);
     if (on_stream) {
-      kept_->records.back().started_s = on_stream->started_s;
-      kept_->records.back().finished_s = on_stream->ended_s;
+      detailed_->records.back().started_s = on_stream->started_s;
+      detailed_->records.back().finished_s = on_stream->ended_s;
     }
   }
-  under_way_.erase(found);
+  in_flight_.erase(found);
 }
 
-void Recorder::keep(std::shared_ptr<const DeviceClock> clock) {
+void Recorder::start_details(std::shared_ptr<const DeviceClock> clock) {
   const std::lock_guard lock(mutex_);
-  kept_ = Kept{.last_before = newest_, .clock = std::move(clock), .records = {}};
+  detailed_ = DetailedRecords{.last_before = newest_, .clock = std::move(clock), .records = {}};
 }
 
 std::shared_ptr<const DeviceClock> Recorder::device_clock() const {
   const std::lock_guard lock(mutex_);
-  return kept_ ? kept_->clock : nullptr;
+  return detailed_ ? detailed_->clock : nullptr;
 }
 
-std::vector<OperationRecord> Recorder::take_kept() {
+std::vector<OperationRecord> Recorder::take_details() {
   const std::lock_guard lock(mutex_);
   std::vector<OperationRecord> records;
-  if (kept_) records = std::move(kept_->records);
-  kept_.reset();
+  if (detailed_) records = std::move(detailed_->records);
+  detailed_.reset();
   return records;
 }
 
@@ -96,14 +96,14 @@ void Recorder::set_step(std::int64_t step) {
   step_ = step;
 }
 
-void Recorder::set_duty(std::string duty) {
+void Recorder::set_role(std::string duty) {
   const std::lock_guard lock(mutex_);
-  duty_ = std::move(duty);
+  role_ = std::move(duty);
 }
 
-std::string Recorder::duty() const {
+std::string Recorder::role() const {
   const std::lock_guard lock(mutex_);
-  return duty_;
+  return role_;
 }
 
 Recorder::Snapshot Recorder::snapshot() const {
@@ -112,10 +112,10 @@ Recorder::Snapshot Recorder::snapshot() const {
   const std::lock_guard lock(mutex_);
   result.time_s = monotonic_s();
   result.step = step_;
-  result.duty = duty_;
+  result.role = role_;
   result.operations = newest_;
   result.groups = groups_;
-  result.under_way = under_way_;
+  result.in_flight = in_flight_;
   const Ticket oldest = std::max<Ticket>(1, newest_ - static_cast<Ticket>(capacity) + 1);
   for (Ticket ticket = oldest; ticket <= newest_; ++ticket) {
     result.newest.push_back(ring_[static_cast<std::size_t>(ticket) % capacity]);
@@ -125,7 +125,7 @@ Recorder::Snapshot Recorder::snapshot() const {
 
 double Recorder::oldest_start_s() const {
   const std::lock_guard lock(mutex_);
-  return under_way_.empty() ? 0 : under_way_.front().started_s;
+  return in_flight_.empty() ? 0 : in_flight_.front().started_s;
 }
 
 std::int64_t Recorder::bytes(OperationKind kind) const {

@@ -77,16 +77,16 @@ class Recorder {
   void set_step(std::int64_t step);
   /// Sets this rank's role in the training, for messages that blame it: "stage 1 of 2: layers.1 to
   /// head".
-  void set_duty(std::string duty);
-  std::string duty() const;
+  void set_role(std::string duty);
+  std::string role() const;
 
   struct Snapshot {
     double time_s = 0;  // when it was taken, monotonic
     std::int64_t step = 0;
-    std::string duty;
+    std::string role;
     std::int64_t operations = 0;  // begun so far
     std::vector<GroupRecord> groups;
-    std::vector<OperationRecord> under_way;  // oldest first, however old
+    std::vector<OperationRecord> in_flight;  // oldest first, however old
     std::vector<OperationRecord> newest;     // the newest `capacity`, oldest first; under way or done
   };
   Snapshot snapshot() const;
@@ -95,12 +95,12 @@ class Recorder {
 
   /// Keeps every operation that begins from now on, however many. `clock` is the clock of the device
   /// whose streams carry out operations, or null if none does.
-  void keep(std::shared_ptr<const DeviceClock> clock = nullptr);
+  void start_details(std::shared_ptr<const DeviceClock> clock = nullptr);
   /// Returns the clock by which to time what streams carry out, while operations are kept; otherwise
   /// null.
   std::shared_ptr<const DeviceClock> device_clock() const;
   /// Returns the kept operations that have ended, in the order of their ends, and stops keeping.
-  std::vector<OperationRecord> take_kept();
+  std::vector<OperationRecord> take_details();
 
   /// Returns the bytes of this rank's operations of a kind, since the beginning.
   std::int64_t bytes(OperationKind kind) const;
@@ -111,7 +111,7 @@ class Recorder {
   std::int64_t message_bytes() const { return message_bytes_; }
 
  private:
-  struct Kept {
+  struct DetailedRecords {
     Ticket last_before = 0;
     std::shared_ptr<const DeviceClock> clock;
     std::vector<OperationRecord> records;
@@ -119,13 +119,13 @@ class Recorder {
 
   mutable std::mutex mutex_;
   std::int64_t step_ = 0;
-  std::string duty_;
+  std::string role_;
   Ticket newest_ = 0;
   std::vector<GroupRecord> groups_;
   std::vector<OperationRecord> ring_;       // ticket t lies at t mod capacity
-  std::vector<OperationRecord> under_way_;  // in the order of tickets
+  std::vector<OperationRecord> in_flight_;  // in the order of tickets
   std::array<std::int64_t, num_operation_kinds> bytes_by_kind_{};
-  std::optional<Kept> kept_;
+  std::optional<DetailedRecords> detailed_;
   std::atomic<std::int64_t> message_bytes_ = 0;
 };
 

@@ -74,7 +74,7 @@ class Combiner {
   void combine_node(int begin, int end, Value* target) const {
     if (end - begin == 1) return load(begin, target);
     if (end - begin == 2) return combine_pair(begin, target);
-    const int middle = tree_middle(begin, end);
+    const int middle = tree_split(begin, end);
     Value* right = target + block_size;
     combine_node(begin, middle, target);
     combine_node(middle, end, right);
@@ -107,7 +107,7 @@ class Combiner {
 void combine_all(Reduction reduction, std::span<const Tensor> inputs, const Tensor& out) {
   const DType dtype = inputs.front().dtype();
   with_format(dtype, [&]<class Format>(Format) HWY_ATTR {
-    if (inputs.size() == 1) return convert(inputs.front(), out);
+    if (inputs.size() == 1) return cast(inputs.front(), out);
     with_reduction(reduction, [&]<class Op>(Op) HWY_ATTR {
       Combiner<Format, Op> combiner(inputs);
       if (out.dtype() == dtype) {
@@ -125,7 +125,7 @@ namespace {
 /// and to `out`.
 class Slots {
  public:
-  Slots(std::span<const Tensor> inputs, std::size_t own, const Tensor& out, Stores stores)
+  Slots(std::span<const Tensor> inputs, std::size_t own, const Tensor& out, StoreKind stores)
       : own_(inputs[own].raw()), out_(out.raw()), stores_(stores) {
     for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
       if (rank != own) slots_.push_back(inputs[rank].raw());
@@ -138,30 +138,30 @@ class Slots {
   void pass_on(std::size_t begin, std::size_t bytes) const {
     const std::byte* done = result() + begin;
     for (std::size_t i = 1; i < slots_.size(); ++i) {
-      move_lines<false>(done, slots_[i] + begin, bytes, [](std::size_t) {});
+      copy_lines<false>(done, slots_[i] + begin, bytes, [](std::size_t) {});
     }
     const auto bring = [&](std::size_t at) HWY_ATTR {
-      fetch(own_ + begin + at + far_ahead);
-      for (std::byte* slot : slots_) take(slot + begin + at + near_ahead);
+      prefetch_line(own_ + begin + at + far_ahead);
+      for (std::byte* slot : slots_) load_line(slot + begin + at + near_ahead);
     };
-    if (stores_ == Stores::streamed) {
-      move_lines<true>(done, out_ + begin, bytes, bring);
+    if (stores_ == StoreKind::streamed) {
+      copy_lines<true>(done, out_ + begin, bytes, bring);
     } else {
-      move_lines<false>(done, out_ + begin, bytes, bring);
+      copy_lines<false>(done, out_ + begin, bytes, bring);
     }
   }
 
  private:
   const std::byte* own_;
   std::byte* out_;
-  Stores stores_;
+  StoreKind stores_;
   std::vector<std::byte*> slots_;
 };
 
 }  // namespace
 
 void combine_all_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::size_t own,
-                          const Tensor& out, Stores stores) {
+                          const Tensor& out, StoreKind stores) {
   const Slots slots(inputs, own, out, stores);
   with_format(out.dtype(), [&]<class Format>(Format) HWY_ATTR {
     with_reduction(reduction, [&]<class Op>(Op) HWY_ATTR {
@@ -178,7 +178,7 @@ void combine_all_in_slots(Reduction reduction, std::span<const Tensor> inputs, s
       }
     });
   });
-  if (stores == Stores::streamed) hwy::FlushStream();
+  if (stores == StoreKind::streamed) hwy::FlushStream();
 }
 
 }  // namespace dt::comm::HWY_NAMESPACE
@@ -211,7 +211,7 @@ void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& 
 }
 
 void combine_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::size_t own, const Tensor& out,
-                      Stores stores) {
+                      StoreKind stores) {
   check_inputs(inputs, out);
   DT_CHECK(inputs.size() > 1, "there are no slots");
   HWY_DYNAMIC_DISPATCH(combine_all_in_slots)(reduction, inputs, own, out, stores);
@@ -221,7 +221,7 @@ DType accumulator_dtype(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::f16 ? DType::f32 : dtype;
 }
 
-void convert(const Tensor& in, const Tensor& out) {
+void cast(const Tensor& in, const Tensor& out) {
   DT_CHECK(in.numel() == out.numel(), "{} elements are converted to {}", in.numel(), out.numel());
   if (in.dtype() == out.dtype()) {
     if (in.bytes() > 0 && in.raw() != out.raw()) std::memcpy(out.raw(), in.raw(), in.bytes());

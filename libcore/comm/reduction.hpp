@@ -16,7 +16,7 @@ using dt::Reduction;
 /// Returns where the tree over [begin, end), two at least, divides into [begin, middle) and [middle,
 /// end). The first half has the largest power of two that leaves something to the second. So each run
 /// of 2ⁿ that begins at a multiple of 2ⁿ is a whole subtree, however many runs there are.
-inline int tree_middle(int begin, int end) {
+inline int tree_split(int begin, int end) {
   return begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)));
 }
 
@@ -35,12 +35,12 @@ void combine(Reduction reduction, std::span<const Tensor> inputs, const Tensor& 
 /// Shapes: two inputs at least, all of one dtype.
 /// Numerics: those of combine().
 void combine_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::size_t own, const Tensor& out,
-                      Stores stores);
+                      StoreKind stores);
 
 /// Returns the dtype of partial results, so that rounding happens once: fp32 for 16-bit floats, else
 /// `dtype`.
 DType accumulator_dtype(DType dtype);
 /// Sets out = in, converted between a dtype and its accumulator's, either way.
-void convert(const Tensor& in, const Tensor& out);
+void cast(const Tensor& in, const Tensor& out);
 
 }  // namespace dt::comm

@@ -55,7 +55,7 @@ SentBytes sent_bytes(OperationKind kind, double bytes, DType dtype, std::span<co
   if (kind != OperationKind::all_gather) {
     const double widened =
         static_cast<double>(dtype_bytes(accumulator_dtype(dtype))) / static_cast<double>(dtype_bytes(dtype));
-    if (placement && pays_to_sum_by_host(dtype, *placement))
+    if (placement && is_hierarchical_sum_faster(dtype, *placement))
       sender.send_by_levels(*placement, widened);
     else
       sender.send_to_all();

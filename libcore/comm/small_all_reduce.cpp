@@ -17,7 +17,7 @@ std::vector<Tensor> take_partials(StagingPool::Block& block, const Caller& calle
   const DType dtype = accumulator_dtype(in.dtype());
   const std::size_t bytes = static_cast<std::size_t>(in.numel()) * dtype_bytes(dtype);
   const std::size_t stride = (bytes + 63) / 64 * 64;
-  block = caller.staging->take(count * stride);
+  block = caller.staging->acquire(count * stride);
   std::vector<Tensor> partials;
   for (std::size_t i = 0; i < count; ++i) {
     partials.emplace_back(*block, dtype, Shape{in.numel()}, i * stride);
@@ -32,14 +32,14 @@ class Doubling {
     const std::vector<Tensor> partials = take_partials(block_, caller, in, 2);
     mine_ = partials[0];
     theirs_ = partials[1];
-    convert(in, mine_);
+    cast(in, mine_);
   }
 
   /// Adds round k: ranks that differ in bit k alone hold the two halves of a node of the tree.
-  bool operator()(int index, Stage& stage) const {
+  bool operator()(int index, Round& stage) const {
     const int bit = 1 << index;
     if (bit >= caller_.size) {
-      convert(mine_, out_);
+      cast(mine_, out_);
       return false;
     }
     const int peer = caller_.rank ^ bit;
@@ -67,10 +67,10 @@ class Tree {
       : out_(out), reduction_(reduction) {
     find_neighbours(caller);
     partials_ = take_partials(block_, caller, in, children_.size() + 1);
-    convert(in, partials_[0]);
+    cast(in, partials_[0]);
   }
 
-  bool operator()(int index, Stage& stage) const {
+  bool operator()(int index, Round& stage) const {
     switch (index) {
       case 0:
         for (std::size_t i = 0; i < children_.size(); ++i) {
@@ -99,7 +99,7 @@ class Tree {
     int begin = 0;
     int end = caller.size;
     while (end - begin > 1) {
-      const int middle = tree_middle(begin, end);
+      const int middle = tree_split(begin, end);
       if (caller.rank == begin) children_.insert(children_.begin(), middle);
       if (caller.rank == middle) parent_ = begin;
       (caller.rank < middle ? end : begin) = middle;
@@ -111,7 +111,7 @@ class Tree {
       const std::array halves = {partials_[0], partials_[i]};
       combine(reduction_, halves, partials_[0]);
     }
-    if (parent_ < 0) convert(partials_[0], out_);
+    if (parent_ < 0) cast(partials_[0], out_);
   }
 
   Tensor out_;
@@ -132,14 +132,14 @@ Algorithm small_all_reduce_algorithm(const Caller& caller, const Tensor& in, con
                                      Reduction reduction) {
   // The chains' callbacks refer to the chains, and a std::function may copy them, so they are shared.
   if (std::has_single_bit(static_cast<unsigned>(caller.size))) {
-    return {[=](std::size_t) -> Chain {
-      return [state = std::make_shared<const Doubling>(caller, in, out, reduction)](int index, Stage& stage) {
+    return {[=](std::size_t) -> RoundSequence {
+      return [state = std::make_shared<const Doubling>(caller, in, out, reduction)](int index, Round& stage) {
         return (*state)(index, stage);
       };
     }};
   }
-  return {[=](std::size_t) -> Chain {
-    return [state = std::make_shared<const Tree>(caller, in, out, reduction)](int index, Stage& stage) {
+  return {[=](std::size_t) -> RoundSequence {
+    return [state = std::make_shared<const Tree>(caller, in, out, reduction)](int index, Round& stage) {
       return (*state)(index, stage);
     };
   }};

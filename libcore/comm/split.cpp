@@ -18,17 +18,17 @@ namespace dt::comm {
 /// Splits the transport. A rank that is alone in its part gets no communicator of the library, and
 /// takes part in the call like a rank without a color.
 /// Collective: all ranks call it; blocks.
-std::unique_ptr<StreamTransport> Communicator::split_streams(std::optional<int> color, int key, StreamUse use,
-                                                             std::size_t num_ranks) {
-  if (!streams_) return nullptr;
+std::unique_ptr<DeviceTransport> Communicator::split_device_group(std::optional<int> color, int key,
+                                                                  DeviceGroupUse use, std::size_t num_ranks) {
+  if (!device_group_) return nullptr;
   const bool is_alone = color && num_ranks == 1;
-  std::unique_ptr<StreamTransport> part = streams_->split(is_alone ? std::nullopt : color, key, use);
-  if (is_alone) return std::make_unique<LoneTransport>(streams_->transport().device());
+  std::unique_ptr<DeviceTransport> part = device_group_->split(is_alone ? std::nullopt : color, key, use);
+  if (is_alone) return std::make_unique<SingleRankTransport>(device_group_->transport().device());
   return part;
 }
 
 std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int key, std::string name,
-                                                  StreamUse use) {
+                                                  DeviceGroupUse use) {
   const auto n = static_cast<std::size_t>(size_);
   const std::int64_t none = std::numeric_limits<std::int64_t>::max(), wished = color ? *color : none;
   std::vector<std::int64_t> wishes(2 * n);
@@ -55,12 +55,12 @@ std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   std::optional<int> color_number;
   if (color) color_number = static_cast<int>(std::distance(colors.begin(), colors.find(wished)));
   std::unique_ptr<Transport> transport = transport_->split(color_number, key, ranks);
-  std::unique_ptr<StreamTransport> streams = split_streams(color_number, key, use, ranks.size());
+  std::unique_ptr<DeviceTransport> streams = split_device_group(color_number, key, use, ranks.size());
   if (!transport) return {};
   auto part = std::unique_ptr<Communicator>(
       new Communicator(std::move(transport), engine_, std::move(name), std::move(members), staging_, host_));
   part->set_bucket_bytes(bucket_bytes_);
-  if (streams) part->set_streams(std::move(streams), streams_->order());
+  if (streams) part->set_device_transport(std::move(streams), device_group_->order());
   return part;
 }
 

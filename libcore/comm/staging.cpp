@@ -11,7 +11,7 @@ constexpr std::size_t smallest_bytes = std::size_t{4} << 10;
 
 }  // namespace
 
-StagingPool::Block StagingPool::take(std::size_t bytes) {
+StagingPool::Block StagingPool::acquire(std::size_t bytes) {
   Buffer buffer;
   {
     const std::lock_guard lock(mutex_);
@@ -31,24 +31,24 @@ StagingPool::Block StagingPool::take(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     in_use_ += buffer.bytes();
-    most_in_use_ = std::max(most_in_use_, in_use_);
+    peak_ = std::max(peak_, in_use_);
   }
   return {new Buffer(std::move(buffer)), [pool = shared_from_this()](Buffer* block) {
-            pool->give_back(std::move(*block));
+            pool->release(std::move(*block));
             delete block;
           }};
 }
 
-std::size_t StagingPool::most_in_use_bytes() const {
+std::size_t StagingPool::peak_bytes() const {
   const std::lock_guard lock(mutex_);
-  return most_in_use_;
+  return peak_;
 }
 
-void StagingPool::give_back(Buffer buffer) noexcept {
+void StagingPool::release(Buffer buffer) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     in_use_ -= buffer.bytes();
-    if (free_bytes_ + buffer.bytes() > most_kept_bytes_) return;
+    if (free_bytes_ + buffer.bytes() > max_cached_bytes_) return;
     const std::size_t bytes = buffer.bytes();
     free_.push_back(std::move(buffer));
     free_bytes_ += bytes;

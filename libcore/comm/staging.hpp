@@ -16,21 +16,21 @@ namespace dt::comm {
 class StagingPool : public std::enable_shared_from_this<StagingPool> {
  public:
   explicit StagingPool(Pages pages = Pages::huge, std::size_t most_kept_bytes = std::size_t{64} << 20)
-      : pages_(pages), most_kept_bytes_(most_kept_bytes) {}
+      : pages_(pages), max_cached_bytes_(most_kept_bytes) {}
   using Block = std::shared_ptr<Buffer>;
   /// Returns at least `bytes`, with any content. The block returns to the pool with its last copy.
-  Block take(std::size_t bytes);
-  std::size_t most_in_use_bytes() const;
+  Block acquire(std::size_t bytes);
+  std::size_t peak_bytes() const;
 
  private:
-  void give_back(Buffer buffer) noexcept;
+  void release(Buffer buffer) noexcept;
   const Pages pages_;
-  const std::size_t most_kept_bytes_;
+  const std::size_t max_cached_bytes_;
   mutable std::mutex mutex_;
   std::vector<Buffer> free_;
   std::size_t free_bytes_ = 0;
   std::size_t in_use_ = 0;
-  std::size_t most_in_use_ = 0;
+  std::size_t peak_ = 0;
 };
 
 }  // namespace dt::comm

@@ -40,7 +40,7 @@ double delay_beats(const StuckOperation& operation) {
 /// An overdue operation, and the sightings of other ranks so far.
 struct Inquiry {
   StuckOperation operation;
-  std::map<int, Sighting> sightings;
+  std::map<int, PeerObservation> sightings;
   bool has_looked = false;
   double due_s = 0;  // time of the next look
 };
@@ -85,7 +85,7 @@ struct Watchdog::State {
   void open_inquiry();
   bool is_still_stuck() const;
   std::vector<int> ranks_to_look_at() const;
-  void look(HeartbeatReading Sighting::*reading);
+  void look(HeartbeatReading PeerObservation::*reading);
   void find_evidence_of_silent_ranks();
   std::string verdict() noexcept;
   void strike();
@@ -163,11 +163,11 @@ void Watchdog::State::watch() {
   if (!is_still_stuck()) {
     inquiry.reset();
   } else if (!inquiry->has_looked) {
-    look(&Sighting::before);
+    look(&PeerObservation::before);
     inquiry->has_looked = true;
     inquiry->due_s = monotonic_s() + look_again_beats * settings.beat_s;
   } else {
-    look(&Sighting::after);
+    look(&PeerObservation::after);
     if (is_still_stuck()) strike();
     inquiry.reset();
   }
@@ -175,8 +175,8 @@ void Watchdog::State::watch() {
 
 void Watchdog::State::open_inquiry() {
   const Recorder::Snapshot snapshot = recorder->snapshot();
-  if (snapshot.under_way.empty()) return;
-  const OperationRecord& oldest = snapshot.under_way.front();
+  if (snapshot.in_flight.empty()) return;
+  const OperationRecord& oldest = snapshot.in_flight.front();
   const GroupRecord& group = snapshot.groups.at(static_cast<std::size_t>(oldest.group));
   inquiry.emplace();
   inquiry->operation = {oldest, group, settings.rank};
@@ -185,18 +185,18 @@ void Watchdog::State::open_inquiry() {
 
 bool Watchdog::State::is_still_stuck() const {
   const Recorder::Snapshot snapshot = recorder->snapshot();
-  return !snapshot.under_way.empty() && snapshot.under_way.front().ticket == inquiry->operation.record.ticket;
+  return !snapshot.in_flight.empty() && snapshot.in_flight.front().ticket == inquiry->operation.record.ticket;
 }
 
 std::vector<int> Watchdog::State::ranks_to_look_at() const {
-  if (settings.size > max_ranks_to_scan) return ranks_to_suspect(inquiry->operation);
+  if (settings.size > max_ranks_to_scan) return suspected_ranks(inquiry->operation);
   std::vector<int> ranks(static_cast<std::size_t>(settings.size));
   std::iota(ranks.begin(), ranks.end(), 0);
   std::erase(ranks, settings.rank);
   return ranks;
 }
 
-void Watchdog::State::look(HeartbeatReading Sighting::*reading) {
+void Watchdog::State::look(HeartbeatReading PeerObservation::*reading) {
   for (const int rank : ranks_to_look_at()) {
     inquiry->sightings[rank].*reading =
         read_heartbeat(heartbeat_path(settings.folder, settings.start_name, rank));

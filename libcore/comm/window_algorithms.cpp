@@ -41,7 +41,7 @@ class Passage {
         run_(caller.locality->window(), num_segments_, collective.reduction, content_of(collective),
              pays_to_stream(collective)) {}
 
-  bool add_step(std::size_t chain, int index, Stage& stage) {
+  bool add_step(std::size_t chain, int index, Round& stage) {
     const bool refills = collective_.reduces() && collective_.gathers();
     const int round = refills ? std::max(0, index - 1) / 2 : index / 2;
     const int step = refills ? index - 2 * round : index % 2;
@@ -65,13 +65,13 @@ class Passage {
     WindowSegment segment{.number = number, .dtype = collective_.in.dtype()};
     const Range own = piece(rank_, number);
     if (collective_.reduces()) {
-      segment.in = [this, number](int rank) { return cut(collective_.in, piece(rank, number)); };
-      if (!collective_.gathers()) segment.mine = collective_.own_out(own, rank_);
+      segment.in = [this, number](int rank) { return flat_view(collective_.in, piece(rank, number)); };
+      if (!collective_.gathers()) segment.local = collective_.local_out(own, rank_);
     } else {
-      segment.mine = collective_.own_in(own, rank_);
+      segment.local = collective_.local_in(own, rank_);
     }
     if (collective_.gathers()) {
-      segment.out = [this, number](int rank) { return cut(collective_.out, piece(rank, number)); };
+      segment.out = [this, number](int rank) { return flat_view(collective_.out, piece(rank, number)); };
     }
     return segment;
   }
@@ -80,21 +80,21 @@ class Passage {
   Collective collective_;
   std::int64_t piece_;
   std::size_t num_segments_;
-  WindowRun run_;
+  WindowOperation run_;
 };
 
 }  // namespace
 
-std::size_t num_window_chains(const Collective& collective, int size) {
+std::size_t num_window_sequences(const Collective& collective, int size) {
   return std::min(NodeWindow::num_slots, num_window_segments(collective, size));
 }
 
 Algorithm window_algorithm(const Caller& caller, const Collective& collective) {
   const auto passage = std::make_shared<Passage>(caller, collective);
-  return {.make_chain = [passage](std::size_t number) -> Chain {
-            return [=](int index, Stage& stage) { return passage->add_step(number, index, stage); };
+  return {.make_sequence = [passage](std::size_t number) -> RoundSequence {
+            return [=](int index, Round& stage) { return passage->add_step(number, index, stage); };
           },
-          .num_chains = num_window_chains(collective, caller.size),
+          .num_sequences = num_window_sequences(collective, caller.size),
           .window = NodeWindow::num_slots};
 }
 

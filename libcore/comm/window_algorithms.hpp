@@ -9,6 +9,6 @@ namespace dt::comm {
 Algorithm window_algorithm(const Caller& caller, const Collective& collective);
 
 /// Returns the number of chains of that algorithm.
-std::size_t num_window_chains(const Collective& collective, int size);
+std::size_t num_window_sequences(const Collective& collective, int size);
 
 }  // namespace dt::comm

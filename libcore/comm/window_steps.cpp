@@ -26,8 +26,8 @@ std::uint64_t content_of(const Collective& collective) {
               static_cast<std::uint64_t>(collective.numel())});
 }
 
-WindowRun::WindowRun(std::shared_ptr<NodeWindow> window, std::size_t num_segments, Reduction reduction,
-                     std::uint64_t content, bool streams)
+WindowOperation::WindowOperation(std::shared_ptr<NodeWindow> window, std::size_t num_segments,
+                                 Reduction reduction, std::uint64_t content, bool streams)
     : window_(std::move(window)),
       reduction_(reduction),
       content_(content),
@@ -35,17 +35,18 @@ WindowRun::WindowRun(std::shared_ptr<NodeWindow> window, std::size_t num_segment
       first_(window_->allot(num_segments)),
       num_left_(num_segments) {}
 
-WindowRun::~WindowRun() {
-  if (num_left_ > 0) window_->break_off();
+WindowOperation::~WindowOperation() {
+  if (num_left_ > 0) window_->cancel();
 }
 
 /// Returns a number that tells segments of different operations, and of different sizes, from each
 /// other.
-std::uint64_t WindowRun::content(const WindowSegment& segment) const {
+std::uint64_t WindowOperation::content(const WindowSegment& segment) const {
   return mix({content_, segment.number});
 }
 
-std::function<bool()> WindowRun::may_begin(Step step, const WindowSegment& segment, bool is_second) const {
+std::function<bool()> WindowOperation::may_begin(Step step, const WindowSegment& segment,
+                                                 bool is_second) const {
   return [this, step, is_second, number = first_ + segment.number, content = content(segment)] {
     if (!window_->may_begin(step, number)) return false;
     if (is_second) window_->check_content(number, content);
@@ -53,7 +54,7 @@ std::function<bool()> WindowRun::may_begin(Step step, const WindowSegment& segme
   };
 }
 
-void WindowRun::add_step(const WindowSegment& segment, int index, Stage& stage) {
+void WindowOperation::add_step(const WindowSegment& segment, int index, Round& stage) {
   const Step step = index == 0 ? Step::copy : index == 1 && segment.reduces() ? Step::reduce : Step::gather;
   stage.ready = may_begin(step, segment, index == 1);
   stage.then = [this, step, segment] {
@@ -63,35 +64,35 @@ void WindowRun::add_step(const WindowSegment& segment, int index, Stage& stage) 
   };
 }
 
-void WindowRun::add_refill(const WindowSegment& segment, const WindowSegment& next, Stage& stage) {
+void WindowOperation::add_refill(const WindowSegment& segment, const WindowSegment& next, Round& stage) {
   stage.ready = may_begin(Step::gather, segment, false);
   stage.then = [this, segment, next] { refill(segment, next); };
 }
 
-Tensor WindowRun::in_slot(const WindowSegment& segment, int rank, int part, std::int64_t count) const {
+Tensor WindowOperation::in_slot(const WindowSegment& segment, int rank, int part, std::int64_t count) const {
   return {window_->piece(rank, first_ + segment.number, part), segment.dtype, {count}, Device::host()};
 }
 
 /// Chooses the stores. Streamed ones must begin at cache lines.
-Stores WindowRun::stores_to(const Tensor& out) const {
+StoreKind WindowOperation::stores_to(const Tensor& out) const {
   const bool at_line = reinterpret_cast<std::uintptr_t>(out.raw()) % line_bytes == 0;
-  return streams_ && at_line ? Stores::streamed : Stores::cached;
+  return streams_ && at_line ? StoreKind::streamed : StoreKind::cached;
 }
 
 /// Takes other ranks in the order of their distance, so that ranks do not all begin with the same one.
-void WindowRun::copy(const WindowSegment& segment) {
+void WindowOperation::copy(const WindowSegment& segment) {
   const int rank = window_->rank();
   if (segment.reduces()) {
     for (int distance = 1; distance < window_->size(); ++distance) {
       const int part = (rank + distance) % window_->size();
       const Tensor in = segment.in(part);
       comm::copy(in.span_bytes(), in_slot(segment, rank, part, in.numel()).span_bytes(), Source::memory,
-                 Stores::cached);
+                 StoreKind::cached);
     }
   } else {
-    const Tensor& mine = segment.mine;
+    const Tensor& mine = segment.local;
     const Tensor slot = in_slot(segment, rank, rank, mine.numel());
-    comm::copy(mine.span_bytes(), slot.span_bytes(), Source::memory, Stores::cached);
+    comm::copy(mine.span_bytes(), slot.span_bytes(), Source::memory, StoreKind::cached);
     if (const Tensor out = segment.out(rank); out.raw() != mine.raw()) {
       comm::copy(slot.span_bytes(), out.span_bytes(), Source::memory, stores_to(out));
     }
@@ -100,7 +101,7 @@ void WindowRun::copy(const WindowSegment& segment) {
   finish(segment.reduces() ? Step::copy : Step::reduce, segment);
 }
 
-void WindowRun::reduce(const WindowSegment& segment) {
+void WindowOperation::reduce(const WindowSegment& segment) {
   const int own_rank = window_->rank();
   const Tensor own = segment.in(own_rank);
   std::vector<Tensor> inputs;
@@ -108,7 +109,7 @@ void WindowRun::reduce(const WindowSegment& segment) {
     inputs.push_back(rank == own_rank ? own : in_slot(segment, rank, own_rank, own.numel()));
   }
   if (!segment.gathers()) {
-    combine(reduction_, inputs, segment.mine);
+    combine(reduction_, inputs, segment.local);
     return finish(Step::gather, segment);
   }
   const Tensor out = segment.out(own_rank);
@@ -117,7 +118,7 @@ void WindowRun::reduce(const WindowSegment& segment) {
   finish(Step::reduce, segment);
 }
 
-void WindowRun::gather(const WindowSegment& segment) {
+void WindowOperation::gather(const WindowSegment& segment) {
   const int rank = window_->rank();
   for (int distance = 1; distance < window_->size(); ++distance) {
     const int part = (rank + distance) % window_->size();
@@ -129,7 +130,7 @@ void WindowRun::gather(const WindowSegment& segment) {
   finish(Step::gather, segment);
 }
 
-void WindowRun::refill(const WindowSegment& segment, const WindowSegment& next) {
+void WindowOperation::refill(const WindowSegment& segment, const WindowSegment& next) {
   const int rank = window_->rank();
   for (int distance = 1; distance < window_->size(); ++distance) {
     const int part = (rank + distance) % window_->size();
@@ -143,7 +144,7 @@ void WindowRun::refill(const WindowSegment& segment, const WindowSegment& next) 
 }
 
 /// Announces that a step is done. After the last step the slot is free for another segment.
-void WindowRun::finish(Step step, const WindowSegment& segment) {
+void WindowOperation::finish(Step step, const WindowSegment& segment) {
   window_->finish(step, first_ + segment.number);
   if (step == Step::gather) --num_left_;
 }

@@ -21,7 +21,7 @@ struct WindowSegment {
   std::function<Tensor(int rank)> in = {};
   /// This rank's part: the combined part if nothing is gathered (accumulator_dtype is allowed,
   /// too), or what this rank brings if nothing is reduced.
-  Tensor mine = {};
+  Tensor local = {};
   /// Returns the target of a rank's part, this rank's included. Absent if nothing is gathered.
   std::function<Tensor(int rank)> out = {};
 
@@ -36,27 +36,27 @@ struct WindowSegment {
 /// results from its own slot to `out`. Slots stay in the caches, so memory moves each rank's `in`
 /// and `out` once. Segments may come in any order; ascending order is fast. An object that is
 /// destroyed before all its steps are done breaks the window off.
-class WindowRun {
+class WindowOperation {
  public:
   /// Reserves the segments. `content` identifies the operation, so that ranks do not confuse two.
   /// `streams` says that `out` is not read soon.
-  WindowRun(std::shared_ptr<NodeWindow> window, std::size_t num_segments, Reduction reduction,
-            std::uint64_t content, bool streams);
-  ~WindowRun();
-  WindowRun(const WindowRun&) = delete;
+  WindowOperation(std::shared_ptr<NodeWindow> window, std::size_t num_segments, Reduction reduction,
+                  std::uint64_t content, bool streams);
+  ~WindowOperation();
+  WindowOperation(const WindowOperation&) = delete;
 
   const NodeWindow& window() const { return *window_; }
   /// Adds step `index` of a segment. What the step uses must stay as it is until the step is done; the
   /// rest of the segment need not.
-  void add_step(const WindowSegment& segment, int index, Stage& stage);
+  void add_step(const WindowSegment& segment, int index, Round& stage);
   /// Adds the last step of a segment that is reduced and gathered, and the first step of the segment
   /// that takes its slots next.
-  void add_refill(const WindowSegment& segment, const WindowSegment& next, Stage& stage);
+  void add_refill(const WindowSegment& segment, const WindowSegment& next, Round& stage);
 
  private:
   using Step = NodeWindow::Step;
   Tensor in_slot(const WindowSegment& segment, int rank, int part, std::int64_t count) const;
-  Stores stores_to(const Tensor& out) const;
+  StoreKind stores_to(const Tensor& out) const;
   std::uint64_t content(const WindowSegment& segment) const;
   void copy(const WindowSegment& segment);
   void reduce(const WindowSegment& segment);

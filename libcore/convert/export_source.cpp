@@ -5,12 +5,12 @@
 #include <numeric>
 #include <span>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/json.hpp"
-#include "checkpoint/tokenizer_files.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/elements.hpp"
 #include "checkpoint/pieces_by_box.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::convert {

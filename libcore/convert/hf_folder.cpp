@@ -4,9 +4,9 @@
 #include <cstring>
 #include <set>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/json.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/elements.hpp"

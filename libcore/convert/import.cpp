@@ -3,8 +3,8 @@
 #include "base/error.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/tokenizer_files.hpp"
-#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::convert {

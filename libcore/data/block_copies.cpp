@@ -12,12 +12,12 @@ namespace {
 constexpr int max_blocks = 8;  // more do not make disks faster
 constexpr std::size_t max_runs_in_flight = std::size_t{1} << 20;
 
-void read(const std::vector<TokenRun>& runs, std::vector<std::byte>& bytes) {
+void read(const std::vector<FileTokens>& runs, std::vector<std::byte>& bytes) {
   std::size_t size = 0;
-  for (const TokenRun& run : runs) size += run.bytes;
+  for (const FileTokens& run : runs) size += run.bytes;
   bytes.resize(size);
   auto rest = std::span(bytes);
-  for (const TokenRun& run : runs) {
+  for (const FileTokens& run : runs) {
     run.file->read_at(run.offset, rest.first(run.bytes));
     rest = rest.subspan(run.bytes);
   }
@@ -25,12 +25,12 @@ void read(const std::vector<TokenRun>& runs, std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-BlockCopies::BlockCopies(int num_threads, bool masks_targets)
+BlockCopier::BlockCopier(int num_threads, bool masks_targets)
     : max_in_flight_(num_threads == 1 ? 1 : static_cast<std::size_t>(std::min(num_threads + 1, max_blocks))),
       tally_(masks_targets),
       pool_(num_threads - 1) {}
 
-void BlockCopies::submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs) {
+void BlockCopier::submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<FileTokens> runs) {
   const std::size_t num_runs = runs.size();
   while (is_full(num_runs)) finish_first();
   runs_in_flight_ += num_runs;
@@ -44,19 +44,19 @@ void BlockCopies::submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<To
   in_flight_.push_back({std::move(copied), num_runs});
 }
 
-bool BlockCopies::is_full(std::size_t runs) const {
+bool BlockCopier::is_full(std::size_t runs) const {
   return !in_flight_.empty() &&
          (in_flight_.size() == max_in_flight_ || runs_in_flight_ + runs > max_runs_in_flight);
 }
 
-std::vector<std::byte> BlockCopies::spare_buffer() {
+std::vector<std::byte> BlockCopier::spare_buffer() {
   if (spare_buffers_.empty()) return {};
   std::vector<std::byte> buffer = std::move(spare_buffers_.back());
   spare_buffers_.pop_back();
   return buffer;
 }
 
-void BlockCopies::finish_first() {
+void BlockCopier::finish_first() {
   Copied block = pool_.get(in_flight_.front().copied);
   runs_in_flight_ -= in_flight_.front().runs;
   in_flight_.pop_front();
@@ -65,7 +65,7 @@ void BlockCopies::finish_first() {
   spare_buffers_.push_back(std::move(block.bytes));
 }
 
-std::vector<std::uint64_t> BlockCopies::finish() {
+std::vector<std::uint64_t> BlockCopier::finish() {
   while (!in_flight_.empty()) finish_first();
   return std::exchange(digests_, {});
 }

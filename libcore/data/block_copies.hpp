@@ -17,13 +17,13 @@ namespace dt::data {
 /// Copies blocks in the background. Memory: one digest block per thread and one more, at most
 /// eight. If documents are tiny, fewer blocks are in flight, since each document has its own run.
 /// Errors: environment, from all calls.
-class BlockCopies {
+class BlockCopier {
  public:
   /// Creates the pool. The caller's thread counts as one of `num_threads`.
-  BlockCopies(int num_threads, bool masks_targets);
+  BlockCopier(int num_threads, bool masks_targets);
   /// Starts to copy the runs' tokens to `offset` of the shard's tokens. The shard must live until
   /// finish() returns or this object is destroyed.
-  void submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<TokenRun> runs);
+  void submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<FileTokens> runs);
   /// Waits for all copies. Returns the digests of the blocks since the last call, in the order of
   /// submission.
   std::vector<std::uint64_t> finish();

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 #include <iterator>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/json.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/tokenizer_beside.hpp"
 
 namespace dt::data {
@@ -113,7 +113,7 @@ std::optional<TurnFormat> known_turn_format(const ChatTemplate& chat_template) {
   return format_of(known->name, chat_template.begin_of_text);
 }
 
-TurnFormat turn_format_beside(const fs::path& tokenizer) {
+TurnFormat turn_format_of_files(const fs::path& tokenizer) {
   const auto found = find_chat_template(tokenizer);
   if (!found)
     throw Error(ErrorKind::input, fmt::format("there is no chat_template beside {}", tokenizer.string()),
@@ -127,7 +127,7 @@ TurnFormat turn_format_beside(const fs::path& tokenizer) {
       "write with --turn-format how its turns look");
 }
 
-std::string why_other_turns(const TurnFormat& format, const fs::path& tokenizer) {
+std::string turn_mismatch(const TurnFormat& format, const fs::path& tokenizer) {
   const auto beside = find_chat_template(tokenizer);
   const auto known = beside ? known_turn_format(*beside) : std::nullopt;
   if (!known) return {};

@@ -30,11 +30,11 @@ std::optional<TurnFormat> known_turn_format(const ChatTemplate& chat_template);
 
 /// Returns the turn format of the template beside a tokenizer's file.
 /// Errors: input if there is no template, or its form is unknown.
-TurnFormat turn_format_beside(const fs::path& tokenizer);
+TurnFormat turn_format_of_files(const fs::path& tokenizer);
 
 /// Returns how turns of a user's own format differ from those of the template beside the
 /// tokenizer's file: "it ends turns with '</s>', not '<|im_end|>\n'". Returns "" if they do not
 /// differ or the template's form is unknown.
-std::string why_other_turns(const TurnFormat& format, const fs::path& tokenizer);
+std::string turn_mismatch(const TurnFormat& format, const fs::path& tokenizer);
 
 }  // namespace dt::data

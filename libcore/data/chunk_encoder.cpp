@@ -122,7 +122,7 @@ void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& o
       }
     } catch (const Error& error) {
       if (!options.skip_bad || error.kind() != ErrorKind::input) throw;
-      out.flaws += {0, 1, error.what()};
+      out.issues += {0, 1, error.what()};
     }
   }
 }
@@ -133,13 +133,13 @@ EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOp
   check_utf8(chunk);
   EncodedChunk out;
   out.file_bytes = chunk.file_bytes;
-  out.flaws.invalid_sequences = chunk.invalid_sequences;
+  out.issues.invalid_sequences = chunk.invalid_sequences;
   out.ids.reserve(chunk.bytes.size());
   if (chunk.stream->is_jsonl) {
     encode_lines(chunk, encoder, options, out);
     return out;
   }
-  for (const Part& part : chunk.parts) {
+  for (const DocumentRange& part : chunk.parts) {
     const auto text = std::string_view(chunk.bytes).substr(part.begin, part.end - part.begin);
     const auto line = [&] { return chunk.first_line + line_at(chunk.bytes, part.begin) - 1; };
     encode_part(chunk, line, text, part.ends_document, encoder, out);

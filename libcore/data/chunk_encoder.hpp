@@ -25,7 +25,7 @@ struct LineOptions {
 inline constexpr std::uint64_t no_chars = std::numeric_limits<std::uint64_t>::max();
 
 /// Ids [begin, end) of a document, and the number of Unicode characters that they encode.
-struct EncodedPart {
+struct EncodedDocumentRange {
   std::size_t begin;
   std::size_t end;
   std::uint64_t chars;  // or no_chars
@@ -34,10 +34,10 @@ struct EncodedPart {
 
 struct EncodedChunk {
   std::vector<std::uint32_t> ids;
-  std::vector<EncodedPart> parts;
+  std::vector<EncodedDocumentRange> parts;
   std::uint64_t file_bytes = 0;
-  Flaws flaws;
-  RolesMet roles;  // roles in conversations, if the format masks
+  InputIssues issues;
+  SeenRoles roles;  // roles in conversations, if the format masks
 };
 
 /// Encodes a chunk. Skips blank lines.

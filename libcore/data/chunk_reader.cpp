@@ -150,7 +150,7 @@ Error ChunkReader::too_long() const {
 
 /// Returns how much of the buffer the next chunk takes. For text, also appends the chunk's parts to
 /// `parts`.
-std::size_t ChunkReader::cut(std::vector<Part>& parts) const {
+std::size_t ChunkReader::cut(std::vector<DocumentRange>& parts) const {
   return stream_->is_jsonl ? cut_lines() : cut_text(parts);
 }
 
@@ -160,7 +160,7 @@ std::size_t ChunkReader::cut_lines() const {
   return newline == std::string::npos ? 0 : newline + 1;
 }
 
-std::size_t ChunkReader::cut_text(std::vector<Part>& parts) const {
+std::size_t ChunkReader::cut_text(std::vector<DocumentRange>& parts) const {
   const std::string_view text = buffer_;
   const std::string& separator = options_.document_separator;
   std::size_t begin = 0;

@@ -17,7 +17,7 @@ namespace dt::data {
 struct Chunk {
   std::string bytes;                          // bytes of the stream, without a byte order mark at its start
   std::shared_ptr<const InputStream> stream;  // for JSON lines, the chunk holds whole lines, not yet split
-  std::vector<Part> parts;                    // for text, and for tokens if the stream has documents
+  std::vector<DocumentRange> parts;           // for text, and for tokens if the stream has documents
   std::uint64_t first_line = 1;  // number of the first line, counted from where reading of the stream began
   std::uint64_t file_bytes = 0;  // bytes read from files for this chunk
   std::uint64_t invalid_sequences = 0;  // sequences mended in or near the chunk
@@ -53,8 +53,8 @@ class ChunkReader {
   void next_block();
   void fill();
   Error too_long() const;
-  std::size_t cut(std::vector<Part>& parts) const;
-  std::size_t cut_text(std::vector<Part>& parts) const;
+  std::size_t cut(std::vector<DocumentRange>& parts) const;
+  std::size_t cut_text(std::vector<DocumentRange>& parts) const;
   std::size_t cut_lines() const;
 
   InputReader inputs_;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/json.hpp"
 #include "base/io/owned_folder.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/text/utf8.hpp"
 
 namespace dt::data {
@@ -94,11 +94,11 @@ void check_sums(const DatasetFile& dataset, const JsonValue& splits) {
   }
 }
 
-TokenizerInfo tokenizer_of(const JsonValue& object) {
-  TokenizerInfo info{object.string("name"),
-                     object.digest("digest"),
-                     static_cast<std::uint32_t>(object.integer("vocabulary_size", 1, largest_vocabulary)),
-                     {}};
+TokenizerIdentity tokenizer_of(const JsonValue& object) {
+  TokenizerIdentity info{object.string("name"),
+                         object.digest("digest"),
+                         static_cast<std::uint32_t>(object.integer("vocabulary_size", 1, largest_vocabulary)),
+                         {}};
   if (!object.at("eos").is_null())
     info.eos = static_cast<std::uint32_t>(object.integer("eos", 0, std::int64_t{info.vocabulary_size} - 1));
   return info;

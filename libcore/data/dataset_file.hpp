@@ -35,7 +35,7 @@ struct SplitEntry {
 };
 
 struct DatasetFile {
-  TokenizerInfo tokenizer;
+  TokenizerIdentity tokenizer;
   std::array<SplitEntry, all_splits.size()> splits;
   std::vector<ShardEntry> shards;  // in the order of their tokens
   std::string made = "{}";         // JSON object that describes how it was made, for people

@@ -48,11 +48,12 @@ Json options_of(const MakeOptions& options) {
 
 }  // namespace
 
-std::string origin_of(const MakeOptions& options) {
+std::string describe_origin(const MakeOptions& options) {
   return options_of(options).dump();
 }
 
-std::string origin_of(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out) {
+std::string describe_origin(const MakeOptions& options, const InputIssues& flaws,
+                            const FilteredDocuments& left_out) {
   Json made = options_of(options);
   if (flaws.invalid_sequences > 0) made["invalid_sequences"] = flaws.invalid_sequences;
   if (flaws.bad_lines > 0) made["bad_lines"] = flaws.bad_lines;

@@ -9,9 +9,10 @@
 namespace dt::data {
 
 /// Returns the options as a JSON object.
-std::string origin_of(const MakeOptions& options);
+std::string describe_origin(const MakeOptions& options);
 /// Returns the same with the input flaws and the documents left out.
-std::string origin_of(const MakeOptions& options, const Flaws& flaws, const LeftOut& left_out);
+std::string describe_origin(const MakeOptions& options, const InputIssues& flaws,
+                            const FilteredDocuments& left_out);
 /// Returns whether a finished dataset's `made` names these options.
 bool was_made_with(const std::string& made, const MakeOptions& options);
 

@@ -70,8 +70,8 @@ DocumentSpool::DocumentSpool(const fs::path& folder, std::uint64_t num_ranges, s
     num_documents_ += summary.documents;
     num_tokens_ += summary.tokens;
     has_targets_ = has_targets_ || summary.has_targets;
-    flaws_ += summary.flaws;
-    left_out_ += summary.left_out;
+    issues_ += summary.issues;
+    filtered_ += summary.filtered;
     roles_ += summary.roles;
   }
 }
@@ -84,7 +84,7 @@ void DocumentSpool::deduplicate(const fs::path& folder) {
   is_duplicate_ = finder.find(num_documents_);
   visit_all([&](const SpoolPart&, const SpoolEntry& entry, std::uint64_t number) {
     if (!is_duplicate_[number]) return;
-    ++left_out_.duplicates;
+    ++filtered_.duplicates;
     --num_documents_;
     num_tokens_ -= entry.tokens;
   });

@@ -14,7 +14,7 @@ namespace dt::data {
 struct SpooledDocument {
   std::uint64_t tokens = 0;
   std::uint64_t digest = 0;  // digest of the tokens
-  TokenRun run;              // tokens on disk
+  FileTokens run;            // tokens on disk
 };
 
 /// Merges all parts of the spool. Segments are sorted by key, so merging reads each from front to
@@ -34,9 +34,9 @@ class DocumentSpool {
   std::uint64_t num_tokens() const { return num_tokens_; }
   /// Returns whether any token is a target.
   bool has_targets() const { return has_targets_; }
-  const Flaws& flaws() const { return flaws_; }
-  const LeftOut& left_out() const { return left_out_; }
-  const RolesMet& roles() const { return roles_; }
+  const InputIssues& issues() const { return issues_; }
+  const FilteredDocuments& filtered() const { return filtered_; }
+  const SeenRoles& roles() const { return roles_; }
 
   /// Calls `document` with each document in the final order.
   void visit(const std::function<void(const SpooledDocument&)>& document) const;
@@ -51,9 +51,9 @@ class DocumentSpool {
   std::uint64_t num_documents_ = 0;
   std::uint64_t num_tokens_ = 0;
   bool has_targets_ = false;
-  Flaws flaws_;
-  LeftOut left_out_;
-  RolesMet roles_;
+  InputIssues issues_;
+  FilteredDocuments filtered_;
+  SeenRoles roles_;
   std::vector<bool> is_duplicate_;  // by document number; empty if duplicates were not sought
 };
 

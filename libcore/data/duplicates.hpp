@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/numeric/digest.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/digest.hpp"
 
 namespace dt::data {
 

@@ -54,7 +54,7 @@ class DocumentEnds {
   DocumentEnds(std::optional<std::uint32_t> eos, const DocumentSink& sink) : eos_(eos), sink_(sink) {}
 
   void append(const EncodedChunk& chunk) {
-    for (const EncodedPart& part : chunk.parts) {
+    for (const EncodedDocumentRange& part : chunk.parts) {
       const auto ids = std::span(chunk.ids).subspan(part.begin, part.end - part.begin);
       append({ids, part.chars, part.ends_document});
     }
@@ -98,7 +98,7 @@ class Encoding {
     if (options.read.notes) options.read.notes->slow_regex(tokenizer);
   }
 
-  Flaws run() {
+  InputIssues run() {
     while (auto chunk = next_chunk()) {
       while (is_full(chunk->bytes.size())) finish_first();
       submit(*std::move(chunk));
@@ -133,7 +133,7 @@ class Encoding {
     const std::size_t bytes = chunk.bytes.size();
     const std::uint64_t range = chunk.stream->range;
     auto task = [shared = std::make_shared<const Chunk>(std::move(chunk)), this] {
-      const EncoderPool::Loan encoder(encoders_);
+      const EncoderPool::Lease encoder(encoders_);
       return shared->stream->tokens ? encode_tokens(*shared, info_)
                                     : encode_chunk(*shared, *encoder, options_.lines);
     };
@@ -147,7 +147,7 @@ class Encoding {
     work_.chunk(in_flight_.front().range, encoded);
     in_flight_.pop_front();
     documents_.append(encoded);
-    flaws_ += encoded.flaws;
+    flaws_ += encoded.issues;
     done_ += encoded.file_bytes;
     progress_(done_, work_.total_bytes);
   }
@@ -156,8 +156,8 @@ class Encoding {
   const EncodeWork& work_;
   const ReadProgress& progress_;
   std::uint64_t done_ = 0;
-  const TokenizerInfo info_;
-  Flaws flaws_;
+  const TokenizerIdentity info_;
+  InputIssues flaws_;
   DocumentEnds documents_;
   ChunkReader reader_;
   std::deque<InFlight> in_flight_;  // in the order of reading
@@ -182,13 +182,13 @@ std::vector<std::string> all_inputs(const EncodeOptions& options, const ReadProg
   return inputs;
 }
 
-Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const EncodeWork& work,
-                    const ReadProgress& progress) {
+InputIssues encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const EncodeWork& work,
+                          const ReadProgress& progress) {
   return Encoding(options, tokenizer, work, progress).run();
 }
 
-Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
-                    const ReadProgress& progress) {
+InputIssues encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+                          const ReadProgress& progress) {
   const std::vector<std::string> inputs = all_inputs(options, progress);
   return encode_inputs(options, tokenizer, {walk_of(inputs), total_input_bytes(inputs, progress), sink},
                        progress);

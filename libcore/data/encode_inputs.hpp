@@ -60,12 +60,12 @@ struct EncodeWork {
 /// the skipped flaws, nor the first error depend on `threads`.
 /// Errors: input for unreadable or malformed inputs, naming file and line; as `sink` and
 /// `progress`.
-Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
-                    const ReadProgress& progress);
+InputIssues encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,
+                          const ReadProgress& progress);
 
 /// The same for the inputs of `work`.
-Flaws encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const EncodeWork& work,
-                    const ReadProgress& progress);
+InputIssues encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const EncodeWork& work,
+                          const ReadProgress& progress);
 
 /// Checks that all inputs can be read twice.
 /// Errors: input if one is a pipe.

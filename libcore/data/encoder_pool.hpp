@@ -17,11 +17,11 @@ class EncoderPool {
   explicit EncoderPool(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
   /// An encoder that belongs to its holder until destruction.
-  class Loan {
+  class Lease {
    public:
-    explicit Loan(EncoderPool& pool) : pool_(pool), encoder_(pool.take()) {}
-    ~Loan() { pool_.give_back(std::move(encoder_)); }
-    Loan(const Loan&) = delete;
+    explicit Lease(EncoderPool& pool) : pool_(pool), encoder_(pool.acquire()) {}
+    ~Lease() { pool_.release(std::move(encoder_)); }
+    Lease(const Lease&) = delete;
     TextEncoder& operator*() const { return *encoder_; }
 
    private:
@@ -30,14 +30,14 @@ class EncoderPool {
   };
 
  private:
-  std::unique_ptr<TextEncoder> take() {
+  std::unique_ptr<TextEncoder> acquire() {
     const std::lock_guard lock(mutex_);
     if (idle_.empty()) return tokenizer_.encoder();
     std::unique_ptr<TextEncoder> encoder = std::move(idle_.back());
     idle_.pop_back();
     return encoder;
   }
-  void give_back(std::unique_ptr<TextEncoder> encoder) {
+  void release(std::unique_ptr<TextEncoder> encoder) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(encoder));
   }

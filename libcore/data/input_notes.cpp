@@ -7,9 +7,9 @@
 
 namespace dt::data {
 
-InputNotes::InputNotes(std::function<void(const std::string&)> tell) : tell_(std::move(tell)) {}
+InputNotices::InputNotices(std::function<void(const std::string&)> tell) : tell_(std::move(tell)) {}
 
-void InputNotes::json_lines(const std::string& name, const std::string& text_key) {
+void InputNotices::json_lines(const std::string& name, const std::string& text_key) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(has_told_lines_, true)) return;
   tell_(fmt::format(
@@ -18,7 +18,7 @@ void InputNotes::json_lines(const std::string& name, const std::string& text_key
       name, text_key));
 }
 
-void InputNotes::slow_regex(const Tokenizer& tokenizer) {
+void InputNotices::slow_regex(const Tokenizer& tokenizer) {
   const std::lock_guard lock(mutex_);
   const bool splits = tokenizer.splits_by_regex(), normalizes = tokenizer.normalizes_by_regex();
   if (!(splits || normalizes) || std::exchange(has_told_regex_, true)) return;
@@ -32,7 +32,7 @@ void InputNotes::slow_regex(const Tokenizer& tokenizer) {
         "250 MB/s a core");
 }
 
-void InputNotes::decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes) {
+void InputNotices::decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes <= memory_told_) return;
   memory_told_ = bytes;

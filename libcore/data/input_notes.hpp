@@ -12,9 +12,9 @@ namespace dt::data {
 
 /// Gives each kind of note once, when it first applies. The readers of one command share an object.
 /// Thread safety: any thread may call it.
-class InputNotes {
+class InputNotices {
  public:
-  explicit InputNotes(std::function<void(const std::string& text)> tell);
+  explicit InputNotices(std::function<void(const std::string& text)> tell);
 
   /// Notes that a file is read as JSON lines though its name does not say so.
   void json_lines(const std::string& name, const std::string& text_key);

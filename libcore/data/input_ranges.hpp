@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/io/read_access.hpp"
 #include "base/io/files.hpp"
+#include "base/io/read_access.hpp"
 #include "data/chunk_reader.hpp"
 #include "data/inputs.hpp"
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/io/read_access.hpp"
 #include "base/io/files.hpp"
+#include "base/io/read_access.hpp"
 #include "data/name_list.hpp"
 
 namespace dt::data {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <span>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/system/host.hpp"
 #include "data/target_flag.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 /// Position of the source in a digest's seed. No run has 2⁵⁶ samples.
 constexpr int source_shift = 56;
-static_assert(Quotas::max_sources <= std::size_t{1} << (64 - source_shift));
+static_assert(WeightedInterleave::max_sources <= std::size_t{1} << (64 - source_shift));
 
 /// Returns how many batches beyond the one read ahead to announce to the disk. The number shrinks
 /// if the blocks that they touch first would take much of a node's memory.
@@ -63,7 +63,7 @@ class Places {
     std::uint64_t window;
   };
   Place at(std::uint64_t sample) {
-    const auto [source, index] = mixture_.quotas().at(sample);
+    const auto [source, index] = mixture_.interleave().at(sample);
     const std::uint64_t windows = samplers_[source].num_windows(), epoch = index / windows;
     std::optional<Order>& order = orders_[source];
     if (!order || order->epoch != epoch) order = Order{epoch, samplers_[source].order(epoch)};

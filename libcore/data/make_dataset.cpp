@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint32_t largest_u16_vocabulary = 65536;
 
-TokenStorage storage_of(const TokenizerInfo& tokenizer, const MakeOptions& options) {
+TokenStorage storage_of(const TokenizerIdentity& tokenizer, const MakeOptions& options) {
   const bool masks = options.lines.turns && options.lines.turns->masks_targets();
   const bool fits = tokenizer.vocabulary_size <= largest_u16_vocabulary;
   return {fits && !masks ? DType::u16 : DType::u32, masks};
@@ -60,7 +60,7 @@ class Spooling {
       spool_.begin_range(range);
       range_ = range;
     }
-    flaws_ += chunk.flaws;
+    flaws_ += chunk.issues;
     roles_ += chunk.roles;
   }
   void append(const DocumentPart& part) {
@@ -95,9 +95,9 @@ class Spooling {
   const MakeOptions& options_;
   SpoolWriter& spool_;
   std::optional<std::uint64_t> range_;
-  Flaws flaws_;  // for the range, as are the next two members
-  LeftOut left_out_;
-  RolesMet roles_;
+  InputIssues flaws_;  // for the range, as are the next two members
+  FilteredDocuments left_out_;
+  SeenRoles roles_;
   std::uint64_t chars_ = 0;
 };
 
@@ -113,7 +113,7 @@ void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t ran
 void check_targets(const DocumentSpool& spool, const MakeOptions& options) {
   if (options.lines.turns) check_all_met(options.lines.turns->loss_on, spool.roles());
   if (spool.has_targets()) return;
-  const bool leaves_out = spool.left_out().too_short + spool.left_out().too_long > 0;
+  const bool leaves_out = spool.filtered().too_short + spool.filtered().too_long > 0;
   throw Error(ErrorKind::input,
               fmt::format("there is nothing to learn: all turns of --loss-on {} are empty{}",
                           fmt::join(options.lines.turns->loss_on, ","),
@@ -213,11 +213,11 @@ void write_shards(const fs::path& folder, const DocumentSpool& spool, const Make
   spool.visit([&](const SpooledDocument& document) {
     ShardSeries* series = rule.next(document) == Split::train ? &train : &validation;
     series->begin_document();
-    for (TokenRun tokens = document.run; tokens.bytes > 0;) {
+    for (FileTokens tokens = document.run; tokens.bytes > 0;) {
       if (series->room() == 0) series = &validation;  // the tail of a single document
       const std::uint64_t count = std::min({tokens.bytes, series->room(), digest_block_bytes});
-      series->append(tokens.first(count));
-      tokens = tokens.from(count);
+      series->append(tokens.prefix(count));
+      tokens = tokens.suffix(count);
       done += count / dtype_bytes(storage.dtype);
       progress(MakePhase::write, done, spool.num_tokens());
     }
@@ -232,7 +232,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const MakeOptions& options, const MakePr
   return trained_tokenizer(train_tokenizer(options, progress));
 }
 
-Error nothing_left_error(const MakeOptions& options, const LeftOut& left_out) {
+Error nothing_left_error(const MakeOptions& options, const FilteredDocuments& left_out) {
   if (left_out.too_short + left_out.too_long > 0) {
     return Error(ErrorKind::input, "all documents have too few or too many characters",
                  "give others, or another --min-chars or --max-chars");
@@ -276,20 +276,20 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   const auto tokenizer = tokenizer_of(options, progress);
   std::map<std::string, std::string> beside;
   if (options.train_vocabulary == 0 && tokenizer->info().name == file_tokenizer_name)
-    beside = files_beside(options.tokenizer, *tokenizer, options.warn);
+    beside = tokenizer_config_files(options.tokenizer, *tokenizer, options.warn);
   const InputRanges ranges = ranges_of(options, progress);
   check_can_be_shared(ranges, options);
   DatasetFile dataset;
   dataset.tokenizer = tokenizer->info();
-  UnfinishedDataset unfinished(folder, {origin_of(options), dataset.tokenizer, ranges.digest()},
+  UnfinishedDataset unfinished(folder, {describe_origin(options), dataset.tokenizer, ranges.digest()},
                                options.resumes, options.step, readers_of(options, ranges, beside));
   spool_inputs({options, *tokenizer, ranges, progress}, unfinished.spool());
 
   DocumentSpool spool(unfinished.spool(), ranges.count(),
                       dtype_bytes(storage_of(dataset.tokenizer, options).dtype));
   if (options.deduplicate) spool.deduplicate(unfinished.spool());
-  dataset.made = origin_of(options, spool.flaws(), spool.left_out());
-  if (spool.num_documents() == 0) throw nothing_left_error(options, spool.left_out());
+  dataset.made = describe_origin(options, spool.issues(), spool.filtered());
+  if (spool.num_documents() == 0) throw nothing_left_error(options, spool.filtered());
   check_targets(spool, options);
   write_shards(unfinished.path(), spool, options, dataset, progress);
 
@@ -298,7 +298,7 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   write_dataset_file(unfinished.path(), dataset);
   if (!options.overwrite) ::rmdir(folder.c_str());  // removes an empty folder of that name; any other stays
   unfinished.commit(options.overwrite);
-  return {dataset, spool.flaws(), spool.left_out()};
+  return {dataset, spool.issues(), spool.filtered()};
 }
 
 bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
@@ -309,9 +309,9 @@ bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, co
   const auto tokenizer = tokenizer_of(options, progress);
   const InputRanges ranges = ranges_of(options, progress);
   check_can_be_shared(ranges, options);
-  const auto spool = UnfinishedDataset::join(folder, {origin_of(options), tokenizer->info(), ranges.digest()},
-                                             options.resumes, options.step, options.helper_wait_s,
-                                             [&] { progress(MakePhase::read, 0, 0); });
+  const auto spool = UnfinishedDataset::join(
+      folder, {describe_origin(options), tokenizer->info(), ranges.digest()}, options.resumes, options.step,
+      options.helper_wait_s, [&] { progress(MakePhase::read, 0, 0); });
   if (!spool) {
     if (is_made(folder, options)) return false;
     throw Error(

@@ -37,8 +37,8 @@ struct MakeOptions : EncodeOptions {
 
 struct MadeDataset {
   DatasetFile dataset;
-  Flaws flaws;  // flaws of the inputs
-  LeftOut left_out;
+  InputIssues issues;  // flaws of the inputs
+  FilteredDocuments filtered;
 };
 
 /// Phases of training a tokenizer (count words, learn tokens), then of making the dataset.

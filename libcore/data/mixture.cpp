@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/text/text.hpp"
 
 namespace dt::data {
@@ -131,12 +131,12 @@ std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
   return digester.value();
 }
 
-Mixture::Mixture(const std::string& text, const std::vector<DatasetCopy>& copies, const ShardShare& share)
+Mixture::Mixture(const std::string& text, const std::vector<DatasetCopy>& copies, const ShardSubset& share)
     : Mixture(text, parse_mixture(text), copies, share) {}
 
 Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts,
-                 const std::vector<DatasetCopy>& copies, const ShardShare& share)
-    : name_(std::move(name)), quotas_(weights_of(parts)) {
+                 const std::vector<DatasetCopy>& copies, const ShardSubset& share)
+    : name_(std::move(name)), interleave_(weights_of(parts)) {
   check_meant(name_, parts);
   DT_CHECK(copies.empty() || copies.size() == parts.size(), "{} copies of {} datasets", copies.size(),
            parts.size());
@@ -147,7 +147,7 @@ Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts,
   check_tokenizers();
 }
 
-Mixture::Mixture(TokenDataset dataset) : name_(dataset.folder().string()), quotas_({1}) {
+Mixture::Mixture(TokenDataset dataset) : name_(dataset.folder().string()), interleave_({1}) {
   datasets_.push_back(std::move(dataset));
   source_names_.push_back(name_);
 }
@@ -169,7 +169,7 @@ void Mixture::check_tokenizers() const {
 std::uint64_t Mixture::content_digest() const {
   std::vector<std::uint64_t> contents;
   for (const TokenDataset& dataset : datasets_) contents.push_back(dataset.content_digest());
-  return mixture_digest(contents, quotas_.weights());
+  return mixture_digest(contents, interleave_.weights());
 }
 
 bool Mixture::masks_targets() const {

@@ -36,7 +36,7 @@ class Mixture {
   /// dataset, or is empty if there are no copies. `share` applies to the shards of each dataset.
   /// Errors: as TokenDataset and Quotas; input if tokenizers differ.
   explicit Mixture(const std::string& text, const std::vector<DatasetCopy>& copies = {},
-                   const ShardShare& share = {});
+                   const ShardSubset& share = {});
   /// Creates a mixture of a single dataset.
   explicit Mixture(TokenDataset dataset);
 
@@ -46,7 +46,7 @@ class Mixture {
   const TokenDataset& source(std::size_t index) const { return datasets_[index]; }
   /// Returns a source's folder as the user wrote it.
   const std::string& source_name(std::size_t index) const { return source_names_[index]; }
-  const Quotas& quotas() const { return quotas_; }
+  const WeightedInterleave& interleave() const { return interleave_; }
   std::int64_t vocabulary_size() const { return datasets_.front().vocabulary_size(); }
   std::uint64_t content_digest() const;
   /// Returns the total over all sources.
@@ -56,10 +56,10 @@ class Mixture {
 
  private:
   Mixture(std::string name, const std::vector<MixturePart>& parts, const std::vector<DatasetCopy>& copies,
-          const ShardShare& share);
+          const ShardSubset& share);
   void check_tokenizers() const;
   std::string name_;
-  Quotas quotas_;
+  WeightedInterleave interleave_;
   std::vector<TokenDataset> datasets_;
   std::vector<std::string> source_names_;
 };

@@ -19,16 +19,17 @@ std::vector<std::uint64_t> in_lowest_terms(std::vector<std::uint64_t> weights) {
 
 std::uint64_t period_of(const std::vector<std::uint64_t>& weights) {
   std::uint64_t sum = 0;
-  for (const std::uint64_t weight : weights) sum += std::min(weight, Quotas::max_period + 1);
-  if (sum <= Quotas::max_period) return sum;
+  for (const std::uint64_t weight : weights) sum += std::min(weight, WeightedInterleave::max_period + 1);
+  if (sum <= WeightedInterleave::max_period) return sum;
   throw Error(ErrorKind::usage,
-              fmt::format("weights of a mixture add up to more than {} in lowest terms", Quotas::max_period),
+              fmt::format("weights of a mixture add up to more than {} in lowest terms",
+                          WeightedInterleave::max_period),
               "round them, to six decimals of a whole for instance");
 }
 
 }  // namespace
 
-Quotas::Quotas(std::vector<std::uint64_t> weights) {
+WeightedInterleave::WeightedInterleave(std::vector<std::uint64_t> weights) {
   if (weights.empty() || weights.size() > max_sources)
     throw usage_error("a mixture of {} sources; 1 to {} are possible", weights.size(), max_sources);
   if (std::ranges::count(weights, 0) > 0) throw usage_error("a weight of 0 in a mixture");
@@ -40,7 +41,7 @@ Quotas::Quotas(std::vector<std::uint64_t> weights) {
 /// Fills the period's slots. Sample j of a source may take slots from ⌊j·W/w⌋ on, and must come
 /// before its deadline ⌈(j+1)·W/w⌉. Each slot takes the eligible sample with the earliest deadline;
 /// ties go to the first source.
-void Quotas::fill() {
+void WeightedInterleave::fill() {
   std::vector<std::uint32_t> counts(weights_.size());
   const auto deadline = [&](std::size_t s) {
     return ((counts[s] + std::uint64_t{1}) * period() + weights_[s] - 1) / weights_[s];
@@ -56,12 +57,12 @@ void Quotas::fill() {
   }
 }
 
-Quotas::Place Quotas::at(std::uint64_t sample) const {
+WeightedInterleave::SourcePosition WeightedInterleave::at(std::uint64_t sample) const {
   const Slot& slot = slots_[sample % period()];
   return {slot.source, sample / period() * weights_[slot.source] + slot.index};
 }
 
-std::uint64_t Quotas::count(std::size_t source, std::uint64_t num_samples) const {
+std::uint64_t WeightedInterleave::count(std::size_t source, std::uint64_t num_samples) const {
   const std::uint64_t whole = num_samples / period() * weights_[source];
   for (std::uint64_t n = num_samples % period(); n-- > 0;) {
     if (slots_[n].source == source) return whole + slots_[n].index + 1;

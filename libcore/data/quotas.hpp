@@ -14,20 +14,20 @@ namespace dt::data {
 /// period. But with three sources or more a source's count could then fall as n grows.
 /// Source: Baruah, Cohen, Plaxton & Varvel 1996, "Proportionate Progress", on one processor:
 /// earliest deadline first.
-class Quotas {
+class WeightedInterleave {
  public:
   static constexpr std::uint64_t max_period = std::uint64_t{1} << 20;
   static constexpr std::size_t max_sources = 256;
 
   /// Errors: usage if a weight is 0, there are more than max_sources, or the period exceeds
   /// max_period.
-  explicit Quotas(std::vector<std::uint64_t> weights);
+  explicit WeightedInterleave(std::vector<std::uint64_t> weights);
 
-  struct Place {
+  struct SourcePosition {
     std::size_t source;
     std::uint64_t index;  // number among the source's own samples
   };
-  Place at(std::uint64_t sample) const;
+  SourcePosition at(std::uint64_t sample) const;
   /// Returns how many of the run's first `num_samples` samples come from a source.
   std::uint64_t count(std::size_t source, std::uint64_t num_samples) const;
 

@@ -17,19 +17,19 @@ void bound(std::set<std::string>& others) {
 
 }  // namespace
 
-void RolesMet::add(const std::string& role, bool is_learned) {
+void SeenRoles::add(const std::string& role, bool is_learned) {
   (is_learned ? learned : others).insert(role);
   bound(others);
 }
 
-RolesMet& RolesMet::operator+=(const RolesMet& other) {
+SeenRoles& SeenRoles::operator+=(const SeenRoles& other) {
   learned.insert(other.learned.begin(), other.learned.end());
   others.insert(other.others.begin(), other.others.end());
   bound(others);
   return *this;
 }
 
-void check_all_met(const std::vector<std::string>& roles, const RolesMet& met) {
+void check_all_met(const std::vector<std::string>& roles, const SeenRoles& met) {
   std::vector<std::string> missing;
   for (const std::string& role : roles) {
     if (!met.learned.contains(role)) missing.push_back(role);

@@ -26,7 +26,7 @@ Vocabulary vocabulary_of(const fs::path& file) {
 
 }  // namespace
 
-std::string why_other_tokens(const fs::path& of_model, const fs::path& of_data) {
+std::string token_mismatch(const fs::path& of_model, const fs::path& of_data) {
   if (digest(read_file(of_model)) == digest(read_file(of_data))) return {};
   const Vocabulary model = vocabulary_of(of_model), data = vocabulary_of(of_data);
   for (tokenizer::Id id = 0; id < std::min(model.size(), data.size()); ++id) {

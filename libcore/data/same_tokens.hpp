@@ -12,6 +12,6 @@ namespace dt::data {
 /// difference: "token 5 is "a" to FILE, and "b" to OTHER". Files are dt's own or any that
 /// read_tokenizer() reads.
 /// Errors: input if a file cannot be read as one.
-std::string why_other_tokens(const fs::path& of_model, const fs::path& of_data);
+std::string token_mismatch(const fs::path& of_model, const fs::path& of_data);
 
 }  // namespace dt::data

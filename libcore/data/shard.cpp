@@ -8,10 +8,10 @@
 #include <ranges>
 #include <vector>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/hdf5/hdf5_file.hpp"
 #include "base/io/mapped_file.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/shard_writer.hpp"
 #include "data/target_flag.hpp"
 
@@ -107,8 +107,8 @@ Split split_attribute(const Hdf5Reader& file) {
   throw bad_header(file, fmt::format("its attribute split is '{}', not train or validation", name));
 }
 
-TokenizerInfo tokenizer_attributes(const Hdf5Reader& file) {
-  TokenizerInfo tokenizer;
+TokenizerIdentity tokenizer_attributes(const Hdf5Reader& file) {
+  TokenizerIdentity tokenizer;
   tokenizer.name = text_attribute(file, "tokenizer");
   tokenizer.digest = digest_attribute(file, "tokenizer_digest");
   const std::int64_t vocabulary = integer_attribute(file, "vocabulary_size", 1, largest_vocabulary);
@@ -119,9 +119,9 @@ TokenizerInfo tokenizer_attributes(const Hdf5Reader& file) {
   return tokenizer;
 }
 
-ShardHeader read_header(const Hdf5Reader& file) {
+TokenShardHeader read_header(const Hdf5Reader& file) {
   check_format(file);
-  ShardHeader header;
+  TokenShardHeader header;
   header.split = split_attribute(file);
   header.tokenizer = tokenizer_attributes(file);
   header.dtype = file.info("/tokens").dtype;
@@ -148,9 +148,9 @@ ShardHeader read_header(const Hdf5Reader& file) {
 
 }  // namespace
 
-struct Shard::State {
+struct TokenShard::State {
   fs::path path;
-  ShardHeader header;
+  TokenShardHeader header;
   std::vector<std::uint64_t> digests;
   std::uint64_t offsets_digest;
   DatasetInfo tokens;
@@ -181,20 +181,20 @@ struct Shard::State {
   }
 };
 
-Shard::Shard(const fs::path& path) : state_(std::make_unique<State>(Hdf5Reader(path))) {}
-Shard::~Shard() = default;
-Shard::Shard(Shard&&) noexcept = default;
+TokenShard::TokenShard(const fs::path& path) : state_(std::make_unique<State>(Hdf5Reader(path))) {}
+TokenShard::~TokenShard() = default;
+TokenShard::TokenShard(TokenShard&&) noexcept = default;
 
-const fs::path& Shard::path() const {
+const fs::path& TokenShard::path() const {
   return state_->path;
 }
 
-const ShardHeader& Shard::header() const {
+const TokenShardHeader& TokenShard::header() const {
   return state_->header;
 }
 
-void Shard::check_against(const ShardEntry& entry, const TokenizerInfo& tokenizer) const {
-  const ShardHeader& h = header();
+void TokenShard::check_against(const ShardEntry& entry, const TokenizerIdentity& tokenizer) const {
+  const TokenShardHeader& h = header();
   const char* differs = h.bytes != entry.bytes           ? "size"
                         : h.split != entry.split         ? "split"
                         : h.tokens != entry.tokens       ? "number of tokens"
@@ -208,11 +208,11 @@ void Shard::check_against(const ShardEntry& entry, const TokenizerInfo& tokenize
               remedy);
 }
 
-std::size_t Shard::num_blocks() const {
+std::size_t TokenShard::num_blocks() const {
   return state_->digests.size();
 }
 
-std::span<const std::byte> Shard::block(std::size_t index) const {
+std::span<const std::byte> TokenShard::block(std::size_t index) const {
   const auto tokens = state_->payload(state_->tokens);
   const std::size_t begin = index * digest_block_bytes;
   return tokens.subspan(begin, std::min(digest_block_bytes, tokens.size() - begin));
@@ -240,7 +240,7 @@ std::uint32_t largest_of(std::span<const std::byte> bytes, Element mask) {
 
 }  // namespace
 
-std::string Shard::block_problem(std::size_t index) const {
+std::string TokenShard::block_problem(std::size_t index) const {
   // Parts stay in a core's cache for both passes.
   constexpr std::size_t part_bytes = std::size_t{128} << 10;
   Digester digester;
@@ -262,7 +262,7 @@ std::string Shard::block_problem(std::size_t index) const {
                      vocabulary);
 }
 
-void Shard::check_begins_split() const {
+void TokenShard::check_begins_split() const {
   const auto first = element_at<std::uint64_t>(state_->payload(state_->document_offsets), 0);
   if (first == 0) return;
   throw Error(
@@ -273,7 +273,7 @@ void Shard::check_begins_split() const {
       remedy);
 }
 
-std::string Shard::document_offsets_problem() const {
+std::string TokenShard::document_offsets_problem() const {
   const auto bytes = state_->payload(state_->document_offsets);
   if (digest(bytes) != state_->offsets_digest) return "/document_offsets is corrupt: its digest differs";
   bool ascends = true;
@@ -287,7 +287,7 @@ std::string Shard::document_offsets_problem() const {
   return "";
 }
 
-void Shard::verify_document_offsets() const {
+void TokenShard::verify_document_offsets() const {
   // Two threads may verify the offsets at the same time, with the same result.
   if (state_->offsets_verified.load(std::memory_order_relaxed)) return;
   if (const std::string problem = document_offsets_problem(); !problem.empty())
@@ -295,7 +295,7 @@ void Shard::verify_document_offsets() const {
   state_->offsets_verified.store(true, std::memory_order_relaxed);
 }
 
-std::vector<std::uint64_t> Shard::document_starts(std::uint64_t begin, std::uint64_t end) const {
+std::vector<std::uint64_t> TokenShard::document_starts(std::uint64_t begin, std::uint64_t end) const {
   check_tokens(begin, end);
   verify_document_offsets();
   const auto bytes = state_->payload(state_->document_offsets);
@@ -309,16 +309,16 @@ std::vector<std::uint64_t> Shard::document_starts(std::uint64_t begin, std::uint
   return starts;
 }
 
-void Shard::check_tokens(std::uint64_t begin, std::uint64_t end) const {
+void TokenShard::check_tokens(std::uint64_t begin, std::uint64_t end) const {
   DT_CHECK(begin <= end && end <= header().tokens, "tokens {} to {} of {} in {}", begin, end, header().tokens,
            path().string());
 }
 
-bool Shard::is_verified(std::size_t block) const {
+bool TokenShard::is_verified(std::size_t block) const {
   return state_->verified[block].load(std::memory_order_relaxed);
 }
 
-void Shard::will_need(std::uint64_t begin, std::uint64_t end) const {
+void TokenShard::will_need(std::uint64_t begin, std::uint64_t end) const {
   check_tokens(begin, end);
   if (begin == end) return;
   const std::size_t token_bytes = dtype_bytes(header().dtype);
@@ -330,7 +330,7 @@ void Shard::will_need(std::uint64_t begin, std::uint64_t end) const {
       state_->payload(state_->tokens).subspan(begin * token_bytes, (end - begin) * token_bytes));
 }
 
-void Shard::verify_blocks(std::uint64_t begin, std::uint64_t end) const {
+void TokenShard::verify_blocks(std::uint64_t begin, std::uint64_t end) const {
   const std::size_t token_bytes = dtype_bytes(header().dtype);
   for (std::size_t i = begin * token_bytes / digest_block_bytes;
        i <= (end - 1) * token_bytes / digest_block_bytes; ++i) {
@@ -344,7 +344,7 @@ void Shard::verify_blocks(std::uint64_t begin, std::uint64_t end) const {
 
 /// Calls use(index, stored) for each token.
 template <class Use>
-void Shard::for_tokens(std::uint64_t begin, std::uint64_t count, Use use) const {
+void TokenShard::for_tokens(std::uint64_t begin, std::uint64_t count, Use use) const {
   check_tokens(begin, begin + count);
   if (count == 0) return;
   verify_blocks(begin, begin + count);
@@ -353,13 +353,13 @@ void Shard::for_tokens(std::uint64_t begin, std::uint64_t count, Use use) const 
                  state_->payload(state_->tokens).subspan(begin * token_bytes, count * token_bytes), use);
 }
 
-void Shard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
+void TokenShard::read(std::uint64_t begin, std::span<std::int32_t> out) const {
   for_tokens(begin, out.size(), [&](std::size_t i, std::uint32_t stored) {
     out[i] = static_cast<std::int32_t>(token_of(stored));
   });
 }
 
-void Shard::read_labels(std::uint64_t begin, std::span<std::int32_t> out) const {
+void TokenShard::read_labels(std::uint64_t begin, std::span<std::int32_t> out) const {
   for_tokens(begin, out.size(),
              [&](std::size_t i, std::uint32_t stored) { out[i] = static_cast<std::int32_t>(stored); });
 }

@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "base/numeric/dtype.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/dtype.hpp"
 #include "data/dataset_file.hpp"
 #include "data/split.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
 
-struct ShardHeader {
+struct TokenShardHeader {
   Split split = Split::train;
-  TokenizerInfo tokenizer;
+  TokenizerIdentity tokenizer;
   DType dtype = DType::u16;
   std::uint64_t tokens = 0;
   std::uint64_t documents = 0;  // documents that begin in the shard
@@ -30,17 +30,17 @@ struct ShardHeader {
 /// not the tokens.
 /// Errors: input, naming the file: not a token shard, another version, truncated, corrupt.
 /// Thread safety: safe from several threads.
-class Shard {
+class TokenShard {
  public:
-  explicit Shard(const fs::path& path);
-  ~Shard();
-  Shard(Shard&&) noexcept;
+  explicit TokenShard(const fs::path& path);
+  ~TokenShard();
+  TokenShard(TokenShard&&) noexcept;
 
   const fs::path& path() const;
-  const ShardHeader& header() const;
+  const TokenShardHeader& header() const;
   /// Checks the shard against its entry in dataset.json.
   /// Errors: input if they differ.
-  void check_against(const ShardEntry& entry, const TokenizerInfo& tokenizer) const;
+  void check_against(const ShardEntry& entry, const TokenizerIdentity& tokenizer) const;
 
   /// Copies tokens from `begin` on. Verifies each block (block_problem()) on its first use.
   void read(std::uint64_t begin, std::span<std::int32_t> out) const;

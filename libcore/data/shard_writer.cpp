@@ -52,8 +52,8 @@ std::vector<ShardPlan> ShardPlanner::finish() {
   return std::move(plans_);
 }
 
-ShardWriter::ShardWriter(File file, const ShardPlan& plan, const TokenizerInfo& tokenizer,
-                         TokenStorage storage, BlockCopies& copies)
+ShardWriter::ShardWriter(File file, const ShardPlan& plan, const TokenizerIdentity& tokenizer,
+                         TokenStorage storage, BlockCopier& copies)
     : file_(std::move(file)),
       token_bytes_(dtype_bytes(storage.dtype)),
       total_bytes_(plan.tokens * token_bytes_),
@@ -79,19 +79,19 @@ void ShardWriter::begin_document() {
   if (offsets_.size() >= max_offsets_held) flush_offsets();
 }
 
-void ShardWriter::append(const TokenRun& tokens) {
+void ShardWriter::append(const FileTokens& tokens) {
   DT_CHECK(tokens.bytes <= room(), "{} bytes of tokens for {} of room", tokens.bytes, room());
   for (std::uint64_t begin = 0; begin < tokens.bytes;) {
     const std::uint64_t count = std::min(tokens.bytes - begin, digest_block_bytes - block_bytes_);
-    add_to_block(tokens.from(begin).first(count));
+    add_to_block(tokens.suffix(begin).prefix(count));
     begin += count;
     if (block_bytes_ == digest_block_bytes) submit_block();
   }
 }
 
 /// Adds tokens to the block. Documents that are adjacent on disk are read together.
-void ShardWriter::add_to_block(const TokenRun& tokens) {
-  if (!block_.empty() && block_.back().goes_on_with(tokens)) {
+void ShardWriter::add_to_block(const FileTokens& tokens) {
+  if (!block_.empty() && block_.back().is_followed_by(tokens)) {
     block_.back().bytes += tokens.bytes;
   } else {
     block_.push_back(tokens);
@@ -123,7 +123,7 @@ std::uint64_t ShardWriter::close() {
   return digest(std::as_bytes(std::span(digests)));
 }
 
-ShardSeries::ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
+ShardSeries::ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerIdentity tokenizer,
                          TokenStorage storage, int num_threads)
     : folder_(OwnedFolder::open(folder)),
       plans_(std::move(plans)),
@@ -141,7 +141,7 @@ void ShardSeries::open_next_if_full() {
   const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
   const auto finished =
-      take_finished_shard(folder_.path() / name, plan, tokenizer_, storage_, copies_.tally());
+      adopt_finished_shard(folder_.path() / name, plan, tokenizer_, storage_, copies_.tally());
   if (finished) {
     entries_.back().digest = *finished;
     finished_room_ = plan.tokens * dtype_bytes(storage_.dtype);
@@ -169,17 +169,17 @@ void ShardSeries::begin_document() {
   if (current_) current_->begin_document();
 }
 
-void ShardSeries::append(TokenRun tokens) {
+void ShardSeries::append(FileTokens tokens) {
   while (tokens.bytes > 0) {
     open_next_if_full();
     const std::uint64_t count = std::min(tokens.bytes, shard_room());
     if (current_) {
-      current_->append(tokens.first(count));
+      current_->append(tokens.prefix(count));
     } else {
       finished_room_ -= count;
     }
     room_ -= count;
-    tokens = tokens.from(count);
+    tokens = tokens.suffix(count);
   }
 }
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/numeric/digest.hpp"
 #include "base/hdf5/hdf5_file.hpp"
 #include "base/io/owned_folder.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/block_copies.hpp"
 #include "data/dataset_file.hpp"
 #include "data/split.hpp"
@@ -64,18 +64,18 @@ class ShardPlanner {
 class ShardWriter {
  public:
   /// `file` is empty, and open for reading and writing.
-  ShardWriter(File file, const ShardPlan& plan, const TokenizerInfo& tokenizer, TokenStorage storage,
-              BlockCopies& copies);
+  ShardWriter(File file, const ShardPlan& plan, const TokenizerIdentity& tokenizer, TokenStorage storage,
+              BlockCopier& copies);
   /// Units: bytes of tokens.
   std::uint64_t room() const { return total_bytes_ - submitted_bytes_ - block_bytes_; }
   void begin_document();
   /// Appends at most room() bytes of tokens.
-  void append(const TokenRun& tokens);
+  void append(const FileTokens& tokens);
   /// Syncs and closes the file. Returns the digest of the shard's block digests.
   std::uint64_t close();
 
  private:
-  void add_to_block(const TokenRun& tokens);
+  void add_to_block(const FileTokens& tokens);
   void submit_block();
   void flush_offsets();
   Hdf5Writer file_;
@@ -83,24 +83,24 @@ class ShardWriter {
   std::uint64_t total_bytes_;
   std::uint64_t submitted_bytes_ = 0;
   std::uint64_t written_offsets_ = 0;
-  std::vector<TokenRun> block_;  // source of the block's tokens
+  std::vector<FileTokens> block_;  // source of the block's tokens
   std::uint64_t block_bytes_ = 0;
   std::vector<std::uint64_t> offsets_;
-  BlockCopies& copies_;
+  BlockCopier& copies_;
 };
 
 /// Writes a split's shards in order, except those that an interrupted run has finished. A document
 /// continues in the next shard if one is full.
 class ShardSeries {
  public:
-  /// `folder` is one of the user's own; see OwnFolder.
-  ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerInfo tokenizer,
+  /// `folder` is one of the user's own; see OwnedFolder.
+  ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerIdentity tokenizer,
               TokenStorage storage, int num_threads);
   /// Units: bytes of tokens.
   std::uint64_t room() const { return room_; }
   void begin_document();
   /// Appends at most room() bytes of tokens.
-  void append(TokenRun tokens);
+  void append(FileTokens tokens);
   /// Adds the shards and the split to `dataset`. All planned tokens must have been written.
   void finish(Split split, DatasetFile& dataset);
 
@@ -110,13 +110,13 @@ class ShardSeries {
   void close_current();
   OwnedFolder folder_;
   std::vector<ShardPlan> plans_;
-  TokenizerInfo tokenizer_;
+  TokenizerIdentity tokenizer_;
   TokenStorage storage_;
   std::unique_ptr<ShardWriter> current_;  // none if the shard is already finished
   std::uint64_t finished_room_ = 0;       // room in a finished shard
   std::vector<ShardEntry> entries_;
   std::uint64_t room_ = 0;
-  BlockCopies copies_;  // destroyed before the shard that it writes to
+  BlockCopier copies_;  // destroyed before the shard that it writes to
 };
 
 }  // namespace dt::data

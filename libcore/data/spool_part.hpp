@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "base/numeric/digest.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/flaws.hpp"
 #include "data/roles.hpp"
 
@@ -38,9 +38,9 @@ struct RangeSummary {
   std::uint64_t documents = 0;
   std::uint64_t tokens = 0;
   bool has_targets = false;  // some tokens are targets
-  Flaws flaws;
-  LeftOut left_out;
-  RolesMet roles;
+  InputIssues issues;
+  FilteredDocuments filtered;
+  SeenRoles roles;
 };
 
 /// Returns the path of a part, such as "range-00012.spool".

@@ -152,11 +152,12 @@ void SpoolWriter::write_segment() {
   });
 }
 
-void SpoolWriter::end_range(const Flaws& found, const LeftOut& left_out, const RolesMet& roles) {
+void SpoolWriter::end_range(const InputIssues& found, const FilteredDocuments& left_out,
+                            const SeenRoles& roles) {
   DT_CHECK(part_ && document_tokens_ == 0, "a document of range {} has not ended", range_);
   if (!segment_.entries.empty()) write_segment();
-  summary_.flaws = found;
-  summary_.left_out = left_out;
+  summary_.issues = found;
+  summary_.filtered = left_out;
   summary_.roles = roles;
   write_behind([part = std::exchange(part_, nullptr), summary = summary_] {
     part->finish(summary);

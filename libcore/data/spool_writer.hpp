@@ -42,12 +42,12 @@ class SpoolWriter {
   /// Ends the document and leaves it out of the result.
   void drop_document();
   /// Ends the range, between documents. `found` are the flaws in the range.
-  void end_range(const Flaws& found, const LeftOut& left_out, const RolesMet& roles = {});
+  void end_range(const InputIssues& found, const FilteredDocuments& left_out, const SeenRoles& roles = {});
   /// Waits until everything is written.
   void finish();
 
  private:
-  struct Segment {
+  struct BufferedSegment {
     std::vector<std::byte> tokens;
     std::vector<SpoolEntry> entries;  // offsets are relative to `tokens`
   };
@@ -69,7 +69,7 @@ class SpoolWriter {
   std::shared_ptr<SpoolPartWriter> part_;
   std::uint64_t part_bytes_ = 0;  // bytes handed to part_
   RangeSummary summary_;
-  Segment segment_;
+  BufferedSegment segment_;
 
   // State of the document in progress:
   std::uint64_t document_tokens_ = 0;

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/io/ownership.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/text/text.hpp"
 #include "data/dataset_file.hpp"
 #include "data/tokenizer.hpp"
@@ -174,7 +174,7 @@ void make_room(const OwnedFolder& own, const StageRequest& request, std::uint64_
   std::vector<UnusedCopy> unused;
   for (const Copy& copy : copies) {
     if (room.holds(bytes)) break;
-    auto lock = FolderLock::take(copy.folder, FolderLock::Kind::alone);
+    auto lock = FolderLock::acquire(copy.folder, FolderLock::Kind::alone);
     if (!lock) continue;
     unused.push_back({copy.folder, std::move(*lock)});
     room.taken -= copy.bytes;
@@ -283,7 +283,7 @@ bool is_whole(const OwnedFolder& own, const fs::path& folder, const Original& or
 
 std::optional<StagedDataset> find_copy(const OwnedFolder& own, const Original& original) {
   const fs::path folder = own.path() / original.name;
-  auto lock = FolderLock::take(folder, FolderLock::Kind::use);
+  auto lock = FolderLock::acquire(folder, FolderLock::Kind::use);
   if (!lock || !is_whole(own, folder, original)) return std::nullopt;
   lock->touch();
   return StagedDataset{folder, std::move(*lock)};
@@ -292,7 +292,7 @@ std::optional<StagedDataset> find_copy(const OwnedFolder& own, const Original& o
 /// Removes a broken copy. The caller must hold the lock on copying.
 void remove_broken(const OwnedFolder& own, const fs::path& folder) {
   if (!status_of(folder)) return;
-  auto lock = FolderLock::take(folder, FolderLock::Kind::alone);
+  auto lock = FolderLock::acquire(folder, FolderLock::Kind::alone);
   if (!lock)
     throw in_the_way_error(folder, "is not the copy that belongs there, and is in use or not your folder");
   remove_copy(own, {folder, std::move(*lock)});
@@ -322,7 +322,7 @@ StagedDataset find_or_make(const Original& original, const StageRequest& request
 
 }  // namespace
 
-std::optional<FolderLock> FolderLock::take(const fs::path& folder, Kind kind) {
+std::optional<FolderLock> FolderLock::acquire(const fs::path& folder, Kind kind) {
   FolderLock lock;
   lock.descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (lock.descriptor_ < 0) return std::nullopt;

@@ -18,7 +18,7 @@ class FolderLock {
   FolderLock() = default;
   /// Takes the lock. Returns none if the folder is missing, is a link or another user's, or is held
   /// in a conflicting way.
-  static std::optional<FolderLock> take(const fs::path& folder, Kind kind);
+  static std::optional<FolderLock> acquire(const fs::path& folder, Kind kind);
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;
   ~FolderLock();

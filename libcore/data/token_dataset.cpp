@@ -31,14 +31,14 @@ void require_own_file(const fs::path& path) {
 class LazyShard {
  public:
   template <class Open>
-  const Shard& get(Open open) const {
+  const TokenShard& get(Open open) const {
     std::call_once(is_open_, [&] { shard_.emplace(open()); });
     return *shard_;
   }
 
  private:
   mutable std::once_flag is_open_;
-  mutable std::optional<Shard> shard_;
+  mutable std::optional<TokenShard> shard_;
 };
 
 struct Sequence {
@@ -49,7 +49,7 @@ struct Sequence {
 /// One shard's part of a range of a split's tokens: the shard's tokens [begin, begin + count),
 /// which begin at `position` of the range.
 struct Part {
-  const Shard& shard;
+  const TokenShard& shard;
   std::uint64_t begin;
   std::uint64_t position;
   std::uint64_t count;
@@ -68,7 +68,7 @@ struct TokenDataset::State {
   std::array<Sequence, all_splits.size()> sequences;
   bool masks_targets = false;
 
-  State(const fs::path& path, const ShardShare& share, DatasetCopy read_from)
+  State(const fs::path& path, const ShardSubset& share, DatasetCopy read_from)
       : folder(path),
         copy(std::move(read_from)),
         file(read_dataset_file(path)),
@@ -80,8 +80,9 @@ struct TokenDataset::State {
       Sequence& sequence = sequences[static_cast<std::size_t>(entry.split)];
       sequence.ends.push_back(entry.tokens + (sequence.ends.empty() ? 0 : sequence.ends.back()));
       sequence.shards.push_back(i);
-      if (i == 0) use_shard(0, [&](const Shard& shard) { masks_targets = shard.header().masks_targets; });
-      if (i % share.count == share.index) use_shard(i, [](const Shard&) {});
+      if (i == 0)
+        use_shard(0, [&](const TokenShard& shard) { masks_targets = shard.header().masks_targets; });
+      if (i % share.count == share.index) use_shard(i, [](const TokenShard&) {});
     }
   }
 
@@ -99,15 +100,15 @@ struct TokenDataset::State {
     use(shards[index].get([&] { return open(folder, index); }));
   }
 
-  Shard open(const fs::path& from, std::size_t index) const {
-    Shard shard(from / file.shards[index].file);
+  TokenShard open(const fs::path& from, std::size_t index) const {
+    TokenShard shard(from / file.shards[index].file);
     shard.check_against(file.shards[index], file.tokenizer);
     if (index == 0 || shard.header().masks_targets == masks_targets) return shard;
     throw input_error("{}: {} of its tokens are marked as no targets, unlike those of {}",
                       shard.path().string(), masks_targets ? "none" : "some", file.shards[0].file);
   }
 
-  Shard open_copied(std::size_t index) const {
+  TokenShard open_copied(std::size_t index) const {
     require_own_file(copy.folder / file.shards[index].file);
     return open(copy.folder, index);
   }
@@ -125,7 +126,7 @@ struct TokenDataset::State {
       const std::size_t index = sequence.shards[static_cast<std::size_t>(end - sequence.ends.begin())];
       const std::uint64_t shard_begin = *end - file.shards[index].tokens;
       const std::uint64_t count = std::min(total - position, *end - (begin + position));
-      use_shard(index, [&](const Shard& shard) {
+      use_shard(index, [&](const TokenShard& shard) {
         use(Part{shard, begin + position - shard_begin, position, count,
                  index == sequence.shards.front() && file.split(split).documents > 0});
       });
@@ -134,7 +135,7 @@ struct TokenDataset::State {
   }
 };
 
-TokenDataset::TokenDataset(const std::filesystem::path& folder, const ShardShare& share, DatasetCopy copy)
+TokenDataset::TokenDataset(const std::filesystem::path& folder, const ShardSubset& share, DatasetCopy copy)
     : state_(std::make_unique<State>(folder, share, std::move(copy))) {}
 TokenDataset::~TokenDataset() = default;
 TokenDataset::TokenDataset(TokenDataset&&) noexcept = default;

@@ -23,7 +23,7 @@ struct SplitInfo {
 /// The share of one of `count` processes that open the same dataset. Each opens the shards of its
 /// own share at once, and others on first use. Opening a shard is slow, and there may be thousands
 /// of shards and processes.
-struct ShardShare {
+struct ShardSubset {
   std::size_t index = 0;
   std::size_t count = 1;
 };
@@ -45,7 +45,7 @@ struct DatasetCopy {
 /// Thread safety: safe from several threads.
 class TokenDataset {
  public:
-  explicit TokenDataset(const std::filesystem::path& folder, const ShardShare& share = {},
+  explicit TokenDataset(const std::filesystem::path& folder, const ShardSubset& share = {},
                         DatasetCopy copy = {});
   ~TokenDataset();
   TokenDataset(TokenDataset&&) noexcept;

@@ -77,9 +77,9 @@ std::vector<std::uint32_t> ids_of(const Chunk& chunk, std::uint32_t vocabulary_s
   return ids_of<std::int64_t>(chunk, vocabulary_size);
 }
 
-std::vector<EncodedPart> split_at(std::uint32_t eos, const std::vector<std::uint32_t>& ids,
-                                  bool ends_stream) {
-  std::vector<EncodedPart> parts;
+std::vector<EncodedDocumentRange> split_at(std::uint32_t eos, const std::vector<std::uint32_t>& ids,
+                                           bool ends_stream) {
+  std::vector<EncodedDocumentRange> parts;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] != eos) continue;
@@ -91,12 +91,13 @@ std::vector<EncodedPart> split_at(std::uint32_t eos, const std::vector<std::uint
 }
 
 /// Returns the chunk's own parts, in ids, without the EOS that may end a document.
-std::vector<EncodedPart> parts_of(const Chunk& chunk, const std::vector<std::uint32_t>& ids,
-                                  std::optional<std::uint32_t> eos) {
+std::vector<EncodedDocumentRange> parts_of(const Chunk& chunk, const std::vector<std::uint32_t>& ids,
+                                           std::optional<std::uint32_t> eos) {
   const std::size_t bytes = token_bytes(*chunk.stream->tokens);
-  std::vector<EncodedPart> parts;
-  for (const Part& of_bytes : chunk.parts) {
-    EncodedPart part = {of_bytes.begin / bytes, of_bytes.end / bytes, no_chars, of_bytes.ends_document};
+  std::vector<EncodedDocumentRange> parts;
+  for (const DocumentRange& of_bytes : chunk.parts) {
+    EncodedDocumentRange part = {of_bytes.begin / bytes, of_bytes.end / bytes, no_chars,
+                                 of_bytes.ends_document};
     if (part.ends_document && part.end > part.begin && ids[part.end - 1] == eos) --part.end;
     parts.push_back(part);
   }
@@ -105,7 +106,7 @@ std::vector<EncodedPart> parts_of(const Chunk& chunk, const std::vector<std::uin
 
 }  // namespace
 
-EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerInfo& tokenizer) {
+EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerIdentity& tokenizer) {
   EncodedChunk out;
   out.file_bytes = chunk.file_bytes;
   out.ids = ids_of(chunk, tokenizer.vocabulary_size);

@@ -8,14 +8,16 @@
 
 namespace dt::data {
 
-struct TokenRun {
+struct FileTokens {
   std::shared_ptr<const File> file;
   std::uint64_t offset;  // in bytes
   std::uint64_t bytes;
 
-  TokenRun first(std::uint64_t count) const { return {file, offset, count}; }
-  TokenRun from(std::uint64_t begin) const { return {file, offset + begin, bytes - begin}; }
-  bool goes_on_with(const TokenRun& next) const { return file == next.file && offset + bytes == next.offset; }
+  FileTokens prefix(std::uint64_t count) const { return {file, offset, count}; }
+  FileTokens suffix(std::uint64_t begin) const { return {file, offset + begin, bytes - begin}; }
+  bool is_followed_by(const FileTokens& next) const {
+    return file == next.file && offset + bytes == next.offset;
+  }
 };
 
 }  // namespace dt::data

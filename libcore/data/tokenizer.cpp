@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/file_or_pipe.hpp"
 #include "base/io/owned_folder.hpp"
+#include "base/numeric/digest.hpp"
 #include "tokenizer/encoder.hpp"
 #include "tokenizer/hf_tokenizer.hpp"
 #include "tokenizer/read_tokenizer.hpp"
@@ -37,7 +37,7 @@ class ByteEncoder final : public TextEncoder {
 
 class ByteTokenizer final : public Tokenizer {
  public:
-  const TokenizerInfo& info() const override { return info_; }
+  const TokenizerIdentity& info() const override { return info_; }
   std::size_t safe_cut(std::string_view text) const override { return text.size(); }
   std::unique_ptr<TextEncoder> encoder() const override { return std::make_unique<ByteEncoder>(); }
 
@@ -59,7 +59,7 @@ class ByteTokenizer final : public Tokenizer {
   void save(const fs::path& folder) const override { write_tokenizer(folder, bytes_file); }
 
  private:
-  TokenizerInfo info_{"bytes", digest(bytes_file), byte_eos + 1, byte_eos};
+  TokenizerIdentity info_{"bytes", digest(bytes_file), byte_eos + 1, byte_eos};
 };
 
 class FileEncoder final : public TextEncoder {
@@ -79,7 +79,7 @@ class FileTokenizer final : public Tokenizer {
   FileTokenizer(tokenizer::TokenizerFile file, std::optional<std::uint32_t> eos)
       : file_(std::move(file)),
         info_{file_tokenizer_name, digest(file_.text), file_.tokenizer->bpe.vocabulary.size(), eos} {}
-  const TokenizerInfo& info() const override { return info_; }
+  const TokenizerIdentity& info() const override { return info_; }
   bool splits_by_regex() const override {
     return file_.tokenizer->pre_tokenizer && file_.tokenizer->pre_tokenizer->runs_regex();
   }
@@ -99,7 +99,7 @@ class FileTokenizer final : public Tokenizer {
 
  private:
   tokenizer::TokenizerFile file_;
-  TokenizerInfo info_;
+  TokenizerIdentity info_;
 };
 
 std::optional<std::uint32_t> eos_of(const tokenizer::Tokenizer& tokenizer, const std::string& path,
@@ -139,7 +139,7 @@ std::unique_ptr<Tokenizer> tokenizer_of_text(std::string text, const std::string
   return std::make_unique<FileTokenizer>(tokenizer::TokenizerFile{std::move(text), std::move(parsed)}, eos);
 }
 
-std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerInfo& info) {
+std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerIdentity& info) {
   std::unique_ptr<Tokenizer> tokenizer;
   if (info.name == file_tokenizer_name) {
     tokenizer =

@@ -19,14 +19,14 @@ namespace dt::data {
 inline constexpr std::int64_t largest_vocabulary = std::int64_t{1} << 31;
 
 /// The description of a tokenizer in the files that it made.
-struct TokenizerInfo {
+struct TokenizerIdentity {
   std::string name;
   std::uint64_t digest = 0;  // XXH3-64 of tokenizer.json
   std::uint32_t vocabulary_size = 0;
   /// The id that ends a document, or none. Without it, dt appends no id to documents.
   std::optional<std::uint32_t> eos;
   bool fits_u16() const { return vocabulary_size <= 65536; }
-  bool operator==(const TokenizerInfo&) const = default;
+  bool operator==(const TokenizerIdentity&) const = default;
 };
 
 /// The encoder of one thread. It caches what it encodes, so use one for much text.
@@ -44,7 +44,7 @@ class TextEncoder {
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  virtual const TokenizerInfo& info() const = 0;
+  virtual const TokenizerIdentity& info() const = 0;
   /// Returns whether Oniguruma, not dt's own code, runs a regular expression that splits text.
   virtual bool splits_by_regex() const { return false; }
   /// Returns whether Oniguruma runs a regular expression that changes text before it is split.
@@ -82,6 +82,6 @@ std::unique_ptr<Tokenizer> tokenizer_of_text(std::string text, const std::string
 
 /// Opens the tokenizer in a dataset's folder, which made the data described by `info`.
 /// Errors: input if it is another tokenizer.
-std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerInfo& info);
+std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerIdentity& info);
 
 }  // namespace dt::data

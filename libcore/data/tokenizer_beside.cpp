@@ -46,8 +46,8 @@ std::string kept_config(const Json& config, const Tokenizer& tokenizer) {
 
 }  // namespace
 
-std::map<std::string, std::string> files_beside(const fs::path& path, const Tokenizer& tokenizer,
-                                                const std::function<void(const std::string&)>& warn) {
+std::map<std::string, std::string> tokenizer_config_files(
+    const fs::path& path, const Tokenizer& tokenizer, const std::function<void(const std::string&)>& warn) {
   std::map<std::string, std::string> files;
   const fs::path folder = path.parent_path();
   if (const fs::path config = folder / tokenizer_config_name; file_exists(config)) {

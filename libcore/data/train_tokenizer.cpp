@@ -33,7 +33,7 @@ class WordCountingTokenizer final : public Tokenizer {
         untrained_(trained_tokenizer(untrained)) {}
   std::vector<tokenizer::CountedWord> words() { return counts_.words(); }
 
-  const TokenizerInfo& info() const override { return untrained_->info(); }
+  const TokenizerIdentity& info() const override { return untrained_->info(); }
   std::size_t safe_cut(std::string_view text) const override { return untrained_->safe_cut(text); }
   std::unique_ptr<TextEncoder> encoder() const override {
     return std::make_unique<CountingEncoder>(counts_.counter(*splitter_.pre_tokenizer));

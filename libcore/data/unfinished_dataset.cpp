@@ -6,11 +6,11 @@
 #include <span>
 #include <thread>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/system/host.hpp"
 #include "base/io/json.hpp"
 #include "base/io/owned_folder.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/host.hpp"
 #include "data/dataset_file.hpp"
 #include "data/tokenizer_beside.hpp"
 
@@ -96,7 +96,8 @@ bool is_spool(const std::string& name) {
 /// Returns whether dt creates the name in the folder of a dataset in progress, or in its spool.
 bool is_ours(const std::string& name) {
   return name == lock_name || name == begun_name || name == dataset_file_name ||
-         name == tokenizer_file_name || std::ranges::find(names_beside, name) != names_beside.end() ||
+         name == tokenizer_file_name ||
+         std::ranges::find(tokenizer_config_names, name) != tokenizer_config_names.end() ||
          is_half_written(name) || is_spool(name) || name.ends_with(".h5") || name.ends_with(".spool") ||
          name.ends_with(".digests");
 }

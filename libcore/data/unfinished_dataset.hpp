@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "base/io/read_access.hpp"
 #include "base/io/files.hpp"
+#include "base/io/read_access.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
@@ -20,7 +20,7 @@ namespace dt::data {
 /// Everything that determines the bytes of a dataset. Different identities make different datasets.
 struct DatasetIdentity {
   std::string origin;  // a JSON object
-  TokenizerInfo tokenizer;
+  TokenizerIdentity tokenizer;
   std::uint64_t inputs_digest = 0;
 };
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/dataset_file.hpp"
 #include "data/shard.hpp"
 #include "data/token_tally.hpp"
@@ -78,7 +78,7 @@ class Verification {
   void check_shard(std::size_t index) {
     const ShardEntry& entry = dataset_.shards[index];
     try {
-      const Shard shard(folder_ / entry.file);
+      const TokenShard shard(folder_ / entry.file);
       shard.check_against(entry, dataset_.tokenizer);
       const bool are_offsets_sound = check_offsets(entry.file, shard);
       check_tokens(entry.file, shard);
@@ -88,13 +88,13 @@ class Verification {
     }
   }
 
-  bool check_offsets(const std::string& file, const Shard& shard) {
+  bool check_offsets(const std::string& file, const TokenShard& shard) {
     const std::string problem = shard.document_offsets_problem();
     if (!problem.empty()) add(file, problem);
     return problem.empty();
   }
 
-  void check_tokens(const std::string& file, const Shard& shard) {
+  void check_tokens(const std::string& file, const TokenShard& shard) {
     for (std::size_t i = 0; i < shard.num_blocks(); ++i) {
       if (const std::string problem = shard.block_problem(i); !problem.empty()) add(file, problem);
       tallies_[static_cast<std::size_t>(shard.header().split)].update(shard.block(i));

@@ -10,11 +10,11 @@
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
 #include "comm/exchange.hpp"
+#include "equivalence/compared_layout.hpp"
+#include "equivalence/layout_run.hpp"
 #include "plan/device.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
-#include "equivalence/compared_layout.hpp"
-#include "equivalence/layout_run.hpp"
 #include "train/agreement.hpp"
 #include "train/staging.hpp"
 #include "train/start.hpp"
@@ -139,7 +139,7 @@ class Comparisons {
   Comparisons(const std::vector<ComparedLayout>& layouts, const std::vector<plan::Plan>& plans,
               const data::Mixture& dataset, const StopSignals& signals, const comm::Ranks& ranks)
       : layouts_(layouts), plans_(plans), dataset_(dataset), signals_(signals), ranks_(ranks) {
-    comm::at_first(ranks, [&] { weights_.emplace(); });
+    comm::on_root(ranks, [&] { weights_.emplace(); });
     for (const ComparedLayout& layout : layouts) width_ = std::max(width_, layout.name.size());
   }
 
@@ -148,11 +148,11 @@ class Comparisons {
     const ComparedLayout& layout = layouts_[i];
     const LayoutRequest request{weights_ ? &*weights_ : nullptr, i == 0, [&] { return signals_.received(); }};
     std::optional<LayoutResult> result;
-    comm::on_first(ranks_, layout.ranks, layout.name, [&](const comm::Ranks& used) {
+    comm::on_subset(ranks_, layout.ranks, layout.name, [&](const comm::Ranks& used) {
       result = run_layout(plans_[i], layout.settings, dataset_, used, request);
     });
     const auto signal = comm::broadcast_number(ranks_.world, result ? result->stopped_by : 0);
-    if (signal == 0) comm::at_first(ranks_, [&] { compare(i, *result); });
+    if (signal == 0) comm::on_root(ranks_, [&] { compare(i, *result); });
     return static_cast<int>(signal);
   }
   /// Returns, on all ranks, the number of layouts that broke their promise.
@@ -194,12 +194,12 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
   std::optional<data::Mixture> dataset;
   std::vector<ComparedLayout> layouts;
   std::vector<plan::Plan> plans;
-  comm::together(world, [&] {
+  comm::run_collectively(world, [&] {
     dataset.emplace(settings.data, staged.copies, staged.share);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
     plans = make_plans(layouts, settings, *dataset, launch);
   });
-  train::check_alike(ranks, asked, *dataset);
+  train::check_same_settings(ranks, asked, *dataset);
   for (const plan::Plan& plan : plans) plan::check_thread_limit(plan, ranks);
   const Arithmetic arithmetic = plan::choose_arithmetic(settings, plans.front(), nullptr, ranks);
   for (plan::Plan& plan : plans) plan.arithmetic = arithmetic;

@@ -11,9 +11,9 @@
 #include "base/io/files.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
-#include "plan/time/forecast.hpp"
-#include "plan/action_lists.hpp"
 #include "equivalence/parameter_gatherer.hpp"
+#include "plan/action_lists.hpp"
+#include "plan/time/forecast.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/non_finite.hpp"
 #include "train/start.hpp"
@@ -83,7 +83,7 @@ bool make_steps(const plan::Plan& plan, train::Stepper& stepper, checkpoint::Tra
   while (state.step < plan.total_steps) {
     train::StepTimes times;
     const train::Decision decision =
-        stepper.step([&](train::StepReport& report) { report.signal = request.stop_signal(); }, times);
+        stepper.step([&](train::LocalStepReport& report) { report.signal = request.stop_signal(); }, times);
     if (!decision.finite && !decision.skip) {
       throw comm::SharedError(ErrorKind::input,
                               train::describe_not_finite(state.step + 1, decision, stepper.not_finite()),
@@ -160,7 +160,7 @@ LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, 
   world.set_bucket_bytes(plan.comm_bucket_bytes);
   const auto groups = plan::make_groups(plan, world);
   std::unique_ptr<train::ModelRuntime> runtime;
-  comm::together(world, [&] {
+  comm::run_collectively(world, [&] {
     runtime = std::make_unique<train::ModelRuntime>(plan, train::ModelRuntime::Purpose::training, *groups);
     train::fill_weights(*runtime, settings, plan);
   });
@@ -171,7 +171,8 @@ LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, 
   const StepBytes each = step_bytes(plan);
   if (!make_steps(plan, stepper, state, each, request, result)) return result;
   // The recorded bytes include the sums of decision points.
-  const std::int64_t control_bytes = world.size() > 1 ? train::StepReport::bytes() * plan.total_steps : 0;
+  const std::int64_t control_bytes =
+      world.size() > 1 ? train::LocalStepReport::bytes() * plan.total_steps : 0;
   result.moved_bytes =
       parallel::recorded_bytes(world) - bytes_before - control_bytes - runtime->executor().warm_up_bytes();
   result.data_digest = state.data_digest;

@@ -8,8 +8,8 @@
 
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
-#include "plan/plan.hpp"
 #include "equivalence/compared_layout.hpp"
+#include "plan/plan.hpp"
 
 namespace dt::equivalence {
 

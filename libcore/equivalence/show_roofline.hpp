@@ -2,9 +2,9 @@
 // Prints a step's operations on a GPU that need not be there, with the time that each takes.
 
 #include "base/cli/console.hpp"
-#include "plan/time/forecast.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
+#include "plan/time/forecast.hpp"
 
 namespace dt::equivalence {
 

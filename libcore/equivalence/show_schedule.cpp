@@ -9,14 +9,14 @@
 #include "base/io/output_file.hpp"
 #include "base/text/text.hpp"
 #include "comm/exchange.hpp"
+#include "equivalence/show_roofline.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "parallel/schedule/validator.hpp"
-#include "plan/time/forecast.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/memory/memory_estimate.hpp"
+#include "plan/time/forecast.hpp"
 #include "plan/time/roofline_step.hpp"
 #include "plan/time/unit_times_file.hpp"
-#include "equivalence/show_roofline.hpp"
 #include "train/sitting_out.hpp"
 #include "train/start.hpp"
 
@@ -251,7 +251,7 @@ void check_and_print(const plan::Settings& settings, const plan::Launch& launch,
 int show_schedule(const plan::Settings& asked, const comm::Ranks& ranks) {
   const plan::Settings settings = with_simulated_gpus(asked, ranks.world.size());
   const plan::Launch launch = train::find_used_launch(settings, ranks);
-  comm::at_first(ranks, [&] { check_and_print(settings, launch, ranks.console); });
+  comm::on_root(ranks, [&] { check_and_print(settings, launch, ranks.console); });
   return 0;
 }
 

@@ -74,7 +74,7 @@ struct GpuKernels {
 /// Returns the table.
 /// Errors: internal if the program has none. In this case no context of a GPU exists.
 const GpuKernels& gpu_kernels();
-/// Returns the table for a call; see Context::keep_pace.
+/// Returns the table for a call; see Context::throttle.
 const GpuKernels& gpu_kernels(const Context& context);
 /// Sets the table. Call it once, before the table is used; nullptr removes it.
 void set_gpu_kernels(const GpuKernels* kernels);

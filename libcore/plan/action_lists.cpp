@@ -17,9 +17,16 @@ int num_units(const Plan& plan) {
 
 }  // namespace
 
-comm::StreamUse world_stream_use(const Plan& plan) {
-  return plan.layout.data_ranks() == plan.layout.size() ? comm::StreamUse::overlapping
-                                                        : comm::StreamUse::world;
+comm::DeviceGroupUse world_stream_use(const Plan& plan) {
+  return plan.layout.data_ranks() == plan.layout.size() ? comm::DeviceGroupUse::overlapping
+                                                        : comm::DeviceGroupUse::world;
+}
+
+Plan busiest_rank_plan(Plan plan, int stage) {
+  plan.place = {stage, 0, plan.layout.tp - 1};
+  const auto first = [&](std::int64_t rank) { return rank * plan.micro_batches_per_step / plan.layout.dp; };
+  while (first(plan.place.dp + 1) - first(plan.place.dp) < plan.max_micro_batches()) ++plan.place.dp;
+  return plan;
 }
 
 parallel::Pipeline pipeline_of(const Plan& plan) {
@@ -62,17 +69,18 @@ std::string describe_stage(const Plan& plan, int stage) {
 namespace {
 
 /// Returns the library's transport of several ranks, and for one rank a transport without the library.
-std::unique_ptr<comm::StreamTransport> open_streams(const Plan& plan, comm::Communicator& world) {
-  if (world.size() == 1) return std::make_unique<comm::LoneTransport>(plan.device);
-  return comm::stream_library()->open(world, plan.device, plan.comm_timeout_s, world_stream_use(plan));
+std::unique_ptr<comm::DeviceTransport> open_streams(const Plan& plan, comm::Communicator& world) {
+  if (world.size() == 1) return std::make_unique<comm::SingleRankTransport>(plan.device);
+  return comm::device_transport_library()->open(world, plan.device, plan.comm_timeout_s,
+                                                world_stream_use(plan));
 }
 
 }  // namespace
 
 std::unique_ptr<parallel::Groups> make_groups(const Plan& plan, comm::Communicator& world) {
-  world.engine().recorder().set_duty(describe_stage(plan, plan.place.pp));
-  if (!plan.launch.device_collectives.empty() && !world.has_streams())
-    world.set_streams(open_streams(plan, world), plan.reduce_order);
+  world.engine().recorder().set_role(describe_stage(plan, plan.place.pp));
+  if (!plan.launch.device_collectives.empty() && !world.has_device_transport())
+    world.set_device_transport(open_streams(plan, world), plan.reduce_order);
   return std::make_unique<parallel::Groups>(plan.layout, world, parallel::channels_of(pipeline_of(plan)),
                                             plan.spec.key_value_heads);
 }

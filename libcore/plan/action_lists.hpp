@@ -6,8 +6,8 @@
 
 #include "comm/streams/ctas.hpp"
 #include "parallel/schedule/builders.hpp"
-#include "parallel/state/groups.hpp"
 #include "parallel/schedule/pipeline.hpp"
+#include "parallel/state/groups.hpp"
 #include "plan/plan.hpp"
 
 namespace dt::plan {
@@ -25,12 +25,16 @@ parallel::ActionList training_list(const Plan& plan);
 parallel::ActionList evaluation_list(const model::Layout& layout, const model::MeshCoordinates& place,
                                      int num_units, int num_micro_batches, int rounds);
 
+/// Returns the plan for the stage's first rank that has the most micro-batches, and the largest part
+/// of layers that are divided unevenly.
+Plan busiest_rank_plan(Plan plan, int stage);
+
 /// Returns "stage 1 of 2: layers.1 to head", or "" if there is one stage.
 std::string describe_stage(const Plan& plan, int stage);
 
 /// Returns the use of the group of all ranks. If all ranks are data ranks, it overlaps with
 /// computation, as it sums their gradients.
-comm::StreamUse world_stream_use(const Plan& plan);
+comm::DeviceGroupUse world_stream_use(const Plan& plan);
 
 /// Makes the groups, with the channels of the plan's pipelines. The ranks' recorders know their
 /// stages from then on.

@@ -6,9 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/text/text.hpp"
-#include "parallel/state/mesh.hpp"
 #include "parallel/schedule/pipeline.hpp"
 #include "parallel/schedule/unit_costs.hpp"
+#include "parallel/state/mesh.hpp"
 
 namespace dt::plan {
 

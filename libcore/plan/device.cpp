@@ -42,7 +42,7 @@ void check_options_of_cpus(const Settings& settings) {
 
 /// Errors: usage, --reduce-order would have no effect.
 void check_reduce_order(const comm::Ranks& ranks, const Settings& settings, const Launch& launch) {
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     if (settings.reduce_order == "free" && launch.device_collectives.empty())
       throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which these ranks do not talk",
                   "give --reduce-order tree, or --comm nccl and a GPU for each rank");
@@ -55,11 +55,11 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   comm::Communicator& world = ranks.world;
   Launch launch = find_launch(world, num_ranks);
   const std::string asked = comm::broadcast_text(world, settings.device);
-  std::vector<comm::SeenGpus> seen = comm::see_gpus(world, asked != "cpu");
+  std::vector<comm::HostGpus> seen = comm::gather_gpus(world, asked != "cpu");
   seen.resize(static_cast<std::size_t>(num_ranks));
   comm::DeviceChoice choice;
   kernels::AttentionLibrary attention;
-  comm::together(world, [&] {
+  comm::run_collectively(world, [&] {
     if (asked == "cuda") check_options_of_gpus(settings);
     if (asked == "cpu") check_options_of_cpus(settings);
     choice = comm::choose_devices(asked, seen);
@@ -81,13 +81,13 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   software.resize(static_cast<std::size_t>(num_ranks));
   if (!choice.announcement.empty()) ranks.console.info("{}", choice.announcement);
   for (const std::string& warning : choice.warnings) ranks.console.warn("{}", warning);
-  const comm::StreamChoice streams = comm::choose_streams(ranks, choice, seen, num_ranks);
+  const comm::NcclDecision streams = comm::decide_nccl(ranks, choice, seen, num_ranks);
   launch.device_collectives = streams.library;
   if (!streams.library.empty())
-    ranks.console.info("between GPUs: {}; {}", streams.library, comm::stream_library()->limits());
-  if (!streams.why_not.empty())
+    ranks.console.info("between GPUs: {}; {}", streams.library, comm::device_transport_library()->limits());
+  if (!streams.reason.empty())
     ranks.console.warn("messages between GPUs go through their hosts' memory, which is slow: {}",
-                       streams.why_not);
+                       streams.reason);
   if (launch.device != Device::host()) {
     const double seconds = settings.comm_timeout.seconds;
     accelerator().set_timeout(launch.device_collectives.empty() ? of_comm_timeout * seconds
@@ -119,7 +119,7 @@ Launch simulated_launch(const Settings& settings, int num_ranks) {
 }
 
 std::string describe_software_mismatch(const std::vector<std::string>& of_ranks,
-                                       const std::vector<comm::SeenGpus>& seen) {
+                                       const std::vector<comm::HostGpus>& seen) {
   for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
     if (of_ranks[rank] == of_ranks[0]) continue;
     return fmt::format("{} has {}, and {} has {}: bits may differ from those of nodes that are alike",

@@ -31,6 +31,6 @@ Launch simulated_launch(const Settings& settings, int num_ranks);
 /// 0's, with its host. Nodes of a cluster may be updated one by one. Returns an empty text if no
 /// rank's differs.
 std::string describe_software_mismatch(const std::vector<std::string>& of_ranks,
-                                       const std::vector<comm::SeenGpus>& seen);
+                                       const std::vector<comm::HostGpus>& seen);
 
 }  // namespace dt::plan

@@ -21,7 +21,7 @@ struct Launch {
   // If the device is a GPU:
   Gpu gpu{};
   std::size_t gpu_free_bytes = 0;      // before any rank of this job has allocated
-  bool orders_attention_sums = false;  // see kernels::cuda::backward_way
+  bool orders_attention_sums = false;  // see kernels::cuda::choose_backward_algorithm
   std::string
       device_collectives{};  // library through which ranks' GPUs communicate: see comm::choose_streams
   int gpus_per_node = 0;     // GPUs with ranks, each with as many ranks; on the node with the fewest

@@ -150,7 +150,7 @@ Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
     return *before;
   }
   std::int64_t choice = 0;
-  if (ranks.is_first()) choice = static_cast<std::int64_t>(fastest_of(common, plan.threads, ranks.console));
+  if (ranks.is_root()) choice = static_cast<std::int64_t>(fastest_of(common, plan.threads, ranks.console));
   return static_cast<Arithmetic>(comm::broadcast_number(ranks.world, choice));
 }
 

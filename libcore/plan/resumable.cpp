@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::plan {

@@ -31,7 +31,7 @@ class ActionTrace final : public parallel::StepObserver {
   void on_exposed_communication(double started_s, double ended_s) override;
 
   /// Returns the actions in the order in which they ran. Blocks until the device has done them.
-  /// Errors: those of TimedSpan.
+  /// Errors: those of StreamTimer.
   std::vector<TracedAction> actions() const;
   /// Returns the exposed communication: the times that communication took from computing.
   const std::vector<Interval>& exposed_communication() const { return exposed_; }

@@ -20,7 +20,7 @@ struct StepProfile {
   std::string host;
   std::string role;    // the rank's duty, if ranks differ: "stage 1 of 2: layers.1 to head"
   std::string layout;  // layout of the run
-  comm::CommonClock clock;
+  comm::ClockOffset clock;
   bool is_on_device = false;
   double device_error_s = 0;  // error of a device's times
 

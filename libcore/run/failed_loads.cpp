@@ -6,11 +6,11 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/system/host.hpp"
 #include "base/io/json.hpp"
 #include "base/io/open_at.hpp"
-#include "base/text/utf8.hpp"
+#include "base/system/host.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::run {
 

@@ -11,8 +11,8 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/system/host.hpp"
 #include "base/io/json.hpp"
+#include "base/system/host.hpp"
 #include "base/text/utf8.hpp"
 #include "comm/environment.hpp"
 #include "run/run_directory.hpp"

@@ -6,9 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/system/host.hpp"
 #include "base/io/json.hpp"
 #include "base/io/open_at.hpp"
+#include "base/system/host.hpp"
 
 namespace dt::run {
 

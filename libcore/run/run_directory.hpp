@@ -41,7 +41,7 @@ bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::Checkpoint
 /// complete. Either failed loads have set it aside, or its weights gave a non-finite loss. Cheap.
 std::string why_excluded(const fs::path& checkpoint);
 
-/// Returns "" if why_shunned() finds nothing, the manifest is readable and each file exists with
+/// Returns "" if why_excluded() finds nothing, the manifest is readable and each file exists with
 /// its size. Otherwise returns why a resume skips the checkpoint.
 /// Errors: environment if that cannot be determined.
 std::string why_incomplete(const fs::path& checkpoint);
@@ -71,7 +71,7 @@ class RunDirectory {
   /// Creates the folder and its subfolders.
   /// Errors: environment if they cannot be written.
   void create() const;
-  /// Checks the run's folder and subfolders with refuse_strangers_folder(). Call it before reading
+  /// Checks the run's folder and subfolders with refuse_untrusted_path(). Call it before reading
   /// what is there.
   /// Errors: environment if another user took such a name in a folder to which everybody may write.
   void refuse_strangers() const;
@@ -105,7 +105,7 @@ class RunDirectory {
   /// Claims the next number by creating its file exclusively. Retries if another start took it.
   Generation claim(const std::string& continues, std::int64_t continues_step) const;
   /// Returns whether a newer generation has taken the run over. That is so if it claimed while
-  /// `own` does not hold its LiveRun, or if it is a later life of the same job. A process that
+  /// `own` does not hold its RunLock, or if it is a later life of the same job. A process that
   /// holds the run need not give way: a newer claim is then about to be withdrawn, or its start has
   /// died. Cheap: only tests the files that would be there.
   bool is_superseded(const Generation& own) const;
@@ -139,7 +139,7 @@ class RunDirectory {
   void restore_replaced() const;
 
   /// Removes the hidden folders of checkpoints whose writers were killed, and records about
-  /// checkpoints that are gone. Call it only while holding LiveRun, before the first write: any
+  /// checkpoints that are gone. Call it only while holding RunLock, before the first write: any
   /// process that still writes is a zombie.
   /// Errors: environment if the folder cannot be listed or synced.
   RemovalResult remove_leftovers() const;

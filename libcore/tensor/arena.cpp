@@ -31,7 +31,7 @@ Tensor Arena::allocate(DType dtype, Shape shape) {
   const std::size_t bytes = std::max((sized.bytes() + alignment - 1) / alignment * alignment, alignment);
   if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1 && !DeferredFree::is_active()) {
     // Nothing is in use, so one chunk can serve the same demand without gaps. While freed buffers
-    // stay allocated (RetiredMemory), one more chunk would only take more memory.
+    // stay allocated (DeferredFree), one more chunk would only take more memory.
     chunks_.clear();
     chunks_.emplace_back(device_, peak_bytes_);
   }

@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
-#include "tensor/device/accelerator.hpp"
 #include "tensor/deferred_free.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt {
 

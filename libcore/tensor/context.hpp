@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "tensor/device/accelerator.hpp"
 #include "tensor/arena.hpp"
 #include "tensor/arithmetic.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/device/device.hpp"
 #include "tensor/device/stream_throttle.hpp"
 
@@ -40,8 +40,8 @@ class Context {
   Stream stream() const { return stream_ ? Stream(*stream_) : nullptr; }
   Arena& scratch() const { return scratch_; }
   /// Blocks until all work enqueued on the stream is done; polls meanwhile. Then makes graphs of
-  /// repeated work (Accelerator::make_graphs).
-  /// Errors: environment, a device fails or hangs (see Accelerator::set_time_limit); also what polling
+  /// repeated work (Accelerator::instantiate_graphs).
+  /// Errors: environment, a device fails or hangs (see Accelerator::set_timeout); also what polling
   /// throws.
   void synchronize() const;
   /// Enqueues deferred work. Call before the host waits for something else.
@@ -53,7 +53,7 @@ class Context {
   bool reference_only() const { return reference_only_; }
   void set_reference_only(bool value) { reference_only_ = value; }
   /// Returns the format in which operands are multiplied. It applies to bf16 on a CPU, which must
-  /// support it (kernels::multiplies_in), and to fp32 on a GPU, as fp32 or TF32.
+  /// support it (kernels::supports_arithmetic), and to fp32 on a GPU, as fp32 or TF32.
   Arithmetic arithmetic() const { return arithmetic_; }
   void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = arithmetic; }
   /// Calls the poll function, as messages make no progress by themselves while the rank computes.
@@ -63,7 +63,7 @@ class Context {
     if (poll_) poll_();
   }
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
-  /// Returns whether the host waits for the device, in finish() or keep_pace(). Poll functions may
+  /// Returns whether the host waits for the device, in finish() or throttle(). Poll functions may
   /// call it.
   bool is_waiting() const { return is_waiting_; }
   /// Polls, and waits if the device is far behind. The same thread calls it before each kernel and

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "base/numeric/dtype.hpp"
 #include "base/error.hpp"
+#include "base/numeric/dtype.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/device/device.hpp"
 #include "tensor/shape.hpp"

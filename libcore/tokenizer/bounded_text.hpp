@@ -32,7 +32,7 @@ class BoundedText {
   std::size_t max_bytes() const { return max_bytes_; }
   void set_max_bytes(std::size_t max_bytes) { max_bytes_ = max_bytes; }
   /// Lowers the bound by `bytes`, for several texts that share one bound.
-  void spend(std::size_t bytes) { max_bytes_ -= std::min(max_bytes_, bytes); }
+  void count_bytes(std::size_t bytes) { max_bytes_ -= std::min(max_bytes_, bytes); }
 
  private:
   [[noreturn]] void fail() const;

@@ -147,7 +147,7 @@ class Trainer {
     on_threads(parts.size(),
                [&](std::size_t i) { merge_pair(words_, num_bytes_, pair, merged, parts[i], sides_[i]); });
     update_index(pair, merged);
-    for (Sides& sides : sides_) sides.clear();
+    for (MergeSides& sides : sides_) sides.clear();
     sum_.clear();
   }
 
@@ -164,12 +164,12 @@ class Trainer {
   }
 
   void update_index(TokenPair pair, Id merged) {
-    for (const Sides& sides : sides_) {
+    for (const MergeSides& sides : sides_) {
       sum_.left.add_tallies(sides.left);
       sum_.right.add_tallies(sides.right);
     }
-    add_pairs(&Sides::left, [&](Id id) { return TokenPair{id, merged}; });
-    add_pairs(&Sides::right, [&](Id id) { return TokenPair{merged, id}; });
+    add_pairs(&MergeSides::left, [&](Id id) { return TokenPair{id, merged}; });
+    add_pairs(&MergeSides::right, [&](Id id) { return TokenPair{merged, id}; });
     // Subtraction comes last, since a pair may be gone as soon as it is added: in "abab", the first
     // merge adds ("ab", "a").
     for (const Id id : sum_.left.ids()) index_.subtract({id, pair.left}, sum_.left.tally(id).count);
@@ -177,14 +177,14 @@ class Trainer {
   }
 
   template <class PairOf>
-  void add_pairs(Neighbours Sides::*side, PairOf pair_of) {
-    const Neighbours& sum = sum_.*side;
+  void add_pairs(NeighbourTallies MergeSides::*side, PairOf pair_of) {
+    const NeighbourTallies& sum = sum_.*side;
     const auto is_left_out = [&](Id id) { return sum.tally(id).count < least_; };
     for (const Id id : sum.ids()) {
       if (!is_left_out(id)) lists_[id].reserve(sum.tally(id).num_places);
     }
-    for (const Sides& sides : sides_) {
-      for (const Neighbours::Place& place : (sides.*side).places()) {
+    for (const MergeSides& sides : sides_) {
+      for (const NeighbourTallies::Place& place : (sides.*side).places()) {
         if (!is_left_out(place.id)) lists_[place.id].push_back(place.at);
       }
     }
@@ -200,8 +200,8 @@ class Trainer {
   std::int64_t least_ = 1;
   PairIndex index_;
   Rank num_merges_ = 0;
-  std::vector<Sides> sides_;  // one for each thread
-  Sides sum_;                 // sum over threads, without positions
+  std::vector<MergeSides> sides_;  // one for each thread
+  MergeSides sum_;                 // sum over threads, without positions
   std::vector<std::vector<Position>> lists_;
 };
 

@@ -66,7 +66,7 @@ class DecodeReplacement final : public DecodeStep {
     BoundedText buffer(max_bytes);
     for (std::string& text : texts) {
       text = std::string(replacement_->apply(text, false, buffer));
-      buffer.spend(text.size());
+      buffer.count_bytes(text.size());
     }
   }
 

@@ -17,7 +17,7 @@ void Encoder::encode_without_specials(std::string_view text, std::vector<Id>& id
 void Encoder::encode_document(std::string_view text, bool finds_specials, std::vector<Id>& ids) {
   finds_specials_ = finds_specials;
   ids_ = &ids;
-  forget();
+  clear();
   normalized_.set_max_bytes(max_grown_bytes(text.size()));
   prepared_.set_max_bytes(max_grown_bytes(text.size()));
   encode_around(tokenizer_.raw_added_tokens, text, [&](std::string_view part) {
@@ -32,7 +32,7 @@ void Encoder::encode_document(std::string_view text, bool finds_specials, std::v
 std::string_view Encoder::changed(const Normalizer& step, std::string_view text, bool is_first,
                                   BoundedText& buffer) {
   const std::string_view result = step.apply(text, is_first, buffer);
-  buffer.spend(result.size());
+  buffer.count_bytes(result.size());
   return result;
 }
 

@@ -23,10 +23,10 @@ void Merger::merge(std::span<const Id> symbols, std::vector<Id>& ids) {
   } else {
     merge_window(symbols, 0, window_);
   }
-  for (const Part& part : is_long ? done_ : window_) ids.push_back(part.id);
+  for (const Symbol& part : is_long ? done_ : window_) ids.push_back(part.id);
 }
 
-void Merger::merge_window(std::span<const Id> symbols, std::uint32_t offset, Parts& parts) {
+void Merger::merge_window(std::span<const Id> symbols, std::uint32_t offset, Symbols& parts) {
   parts.resize(symbols.size());
   for (std::size_t i = 0; i < symbols.size(); ++i) {
     const Merge merge = i + 1 < symbols.size() ? table_.find(symbols[i], symbols[i + 1]) : Merge{};
@@ -39,7 +39,7 @@ void Merger::merge_window(std::span<const Id> symbols, std::uint32_t offset, Par
   }
 }
 
-void Merger::merge_few(Parts& parts) {
+void Merger::merge_few(Symbols& parts) {
   const auto set = [&](std::size_t i) {
     const Merge merge = i + 1 < parts.size() ? find(parts[i], parts[i + 1]) : Merge{};
     parts[i].rank = merge.rank;
@@ -58,7 +58,7 @@ void Merger::merge_few(Parts& parts) {
 
 /// Merges as merge_few() does, with the ranks in a tree and the neighbours in a list. Nothing is
 /// scanned or moved.
-void Merger::merge_many(Parts& parts) {
+void Merger::merge_many(Symbols& parts) {
   const auto size = static_cast<std::uint32_t>(parts.size());
   link(size);
   const auto value = [&](std::uint32_t i) {
@@ -81,7 +81,7 @@ void Merger::merge_many(Parts& parts) {
     update(i);
     if (i > 0) update(previous_[i]);
   }
-  std::erase_if(parts, [](const Part& part) { return part.id == no_id; });
+  std::erase_if(parts, [](const Symbol& part) { return part.id == no_id; });
 }
 
 void Merger::link(std::uint32_t size) {
@@ -94,7 +94,7 @@ void Merger::link(std::uint32_t size) {
 }
 
 /// Removes a part that is not the first.
-void Merger::unlink(std::uint32_t i, Parts& parts) {
+void Merger::unlink(std::uint32_t i, Symbols& parts) {
   parts[i].id = no_id;
   next_[previous_[i]] = next_[i];
   if (next_[i] < parts.size()) previous_[next_[i]] = previous_[i];
@@ -118,7 +118,7 @@ void Merger::merge_long(std::span<const Id> symbols) {
       begin = end == size ? end : drop_tail(end, end - (end - begin) / 16);
       done_.insert(done_.end(), window_.begin(), window_.end());
     } else {
-      begin = take_back(back);
+      begin = undo_merge(back);
       back *= 2;
     }
     const bool is_further = begin > furthest;
@@ -140,7 +140,7 @@ std::uint32_t Merger::drop_tail(std::uint32_t end, std::uint32_t stands) {
 }
 
 /// Drops up to `count` tokens of `done_`, which is not empty. Returns where the others end.
-std::uint32_t Merger::take_back(std::size_t count) {
+std::uint32_t Merger::undo_merge(std::size_t count) {
   const std::size_t kept = done_.size() - std::min(count, done_.size());
   const std::uint32_t begin = done_[kept].begin;
   done_.resize(kept);

@@ -13,7 +13,7 @@ namespace dt::tokenizer {
 
 /// A token of a piece. It begins at symbol `begin` of the piece and ends where the next part begins.
 /// The token and the next part would merge into `merged`, at `rank`.
-struct Part {
+struct Symbol {
   Id id;
   std::uint32_t begin;
   Rank rank;
@@ -35,20 +35,20 @@ class Merger {
   void merge(std::span<const Id> symbols, std::vector<Id>& ids);
 
  private:
-  using Parts = std::vector<Part>;
-  void merge_window(std::span<const Id> symbols, std::uint32_t offset, Parts& parts);
-  void merge_few(Parts& parts);
-  void merge_many(Parts& parts);
+  using Symbols = std::vector<Symbol>;
+  void merge_window(std::span<const Id> symbols, std::uint32_t offset, Symbols& parts);
+  void merge_few(Symbols& parts);
+  void merge_many(Symbols& parts);
   void link(std::uint32_t size);
-  void unlink(std::uint32_t i, Parts& parts);
+  void unlink(std::uint32_t i, Symbols& parts);
   void merge_long(std::span<const Id> symbols);
   bool follows_done(std::span<const Id> symbols, std::uint32_t window_end);
   std::uint32_t drop_tail(std::uint32_t end, std::uint32_t stands);
-  std::uint32_t take_back(std::size_t count);
-  Merge find(const Part& left, const Part& right) const { return table_.find(left.id, right.id); }
+  std::uint32_t undo_merge(std::size_t count);
+  Merge find(const Symbol& left, const Symbol& right) const { return table_.find(left.id, right.id); }
 
   const MergeTable& table_;
-  Parts window_, pair_, done_;
+  Symbols window_, pair_, done_;
   std::vector<std::uint32_t> next_, previous_;  // list of neighbours in merge_many()
   MinTree tree_;
 };

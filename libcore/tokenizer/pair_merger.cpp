@@ -4,7 +4,7 @@
 
 namespace dt::tokenizer {
 
-void Neighbours::add_tallies(const Neighbours& other) {
+void NeighbourTallies::add_tallies(const NeighbourTallies& other) {
   for (const Id id : other.ids_) {
     Tally& tally = tallies_[id];
     if (tally.num_places == 0) ids_.push_back(id);
@@ -13,14 +13,14 @@ void Neighbours::add_tallies(const Neighbours& other) {
   }
 }
 
-void Neighbours::clear() {
+void NeighbourTallies::clear() {
   for (const Id id : ids_) tallies_[id] = {};
   ids_.clear();
   places_.clear();
 }
 
 void merge_pair(TrainingWords& words, const std::vector<std::uint32_t>& num_bytes, TokenPair pair, Id merged,
-                std::span<const Position> positions, Sides& sides) {
+                std::span<const Position> positions, MergeSides& sides) {
   const std::uint32_t left_bytes = num_bytes[pair.left], right_bytes = num_bytes[pair.right];
   TrainingWords::Counts counts(words);
   for (const Position at : positions) {

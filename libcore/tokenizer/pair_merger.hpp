@@ -10,13 +10,13 @@
 namespace dt::tokenizer {
 
 /// The tokens on one side of a pair's positions.
-class Neighbours {
+class NeighbourTallies {
  public:
   struct Tally {
     std::int64_t count = 0;
     std::uint32_t num_places = 0;
   };
-  explicit Neighbours(Id vocabulary_size) : tallies_(vocabulary_size) {}
+  explicit NeighbourTallies(Id vocabulary_size) : tallies_(vocabulary_size) {}
   void add(Id id, Position at, std::uint64_t count) {
     Tally& tally = tallies_[id];
     if (tally.num_places++ == 0) ids_.push_back(id);
@@ -24,7 +24,7 @@ class Neighbours {
     places_.push_back({id, at});
   }
   /// Adds another's tallies, without its places.
-  void add_tallies(const Neighbours& other);
+  void add_tallies(const NeighbourTallies& other);
   void clear();
 
   /// Returns the neighbours, in no order.
@@ -46,13 +46,13 @@ class Neighbours {
 
 /// The neighbours on both sides of a pair. A place is the position of the pair of neighbour and new
 /// token: on the left the neighbour's position, on the right the new token's.
-struct Sides {
-  explicit Sides(Id vocabulary_size) : left(vocabulary_size), right(vocabulary_size) {}
+struct MergeSides {
+  explicit MergeSides(Id vocabulary_size) : left(vocabulary_size), right(vocabulary_size) {}
   void clear() {
     left.clear();
     right.clear();
   }
-  Neighbours left, right;
+  NeighbourTallies left, right;
 };
 
 /// Replaces `pair` by `merged` at those of `positions` where it still stands. `positions` ascend;
@@ -60,7 +60,7 @@ struct Sides {
 /// The second of two adjoining occurrences has the merged token as its left neighbour. The first has
 /// as its right neighbour the token that stood there before the second merged.
 void merge_pair(TrainingWords& words, const std::vector<std::uint32_t>& num_bytes, TokenPair pair, Id merged,
-                std::span<const Position> positions, Sides& sides);
+                std::span<const Position> positions, MergeSides& sides);
 
 /// Divides ascending positions into up to `max_parts` parts that threads may merge at once. Each word's
 /// positions are in one part.

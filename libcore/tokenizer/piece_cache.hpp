@@ -50,12 +50,12 @@ class ShortPieceCache {
   void prefetch(Key key) const { __builtin_prefetch(&sets_[set_of(key)]); }
   /// Returns the key's entry, or another key's.
   const Entry& find(Key key) const {
-    const Set& set = sets_[set_of(key)];
+    const CacheSet& set = sets_[set_of(key)];
     return set.entries[set.entries[1].key == key ? 1 : 0];
   }
   /// Replaces the older of the set's two entries. There are at most max_ids `ids`.
   void put(Key key, std::span<const Id> ids) {
-    Set& set = sets_[set_of(key)];
+    CacheSet& set = sets_[set_of(key)];
     set.entries[1] = set.entries[0];
     set.entries[0].key = key;
     set.entries[0].num_ids = static_cast<std::uint32_t>(ids.size());
@@ -64,7 +64,7 @@ class ShortPieceCache {
 
  private:
   /// Two entries in one cache line.
-  struct alignas(64) Set {
+  struct alignas(64) CacheSet {
     Entry entries[2];
   };
   static std::size_t set_of(Key key) {
@@ -72,7 +72,7 @@ class ShortPieceCache {
     return mixed >> (64 - log2_sets);
   }
   static constexpr int log2_sets = 15;  // 2 MiB
-  std::vector<Set> sets_ = std::vector<Set>(std::size_t{1} << log2_sets);
+  std::vector<CacheSet> sets_ = std::vector<CacheSet>(std::size_t{1} << log2_sets);
 };
 
 /// A cache of pieces of up to max_bytes. It starts over when its memory is full.

@@ -27,7 +27,7 @@ class PieceSink {
   /// Takes pieces, whose bytes lie in the text that was split.
   virtual void take(std::span<const std::string_view> pieces) = 0;
   /// Drops pieces that were not passed on. After an error they would be of a text that is gone.
-  void forget() { count_ = 0; }
+  void clear() { count_ = 0; }
 
  private:
   std::array<std::string_view, max_pieces> pieces_;

@@ -286,7 +286,7 @@ void Regex::Free::operator()(void* code) const {
   onig_free(static_cast<OnigRegex>(code));
 }
 
-Regex::Search::Search(const Regex& regex, TimeLimit limit)
+Regex::Search::Search(const Regex& regex, SearchTimeLimit limit)
     : regex_(regex), limit_(limit), found_(onig_region_new()), limits_(onig_new_match_param()) {
   if (found_ == nullptr || limits_ == nullptr) throw std::bad_alloc();
   auto* const limits = static_cast<OnigMatchParam*>(limits_);
@@ -311,12 +311,12 @@ void Regex::Search::start(std::string_view text) {
   bytes_ += text.size();
 }
 
-void Regex::Search::refuse() const {
+void Regex::Search::fail_time_limit() const {
   throw input_error("{}", too_slow(regex_.pattern_, limit_s(), bytes_));
 }
 
 /// Reads the clock. Once half of the search's limit has passed, search() times its calls.
-void Regex::Search::look_at_clock() {
+void Regex::Search::check_time() {
   calls_until_look_ = calls_between_looks;
   const double now_s = wall_s();
   if (!began_s_) began_s_ = now_s;
@@ -329,13 +329,13 @@ void Regex::Search::look_at_clock() {
 /// up to quadratic time. Reading the CPU clock may also take longer than a short call.
 int Regex::Search::search() {
   constexpr double short_s = 1e-6;
-  if (calls_until_look_-- == 0) look_at_clock();
+  if (calls_until_look_-- == 0) check_time();
   if (!times_calls_) return search_untimed();
   const double began_cpu_s = thread_cpu_s(), began_s = wall_s();
   const int result = search_untimed();
   if (wall_s() - began_s < short_s) return result;
   spent_s_ += thread_cpu_s() - began_cpu_s;
-  if (spent_s_ > limit_s()) refuse();
+  if (spent_s_ > limit_s()) fail_time_limit();
   return result;
 }
 
@@ -347,7 +347,7 @@ int Regex::Search::search_untimed() {
   const int result = onig_search_with_param(static_cast<OnigRegex>(regex_.code_.get()), begin, end,
                                             begin + at_, end, static_cast<OnigRegion*>(found_),
                                             ONIG_OPTION_NONE, static_cast<OnigMatchParam*>(limits_));
-  if (WatchedSearch::must_stop()) refuse();
+  if (WatchedSearch::must_stop()) fail_time_limit();
   return result;
 }
 

@@ -24,7 +24,7 @@ class Regex {
   /// The CPU time that a search may take. Expressions can take time that grows with the square of a
   /// text's length, or worse. Those of real tokenizers take about 0.05 µs a byte, or 0.1 µs if they
   /// match each character. The limit leaves room for slow machines, emulators and debuggers.
-  struct TimeLimit {
+  struct SearchTimeLimit {
     double s = 2;
     double s_per_byte = 5e-6;
   };
@@ -32,8 +32,8 @@ class Regex {
   /// not count.
   class Search {
    public:
-    explicit Search(const Regex& regex) : Search(regex, TimeLimit{}) {}
-    Search(const Regex& regex, TimeLimit limit);
+    explicit Search(const Regex& regex) : Search(regex, SearchTimeLimit{}) {}
+    Search(const Regex& regex, SearchTimeLimit limit);
     ~Search();
     Search(const Search&) = delete;
     /// Continues with another text. Bytes that are not UTF-8 count as control characters.
@@ -48,15 +48,15 @@ class Regex {
    private:
     int search();
     int search_untimed();
-    void look_at_clock();
-    [[noreturn]] void refuse() const;
+    void check_time();
+    [[noreturn]] void fail_time_limit() const;
     double limit_s() const { return limit_.s + limit_.s_per_byte * static_cast<double>(bytes_); }
     const Regex& regex_;
     std::string_view text_;
     std::string mended_;  // copy of a text that is not UTF-8, mended
     std::size_t at_ = 0;
     std::optional<std::size_t> last_end_;
-    TimeLimit limit_;
+    SearchTimeLimit limit_;
     std::uint64_t bytes_ = 0;  // in all texts
     static constexpr int calls_between_looks = 16;
     int calls_until_look_ = calls_between_looks;

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text/printable.hpp"
 #include "base/system/signals.hpp"
+#include "base/text/printable.hpp"
 
 namespace dt::tokenizer {
 

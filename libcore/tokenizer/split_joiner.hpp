@@ -23,10 +23,10 @@ class SplitJoiner {
     is_match = is_match != invert_;
     switch (behavior_) {
       case SplitBehavior::removed:
-        if (!is_match) hand_on(piece);
+        if (!is_match) emit(piece);
         return;
       case SplitBehavior::isolated:
-        return hand_on(piece);
+        return emit(piece);
       case SplitBehavior::merged_with_previous:
         return join(piece, is_match && !last_is_match_, is_match);
       case SplitBehavior::merged_with_next:
@@ -37,22 +37,22 @@ class SplitJoiner {
   }
   /// Call after the last piece.
   void finish() {
-    hand_on(held_);
-    held_ = {};
+    emit(pending_);
+    pending_ = {};
     last_is_match_ = false;
   }
 
  private:
-  void hand_on(std::string_view piece) {
+  void emit(std::string_view piece) {
     if (!piece.empty()) sink_.add(piece);
   }
   /// `with_held`: the piece joins the one before it, if there is one.
   void join(std::string_view piece, bool with_held, bool is_match) {
-    if (with_held && held_.data() != nullptr) {
-      held_ = std::string_view(held_.data(), held_.size() + piece.size());
+    if (with_held && pending_.data() != nullptr) {
+      pending_ = std::string_view(pending_.data(), pending_.size() + piece.size());
     } else {
-      hand_on(held_);
-      held_ = piece;
+      emit(pending_);
+      pending_ = piece;
     }
     last_is_match_ = is_match;
   }
@@ -60,7 +60,7 @@ class SplitJoiner {
   SplitBehavior behavior_;
   bool invert_;
   PieceSink& sink_;
-  std::string_view held_;
+  std::string_view pending_;
   bool last_is_match_ = false;
 };
 

@@ -24,8 +24,8 @@ TrainingWords::TrainingWords(std::vector<CountedWord> words, const std::array<Id
 
 void TrainingWords::Counts::find(Position position) {
   const auto next = runs_.begin() + static_cast<std::ptrdiff_t>(run_) + 1;
-  const auto found =
-      std::upper_bound(next, runs_.end(), position, [](Position p, const Run& run) { return p < run.end; });
+  const auto found = std::upper_bound(next, runs_.end(), position,
+                                      [](Position p, const EqualCounts& run) { return p < run.end; });
   run_ = static_cast<std::size_t>(found - runs_.begin());
 }
 

@@ -39,12 +39,12 @@ class TrainingWords {
  private:
   /// Words that all have the count `count`. Their positions are below `end`, and not below the end of
   /// the run before.
-  struct Run {
+  struct EqualCounts {
     Position end;
     std::uint64_t count;
   };
   std::vector<Id> symbols_;
-  std::vector<Run> runs_;
+  std::vector<EqualCounts> runs_;
 
  public:
   /// Looks up the counts of words, for positions that ascend.
@@ -58,7 +58,7 @@ class TrainingWords {
 
    private:
     void find(Position position);
-    const std::vector<Run>& runs_;
+    const std::vector<EqualCounts>& runs_;
     std::size_t run_ = 0;
   };
 };

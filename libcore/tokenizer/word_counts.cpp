@@ -55,7 +55,7 @@ void WordTable::grow() {
 }
 
 void WordCounter::count(std::string_view text) {
-  forget();
+  clear();
   pre_tokenizer_.split(text, *this);
   flush();
 }
@@ -64,10 +64,10 @@ void WordCounter::take(std::span<const std::string_view> pieces) {
   for (const std::string_view piece : pieces) {
     if (!piece.empty()) table_.add(piece, digest(piece), 1);
   }
-  if (table_.size() > most_words || table_.text_bytes() > most_text_bytes) hand_on();
+  if (table_.size() > most_words || table_.text_bytes() > most_text_bytes) flush();
 }
 
-void WordCounter::hand_on() {
+void WordCounter::flush() {
   counts_.add(table_);
   table_.clear();
 }
@@ -83,16 +83,16 @@ void WordCounts::add(const WordTable& table) {
   table.append_to(words);
   for (const CountedWord& word : words) {
     const std::uint64_t key = digest(word.bytes);
-    Part& part = parts_[key >> part_shift];
+    Shard& part = shards_[key >> part_shift];
     const std::lock_guard lock(part.mutex);
     part.table.add(word.bytes, key, word.count);
   }
 }
 
 std::vector<CountedWord> WordCounts::words() {
-  for (const auto& counter : counters_) counter->hand_on();
+  for (const auto& counter : counters_) counter->flush();
   std::vector<CountedWord> words;
-  for (const Part& part : parts_) part.table.append_to(words);
+  for (const Shard& part : shards_) part.table.append_to(words);
   return words;
 }
 

@@ -54,7 +54,7 @@ class WordCounter final : private PieceSink {
   /// Splits `text` and counts its words.
   /// Errors: as Regex.
   void count(std::string_view text);
-  void hand_on();
+  void flush();
 
  private:
   void take(std::span<const std::string_view> pieces) override;
@@ -77,11 +77,11 @@ class WordCounts {
 
  private:
   /// The words are divided by their digests, so that threads seldom wait for each other.
-  struct Part {
+  struct Shard {
     std::mutex mutex;
     WordTable table;
   };
-  std::array<Part, 64> parts_;
+  std::array<Shard, 64> shards_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<WordCounter>> counters_;
 };

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "base/cli/build_info.hpp"
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/system/host.hpp"
 #include "base/io/shared_folder.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/host.hpp"
 #include "comm/environment.hpp"
 #include "comm/exchange.hpp"
 #include "tensor/host_mirror.hpp"
@@ -74,8 +74,8 @@ std::string content(const fs::path& path) {
 
 }  // namespace
 
-void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
-                 const data::Mixture& dataset) {
+void check_same_settings(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
+                         const data::Mixture& dataset) {
   compare(ranks, facts(asked, dataset));
   const std::vector<std::string> sets = comm::gather_texts(ranks.world, instruction_set());
   if (!all_equal(sets)) {
@@ -84,7 +84,7 @@ void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked
         "equal ones",
         sets[0]);
   }
-  comm::warn_of_other_settings(ranks);
+  comm::warn_differing_settings(ranks);
 }
 
 void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, const Context& context,
@@ -116,16 +116,16 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, co
       failure = std::current_exception();
     }
   }
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     if (failure) std::rethrow_exception(failure);
   });
 }
 
 void check_visible(const comm::Ranks& ranks, const fs::path& path) {
   std::string expected;
-  comm::at_first(ranks, [&] { expected = content(path); });
+  comm::on_root(ranks, [&] { expected = content(path); });
   expected = comm::broadcast_text(ranks.world, expected);
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     const double end_s = monotonic_s() + patience_s;
     checkpoint::wait_until_visible(path, patience_s);
     while (content(path) != expected) {

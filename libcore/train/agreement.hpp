@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/io/files.hpp"
 #include "base/cli/options.hpp"
+#include "base/io/files.hpp"
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
 #include "model/model_spec.hpp"
@@ -18,8 +18,8 @@ namespace dt::train {
 /// Errors: usage if options differ, input if data or programs differ. The error is raised on all
 /// ranks. It names rank 0's host, the first host that differs, and the difference.
 /// Collective: all ranks.
-void check_alike(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
-                 const data::Mixture& dataset);
+void check_same_settings(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
+                         const data::Mixture& dataset);
 
 /// Checks that the ranks' model, weights and moments are the same bits, since replicas would drift
 /// apart unnoticed otherwise.

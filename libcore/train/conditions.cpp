@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cli/build_info.hpp"
-#include "base/numeric/digest.hpp"
 #include "base/io/json.hpp"
+#include "base/numeric/digest.hpp"
 #include "plan/attention.hpp"
 #include "plan/precision.hpp"
 

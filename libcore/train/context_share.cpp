@@ -28,7 +28,7 @@ std::vector<std::int32_t> share_of(const std::vector<std::int32_t>& values_BT, s
 
 }  // namespace
 
-void take_context_share(data::Batch& batch, std::int64_t size, const model::Layout& layout,
+void slice_context_rows(data::Batch& batch, std::int64_t size, const model::Layout& layout,
                         const model::MeshCoordinates& place) {
   DT_CHECK(batch.positions_BT.empty(), "a part of sequences of {} is divided again", batch.sequence_length);
   const std::int64_t chunks = std::int64_t{model::Zigzag::num_chunks} * layout.cp;

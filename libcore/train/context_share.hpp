@@ -11,7 +11,7 @@ namespace dt::train {
 /// micro-batch may be smaller. The batch's sequence length becomes that of the part. 2·cp divides
 /// it.
 /// Errors: internal if the batch has positions, because it has been reduced before.
-void take_context_share(data::Batch& batch, std::int64_t size, const model::Layout& layout,
+void slice_context_rows(data::Batch& batch, std::int64_t size, const model::Layout& layout,
                         const model::MeshCoordinates& place);
 
 }  // namespace dt::train

@@ -57,7 +57,7 @@ class Cursor {
   std::size_t next_ = 0;
 };
 
-void visit(StepReport& report, Cursor cursor) {
+void visit(LocalStepReport& report, Cursor cursor) {
   cursor.visit(report.nll);
   cursor.visit(report.squared_norm);
   cursor.visit(report.data_digest);
@@ -73,22 +73,23 @@ void visit(StepReport& report, Cursor cursor) {
 
 }  // namespace
 
-std::int64_t StepReport::bytes() {
-  StepReport report;
+std::int64_t LocalStepReport::bytes() {
+  LocalStepReport report;
   std::vector<std::int64_t> numbers;
   visit(report, {numbers, true});
   return static_cast<std::int64_t>(numbers.size() * sizeof(std::int64_t));
 }
 
-void StepReport::combine(comm::Communicator& world) {
+void LocalStepReport::combine(comm::Communicator& world) {
   if (world.size() == 1) return;
   std::vector<std::int64_t> numbers;
   visit(*this, {numbers, true});
-  comm::all_sum(world, numbers);
+  comm::all_reduce_sum(world, numbers);
   visit(*this, {numbers, false});
 }
 
-Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm, double loss_scale) {
+Decision decide(const LocalStepReport& combined, std::int64_t num_targets, double clip_norm,
+                double loss_scale) {
   Decision decision;
   decision.loss = combined.nll.value() / static_cast<double>(num_targets);
   decision.grad_norm = std::sqrt(combined.squared_norm.value()) / loss_scale;

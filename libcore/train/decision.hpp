@@ -11,7 +11,7 @@
 namespace dt::train {
 
 /// One rank's contribution.
-struct StepReport {
+struct LocalStepReport {
   ExactSum nll;                   // over the rank's targets
   ExactSum squared_norm;          // over the gradient elements that the rank counts
   std::uint64_t data_digest = 0;  // digest of the samples that the rank counts; sums mod 2⁶⁴
@@ -45,7 +45,7 @@ struct Decision {
 };
 
 /// `loss_scale` is the factor of the gradients.
-Decision decide(const StepReport& combined, std::int64_t num_targets, double clip_norm,
+Decision decide(const LocalStepReport& combined, std::int64_t num_targets, double clip_norm,
                 double loss_scale = 1);
 
 }  // namespace dt::train

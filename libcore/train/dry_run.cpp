@@ -7,23 +7,23 @@
 #include <numeric>
 #include <unistd.h>
 
-#include "base/text/counted.hpp"
 #include "base/error.hpp"
 #include "base/system/host.hpp"
-#include "base/text/utf8.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
-#include "data/loader.hpp"
 #include "convert/weight_source.hpp"
+#include "data/loader.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
-#include "plan/time/forecast.hpp"
 #include "plan/memory/memory_estimate.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"
+#include "plan/time/forecast.hpp"
 #include "run/run_directory.hpp"
 #include "train/evaluation.hpp"
 #include "train/sitting_out.hpp"
@@ -195,8 +195,8 @@ void print_table(const Json& plan, Console& console) {
   }
 }
 
-void add_shares(Json& plan, const std::vector<SourceShare>& shares) {
-  for (const SourceShare& share : shares) {
+void add_shares(Json& plan, const std::vector<SourceEpochs>& shares) {
+  for (const SourceEpochs& share : shares) {
     plan["sources"][escape_invalid_utf8(share.name)] = {{"weight", share.weight},
                                                         {"samples", share.samples},
                                                         {"windows", share.windows},
@@ -264,14 +264,14 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   Json description = describe(settings, plan, state.step, origin);
   if (dataset) add_data(description, *dataset, plan, state);
   add_times_and_disk(description, settings, plan, state.step);
-  const std::vector<SourceShare> shares =
-      dataset ? shares_by_the_end(*dataset, plan, state) : std::vector<SourceShare>();
+  const std::vector<SourceEpochs> shares =
+      dataset ? source_epochs_at_end(*dataset, plan, state) : std::vector<SourceEpochs>();
   if (console.json()) {
     add_shares(description, shares);
     console.print("{}\n", description.dump());
   } else {
     print_table(description, console);
-    for (const SourceShare& share : shares)
+    for (const SourceEpochs& share : shares)
       console.print("{:<18} {}\n", share.name, describe(share, *dataset));
   }
   console.info(
@@ -286,7 +286,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
 
 int dry_run(const plan::Settings& settings, const comm::Ranks& ranks) {
   const plan::Launch launch = find_used_launch(settings, ranks);
-  comm::at_first(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
+  comm::on_root(ranks, [&] { check_and_describe(settings, launch, ranks.console); });
   return 0;
 }
 

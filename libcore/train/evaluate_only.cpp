@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/system/host.hpp"
 #include "base/io/output_file.hpp"
+#include "base/system/host.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "convert/weight_source.hpp"
+#include "plan/action_lists.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/device.hpp"
-#include "plan/action_lists.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "run/run_directory.hpp"
@@ -55,7 +55,7 @@ fs::path weights_path(const plan::Settings& settings, Console& console) {
 /// Returns rank 0's choice of weights on all ranks.
 fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::string path;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     if (settings.logits_out) require_parent_folder(*settings.logits_out);
     path = weights_path(settings, ranks.console).string();
   });
@@ -66,7 +66,7 @@ fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks
 /// has then pruned it and has newer checkpoints.
 bool was_pruned(const plan::Settings& settings, const fs::path& checkpoint, const comm::Ranks& ranks) {
   if (settings.init_from || settings.resume != "auto" || !settings.run) return false;
-  const std::int64_t is_gone = ranks.is_first() && checkpoint::is_removed(checkpoint) ? 1 : 0;
+  const std::int64_t is_gone = ranks.is_root() && checkpoint::is_removed(checkpoint) ? 1 : 0;
   return comm::broadcast_number(ranks.world, is_gone) != 0;
 }
 
@@ -89,7 +89,7 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
   plan::Plan plan;
   std::unique_ptr<convert::WeightSource> source;
   checkpoint::TrainingState state;
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     state = state_of(path);
     if (!settings.sequence_length && state.sequence_length > 0)
       settings.sequence_length = state.sequence_length;
@@ -103,12 +103,12 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
   });
   ranks.console.info("evaluating {} on samples of {} tokens", describe(path, state), plan.sequence_length);
   const EvaluationRequest request = evaluation_request(settings, plan, [&] { return signals.received(); });
-  comm::at_first(ranks, [&] { check_validation_targets(dataset, request); });
+  comm::on_root(ranks, [&] { check_validation_targets(dataset, request); });
   plan::check_thread_limit(plan, ranks);
   plan.arithmetic = plan::choose_arithmetic(settings, plan, &state, ranks);
   const auto groups = plan::make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     runtime = std::make_unique<ModelRuntime>(plan, ModelRuntime::Purpose::evaluation, *groups);
     runtime->load_weights(*source);
   });
@@ -122,7 +122,7 @@ int evaluate_together(plan::Settings settings, const fs::path& path, const data:
     ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));
     return 128 + result.stopped_by;
   }
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     Reporter(ranks.console, std::nullopt)
         .eval({.step = state.step,
                .val_loss = result.loss,
@@ -142,12 +142,12 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
   const StagedData staged = stage_data(
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     dataset.emplace(settings.data, staged.copies, staged.share);
     plan::num_ranks_used(settings, ranks.world.size());
   });
-  check_alike(ranks, asked, *dataset);
-  comm::at_first(ranks, [&] { check_same_tokens(path, dataset->source_name(0), ranks.console); });
+  check_same_settings(ranks, asked, *dataset);
+  comm::on_root(ranks, [&] { check_same_tokens(path, dataset->source_name(0), ranks.console); });
   return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
     for (;; path = choose_weights(settings, used)) {
       try {

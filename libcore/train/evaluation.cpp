@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/io/read_access.hpp"
 #include "base/error.hpp"
-#include "base/numeric/exact_sum.hpp"
-#include "base/io/files.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/io/files.hpp"
+#include "base/io/read_access.hpp"
+#include "base/numeric/exact_sum.hpp"
 #include "comm/exchange.hpp"
 #include "data/dataset_file.hpp"
 #include "kernels/elementwise.hpp"
-#include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "model/layers/zigzag.hpp"
+#include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "parallel/state/device_sums.hpp"
 #include "plan/action_lists.hpp"
 #include "tensor/host_tensor.hpp"
@@ -41,7 +41,7 @@ struct Windows {
   std::vector<std::size_t> sources;  // source of each micro-batch
 
   void add(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
-           const ValidationWindows::Part& part, std::vector<std::int64_t>& targets) {
+           const ValidationWindows::SourceWindows& part, std::vector<std::int64_t>& targets) {
     batches.push_back(data::validation_batch(dataset.source(part.source), request.sequence_length, part.first,
                                              part.count, request.mask_documents));
     if (runtime.local().counts_targets()) targets[part.source] += data::num_targets(batches.back());
@@ -156,8 +156,8 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
     sums.drain_into(sums_of_sources);
     progress.set(std::min(windows.total(), static_cast<std::uint64_t>(end * dp * request.micro_batch)));
   }
-  for (ExactSum& sum : nll) comm::all_sum(control, sum.digits());
-  comm::all_sum(control, targets);
+  for (ExactSum& sum : nll) comm::all_reduce_sum(control, sum.digits());
+  comm::all_reduce_sum(control, targets);
   return combine(nll, targets, dataset);
 }
 
@@ -305,7 +305,7 @@ void write_logits(ModelRuntime& runtime, const data::Mixture& dataset, const Eva
              has_head = computes && local.holds(runtime.num_units() - 1);
   std::optional<LogitsFile> target;
   std::optional<Logits> logits;
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     const std::uint64_t available = data::num_validation_windows(dataset, request.sequence_length);
     if (static_cast<std::uint64_t>(num_sequences) > available) {
       throw input_error("--logits-sequences {} exceeds the {} windows of the validation split", num_sequences,
@@ -325,15 +325,15 @@ void write_logits(ModelRuntime& runtime, const data::Mixture& dataset, const Eva
       forward(runtime, window, 1, {});
       if (has_head) logits->gather(runtime.context(), writes ? target->logits() : Tensor());
     }
-    comm::together(ranks.world, [&] {
+    comm::run_collectively(ranks.world, [&] {
       if (!writes) return;
-      const ValidationWindows::Part own = windows.micro_batch(i);
+      const ValidationWindows::SourceWindows own = windows.micro_batch(i);
       const data::Batch batch =
           data::validation_batch(dataset.source(own.source), request.sequence_length, own.first, 1);
       target->write(static_cast<std::uint64_t>(i), batch.tokens_BT);
     });
   }
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     if (writes) target->commit();
   });
 }

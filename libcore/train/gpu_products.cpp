@@ -24,11 +24,11 @@ std::vector<std::string> lines_of_all(comm::Communicator& ranks, const std::vect
 
 }  // namespace
 
-std::vector<std::string> gpu_products(comm::Communicator& ranks) {
+std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks) {
   return lines_of_all(ranks, kernels::matmul_algorithms());
 }
 
-std::vector<std::string> gpu_attention_declines(comm::Communicator& ranks) {
+std::vector<std::string> attention_fallbacks_used(comm::Communicator& ranks) {
   return lines_of_all(ranks, kernels::attention_fallbacks());
 }
 

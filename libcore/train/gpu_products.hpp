@@ -9,13 +9,13 @@
 
 namespace dt::train {
 
-/// Returns the algorithms that any rank has used so far, sorted (see kernels::product_algorithms).
+/// Returns the algorithms that any rank has used so far, sorted (see kernels::matmul_algorithms).
 /// Only for ranks that compute on GPUs.
 /// Collective: all ranks.
-std::vector<std::string> gpu_products(comm::Communicator& ranks);
+std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks);
 
-/// Returns what kernels::attention_declines returns on any rank, sorted.
+/// Returns what kernels::attention_fallbacks returns on any rank, sorted.
 /// Collective: all ranks.
-std::vector<std::string> gpu_attention_declines(comm::Communicator& ranks);
+std::vector<std::string> attention_fallbacks_used(comm::Communicator& ranks);
 
 }  // namespace dt::train

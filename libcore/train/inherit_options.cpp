@@ -49,7 +49,7 @@ bool has_checkpoint(const plan::Settings& s, const fs::path& run) {
 }
 
 bool exists(const OptionKind& kind, const std::string& value) {
-  if (kind.names != Names::mixture) return path_exists(value);
+  if (kind.names != NameMatching::mixture) return path_exists(value);
   return std::ranges::all_of(data::parse_mixture(value),
                              [&](const data::MixturePart& part) { return path_exists(part.folder); });
 }
@@ -92,7 +92,7 @@ class Choice {
       if (kind.inheritance == Inheritance::never || found == recorded_.end()) continue;
       if (kind.inheritance == Inheritance::cadence && settings_.eval_only) continue;
       const bool is_wanted = !asked.given && found->second.is_given(asked.initial) && !is_replaced(kind) &&
-                             !(kind.names == Names::model && has_checkpoint);
+                             !(kind.names == NameMatching::model && has_checkpoint);
       const bool is_supplied = is_wanted && is_allowed(kind, found->second.value);
       if (is_supplied) supplies_.push_back({kind.name, value_here(kind, found->second)});
       const std::string& value = is_supplied ? found->second.value : asked.value;
@@ -212,14 +212,14 @@ std::string to_text(const std::vector<Supply>& supplies) {
 void inherit_options(const plan::Settings& settings, OptionTable& options, const plan::Launch& launch,
                      const comm::Ranks& ranks) {
   std::string text;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     for (const OptionValue& option : options.values()) kind_of(option.name);  // checks that it exists
     if (settings.run) run::RunDirectory(*settings.run).refuse_strangers();
     text = to_text(choose(settings, options, launch, ranks.console));
   });
   text = comm::broadcast_text(ranks.world, text);
-  comm::together(ranks.world, [&] {
-    if (!ranks.are_processes && !ranks.is_first()) return;  // threads have rank 0's settings
+  comm::run_collectively(ranks.world, [&] {
+    if (!ranks.are_processes && !ranks.is_root()) return;  // threads have rank 0's settings
     const std::vector<std::string> fields = split(text, '\0');
     for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
       options.set_if_omitted(fields[i], fields[i + 1], "run.json: ");

@@ -44,12 +44,12 @@ std::string absolute_mixture(const std::string& text) {
 const std::vector<OptionKind>& option_kinds() {
   using enum Inheritance;
   static const std::vector<OptionKind> kinds = {
-      {"model", training, Names::model},
-      {"data", training, Names::mixture},
-      {"stage-dir", never, Names::path},
+      {"model", training, NameMatching::model},
+      {"data", training, NameMatching::mixture},
+      {"stage-dir", never, NameMatching::path},
       {"stage-limit", never},
-      {"run", never, Names::path},
-      {"init-from", never, Names::path},
+      {"run", never, NameMatching::path},
+      {"init-from", never, NameMatching::path},
       {"seed", training},
       {"steps", training},
       {"tokens", training},
@@ -69,16 +69,16 @@ const std::vector<OptionKind>& option_kinds() {
       {"loss-scale", training},
       {"recompute", training},
       {"tp", layout},
-      {"sequence-parallel", layout, Names::nothing, "tp"},
-      {"tp-overlap-chunks", layout, Names::nothing, "tp"},
+      {"sequence-parallel", layout, NameMatching::nothing, "tp"},
+      {"tp-overlap-chunks", layout, NameMatching::nothing, "tp"},
       {"cp", layout},
       {"placement", never},
       {"pp", layout},
-      {"pp-schedule", layout, Names::nothing, "pp"},
-      {"virtual-stages", layout, Names::nothing, "pp-schedule"},
-      {"stage-units", layout, Names::nothing, "virtual-stages"},
+      {"pp-schedule", layout, NameMatching::nothing, "pp"},
+      {"virtual-stages", layout, NameMatching::nothing, "pp-schedule"},
+      {"stage-units", layout, NameMatching::nothing, "virtual-stages"},
       {"zero", layout},
-      {"zero-group", layout, Names::nothing, "zero"},
+      {"zero-group", layout, NameMatching::nothing, "zero"},
       {"overlap", training},
       {"comm-bucket-bytes", training},
       {"comm", never},
@@ -97,24 +97,24 @@ const std::vector<OptionKind>& option_kinds() {
       {"save-every", cadence},
       {"background-save", cadence},
       {"checkpoint-writers-per-node", never},
-      {"checkpoint-local", never, Names::path},
+      {"checkpoint-local", never, NameMatching::path},
       {"encrypt-copies", never},
       {"flush-every", cadence},
       {"keep-last", cadence},
       {"keep-every", cadence},
-      {"resume", never, Names::checkpoint},
+      {"resume", never, NameMatching::checkpoint},
       {"eval-every", cadence},
       {"eval-batches", cadence},
       {"log-every", cadence},
       {"peak-flops", never},
       {"profile", never},
       {"eval-only", never},
-      {"logits-out", never, Names::path},
+      {"logits-out", never, NameMatching::path},
       {"logits-sequences", never},
       {"dry-run", never},
       {"compare-layouts", never},
       {"show-schedule", never},
-      {"svg", never, Names::path},
+      {"svg", never, NameMatching::path},
       {"roofline", never},
       {"rank-flops", never},
       {"link-bandwidth", never},
@@ -141,11 +141,11 @@ bool replaces(const std::string& given, const std::string& other) {
 }
 
 std::string absolute_value(const OptionKind& kind, const std::string& value) {
-  if (value.empty() || kind.names == Names::nothing) return "";
-  if (kind.names == Names::mixture) return absolute_mixture(value);
+  if (value.empty() || kind.names == NameMatching::nothing) return "";
+  if (kind.names == NameMatching::mixture) return absolute_mixture(value);
   const std::vector<std::string>& presets = model::preset_names();
-  if (kind.names == Names::model && std::ranges::find(presets, value) != presets.end()) return "";
-  if (kind.names == Names::checkpoint && (value == "auto" || value == "never")) return "";
+  if (kind.names == NameMatching::model && std::ranges::find(presets, value) != presets.end()) return "";
+  if (kind.names == NameMatching::checkpoint && (value == "auto" || value == "never")) return "";
   return absolute_path(value);
 }
 

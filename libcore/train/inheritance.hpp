@@ -14,13 +14,13 @@ enum class Inheritance {
 };
 
 /// The kind of path in an option's value, relative to the current folder.
-enum class Names { nothing, path, model, mixture, checkpoint };
+enum class NameMatching { nothing, path, model, mixture, checkpoint };
 
 /// One option of dt-train.
 struct OptionKind {
   std::string name;
   Inheritance inheritance;
-  Names names = Names::nothing;
+  NameMatching names = NameMatching::nothing;
   /// The option that must be unchanged for this layout option to be kept; "" if there is none.
   std::string after{};
 };

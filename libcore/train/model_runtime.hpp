@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "data/loader.hpp"
 #include "convert/weight_source.hpp"
+#include "data/loader.hpp"
 #include "model/units/unit.hpp"
-#include "parallel/state/buffer_pool.hpp"
 #include "parallel/engine/executor.hpp"
+#include "parallel/state/buffer_pool.hpp"
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/model_storage.hpp"
 #include "plan/plan.hpp"
@@ -45,15 +45,15 @@ class ModelRuntime {
   MicroBatches micro_batches(data::Batch& batch, std::int64_t size);
 
  private:
-  void take_scratch(const plan::Plan& plan);
+  void reserve_scratch(const plan::Plan& plan);
 
   model::ModelSpec spec_;
   model::ParameterTable table_;
   parallel::LocalTable local_;
   Context context_;
-  std::optional<comm::ComputesOn> computes_on_;
+  std::optional<comm::ScopedDevice> scoped_device_;
   std::optional<parallel::LanePlan> lanes_;
-  parallel::CommTensorParallelOps seam_;
+  parallel::CommTensorParallelOps tensor_parallel_ops_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   parallel::ModelStorage storage_;
   parallel::Executor executor_;

@@ -8,7 +8,7 @@ namespace {
 
 /// Returns the advice to restart from older weights, with a learning rate that avoids the same
 /// divergence.
-std::string go_back(const Standing& s) {
+std::string go_back(const TrainingStanding& s) {
   const std::string lower = fmt::format("a lower --lr (it was {}) or longer --warmup-steps", s.lr);
   if (s.older_is_local)
     return fmt::format("start again with --resume auto and {}: it goes on from {}", lower, s.older);
@@ -18,13 +18,13 @@ std::string go_back(const Standing& s) {
   return fmt::format("start again with --resume {} and {}", from, lower);
 }
 
-std::string wider_precision(const Standing& s) {
+std::string wider_precision(const TrainingStanding& s) {
   return s.precision == "fp16" ? "--precision bf16 or fp32" : "--precision fp32";
 }
 
 /// Returns the advice on when the same weights would do. They would with a type of wider range
 /// (bf16 has that of fp32), or with the settings that made them.
-std::string or_same_weights(const Standing& s) {
+std::string or_same_weights(const TrainingStanding& s) {
   if (s.step == s.first_step && !s.checkpoint.empty() && !s.is_local)
     return fmt::format(
         "; where another --precision or other --data made these weights, --resume {} with those",
@@ -36,7 +36,7 @@ std::string or_same_weights(const Standing& s) {
 
 }  // namespace
 
-std::string advise_on_weights(const Standing& s) {
+std::string advise_on_weights(const TrainingStanding& s) {
   if (s.step == 0) {
     const std::string whose = s.init_from.empty() ? "the initial weights" : "the weights of " + s.init_from;
     return fmt::format("{} give it before any step: nothing is saved; {}", whose,
@@ -51,7 +51,7 @@ std::string advise_on_weights(const Standing& s) {
   return text + "; " + go_back(s) + or_same_weights(s);
 }
 
-std::string advise_on_gradients(const Standing& s) {
+std::string advise_on_gradients(const TrainingStanding& s) {
   const std::string kept = s.checkpoint.empty()
                                ? std::string("nothing is saved")
                                : fmt::format("the weights of step {} are kept in {}", s.step, s.checkpoint);

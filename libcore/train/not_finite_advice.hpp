@@ -9,7 +9,7 @@
 namespace dt::train {
 
 /// The state of a run whose weights of `step` gave a loss or gradients that are not finite.
-struct Standing {
+struct TrainingStanding {
   std::int64_t step = 0;
   std::int64_t first_step = 0;  // step of this start's first weights; no others have been loaded since
   double lr = 0;
@@ -25,10 +25,10 @@ struct Standing {
 
 /// Returns advice after a loss that is not finite. No learning rate repairs such weights, so the
 /// advice is to return to weights whose loss was finite.
-std::string advise_on_weights(const Standing& standing);
+std::string advise_on_weights(const TrainingStanding& standing);
 
 /// Returns advice after non-finite gradients of a finite loss. The weights are good and saved. The
 /// next step from them has the same gradients unless an option changes these.
-std::string advise_on_gradients(const Standing& standing);
+std::string advise_on_gradients(const TrainingStanding& standing);
 
 }  // namespace dt::train

@@ -13,15 +13,15 @@ PinnedRows::PinnedRows(const Context& context)
 
 PinnedRows::~PinnedRows() {
   try {
-    if (!leaving_.empty()) context_.synchronize();
+    if (!in_flight_.empty()) context_.synchronize();
   } catch (const std::exception&) {
     // A failed device no longer reads the memory. A device that hangs keeps it.
   }
 }
 
 void PinnedRows::copy(std::span<const Tensor> rows, const Tensor& there) {
-  std::erase_if(leaving_, [](const auto& one) { return one.first->is_complete(); });
-  comm::StagingPool::Block block = pool_->take(there.bytes());
+  std::erase_if(in_flight_, [](const auto& one) { return one.first->is_complete(); });
+  comm::StagingPool::Block block = pool_->acquire(there.bytes());
   std::byte* to = block->data();
   for (const Tensor& values : rows) {
     if (!values) continue;
@@ -30,7 +30,7 @@ void PinnedRows::copy(std::span<const Tensor> rows, const Tensor& there) {
   }
   DT_CHECK(to == block->data() + there.bytes(), "rows for {} bytes of a device", there.bytes());
   accelerator().copy(context_.stream(), there.raw(), block->data(), there.bytes());
-  leaving_.emplace_back(accelerator().record_event(context_.stream()), std::move(block));
+  in_flight_.emplace_back(accelerator().record_event(context_.stream()), std::move(block));
 }
 
 }  // namespace dt::train

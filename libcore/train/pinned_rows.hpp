@@ -25,12 +25,12 @@ class PinnedRows {
   /// Enqueues a copy of the rows, one after the other, to `there` on the device. The rows may be
   /// freed after the call.
   void copy(std::span<const Tensor> rows, const Tensor& there);
-  std::size_t most_in_use_bytes() const { return pool_->most_in_use_bytes(); }
+  std::size_t peak_bytes() const { return pool_->peak_bytes(); }
 
  private:
   const Context& context_;
   std::shared_ptr<comm::StagingPool> pool_;
-  std::deque<std::pair<std::unique_ptr<Event>, comm::StagingPool::Block>> leaving_;
+  std::deque<std::pair<std::unique_ptr<Event>, comm::StagingPool::Block>> in_flight_;
 };
 
 }  // namespace dt::train

@@ -37,15 +37,16 @@ void Profiler::begin(std::int64_t step) {
   const auto clock =
       context.device() == Device::host() ? nullptr : std::make_shared<const DeviceClock>(context.stream());
   const parallel::Groups& groups = runtime_.storage().ranks();
-  under_way_.reset(new UnderWay{clock, described(step), {runtime_.executor(), groups, context, clock}});
-  under_way_->result.clock = comm::compare_clocks(ranks_.world);
-  ranks_.world.engine().recorder().keep(clock);
-  under_way_->result.step_time.started_s = monotonic_s();
+  in_progress_.reset(
+      new StepInProgress{clock, described(step), {runtime_.executor(), groups, context, clock}});
+  in_progress_->result.clock = comm::synchronize_clocks(ranks_.world);
+  ranks_.world.engine().recorder().start_details(clock);
+  in_progress_->result.step_time.started_s = monotonic_s();
 }
 
 void Profiler::end(const StepTimes& times) {
-  if (!under_way_) return;
-  const std::unique_ptr<UnderWay> step = std::move(under_way_);
+  if (!in_progress_) return;
+  const std::unique_ptr<StepInProgress> step = std::move(in_progress_);
   StepProfile& result = step->result;
   result.step_time.ended_s = monotonic_s();
   result.data_wait_s = times.data_wait_s;
@@ -53,13 +54,13 @@ void Profiler::end(const StepTimes& times) {
   result.actions = step->trace.actions();
   if (step->device_clock) add_device(*step);
   comm::Recorder& recorder = ranks_.world.engine().recorder();
-  result.operations = recorder.take_kept();
+  result.operations = recorder.take_details();
   result.groups = recorder.snapshot().groups;
-  tell(result, problem_of_writing(result));
+  announce(result, problem_of_writing(result));
 }
 
 /// Extends the step to the end of its work on the device.
-void Profiler::add_device(UnderWay& step) {
+void Profiler::add_device(StepInProgress& step) {
   StepProfile& result = step.result;
   result.is_on_device = true;
   result.device_error_s = step.device_clock->error_s();
@@ -77,7 +78,7 @@ std::string Profiler::problem_of_writing(const StepProfile& profile) const {
   }
 }
 
-void Profiler::tell(const StepProfile& profile, const std::string& problem) const {
+void Profiler::announce(const StepProfile& profile, const std::string& problem) const {
   double error_s = profile.clock.error_s;
   ranks_.world.all_reduce(host_tensor(error_s), host_tensor(error_s), Reduction::max).wait_host();
   for (const std::string& text : comm::gather_texts(ranks_.world, problem)) {
@@ -95,7 +96,7 @@ StepProfile Profiler::described(std::int64_t step) const {
   profile.generation = generation_.number;
   profile.rank = ranks_.world.rank();
   profile.host = host_name();
-  profile.role = ranks_.world.engine().recorder().duty();
+  profile.role = ranks_.world.engine().recorder().role();
   profile.layout = plan_.layout.to_string();
   for (int unit = 0; unit < runtime_.num_units(); ++unit)
     profile.unit_names.push_back(runtime_.unit_name(unit));

@@ -33,16 +33,16 @@ class Profiler {
   void end(const StepTimes& times);
 
  private:
-  struct UnderWay {
+  struct StepInProgress {
     std::shared_ptr<const DeviceClock> device_clock;
     profile::StepProfile result;
     profile::ActionTrace trace;
   };
   profile::StepProfile described(std::int64_t step) const;
-  static void add_device(UnderWay& step);
+  static void add_device(StepInProgress& step);
   fs::path folder() const { return run_.path() / "profile"; }
   std::string problem_of_writing(const profile::StepProfile& profile) const;
-  void tell(const profile::StepProfile& profile, const std::string& problem) const;
+  void announce(const profile::StepProfile& profile, const std::string& problem) const;
 
   std::optional<plan::StepRange> steps_;
   const plan::Plan& plan_;
@@ -50,7 +50,7 @@ class Profiler {
   const run::RunDirectory& run_;
   const run::Generation& generation_;
   const comm::Ranks& ranks_;
-  std::unique_ptr<UnderWay> under_way_;  // step being traced
+  std::unique_ptr<StepInProgress> in_progress_;  // step being traced
 };
 
 }  // namespace dt::train

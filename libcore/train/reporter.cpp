@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/system/host.hpp"
 #include "base/io/json.hpp"
-#include "base/text/utf8.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/host.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "train/metrics_lineage.hpp"
 
 namespace dt::train {
@@ -69,7 +69,7 @@ void Reporter::train(const TrainRecord& r) {
             {"data_digest", to_hex(r.data_digest)}};
   json["mean_loss"] = r.mean_loss;
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
-  for (const SourceShare& source : r.sources)
+  for (const SourceEpochs& source : r.sources)
     json["samples"][escape_invalid_utf8(source.name)] = source.samples;
   line(json.dump());
   if (!has_heading_) {

@@ -36,9 +36,9 @@ struct TrainRecord {
   double exposed_comm_s = 0;
   double data_wait_s = 0;
   std::uint64_t data_digest = 0;
-  std::optional<double> loss_scale{};  // for the next step, in fp16
-  std::vector<SourceShare> sources{};  // for a mixture, since the start of the run
-  double mean_loss = 0;                // over the steps since the last such line
+  std::optional<double> loss_scale{};   // for the next step, in fp16
+  std::vector<SourceEpochs> sources{};  // for a mixture, since the start of the run
+  double mean_loss = 0;                 // over the steps since the last such line
 };
 
 struct EvalRecord {

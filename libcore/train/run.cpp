@@ -2,21 +2,21 @@
 
 #include <algorithm>
 
-#include "base/text/counted.hpp"
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "base/system/numa.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/text.hpp"
 #include "comm/exchange.hpp"
 #include "comm/watchdog.hpp"
 #include "data/mixture.hpp"
 #include "model/parameter_table.hpp"
+#include "plan/action_lists.hpp"
 #include "plan/attention.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/device.hpp"
-#include "plan/time/forecast.hpp"
-#include "plan/action_lists.hpp"
 #include "plan/step_range.hpp"
+#include "plan/time/forecast.hpp"
 #include "run/run_directory.hpp"
 #include "train/agreement.hpp"
 #include "train/evaluation.hpp"
@@ -124,7 +124,7 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
   if (const std::string ignored = describe_ignored_omp_num_threads(plan.threads);
       !settings.threads && !ignored.empty())
     console.info("{}", ignored);
-  for (const SourceShare& share : shares_by_the_end(mixture, plan, start.state))
+  for (const SourceEpochs& share : source_epochs_at_end(mixture, plan, start.state))
     console.info("{}: {} by the end", share.name, describe(share, mixture));
   if (plan.layout.pp > 1) console.info("{}", plan::describe_pipeline(plan));
   if (const std::string price = plan::describe_zero_comm_cost(plan); !price.empty())
@@ -156,7 +156,7 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
   if (!ranks.are_processes) return nullptr;
   const fs::path folder = run.path() / "flight";
   const std::string start_name = fmt::format("g{}", own.number);
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     create_folders(folder);
     comm::remove_stale_heartbeats(folder, start_name);
   });
@@ -284,7 +284,7 @@ void refuse_moved_storage(const plan::Settings& settings, const run::RunDirector
 /// Collective: all ranks.
 std::string resume_in_this_life(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::string resume = settings.resume;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     if (resume == "auto") return;
     const run::RunDirectory run(*settings.run);
     const std::vector<std::int64_t> earlier = run.earlier_lives();
@@ -359,7 +359,7 @@ void share(run::Generation& generation, const run::RunDirectory& run, const comm
 std::vector<Candidate> find_candidates(const plan::Settings& settings, const run::RunDirectory& run,
                                        std::vector<run::LocalCheckpoint> local, const comm::Ranks& ranks) {
   std::vector<Candidate> candidates;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     if (settings.resume == "never") tell_of_others(run, local, ranks.console);
     add_announced(local, run);
     candidates = resume_candidates(settings, &run, local);
@@ -373,7 +373,7 @@ std::vector<Candidate> find_candidates(const plan::Settings& settings, const run
 void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     run::RunLock::require_not_held(run);
     run.restore_replaced();
   });
@@ -382,7 +382,7 @@ void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
   for (const Candidate& candidate : find_candidates(settings, run, promotion.survey(), ranks)) {
     if (candidate.local.empty()) break;
     std::int64_t is_shunned = 0;
-    comm::at_first(ranks, [&] { is_shunned = run::why_excluded(candidate.path).empty() ? 0 : 1; });
+    comm::on_root(ranks, [&] { is_shunned = run::why_excluded(candidate.path).empty() ? 0 : 1; });
     if (comm::broadcast_number(ranks.world, is_shunned) != 0) continue;
     newer_than_the_runs_own.push_back(run::parse_local_checkpoint(candidate.local));
   }
@@ -395,7 +395,7 @@ void clear_older_local(const plan::Settings& settings, const comm::Ranks& ranks)
   if (!settings.checkpoint_local) return;
   const run::RunDirectory run(*settings.run);
   std::string newest;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
     if (!own.empty()) newest = own.front().path.string();
   });
@@ -411,7 +411,7 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   const run::RunDirectory run(*settings.run);
   std::int64_t newest_seen = 0;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     run::RunLock::require_not_held(run);
     run.restore_replaced();
     warn_of_own_checkpoints(settings, run, ranks.console);
@@ -425,14 +425,14 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   check_same_state(ranks, start.runtime->spec(), start.runtime->context(), start.runtime->storage());
   const fs::path weights =
       start.checkpoint.empty() ? fs::path(settings.init_from.value_or("")) : start.checkpoint;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     check_same_tokens(weights, dataset.source_name(0), ranks.console);
     // A run that has trained continues with its data as it is.
     if (start.state.step == 0) check_validation_targets(dataset, evaluation_request(settings, start.plan));
   });
 
   std::int64_t nothing_left = 0;
-  comm::at_first(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, dataset, run) ? 1 : 0; });
+  comm::on_root(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, dataset, run) ? 1 : 0; });
   if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
     newest_seen = comm::broadcast_number(ranks.world, newest_seen);
     if (start.passed_over.empty()) promotion.clear(newest_seen);
@@ -441,11 +441,11 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
     return 0;
   }
   const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
-  if (ranks.is_first()) announce(start, settings, dataset, describe_hosts(hosts), ranks.console);
+  if (ranks.is_root()) announce(start, settings, dataset, describe_hosts(hosts), ranks.console);
   OwnedRun owned;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     take_over(owned, run, start, newest_seen, ranks.console);
-    keep_tokenizer(run, dataset.source_name(0), weights, start.plan.spec.special.eos, ranks.console);
+    store_tokenizer(run, dataset.source_name(0), weights, start.plan.spec.special.eos, ranks.console);
     record_options(run, asked, settings.resume != "never", start, owned.generation, ranks.console);
   });
   share(owned.generation, run, ranks);
@@ -476,11 +476,11 @@ int run_training(const plan::Settings& given, const std::vector<OptionValue>& as
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   bool all_take_part = true;
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     dataset.emplace(settings.data, staged.copies, staged.share);
     all_take_part = plan::num_ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
-  check_alike(ranks, asked, *dataset);
+  check_same_settings(ranks, asked, *dataset);
   if (!all_take_part) bring_in_local(settings, ranks);
   const int code = on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
     return train_together(settings, asked, *dataset, signals, !all_take_part, used);

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/system/host.hpp"
 #include "base/io/json.hpp"
+#include "base/system/host.hpp"
 #include "base/text/utf8.hpp"
 #include "train/inheritance.hpp"
 

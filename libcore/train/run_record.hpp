@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/io/files.hpp"
 #include "base/cli/options.hpp"
+#include "base/io/files.hpp"
 #include "model/layout.hpp"
 
 namespace dt::train {

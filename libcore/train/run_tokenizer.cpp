@@ -6,10 +6,10 @@
 #include <optional>
 #include <set>
 
-#include "base/io/read_access.hpp"
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/json.hpp"
+#include "base/io/read_access.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 #include "data/chat_template.hpp"
 #include "data/dataset_file.hpp"
@@ -31,7 +31,7 @@ fs::path tokenizer_of(const fs::path& model) {
   return {};
 }
 
-bool has_tokenizer(const fs::path& folder, const data::TokenizerInfo& info) {
+bool has_tokenizer(const fs::path& folder, const data::TokenizerIdentity& info) {
   const fs::path file = folder / data::tokenizer_file_name;
   return file_exists(file) && digest(read_file(file)) == info.digest;
 }
@@ -91,7 +91,7 @@ struct Ends {
   std::set<std::string> all;           // texts of the ends that the tokenizer has
 };
 
-Ends read_ends(const fs::path& dataset, const data::TokenizerInfo& info,
+Ends read_ends(const fs::path& dataset, const data::TokenizerIdentity& info,
                const std::vector<std::int64_t>& ends) {
   const auto tokenizer = data::open_tokenizer(dataset, info);
   const auto text_of = [&](std::uint32_t id) { return tokenizer->decode(std::array{id}); };
@@ -149,7 +149,7 @@ void check_same_tokens(const fs::path& model, const fs::path& dataset, Console& 
   if (file.empty()) return;
   std::string why;
   try {
-    why = data::why_other_tokens(file, dataset / data::tokenizer_file_name);
+    why = data::token_mismatch(file, dataset / data::tokenizer_file_name);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
     console.warn("whether model and data have the same tokens is not known: {}", error.message());
@@ -159,9 +159,9 @@ void check_same_tokens(const fs::path& model, const fs::path& dataset, Console& 
               fmt::format("make them with the model's: dt-shard-data --tokenizer {}", file.string()));
 }
 
-void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model,
-                    const std::vector<std::int64_t>& model_ends, Console& console) {
-  const data::TokenizerInfo info = data::read_dataset_file(dataset).tokenizer;
+void store_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model,
+                     const std::vector<std::int64_t>& model_ends, Console& console) {
+  const data::TokenizerIdentity info = data::read_dataset_file(dataset).tokenizer;
   if (info.name != data::file_tokenizer_name) return;
   const Ends ends = read_ends(dataset, info, model_ends);
   const bool lacks_template = has_chat_template(dataset) && !has_chat_template(run.tokenizer_path());

@@ -28,7 +28,7 @@ void check_same_tokens(const fs::path& model, const fs::path& dataset, Console& 
 /// byte tokenizer needs no file.
 /// Errors: input, as for a dataset's folder and Reader, and for a file that is no JSON object;
 /// environment.
-void keep_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model,
-                    const std::vector<std::int64_t>& ends, Console& console);
+void store_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model,
+                     const std::vector<std::int64_t>& ends, Console& console);
 
 }  // namespace dt::train

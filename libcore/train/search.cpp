@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/text/counted.hpp"
 #include "base/error.hpp"
+#include "base/text/counted.hpp"
 #include "comm/exchange.hpp"
 #include "plan/resumable.hpp"
 #include "run/failed_loads.hpp"
@@ -52,7 +52,7 @@ bool is_sound_but_stateless(const fs::path& checkpoint) {
 
 bool Search::succeeds(const Candidate& candidate, const std::function<void()>& attempt) {
   try {
-    comm::together(ranks_.world, [&] {
+    comm::run_collectively(ranks_.world, [&] {
       try {
         attempt();
       } catch (const Error& error) {
@@ -67,17 +67,17 @@ bool Search::succeeds(const Candidate& candidate, const std::function<void()>& a
                               "start again once that is mended, or name another checkpoint with --resume");
     }
     if (candidate.required || error.kind() != ErrorKind::input) throw;
-    pass_over(candidate, error);
+    skip_candidate(candidate, error);
     return false;
   }
 }
 
-void Search::pass_over(const Candidate& candidate, const Error& error) {
-  passed_over_.push_back({candidate.path.string(), error.message()});
+void Search::skip_candidate(const Candidate& candidate, const Error& error) {
+  skipped_.push_back({candidate.path.string(), error.message()});
   ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
   enum Verdict : std::int64_t { is_neither, is_damaged, is_not_finite };
   std::int64_t verdict = is_neither;
-  comm::at_first(ranks_, [&] {
+  comm::on_root(ranks_, [&] {
     if (!run::why_not_finite(candidate.path).empty())
       verdict = is_not_finite;
     else if (path_exists(candidate.path) && !is_sound_but_stateless(candidate.path))
@@ -87,7 +87,7 @@ void Search::pass_over(const Candidate& candidate, const Error& error) {
   if (verdict == is_not_finite && not_finite_.empty()) not_finite_ = candidate.path.string();
   if (verdict != is_damaged) return;
   if (damaged_.empty()) damaged_ = candidate.path.string();
-  if (ranks_.is_first()) count(candidate, error);
+  if (ranks_.is_root()) count(candidate, error);
 }
 
 void Search::count(const Candidate& candidate, const Error& error) const {
@@ -102,7 +102,7 @@ bool Search::is_shunned(const Candidate& candidate) {
   if (candidate.required) return false;
   std::string why;
   return !succeeds(candidate, [&] {
-    if (ranks_.is_first()) why = run::why_excluded(candidate.path);
+    if (ranks_.is_root()) why = run::why_excluded(candidate.path);
     if (!why.empty()) throw Error(ErrorKind::input, why);
   });
 }
@@ -114,24 +114,24 @@ bool Search::is_at_hand(const Candidate& candidate) {
     return true;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    pass_over(candidate, error);
+    skip_candidate(candidate, error);
     return false;
   }
 }
 
 std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
-  comm::at_first(ranks_, [&] { check_own_format(candidate.path); });
+  comm::on_root(ranks_, [&] { check_own_format(candidate.path); });
   std::optional<checkpoint::Reader> reader;
   if (!succeeds(candidate, [&] {
-        if (!ranks_.is_first()) return;
+        if (!ranks_.is_root()) return;
         reader.emplace(candidate.path);
         check_permitted(*reader);
         checkpoint::require_optimizer_state(*reader);
       }))
     return std::nullopt;
   check_visible(ranks_, candidate.path / checkpoint::manifest_name);
-  comm::together(ranks_.world, [&] {
-    if (ranks_.is_first()) return;
+  comm::run_collectively(ranks_.world, [&] {
+    if (ranks_.is_root()) return;
     try {
       reader.emplace(candidate.path);
       check_permitted(*reader);
@@ -143,7 +143,7 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
 }
 
 void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
-  comm::together(ranks_.world, [&] {
+  comm::run_collectively(ranks_.world, [&] {
     start.plan = origin_.make_plan(&manifest.state);
     if (!manifest.model.special.eos.empty())
       start.plan.spec.special = trained_special(manifest.model.special, origin_.dataset);
@@ -152,7 +152,7 @@ void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
   start.plan.arithmetic = origin_.choose_arithmetic(start.plan, &manifest.state);
 }
 
-void Search::tell(const Start& start) const {
+void Search::announce(const Start& start) const {
   for (const std::string& difference :
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
     ranks_.console.info("not bit for bit as before: {}", difference);
@@ -174,22 +174,22 @@ std::optional<Start> Search::start_from(const Candidate& candidate) {
   origin_.make_runtime(start);
   if (!succeeds(candidate, [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
     return std::nullopt;
-  if (ranks_.is_first()) {
+  if (ranks_.is_root()) {
     try {
       run::clear_failed_loads(candidate.path);
     } catch (const Error& failure) {  // as in another user's run
       ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
     }
   }
-  tell_changed_ends(reader->manifest().model.special, start.plan.spec.special, ranks_.console);
+  warn_changed_end_of_text(reader->manifest().model.special, start.plan.spec.special, ranks_.console);
   start.state = reader->manifest().state;
   start.checkpoint = candidate.path;
-  start.passed_over = passed_over_;
-  tell(start);
+  start.passed_over = skipped_;
+  announce(start);
   return start;
 }
 
-void Search::give_up() const {
+void Search::fail() const {
   std::string advice = "--resume never begins anew";
   if (!damaged_.empty()) {
     advice = fmt::format(
@@ -205,8 +205,8 @@ void Search::give_up() const {
   }
   throw comm::SharedError(ErrorKind::input,
                           fmt::format("none of the run's {} can be loaded, for {} above",
-                                      pluralize(passed_over_.size(), "checkpoint"),
-                                      plural_form(passed_over_.size(), "the reason", "the reasons")),
+                                      pluralize(skipped_.size(), "checkpoint"),
+                                      plural_form(skipped_.size(), "the reason", "the reasons")),
                           advice);
 }
 

@@ -42,7 +42,7 @@ struct Origin {
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);
     start.groups = plan::make_groups(start.plan, ranks.world);
-    comm::together(ranks.world, [&] {
+    comm::run_collectively(ranks.world, [&] {
       start.runtime =
           std::make_unique<ModelRuntime>(start.plan, ModelRuntime::Purpose::training, *start.groups);
     });
@@ -56,14 +56,14 @@ class Search {
 
   /// Returns nothing if an optional candidate is damaged.
   std::optional<Start> start_from(const Candidate& candidate);
-  [[noreturn]] void give_up() const;
+  [[noreturn]] void fail() const;
 
  private:
   /// Runs `attempt` on all ranks. If it fails on any rank because of an optional candidate's
   /// content, skips the candidate and returns false. Failures of the machine say nothing about the
   /// checkpoint, and are thrown.
   bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
-  void pass_over(const Candidate& candidate, const Error& error);
+  void skip_candidate(const Candidate& candidate, const Error& error);
   void count(const Candidate& candidate, const Error& error) const;
   /// Returns whether starts ignore the candidate unless a user names it, even if it can be loaded.
   /// Collective: all ranks.
@@ -75,11 +75,11 @@ class Search {
   /// Collective: all ranks.
   std::optional<checkpoint::Reader> open(const Candidate& candidate);
   void plan(Start& start, const checkpoint::Manifest& manifest) const;
-  void tell(const Start& start) const;
+  void announce(const Start& start) const;
 
   const Origin& origin_;
   const comm::Ranks& ranks_;
-  std::vector<checkpoint::Problem> passed_over_;
+  std::vector<checkpoint::Problem> skipped_;
   std::string damaged_;     // the first damaged candidate that can be repaired
   std::string not_finite_;  // the first candidate whose weights gave a loss that is not finite
 };

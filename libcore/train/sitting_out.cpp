@@ -22,14 +22,14 @@ int on_used_ranks(const plan::Settings& settings, const comm::Ranks& ranks,
   ranks.console.warn("{} of {} ranks {} out: {}", num_ranks - used, num_ranks,
                      plural_form(num_ranks - used, "sits", "sit"), need_of(settings));
   int code = 0;
-  comm::on_first(ranks, used, "used", [&](const comm::Ranks& first) { code = body(first); });
+  comm::on_subset(ranks, used, "used", [&](const comm::Ranks& first) { code = body(first); });
   return static_cast<int>(comm::broadcast_number(ranks.world, code));
 }
 
 plan::Launch find_used_launch(const plan::Settings& settings, const comm::Ranks& ranks) {
   const int num_ranks = settings.ranks ? static_cast<int>(*settings.ranks) : ranks.world.size();
   int used = num_ranks;
-  comm::together(ranks.world, [&] { used = plan::num_ranks_used(settings, num_ranks); });
+  comm::run_collectively(ranks.world, [&] { used = plan::num_ranks_used(settings, num_ranks); });
   if (used < num_ranks)
     ranks.console.info("{} of {} ranks would sit out: {}", num_ranks - used, num_ranks, need_of(settings));
   return settings.ranks ? plan::simulated_launch(settings, used) : plan::find_launch(settings, ranks, used);

@@ -10,7 +10,7 @@
 
 namespace dt::train {
 
-struct SourceShare {
+struct SourceEpochs {
   std::string name;  // the dataset's folder
   std::uint64_t weight = 0;
   std::uint64_t samples = 0;
@@ -21,14 +21,14 @@ struct SourceShare {
 /// Returns the shares of a run's first `samples` samples by source; empty if there is only one
 /// dataset.
 /// Errors: as data::samplers_of.
-std::vector<SourceShare> source_shares(const data::Mixture& mixture, std::int64_t sequence_length,
-                                       std::uint64_t samples);
+std::vector<SourceEpochs> source_epochs(const data::Mixture& mixture, std::int64_t sequence_length,
+                                        std::uint64_t samples);
 
 /// Returns the shares until the plan's last step, for a run in `state`.
-std::vector<SourceShare> shares_by_the_end(const data::Mixture& mixture, const plan::Plan& plan,
-                                           const checkpoint::TrainingState& state);
+std::vector<SourceEpochs> source_epochs_at_end(const data::Mixture& mixture, const plan::Plan& plan,
+                                               const checkpoint::TrainingState& state);
 
 /// Returns "weight 7 of 10: 2800 samples, 2.33 epochs".
-std::string describe(const SourceShare& share, const data::Mixture& mixture);
+std::string describe(const SourceEpochs& share, const data::Mixture& mixture);
 
 }  // namespace dt::train

@@ -69,7 +69,7 @@ std::vector<Place> places_of(const std::string& text) {
 }
 
 /// Returns the rank's share among the ranks of its host, which all see the same files.
-data::ShardShare share_of(const std::vector<std::string>& hosts, std::size_t rank) {
+data::ShardSubset share_of(const std::vector<std::string>& hosts, std::size_t rank) {
   const auto own = hosts.begin() + static_cast<std::ptrdiff_t>(rank);
   return {static_cast<std::size_t>(std::count(hosts.begin(), own, *own)),
           static_cast<std::size_t>(std::count(hosts.begin(), hosts.end(), *own))};
@@ -95,7 +95,7 @@ data::DatasetCopy copy_at(const Place& place, const comm::Ranks& ranks) {
   return {place.copy, [place, &ranks](const std::string& why) {
             if (!data::discard_copy(place.copy)) return;
             std::optional<Console> own;
-            if (!ranks.is_first()) own.emplace(ranks.console.settings());
+            if (!ranks.is_root()) own.emplace(ranks.console.settings());
             (own ? *own : ranks.console)
                 .warn("on {}, {} is read where it is from here on, and copied anew by the next run: {}",
                       host_name(), place.dataset.string(), why);
@@ -113,10 +113,10 @@ StagedData stage_data(const plan::Settings& settings, const std::function<bool()
   StagedData staged;
   const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
   const bool copies = first == rank && settings.stage_dir;
-  const comm::Patience patience(ranks.world.engine(), 0);  // copying has no time limit
+  const comm::ScopedTimeout patience(ranks.world.engine(), 0);  // copying has no time limit
   const std::vector<std::string> results =
-      comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.held) : "");
-  if (ranks.is_first()) report(hosts, results, ranks.console);
+      comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.locks) : "");
+  if (ranks.is_root()) report(hosts, results, ranks.console);
   for (const Place& place : places_of(results[first])) staged.copies.push_back(copy_at(place, ranks));
   return staged;
 }

@@ -16,8 +16,8 @@ namespace dt::train {
 struct StagedData {
   /// The copy of each dataset of --data that this rank reads; empty: all are read from --data.
   std::vector<data::DatasetCopy> copies = {};
-  data::ShardShare share = {};                 // this rank's share among those of its host; all of copies
-  std::vector<data::StagedDataset> held = {};  // copies that this rank protects from removal
+  data::ShardSubset share = {};                 // this rank's share among those of its host; all of copies
+  std::vector<data::StagedDataset> locks = {};  // copies that this rank protects from removal
 };
 
 /// Finds or makes the copies on each host. The host's first rank with --stage-dir does so, and the

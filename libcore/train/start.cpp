@@ -16,11 +16,11 @@ namespace {
 
 Start start_anew(const Origin& origin) {
   Start start;
-  comm::together(origin.ranks.world, [&] { start.plan = origin.make_plan(nullptr); });
+  comm::run_collectively(origin.ranks.world, [&] { start.plan = origin.make_plan(nullptr); });
   start.plan.arithmetic = origin.choose_arithmetic(start.plan, nullptr);
   origin.make_runtime(start);
   std::string remark;
-  comm::together(origin.ranks.world, [&] {
+  comm::run_collectively(origin.ranks.world, [&] {
     remark = fill_weights(*start.runtime, origin.settings, start.plan);
     start.state = initial_state(start.plan, origin.dataset);
   });
@@ -149,8 +149,8 @@ model::SpecialTokens trained_special(const model::SpecialTokens& before, const d
   return special;
 }
 
-void tell_changed_ends(const model::SpecialTokens& before, const model::SpecialTokens& after,
-                       Console& console) {
+void warn_changed_end_of_text(const model::SpecialTokens& before, const model::SpecialTokens& after,
+                              Console& console) {
   if (before.eos.empty() || before.eos == after.eos) return;
   console.warn("the model's eos_token_id was {} and is now {}, the token that ends the data's documents{}",
                model::ends_text(before), model::ends_text(after), after.eos.size() > 1 ? " among them" : "");
@@ -160,7 +160,7 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
                     const std::vector<Candidate>& candidates, const run::Promotion& promotion,
                     const plan::Launch& launch, const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
-  comm::together(ranks.world, [&] { spec = choose_spec(settings, candidates); });
+  comm::run_collectively(ranks.world, [&] { spec = choose_spec(settings, candidates); });
   const model::SpecialTokens given = spec->special;
   spec->special = trained_special(given, dataset);
   const Origin origin{settings, *spec, dataset, promotion, launch, ranks};
@@ -168,11 +168,11 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
   for (const Candidate& candidate : candidates) {
     if (auto start = search.start_from(candidate)) return std::move(*start);
   }
-  if (!candidates.empty()) search.give_up();
+  if (!candidates.empty()) search.fail();
   Start start = start_anew(origin);
   // A preset's ids are those of another tokenizer, and the user did not choose them.
   if (!model::is_preset(settings.model.value_or("")) || settings.init_from)
-    tell_changed_ends(given, spec->special, ranks.console);
+    warn_changed_end_of_text(given, spec->special, ranks.console);
   return start;
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/ranks.hpp"
-#include "data/mixture.hpp"
 #include "convert/weight_source.hpp"
+#include "data/mixture.hpp"
 #include "parallel/state/groups.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
@@ -52,8 +52,8 @@ void check_same_spec(const model::ModelSpec& asked, const convert::WeightSource&
 /// --model if the weights have none.
 model::SpecialTokens trained_special(const model::SpecialTokens& before, const data::Mixture& dataset);
 /// Warns if the end-of-text ids in `after` differ from those in `before`.
-void tell_changed_ends(const model::SpecialTokens& before, const model::SpecialTokens& after,
-                       Console& console);
+void warn_changed_end_of_text(const model::SpecialTokens& before, const model::SpecialTokens& after,
+                              Console& console);
 
 struct Start {
   plan::Plan plan;

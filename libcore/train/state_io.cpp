@@ -37,7 +37,7 @@ std::vector<OwnedPiece> owned_state(const LocalTable& local, DType dtype) {
 
 }  // namespace
 
-std::vector<checkpoint::SourcePiece> share_of_state(const ModelStorage& storage) {
+std::vector<checkpoint::SourcePiece> state_pieces(const ModelStorage& storage) {
   const LocalTable& local = storage.local();
   std::vector<checkpoint::SourcePiece> share;
   for (const OwnedPiece& own : owned_state(local, storage.precision().master())) {
@@ -50,7 +50,7 @@ std::vector<checkpoint::SourcePiece> share_of_state(const ModelStorage& storage)
   return share;
 }
 
-std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, int rank) {
+std::vector<checkpoint::PieceSpec> rank_state_pieces(const ModelStorage& storage, int rank) {
   const model::Layout& layout = storage.local().layout();
   const LocalTable local(storage.local().table(), layout, layout.coordinates_of(rank));
   const DType dtype = storage.precision().master();
@@ -60,9 +60,9 @@ std::vector<checkpoint::PieceSpec> share_of_rank(const ModelStorage& storage, in
   return share;
 }
 
-run::StateShards shares_of(const Context& context, const ModelStorage& storage) {
-  return {[&storage] { return share_of_state(storage); },
-          [&storage](int rank) { return share_of_rank(storage, rank); }, context};
+run::StateShards pieces_of_ranks(const Context& context, const ModelStorage& storage) {
+  return {[&storage] { return state_pieces(storage); },
+          [&storage](int rank) { return rank_state_pieces(storage, rank); }, context};
 }
 
 void load_state(const Context& context, const checkpoint::Reader& reader, ModelStorage& storage) {

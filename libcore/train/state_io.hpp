@@ -12,13 +12,13 @@ namespace dt::train {
 
 /// Returns the views that this rank writes into a checkpoint: its pieces of the weights (the
 /// masters) and of both moments (see parallel::owned_pieces).
-std::vector<checkpoint::SourcePiece> share_of_state(const parallel::ModelStorage& storage);
+std::vector<checkpoint::SourcePiece> state_pieces(const parallel::ModelStorage& storage);
 /// Returns the pieces of rank `rank` among the ranks that train with this one.
-std::vector<checkpoint::PieceSpec> share_of_rank(const parallel::ModelStorage& storage, int rank);
+std::vector<checkpoint::PieceSpec> rank_state_pieces(const parallel::ModelStorage& storage, int rank);
 
 /// Returns the two functions above for a Saver. `context`, whose work changes the state, and
 /// `storage` must outlive them.
-run::StateShards shares_of(const Context& context, const parallel::ModelStorage& storage);
+run::StateShards pieces_of_ranks(const Context& context, const parallel::ModelStorage& storage);
 
 /// Fills weights and moments from a checkpoint.
 /// Errors: input for a digest that differs or a missing tensor.

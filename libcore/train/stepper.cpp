@@ -31,7 +31,7 @@ std::vector<std::vector<optim::ParameterRange>> segments_of(const parallel::Loca
 
 /// Checks that all stages read the same samples. The loss uses the first stage's tokens and the
 /// last stage's labels.
-void check_same_data(const StepReport& combined) {
+void check_same_data(const LocalStepReport& combined) {
   if (combined.data_digest == combined.head_digest) return;
   throw comm::SharedError(ErrorKind::input,
                           fmt::format("the first stage read samples with digest {:016x}, the last {:016x}",
@@ -63,7 +63,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
     loss_scale_ = {.value = state_.loss_scale, .good_steps = state_.loss_scale_good_steps};
 }
 
-Decision Stepper::step(const std::function<void(StepReport&)>& report, StepTimes& times) {
+Decision Stepper::step(const std::function<void(LocalStepReport&)>& report, StepTimes& times) {
   control_.engine().recorder().set_step(state_.step + 1);
   if (++num_steps_ == 2) runtime_.executor().unit_times().clear();  // the first step allocates memory
   const double started_s = monotonic_s(), waited_before_s = loader_.wait_s();
@@ -100,7 +100,7 @@ std::int64_t Stepper::count_first_targets() {
   std::vector<std::int64_t> targets = {0};
   const data::Batch batch = loader_.next(own.first, own.count, own.first);  // read again for the step
   if (runtime_.local().counts_targets()) targets.front() = data::num_targets(batch);
-  comm::all_sum(control_, targets);
+  comm::all_reduce_sum(control_, targets);
   return targets.front();
 }
 
@@ -116,13 +116,13 @@ std::optional<double> Stepper::forward_loss() {
   runtime_.executor().run(lists[static_cast<std::size_t>(plan_.place.pp)], micro_batches.list(),
                           shape.first_micro_batch, hooks);
   runtime_.context().synchronize();
-  StepReport report;
+  LocalStepReport report;
   sums_.drain_into(std::array{&report.nll, &report.squared_norm});
   report.combine(control_);
   return report.nll.value() / static_cast<double>(next_targets_);
 }
 
-Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report) {
+Decision Stepper::run_actions(data::Batch& batch, const std::function<void(LocalStepReport&)>& report) {
   const std::int64_t step = state_.step + 1;
   const std::uint64_t digest =
       data::batch_digest(batch.digest_seeds_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
@@ -134,7 +134,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(StepR
     m.step = step;
     m.loss_scale = loss_scale_.value / static_cast<double>(targets);
   }
-  StepReport step_report;
+  LocalStepReport step_report;
   if (runtime_.local().counts_samples()) step_report.data_digest = digest;
   if (runtime_.local().counts_targets()) step_report.head_digest = digest;
   Decision decision;

@@ -36,7 +36,7 @@ class Stepper {
   /// Makes the next step and advances the state. The state is unchanged if the decision is
   /// `superseded`, or if loss or gradients are not finite and the step is not skipped. `report` adds
   /// other facts of this rank to its report.
-  Decision step(const std::function<void(StepReport&)>& report, StepTimes& times);
+  Decision step(const std::function<void(LocalStepReport&)>& report, StepTimes& times);
 
   /// Returns the loss of the next step, by a forward pass alone. Returns nothing if no token of
   /// that step is a target.
@@ -57,7 +57,7 @@ class Stepper {
   /// Returns the samples that this rank computes in the next step.
   Samples next_samples() const;
   std::int64_t count_first_targets();
-  Decision run_actions(data::Batch& batch, const std::function<void(StepReport&)>& report);
+  Decision run_actions(data::Batch& batch, const std::function<void(LocalStepReport&)>& report);
   void take_optimizer_step(double lr, double grad_scale);
   enum Sum { nll, squared_norm, num_sums };
   /// Adds to the sums the squared norm of the gradients that this rank counts.

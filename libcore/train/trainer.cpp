@@ -59,14 +59,14 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       passed_over_(start.passed_over),
       signals_(signals),
       ranks_(ranks),
-      reporter_(ranks.console, ranks.is_first() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt,
+      reporter_(ranks.console, ranks.is_root() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt,
                 generation.number),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
       profiler_(settings, start.plan, *start.runtime, run, generation, ranks),
       shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}, alive),
-      saver_(ranks, shares_of(start.runtime->context(), start.runtime->storage()),
+      saver_(ranks, pieces_of_ranks(start.runtime->context(), start.runtime->storage()),
              start.plan.saves_in_background, start.plan.writers_per_node),
-      looked_for_newer_s_(monotonic_s()),
+      last_supersession_check_s_(monotonic_s()),
       saved_step_(is_own_name(generation.continues) ? start.state.step : -1),
       first_step_(start.state.step) {
   if (saved_step_ >= 0) newest_ = {saved_step_, generation.continues};
@@ -101,7 +101,7 @@ int Trainer::run() {
                      .passed_over = passed_over_});
   });
   std::int64_t evaluation_missing = 0;
-  comm::at_first(ranks_, [&] {
+  comm::on_root(ranks_, [&] {
     evaluation_missing =
         resumes && is_evaluation_missing(settings_, plan_, dataset_, run_, state_.step) ? 1 : 0;
   });
@@ -115,11 +115,11 @@ int Trainer::run() {
     const Decision decision = train_step();
     if (decision.superseded) run::throw_superseded(run_, generation_);
     if (!std::isfinite(decision.loss)) {
-      refuse_weights({decision.loss, fmt::format("the loss of step {}", state_.step + 1)},
+      reject_weights({decision.loss, fmt::format("the loss of step {}", state_.step + 1)},
                      describe_not_finite(state_.step + 1, decision, stepper_.not_finite()));
     }
-    if (!decision.finite && !decision.skip) refuse_gradients(decision);
-    if (decision.finite && decision.targets > 0) tell_proven(state_.step - 1);
+    if (!decision.finite && !decision.skip) reject_gradients(decision);
+    if (decision.finite && decision.targets > 0) confirm_saved_weights(state_.step - 1);
     if (const auto saved = saver_.advance(decision.save)) announce(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
@@ -130,7 +130,7 @@ int Trainer::run() {
     }
   }
   save();  // for a run that began at its end, with another run's checkpoint
-  prove();
+  confirm_weights();
   stop("finished");
   return 0;
 }
@@ -141,7 +141,7 @@ Decision Trainer::train_step() {
   StepTimes times;
   profiler_.begin(state_.step + 1);
   const Decision decision = stepper_.step(
-      [this](StepReport& report) {
+      [this](LocalStepReport& report) {
         report.signal = signals_.received();
         report.output_failed = output_failure_ != nullptr;
         report.superseded = is_superseded();
@@ -151,7 +151,7 @@ Decision Trainer::train_step() {
       times);
   if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
   profiler_.end(times);
-  tell_slow_attention();
+  warn_slow_attention();
   if (decision.skip) {
     ranks_.console.info(
         "step {}: gradients are not finite at the loss scale {}: no update; the scale is now {}", state_.step,
@@ -168,33 +168,33 @@ Decision Trainer::train_step() {
   return decision;
 }
 
-void Trainer::tell_slow_attention() {
-  if (has_told_slow_attention_ || plan_.device == Device::host()) return;
-  has_told_slow_attention_ = true;
-  for (const std::string& line : gpu_attention_declines(ranks_.world))
+void Trainer::warn_slow_attention() {
+  if (has_warned_slow_attention_ || plan_.device == Device::host()) return;
+  has_warned_slow_attention_ = true;
+  for (const std::string& line : attention_fallbacks_used(ranks_.world))
     ranks_.console.warn("slower kernels compute attention: {}", line);
 }
 
 bool Trainer::is_superseded() {
-  if (!ranks_.is_first() || monotonic_s() - looked_for_newer_s_ < look_for_newer_every_s) return false;
-  looked_for_newer_s_ = monotonic_s();
+  if (!ranks_.is_root() || monotonic_s() - last_supersession_check_s_ < look_for_newer_every_s) return false;
+  last_supersession_check_s_ = monotonic_s();
   return run_.is_superseded(generation_);
 }
 
-void Trainer::refuse_gradients(const Decision& decision) {
+void Trainer::reject_gradients(const Decision& decision) {
   if (state_.step > 0) save();  // the weights are good; nothing is pruned for them
   std::string advice;
-  comm::at_first(ranks_, [&] { advice = advise_on_gradients(standing()); });
+  comm::on_root(ranks_, [&] { advice = advise_on_gradients(standing()); });
   stop("not finite");
   throw comm::SharedError(ErrorKind::input,
                           describe_not_finite(state_.step + 1, decision, stepper_.not_finite()),
                           comm::broadcast_text(ranks_.world, advice));
 }
 
-void Trainer::refuse_weights(const run::NotFiniteLoss& found, const std::string& text) {
+void Trainer::reject_weights(const run::NotFiniteLoss& found, const std::string& text) {
   finish_saving();
   std::string advice;
-  comm::at_first(ranks_, [&] {
+  comm::on_root(ranks_, [&] {
     mark(found);
     advice = advise_on_weights(standing());
   });
@@ -211,8 +211,8 @@ void Trainer::mark(const run::NotFiniteLoss& found) {
   }
 }
 
-Standing Trainer::standing() const {
-  Standing s;
+TrainingStanding Trainer::standing() const {
+  TrainingStanding s;
   s.step = state_.step;
   s.first_step = first_step_;
   s.lr = settings_.lr;
@@ -239,11 +239,11 @@ Standing Trainer::standing() const {
   return s;
 }
 
-void Trainer::tell_proven(std::int64_t step) {
+void Trainer::confirm_saved_weights(std::int64_t step) {
   if (step <= proven_step_) return;
   proven_step_ = step;
-  tell_targets();
-  if (step != first_step_ || newest_.step != step || !ranks_.is_first()) return;
+  announce_targets();
+  if (step != first_step_ || newest_.step != step || !ranks_.is_root()) return;
   try {
     run::clear_not_finite(run_.checkpoints_path() / newest_.name);  // another precision may have helped
   } catch (const Error& error) {
@@ -251,18 +251,18 @@ void Trainer::tell_proven(std::int64_t step) {
   }
 }
 
-void Trainer::tell_targets() {
+void Trainer::announce_targets() {
   shared_target_.confirm_weights(proven_step_);
   if (local_target_) local_target_->confirm_weights(proven_step_);
 }
 
-void Trainer::prove() {
+void Trainer::confirm_weights() {
   if (proven_step_ >= state_.step) return;
   const std::optional<double> loss = stepper_.forward_loss();
   if (!loss) return;
   const std::string found = fmt::format("the loss of the weights of step {}", state_.step);
-  if (!std::isfinite(*loss)) refuse_weights({*loss, found}, fmt::format("{} is {}", found, *loss));
-  tell_proven(state_.step);
+  if (!std::isfinite(*loss)) reject_weights({*loss, found}, fmt::format("{} is {}", found, *loss));
+  confirm_saved_weights(state_.step);
 }
 
 void Trainer::log_step(const Decision& decision, const StepTimes& times) {
@@ -292,7 +292,7 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
          .data_wait_s = interval_.data_wait_s / steps,
          .data_digest = state_.data_digest,
          .loss_scale = plan_.loss_scale ? std::optional(stepper_.loss_scale().value) : std::nullopt,
-         .sources = source_shares(dataset_, plan_.sequence_length, state_.samples_consumed),
+         .sources = source_epochs(dataset_, plan_.sequence_length, state_.samples_consumed),
          .mean_loss = interval_.loss / steps});
   });
   interval_ = {};
@@ -305,7 +305,7 @@ void Trainer::save(bool goes_on) {
   const bool is_local = goes_on && is_local_due();
   run::SaveTarget& target = is_local ? static_cast<run::SaveTarget&>(*local_target_) : shared_target_;
   const bool is_on_gpus = plan_.device != Device::host();
-  const auto products = is_on_gpus ? gpu_products(ranks_.world) : std::vector<std::string>();
+  const auto products = is_on_gpus ? matmul_algorithms_used(ranks_.world) : std::vector<std::string>();
   saver_.begin(target, checkpoint_header(plan_, state_, generation_, products), in_background);
   if (!is_local) saved_step_ = state_.step;
   newest_ = {state_.step, checkpoint::checkpoint_name(state_.step, generation_.number), is_local};
@@ -330,7 +330,7 @@ void Trainer::announce(const run::SavedCheckpoint& saved) {
                           .num_nodes = saved.num_nodes,
                           .num_without_copy = saved.num_without_copy});
   });
-  tell_targets();  // a save in the background may end after the step that proves it
+  announce_targets();  // a save in the background may end after the step that proves it
 }
 
 int Trainer::evaluate() {
@@ -347,9 +347,9 @@ int Trainer::evaluate() {
   if (result.tokens == 0) return 0;
   const std::string found = fmt::format("the validation loss of step {}", state_.step);
   if (!std::isfinite(result.loss))
-    refuse_weights({result.loss, found}, fmt::format("{} is {}", found, result.loss));
+    reject_weights({result.loss, found}, fmt::format("{} is {}", found, result.loss));
   // While training continues, the next step proves more: its gradients must be finite, too.
-  if (state_.step >= plan_.total_steps) tell_proven(state_.step);
+  if (state_.step >= plan_.total_steps) confirm_saved_weights(state_.step);
   return 0;
 }
 
@@ -364,7 +364,8 @@ void Trainer::report(const std::function<void()>& write) {
 
 int Trainer::save_and_stop(int signal) {
   save();
-  if (local_target_) prove();  // only then may the nodes' checkpoints go; otherwise the next start proves it
+  if (local_target_)
+    confirm_weights();  // only then may the nodes' checkpoints go; otherwise the next start proves it
   const char* reason = signal != 0 ? signal_name(signal) : "output cannot be written";
   ranks_.console.warn("{}: stopped after step {}; the run can go on", reason, state_.step);
   stop(reason);
@@ -374,8 +375,8 @@ int Trainer::save_and_stop(int signal) {
 void Trainer::record_unit_times() {
   if (plan_.device != Device::host()) return;  // unit times are the host's times
   parallel::UnitTimes& times = runtime_.executor().unit_times();
-  comm::all_sum(ranks_.world, times.sums());
-  if (!ranks_.is_first()) return;
+  comm::all_reduce_sum(ranks_.world, times.sums());
+  if (!ranks_.is_root()) return;
   try {
     plan::write_unit_times(run_.path(), plan_, times);
   } catch (const Error& error) {  // no run may fail because of them
@@ -394,14 +395,14 @@ void Trainer::stop(const char* reason) {
     reporter_.close();
   });
   record_unit_times();
-  tell_memory();
-  comm::together(ranks_.world, [&] {
+  announce_memory();
+  comm::run_collectively(ranks_.world, [&] {
     if (output_failure_) std::rethrow_exception(output_failure_);
   });
 }
 
-void Trainer::tell_memory() const {
-  if (plan_.device == Device::host() || !ranks_.is_first()) return;
+void Trainer::announce_memory() const {
+  if (plan_.device == Device::host() || !ranks_.is_root()) return;
   try {
     ranks_.console.info("{}", plan::describe_gpu_memory(plan_));
   } catch (const Error& error) {  // the run has ended in any case

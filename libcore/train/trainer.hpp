@@ -10,9 +10,9 @@
 #include "comm/ranks.hpp"
 #include "data/mixture.hpp"
 #include "plan/settings.hpp"
-#include "run/save/local_target.hpp"
 #include "run/not_finite.hpp"
 #include "run/run_directory.hpp"
+#include "run/save/local_target.hpp"
 #include "run/save/saver.hpp"
 #include "run/save/shared_target.hpp"
 #include "train/decision.hpp"
@@ -45,24 +45,24 @@ class Trainer {
   /// Returns whether a newer generation has the run. Rank 0 asks the file system, but not at each
   /// step.
   bool is_superseded();
-  [[noreturn]] void refuse_gradients(const Decision& decision);
+  [[noreturn]] void reject_gradients(const Decision& decision);
   /// Marks the checkpoint of the weights and throws. `found` is the loss of the weights; `text` is
   /// the message.
-  [[noreturn]] void refuse_weights(const run::NotFiniteLoss& found, const std::string& text);
+  [[noreturn]] void reject_weights(const run::NotFiniteLoss& found, const std::string& text);
   /// Marks the checkpoint of the weights, if there is one. If marking fails, only warns: the next
   /// start gets the same result. Only on rank 0.
   void mark(const run::NotFiniteLoss& found);
   /// Returns the state for advice. Only on rank 0.
-  Standing standing() const;
+  TrainingStanding standing() const;
   /// Records that the weights of this step, and of all steps before, have given a finite loss.
   /// Collective: all ranks.
-  void tell_proven(std::int64_t step);
+  void confirm_saved_weights(std::int64_t step);
   /// Tells the targets which checkpoints are proven up to proven_step_, which may make older ones
   /// superfluous.
-  void tell_targets();
+  void announce_targets();
   /// Proves the last weights at a run's end by a forward pass.
   /// Collective: all ranks.
-  void prove();
+  void confirm_weights();
   void log_step(const Decision& decision, const StepTimes& times);
   /// Saves unless this step has been saved. With `goes_on`, training does not wait for the end of
   /// the save.
@@ -71,7 +71,7 @@ class Trainer {
   bool is_local_due() const;
   /// Warns once after a step if GPU libraries lack kernels for attention.
   /// Collective: all ranks.
-  void tell_slow_attention();
+  void warn_slow_attention();
   /// Waits for the save in flight, if any.
   void finish_saving();
   void announce(const run::SavedCheckpoint& saved);
@@ -84,7 +84,7 @@ class Trainer {
   /// Writes the times of units' computations on all ranks into the run directory.
   void record_unit_times();
   /// Reports the memory of rank 0's GPU.
-  void tell_memory() const;
+  void announce_memory() const;
   /// Reports the end. Throws the error that kept reports from being written, if any.
   void stop(const char* reason);
 
@@ -111,8 +111,8 @@ class Trainer {
   Peak find_peak() const;
   Peak peak_;  // base of MFU
   std::optional<Progress> progress_;
-  double looked_for_newer_s_;  // time of is_superseded()'s last look
-  std::int64_t saved_step_;    // last step saved in the run directory
+  double last_supersession_check_s_;  // time of is_superseded()'s last look
+  std::int64_t saved_step_;           // last step saved in the run directory
   /// The newest checkpoint in any place: its step, and its name in generations.
   struct {
     std::int64_t step = -1;
@@ -120,7 +120,7 @@ class Trainer {
     bool is_local = false;  // stored on the nodes alone
   } newest_;
   std::int64_t first_step_;  // step at which this start began
-  bool has_told_slow_attention_ = false;
+  bool has_warned_slow_attention_ = false;
   std::int64_t proven_step_ = -1;  // weights up to this step have given a finite loss
   std::exception_ptr output_failure_;
 

@@ -35,7 +35,7 @@ ValidationWindows::ValidationWindows(const data::Mixture& mixture, std::int64_t 
   }
 }
 
-ValidationWindows::Part ValidationWindows::micro_batch(std::int64_t index) const {
+ValidationWindows::SourceWindows ValidationWindows::micro_batch(std::int64_t index) const {
   DT_CHECK(index >= 0 && index < num_micro_batches(), "micro-batch {} of {}", index, num_micro_batches());
   const auto end = std::ranges::upper_bound(micro_batch_ends_, index);
   const auto source = static_cast<std::size_t>(end - micro_batch_ends_.begin());
@@ -52,7 +52,7 @@ bool has_targets(const data::Mixture& mixture, const ValidationWindows& windows,
                  std::int64_t sequence_length) {
   if (!mixture.masks_targets()) return windows.total() > 0;
   for (std::int64_t i = 0; i < windows.num_micro_batches(); ++i) {
-    const ValidationWindows::Part part = windows.micro_batch(i);
+    const ValidationWindows::SourceWindows part = windows.micro_batch(i);
     const data::Batch batch =
         data::validation_batch(mixture.source(part.source), sequence_length, part.first, part.count);
     if (data::num_targets(batch) > 0) return true;

@@ -19,13 +19,13 @@ class ValidationWindows {
   ValidationWindows(const data::Mixture& mixture, std::int64_t sequence_length, std::int64_t micro_batch,
                     std::optional<std::uint64_t> max_windows);
 
-  struct Part {
+  struct SourceWindows {
     std::size_t source;
     std::uint64_t first;
     std::int64_t count;
   };
   std::int64_t num_micro_batches() const { return micro_batch_ends_.back(); }
-  Part micro_batch(std::int64_t index) const;
+  SourceWindows micro_batch(std::int64_t index) const;
   std::uint64_t of_source(std::size_t source) const { return windows_[source]; }
   std::uint64_t total() const;
 

@@ -1,8 +1,7 @@
-#include "base/io/read_access.hpp"
-
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
+#include "base/io/read_access.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

@@ -1,11 +1,10 @@
-#include "base/io/owned_folder.hpp"
-
 #include <catch2/catch.hpp>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/io/owned_folder.hpp"
 #include "base/io/ownership.hpp"
 #include "base/test_folder.hpp"
 

@@ -1,8 +1,8 @@
-#include "base/text/utf8.hpp"
-
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
+
+#include "base/text/utf8.hpp"
 
 using namespace dt;
 

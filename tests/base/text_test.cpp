@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/text/counted.hpp"
 #include "base/test_folder.hpp"
+#include "base/text/counted.hpp"
 
 using namespace dt;
 using dt_test::caught;

@@ -23,8 +23,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"

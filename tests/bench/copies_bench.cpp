@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "base/numeric/digest.hpp"
 #include "base/io/files.hpp"
-#include "base/system/host.hpp"
 #include "base/io/secure_channel.hpp"
 #include "base/io/tcp.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/host.hpp"
 
 namespace {
 

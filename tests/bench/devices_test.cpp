@@ -10,12 +10,12 @@ using namespace dt::bench;
 
 namespace {
 
-std::vector<RankedDevice> measured(Device device, const std::vector<Place>& places) {
+std::vector<RankedDevice> measured(Device device, const std::vector<DevicePlace>& places) {
   std::vector<RankedDevice> devices;
   comm::run_threads(static_cast<int>(places.size()), [&](comm::Communicator& group) {
     const Context context(1, device);
     Workspace workspace(context, 1 << 16);
-    TimeLimit limit(60, [](const Error&) {});
+    DeadlineTimer limit(60, [](const Error&) {});
     const DeviceSettings settings{.copy_bytes = 1 << 16, .measure = {}, .product_s = 0.01};
     const auto own = measure_devices(group, context, settings, places, workspace, limit);
     if (group.rank() == 0) devices = own;
@@ -53,7 +53,7 @@ TEST_CASE("of a GPU copies to and from its host are measured, too", "[device]") 
 }
 
 TEST_CASE("a place says host, GPU and address") {
-  CHECK(Place{"n1", "cuda:0", "NVIDIA H200", "0000:01:00.0"}.describe() ==
+  CHECK(DevicePlace{"n1", "cuda:0", "NVIDIA H200", "0000:01:00.0"}.describe() ==
         "n1, cuda:0 (NVIDIA H200, 0000:01:00.0)");
-  CHECK(Place{"n1", "cpu", "avx2"}.describe() == "n1, cpu (avx2)");
+  CHECK(DevicePlace{"n1", "cpu", "avx2"}.describe() == "n1, cpu (avx2)");
 }

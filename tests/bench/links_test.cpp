@@ -31,12 +31,12 @@ class PlayedBackend final : public Backend {
   const char* name() const override { return "played"; }
   void require(Operation, DType, comm::Reduction) const override {}
   int in_place_part() const override { return 0; }
-  Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
+  CollectiveCall prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
     return inner_.prepare(problem, in, out);
   }
-  Call transfer(int to, const Tensor& in, int from, const Tensor& out) override {
+  CollectiveCall transfer(int to, const Tensor& in, int from, const Tensor& out) override {
     const Pair pair{std::min(group_.rank(), to), std::max(group_.rank(), to)};
-    const Call call = inner_.transfer(to, in, from, out);
+    const CollectiveCall call = inner_.transfer(to, in, from, out);
     if (in.numel() == small.numel) return call;
     return {[this, pair, call] {
       std::this_thread::sleep_for(std::chrono::duration<double>(seconds_(pair, num_calls_[pair]++)));
@@ -59,7 +59,7 @@ std::vector<Link> played(const std::vector<std::string>& hosts, const PlayedBack
     const Context context(1, Device::host());
     Workspace workspace(context, large.bytes());
     PlayedBackend backend(group, seconds);
-    TimeLimit limit(60, [](const Error&) {});
+    DeadlineTimer limit(60, [](const Error&) {});
     of_rank[static_cast<std::size_t>(group.rank())] =
         measure_links(group, backend, {small, large, settings, slow_below}, hosts, workspace, limit);
     return 0;

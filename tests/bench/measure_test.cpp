@@ -19,7 +19,7 @@ struct OnDevice {
   OnDevice(comm::Communicator& group, Device device, std::int64_t max_bytes)
       : context(1, device), computes_on(group.engine(), context), workspace(context, max_bytes) {}
   Context context;
-  comm::ComputesOn computes_on;
+  comm::ScopedDevice computes_on;
   Workspace workspace;
 };
 
@@ -39,15 +39,15 @@ class DamagingBackend final : public Backend {
   const char* name() const override { return "damaging"; }
   void require(Operation, DType, comm::Reduction) const override {}
   int in_place_part() const override { return inner_.in_place_part(); }
-  Call prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
+  CollectiveCall prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
     return damaged(inner_.prepare(problem, in, out), out);
   }
-  Call transfer(int to, const Tensor& in, int from, const Tensor& out) override {
+  CollectiveCall transfer(int to, const Tensor& in, int from, const Tensor& out) override {
     return damaged(inner_.transfer(to, in, from, out), out);
   }
 
  private:
-  Call damaged(const Call& call, const Tensor& out) {
+  CollectiveCall damaged(const CollectiveCall& call, const Tensor& out) {
     if (group_.rank() != group_.size() - 1 || !out) return call;
     return {[&context = context_, call, out] {
       call();
@@ -163,11 +163,11 @@ TEST_CASE("as many operations are performed as were asked for") {
       const char* name() const override { return "counting"; }
       void require(Operation, DType, comm::Reduction) const override {}
       int in_place_part() const override { return 0; }
-      Call prepare(const Problem& problem, const Tensor&, const Tensor&) override {
+      CollectiveCall prepare(const Problem& problem, const Tensor&, const Tensor&) override {
         int& counter = problem.operation == Operation::barrier ? barriers : calls;
         return {[&counter] { ++counter; }};
       }
-      Call transfer(int, const Tensor&, int, const Tensor&) override { return {}; }
+      CollectiveCall transfer(int, const Tensor&, int, const Tensor&) override { return {}; }
     } backend;
     OnDevice place(group, Device::host(), 64);
     measure(group, backend, {.numel = 2}, true, place.workspace, {.iterations = 7, .warmup = 3, .checks = 2});

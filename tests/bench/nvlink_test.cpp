@@ -10,7 +10,7 @@ constexpr std::int64_t large = std::int64_t{8} << 20;
 
 /// All links of two hosts with two GPUs each, all named `name`; links within a host have the given rate.
 struct Played {
-  std::vector<Place> places;
+  std::vector<DevicePlace> places;
   std::vector<Link> links;
 
   Played(const std::string& name, double gb_s, std::int64_t bytes = large) {
@@ -50,13 +50,13 @@ TEST_CASE("links that are faster than PCIe, of GPUs without NVLink, or of small 
   CHECK(Played("NVIDIA H100 PCIe", 41).hosts().empty());
   CHECK(Played("NVIDIA H200", 41, large - 1).hosts().empty());
   Played of_one_gpu("NVIDIA H200", 41);
-  for (Place& place : of_one_gpu.places) place.address = "01";
+  for (DevicePlace& place : of_one_gpu.places) place.address = "01";
   CHECK(of_one_gpu.hosts().empty());
 }
 
 TEST_CASE("one link as slow as PCIe among faster ones is counted") {
   Played played("NVIDIA B200", 300);
-  for (Place& place : played.places) place.host = "n1";
+  for (DevicePlace& place : played.places) place.host = "n1";
   played.places[1].address = "02";
   for (Link& link : played.links) link.is_within_host = true;
   for (Link& link : played.links)

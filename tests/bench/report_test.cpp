@@ -43,7 +43,7 @@ Results sample_results() {
   Results results{.sections = sample_sections()};
   results.places = {{"n1", "cuda:0", "Some GPU", "0000:01:00.0"},
                     {"n2", "cuda:0", "Some GPU", "0000:41:00.0"}};
-  const Standing good{700, false}, bad{700, true}, none{};
+  const RelativeRate good{700, false}, bad{700, true}, none{};
   results.devices = {{0, results.places[0], {700, 1000, 50, 0}, {good, good, good, none}},
                      {1, results.places[1], {310, 1000, 12, 0}, {bad, good, bad, none}}};
   const Link link{.pair = {0, 1},

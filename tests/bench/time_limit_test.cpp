@@ -27,7 +27,7 @@ TEST_CASE("what does not end in time is named, once, on a thread that takes no s
   std::promise<Report> promise;
   std::atomic<int> num_calls = 0;
   const double start_s = monotonic_s();
-  TimeLimit limit(0.3, [&](const Error& error) {
+  DeadlineTimer limit(0.3, [&](const Error& error) {
     sigset_t blocked;
     ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
     const bool takes_signals = ::sigismember(&blocked, SIGTERM) == 0;
@@ -52,7 +52,7 @@ TEST_CASE("what does not end in time is named, once, on a thread that takes no s
 
 TEST_CASE("what ends in time passes, however much of it there is, and nothing is due between") {
   std::atomic<int> num_calls = 0;
-  TimeLimit limit(2, [&](const Error&) { ++num_calls; });
+  DeadlineTimer limit(2, [&](const Error&) { ++num_calls; });
   for (int i = 0; i < 5; ++i) {
     limit.begin("a part");
     wait_s(0.3);
@@ -69,7 +69,7 @@ TEST_CASE("a limit goes at once, however long it is") {
   for (const double seconds : {3600.0, 1e300}) {
     const double start_s = monotonic_s();
     {
-      TimeLimit limit(seconds, [](const Error&) {});
+      DeadlineTimer limit(seconds, [](const Error&) {});
       limit.begin("something");
       wait_s(0.05);
     }

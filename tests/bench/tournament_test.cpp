@@ -8,9 +8,9 @@ using namespace dt::bench;
 namespace {
 
 /// Returns the pairs of all rounds; checks that no pair occurs twice.
-std::set<Pair> all_pairs(const std::vector<Round>& rounds) {
+std::set<Pair> all_pairs(const std::vector<PairRound>& rounds) {
   std::set<Pair> pairs;
-  for (const Round& round : rounds) {
+  for (const PairRound& round : rounds) {
     for (const Pair& pair : round) {
       CHECK(pair.a < pair.b);
       CHECK(pairs.insert(pair).second);
@@ -31,10 +31,10 @@ std::vector<std::string> names(const std::vector<int>& ranks_on_hosts) {
 TEST_CASE("in a tournament all meet all, nobody two at once, in as few rounds as can be") {
   for (int n = 0; n <= 9; ++n) {
     INFO(n);
-    const std::vector<Round> rounds = tournament(n);
+    const std::vector<PairRound> rounds = tournament(n);
     CHECK(static_cast<int>(all_pairs(rounds).size()) == n * (n - 1) / 2);
     CHECK(static_cast<int>(rounds.size()) == (n < 2 ? 0 : n - 1 + n % 2));
-    for (const Round& round : rounds) {
+    for (const PairRound& round : rounds) {
       std::set<int> busy;
       for (const auto& [a, b] : round) {
         CHECK(busy.insert(a).second);
@@ -49,9 +49,9 @@ TEST_CASE("all ranks meet all, and no host has two pairs at once") {
   const std::vector<std::vector<int>> jobs{{}, {1}, {5}, {1, 1, 1}, {2, 2, 2, 2}, {3, 1, 4}, {8, 8, 8}};
   for (const std::vector<int>& ranks_on_hosts : jobs) {
     const std::vector<std::string> hosts = names(ranks_on_hosts);
-    const std::vector<Round> rounds = rounds_of_pairs(hosts);
+    const std::vector<PairRound> rounds = rounds_of_pairs(hosts);
     CHECK(all_pairs(rounds).size() == hosts.size() * (hosts.empty() ? 0 : hosts.size() - 1) / 2);
-    for (const Round& round : rounds) {
+    for (const PairRound& round : rounds) {
       std::set<std::string> busy;
       for (const auto& [a, b] : round) {
         const std::string &one = hosts[static_cast<std::size_t>(a)],
@@ -69,7 +69,7 @@ TEST_CASE("hosts meet at once, as many rounds as the header says") {
 }
 
 TEST_CASE("where ranks of a host are not neighbours they are its ranks all the same") {
-  const std::vector<Round> rounds = rounds_of_pairs({"n1", "n2", "n1", "n2"});
-  CHECK(rounds.front() == Round{{0, 2}, {1, 3}});
+  const std::vector<PairRound> rounds = rounds_of_pairs({"n1", "n2", "n1", "n2"});
+  CHECK(rounds.front() == PairRound{{0, 2}, {1, 3}});
   CHECK(rounds.size() == 5);
 }

@@ -70,11 +70,8 @@ TEST_CASE("a write beyond the file-size limit leaves nothing") {
     return count_failures(folder.path(), bytes, limit_file_size, write, ErrorKind::environment);
   };
   CHECK(limited([&] { write_model(folder.path()); }) == 40);
-  CHECK(limited([&] { convert::export_hf(convert::ExportSource(reader.path()), folder / "hf"); }) >
-        30);
-  CHECK(limited([&] {
-          convert::export_h5(convert::ExportSource(reader.path()), folder / "model.h5");
-        }) > 30);
+  CHECK(limited([&] { convert::export_hf(convert::ExportSource(reader.path()), folder / "hf"); }) > 30);
+  CHECK(limited([&] { convert::export_h5(convert::ExportSource(reader.path()), folder / "model.h5"); }) > 30);
   ::signal(SIGXFSZ, previous);
   CHECK(fs::exists(write_model(folder.path())));
 }
@@ -117,9 +114,8 @@ TEST_CASE("a full disk leaves nothing") {
           std::function<void()>([&] { write_model(small, 3); }), std::function<void()>([&] {
             convert::export_hf(convert::ExportSource(reader.path()), small / "hf");
           }),
-          std::function<void()>([&] {
-            convert::export_h5(convert::ExportSource(reader.path()), small / "model.h5");
-          })}) {
+          std::function<void()>(
+              [&] { convert::export_h5(convert::ExportSource(reader.path()), small / "model.h5"); })}) {
       const std::string message = test::error_of(ErrorKind::environment, write);
       if (kib > 900) CHECK_FALSE(message.empty());
       if (message.empty()) {

@@ -4,8 +4,8 @@
 
 #include "base/system/host.hpp"
 #include "checkpoint/compare.hpp"
-#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/sample.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "convert/export.hpp"
 #include "tensor/host_tensor.hpp"
 

@@ -9,8 +9,8 @@
 
 namespace dt::checkpoint::test {
 
-/// Returns writer `writer`'s share of `whole`, divided as tensor/piece_partition.hpp does, as views of the same
-/// memory.
+/// Returns writer `writer`'s share of `whole`, divided as tensor/piece_partition.hpp does, as views of the
+/// same memory.
 inline std::vector<SourcePiece> share_of(std::span<const SourcePiece> whole, int writer, int num_writers) {
   std::vector<SizedPiece> sized;
   for (const SourcePiece& p : whole) sized.push_back({p.piece, dtype_bytes(p.data.dtype())});

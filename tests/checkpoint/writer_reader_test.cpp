@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "base/numeric/digest.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
 #include "checkpoint/writer.hpp"

@@ -12,12 +12,12 @@ using namespace dt::comm;
 namespace {
 
 /// Returns what each of three ranks finds; rank r's clock is ahead by r times `ahead_each_s`.
-std::vector<CommonClock> compared(double ahead_each_s) {
-  std::vector<CommonClock> found(3);
+std::vector<ClockOffset> compared(double ahead_each_s) {
+  std::vector<ClockOffset> found(3);
   run_threads(3, [&](Communicator& group) {
     const double ahead_s = group.rank() * ahead_each_s;
     found[static_cast<std::size_t>(group.rank())] =
-        compare_clocks(group, [ahead_s] { return monotonic_s() + ahead_s; });
+        synchronize_clocks(group, [ahead_s] { return monotonic_s() + ahead_s; });
     return 0;
   });
   return found;
@@ -26,9 +26,9 @@ std::vector<CommonClock> compared(double ahead_each_s) {
 }  // namespace
 
 TEST_CASE("ranks find how far their clocks are ahead, to within what they say") {
-  const std::vector<CommonClock> clocks = compared(1000);
+  const std::vector<ClockOffset> clocks = compared(1000);
   for (int rank = 0; rank < 3; ++rank) {
-    const CommonClock& clock = clocks[static_cast<std::size_t>(rank)];
+    const ClockOffset& clock = clocks[static_cast<std::size_t>(rank)];
     CHECK(std::abs(clock.ahead_s - rank * 1000) <= clock.error_s + 1e-9);
     CHECK(clock.error_s < 0.1);
     CHECK((clock.error_s > 0) == (rank > 0));
@@ -37,13 +37,13 @@ TEST_CASE("ranks find how far their clocks are ahead, to within what they say") 
 }
 
 TEST_CASE("one host's clock is ahead of itself by nothing") {
-  for (const CommonClock& clock : compared(0)) CHECK(clock.ahead_s == 0);
+  for (const ClockOffset& clock : compared(0)) CHECK(clock.ahead_s == 0);
 }
 
 TEST_CASE("a rank alone has its own clock") {
   run_alone([](Communicator& group) {
     const double before_s = monotonic_s();
-    const CommonClock clock = compare_clocks(group);
+    const ClockOffset clock = synchronize_clocks(group);
     CHECK(clock.ahead_s == 0);
     CHECK(clock.error_s == 0);
     CHECK((clock.zero_s >= before_s && clock.zero_s <= monotonic_s()));

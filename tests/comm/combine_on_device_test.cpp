@@ -53,7 +53,7 @@ void check(Computing& computing, const Trial& trial) {
     combine(reduction, inputs, sum.in);
     require(computing.has_values(node, sum.in), what + ", not rounded");
     const HostValues wide_others(DType::f32, others_RS.numel(), 0);
-    convert(others_RS.flat(0, others_RS.numel()), wide_others.in);
+    cast(others_RS.flat(0, others_RS.numel()), wide_others.in);
     std::vector<Tensor> nodes;
     for (int rank = 0; rank < num_ranks; ++rank)
       nodes.push_back(rank == own_rank ? sum.in : wide_others.in.flat(begin_of(rank), numel));
@@ -62,7 +62,7 @@ void check(Computing& computing, const Trial& trial) {
                            {node, own_rank, computing.placed(wide_others.in).reshaped({num_ranks - 1, slot})},
                            root);
     combine(reduction, nodes, sum.out);
-    convert(sum.out, expected);
+    cast(sum.out, expected);
     require(computing.has_values(root, expected), what + ", rounded");
   }
   computing.forget();

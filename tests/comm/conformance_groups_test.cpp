@@ -19,12 +19,12 @@ namespace {
 
 std::int64_t sum_of(Communicator& group, std::int64_t number) {
   std::array<std::int64_t, 1> numbers = {number};
-  all_sum(group, numbers);
+  all_reduce_sum(group, numbers);
   return numbers[0];
 }
 
 std::string together_error(Communicator& group, const std::function<void()>& body, ErrorKind expected) {
-  const Error error = error_of([&] { together(group, body); });
+  const Error error = error_of([&] { run_collectively(group, body); });
   require(error.kind() == expected, "the error's kind did not travel: " + error.message());
   return error.message();
 }
@@ -119,7 +119,7 @@ TEST_CASE("operations are recorded under the same numbers on all ranks of a grou
     sum_of(*part, 1);
     world.barrier().wait_host();
     const Recorder::Snapshot snapshot = world.engine().recorder().snapshot();
-    require(snapshot.operations == before + 3 && snapshot.under_way.empty(), "operations are missing");
+    require(snapshot.operations == before + 3 && snapshot.in_flight.empty(), "operations are missing");
     require(snapshot.groups.size() == 2 && snapshot.groups[1].name == "part", "a group is missing");
     require(snapshot.groups[0].started == 3 && snapshot.groups[1].started == 1, "sequences are wrong");
     require(snapshot.groups[1].members == part->members(), "members are wrong");
@@ -211,7 +211,7 @@ TEST_CASE("texts and numbers of any length travel") {
 
 TEST_CASE("an error of one rank is thrown by all, with the rank and its host") {
   on_ranks([](Communicator& group) {
-    together(group, [] {});
+    run_collectively(group, [] {});
     const int failing = group.size() - 1;
     const std::string message = together_error(
         group,
@@ -228,14 +228,14 @@ TEST_CASE("an error of one rank is thrown by all, with the rank and its host") {
 TEST_CASE("a rank that fails alone is told with what it is to the training") {
   on_ranks([](Communicator& group) {
     if (group.size() == 1) return;
-    group.engine().recorder().set_duty(fmt::format("stage {}", group.rank()));
+    group.engine().recorder().set_role(fmt::format("stage {}", group.rank()));
     const std::string message = together_error(
         group,
         [&] {
           if (group.rank() == 1) throw input_error("no such file");
         },
         ErrorKind::input);
-    group.engine().recorder().set_duty("");
+    group.engine().recorder().set_role("");
     require(message == "rank 1 on " + host_name() + " (stage 1): no such file",
             "another message: " + message);
   });
@@ -251,7 +251,7 @@ TEST_CASE("an error that all ranks share is told once, else that of the lowest r
     require(first == (group.size() == 1 ? "" : "rank 0 on " + host_name() + ": ") + "disk 0 is full",
             "another message: " + first);
     const std::string nested = together_error(
-        group, [&] { together(group, [] { throw input_error("twice"); }); }, ErrorKind::input);
+        group, [&] { run_collectively(group, [] { throw input_error("twice"); }); }, ErrorKind::input);
     require(nested == "twice", "another message: " + nested);
   });
 }
@@ -262,7 +262,7 @@ TEST_CASE("other exceptions are shared as errors, too, and a lone rank's stay wh
     if (group.size() == 1) {
       bool is_itself = false;
       try {
-        together(group, missing);
+        run_collectively(group, missing);
       } catch (const std::filesystem::filesystem_error&) {
         is_itself = true;
       }
@@ -289,17 +289,17 @@ TEST_CASE("the first ranks work as a group of their own; what they all throw, th
     const Ranks ranks{group, console, [](const Error&) {}};
     const int count = (group.size() + 1) / 2;
     int seen = 0;
-    group.engine().recorder().set_duty("stage 1 of what was before");
-    on_first(ranks, count, "first", [&](const Ranks& first) {
+    group.engine().recorder().set_role("stage 1 of what was before");
+    on_subset(ranks, count, "first", [&](const Ranks& first) {
       seen = static_cast<int>(sum_of(first.world, 1));
       require(first.world.rank() == group.rank(), "a rank has another number");
     });
-    require(group.engine().recorder().duty().empty(), "a rank is named for what it does no more");
+    require(group.engine().recorder().role().empty(), "a rank is named for what it does no more");
     require(seen == (group.rank() < count ? count : 0), "others than the first ranks worked");
     if (count == 1) return;
     const Error error = error_of([&] {
-      on_first(ranks, count, "failing", [&](const Ranks& first) {
-        together(first.world, [] { throw input_error("no such layout"); });
+      on_subset(ranks, count, "failing", [&](const Ranks& first) {
+        run_collectively(first.world, [] { throw input_error("no such layout"); });
       });
     });
     require(error.message() == "no such layout", "another message: " + error.message());

@@ -116,7 +116,7 @@ TEST_CASE("a partial result of 16-bit floats is not rounded") {
     const Tensor whole_view(whole.data(), DType::bf16, {numel}, Device::host()),
         apart_view(apart.data(), DType::bf16, {numel}, Device::host());
     combine(Reduction::sum, inputs, whole_view);
-    convert(partial_views[0], apart_view);
+    cast(partial_views[0], apart_view);
     CHECK(whole == apart);
   }
 }

@@ -19,7 +19,7 @@ std::string two_per_host(int rank) {
 using Body = std::function<void(Communicator&, Computing&)>;
 
 void on_devices_of(std::uint64_t seed, int size, const HostOf& host_of, const Body& body,
-                   const PortionLimits& limits = {}) {
+                   const PinnedLimits& limits = {}) {
   const test_device::Use device(seed);
   const auto body_of_rank = [&](Communicator& group) {
     Computing computing(group, Device::gpu(group.rank() % 2), limits);
@@ -31,7 +31,7 @@ void on_devices_of(std::uint64_t seed, int size, const HostOf& host_of, const Bo
 }
 
 /// Runs with all ranks on one host, each on its own, and two on each.
-void on_devices(const Body& body, const PortionLimits& limits = {}) {
+void on_devices(const Body& body, const PinnedLimits& limits = {}) {
   std::uint64_t seed = 1;
   for (const int size : {1, 2, 3, 4}) {
     on_devices_of(seed++, size, same_host, body, limits);
@@ -62,11 +62,11 @@ TEST_CASE("operations on a device's memory have the bits of the host's, at once 
     }
   };
   on_devices(body);
-  on_devices(body, {.bytes = 300'000, .most_on_host = 2});
+  on_devices(body, {.bytes = 300'000, .max_host_bytes = 2});
 }
 
 TEST_CASE("of operations in portions pinned memory holds few, whoever waits for whom", "[device]") {
-  static constexpr PortionLimits limits{.bytes = 4096, .most_on_host = 3};
+  static constexpr PinnedLimits limits{.bytes = 4096, .max_host_bytes = 3};
   const auto body = [](Communicator& world, Computing& computing) {
     const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, world.rank(), "half");
     constexpr std::int64_t numel = 40'000;  // 40 portions
@@ -96,7 +96,7 @@ TEST_CASE("of operations in portions pinned memory holds few, whoever waits for 
     for (const auto& [there, values] : expected)
       require(computing.has_values(there, values), "one of several operations in portions is wrong");
     constexpr std::size_t lanes = 4;
-    require(world.engine().device_link()->most_pinned_bytes() <= lanes * limits.most_on_host * limits.bytes,
+    require(world.engine().device_link()->peak_pinned_bytes() <= lanes * limits.max_host_bytes * limits.bytes,
             "pinned memory is not bounded");
   };
   on_devices(body, limits);
@@ -172,7 +172,7 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
       accelerator().synchronize(stream);
       require(std::memcmp(host.data(), values.out.raw(), data.bytes()) == 0, "the host came too early");
     }
-    require(group.engine().device_link()->most_pinned_bytes() == values.in.bytes(),
+    require(group.engine().device_link()->peak_pinned_bytes() == values.in.bytes(),
             "pinned memory is not used again");
   });
 }
@@ -184,7 +184,7 @@ TEST_CASE("memory of a device where a rank does not compute is refused", "[devic
     const Buffer here(context.device(), 64), there(other.device(), 64);
     const Tensor a(here, DType::f32, {16}), b(there, DType::f32, {16});
     CHECK(error_of([&] { group.all_reduce(a, a); }).kind() == ErrorKind::internal);
-    const ComputesOn computes_on(group.engine(), context);
+    const ScopedDevice computes_on(group.engine(), context);
     CHECK_NOTHROW(group.all_reduce(a, a).wait(context));
     CHECK(error_of([&] { group.all_reduce(b, b); }).kind() == ErrorKind::internal);
     CHECK(error_of([&] { group.all_reduce(a, b); }).kind() == ErrorKind::internal);

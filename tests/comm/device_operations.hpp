@@ -17,7 +17,7 @@ namespace dt::comm::test {
 /// A rank's device. All work that it is given stays in its streams until a wait.
 class Computing {
  public:
-  Computing(Communicator& group, Device device, const PortionLimits& limits = {}) : context(1, device) {
+  Computing(Communicator& group, Device device, const PinnedLimits& limits = {}) : context(1, device) {
     computes_on_.emplace(group.engine(), context, limits);
   }
   Tensor unwritten(DType dtype, std::int64_t numel) {
@@ -50,7 +50,7 @@ class Computing {
 
  private:
   std::deque<Buffer> buffers_;
-  std::optional<ComputesOn> computes_on_;
+  std::optional<ScopedDevice> computes_on_;
 };
 
 /// Rank `rank`'s values, and room for the host's results of them.

@@ -10,17 +10,17 @@ using dt_test::FakeRank;
 
 namespace {
 
-Sighting alive(const FakeRank& rank) {
+PeerObservation alive(const FakeRank& rank) {
   return {rank.reading(5), rank.reading(8)};
 }
-Sighting silent(const FakeRank& rank) {
+PeerObservation silent(const FakeRank& rank) {
   return {rank.reading(5), rank.reading(5)};
 }
 
 /// Returns the operation that `self` began first, in which it waits.
 StuckOperation stuck(const FakeRank& self) {
   const auto snapshot = self.recorder.snapshot();
-  const OperationRecord& record = snapshot.under_way.at(0);
+  const OperationRecord& record = snapshot.in_flight.at(0);
   return {record, snapshot.groups.at(static_cast<std::size_t>(record.group)), self.writer.rank};
 }
 
@@ -33,10 +33,10 @@ struct World {
   void enter(std::initializer_list<int> which) {
     for (const int rank : which) ranks[rank].enter(OperationKind::all_reduce, 4 << 20);
   }
-  std::map<int, Sighting> all_alive() const {
+  std::map<int, PeerObservation> all_alive() const {
     return {{1, alive(ranks[1])}, {2, alive(ranks[2])}, {3, alive(ranks[3])}};
   }
-  std::string verdict(const std::map<int, Sighting>& sightings) const {
+  std::string verdict(const std::map<int, PeerObservation>& sightings) const {
     return diagnose(stuck(ranks[0]), 60, sightings);
   }
 };
@@ -79,7 +79,7 @@ TEST_CASE("a heartbeat that vanished between the looks tells who it was") {
 
 TEST_CASE("a heartbeat that has just appeared, or of a new process, is alive") {
   World world;
-  Sighting sighting{.before = {}, .after = world.ranks[3].reading(1)};
+  PeerObservation sighting{.before = {}, .after = world.ranks[3].reading(1)};
   CHECK_FALSE(sighting.is_silent());
   sighting.before = world.ranks[3].reading(1);
   CHECK(sighting.is_silent());
@@ -225,7 +225,7 @@ TEST_CASE("for a receive, only the peer counts") {
 TEST_CASE("at most eight ranks are named") {
   FakeRank self(0, 30);
   self.enter();
-  std::map<int, Sighting> sightings;
+  std::map<int, PeerObservation> sightings;
   for (int rank = 1; rank < 21; ++rank) sightings[rank] = silent(FakeRank(rank, 30));
   const auto verdict = diagnose(stuck(self), 0.5, sightings);
   CHECK_THAT(verdict, Contains("has not ended in 0.5 s: rank 1 on n1") && Contains("rank 8 on n8") &&

@@ -26,7 +26,7 @@ TEST_CASE("of the environment what says how ranks talk is kept, and nothing else
 TEST_CASE("settings that differ are shown as a rank has them, but for a rank's own") {
   const EnvironmentSettings first{{"NCCL_DEBUG", "INFO"}, {"UCX_TLS", "tcp"}, {"CUDA_VISIBLE_DEVICES", "0"}};
   const EnvironmentSettings own{{"NCCL_DEBUG", "WARN"}, {"FI_PROVIDER", ""}, {"CUDA_VISIBLE_DEVICES", "1"}};
-  CHECK(settings_that_differ(first, first).empty());
-  CHECK(settings_that_differ(first, own) ==
+  CHECK(differing_settings(first, first).empty());
+  CHECK(differing_settings(first, own) ==
         EnvironmentSettings{{"NCCL_DEBUG", "'WARN'"}, {"UCX_TLS", "unset"}, {"FI_PROVIDER", "''"}});
 }

@@ -84,7 +84,7 @@ TEST_CASE("a heartbeat survives its text") {
 TEST_CASE("what a rank is to the training is known from all that it leaves") {
   Recorder recorder;
   CHECK(describe(make_heartbeat(writer, 1, recorder.snapshot()).writer) == "rank 3 on n4 (process 123)");
-  recorder.set_duty("stage 1 of 2: layers.1 to head");
+  recorder.set_role("stage 1 of 2: layers.1 to head");
   const auto snapshot = recorder.snapshot();
   const auto heartbeat = parse_heartbeat(heartbeat_text(make_heartbeat(writer, 1, snapshot), 0));
   REQUIRE(heartbeat);

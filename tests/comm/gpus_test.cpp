@@ -13,24 +13,25 @@ using namespace dt::comm;
 namespace {
 
 /// Returns a view of those of a host's GPUs that have these ids.
-SeenGpus sees(const std::string& host, const std::vector<std::string>& ids, const std::string& name = "G") {
-  SeenGpus seen{.host = host, .gpus = {}};
+HostGpus sees(const std::string& host, const std::vector<std::string>& ids, const std::string& name = "G") {
+  HostGpus seen{.host = host, .gpus = {}};
   for (const std::string& id : ids) seen.gpus.push_back({.name = name, .id = id, .address = "at " + id});
-  if (ids.empty()) seen.why_none = "there is no NVIDIA driver";
+  if (ids.empty()) seen.unavailable_reason = "there is no NVIDIA driver";
   return seen;
 }
 
 /// Returns a view of all four GPUs of host a. The first two are near to domain 0 and the others to domain
 /// 1; the rank's cores are on `domains`.
-SeenGpus near(const std::vector<int>& domains) {
-  SeenGpus seen = sees("a", {"1", "2", "3", "4"});
+HostGpus near(const std::vector<int>& domains) {
+  HostGpus seen = sees("a", {"1", "2", "3", "4"});
   seen.domains_of_gpus = {0, 0, 1, 1};
   seen.domains = domains;
   return seen;
 }
 
-SeenGpus cannot_use(const std::string& host) {
-  return {.host = host, .gpus = {}, .why_none = "too old", .remedy = "update it", .are_unusable = true};
+HostGpus cannot_use(const std::string& host) {
+  return {
+      .host = host, .gpus = {}, .unavailable_reason = "too old", .remedy = "update it", .are_unusable = true};
 }
 
 std::vector<int> indices(const DeviceChoice& choice) {
@@ -40,7 +41,7 @@ std::vector<int> indices(const DeviceChoice& choice) {
   return list;
 }
 
-std::string refusal(const std::vector<SeenGpus>& ranks, const std::string& asked = "cuda") {
+std::string refusal(const std::vector<HostGpus>& ranks, const std::string& asked = "cuda") {
   try {
     choose_devices(asked, ranks);
     return {};
@@ -63,7 +64,7 @@ TEST_CASE("ranks that see all GPUs of their node take one each") {
 }
 
 TEST_CASE("ranks to which the launcher shows a GPU each take that, with one warning") {
-  const std::vector<SeenGpus> of_a = {sees("a", {"1"}), sees("a", {"2"}), sees("a", {"3"})};
+  const std::vector<HostGpus> of_a = {sees("a", {"1"}), sees("a", {"2"}), sees("a", {"3"})};
   const DeviceChoice choice = choose_devices("cuda", of_a);
   CHECK(indices(choice) == std::vector{0, 0, 0});
   CHECK(choice.gpus_per_node == 3);
@@ -71,7 +72,7 @@ TEST_CASE("ranks to which the launcher shows a GPU each take that, with one warn
   CHECK_THAT(choice.warnings[0], Catch::StartsWith("the 3 ranks on a see one GPU each: ") &&
                                      Catch::Contains("NVLink") && Catch::Contains("without --gpu-bind"));
 
-  std::vector<SeenGpus> of_three = of_a;
+  std::vector<HostGpus> of_three = of_a;
   for (const char* host : {"b", "c"}) {
     for (const char* id : {"1", "2"}) of_three.push_back(sees(host, {id}));
   }
@@ -92,7 +93,7 @@ TEST_CASE("ranks take GPUs that are near to their cores") {
         std::vector{0, 2, 1, 3});
   CHECK(indices(choose_devices("cuda", {near({0, 1}), near({0, 1}), near({0}), near({0})})) ==
         std::vector{2, 3, 0, 1});
-  CHECK(indices(choose_devices("cuda", std::vector<SeenGpus>(4, near({})))) == std::vector{0, 1, 2, 3});
+  CHECK(indices(choose_devices("cuda", std::vector<HostGpus>(4, near({})))) == std::vector{0, 1, 2, 3});
 }
 
 TEST_CASE("nearness never makes ranks share a GPU while another is idle") {
@@ -100,7 +101,7 @@ TEST_CASE("nearness never makes ranks share a GPU while another is idle") {
         std::vector{0, 1, 3, 2});
   CHECK(indices(choose_devices("cuda", {near({1}), near({1}), near({1})})) == std::vector{2, 3, 0});
   // Five ranks share four GPUs: two on each at most.
-  const DeviceChoice five = choose_devices("cuda", std::vector<SeenGpus>(5, near({1})));
+  const DeviceChoice five = choose_devices("cuda", std::vector<HostGpus>(5, near({1})));
   CHECK(indices(five) == std::vector{2, 3, 2, 3, 0});
 }
 
@@ -125,8 +126,8 @@ TEST_CASE("ranks that are bound to sockets in turn take one each of what is near
 }
 
 TEST_CASE("parts of one GPU are not shared, though they have one address") {
-  std::vector<SeenGpus> ranks = {sees("a", {"part 1"}), sees("a", {"part 2"})};
-  for (SeenGpus& rank : ranks) rank.gpus[0].address = "1";
+  std::vector<HostGpus> ranks = {sees("a", {"part 1"}), sees("a", {"part 2"})};
+  for (HostGpus& rank : ranks) rank.gpus[0].address = "1";
   const DeviceChoice choice = choose_devices("cuda", ranks);
   CHECK(indices(choice) == std::vector{0, 0});
   CHECK(choice.gpus_per_node == 2);
@@ -137,7 +138,7 @@ TEST_CASE("ranks tell each other which GPUs they see", "[device]") {
   const test_device::Use device(1);
   const std::vector<Gpu> own = accelerator().gpus();
   run_threads(2, [&](Communicator& group) {
-    for (const SeenGpus& seen : see_gpus(group, true)) {
+    for (const HostGpus& seen : gather_gpus(group, true)) {
       test::require(seen.gpus.size() == own.size(), "GPUs");
       for (std::size_t i = 0; i < own.size(); ++i)
         test::require(seen.gpus[i].name == own[i].name && seen.gpus[i].id == own[i].id && !own[i].id.empty(),
@@ -148,7 +149,7 @@ TEST_CASE("ranks tell each other which GPUs they see", "[device]") {
 }
 
 TEST_CASE("ranks beyond the GPUs share them, with one warning") {
-  const DeviceChoice choice = choose_devices("auto", std::vector<SeenGpus>(5, sees("a", {"1", "2"})));
+  const DeviceChoice choice = choose_devices("auto", std::vector<HostGpus>(5, sees("a", {"1", "2"})));
   CHECK(indices(choice) == std::vector{0, 1, 0, 1, 0});
   CHECK(choice.gpu_of_rank == std::vector{0, 1, 0, 1, 0});
   CHECK(choice.gpus_per_node == 2);
@@ -165,7 +166,7 @@ TEST_CASE("GPUs of different kinds are told of") {
 }
 
 TEST_CASE("where a rank has no GPU, cuda is refused; where none has one, auto computes on CPUs") {
-  const std::vector<SeenGpus> some = {sees("a", {"1"}), sees("b", {})};
+  const std::vector<HostGpus> some = {sees("a", {"1"}), sees("b", {})};
   CHECK_THAT(refusal(some), Catch::StartsWith("--device cuda: rank 1 on b: there is no NVIDIA driver"));
   CHECK_THAT(refusal(some, "auto"), Catch::Contains("some ranks have GPUs, and rank 1 on b has none"));
 
@@ -175,7 +176,7 @@ TEST_CASE("where a rank has no GPU, cuda is refused; where none has one, auto co
 }
 
 TEST_CASE("GPUs that are there and cannot be used are an error with its remedy, unless CPUs are asked for") {
-  for (const std::vector<SeenGpus>& ranks :
+  for (const std::vector<HostGpus>& ranks :
        {std::vector{sees("a", {}), cannot_use("b")}, std::vector{sees("a", {"1"}), cannot_use("b")}}) {
     CHECK(refusal(ranks, "auto") ==
           "rank 1 on b cannot use its GPUs: too old; update it; or give --device cpu");

@@ -7,12 +7,12 @@
 #include "comm/threads/thread_group.hpp"
 
 using namespace dt;
-using comm::host_order;
+using comm::order_by_host;
 
 TEST_CASE("ranks of a host follow each other, hosts in the order of their first ranks") {
-  CHECK(host_order({"a", "b", "a", "b"}) == std::vector{0, 2, 1, 3});
-  CHECK(host_order({"b", "a", "c", "a", "b", "b"}) == std::vector{0, 4, 5, 1, 3, 2});
-  CHECK(host_order({"a", "a", "b"}) == std::vector{0, 1, 2});
+  CHECK(order_by_host({"a", "b", "a", "b"}) == std::vector{0, 2, 1, 3});
+  CHECK(order_by_host({"b", "a", "c", "a", "b", "b"}) == std::vector{0, 4, 5, 1, 3, 2});
+  CHECK(order_by_host({"a", "a", "b"}) == std::vector{0, 1, 2});
 }
 
 TEST_CASE("a job numbered in turns over its hosts runs in their order") {

@@ -24,8 +24,8 @@ TEST_CASE("an operation is recorded from its start to its end") {
   const auto ticket = recorder.start(group, OperationKind::all_reduce, 400);
   CHECK(recorder.oldest_start_s() > 0);
   auto snapshot = recorder.snapshot();
-  REQUIRE(snapshot.under_way.size() == 1);
-  const OperationRecord& record = snapshot.under_way[0];
+  REQUIRE(snapshot.in_flight.size() == 1);
+  const OperationRecord& record = snapshot.in_flight[0];
   CHECK(record.sequence == 1);
   CHECK(record.group == group);
   CHECK(record.kind == OperationKind::all_reduce);
@@ -38,7 +38,7 @@ TEST_CASE("an operation is recorded from its start to its end") {
 
   recorder.finish(ticket);
   snapshot = recorder.snapshot();
-  CHECK(snapshot.under_way.empty());
+  CHECK(snapshot.in_flight.empty());
   REQUIRE(snapshot.newest.size() == 1);
   CHECK(snapshot.newest[0].finished_s >= snapshot.newest[0].started_s);
   CHECK(snapshot.groups[0].finished == 1);
@@ -96,13 +96,13 @@ TEST_CASE("an operation under way is kept however many come after it") {
     recorder.finish(recorder.start(group, OperationKind::all_reduce, 4));
   }
   auto snapshot = recorder.snapshot();
-  REQUIRE(snapshot.under_way.size() == 1);
-  CHECK(snapshot.under_way[0].ticket == old);
-  CHECK(snapshot.under_way[0].bytes == 64);
+  REQUIRE(snapshot.in_flight.size() == 1);
+  CHECK(snapshot.in_flight[0].ticket == old);
+  CHECK(snapshot.in_flight[0].bytes == 64);
   CHECK(recorder.oldest_start_s() == start_s);
   recorder.finish(old);
   snapshot = recorder.snapshot();
-  CHECK(snapshot.under_way.empty());
+  CHECK(snapshot.in_flight.empty());
   for (const auto& record : snapshot.newest) REQUIRE(record.kind == OperationKind::all_reduce);
 }
 
@@ -116,12 +116,12 @@ TEST_CASE("operations may end in any order, and twice is once") {
   recorder.finish(b);
   recorder.finish(0);
   auto snapshot = recorder.snapshot();
-  REQUIRE(snapshot.under_way.size() == 2);
-  CHECK(snapshot.under_way[0].ticket == a);
-  CHECK(snapshot.under_way[1].ticket == c);
+  REQUIRE(snapshot.in_flight.size() == 2);
+  CHECK(snapshot.in_flight[0].ticket == a);
+  CHECK(snapshot.in_flight[1].ticket == c);
   CHECK(snapshot.groups[0].finished == 1);
   recorder.finish(a);
-  CHECK(recorder.snapshot().under_way[0].ticket == c);
+  CHECK(recorder.snapshot().in_flight[0].ticket == c);
 }
 
 TEST_CASE("bytes add up by kind") {
@@ -154,7 +154,7 @@ TEST_CASE("readers see whole records while others write") {
   bool whole = true;
   do {
     const auto snapshot = recorder.snapshot();
-    whole = whole && snapshot.under_way.size() <= num_writers;
+    whole = whole && snapshot.in_flight.size() <= num_writers;
     for (std::size_t i = 0; i < snapshot.newest.size(); ++i) {
       const auto& record = snapshot.newest[i];
       whole = whole && record.bytes == 12 && record.sequence == record.ticket;
@@ -167,7 +167,7 @@ TEST_CASE("readers see whole records while others write") {
   const auto snapshot = recorder.snapshot();
   CHECK(snapshot.operations == num_writers * num_each);
   CHECK(snapshot.groups[0].finished == num_writers * num_each);
-  CHECK(snapshot.under_way.empty());
+  CHECK(snapshot.in_flight.empty());
 }
 
 TEST_CASE("recording is cheap") {
@@ -190,13 +190,13 @@ TEST_CASE("what begins is kept from when that is asked for, however much, until 
   Recorder recorder;
   const int group = recorder.add_group("world", {0, 1});
   const auto before = recorder.start(group, OperationKind::barrier, 0);
-  recorder.keep();
+  recorder.start_details();
   CHECK_FALSE(recorder.device_clock());
   const auto under_way = recorder.start(group, OperationKind::all_gather, 8);
   for (std::int64_t i = 0; i < 2 * ring_size; ++i)
     recorder.finish(recorder.start(group, OperationKind::all_reduce, i));
   recorder.finish(before);
-  const auto kept = recorder.take_kept();
+  const auto kept = recorder.take_details();
   REQUIRE(std::ssize(kept) == 2 * ring_size);
   CHECK(kept.front().bytes == 0);
   CHECK(kept.back().bytes == 2 * ring_size - 1);
@@ -204,15 +204,15 @@ TEST_CASE("what begins is kept from when that is asked for, however much, until 
     return record.started_s > 0 && record.finished_s >= record.started_s;
   }));
   recorder.finish(under_way);
-  CHECK(recorder.take_kept().empty());
+  CHECK(recorder.take_details().empty());
 }
 
 TEST_CASE("an operation that a stream carried out is kept with that stream's times") {
   Recorder recorder;
   const int group = recorder.add_group("world", {0, 1});
-  recorder.keep();
+  recorder.start_details();
   recorder.finish(recorder.start(group, OperationKind::all_reduce, 8), dt::Interval{3, 5});
-  const auto kept = recorder.take_kept();
+  const auto kept = recorder.take_details();
   REQUIRE(kept.size() == 1);
   CHECK(kept[0].started_s == 3);
   CHECK(kept[0].finished_s == 5);

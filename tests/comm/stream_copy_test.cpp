@@ -37,7 +37,7 @@ std::vector<std::byte> replaced(std::vector<std::byte> old, const std::vector<st
 TEST_CASE("a copy is one, wherever it comes from and goes, and writes nothing beside") {
   for (const std::size_t bytes : sizes) {
     for (const Source source : {Source::memory, Source::other_core, Source::handed_over}) {
-      for (const Stores stores : {Stores::cached, Stores::streamed}) {
+      for (const StoreKind stores : {StoreKind::cached, StoreKind::streamed}) {
         Bytes from(1), to(2);
         const auto expected = replaced(to.values(), from.values(), bytes);
         copy(from.first(bytes), to.first(bytes), source, stores);
@@ -50,7 +50,7 @@ TEST_CASE("a copy is one, wherever it comes from and goes, and writes nothing be
 TEST_CASE("a slot is emptied and refilled by different sizes") {
   for (const std::size_t out_bytes : sizes) {
     for (const std::size_t next_bytes : sizes) {
-      for (const Stores stores : {Stores::cached, Stores::streamed}) {
+      for (const StoreKind stores : {StoreKind::cached, StoreKind::streamed}) {
         Bytes slot(1), out(2), next(3);
         const auto expected_out = replaced(out.values(), slot.values(), out_bytes);
         const auto expected_slot = replaced(slot.values(), next.values(), next_bytes);
@@ -65,7 +65,7 @@ TEST_CASE("a slot is emptied and refilled by different sizes") {
 
 TEST_CASE("what is combined in slots has the bits of combine(), in all slots and the output") {
   for (const std::size_t own : {0, 1, 2}) {
-    for (const Stores stores : {Stores::cached, Stores::streamed}) {
+    for (const StoreKind stores : {StoreKind::cached, StoreKind::streamed}) {
       for (const std::int64_t numel : {1, 255, 256, 257, 17'503}) {
         std::array<Bytes, 3> data{Bytes(1), Bytes(2), Bytes(3)};
         Bytes out(4), expected(4);

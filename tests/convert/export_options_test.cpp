@@ -2,8 +2,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/numeric/half.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/numeric/half.hpp"
 #include "convert/export.hpp"
 #include "convert/export_sample.hpp"
 #include "convert/safetensors.hpp"

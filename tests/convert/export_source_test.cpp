@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/numeric/half.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/numeric/half.hpp"
 #include "convert/export.hpp"
 #include "convert/export_sample.hpp"
 

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "base/system/host.hpp"
-#include "checkpoint/tokenizer_files.hpp"
 #include "checkpoint/sample.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 #include "convert/export.hpp"
 #include "model/hf/hf_names.hpp"
 

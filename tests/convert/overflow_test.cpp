@@ -5,8 +5,8 @@
 #include <cstring>
 #include <limits>
 
-#include "base/numeric/half.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/numeric/half.hpp"
 #include "checkpoint/sample.hpp"
 #include "convert/export.hpp"
 #include "convert/safetensors.hpp"

@@ -98,15 +98,15 @@ TEST_CASE("chat templates of known forms write turns as they say") {
 TEST_CASE("a chat template is found beside the tokenizer; another is named") {
   const dt_test::Folder folder;
   const fs::path tokenizer = folder / "tokenizer.json", config = folder / "tokenizer_config.json";
-  const auto refusal = [&] { return dt_test::caught([&] { turn_format_beside(tokenizer); }); };
+  const auto refusal = [&] { return dt_test::caught([&] { turn_format_of_files(tokenizer); }); };
   CHECK(refusal().says("there is no chat_template beside"));
   put(config, nlohmann::json{{"chat_template", llama3}, {"bos_token", {{"content", "<b>"}}}}.dump());
-  CHECK(turn_format_beside(tokenizer).begin == "<b>");
+  CHECK(turn_format_of_files(tokenizer).begin == "<b>");
   put(config,
       nlohmann::json{{"chat_template",
                       {{{"name", "rag"}, {"template", "x"}}, {{"name", "default"}, {"template", chatml}}}}}
           .dump());
-  CHECK(turn_format_beside(tokenizer).name == "chatml");
+  CHECK(turn_format_of_files(tokenizer).name == "chatml");
   put(folder / "chat_template.jinja", "{{ messages }}");
   CHECK(refusal().kind == ErrorKind::input);
   CHECK(refusal().says("chat_template.jinja: the chat_template (digest "));
@@ -120,7 +120,7 @@ TEST_CASE("a chat template is found beside the tokenizer; another is named") {
 TEST_CASE("a format of one's own is compared with the template that is known") {
   const dt_test::Folder folder;
   const fs::path tokenizer = folder / "tokenizer.json", jinja = folder / "chat_template.jinja";
-  const auto why = [&](const char* format) { return why_other_turns(parse_turn_format(format), tokenizer); };
+  const auto why = [&](const char* format) { return turn_mismatch(parse_turn_format(format), tokenizer); };
   constexpr const char* ours = "<|im_start|>{role}\n{content}<|im_end|>\n";
   CHECK(why(ours).empty());
   put(jinja, chatml);

@@ -24,7 +24,7 @@ Chunk lines(const std::string& bytes, std::uint64_t first_line = 1) {
 std::vector<std::string> texts_of(const std::string& bytes, const std::string& key = "text") {
   const EncodedChunk encoded = encode_chunk(lines(bytes), *tokenizer->encoder(), {key, false});
   std::vector<std::string> texts;
-  for (const EncodedPart& part : encoded.parts) {
+  for (const EncodedDocumentRange& part : encoded.parts) {
     CHECK(part.ends_document);
     texts.emplace_back(encoded.ids.begin() + static_cast<std::ptrdiff_t>(part.begin),
                        encoded.ids.begin() + static_cast<std::ptrdiff_t>(part.end));
@@ -91,8 +91,8 @@ TEST_CASE("JSON lines: of many bad ones each is counted, the first with its line
   for (int i = 0; i < 300'000; ++i) bytes += "x\n";
   const EncodedChunk encoded =
       encode_chunk(lines(bytes + "{\"text\": \"b\"}", 7), *tokenizer->encoder(), {"text", true});
-  CHECK(encoded.flaws.bad_lines == 300'000);
-  CHECK_THAT(encoded.flaws.first_bad_line, StartsWith("in.jsonl:9: invalid JSON"));
+  CHECK(encoded.issues.bad_lines == 300'000);
+  CHECK_THAT(encoded.issues.first_bad_line, StartsWith("in.jsonl:9: invalid JSON"));
   CHECK(encoded.parts.size() == 2);
 }
 

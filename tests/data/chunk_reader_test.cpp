@@ -23,7 +23,7 @@ const auto tokenizer = make_tokenizer("bytes");
 /// A tokenizer that needs whole texts.
 class UncutTokenizer final : public Tokenizer {
  public:
-  const TokenizerInfo& info() const override { return tokenizer->info(); }
+  const TokenizerIdentity& info() const override { return tokenizer->info(); }
   std::size_t safe_cut(std::string_view) const override { return 0; }
   std::unique_ptr<TextEncoder> encoder() const override { return tokenizer->encoder(); }
   std::string decode(std::span<const std::uint32_t> ids) const override { return tokenizer->decode(ids); }
@@ -42,7 +42,7 @@ std::vector<Chunk> chunks_of(const std::vector<std::string>& inputs, const ReadO
 std::vector<std::string> documents_of(const std::vector<std::string>& inputs, const ReadOptions& options) {
   std::vector<std::string> documents = {""};
   for (const Chunk& chunk : chunks_of(inputs, options)) {
-    for (const Part& part : chunk.parts) {
+    for (const DocumentRange& part : chunk.parts) {
       documents.back() += chunk.bytes.substr(part.begin, part.end - part.begin);
       if (part.ends_document) documents.emplace_back();
     }

@@ -47,9 +47,9 @@ std::vector<Document> through(const std::vector<Document>& documents, const Spoo
 
   const DocumentSpool spool(folder.path(), 2, sizeof(Element));
   CHECK(spool.num_documents() == documents.size());
-  CHECK(spool.flaws().bad_lines == 3);
-  CHECK(spool.flaws().first_bad_line == "first");
-  CHECK(spool.left_out().too_short == 4);
+  CHECK(spool.issues().bad_lines == 3);
+  CHECK(spool.issues().first_bad_line == "first");
+  CHECK(spool.filtered().too_short == 4);
   CHECK(spool.roles().learned == std::set<std::string>{"bot", "tool"});
   CHECK(spool.roles().others == std::set<std::string>{"user"});
   std::vector<Document> out;
@@ -160,7 +160,7 @@ TEST_CASE("what is dropped or said before is not read, and the rest keeps its or
   DocumentSpool spool(folder.path(), 6, 2);
   if (deduplicates) spool.deduplicate(folder.path());
   CHECK(spool.num_documents() == (deduplicates ? 999 : 2997));
-  CHECK(spool.left_out().duplicates == (deduplicates ? 1998 : 0));
+  CHECK(spool.filtered().duplicates == (deduplicates ? 1998 : 0));
   std::uint64_t documents = 0, tokens = 0;
   spool.visit([&](const SpooledDocument& document) {
     CHECK((!deduplicates || document.run.file->path().filename() < "range-00002.spool"));

@@ -123,7 +123,7 @@ TEST_CASE("samples come from each source by weight, in an order of its own, each
   REQUIRE(loader.sampler(0).num_windows() == 19);
   std::vector<std::vector<std::uint64_t>> windows(2);
   for (std::uint64_t i = 0; i < 76; ++i) {
-    const auto [source, index] = mixture.quotas().at(i);
+    const auto [source, index] = mixture.interleave().at(i);
     windows[source].push_back(loader.sampler(source).window(index));
   }
   REQUIRE(windows[0].size() == 57);
@@ -139,7 +139,7 @@ TEST_CASE("batches of a mixture are the same however samples are cut into batche
   Loader loader(mixture, 0, 4);
   const Batch whole = loader.next(0, 12, 12);
   for (std::size_t i = 0; i < 12; ++i)
-    CHECK(whole.tokens_BT[4 * i] == (mixture.quotas().at(i).source == 0 ? 'x' : 'y'));
+    CHECK(whole.tokens_BT[4 * i] == (mixture.interleave().at(i).source == 0 ? 'x' : 'y'));
   std::uint64_t sum = 0;
   std::vector<std::int32_t> tokens;
   for (const auto& [first, count] : {std::pair{0, 5}, {5, 1}, {6, 6}}) {

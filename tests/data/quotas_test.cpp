@@ -31,7 +31,7 @@ const std::vector<Weights> several = {{1},
 
 TEST_CASE("after any number of samples, each source has its quota rounded down or up") {
   for (const Weights& weights : several) {
-    const Quotas quotas(weights);
+    const WeightedInterleave quotas(weights);
     const std::uint64_t sum = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
     Weights counts(weights.size());
     for (std::uint64_t n = 1; n <= 3 * sum; ++n) {
@@ -46,35 +46,36 @@ TEST_CASE("after any number of samples, each source has its quota rounded down o
 
 TEST_CASE("a sample's index counts its source's samples before it, from any sample on") {
   for (const Weights& weights : several) {
-    const Quotas quotas(weights);
+    const WeightedInterleave quotas(weights);
     Weights counts(weights.size());
     for (std::uint64_t i = 0; i < 3 * quotas.period(); ++i) {
       for (std::size_t s = 0; s < weights.size(); ++s) REQUIRE(quotas.count(s, i) == counts[s]);
-      const Quotas::Place place = quotas.at(i);
+      const WeightedInterleave::SourcePosition place = quotas.at(i);
       REQUIRE(place.index == counts[place.source]++);
     }
   }
-  const Quotas quotas({7, 3});
+  const WeightedInterleave quotas({7, 3});
   const std::uint64_t far = std::uint64_t{1} << 50;
   CHECK(quotas.count(0, far) + quotas.count(1, far) == far);
 }
 
 TEST_CASE("the order of sources never changes silently") {
   std::vector<std::size_t> sources;
-  const Quotas quotas({5, 3, 2});
+  const WeightedInterleave quotas({5, 3, 2});
   for (std::uint64_t i = 0; i < 10; ++i) sources.push_back(quotas.at(i).source);
   CHECK(sources == std::vector<std::size_t>{0, 1, 0, 2, 0, 1, 0, 1, 0, 2});
 }
 
 TEST_CASE("weights count in lowest terms") {
-  CHECK(Quotas({70, 30}).weights() == Weights{7, 3});
-  CHECK(Quotas({1000000000000000000, 1000000000000000000}).period() == 2);
+  CHECK(WeightedInterleave({70, 30}).weights() == Weights{7, 3});
+  CHECK(WeightedInterleave({1000000000000000000, 1000000000000000000}).period() == 2);
 }
 
 TEST_CASE("weights that no period can hold are usage errors") {
-  CHECK(dt_test::caught([] { Quotas({}); }).kind == ErrorKind::usage);
-  CHECK(dt_test::caught([] { Quotas({3, 0}); }).says("weight of 0"));
-  CHECK(dt_test::caught([] { Quotas(Weights(257, 1)); }).says("257 sources"));
-  CHECK(dt_test::caught([] { Quotas({1, Quotas::max_period}); }).says("round them"));
-  CHECK(Quotas({1, Quotas::max_period - 1}).period() == Quotas::max_period);
+  CHECK(dt_test::caught([] { WeightedInterleave({}); }).kind == ErrorKind::usage);
+  CHECK(dt_test::caught([] { WeightedInterleave({3, 0}); }).says("weight of 0"));
+  CHECK(dt_test::caught([] { WeightedInterleave(Weights(257, 1)); }).says("257 sources"));
+  CHECK(dt_test::caught([] { WeightedInterleave({1, WeightedInterleave::max_period}); }).says("round them"));
+  CHECK(WeightedInterleave({1, WeightedInterleave::max_period - 1}).period() ==
+        WeightedInterleave::max_period);
 }

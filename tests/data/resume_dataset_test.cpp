@@ -181,7 +181,7 @@ TEST_CASE("tasks make the dataset that one makes, also where some die or come la
   dies.join();
   lives.join();
   CHECK(dt_test::content(folder / "out/dataset.json") == dt_test::content(folder / "whole/dataset.json"));
-  CHECK(made.left_out.duplicates == 5000);
+  CHECK(made.filtered.duplicates == 5000);
   CHECK(folder.num_entries() == 3);
 }
 

@@ -10,8 +10,8 @@ using dt_test::caught;
 
 namespace {
 
-RolesMet met(const std::vector<std::string>& learned, const std::vector<std::string>& others) {
-  RolesMet roles;
+SeenRoles met(const std::vector<std::string>& learned, const std::vector<std::string>& others) {
+  SeenRoles roles;
   for (const std::string& role : learned) roles.add(role, true);
   for (const std::string& role : others) roles.add(role, false);
   return roles;
@@ -31,7 +31,7 @@ TEST_CASE("a role that is to be learned and was not met is named, with those tha
 }
 
 TEST_CASE("of roles that are not learned a few are kept, the same in any order") {
-  RolesMet forth, back;
+  SeenRoles forth, back;
   for (int i = 0; i < 100; ++i) {
     forth += met({}, {fmt::format("role{:02}", i)});
     back += met({}, {fmt::format("role{:02}", 99 - i)});

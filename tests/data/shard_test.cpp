@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "base/numeric/digest.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/shard_writer.hpp"
 #include "data/test_dataset.hpp"
 #include "data/verify_dataset.hpp"
@@ -20,7 +20,7 @@ using dt_test::Folder;
 
 namespace {
 
-const TokenizerInfo tokenizer = make_tokenizer("bytes")->info();
+const TokenizerIdentity tokenizer = make_tokenizer("bytes")->info();
 
 /// Returns an open file of the numbers from 0 to 65535, repeated as often as needed. Its name is removed.
 std::shared_ptr<const File> counting_tokens(const fs::path& path, std::uint64_t count) {
@@ -154,7 +154,7 @@ TEST_CASE("shards of several digest blocks are the same, however many threads co
 TEST_CASE("a shard gives any range of its tokens") {
   const Folder folder;
   write_series(folder.path(), 100, {50, 50});
-  const Shard shard(folder / "train-00000.h5");
+  const TokenShard shard(folder / "train-00000.h5");
   std::vector<std::int32_t> tokens(30);
   shard.read(40, tokens);
   for (int i = 0; i < 30; ++i) CHECK(tokens[static_cast<std::size_t>(i)] == 40 + i);
@@ -167,7 +167,7 @@ TEST_CASE("an altered token is found when its block is read") {
   write_series(folder.path(), 100, {50, 50});
   const fs::path path = folder / "train-00000.h5";
   damage(path, static_cast<std::int64_t>(Hdf5Reader(path).info("/tokens").offset) + 120);
-  const Shard shard(path);
+  const TokenShard shard(path);
   std::vector<std::int32_t> tokens(1);
   const auto error = caught([&] { shard.read(0, tokens); });
   CHECK(error.kind == ErrorKind::input);
@@ -178,22 +178,22 @@ TEST_CASE("altered document offsets are found") {
   const Folder folder;
   write_series(folder.path(), 100, {50, 50});
   const fs::path path = folder / "train-00000.h5";
-  CHECK(Shard(path).document_offsets_problem().empty());
+  CHECK(TokenShard(path).document_offsets_problem().empty());
   damage(path, static_cast<std::int64_t>(Hdf5Reader(path).info("/document_offsets").offset) + 8);
-  CHECK(Shard(path).document_offsets_problem() == "/document_offsets is corrupt: its digest differs");
+  CHECK(TokenShard(path).document_offsets_problem() == "/document_offsets is corrupt: its digest differs");
 }
 
 TEST_CASE("a shard tells which documents begin within any range of its tokens") {
   const Folder folder;
   write_series(folder.path(), 10, {3, 7, 4, 25, 1});
-  const Shard shard(folder / "train-00001.h5");  // documents begin at tokens 0 and 4
+  const TokenShard shard(folder / "train-00001.h5");  // documents begin at tokens 0 and 4
   CHECK(shard.document_starts(0, 10) == Offsets{0, 4});
   CHECK(shard.document_starts(0, 4) == Offsets{0});
   CHECK(shard.document_starts(1, 4) == Offsets{});
   CHECK(shard.document_starts(4, 5) == Offsets{4});
   CHECK(shard.document_starts(4, 4) == Offsets{});
   CHECK(shard.document_starts(5, 10) == Offsets{});
-  CHECK(Shard(folder / "train-00002.h5").document_starts(0, 10) == Offsets{});  // inside a document
+  CHECK(TokenShard(folder / "train-00002.h5").document_starts(0, 10) == Offsets{});  // inside a document
   CHECK_THROWS_AS(shard.document_starts(5, 11), Error);
   CHECK_THROWS_AS(shard.document_starts(5, 4), Error);
 }
@@ -202,7 +202,7 @@ TEST_CASE("document offsets that mean nothing are an input error, though their d
   const Folder folder;
   const auto problem_with = [&](const Offsets& offsets) {
     Made<>{.offsets = offsets}.write(folder / "x.h5");
-    const Shard shard(folder / "x.h5");
+    const TokenShard shard(folder / "x.h5");
     const auto error = caught([&] { shard.document_starts(0, 1); });
     CHECK(error.kind == (error.thrown ? ErrorKind::input : ErrorKind::internal));
     return error.message;
@@ -218,21 +218,22 @@ TEST_CASE("document offsets that mean nothing are an input error, though their d
         name + ": /document_offsets does not end at the number of tokens" + remedy);
   CHECK(problem_with({0, 4}) == name + ": /document_offsets does not end at the number of tokens" + remedy);
   Made<std::uint32_t>().write(folder / "x.h5");
-  CHECK(
-      caught([&] { Shard(folder / "x.h5"); }).says("/document_offsets holds u32 elements; u64 is expected"));
+  CHECK(caught([&] {
+          TokenShard(folder / "x.h5");
+        }).says("/document_offsets holds u32 elements; u64 is expected"));
 }
 
 TEST_CASE("what is no shard, or none of this version, is an input error that says so") {
   const Folder folder;
   dt_test::put(folder / "text", "hello");
-  CHECK(caught([&] { Shard(folder / "text"); }).kind == ErrorKind::input);
-  CHECK(caught([&] { Shard(folder / "none.h5"); }).kind == ErrorKind::input);
+  CHECK(caught([&] { TokenShard(folder / "text"); }).kind == ErrorKind::input);
+  CHECK(caught([&] { TokenShard(folder / "none.h5"); }).kind == ErrorKind::input);
   for (const auto& [format, version] : {std::pair{"other", 1}, {"dt-token-shard", 3}}) {
     Hdf5Writer file(folder / "x.h5");
     file.set_attribute("/", "format", std::string(format));
     file.set_attribute("/", "version", std::int64_t{version});
     file.close();
-    const auto error = caught([&] { Shard(folder / "x.h5"); });
+    const auto error = caught([&] { TokenShard(folder / "x.h5"); });
     CHECK(error.kind == ErrorKind::input);
     CHECK(error.says(version == 3 ? "x.h5 is of version 3; this dt reads versions 1 and 2"
                                   : "x.h5 is no token shard"));
@@ -246,7 +247,8 @@ TEST_CASE("every truncation of a shard is noticed on opening it") {
   const std::string content = dt_test::content(whole);
   for (std::size_t size = 0; size < content.size(); size += 97) {
     dt_test::put(folder / "part.h5", content.substr(0, size));
-    const auto error = caught([&] { Shard(folder / "part.h5").check_against(dataset.shards[0], tokenizer); });
+    const auto error =
+        caught([&] { TokenShard(folder / "part.h5").check_against(dataset.shards[0], tokenizer); });
     CHECK(error.kind == ErrorKind::input);
     CHECK(error.says("part.h5"));
   }
@@ -259,7 +261,7 @@ TEST_CASE("hostile values of a shard's header are an input error that names file
     Made<> made;
     change(made);
     made.write(path);
-    const auto error = caught([&] { Shard opened(path); });
+    const auto error = caught([&] { TokenShard opened(path); });
     CHECK(error.kind == ErrorKind::input);
     CHECK(error.says(path.string()));
     return error.message;
@@ -298,9 +300,9 @@ TEST_CASE("a token outside the vocabulary is found where its block is first read
   const fs::path path = folder / "x.h5";
   const auto problem = [&](const auto& made, std::uint32_t token) {
     made.write(path);
-    const Shard shard(path);
+    const TokenShard shard(path);
     std::vector<std::int32_t> tokens(1);
-    for (const auto read : {&Shard::read, &Shard::read_labels}) {
+    for (const auto read : {&TokenShard::read, &TokenShard::read_labels}) {
       const auto error = caught([&] { (shard.*read)(0, tokens); });
       CHECK(error.kind == ErrorKind::input);
       CHECK(error.says(fmt::format("{} is corrupt: token {} in block 0 is outside the vocabulary of 257",
@@ -316,7 +318,7 @@ TEST_CASE("a token outside the vocabulary is found where its block is first read
   wide.numbers["version"] = masked_shard_version;
   wide.write(path);
   std::vector<std::int32_t> tokens(10);
-  Shard(path).read(0, tokens);
+  TokenShard(path).read(0, tokens);
   CHECK(tokens[9] == 1);
   wide.tokens[9] = 0x80000101;
   problem(wide, 257);
@@ -328,7 +330,7 @@ TEST_CASE("the first shard of a split begins with a document, unless the split h
   made.write(folder / "train-00000.h5");
   std::uint64_t documents = 1;
   const auto open = [&] {
-    const ShardHeader header = Shard(folder / "train-00000.h5").header();
+    const TokenShardHeader header = TokenShard(folder / "train-00000.h5").header();
     DatasetFile dataset;
     dataset.tokenizer = header.tokenizer;
     dataset.split(Split::train) = {header.tokens, documents, 0};

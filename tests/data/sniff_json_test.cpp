@@ -85,7 +85,7 @@ TEST_CASE("what is read as JSON lines by its content is told once, and cut at li
   put(folder / "b", lines);
   std::vector<std::string> told;
   ReadOptions options;
-  options.notes = std::make_shared<InputNotes>([&](const std::string& text) { told.push_back(text); });
+  options.notes = std::make_shared<InputNotices>([&](const std::string& text) { told.push_back(text); });
   const InputRanges ranges({folder / "a.json", folder / "b"}, options, 500);
   CHECK(ranges.count() > 10);
   const auto walk = std::make_shared<RangeWalk>(ranges, [](auto) { return true; });

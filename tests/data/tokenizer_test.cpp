@@ -68,12 +68,12 @@ TEST_CASE("what lies beside a tokenizer's file: its chat template and the specia
   const auto tokenizer = make_tokenizer(file.string(), "", "</s>");
   std::string warned;
   const auto warn = [&](const std::string& text) { warned += text; };
-  CHECK(files_beside(file, *tokenizer, warn).empty());
+  CHECK(tokenizer_config_files(file, *tokenizer, warn).empty());
   dt_test::put(folder / "tokenizer_config.json",
                R"({"bos_token": {"content": "<s>"}, "eos_token": "<|im_end|>",
     "pad_token": "<pad>", "unk_token": null, "chat_template": "{{ messages }}", "auto_map": {"AutoTokenizer": ["x.Y"]}})");
   dt_test::put(folder / "chat_template.jinja", "{{ bos_token }}\n");
-  auto files = files_beside(file, *tokenizer, warn);
+  auto files = tokenizer_config_files(file, *tokenizer, warn);
   CHECK(warned.empty());
   CHECK(nlohmann::json::parse(files.at("tokenizer_config.json")) ==
         nlohmann::json{{"tokenizer_class", "PreTrainedTokenizerFast"},
@@ -85,7 +85,7 @@ TEST_CASE("what lies beside a tokenizer's file: its chat template and the specia
   for (const char* text : {"[]", R"({"a": NaN})", R"({"a": 1e400})"}) {
     warned.clear();
     dt_test::put(folder / "tokenizer_config.json", text);
-    files = files_beside(file, *tokenizer, warn);
+    files = tokenizer_config_files(file, *tokenizer, warn);
     CHECK(files.size() == 1);  // the template
     CHECK_THAT(warned, Catch::Contains("tokenizer_config.json: ") && Catch::Contains("keeps nothing"));
   }

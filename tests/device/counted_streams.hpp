@@ -21,7 +21,7 @@ class CountedNetwork {
       : size_(size), boxes_(static_cast<std::size_t>(size * size)), sent_(boxes_.size()) {}
   CountedNetwork(const CountedNetwork&) = delete;
 
-  std::unique_ptr<comm::StreamTransport> transport(int rank, Device device) {
+  std::unique_ptr<comm::DeviceTransport> transport(int rank, Device device) {
     return std::make_unique<Transport>(*this, rank, device);
   }
   /// Returns the bytes that streams have sent so far.
@@ -43,7 +43,7 @@ class CountedNetwork {
   }
 
  private:
-  using Transfer = comm::StreamTransport::Transfer;
+  using Transfer = comm::DeviceTransport::Transfer;
   struct Message {
     Tensor data;
     bool has_arrived = false;
@@ -84,7 +84,7 @@ class CountedNetwork {
   };
 
   /// Sends and receives only: NCCL's own collectives are not dt's.
-  class Transport final : public comm::StreamTransport {
+  class Transport final : public comm::DeviceTransport {
    public:
     Transport(CountedNetwork& network, int rank, Device device)
         : network_(network), rank_(rank), device_(device) {}
@@ -103,7 +103,7 @@ class CountedNetwork {
     void reduce_scatter(Stream, const Tensor&, const Tensor&, Reduction) override { refuse(); }
     void check() override {}
     void abort() noexcept override {}
-    std::unique_ptr<StreamTransport> split(std::optional<int>, int, comm::StreamUse) override {
+    std::unique_ptr<DeviceTransport> split(std::optional<int>, int, comm::DeviceGroupUse) override {
       refuse();
       return nullptr;
     }

@@ -12,7 +12,7 @@
 #include "device/fiber_block.hpp"
 #include "device/test_device.hpp"
 #include "kernels/cuda/launch/grid.hpp"
-#include "kernels/cuda/launch/work_keys.hpp"
+#include "kernels/cuda/launch/kernel_key.hpp"
 
 // NOLINTBEGIN: these names are CUDA's
 #define __global__
@@ -99,7 +99,7 @@ void launch(const Context& context, const char* name, Grid grid, void (*kernel)(
   const std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
   const test_device::Dim3 blocks{grid.blocks, grid.blocks_y, 1};
   test_device::submit(context, key_of(grid, kernel, values),
-                    {name, blocks, grid.threads, grid.shared_bytes, [=] { std::apply(kernel, values); }});
+                      {name, blocks, grid.threads, grid.shared_bytes, [=] { std::apply(kernel, values); }});
 }
 
 }  // namespace dt::kernels::cuda

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   dt::accelerator().set_timeout(60);
 #ifdef DT_NCCL
   dt::comm::nccl::set_functions(&dt::test_device::nccl_stand_in());
-  dt::comm::nccl::use_nccl();
+  dt::comm::nccl::register_nccl();
 #endif
   Options options;
   dt::OptionTable table("dt-allreduce-bench", "on the test device.");

@@ -11,9 +11,9 @@
 #include <fstream>
 #include <string>
 
+#include "base/cli/tool.hpp"
 #include "base/system/host.hpp"
 #include "base/system/signals.hpp"
-#include "base/cli/tool.hpp"
 #include "cmd/dt-train/options.hpp"
 #include "cmd/dt-train/run.hpp"
 #include "device/test_device.hpp"
@@ -43,7 +43,7 @@ void play_nccl() {
   if (const char* const operation = std::getenv("DT_TEST_NCCL_HANG"))
     dt::test_device::break_nccl_at(std::stol(operation), NcclFault::hang);
   dt::comm::nccl::set_functions(&dt::test_device::nccl_stand_in());
-  dt::comm::nccl::use_nccl();
+  dt::comm::nccl::register_nccl();
 }
 #endif
 

@@ -13,7 +13,6 @@
 #include "kernels/cuda/attention/attention_fallbacks.hpp"
 #include "kernels/cuda/launch/elements.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
-#include "kernels/cuda/launch/work_keys.hpp"
 
 namespace dt::test_device {
 

@@ -1,11 +1,13 @@
-#include "kernels/cuda/launch/work_keys.hpp"
-
 #include <array>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "kernels/cuda/attention/fused_attention.hpp"
+#include "kernels/cuda/launch/kernel_key.hpp"
+#include "kernels/cuda/matmul/matmul.hpp"
 
 namespace dt::kernels::cuda {
 namespace {

@@ -13,7 +13,6 @@
 #include "kernels/cuda/launch/elements.hpp"
 #include "kernels/cuda/launch/grid.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
-#include "kernels/cuda/launch/work_keys.hpp"
 #include "kernels/reference/linear.hpp"
 
 namespace dt::test_device {

@@ -19,8 +19,8 @@
 #include "device/closed_memory.hpp"
 #include "device/test_device.hpp"
 #include "tensor/device/accelerator.hpp"
-#include "tensor/device/graph_cache.hpp"
 #include "tensor/device/device_timeout.hpp"
+#include "tensor/device/graph_cache.hpp"
 
 namespace dt {
 

@@ -27,7 +27,7 @@ class Use {
     std::int64_t frees = 0;        // allocations that were freed
     std::int64_t pinnings = 0;     // host memory
     std::int64_t unpinnings = 0;   // pinnings that were undone
-    std::int64_t in_lists = 0;     // allocations and pinnings while RetiredMemory keeps freed memory
+    std::int64_t in_lists = 0;     // allocations and pinnings while DeferredFree keeps freed memory
     std::int64_t reads = 0;        // copies from the device to the host
     std::int64_t unpinned = 0;     // copies from or to host memory that is not pinned
     std::int64_t kernels = 0;      // kernels and products

@@ -10,8 +10,8 @@
 
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
-#include "tensor/host_tensor.hpp"
 #include "tensor/deferred_free.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::test_device {
 namespace {

@@ -13,7 +13,7 @@ namespace dt_fuzz {
 using namespace dt;
 
 void read_shard(const std::filesystem::path& path) {
-  const data::Shard shard(path);
+  const data::TokenShard shard(path);
   const std::uint64_t tokens = shard.header().tokens;
   require(shard.header().tokenizer.vocabulary_size > 0, "a vocabulary has tokens");
   std::size_t num_sound = 0;

@@ -14,9 +14,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/numeric/digest.hpp"
-#include "base/hdf5/source.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/hdf5/source.hpp"
+#include "base/numeric/digest.hpp"
 #include "base/test_folder.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
@@ -155,7 +155,7 @@ fs::path make_shard(const fs::path& path, data::TokenStorage storage) {
   const std::vector<std::uint32_t> tokens(200, 0);
   write_synced(path.string() + ".tokens", {reinterpret_cast<const char*>(tokens.data()), 4 * tokens.size()});
   const auto source = std::make_shared<const dt::File>(dt::File::open_read(path.string() + ".tokens"));
-  data::BlockCopies copies(1, storage.masks_targets);
+  data::BlockCopier copies(1, storage.masks_targets);
   data::ShardWriter writer(dt::File::create(path), plans.front(), {"bytes", 1, 257, 256}, storage, copies);
   const std::uint64_t document_bytes = 10 * dtype_bytes(storage.dtype);
   for (std::uint64_t i = 0; i < 20; ++i) {

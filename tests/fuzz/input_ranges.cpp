@@ -23,14 +23,14 @@ struct Reading {
 };
 
 void append(const EncodedChunk& chunk, std::vector<std::uint32_t>& open, Reading& out) {
-  for (const EncodedPart& part : chunk.parts) {
+  for (const EncodedDocumentRange& part : chunk.parts) {
     const auto ids = std::span(chunk.ids).subspan(part.begin, part.end - part.begin);
     open.insert(open.end(), ids.begin(), ids.end());
     if (!part.ends_document) continue;
     if (!open.empty()) out.documents.push_back(open);
     open.clear();
   }
-  out.bad_lines += chunk.flaws.bad_lines;
+  out.bad_lines += chunk.issues.bad_lines;
 }
 
 void Reading::read(const NextInput& inputs, const ReadOptions& options, const LineOptions& lines) {

@@ -36,7 +36,7 @@ struct Layer {
 /// over rows of the left factor as it is stored: a bias's gradient, beside a weight's.
 using FastestProduct =
     std::function<std::optional<Fastest>(const Measure&, const kernels::cuda::Matmul&, const Tensor& dbias)>;
-/// Compares three products of each layer, or four (products_of_weight_gradient, or the bias's gradient
+/// Compares three products of each layer, or four (weight_gradient_matmuls, or the bias's gradient
 /// beside). They are in bf16, and gradients of weights are summed in fp32.
 std::vector<Comparison> compare_products(Measure& measure, const std::vector<Layer>& layers,
                                          const FastestProduct& fastest);

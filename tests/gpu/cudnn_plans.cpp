@@ -76,7 +76,7 @@ const FusedProblem problems[] = {
     problem(DType::bf16, Mask::added, 2, 12, 12, 1024, 64),   // documents, windows
     problem(DType::f16, Mask::added, 1, 8, 2, 333, 96),
     problem(DType::bf16, Mask::added, 1, 8, 2, 2048, 128),    // chunks of ring attention
-    problem(DType::bf16, Mask::causal, 1, 4, 1, 16384, 128),  // weights that do not fit: see backward_way
+    problem(DType::bf16, Mask::causal, 1, 4, 1, 16384, 128),  // weights that do not fit: see choose_backward_algorithm
     problem(DType::f16, Mask::added, 1, 4, 1, 16384, 128),    //
 };
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "gpu/comparisons.hpp"
-#include "kernels/cuda/matmul/cublas_lt/description.cuh"
 #include "kernels/cuda/launch/device_stream.hpp"
+#include "kernels/cuda/matmul/cublas_lt/description.cuh"
 
 namespace dt::test_device {
 

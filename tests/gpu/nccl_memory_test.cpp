@@ -49,7 +49,7 @@ TEST_CASE("a communicator takes the memory that was estimated, within a tenth", 
     group->barrier().wait_host();
     const std::size_t staging = Communicator::stream_staging_bytes(bucket_bytes);
     const std::size_t taken = before - accelerator().free_bytes(device) - staging;
-    const plan::NcclTopology topology = plan::nccl_topology(gpu, stream_library()->version());
+    const plan::NcclTopology topology = plan::nccl_topology(gpu, device_transport_library()->version());
     const plan::NcclSettings settings =
         plan::nccl_settings([](const char* name) -> const char* { return std::getenv(name); });
     const std::size_t estimate = plan::nccl_memory(group_of(group->size()), topology, settings).device;

@@ -15,10 +15,10 @@ namespace {
 std::string refusal() {
   using namespace dt;
   std::string said;
-  comm::nccl::use_nccl();
+  comm::nccl::register_nccl();
   comm::run_alone([&](comm::Communicator& group) {
     try {
-      comm::stream_library()->open(group, Device::gpu(0), 10);
+      comm::device_transport_library()->open(group, Device::gpu(0), 10);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::environment) said = error.message() + "; " + error.context();
     }

@@ -1,7 +1,7 @@
 // test_gpu_rounding [all]: checks that GPUs' instructions round fp32 to 16 bits, and widen 16 bits to fp32,
-// as base/numeric/half.hpp does. CUDA's headers promise it for the host. Only NaNs differ. Both round in steps. So
-// they are equal everywhere if they are equal beside every step. `all` checks every fp32, which takes a
-// minute.
+// as base/numeric/half.hpp does. CUDA's headers promise it for the host. Only NaNs differ. Both round in
+// steps. So they are equal everywhere if they are equal beside every step. `all` checks every fp32, which
+// takes a minute.
 
 #include <bit>
 #include <cstdint>

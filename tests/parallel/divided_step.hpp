@@ -13,9 +13,9 @@
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
 #include "model/model_spec.hpp"
+#include "parallel/one_rank.hpp"
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/model_storage.hpp"
-#include "parallel/one_rank.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt_test::divided {
@@ -99,7 +99,7 @@ inline std::vector<Result> results(const Setting& setting) {
   const auto num_units = static_cast<int>(table.units().size());
   const auto body = [&](comm::Communicator& world) {
     const Context context(1, setting.set_streams ? Device::gpu(world.rank()) : setting.device);
-    const comm::ComputesOn computes_on(world.engine(), context);
+    const comm::ScopedDevice computes_on(world.engine(), context);
     if (setting.set_streams) setting.set_streams(world, context.device());
     std::deque<Buffer> kept;
     const LanePlan plan = LanePlan(setting.micro_batches, setting.lanes).of_rank(world.rank(), setting.ranks);

@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 #include <regex>
 
+#include "base/numeric/index.hpp"
 #include "base/text/text.hpp"
 #include "parallel/schedule/builders.hpp"
-#include "base/numeric/index.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

@@ -8,8 +8,8 @@
 #include "base/numeric/half.hpp"
 #include "kernels/elementwise.hpp"
 #include "parallel/executor_rig.hpp"
-#include "parallel/schedule/activation_peak.hpp"
 #include "parallel/one_rank.hpp"
+#include "parallel/schedule/activation_peak.hpp"
 #include "support/unit_runner.hpp"
 #include "support/whole_layout.hpp"
 

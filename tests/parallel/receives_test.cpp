@@ -85,7 +85,7 @@ class Ranks {
   void count_held(Rank& rank) {
     int held = 0;
     for (const auto& [channel, count] : rank.begun)
-      held += rank.come[channel] < count ? dt::comm::most_ctas(dt::comm::StreamUse::pipeline) : 0;
+      held += rank.come[channel] < count ? dt::comm::max_ctas(dt::comm::DeviceGroupUse::pipeline) : 0;
     most_held_ = std::max(most_held_, held);
   }
 

@@ -12,11 +12,11 @@
 
 #include "comm/threads/thread_group.hpp"
 #include "model/model_spec.hpp"
+#include "parallel/one_rank.hpp"
+#include "parallel/state/comm_volume.hpp"
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/model_storage.hpp"
-#include "parallel/one_rank.hpp"
 #include "parallel/state/squared_norm.hpp"
-#include "parallel/state/comm_volume.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

@@ -1,3 +1,5 @@
+#include "plan/memory/nccl_memory.hpp"
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -11,7 +13,6 @@
 #include "plan/memory/memory_estimate.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/memory/nccl_groups.hpp"
-#include "plan/memory/nccl_memory.hpp"
 
 using namespace dt;
 using namespace dt::plan;
@@ -321,7 +322,7 @@ TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
   const std::vector<NamedNcclGroup> groups = groups_of(plan);
   REQUIRE(groups.size() == 1);
   NcclGroup sums = all_to_all(1, 2);
-  sums.max_ctas = comm::most_ctas(groups.front().use);
+  sums.max_ctas = comm::max_ctas(groups.front().use);
   CHECK(memory.nccl == device_bytes(sums, dgx_h100));
   CHECK(memory.nccl_host > 0);
   CHECK(memory.context > by_messages.context);

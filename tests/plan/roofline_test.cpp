@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "model/parameter_table.hpp"
-#include "plan/time/peak_flops.hpp"
 #include "plan/published_steps.hpp"
+#include "plan/time/peak_flops.hpp"
 #include "plan/time/roofline_step.hpp"
 
 using namespace dt;

@@ -8,12 +8,12 @@
 #include <thread>
 
 #include "checkpoint/compare.hpp"
-#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/sample.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "comm/exchange.hpp"
 #include "comm/threads/thread_group.hpp"
-#include "run/save/local_target.hpp"
 #include "run/local/promotion.hpp"
+#include "run/save/local_target.hpp"
 
 namespace dt::run {
 namespace {
@@ -61,13 +61,13 @@ struct Cluster {
     const int rank = ranks.world.rank(), size = ranks.world.size();
     const Manifest manifest = header(step, size);
     const fs::path unfinished = target.begin(manifest);
-    comm::together(ranks.world, [&] {
+    comm::run_collectively(ranks.world, [&] {
       checkpoint::write_shard(unfinished, manifest, rank,
                               checkpoint::test::share_of(pieces.list, rank, size));
       target.finish_shard([] {});
     });
     SavedCheckpoint saved;
-    comm::together(ranks.world, [&] {
+    comm::run_collectively(ranks.world, [&] {
       if (target.is_committer()) target.commit(saved, ranks.world.size());
     });
     target.complete(saved);
@@ -79,7 +79,7 @@ struct Cluster {
     std::vector<LocalCheckpoint> found;
     job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
       const auto own_view = Promotion(ranks, disk(host).string(), run, host).find();
-      if (ranks.is_first()) found = own_view;
+      if (ranks.is_root()) found = own_view;
     });
     return found;
   }
@@ -92,7 +92,7 @@ struct Cluster {
       try {
         promotion.promote(found.at(0));
       } catch (const Error& error) {
-        if (ranks.is_first()) why = fmt::format("{} {}", error.exit_code(), error.message());
+        if (ranks.is_root()) why = fmt::format("{} {}", error.exit_code(), error.message());
       }
     });
     return why;
@@ -189,8 +189,8 @@ void crowd(int num_saves, int num_idle, int num_garbage, int num_replayed) {
   strangers.emplace(is_over);
   cluster.job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
     LocalTarget target(ranks, {cluster.disk(host), 20}, cluster.run, cluster.own, host);
-    comm::together(ranks.world, [&] {
-      if (!ranks.is_first()) return;
+    comm::run_collectively(ranks.world, [&] {
+      if (!ranks.is_root()) return;
       const std::vector<int> ports = own_ports();
       REQUIRE_FALSE(ports.empty());
       strangers->threads.emplace_back(intrude, ports, num_idle, std::span<const std::byte>(), 0);
@@ -272,7 +272,7 @@ TEST_CASE(
   cluster.job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
     const Promotion promotion(ranks, cluster.disk(host).string(), cluster.run, host);
     const std::vector<LocalCheckpoint> found = promotion.find();
-    comm::together(ranks.world, [&] { REQUIRE(found.size() == 2); });
+    comm::run_collectively(ranks.world, [&] { REQUIRE(found.size() == 2); });
     promotion.promote_newest(found);
   });
   CHECK(cluster.is_right(10));
@@ -319,19 +319,19 @@ TEST_CASE("a copy that cannot be made is warned of, and the last checkpoint that
     const fs::path unfinished = target.begin(manifest);
     const int rank = ranks.world.rank();
     const fs::path in_the_way = unfinished / checkpoint::piece_file_name(0);  // place of rank 0's copy, on b
-    comm::together(ranks.world, [&] {
+    comm::run_collectively(ranks.world, [&] {
       checkpoint::write_shard(unfinished, manifest, rank,
                               checkpoint::test::share_of(cluster.pieces.list, rank, 3));
       if (breaks && rank == 1) fs::create_directory(in_the_way);
     });
-    comm::together(ranks.world, [&] { target.finish_shard([] {}); });
+    comm::run_collectively(ranks.world, [&] { target.finish_shard([] {}); });
     SavedCheckpoint saved;
-    comm::together(ranks.world, [&] {
+    comm::run_collectively(ranks.world, [&] {
       if (breaks && rank == 1) fs::remove(in_the_way);
       target.commit(saved, 3);
     });
     target.complete(saved);
-    if (ranks.is_first()) CHECK(saved.num_without_copy == (breaks ? 1 : 0));
+    if (ranks.is_root()) CHECK(saved.num_without_copy == (breaks ? 1 : 0));
     target.end(true);
     target.confirm_weights(step);
     target.finish_removal();

@@ -6,8 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
-#include "checkpoint/writer_manifest.hpp"
 #include "checkpoint/sample.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "run/local/copy_receiver.hpp"
 #include "run/local/copy_sender.hpp"
 

@@ -23,9 +23,9 @@
 #include <map>
 #include <string>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/share.hpp"
 #include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"

@@ -13,8 +13,8 @@
 #include "model/initialise.hpp"
 #include "model/units/unit.hpp"
 #include "support/whole_layout.hpp"
-#include "tensor/device/accelerator.hpp"
 #include "tensor/buffer.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::test {

@@ -29,7 +29,7 @@ TEST_CASE("pair merger: a pair becomes a token from the left on, and its neighbo
   TrainingWords words({{"aaab", 3}, {"aaxaa", 2}}, bytes_as_ids());
   std::vector<std::uint32_t> num_bytes(256, 1);
   num_bytes.push_back(2);
-  Sides sides(257);
+  MergeSides sides(257);
   merge_pair(words, num_bytes, {'a', 'a'}, merged, positions_of(words, {'a', 'a'}), sides);
   // "aaab" and "aaxaa" become AA a b and AA x AA.
   REQUIRE((words[1] == merged && words[2] == merged && words[3] == 'a' && words[4] == 'b'));

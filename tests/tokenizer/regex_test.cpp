@@ -157,7 +157,7 @@ TEST_CASE("regex: what Oniguruma gives up on is an error that names the pattern"
 }
 
 TEST_CASE("regex: time in squares of the text's length is an error that names the pattern") {
-  const Regex::TimeLimit limit{0.05, 0};
+  const Regex::SearchTimeLimit limit{0.05, 0};
   const std::pair<const char*, std::string> slow[] = {
       {"(a+)\\1[cd]", std::string(10'000, 'a') + "bd"},  // compares long texts without a retry
       {"a++[cd]", std::string(100'000, 'a') + "bd"},     // scans without a retry

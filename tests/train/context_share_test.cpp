@@ -28,7 +28,7 @@ const model::Layout two{.cp = 2};
 TEST_CASE("a rank's part of a batch is its two chunks of each micro-batch, with their positions") {
   const auto share = [](std::int64_t size, int rank) {
     data::Batch batch = batch_of(8);
-    take_context_share(batch, size, two, {.cp = rank});
+    slice_context_rows(batch, size, two, {.cp = rank});
     CHECK(batch.sequence_length == 4);
     CHECK(batch.labels_BT == batch.tokens_BT);
     CHECK(batch.first_BT.empty());
@@ -43,9 +43,9 @@ TEST_CASE("a rank's part of a batch is its two chunks of each micro-batch, with 
 
 TEST_CASE("a batch is divided once, and in chunks of equal length") {
   data::Batch batch = batch_of(8);
-  take_context_share(batch, 1, two, {.cp = 1});
+  slice_context_rows(batch, 1, two, {.cp = 1});
   const auto refused = [&](const std::string& why) {
-    CHECK_THROWS_WITH(take_context_share(batch, 1, two, {.cp = 1}), Catch::Contains(why));
+    CHECK_THROWS_WITH(slice_context_rows(batch, 1, two, {.cp = 1}), Catch::Contains(why));
   };
   refused("a part of sequences of 4 is divided again");
   batch = batch_of(6);

@@ -11,7 +11,7 @@
 using namespace dt::train;
 
 TEST_CASE("the loss is the sum over targets and the norm the root of the sum of squares") {
-  StepReport report;
+  LocalStepReport report;
   report.nll.add(6.0);
   report.squared_norm.add(16.0);
   const Decision d = decide(report, 3, 1.0);
@@ -25,7 +25,7 @@ TEST_CASE("combined reports decide the same on every rank, whatever their order"
   const std::array<double, 3> terms{0.1, 1e17, -1e17};
   for (int shift = 0; shift < 3; ++shift) {
     dt::comm::run_threads(3, [&](dt::comm::Communicator& world) {
-      StepReport report;
+      LocalStepReport report;
       report.nll.add(terms[static_cast<std::size_t>((world.rank() + shift) % 3)]);
       report.squared_norm.add(world.rank());
       report.data_digest = ~std::uint64_t{0} - static_cast<std::uint64_t>(world.rank());
@@ -44,7 +44,7 @@ TEST_CASE("combined reports decide the same on every rank, whatever their order"
 }
 
 TEST_CASE("one value that is not finite stops the optimizer") {
-  StepReport nan_loss, infinite_norm;
+  LocalStepReport nan_loss, infinite_norm;
   nan_loss.nll.add(std::numeric_limits<double>::quiet_NaN());
   infinite_norm.squared_norm.add(std::numeric_limits<double>::infinity());
   CHECK_FALSE(decide(nan_loss, 1, 1).finite);

@@ -107,7 +107,7 @@ TEST_CASE("memory for batches on their way stands", "[device]") {
     data::Batch batch = numbered(number);
     MicroBatches rows = rank.take(batch);
     rank.context.synchronize();
-    if (number == 0) most_bytes = rank.pinned.most_in_use_bytes();
+    if (number == 0) most_bytes = rank.pinned.peak_bytes();
   }
-  CHECK(rank.pinned.most_in_use_bytes() == most_bytes);
+  CHECK(rank.pinned.peak_bytes() == most_bytes);
 }

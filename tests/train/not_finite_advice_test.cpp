@@ -7,8 +7,8 @@ using Catch::Contains;
 
 namespace {
 
-Standing at(std::int64_t step, std::int64_t first_step = 0) {
-  Standing s;
+TrainingStanding at(std::int64_t step, std::int64_t first_step = 0) {
+  TrainingStanding s;
   s.step = step;
   s.first_step = first_step;
   s.lr = 0.5;
@@ -20,7 +20,7 @@ Standing at(std::int64_t step, std::int64_t first_step = 0) {
 
 TEST_CASE(
     "weights whose loss is not finite: the advice names a checkpoint before them and a lower learning rate") {
-  Standing s = at(20);
+  TrainingStanding s = at(20);
   s.older = "run/checkpoints/step-00000010.g1";
   CHECK(advise_on_weights(s) ==
         "the weights of step 20 are not saved; start again with --resume run/checkpoints/step-00000010.g1 "
@@ -42,16 +42,16 @@ TEST_CASE(
 
 TEST_CASE("where no older checkpoint is left, the run's origin or a new beginning is named") {
   CHECK_THAT(advise_on_weights(at(20)), Contains("--resume never and a lower --lr"));
-  Standing outside = at(20, 10);
+  TrainingStanding outside = at(20, 10);
   outside.outside = "/other/checkpoints/step-00000010.g1";
   CHECK_THAT(advise_on_weights(outside),
              Contains("--resume /other/checkpoints/step-00000010.g1 and a lower --lr"));
   outside.step = 10;  // the outside checkpoint has those weights
   CHECK_THAT(advise_on_weights(outside), Contains("--resume never"));
-  Standing loaded = at(20, 20);
+  TrainingStanding loaded = at(20, 20);
   loaded.checkpoint = "c20";
   CHECK_THAT(advise_on_weights(loaded), Contains("--resume never") && Contains("--resume c20 with those"));
-  Standing initial = at(0);
+  TrainingStanding initial = at(0);
   CHECK_THAT(advise_on_weights(initial), Contains("the initial weights") && !Contains("--lr"));
   initial.init_from = "model";
   CHECK_THAT(advise_on_weights(initial), Contains("the weights of model") && Contains("--init-from"));
@@ -61,7 +61,7 @@ TEST_CASE("where no older checkpoint is left, the run's origin or a new beginnin
 
 TEST_CASE(
     "gradients that are not finite: the weights are kept, and the advice changes what made the gradients") {
-  Standing s = at(20);
+  TrainingStanding s = at(20);
   s.checkpoint = "c20";
   s.older = "c10";
   CHECK(

@@ -27,7 +27,7 @@ std::vector<std::vector<Written>> saved(const model::ParameterTable& table, cons
     const parallel::Groups groups(layout, world);
     const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
     const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
-    for (const checkpoint::SourcePiece& p : train::share_of_state(storage)) {
+    for (const checkpoint::SourcePiece& p : train::state_pieces(storage)) {
       all[static_cast<std::size_t>(world.rank())].push_back({p.tensor, p.kind, p.piece});
     }
     return 0;
@@ -66,13 +66,13 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
   const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
   const Context context(1, Device::host());
   const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
-  run::AggregationGroup group(world, train::shares_of(context, storage), c.writers, c.in_background);
+  run::AggregationGroup group(world, train::pieces_of_ranks(context, storage), c.writers, c.in_background);
   bool good = group.num_files() == std::min<std::int64_t>(c.writers, c.ranks);
   for (const int save : {1, 2}) {
     fill(storage, static_cast<float>(1000 * world.rank() + save));
-    expected[static_cast<std::size_t>(world.rank())] = train::share_of_state(storage);
+    expected[static_cast<std::size_t>(world.rank())] = train::state_pieces(storage);
     world.barrier().wait_host();
-    std::vector<checkpoint::SourcePiece> pieces = train::share_of_state(storage);
+    std::vector<checkpoint::SourcePiece> pieces = train::state_pieces(storage);
     if (c.in_background || !group.writes()) group.copy(pieces);
     if (group.writes()) {
       group.append_members(pieces, [] {});

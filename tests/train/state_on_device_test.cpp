@@ -152,7 +152,7 @@ void save_and_load(const Saving& c, const Run& run, const comm::Ranks& ranks, st
   std::vector<float> values;
   state.fill(values, c.zero > 0 ? static_cast<float>(ranks.world.rank()) : 0);
   run::SharedTarget target(ranks, run.directory, run.own, {});
-  run::Saver saver(ranks, train::shares_of(state.context, state.storage), c.in_background, c.writers);
+  run::Saver saver(ranks, train::pieces_of_ranks(state.context, state.storage), c.in_background, c.writers);
   saver.begin(target, run.header(), c.in_background);
   saver.wait_until_copied();
   saver.finish();
@@ -202,7 +202,7 @@ TEST_CASE("a save is of the state that the stream was making at its begin, whate
     std::vector<float> before, later, same;
     here.fill(same, 3);
     run::SharedTarget target(ranks, run.directory, run.own, {});
-    run::Saver saver(ranks, train::shares_of(state.context, state.storage), in_background, {});
+    run::Saver saver(ranks, train::pieces_of_ranks(state.context, state.storage), in_background, {});
     state.fill(before, 3);  // the host does not wait for these copies
     saver.begin(target, run.header(), in_background);
     if (in_background) {
@@ -223,7 +223,7 @@ TEST_CASE("ranks on different devices have the same digests of the same state, a
   const test_device::Use device(1);
   std::atomic<int> refused = 0;
   on_ranks(2, [&](const comm::Ranks& ranks) {
-    const bool is_first = ranks.is_first();
+    const bool is_first = ranks.is_root();
     State state(is_first ? host : gpu, half, {.dp = 2}, ranks.world);
     state.initialise();
     if (!is_first && differs) {

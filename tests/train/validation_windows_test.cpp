@@ -41,7 +41,7 @@ TEST_CASE("micro-batches take each window of each source once, and mix no source
     CHECK(windows.total() == 20);
     std::vector<std::uint64_t> next(3);
     for (std::int64_t i = 0; i < windows.num_micro_batches(); ++i) {
-      const ValidationWindows::Part part = windows.micro_batch(i);
+      const ValidationWindows::SourceWindows part = windows.micro_batch(i);
       CHECK(part.first == next[part.source]);
       CHECK(part.count >= 1);
       CHECK(part.count <= size);

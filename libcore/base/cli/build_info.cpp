@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "base/numeric/digest.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/digest.hpp"
 
 namespace dt {
 

@@ -103,7 +103,7 @@ class OptionTable {
   /// Errors: usage, naming the option, the value and what is allowed; input if the --config file
   /// cannot be read.
   Outcome parse(int argc, const char* const* argv);
-  /// Runs the checks that checked_later() deferred.
+  /// Runs the checks that defer_checks() deferred.
   /// Errors: usage.
   void check_all();
   /// Sets an omitted option to a value from `place`, which errors name ("run.json: "). Returns

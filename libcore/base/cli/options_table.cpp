@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.hpp"
 #include "base/cli/options_state.hpp"
+#include "base/error.hpp"
 #include "base/text/suggest.hpp"
 #include "base/text/text.hpp"
 

@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/cli/tasks.hpp"
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "base/system/signals.hpp"
-#include "base/cli/tasks.hpp"
 
 namespace dt {
 

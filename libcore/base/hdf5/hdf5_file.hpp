@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/numeric/dtype.hpp"
 #include "base/io/files.hpp"
+#include "base/numeric/dtype.hpp"
 
 namespace dt {
 

@@ -5,9 +5,9 @@
 #include "base/error.hpp"
 #include "base/hdf5/attribute.hpp"
 #include "base/hdf5/group.hpp"
+#include "base/hdf5/hdf5_file.hpp"
 #include "base/hdf5/messages.hpp"
 #include "base/hdf5/superblock.hpp"
-#include "base/hdf5/hdf5_file.hpp"
 
 namespace dt {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/numeric/dtype.hpp"
 #include "base/hdf5/object_header.hpp"
+#include "base/numeric/dtype.hpp"
 
 namespace dt::hdf5 {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/io/files.hpp"
 #include "base/hdf5/source.hpp"
+#include "base/io/files.hpp"
 
 namespace dt::hdf5 {
 

@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/system/host.hpp"
 #include "base/io/output_file.hpp"
 #include "base/io/owned_folder.hpp"
+#include "base/system/host.hpp"
 
 namespace dt {
 

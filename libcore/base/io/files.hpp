@@ -37,7 +37,7 @@ std::vector<fs::path> entries_of(const fs::path& folder);
 
 /// An owned file descriptor with checked calls; every failure is a system_error that names the
 /// path. ESTALE means that a file server has replaced the file. Opening and reading then each
-/// reopen it once. Reopening on a read requires a File from open_read() or open_unblocked(), and a
+/// reopen it once. Reopening on a read requires a File from open_read() or open_nonblocking(), and a
 /// path that leads to a regular file.
 class File {
  public:

@@ -1,6 +1,6 @@
 #pragma once
 // Names in a folder that is held open. These functions open, create or remove an entry only if it
-// is of the kind that dt creates there. OwnFolder, File and FileLock are built on them. `shown` is
+// is of the kind that dt creates there. OwnedFolder, File and FileLock are built on them. `shown` is
 // the name's path, for errors.
 
 #include <functional>

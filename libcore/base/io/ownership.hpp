@@ -12,8 +12,8 @@ namespace dt {
 /// Errors: environment.
 void refuse_untrusted_path(const fs::path& path);
 
-/// Makes a folder, as make_folders() does, in which a tool keeps files that it finds again by path.
-/// Refuses what refuse_strangers_folder() refuses. Also refuses the folder if everybody may rename
+/// Makes a folder, as create_folders() does, in which a tool keeps files that it finds again by path.
+/// Refuses what refuse_untrusted_path() refuses. Also refuses the folder if everybody may rename
 /// entries in it, or in a folder on the way to it: all users may write there, and the sticky bit is
 /// not set.
 /// Errors: environment.

@@ -73,9 +73,9 @@ class AcceptorHandshake {
   /// Returns how many bytes the initiator must send next, or 0 once it has proved that it knows the
   /// secret.
   std::size_t num_expected_bytes() const { return num_expected_bytes_; }
-  /// Takes num_next() bytes. Returns the answer, or none if the caller must reject the other end.
+  /// Takes num_expected_bytes() bytes. Returns the answer, or none if the caller must reject the other end.
   std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes);
-  /// Returns the keys. Call it once num_next() is 0.
+  /// Returns the keys. Call it once num_expected_bytes() is 0.
   ChannelKeys keys() const;
 
  private:

@@ -51,7 +51,7 @@ class Handshake {
   virtual ~Handshake() = default;
   /// Returns how many bytes the connection must send next, or 0 once it is admitted.
   virtual std::size_t num_expected_bytes() const = 0;
-  /// Takes num_next() bytes. Returns the answer, or none if the connection must be closed.
+  /// Takes num_expected_bytes() bytes. Returns the answer, or none if the connection must be closed.
   virtual std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes) = 0;
 };
 

@@ -15,8 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/system/cgroup.hpp"
 #include "base/error.hpp"
+#include "base/system/cgroup.hpp"
 
 namespace dt {
 

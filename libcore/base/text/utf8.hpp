@@ -17,7 +17,7 @@ std::string escape_invalid_utf8(std::string_view bytes);
 /// if there is no valid character.
 std::size_t utf8_sequence_length(std::string_view text);
 
-/// Returns the bytes that utf8_of() encoded.
+/// Returns the bytes that escape_invalid_utf8() encoded.
 std::string unescape_bytes(std::string_view utf8);
 
 /// Returns whether a text can name a file in the same folder: not empty or hidden, without slashes

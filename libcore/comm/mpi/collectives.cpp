@@ -69,7 +69,7 @@ void check_parts(const Tensor& part, const Tensor& whole, int size) {
 
 }  // namespace
 
-Collectives::Collectives(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Collectives::Collectives(std::unique_ptr<CollectivesState> state) : state_(std::move(state)) {}
 
 Collectives::~Collectives() = default;
 

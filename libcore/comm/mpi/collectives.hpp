@@ -42,9 +42,9 @@ class Collectives {
 
  private:
   friend class World;
-  struct State;
-  explicit Collectives(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  struct CollectivesState;
+  explicit Collectives(std::unique_ptr<CollectivesState> state);
+  std::unique_ptr<CollectivesState> state_;
 };
 
 }  // namespace dt::comm::mpi

@@ -6,7 +6,7 @@
 
 namespace dt::comm::mpi {
 
-struct Collectives::State {
+struct Collectives::CollectivesState {
   MPI_Comm communicator = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;

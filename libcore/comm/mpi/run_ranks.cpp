@@ -41,7 +41,7 @@ int run_as_threads(int number, Console& console, const std::function<int(const R
 }
 
 int run_as_processes(Console& console, const std::function<int(const Ranks&)>& body, Threads threads,
-                     StreamWish streams, const std::string& to_work_alone) {
+                     NcclPolicy streams, const std::string& to_work_alone) {
   std::optional<World> mpi;
   try {
     mpi.emplace(threads, to_work_alone);
@@ -52,7 +52,7 @@ int run_as_processes(Console& console, const std::function<int(const Ranks&)>& b
   Communicator& world = mpi->communicator();
   Console own(console, world.rank());
   const auto abort = [&](const Error& error) {
-    own.error("{}: {}", speaker(world), error.message());
+    own.error("{}: {}", rank_label(world), error.message());
     mpi->abort(error.exit_code());
   };
   try {
@@ -73,13 +73,13 @@ int run_as_processes(Console& console, const std::function<int(const Ranks&)>& b
 int run_ranks(const std::optional<std::string>& choice, Console& console,
               const std::function<int(const Ranks&)>& body, Threads threads,
               const std::string& to_work_alone) {
-  const auto as_processes = [&](StreamWish streams) {
+  const auto as_processes = [&](NcclPolicy streams) {
     return run_as_processes(console, body, threads, streams, to_work_alone);
   };
-  if (!choice && is_launched()) return as_processes(StreamWish::where_possible);
+  if (!choice && is_launched()) return as_processes(NcclPolicy::where_possible);
   const std::string kind = choice.value_or("self");
-  if (kind == "mpi") return as_processes(StreamWish::never);
-  if (kind == "nccl") return as_processes(StreamWish::required);
+  if (kind == "mpi") return as_processes(NcclPolicy::never);
+  if (kind == "nccl") return as_processes(NcclPolicy::required);
   return run_as_threads(kind == "self" ? 1 : number_of_threads(kind), console, body);
 }
 

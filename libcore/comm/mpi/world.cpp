@@ -106,7 +106,7 @@ struct World::State {
 World::World(Threads threads, const std::string& to_work_alone) : state_(std::make_unique<State>()) {
   initialize(threads, to_work_alone);
   check_tags();
-  auto collectives = std::make_unique<Collectives::State>();
+  auto collectives = std::make_unique<Collectives::CollectivesState>();
   collectives->communicator = duplicate_of_world();
   MPI_Comm_rank(collectives->communicator, &collectives->rank);
   MPI_Comm_size(collectives->communicator, &collectives->size);

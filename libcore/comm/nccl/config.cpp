@@ -31,17 +31,17 @@ std::string ignored_fields(int version) {
   return names;
 }
 
-int max_ctas(StreamUse use, const std::string& nccl_max_ctas) {
+int max_ctas(DeviceGroupUse use, const std::string& nccl_max_ctas) {
   const int asked = number_in(nccl_max_ctas);
-  return asked > 0 ? std::min(asked, most_channels) : most_ctas(use);
+  return asked > 0 ? std::min(asked, most_channels) : max_ctas(use);
 }
 
 std::string limits(int version, const std::string& nccl_max_ctas) {
   const std::string ignored = ignored_fields(version);
   if (!ignored.empty()) return fmt::format("this NCCL ignores {} of its configuration", ignored);
   return fmt::format("pipeline channels take {}, overlapped sums and gathers {}{}",
-                     text_of(max_ctas(StreamUse::pipeline, nccl_max_ctas)),
-                     text_of(max_ctas(StreamUse::overlapping, nccl_max_ctas)),
+                     text_of(max_ctas(DeviceGroupUse::pipeline, nccl_max_ctas)),
+                     text_of(max_ctas(DeviceGroupUse::overlapping, nccl_max_ctas)),
                      number_in(nccl_max_ctas) > 0 ? ", as NCCL_MAX_CTAS says" : "");
 }
 

@@ -25,7 +25,7 @@ std::string ignored_fields(int version);
 /// Returns the CTAs to which NCCL limits a communicator of that use; 0: NCCL chooses.
 /// `nccl_max_ctas` is the value of NCCL_MAX_CTAS ("": unset), which takes precedence.
 /// Source: envConfigOverride in NCCL's src/init.cc.
-int max_ctas(StreamUse use, const std::string& nccl_max_ctas);
+int max_ctas(DeviceGroupUse use, const std::string& nccl_max_ctas);
 
 /// Returns a text for people: "pipeline channels take 2 CTAs, overlapped sums 16", or the settings
 /// that do not take effect.

@@ -8,7 +8,7 @@ namespace dt::comm::nccl {
 
 namespace {
 
-const Functions* given = nullptr;
+const NcclFunctions* given = nullptr;
 
 template <class Function>
 void find(void* library, const char* name, Function*& function) {
@@ -27,9 +27,9 @@ void* open() {
               "name its folder in LD_LIBRARY_PATH, or give --comm mpi, which goes through the hosts' memory");
 }
 
-Functions load() {
+NcclFunctions load() {
   void* const library = open();
-  Functions functions{};
+  NcclFunctions functions{};
   find(library, "ncclGetVersion", functions.ncclGetVersion);
   int version = 0;
   functions.ncclGetVersion(&version);
@@ -42,8 +42,8 @@ Functions load() {
 
 }  // namespace
 
-const Functions& functions() {
-  static const Functions loaded = given != nullptr ? *given : load();
+const NcclFunctions& functions() {
+  static const NcclFunctions loaded = given != nullptr ? *given : load();
   return loaded;
 }
 
@@ -63,7 +63,7 @@ std::string version_text(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-void set_functions(const Functions* functions) {
+void set_functions(const NcclFunctions* functions) {
   given = functions;
 }
 

@@ -32,7 +32,7 @@ namespace dt::comm::nccl {
   FUNCTION(ncclSend)
 
 /// NCCL's functions, by its names for them.
-struct Functions {
+struct NcclFunctions {
 #define DT_MEMBER(name) decltype(&::name) name;
   DT_NCCL_FUNCTIONS(DT_MEMBER)
 #undef DT_MEMBER
@@ -45,13 +45,13 @@ static_assert(NCCL_VERSION_CODE >= least_version, "dt is built with the header o
 
 /// Returns NCCL's functions, and loads them at the first call.
 /// Errors: environment, NCCL is missing, older than least_version, or of another major version.
-const Functions& functions();
+const NcclFunctions& functions();
 /// Throws if functions() would not take a library of this version.
 /// Errors: environment.
 void require_version(int version);
 /// Returns "2.28.9".
 std::string version_text(int version);
 /// Replaces NCCL's functions in tests. Call before functions().
-void set_functions(const Functions* functions);
+void set_functions(const NcclFunctions* functions);
 
 }  // namespace dt::comm::nccl

@@ -12,7 +12,7 @@ ncclResult_t Registrations::add(const Tensor& exchanged) {
   return result;
 }
 
-void Registrations::forget(const std::byte* begin) noexcept {
+void Registrations::deregister(const std::byte* begin) noexcept {
   const std::lock_guard lock(mutex_);
   const auto place = handles_.find(begin);
   if (place == handles_.end()) return;

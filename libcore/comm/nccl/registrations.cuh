@@ -33,13 +33,13 @@ class Registrations {
   void clear(bool tells_nccl) noexcept;
 
  private:
-  void forget(const std::byte* begin) noexcept;
+  void deregister(const std::byte* begin) noexcept;
 
   ncclComm_t comm_;
   std::mutex mutex_;
   std::map<const std::byte*, void*> handles_;  // by the allocation's first byte
   Allocations::Watch watch_{accelerator().allocations(),
-                            [this](std::span<std::byte> memory) { forget(memory.data()); }};
+                            [this](std::span<std::byte> memory) { deregister(memory.data()); }};
 };
 
 }  // namespace dt::comm::nccl

@@ -59,10 +59,10 @@ Count bytes_of(const Tensor& tensor) {
 
 /// Returns the whole configuration of a communicator. Groups do not inherit that of the group that
 /// they are split from. config_fields names the fields that are set here.
-ncclConfig_t config_for(StreamUse use) {
+ncclConfig_t config_for(DeviceGroupUse use) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  if (most_ctas(use) > 0) config.maxCTAs = most_ctas(use);
+  if (max_ctas(use) > 0) config.maxCTAs = max_ctas(use);
   config.splitShare = 0;  // own channels: shared ones would have the whole group's limit
   return config;
 }
@@ -83,13 +83,14 @@ ncclRedOp_t op_of(Reduction reduction) {
 
 }  // namespace
 
-Transport::Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s,
-                     StreamUse use)
+NcclTransport::NcclTransport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s,
+                             DeviceGroupUse use)
     : device_(device), timeout_s_(timeout_s), rank_(rank), size_(size) {
   select();
   ncclConfig_t config = config_for(use);
   try {
-    settle("ncclCommInitRankConfig", functions().ncclCommInitRankConfig(&comm_, size, id, rank, &config));
+    wait_settled("ncclCommInitRankConfig",
+                 functions().ncclCommInitRankConfig(&comm_, size, id, rank, &config));
     connect();
   } catch (...) {
     abort();
@@ -97,10 +98,10 @@ Transport::Transport(const ncclUniqueId& id, int rank, int size, Device device, 
   }
 }
 
-Transport::Transport(ncclComm_t comm, Device device, double timeout_s)
+NcclTransport::NcclTransport(ncclComm_t comm, Device device, double timeout_s)
     : device_(device), timeout_s_(timeout_s), comm_(comm) {
   try {
-    settle("ncclCommSplit", ncclInProgress);
+    wait_settled("ncclCommSplit", ncclInProgress);
     functions().ncclCommUserRank(comm_, &rank_);
     functions().ncclCommCount(comm_, &size_);
     connect();
@@ -112,7 +113,7 @@ Transport::Transport(ncclComm_t comm, Device device, double timeout_s)
 
 /// Leaves the communicator open while an exception unwinds, as the program then ends. The peers do
 /// not know of the error, and closing the communicator may wait for them.
-Transport::~Transport() {
+NcclTransport::~NcclTransport() {
   if (is_aborted_ || comm_ == nullptr || std::uncaught_exceptions() > 0) return;
   registrations_->clear(true);
   ncclResult_t state = functions().ncclCommFinalize(comm_);
@@ -128,25 +129,25 @@ Transport::~Transport() {
   }
 }
 
-void Transport::begin(std::initializer_list<Tensor> tensors) {
+void NcclTransport::begin(std::initializer_list<Tensor> tensors) {
   select();
   for (const Tensor& tensor : tensors) enroll(tensor);
 }
 
-void Transport::enroll(const Tensor& data) {
-  if (registrations_) settle("ncclCommRegister", registrations_->add(data));
+void NcclTransport::enroll(const Tensor& data) {
+  if (registrations_) wait_settled("ncclCommRegister", registrations_->add(data));
 }
 
 /// Exchanges first messages between two ranks, now that both are here. At its first message to a
 /// peer, NCCL blocks the host until the peer comes. If two ranks share several groups, each rank
 /// might begin with another group, and both would block. In larger groups all ranks begin
 /// operations in the same order.
-void Transport::connect() {
+void NcclTransport::connect() {
   if (size_ == 2) meet();
   registrations_.emplace(comm_);
 }
 
-void Transport::meet() {
+void NcclTransport::meet() {
   const Buffer memory(device_, 2 * 256);
   const ScopedStream stream(device_, "connecting ranks");
   const Tensor out(memory, DType::u8, {1}), in(memory, DType::u8, {1}, 256);
@@ -166,14 +167,14 @@ void Transport::meet() {
   }
 }
 
-void Transport::select() const {
+void NcclTransport::select() const {
   if (is_aborted_)
     throw Error(ErrorKind::environment,
                 fmt::format("{}: {}: NCCL was aborted", host_name(), device_.to_string()));
   accelerator().select(device_);
 }
 
-void Transport::fail(const char* what, ncclResult_t result) const {
+void NcclTransport::fail(const char* what, ncclResult_t result) const {
   const char* const said = functions().ncclGetLastError(comm_);
   const std::string details = said != nullptr && *said != '\0' ? fmt::format(" ({})", said) : "";
   throw Error(ErrorKind::environment,
@@ -183,7 +184,7 @@ void Transport::fail(const char* what, ncclResult_t result) const {
                                         : "NCCL_DEBUG=WARN makes NCCL say more");
 }
 
-void Transport::fail_late(const char* what, double since_s) const {
+void NcclTransport::fail_late(const char* what, double since_s) const {
   throw Error(ErrorKind::environment,
               fmt::format("{}: {}: {} of rank {} of {} is not done after {:.1f} s", host_name(),
                           device_.to_string(), what, rank_, size_, monotonic_s() - since_s),
@@ -191,12 +192,12 @@ void Transport::fail_late(const char* what, double since_s) const {
               "interfaces NCCL tries");
 }
 
-void Transport::settle(const char* what, ncclResult_t result) {
+void NcclTransport::wait_settled(const char* what, ncclResult_t result) {
   const double since_s = monotonic_s(), grace_s = registrations_ ? watchdog_grace_s : 0;
   while (result == ncclInProgress) {
     const double waited_s = monotonic_s() - since_s;
     if (timeout_s_ > 0 && waited_s > timeout_s_ + grace_s) fail_late(what, since_s);
-    if (meanwhile_) meanwhile_();
+    if (overlapped_work_) overlapped_work_();
     poll_backoff(waited_s);
     const ncclResult_t asked = functions().ncclCommGetAsyncError(comm_, &result);
     if (asked != ncclSuccess) result = asked;
@@ -204,10 +205,10 @@ void Transport::settle(const char* what, ncclResult_t result) {
   if (result != ncclSuccess) fail(what, result);
 }
 
-void Transport::exchange(Stream stream, std::span<const Transfer> transfers) {
+void NcclTransport::exchange(Stream stream, std::span<const Transfer> transfers) {
   select();
   for (const Transfer& transfer : transfers) enroll(transfer.data);
-  settle("ncclGroupStart", functions().ncclGroupStart());
+  wait_settled("ncclGroupStart", functions().ncclGroupStart());
   ncclResult_t result = ncclSuccess;
   for (const Transfer& transfer : transfers) {
     const auto [count, type] = bytes_of(transfer.data);
@@ -218,37 +219,38 @@ void Transport::exchange(Stream stream, std::span<const Transfer> transfers) {
     if (one != ncclSuccess && one != ncclInProgress) result = one;
   }
   const ncclResult_t ended = functions().ncclGroupEnd();
-  settle("ncclSend and ncclRecv", result == ncclSuccess ? ended : result);
+  wait_settled("ncclSend and ncclRecv", result == ncclSuccess ? ended : result);
 }
 
-void Transport::broadcast(Stream stream, const Tensor& data, int root) {
+void NcclTransport::broadcast(Stream stream, const Tensor& data, int root) {
   begin({data});
   const auto [count, type] = bytes_of(data);
-  settle("ncclBroadcast",
-         functions().ncclBroadcast(data.raw(), data.raw(), count, type, root, comm_, native(stream)));
+  wait_settled("ncclBroadcast",
+               functions().ncclBroadcast(data.raw(), data.raw(), count, type, root, comm_, native(stream)));
 }
 
-void Transport::all_gather(Stream stream, const Tensor& in, const Tensor& out) {
+void NcclTransport::all_gather(Stream stream, const Tensor& in, const Tensor& out) {
   begin({in, out});
   const auto [count, type] = bytes_of(in);
-  settle("ncclAllGather", functions().ncclAllGather(in.raw(), out.raw(), count, type, comm_, native(stream)));
+  wait_settled("ncclAllGather",
+               functions().ncclAllGather(in.raw(), out.raw(), count, type, comm_, native(stream)));
 }
 
-void Transport::all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
+void NcclTransport::all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
   begin({in, out});
-  settle("ncclAllReduce",
-         functions().ncclAllReduce(in.raw(), out.raw(), static_cast<std::size_t>(in.numel()),
-                                   type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
+  wait_settled("ncclAllReduce",
+               functions().ncclAllReduce(in.raw(), out.raw(), static_cast<std::size_t>(in.numel()),
+                                         type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
 }
 
-void Transport::reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
+void NcclTransport::reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
   begin({in, out});
-  settle("ncclReduceScatter",
-         functions().ncclReduceScatter(in.raw(), out.raw(), static_cast<std::size_t>(out.numel()),
-                                       type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
+  wait_settled("ncclReduceScatter",
+               functions().ncclReduceScatter(in.raw(), out.raw(), static_cast<std::size_t>(out.numel()),
+                                             type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
 }
 
-void Transport::check() {
+void NcclTransport::check() {
   if (is_aborted_) return;
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = functions().ncclCommGetAsyncError(comm_, &state);
@@ -256,17 +258,17 @@ void Transport::check() {
   if (state != ncclSuccess && state != ncclInProgress) fail("an operation that was under way", state);
 }
 
-void Transport::abort() noexcept {
-  abort_all({{give_up()}});
+void NcclTransport::abort() noexcept {
+  abort_all({{release_communicator()}});
 }
 
-ncclComm_t Transport::give_up() noexcept {
+ncclComm_t NcclTransport::release_communicator() noexcept {
   if (is_aborted_.exchange(true)) return nullptr;
   if (registrations_) registrations_->clear(false);  // they go with the communicator
   return comm_;
 }
 
-std::unique_ptr<StreamTransport> Transport::split(std::optional<int> color, int key, StreamUse use) {
+std::unique_ptr<DeviceTransport> NcclTransport::split(std::optional<int> color, int key, DeviceGroupUse use) {
   select();
   ncclConfig_t config = config_for(use);
   // NCCL returns success when the split has only begun, and writes `part` when it has ended. The
@@ -275,14 +277,14 @@ std::unique_ptr<StreamTransport> Transport::split(std::optional<int> color, int 
   const ncclResult_t begun =
       functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, part.get(), &config);
   try {
-    settle("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
+    wait_settled("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
   } catch (...) {
     static_cast<void>(part.release());  // NCCL may still write to it
     abort();
     throw;
   }
   if (!color) return nullptr;
-  return std::unique_ptr<StreamTransport>(new Transport(*part, device_, timeout_s_));
+  return std::unique_ptr<DeviceTransport>(new NcclTransport(*part, device_, timeout_s_));
 }
 
 }  // namespace dt::comm::nccl

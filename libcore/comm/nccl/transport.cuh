@@ -19,13 +19,14 @@ namespace dt::comm::nccl {
 /// the communicator would be freed while the caller uses it.
 /// Source: NCCL User Guide, Fault Tolerance, asks for this; the source of 2.19, 2.28 and 2.30 agrees
 /// (src/group.cc, src/init.cc).
-class Transport final : public StreamTransport {
+class NcclTransport final : public DeviceTransport {
  public:
   /// Connects as rank `rank` of `size`.
   /// Collective: all ranks call it, with the id that one of them has made.
-  Transport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s, StreamUse use);
-  ~Transport() override;
-  Transport(const Transport&) = delete;
+  NcclTransport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s,
+                DeviceGroupUse use);
+  ~NcclTransport() override;
+  NcclTransport(const NcclTransport&) = delete;
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -39,16 +40,16 @@ class Transport final : public StreamTransport {
   void abort() noexcept override;
   /// Returns the communicator for abort_all, and makes this object unusable. Returns null if the
   /// communicator was given up or aborted before.
-  ncclComm_t give_up() noexcept;
-  std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) override;
+  ncclComm_t release_communicator() noexcept;
+  std::unique_ptr<DeviceTransport> split(std::optional<int> color, int key, DeviceGroupUse use) override;
 
  private:
   /// Takes over a communicator that is being split from another.
-  Transport(ncclComm_t comm, Device device, double timeout_s);
+  NcclTransport(ncclComm_t comm, Device device, double timeout_s);
   void select() const;
   /// Waits until NCCL has done its part on this host. Once ranks are connected, the watchdog can
   /// name the rank to blame, so its timeout comes first.
-  void settle(const char* what, ncclResult_t result);
+  void wait_settled(const char* what, ncclResult_t result);
   void connect();
   void meet();
   /// Prepares an operation on these tensors.

@@ -34,7 +34,7 @@ std::string text_of(const ncclUniqueId& id) {
 /// Returns the id that rank 0 makes, on all ranks.
 ncclUniqueId common_id(Communicator& group, Device device) {
   ncclUniqueId id{};
-  together(group, [&] {
+  run_collectively(group, [&] {
     if (group.rank() > 0) return;
     const ncclResult_t result = functions().ncclGetUniqueId(&id);
     if (result == ncclSuccess) return;
@@ -49,25 +49,26 @@ ncclUniqueId common_id(Communicator& group, Device device) {
   return id;
 }
 
-class Nccl final : public StreamLibrary {
+class Nccl final : public DeviceTransportLibrary {
  public:
   std::string version() override { return "NCCL " + version_text(loaded_version()); }
   bool takes_shared_gpus() override {
     const char* const wish = ::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
     return loaded_version() >= first_with_shared_gpus && wish != nullptr && std::string(wish) == "1";
   }
-  std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s,
-                                        StreamUse use) override {
+  std::unique_ptr<DeviceTransport> open(Communicator& group, Device device, double timeout_s,
+                                        DeviceGroupUse use) override {
     const ncclUniqueId id = common_id(group, device);
-    return std::make_unique<Transport>(id, group.rank(), group.size(), device, timeout_s, use);
+    return std::make_unique<NcclTransport>(id, group.rank(), group.size(), device, timeout_s, use);
   }
   std::string limits() override {
     return nccl::limits(loaded_version(), environment_variable("NCCL_MAX_CTAS").value_or(""));
   }
-  void abort(std::span<StreamTransport* const> transports) noexcept override {
+  void abort(std::span<DeviceTransport* const> transports) noexcept override {
     std::vector<ncclComm_t> comms;
-    for (StreamTransport* const transport : transports) {
-      if (auto* const own = dynamic_cast<Transport*>(transport)) comms.push_back(own->give_up());
+    for (DeviceTransport* const transport : transports) {
+      if (auto* const own = dynamic_cast<NcclTransport*>(transport))
+        comms.push_back(own->release_communicator());
     }
     abort_all(std::move(comms));
   }
@@ -75,9 +76,9 @@ class Nccl final : public StreamLibrary {
 
 }  // namespace
 
-void use_nccl() {
+void register_nccl() {
   static Nccl library;
-  set_stream_library(&library);
+  set_device_transport_library(&library);
 }
 
 }  // namespace dt::comm::nccl

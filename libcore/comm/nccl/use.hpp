@@ -3,6 +3,6 @@
 namespace dt::comm::nccl {
 
 /// Makes NCCL the program's stream library. NCCL is loaded when it is first asked for.
-void use_nccl();
+void register_nccl();
 
 }  // namespace dt::comm::nccl

@@ -19,7 +19,7 @@ struct Seen {
 };
 
 Seen look_for_library() {
-  StreamLibrary* const library = stream_library();
+  DeviceTransportLibrary* const library = device_transport_library();
   if (library == nullptr) return {.why_none = "dt was built without NCCL"};
   try {
     return {.version = library->version(), .takes_shared_gpus = library->takes_shared_gpus()};
@@ -34,7 +34,7 @@ std::size_t index(int rank) {
 
 /// Names the first two ranks that are on one GPU; empty if there are none. Parts of one GPU (MIG) are
 /// one GPU to NCCL.
-std::string sharers(const DeviceChoice& choice, const std::vector<SeenGpus>& seen) {
+std::string sharers(const DeviceChoice& choice, const std::vector<HostGpus>& seen) {
   std::map<std::pair<std::string, std::string>, std::size_t>
       first;  // rank on the GPU of that host and address
   for (std::size_t rank = 0; rank < choice.of_rank.size(); ++rank) {
@@ -50,7 +50,7 @@ std::string sharers(const DeviceChoice& choice, const std::vector<SeenGpus>& see
 
 /// Throws if ranks have different versions, and so are incompatible.
 /// Errors: environment.
-void check_versions(const std::vector<std::string>& versions, const std::vector<SeenGpus>& seen,
+void check_versions(const std::vector<std::string>& versions, const std::vector<HostGpus>& seen,
                     int num_ranks) {
   for (int rank = 1; rank < num_ranks; ++rank) {
     if (versions[index(rank)] == versions[0] || versions[index(rank)].empty() || versions[0].empty())
@@ -63,7 +63,7 @@ void check_versions(const std::vector<std::string>& versions, const std::vector<
 }
 
 /// Returns why the first `num_ranks` ranks cannot use the library; empty: they can.
-std::string obstacle(const std::vector<std::string>& reasons, const std::vector<SeenGpus>& seen,
+std::string obstacle(const std::vector<std::string>& reasons, const std::vector<HostGpus>& seen,
                      int num_ranks) {
   for (int rank = 0; rank < num_ranks; ++rank) {
     if (!reasons[index(rank)].empty())
@@ -74,15 +74,15 @@ std::string obstacle(const std::vector<std::string>& reasons, const std::vector<
 
 }  // namespace
 
-StreamChoice choose_streams(const Ranks& ranks, const DeviceChoice& choice, const std::vector<SeenGpus>& seen,
-                            int num_ranks) {
-  const bool is_on_gpus = !choice.gpu_of_rank.empty(), is_asked = ranks.streams == StreamWish::required;
-  together(ranks.world, [&] {
+NcclDecision decide_nccl(const Ranks& ranks, const DeviceChoice& choice, const std::vector<HostGpus>& seen,
+                         int num_ranks) {
+  const bool is_on_gpus = !choice.gpu_of_rank.empty(), is_asked = ranks.nccl == NcclPolicy::required;
+  run_collectively(ranks.world, [&] {
     if (is_asked && !is_on_gpus)
       throw Error(ErrorKind::usage, "--comm nccl is for ranks on GPUs, and these compute on CPUs",
                   "give --device cuda, or --comm mpi");
   });
-  if (!is_on_gpus || ranks.streams == StreamWish::never || (num_ranks == 1 && !is_asked)) return {};
+  if (!is_on_gpus || ranks.nccl == NcclPolicy::never || (num_ranks == 1 && !is_asked)) return {};
   const Seen mine = look_for_library();
   const std::vector<std::string> versions = gather_texts(ranks.world, mine.version),
                                  reasons = gather_texts(ranks.world, mine.why_none);
@@ -90,7 +90,7 @@ StreamChoice choose_streams(const Ranks& ranks, const DeviceChoice& choice, cons
   const bool takes_shared_gpus = broadcast_number(ranks.world, mine.takes_shared_gpus ? 1 : 0) != 0;
   std::string why_not;
   std::string sharing;
-  together(ranks.world, [&] {
+  run_collectively(ranks.world, [&] {
     check_versions(versions, seen, num_ranks);
     why_not = obstacle(reasons, seen, num_ranks);
     if (is_asked && !why_not.empty()) throw Error(ErrorKind::environment, "--comm nccl: " + why_not);

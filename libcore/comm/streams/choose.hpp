@@ -9,9 +9,9 @@
 
 namespace dt::comm {
 
-struct StreamChoice {
+struct NcclDecision {
   std::string library{};  // "NCCL 2.28.9", the same on all ranks; empty: GPUs' memory goes by messages
-  std::string why_not{};  // a warning to give, if ranks that have GPUs of their own lack a library
+  std::string reason{};   // a warning to give, if ranks that have GPUs of their own lack a library
 };
 
 /// Chooses how the first `num_ranks` ranks, which compute as `choice` says, exchange GPUs' memory.
@@ -21,7 +21,7 @@ struct StreamChoice {
 /// and the library is missing, older than what dt was built with, or does not take ranks that share a
 /// GPU. Environment, in any case: ranks' libraries are of different versions.
 /// Collective: all ranks call it; blocks.
-StreamChoice choose_streams(const Ranks& ranks, const DeviceChoice& choice, const std::vector<SeenGpus>& seen,
-                            int num_ranks);
+NcclDecision decide_nccl(const Ranks& ranks, const DeviceChoice& choice, const std::vector<HostGpus>& seen,
+                         int num_ranks);
 
 }  // namespace dt::comm

@@ -31,17 +31,17 @@ enum class ReduceOrder { tree, free };
 /// nodes and between them at once.
 /// Numerics: in dt's order reductions have the bits of messages.
 /// Errors: those of the transport.
-class StreamGroup {
+class DeviceGroup {
  public:
   /// Creates the group's stream. `placement` is that of the ranks on nodes, if they have one (see
   /// placement_of). `staging_bytes` is the memory for what arrives at a time to be combined.
   /// `meanwhile` is called repeatedly while the host is blocked, because other ranks have not come
   /// or because the host is far ahead of the stream.
-  StreamGroup(std::unique_ptr<StreamTransport> transport, ReduceOrder order,
+  DeviceGroup(std::unique_ptr<DeviceTransport> transport, ReduceOrder order,
               const std::optional<Placement>& placement, std::size_t staging_bytes, const std::string& name,
               std::function<void()> meanwhile);
 
-  StreamTransport& transport() { return *transport_; }
+  DeviceTransport& transport() { return *transport_; }
   ReduceOrder order() const { return order_; }
   void set_order(ReduceOrder order) { order_ = order; }
   Stream stream() const { return context_.stream(); }
@@ -50,10 +50,10 @@ class StreamGroup {
   void exchange(const Transfers& transfers);
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
   /// Reduces `in` over all ranks; `parts` returns each rank's part of the N elements.
-  void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction, const PartOf& parts);
-  void all_gather(const Tensor& in, const Tensor& out, const PartOf& parts);
+  void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction, const RangeOf& parts);
+  void all_gather(const Tensor& in, const Tensor& out, const RangeOf& parts);
   void broadcast(const Tensor& data, int root);
-  std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) {
+  std::unique_ptr<DeviceTransport> split(std::optional<int> color, int key, DeviceGroupUse use) {
     return transport_->split(color, key, use);
   }
 
@@ -61,16 +61,16 @@ class StreamGroup {
   Stream paced();
   void copy(const Tensor& from, const Tensor& to);
   std::int64_t stretch_of(const Tensor& tensor, std::int64_t longest, std::int64_t most) const;
-  std::int64_t most_staged(const Levels& levels, DType dtype) const;
+  std::int64_t max_staged_bytes(const Levels& levels, DType dtype) const;
   /// Returns memory for stretches of which each rank has `most` elements at most. Several stretches are
   /// combined beside exchanges.
-  Sums::Memory memory_for(std::int64_t num_stretches, std::int64_t most);
-  void run(std::int64_t num_stretches, std::span<const Round> rounds);
+  HierarchicalSums::Memory memory_for(std::int64_t num_stretches, std::int64_t most);
+  void run(std::int64_t num_stretches, std::span<const StreamRound> rounds);
   void reduce_small(const Tensor& in, const Tensor& out, Reduction reduction);
-  bool are_equal(const PartOf& parts) const;
-  std::int64_t longest_of(const PartOf& parts) const;
+  bool are_equal(const RangeOf& parts) const;
+  std::int64_t longest_of(const RangeOf& parts) const;
 
-  std::unique_ptr<StreamTransport> transport_;
+  std::unique_ptr<DeviceTransport> transport_;
   ReduceOrder order_;
   int rank_, size_;
   Levels levels_;
@@ -80,7 +80,7 @@ class StreamGroup {
   Context context_;  // declared after staging_, so that its work ends first
   std::optional<Context> combining_;
   StreamThrottle ahead_;
-  std::function<void()> meanwhile_;
+  std::function<void()> overlapped_work_;
 };
 
 }  // namespace dt::comm

@@ -2,7 +2,7 @@
 
 namespace dt::comm {
 
-std::vector<Range> Stretch::runs(const Levels& levels, int l) const {
+std::vector<Range> ReduceStretch::runs(const Levels& levels, int l) const {
   std::vector<Range> runs;
   for (int h = 0; h < (is_whole ? 1 : levels.num_nodes); ++h) {
     const Range part = parts(levels.rank_of(h, l));
@@ -16,7 +16,7 @@ std::vector<Range> Stretch::runs(const Levels& levels, int l) const {
   return runs;
 }
 
-std::int64_t Stretch::begin_in_runs(const Levels& levels, int h) const {
+std::int64_t ReduceStretch::begin_in_runs(const Levels& levels, int h) const {
   std::int64_t begin = 0;
   for (int before = 0; before < h && !is_whole; ++before) begin += count(levels, before, levels.local);
   return begin;

@@ -30,8 +30,8 @@ struct Levels {
   /// Returns the levels of sums of values of this type in a group that has these levels: one if two
   /// would send more bytes between nodes.
   Levels of_sums(DType dtype) const {
-    return has_nodes() && pays_to_sum_by_host(dtype, placement()) ? *this
-                                                                  : flat(rank(), num_nodes * per_node);
+    return has_nodes() && is_hierarchical_sum_faster(dtype, placement()) ? *this
+                                                                         : flat(rank(), num_nodes * per_node);
   }
 
   /// Calls visit(to, from) for the other places of this rank's node, or for the other nodes. The next
@@ -54,8 +54,8 @@ struct Levels {
 };
 
 /// Elements that are under way together: each rank's part of them, or, of few, all of them for every rank.
-struct Stretch {
-  PartOf parts;
+struct ReduceStretch {
+  RangeOf parts;
   bool is_whole = false;
 
   std::int64_t count(const Levels& levels, int h, int l) const { return parts(levels.rank_of(h, l)).count; }

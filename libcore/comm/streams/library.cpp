@@ -3,14 +3,14 @@
 namespace dt::comm {
 
 namespace {
-StreamLibrary* the_library = nullptr;
+DeviceTransportLibrary* the_library = nullptr;
 }  // namespace
 
-StreamLibrary* stream_library() {
+DeviceTransportLibrary* device_transport_library() {
   return the_library;
 }
 
-void set_stream_library(StreamLibrary* library) {
+void set_device_transport_library(DeviceTransportLibrary* library) {
   the_library = library;
 }
 

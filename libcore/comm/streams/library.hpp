@@ -11,9 +11,9 @@ namespace dt::comm {
 
 class Communicator;
 
-class StreamLibrary {
+class DeviceTransportLibrary {
  public:
-  virtual ~StreamLibrary() = default;
+  virtual ~DeviceTransportLibrary() = default;
   /// Returns "NCCL 2.28.9".
   /// Errors: environment, the library is missing, or another than the program was built for.
   virtual std::string version() = 0;
@@ -23,18 +23,18 @@ class StreamLibrary {
   /// (0: for ever).
   /// Errors: environment.
   /// Collective: all ranks of the group call it, and no others; blocks.
-  virtual std::unique_ptr<StreamTransport> open(Communicator& group, Device device, double timeout_s,
-                                                StreamUse use = StreamUse::world) = 0;
+  virtual std::unique_ptr<DeviceTransport> open(Communicator& group, Device device, double timeout_s,
+                                                DeviceGroupUse use = DeviceGroupUse::world) = 0;
   /// Returns a text that says which limits on CTAs (most_ctas) take effect, given the environment.
   virtual std::string limits() { return {}; }
   /// Aborts all operations under way on the transports of this library. Aborts them all at once,
   /// since the stream of one may wait for another's. Leaves transports of other libraries alone.
-  virtual void abort(std::span<StreamTransport* const> transports) noexcept = 0;
+  virtual void abort(std::span<DeviceTransport* const> transports) noexcept = 0;
 };
 
 /// Returns the program's library; null: there is none.
-StreamLibrary* stream_library();
+DeviceTransportLibrary* device_transport_library();
 /// Sets the program's library; null removes it. Call once, before stream_library().
-void set_stream_library(StreamLibrary* library);
+void set_device_transport_library(DeviceTransportLibrary* library);
 
 }  // namespace dt::comm

@@ -12,9 +12,9 @@ namespace dt::comm {
 
 /// Copies the inputs of sums and gathers to their outputs. Takes no communicator and no memory of a
 /// library.
-class LoneTransport final : public StreamTransport {
+class SingleRankTransport final : public DeviceTransport {
  public:
-  explicit LoneTransport(Device device) : device_(device) {}
+  explicit SingleRankTransport(Device device) : device_(device) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
   Device device() const override { return device_; }
@@ -31,8 +31,8 @@ class LoneTransport final : public StreamTransport {
   }
   void check() override {}
   void abort() noexcept override {}
-  std::unique_ptr<StreamTransport> split(std::optional<int> color, int, StreamUse) override {
-    return color ? std::make_unique<LoneTransport>(device_) : nullptr;
+  std::unique_ptr<DeviceTransport> split(std::optional<int> color, int, DeviceGroupUse) override {
+    return color ? std::make_unique<SingleRankTransport>(device_) : nullptr;
   }
 
  private:

@@ -13,11 +13,11 @@
 
 namespace dt::comm {
 
-using Transfers = std::vector<StreamTransport::Transfer>;
+using Transfers = std::vector<DeviceTransport::Transfer>;
 
 /// The work that each stretch does once. In exchange number + lag, stretch `number` sends and
 /// receives. Then it combines what came, while the next exchange is under way.
-struct Round {
+struct StreamRound {
   int lag = 0;
   std::function<void(std::int64_t number, Transfers& transfers)> exchange;
   std::function<void(std::int64_t number)> combine{};
@@ -29,14 +29,14 @@ inline constexpr int lag_of_combining = 2;
 /// arrives.
 inline constexpr std::int64_t num_halves = 2;
 
-using StretchOf = std::function<Stretch(std::int64_t number)>;
+using StretchOf = std::function<ReduceStretch(std::int64_t number)>;
 /// Returns the elements of a stretch that are this rank's.
 using OwnOf = std::function<Tensor(std::int64_t number)>;
 
 /// The sum of all ranks' `in`; each rank gets the sum of its part of each stretch. Ranks sum within
 /// nodes first, each for the ranks of its place on all nodes, and then between these. Two
 /// stretches' partial sums are held at a time.
-class Sums {
+class HierarchicalSums {
  public:
   /// Memory of num_halves · staged_bytes() for stretches of which each rank has `most` elements at
   /// most.
@@ -46,11 +46,11 @@ class Sums {
     const Context& context;      // runs the kernels that combine
     std::function<void()> pace;  // holds up the host as another exchange does
   };
-  Sums(const Levels& levels, Reduction reduction, const Memory& memory, const Tensor& in, StretchOf stretch,
-       OwnOf own_out);
+  HierarchicalSums(const Levels& levels, Reduction reduction, const Memory& memory, const Tensor& in,
+                   StretchOf stretch, OwnOf own_out);
   /// Adds the rounds of the sum, after which own_out has it. Returns the lag of what may follow. This
   /// object must outlive the rounds.
-  int add_rounds(std::vector<Round>& rounds) const;
+  int add_rounds(std::vector<StreamRound>& rounds) const;
 
  private:
   enum class Area { of_neighbours, partials, of_nodes };
@@ -75,7 +75,7 @@ class Sums {
 
 /// Adds rounds that bring each rank's part of each stretch of `out` to all ranks: between the ranks of
 /// a place, then within nodes.
-void add_gather_rounds(std::vector<Round>& rounds, int lag, const Levels& levels, const Tensor& out,
+void add_gather_rounds(std::vector<StreamRound>& rounds, int lag, const Levels& levels, const Tensor& out,
                        const StretchOf& stretch);
 
 }  // namespace dt::comm

@@ -21,17 +21,17 @@ namespace dt::comm {
 /// Errors, of all functions: environment, naming host and device.
 /// Collective: all ranks of the group enqueue the same, in the same order, on one stream each.
 /// Thread safety: one thread at a time.
-class StreamTransport {
+class DeviceTransport {
  public:
   struct Transfer {
     int peer;
     Tensor data;
     bool is_send;
   };
-  virtual ~StreamTransport() = default;
+  virtual ~DeviceTransport() = default;
   /// Sets a function that is called repeatedly while an operation blocks the host, as when two
   /// ranks first meet.
-  void set_meanwhile(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
+  void set_overlapped_work(std::function<void()> meanwhile) { overlapped_work_ = std::move(meanwhile); }
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Device device() const = 0;
@@ -59,10 +59,10 @@ class StreamTransport {
   /// Splits the group. Ranks of one color (from 0) form a group, ordered by key, then by rank.
   /// Returns null if this rank has no color.
   /// Collective: all ranks call it; blocks.
-  virtual std::unique_ptr<StreamTransport> split(std::optional<int> color, int key, StreamUse use) = 0;
+  virtual std::unique_ptr<DeviceTransport> split(std::optional<int> color, int key, DeviceGroupUse use) = 0;
 
  protected:
-  std::function<void()> meanwhile_;
+  std::function<void()> overlapped_work_;
 };
 
 }  // namespace dt::comm

@@ -10,23 +10,23 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 }  // namespace
 
-void StreamWatch::join(StreamTransport& transport) {
+void StreamWatch::join(DeviceTransport& transport) {
   const Lock lock(mutex_);
-  under_way_[&transport];
+  in_flight_[&transport];
 }
 
-void StreamWatch::leave(StreamTransport& transport) noexcept {
+void StreamWatch::leave(DeviceTransport& transport) noexcept {
   const Lock lock(mutex_);
-  const auto place = under_way_.find(&transport);
-  if (place == under_way_.end()) return;
+  const auto place = in_flight_.find(&transport);
+  if (place == in_flight_.end()) return;
   for (const auto& operation : place->second) done(*operation);
-  under_way_.erase(place);
+  in_flight_.erase(place);
 }
 
-bool StreamWatch::has(StreamTransport& transport) {
+bool StreamWatch::has(DeviceTransport& transport) {
   const Lock lock(mutex_);
-  const auto place = under_way_.find(&transport);
-  return place != under_way_.end() && !place->second.empty();
+  const auto place = in_flight_.find(&transport);
+  return place != in_flight_.end() && !place->second.empty();
 }
 
 void StreamWatch::done(StreamOperation& operation, const std::optional<Interval>& times) {
@@ -35,19 +35,19 @@ void StreamWatch::done(StreamOperation& operation, const std::optional<Interval>
   --num_operations_;
 }
 
-void StreamWatch::add(StreamTransport& transport, std::shared_ptr<StreamOperation> operation) {
+void StreamWatch::add(DeviceTransport& transport, std::shared_ptr<StreamOperation> operation) {
   const Lock lock(mutex_);
-  under_way_.at(&transport).push_back(std::move(operation));
+  in_flight_.at(&transport).push_back(std::move(operation));
   ++num_operations_;
 }
 
-void StreamWatch::look() {
+void StreamWatch::poll() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  for (auto& [transport, queue] : under_way_) look(*transport, queue);
+  for (auto& [transport, queue] : in_flight_) poll(*transport, queue);
 }
 
-void StreamWatch::look(StreamTransport& transport, Queue& queue) {
+void StreamWatch::poll(DeviceTransport& transport, Queue& queue) {
   while (!queue.empty() && queue.front()->end->is_complete()) {
     const StreamTimer* const span = queue.front()->span.get();
     done(*queue.front(), span ? std::optional(span->interval()) : std::nullopt);
@@ -69,13 +69,13 @@ void StreamWatch::throw_late(const StreamOperation& operation, double now_s) con
 
 void StreamWatch::abort() noexcept {
   const Lock lock(mutex_);
-  std::vector<StreamTransport*> transports;
-  for (auto& [transport, queue] : under_way_) {
+  std::vector<DeviceTransport*> transports;
+  for (auto& [transport, queue] : in_flight_) {
     transports.push_back(transport);
     num_operations_ -= static_cast<int>(queue.size());
     queue.clear();
   }
-  if (!transports.empty()) stream_library()->abort(transports);
+  if (!transports.empty()) device_transport_library()->abort(transports);
 }
 
 }  // namespace dt::comm

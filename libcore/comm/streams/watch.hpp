@@ -38,17 +38,17 @@ class StreamWatch {
   explicit StreamWatch(std::shared_ptr<Recorder> recorder) : recorder_(std::move(recorder)) {}
   StreamWatch(const StreamWatch&) = delete;
 
-  void join(StreamTransport& transport);
+  void join(DeviceTransport& transport);
   /// Stops watching a transport. Call before it is destroyed.
-  void leave(StreamTransport& transport) noexcept;
+  void leave(DeviceTransport& transport) noexcept;
   /// Returns whether an operation of the transport is under way, as of the last look.
-  bool has(StreamTransport& transport);
-  void add(StreamTransport& transport, std::shared_ptr<StreamOperation> operation);
+  bool has(DeviceTransport& transport);
+  void add(DeviceTransport& transport, std::shared_ptr<StreamOperation> operation);
   bool is_idle() const { return num_operations_ == 0; }
   /// Marks operations that have ended as done. Cheap; never blocks.
   /// Errors: environment, what a transport or a mark throws, or a group's oldest operation is late
   /// (the error names it).
-  void look();
+  void poll();
   /// Aborts all transports, so that their streams come to an end.
   void abort() noexcept;
 
@@ -56,12 +56,12 @@ class StreamWatch {
   /// A group's operations, the oldest first; they end in this order.
   using Queue = std::deque<std::shared_ptr<StreamOperation>>;
   void done(StreamOperation& operation, const std::optional<Interval>& times = std::nullopt);
-  void look(StreamTransport& transport, Queue& queue);
+  void poll(DeviceTransport& transport, Queue& queue);
   [[noreturn]] void throw_late(const StreamOperation& operation, double now_s) const;
 
   std::shared_ptr<Recorder> recorder_;
   std::recursive_mutex mutex_;
-  std::map<StreamTransport*, Queue> under_way_;
+  std::map<DeviceTransport*, Queue> in_flight_;
   std::atomic<int> num_operations_ = 0;
 };
 

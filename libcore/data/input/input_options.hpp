@@ -22,7 +22,7 @@ struct InputOptions {
   std::optional<std::uint64_t> max_output_bytes = {};
   bool takes_tokens = true;                // false makes token ids an error, since their tokenizer is unknown
   std::optional<TokenType> raw_type = {};  // type of ids without a header, which require it
-  std::shared_ptr<InputNotes> notes = {};  // nullptr: notes are dropped
+  std::shared_ptr<InputNotices> notes = {};  // nullptr: notes are dropped
 };
 
 }  // namespace dt::data

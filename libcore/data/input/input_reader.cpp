@@ -168,7 +168,8 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
   }
   if (archive_name(content) != nullptr) return read_archive(peeked, content, name, depth);
   if (content == Content::plain) check_plain(peeked.first(), name, plain_name, options_);
-  if (content != Content::plain) throw table_error(content, name, &source == file_ && file_exists(name));
+  if (content != Content::plain)
+    throw unsupported_table_error(content, name, &source == file_ && file_exists(name));
   if (options_.format == InputFormat::npy)
     throw Error(ErrorKind::input, name + " is no file of NumPy's (.npy)",
                 "ids alone, such as a memmap, are read by --format bin");

@@ -45,7 +45,7 @@ struct InputBlock {
   bool ends_stream = false;
   std::uint64_t file_bytes = 0;         // bytes read from (compressed) files since the previous block
   std::uint64_t invalid_sequences = 0;  // mended sequences
-  std::vector<Part> parts;              // for tokens, as is the next member
+  std::vector<DocumentRange> parts;     // for tokens, as is the next member
   std::uint64_t first_token = 0;
 };
 

@@ -7,7 +7,7 @@ namespace dt::data {
 
 /// A range of a chunk that belongs to one document. The document ends with it or continues in the
 /// next part.
-struct Part {
+struct DocumentRange {
   std::size_t begin;
   std::size_t end;
   bool ends_document;

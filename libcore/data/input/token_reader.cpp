@@ -41,9 +41,9 @@ void TokenReader::check_count(bool is_last) const {
 }
 
 /// Returns the parts of documents within the next `num_bytes`.
-std::vector<Part> TokenReader::parts_of(std::size_t num_bytes, bool is_last) {
+std::vector<DocumentRange> TokenReader::parts_of(std::size_t num_bytes, bool is_last) {
   const std::size_t size = token_bytes(head_.type);
-  std::vector<Part> parts;
+  std::vector<DocumentRange> parts;
   for (std::size_t begin = 0; begin < num_bytes;) {
     if (document_left_ == 0 && !next_document())
       throw input_error("{} has more tokens than its index has in documents", name_);

@@ -13,8 +13,8 @@
 namespace dt::data {
 
 struct TokenBlock {
-  std::string bytes;        // whole ids
-  std::vector<Part> parts;  // ranges of the bytes; none if documents end at EOS
+  std::string bytes;                 // whole ids
+  std::vector<DocumentRange> parts;  // ranges of the bytes; none if documents end at EOS
   std::uint64_t first_token = 0;
   bool is_last = false;
 };
@@ -30,7 +30,7 @@ class TokenReader {
 
  private:
   void check_count(bool is_last) const;
-  std::vector<Part> parts_of(std::size_t num_bytes, bool is_last);
+  std::vector<DocumentRange> parts_of(std::size_t num_bytes, bool is_last);
   bool next_document();
 
   ByteSource& bytes_;

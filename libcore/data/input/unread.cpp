@@ -124,7 +124,7 @@ void check_is_no_document(const std::string& archive, const std::string& member,
               extract);
 }
 
-Error table_error(Content content, const std::string& name, bool is_file) {
+Error unsupported_table_error(Content content, const std::string& name, bool is_file) {
   const Table table = table_of(content);
   return Error(
       ErrorKind::input, fmt::format("{} is {}, which dt does not read", name, table.name),

@@ -12,7 +12,7 @@ namespace dt::data {
 
 /// Returns the input error for a Parquet, Arrow or Feather file, with a command that converts it.
 /// `is_file` means that `name` is a file, not a member of an archive.
-Error table_error(Content content, const std::string& name, bool is_file);
+Error unsupported_table_error(Content content, const std::string& name, bool is_file);
 
 /// Checks that plain bytes, whose first 512 are `first`, can be read as `options` say. They must
 /// begin no format that dt does not read. A file to be recognized by content must also look like

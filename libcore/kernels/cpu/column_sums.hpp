@@ -3,8 +3,8 @@
 
 #include <initializer_list>
 
-#include "kernels/cpu/simd/parallel.hpp"
 #include "kernels/cpu/ranges.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
 
 namespace dt::kernels::cpu {
 

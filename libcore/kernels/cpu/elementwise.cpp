@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/simd/parallel.hpp"
 #include "kernels/cpu/ranges.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/elementwise.cpp"
 #include "kernels/cpu/simd/simd.hpp"

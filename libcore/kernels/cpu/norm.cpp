@@ -6,8 +6,8 @@
 #include <hwy/cache_control.h>
 
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/simd/parallel.hpp"
 #include "kernels/cpu/simd/nontemporal.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm.cpp"
 #include "kernels/cpu/simd/simd.hpp"

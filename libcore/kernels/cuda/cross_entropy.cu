@@ -3,9 +3,9 @@
 
 #include "kernels/cross_entropy.hpp"
 #include "kernels/cross_entropy_partials.hpp"
+#include "kernels/cuda/launch/block_reduce.cuh"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/launch/vec.cuh"
-#include "kernels/cuda/launch/block_reduce.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -42,7 +42,9 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
     list(APPEND cuda_objects ${object})
   endforeach()
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
-  add_library(dt_kernels_cuda STATIC ${cuda_objects} libcore/kernels/cuda/attention/attention_fallbacks.cpp libcore/kernels/cuda/launch/work_keys.cpp libcore/kernels/cuda/matmul/matmul.cpp libcore/kernels/cuda/table.cpp libcore/kernels/cuda/register_gpus.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libcore/kernels/cuda/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/cudnn/")
+  add_library(dt_kernels_cuda STATIC ${cuda_objects} ${sources})
   target_compile_definitions(dt_kernels_cuda INTERFACE DT_CUDA)
   # CUDA's runtime is linked in, and looks for a driver when it is first used. CUDA's libraries are loaded when they are needed. So
   # programs start on machines without CUDA.

@@ -1,9 +1,9 @@
 #include "base/numeric/exact_sum.hpp"
 #include "base/numeric/exact_term.hpp"
+#include "kernels/cuda/launch/block_reduce.cuh"
 #include "kernels/cuda/launch/gradients.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/launch/vec.cuh"
-#include "kernels/cuda/launch/block_reduce.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "kernels/cuda/launch/vec.cuh"
 #include "kernels/cuda/launch/block_reduce.cuh"
+#include "kernels/cuda/launch/vec.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -9,10 +9,10 @@
 #include <span>
 
 #include "kernels/attention.hpp"
-#include "model/tensor_parallel/parallel_linear.hpp"
 #include "model/layers/bump_allocator.hpp"
+#include "model/layers/micro_batch.hpp"
+#include "model/tensor_parallel/parallel_linear.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
-#include "model/units/unit.hpp"
 #include "tensor/buffer.hpp"
 
 namespace dt::model {

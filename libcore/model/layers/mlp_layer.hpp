@@ -5,9 +5,9 @@
 
 #include <span>
 
+#include "model/layers/bump_allocator.hpp"
 #include "model/model_spec.hpp"
 #include "model/tensor_parallel/parallel_linear.hpp"
-#include "model/layers/bump_allocator.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "tensor/context.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "model/model_spec.hpp"
 #include "model/layers/bump_allocator.hpp"
+#include "model/model_spec.hpp"
 #include "tensor/context.hpp"
 
 namespace dt::model {

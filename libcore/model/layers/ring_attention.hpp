@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "kernels/attention.hpp"
-#include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "model/layers/zigzag.hpp"
+#include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "tensor/context.hpp"
 
 namespace dt::model {

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/numeric/range.hpp"
 #include "model/model_spec.hpp"
 #include "tensor/context.hpp"
-#include "base/numeric/range.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::model {

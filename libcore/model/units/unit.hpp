@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "model/layers/micro_batch.hpp"
 #include "model/model_spec.hpp"
 #include "model/parameter_table.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
@@ -15,23 +16,6 @@
 #include "tensor/tensor.hpp"
 
 namespace dt::model {
-
-/// The samples that units compute with at once.
-/// Shapes: tensors are int32 of R elements, one sequence after the other. With context parallelism,
-/// T is the length of this rank's part of each sequence. Rows are then the earlier chunk of all
-/// sequences, followed by the later chunk (see Zigzag).
-struct MicroBatch {
-  std::int64_t batch = 0;     // B
-  std::int64_t sequence = 0;  // T
-  Tensor tokens_R;
-  Tensor labels_R;     // negative: no target
-  Tensor positions_R;  // position of each token within its sequence
-  Tensor first_R;      // first position of its sequence that each token may see; absent: 0
-  std::span<const std::uint64_t> samples_B;  // global sample indices
-  std::int64_t step = 0;
-  double loss_scale = 1;  // multiplies the gradient of Σ nll: (fp16's scale) / target tokens of the step
-  Tensor logits_RV;       // if present, the head's forward also writes this rank's columns of the logits here
-};
 
 /// The tensors that a block keeps from forward for the backward, in addition to its input.
 enum class SavedActivations {
@@ -48,7 +32,7 @@ enum class SavedActivations {
 /// - `saved` is saved_bytes() of memory for this micro-batch. forward writes it; both backwards read
 ///   and write it. Tensors whose last reader is backward_input make room for what backward_weight
 ///   needs.
-/// - `handover` is handover_bytes() of memory for what does not fit there. backward_input writes it,
+/// - `handover` is backward_handoff_bytes() of memory for what does not fit there. backward_input writes it,
 ///   and backward_weight reads it.
 /// - `dy` is absent for the head, `dx` for the embedding. dy must stay unchanged until
 ///   backward_weight. dx may alias x.

@@ -59,7 +59,7 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
     add_observer(named_ranges_);
 }
 
-/// If receives wait in streams, no memory is freed inside the list: see RetiredMemory. At the
+/// If receives wait in streams, no memory is freed inside the list: see DeferredFree. At the
 /// list's end, every receive comes before the end of the work that the context was given. The
 /// sender's list has the send before its own end, and that send needs nothing of the next list. So
 /// a wait for the receives is a wait for other ranks' current lists alone.
@@ -153,7 +153,7 @@ void Executor::warm_up(int unit, int micro_batch) {
 /// micro-batch and so receives nothing.
 bool Executor::receives_block_streams() const {
   const comm::Communicator* const control = storage_.ranks().control();
-  return control != nullptr && control->has_streams() && storage_.local().layout().pp > 1;
+  return control != nullptr && control->has_device_transport() && storage_.local().layout().pp > 1;
 }
 
 void Executor::perform_observed(const Action& action, const StepHooks& hooks) {

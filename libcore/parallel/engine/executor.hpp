@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "model/units/unit.hpp"
-#include "parallel/schedule/action.hpp"
 #include "parallel/engine/activations.hpp"
-#include "parallel/state/model_storage.hpp"
 #include "parallel/engine/named_ranges.hpp"
-#include "parallel/schedule/step_observer.hpp"
 #include "parallel/engine/tensor_parallel_ops.hpp"
 #include "parallel/engine/transfers.hpp"
 #include "parallel/engine/unit_times.hpp"
+#include "parallel/schedule/action.hpp"
+#include "parallel/schedule/step_observer.hpp"
+#include "parallel/state/model_storage.hpp"
 
 namespace dt::parallel {
 

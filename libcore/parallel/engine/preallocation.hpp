@@ -2,8 +2,8 @@
 // Allocates the buffers that a list takes from a rank's pools before the list runs. A device then
 // allocates nothing while receives wait in its streams.
 
-#include "parallel/schedule/action.hpp"
 #include "parallel/engine/activations.hpp"
+#include "parallel/schedule/action.hpp"
 #include "parallel/state/model_storage.hpp"
 
 namespace dt::parallel {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "parallel/state/mesh.hpp"
 
 namespace dt::parallel {
 
@@ -24,11 +25,6 @@ class UnderWay final : public model::PendingCollective {
 };
 
 }  // namespace
-
-model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
-                                                 const model::MeshCoordinates& place) {
-  return {place.tp, layout.tp, layout.sequence_parallel, place.cp, layout.cp};
-}
 
 CommTensorParallelOps::CommTensorParallelOps(const model::Layout& layout, const model::MeshCoordinates& place,
                                              const Groups& groups, int num_chunks)

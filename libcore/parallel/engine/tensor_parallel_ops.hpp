@@ -8,10 +8,6 @@
 
 namespace dt::parallel {
 
-/// Returns the part of each layer that a place of the mesh has.
-model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
-                                                 const model::MeshCoordinates& place);
-
 /// Sums and gathers over the tensor-parallel ranks of `groups`, in their order. Passes keys and
 /// values around the ring of their context-parallel ranks.
 class CommTensorParallelOps final : public model::TensorParallelOps {

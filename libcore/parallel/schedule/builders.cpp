@@ -16,7 +16,7 @@ void check(const StepShape& shape, const Pipeline& pipeline) {
            schedule.num_micro_batches, shape.num_micro_batches);
 }
 
-/// Applies all passes but with_end().
+/// Applies all passes but with_step_end().
 ActionList build(const StepShape& shape, const Pipeline& pipeline, int rank, bool trains) {
   const int last_unit = pipeline.last_unit();
   ActionList list = computations_of(pipeline, rank);

@@ -34,12 +34,12 @@ namespace dt::parallel {
 /// - If each micro-batch's gradients are reduced, the reduce comes before the same unit's next
 ///   gradients begin. The head's begin with its forward.
 ///
-/// validate_together() then checks all lists together.
+/// validate_no_deadlock() then checks all lists together.
 /// Errors: internal, naming the rank and the first action that is out of order, or missing.
 void validate_training_steps(std::span<const ActionList> lists, std::span<const StepShape> shapes,
                              const Pipeline& pipeline);
 
-/// Checks that ranks of `pp` stages cannot deadlock, whatever the times; see walk_together(). Takes
+/// Checks that ranks of `pp` stages cannot deadlock, whatever the times; see simulate_timeline(). Takes
 /// lists of evaluations as well as of steps.
 /// Errors: internal, naming the first difference, or the first rank that waits and its action.
 void validate_no_deadlock(std::span<const ActionList> lists, int pp = 1);

@@ -1,6 +1,6 @@
 #include "parallel/state/comm_volume.hpp"
 
-#include "parallel/engine/tensor_parallel_ops.hpp"
+#include "parallel/state/mesh.hpp"
 
 namespace dt::parallel {
 

@@ -24,7 +24,7 @@ struct CommBytes {
     return weights + weight_gradients + activations + activation_gradients + tied + layers;
   }
 };
-/// Sums bytes by purpose. `bytes` are Traffic::bytes_of(list).
+/// Sums bytes by purpose. `bytes` are CommVolume::bytes_of(list).
 CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>& bytes);
 
 /// Bytes that tensor-parallel and context-parallel ranks exchange while a layer computes: the size of

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "parallel/state/buffer_pool.hpp"
-#include "parallel/state/groups.hpp"
 #include "parallel/state/gradient_lanes.hpp"
+#include "parallel/state/groups.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/precision.hpp"
 #include "tensor/buffer.hpp"
@@ -40,8 +40,8 @@ class GradientStore {
   void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
   /// Rehearse the sums over the ranks of reduce() and then complete(), whatever was added.
   /// Afterwards the groups have connected the peers and allocated the memory for them. The sums are
-  /// discarded, and a step begins after them. rehearse_reduce() waits for its sums. Call
-  /// rehearse_complete() after rehearse_reduce() of all this rank's units.
+  /// discarded, and a step begins after them. warm_up_reduce() waits for its sums. Call
+  /// warm_up_complete() after warm_up_reduce() of all this rank's units.
   /// Collective: all ranks of a stage call them, for the same units in the same order.
   void warm_up_reduce(const Context& context, int unit);
   void warm_up_complete(const Context& context);
@@ -59,7 +59,7 @@ class GradientStore {
   /// Returns, on the owner, the tensor in which the other end's part arrives. Call it before
   /// complete().
   Tensor remote_tied_gradient();
-  /// Ends the step's sums. Finishes as finish_started() does, sums over replicas and
+  /// Ends the step's sums. Finishes as wait_reductions() does, sums over replicas and
   /// tensor-parallel ranks, then adds the sums of a tied group's holders, always in their order.
   /// All units must have been reduced.
   void complete(const Context& context);

@@ -8,7 +8,7 @@
 namespace dt::parallel {
 
 namespace {
-using comm::StreamUse;
+using comm::DeviceGroupUse;
 constexpr int same_order = -1;
 }  // namespace
 

@@ -62,7 +62,7 @@ class Groups {
  private:
   /// Makes a group from `from`. With a negative `key`, ranks keep their order in `from`.
   comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key,
-                           comm::StreamUse use);
+                           comm::DeviceGroupUse use);
   void make_tensor(const model::Layout& layout, std::int64_t key_value_heads);
   void make_channels(const model::Layout& layout, std::span<const Channel> together);
 

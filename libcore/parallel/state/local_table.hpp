@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "model/parameter_table.hpp"
 #include "base/numeric/index.hpp"
+#include "model/parameter_table.hpp"
 #include "parallel/state/mesh.hpp"
 #include "parallel/state/sharding.hpp"
 #include "tensor/piece.hpp"

@@ -117,6 +117,11 @@ std::string why_too_many_stages(const model::Layout& layout, int num_units) {
 
 }  // namespace
 
+model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
+                                                 const model::MeshCoordinates& place) {
+  return {place.tp, layout.tp, layout.sequence_parallel, place.cp, layout.cp};
+}
+
 ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank) {
   if (layout.zero == 0) return {};
   return {layout.zero, data_rank % layout.group_size(), layout.group_size()};

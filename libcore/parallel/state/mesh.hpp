@@ -8,6 +8,7 @@
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "model/parameter_table.hpp"
+#include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "parallel/state/sharding.hpp"
 #include "tensor/piece.hpp"
 
@@ -15,6 +16,10 @@ namespace dt::parallel {
 
 /// Returns the part that a data rank holds of its stage's tensor-parallel shard.
 ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank);
+
+/// Returns the part of each layer that a place of the mesh has.
+model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
+                                                 const model::MeshCoordinates& place);
 
 /// Returns why this model cannot have this layout, or "" if it can. The text names layouts that would
 /// do, by the keys of a layout's text ("pp=4"). The rules are:

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/gradient_store.hpp"
 #include "parallel/state/groups.hpp"
-#include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/precision.hpp"
 #include "parallel/state/weight_store.hpp"

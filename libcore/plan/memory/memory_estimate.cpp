@@ -5,8 +5,7 @@
 
 #include "model/units/unit.hpp"
 #include "parallel/schedule/activation_peak.hpp"
-#include "parallel/engine/tensor_parallel_ops.hpp"
-#include "plan/time/forecast.hpp"
+#include "parallel/state/mesh.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/memory/nccl_groups.hpp"
 #include "plan/memory/pinned_estimate.hpp"

@@ -22,12 +22,12 @@ struct MemoryEstimate {
   std::size_t nccl = 0;             // on a GPU, for NCCL's communicators: see nccl_memory
   std::size_t nccl_host = 0;        // pinned for NCCL's communicators
   /// On a GPU, CUDA's own memory for the process, and the libraries' code. It counts in total(),
-  /// but in neither on_device() nor beside_device(): dt asks for a GPU's free memory once its
+  /// but in neither on_device() nor host_bytes(): dt asks for a GPU's free memory once its
   /// contexts exist.
   std::size_t context = 0;
   std::size_t total() const { return device_bytes() + host_bytes() + context; }
   /// If a rank computes on a GPU, on_device() are the bytes there, without its batch, and
-  /// beside_device() are the bytes that its host holds for it.
+  /// host_bytes() are the bytes that its host holds for it.
   std::size_t device_bytes() const {
     return storage.total() + activations + workspaces + reduce_buffers + nccl;
   }

@@ -98,14 +98,14 @@ PeersOfRank peers_of(const NcclUse& work, int own, std::span<const int> hosts) {
   return peers;
 }
 
-NcclGroup group_of(const Plan& plan, const Ranks& ranks, const std::vector<int>& members, comm::StreamUse use,
-                   const NcclUse& work) {
+NcclGroup group_of(const Plan& plan, const Ranks& ranks, const std::vector<int>& members,
+                   comm::DeviceGroupUse use, const NcclUse& work) {
   std::vector<int> hosts;
   std::map<int, int> of_host;
   for (const int rank : members) ++of_host[hosts.emplace_back(plan.launch.host_of(rank))];
   NcclGroup group{.ranks = static_cast<int>(members.size()),
                   .nodes = static_cast<int>(of_host.size()),
-                  .max_ctas = comm::most_ctas(use),
+                  .max_ctas = comm::max_ctas(use),
                   .gathers = work.gathers,
                   .reduces = work.reduces};
   for (const auto& [host, count] : of_host) group.local_ranks = std::max(group.local_ranks, count);
@@ -154,7 +154,7 @@ class Collected {
   /// Adds to the work of the communicator of all ranks.
   void add_to_world(const NcclUse& work) { of_world_ += work; }
   /// Adds a communicator that was split from that of all ranks. A single rank has none.
-  void add(const std::string& name, comm::StreamUse use, const std::vector<int>& members,
+  void add(const std::string& name, comm::DeviceGroupUse use, const std::vector<int>& members,
            const NcclUse& work) {
     if (members.size() > 1) groups_.push_back({name, use, group_of(plan_, ranks_, members, use, work)});
   }
@@ -184,7 +184,7 @@ void add_data(const Plan& plan, const parallel::LocalTable& local, const Ranks& 
   if (layout.dp == layout.size() || layout.cp == layout.size())
     groups.add_to_world(work);
   else
-    groups.add("data", comm::StreamUse::overlapping, data, work);
+    groups.add("data", comm::DeviceGroupUse::overlapping, data, work);
   if (!in_groups) return;
   const auto part = [&](int divisor, bool is_rest) {
     return ranks.data_ranks_like([&, divisor, is_rest](const model::MeshCoordinates& p) {
@@ -192,9 +192,10 @@ void add_data(const Plan& plan, const parallel::LocalTable& local, const Ranks& 
       return std::tuple(p.pp, p.tp, is_rest ? rank % divisor : rank / divisor);
     });
   };
-  groups.add("shards", comm::StreamUse::overlapping, part(layout.group_size(), false),
+  groups.add("shards", comm::DeviceGroupUse::overlapping, part(layout.group_size(), false),
              divided_sums(plan, local));
-  groups.add("replicas", comm::StreamUse::overlapping, part(layout.group_size(), true), sums(plan, wire));
+  groups.add("replicas", comm::DeviceGroupUse::overlapping, part(layout.group_size(), true),
+             sums(plan, wire));
 }
 
 /// Returns the work of sums of gradients of which tensor-parallel ranks have only parts.
@@ -221,19 +222,19 @@ void add_tensor(const Plan& plan, const parallel::LocalTable& local, const Ranks
   if (layout.tp == layout.size())
     groups.add_to_world(work);
   else
-    groups.add("tensor", comm::StreamUse::waited_for, tensor, work);
+    groups.add("tensor", comm::DeviceGroupUse::waited_for, tensor, work);
   if (heads >= layout.tp || heads == 1) return;
   const auto replicas = ranks.like([&](const model::MeshCoordinates& p) {
     return std::tuple(p.pp, p.dp, p.cp, parallel::shard_index({0, heads}, layout.tp, p.tp));
   });
-  groups.add("tensor replicas", comm::StreamUse::waited_for, replicas, over_replicas);
+  groups.add("tensor replicas", comm::DeviceGroupUse::waited_for, replicas, over_replicas);
 }
 
 void add_context(const Plan& plan, const Ranks& ranks, Collected& groups) {
   if (plan.layout.cp == 1) return;
   const auto context =
       ranks.like([](const model::MeshCoordinates& p) { return std::tuple(p.pp, p.dp, p.tp); });
-  groups.add("context", comm::StreamUse::waited_for, context, {.peers = Peers::next});
+  groups.add("context", comm::DeviceGroupUse::waited_for, context, {.peers = Peers::next});
 }
 
 /// Adds the pipeline's channels. Each is a communicator of two ranks.
@@ -244,7 +245,7 @@ void add_channels(const Plan& plan, const Ranks& ranks, Collected& groups) {
       const bool is_end = p.pp == channel.sender || p.pp == channel.receiver;
       return std::tuple(is_end, p.dp, p.cp, p.tp);
     });
-    groups.add(parallel::to_string(channel), comm::StreamUse::pipeline, ends, {.peers = Peers::next});
+    groups.add(parallel::to_string(channel), comm::DeviceGroupUse::pipeline, ends, {.peers = Peers::next});
   }
 }
 

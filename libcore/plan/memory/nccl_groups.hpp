@@ -13,7 +13,7 @@ namespace dt::plan {
 
 struct NamedNcclGroup {
   std::string name;  // name in errors: "shards"
-  comm::StreamUse use;
+  comm::DeviceGroupUse use;
   NcclGroup group;
 };
 

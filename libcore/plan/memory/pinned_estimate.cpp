@@ -12,7 +12,9 @@ namespace {
 
 class PinnedRingUse {
  public:
-  void add(std::size_t largest_operation) { bytes_ += comm::PortionLimits().most_of_lane(largest_operation); }
+  void add(std::size_t largest_operation) {
+    bytes_ += comm::PinnedLimits().max_lane_bytes(largest_operation);
+  }
   std::size_t bytes() const { return bytes_; }
 
  private:

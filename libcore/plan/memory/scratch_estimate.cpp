@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/matmul/matmul.hpp"
 #include "kernels/cuda/launch/runs.hpp"
+#include "kernels/cuda/matmul/matmul.hpp"
 #include "plan/attention.hpp"
 
 namespace dt::plan {

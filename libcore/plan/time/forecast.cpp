@@ -8,8 +8,8 @@
 
 #include "base/text/text.hpp"
 #include "comm/sent_bytes.hpp"
-#include "parallel/engine/tensor_parallel_ops.hpp"
 #include "parallel/schedule/unit_costs.hpp"
+#include "parallel/state/mesh.hpp"
 #include "plan/action_lists.hpp"
 
 namespace dt::plan {
@@ -105,7 +105,7 @@ class SentBytesEstimate {
   SentBytes round(const parallel::LayerBytes& layer) const {
     return one_way(static_cast<double>(layer.ring_shifted), plan_.has_context_within_nodes());
   }
-  /// Returns what an action sends. `bytes` is the action's value in Traffic::bytes_of.
+  /// Returns what an action sends. `bytes` is the action's value in CommVolume::bytes_of.
   SentBytes of(const CommVolume& traffic, const Action& action, std::int64_t bytes) const {
     const auto all = static_cast<double>(bytes);
     switch (action.kind) {
@@ -240,13 +240,6 @@ std::vector<parallel::UnitCost> predicted_unit_times(const Plan& plan, double ra
 
 std::vector<std::int64_t> comm_bytes_per_action(const Plan& plan, const ActionList& list) {
   return PlanCommVolume(plan)->bytes_of(list);
-}
-
-Plan busiest_rank_plan(Plan plan, int stage) {
-  plan.place = {stage, 0, plan.layout.tp - 1};
-  const auto first = [&](std::int64_t rank) { return rank * plan.micro_batches_per_step / plan.layout.dp; };
-  while (first(plan.place.dp + 1) - first(plan.place.dp) < plan.max_micro_batches()) ++plan.place.dp;
-  return plan;
 }
 
 LinkBandwidths link_bandwidths(const Settings& s) {

@@ -24,7 +24,7 @@ struct Forecast {
   std::vector<parallel::CommBytes> comm_bytes;
 };
 
-/// Returns the bytes that each action of a list of the plan's rank moves; see parallel::Traffic.
+/// Returns the bytes that each action of a list of the plan's rank moves; see parallel::CommVolume.
 std::vector<std::int64_t> comm_bytes_per_action(const Plan& plan, const parallel::ActionList& list);
 
 /// Bytes/s that a rank sends to others.
@@ -42,10 +42,6 @@ LinkBandwidths link_bandwidths(const Settings& settings);
 /// Units: `unit_times` are seconds for a micro-batch.
 Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& unit_times,
                        LinkBandwidths links);
-
-/// Returns the plan for the stage's first rank that has the most micro-batches, and the largest part
-/// of layers that are divided unevenly.
-Plan busiest_rank_plan(Plan plan, int stage);
 
 /// Returns the bubble by the FLOPs of units, as if transfers took no time; see Timeline::bubble().
 double predicted_bubble_ratio(const Plan& plan);

@@ -7,7 +7,7 @@
 #include "model/flops.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "parallel/state/local_table.hpp"
-#include "parallel/engine/tensor_parallel_ops.hpp"
+#include "parallel/state/mesh.hpp"
 
 namespace dt::plan {
 

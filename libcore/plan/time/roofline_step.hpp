@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "parallel/schedule/stages.hpp"
-#include "plan/time/forecast.hpp"
 #include "plan/plan.hpp"
+#include "plan/time/forecast.hpp"
 #include "plan/time/roofline_operations.hpp"
 
 namespace dt::plan {

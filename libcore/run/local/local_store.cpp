@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "base/cli/build_info.hpp"
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
-#include "base/system/host.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/io/ownership.hpp"
-#include "checkpoint/writer_manifest.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/host.hpp"
 #include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
 
 namespace dt::run {
 
@@ -116,7 +116,7 @@ std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& h
 }
 
 /// Returns a message about the users that could exchange entries of the folder because this user
-/// admits them, or "" if there are none. Strangers cannot: see make_storage().
+/// admits them, or "" if there are none. Strangers cannot: see make_private_storage().
 std::string why_exposed(const fs::path& folder) {
   struct stat s {};
   if (::stat(folder.c_str(), &s) != 0) return {};

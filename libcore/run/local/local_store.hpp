@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/io/secret.hpp"
-#include "run/run_directory.hpp"
 #include "run/local/shard_codes.hpp"
+#include "run/run_directory.hpp"
 
 namespace dt::run {
 
@@ -28,7 +28,7 @@ int num_writers(const checkpoint::Manifest& header);
 /// commits, removes and lists shares.
 /// Errors: environment, from every method that creates or lists, if the name belongs to another
 /// user's folder or to no folder. Environment, too, if others could exchange the folder (see
-/// make_storage()). The store then uses nothing in it.
+/// make_private_storage()). The store then uses nothing in it.
 class LocalStore {
  public:
   /// `folder` is the node's, for all users and runs. `run` must outlive the store. Each host has
@@ -41,7 +41,7 @@ class LocalStore {
   /// Creates the folder and its ancestors. Removes what killed saves left, and shares of another
   /// run that had the same path. Returns "", or the first of these that cannot be removed and why,
   /// or which other users could exchange shares by this user's choice. Call it only while holding
-  /// LiveRun, before the first save.
+  /// RunLock, before the first save.
   /// Errors: environment if the folder cannot be created.
   std::string open() const;
 

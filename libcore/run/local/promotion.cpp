@@ -28,7 +28,7 @@ Promotion::Promotion(const comm::Ranks& ranks, const std::optional<std::string>&
     : ranks_(ranks), run_(run), nodes_(find_nodes(ranks.world, host)) {
   if (!folder) return;
   std::string key;
-  comm::at_first(ranks, [&] {
+  comm::on_root(ranks, [&] {
     std::string why;
     const std::optional<Secret> loaded = load_shard_key(run, why);
     if (loaded)
@@ -43,7 +43,7 @@ Promotion::Promotion(const comm::Ranks& ranks, const std::optional<std::string>&
 std::vector<LocalCheckpoint> Promotion::find(bool was_surveyed) const {
   if (!store_) return {};
   NodeShards own;
-  comm::together(ranks_.world, [&] { own = list_own_shards(); });
+  comm::run_collectively(ranks_.world, [&] { own = list_own_shards(); });
   if (was_surveyed) own.problems.clear();
   return merge(own);
 }
@@ -100,7 +100,7 @@ void Promotion::promote(const LocalCheckpoint& local) const {
     if (error.kind() == ErrorKind::environment) return error;
     return Error(ErrorKind::environment, error.message(), "another start may be at the same: start again");
   };
-  comm::at_first(ranks_, [&] {
+  comm::on_root(ranks_, [&] {
     try {
       unfinished.emplace(run_.checkpoints_path(), local.step, local.generation);
     } catch (const Error& error) {
@@ -111,10 +111,10 @@ void Promotion::promote(const LocalCheckpoint& local) const {
       comm::broadcast_text(ranks_.world, unfinished ? unfinished->path().string() : std::string());
   {
     // Ranks without parts wait as long as other ranks copy.
-    const comm::Patience patience(ranks_.world.engine(), 0);
+    const comm::ScopedTimeout patience(ranks_.world.engine(), 0);
     collect_writer_files(local, header, folder);
   }
-  comm::at_first(ranks_, [&] {
+  comm::on_root(ranks_, [&] {
     try {
       const auto num_parts = static_cast<int>(local.holders.size());
       const fs::path path =
@@ -166,7 +166,7 @@ void Promotion::collect_writer_files(const LocalCheckpoint& local, const checkpo
   std::iota(missing.begin(), missing.end(), std::size_t{0});
   for (std::size_t attempt = 0; !missing.empty(); ++attempt) {
     std::string failures;
-    comm::together(ranks_.world, [&] {
+    comm::run_collectively(ranks_.world, [&] {
       for (const std::size_t writer : missing) {
         if (holder_of(local, nodes_, writer, attempt) != ranks_.world.rank()) continue;
         const std::string why = copy_writer_files(header, static_cast<int>(writer), unfinished);

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/numeric/digest.hpp"
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
 #include "checkpoint/writer_manifest.hpp"
 #include "model/parameter_table.hpp"
 

@@ -58,7 +58,7 @@ void probe_receiver(SecureChannel& channel);
 
 /// Sends the files that `writer` wrote and synced in `folder`. Calls `accepted` when the receiver
 /// accepts the request, before the files are sent. Blocks until the copy is synced.
-/// Errors: as ask_receiver(); environment and input if this host cannot read the files.
+/// Errors: as probe_receiver(); environment and input if this host cannot read the files.
 void send_writer_files(SecureChannel& channel, const fs::path& folder, std::int64_t step,
                        std::int64_t generation, int writer, const std::function<void()>& accepted);
 

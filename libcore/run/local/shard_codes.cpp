@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/system/host.hpp"
 #include "base/io/open_at.hpp"
+#include "base/system/host.hpp"
 #include "base/text/text.hpp"
 
 namespace dt::run {

@@ -19,7 +19,7 @@ fs::path shard_key_path(const RunDirectory& run);
 /// read or written it, so that codes made with it prove nothing.
 /// Errors: environment if the file may not be read, or is another user's.
 std::optional<Secret> load_shard_key(const RunDirectory& run, std::string& why);
-/// Returns the key. Creates a new one if load_share_key() returns none.
+/// Returns the key. Creates a new one if load_shard_key() returns none.
 /// Errors: environment.
 Secret load_or_create_shard_key(const RunDirectory& run);
 

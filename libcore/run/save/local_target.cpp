@@ -21,7 +21,7 @@ std::string machine_id() {
 /// Makes a secret on rank 0 and sends it to all ranks.
 Secret broadcast_secret(const comm::Ranks& ranks, const std::function<Secret()>& make) {
   std::string text;
-  comm::at_first(ranks, [&] { text = make().to_hex(); });
+  comm::on_root(ranks, [&] { text = make().to_hex(); });
   return Secret::from_hex(comm::broadcast_text(ranks.world, text));
 }
 
@@ -52,7 +52,7 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings
       store_(settings.folder, run, host,
              broadcast_secret(ranks, [&] { return load_or_create_shard_key(run); })) {
   std::string stays;
-  comm::together(ranks.world, [&] {
+  comm::run_collectively(ranks.world, [&] {
     if (!is_leader_) return;
     claim_ = read_file(run.generation_path(own.number));
     stays = store_.open();
@@ -71,7 +71,7 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings
 /// first rank makes.
 void LocalTarget::check_nodes() const {
   const std::vector<std::string> machines = comm::gather_texts(ranks_.world, machine_id());
-  comm::together(ranks_.world, [&] {
+  comm::run_collectively(ranks_.world, [&] {
     const auto leader = static_cast<std::size_t>(nodes_.leader(nodes_.own));
     const std::string& its = machines[leader];
     const std::string& own = machines[static_cast<std::size_t>(ranks_.world.rank())];
@@ -93,7 +93,7 @@ void LocalTarget::check_nodes() const {
 void LocalTarget::find_partner() {
   secret_ = broadcast_secret(ranks_, [] { return Secret::generate(); });
   std::string offer;
-  comm::together(ranks_.world, [&] {
+  comm::run_collectively(ranks_.world, [&] {
     if (!is_leader_) return;
     receiver_ = std::make_unique<CopyReceiver>(store_, *secret_, terms(nodes_.own), settings_.timeout_s,
                                                own_addresses());
@@ -101,7 +101,7 @@ void LocalTarget::find_partner() {
   });
   const std::vector<std::string> offers = comm::gather_texts(ranks_.world, offer);
   const int partner = (nodes_.own + 1) % nodes_.size();
-  comm::together(ranks_.world, [&] {
+  comm::run_collectively(ranks_.world, [&] {
     try {
       sender_.emplace(parse_endpoints(offers[static_cast<std::size_t>(nodes_.leader(partner))]), *secret_,
                       terms(partner), settings_.timeout_s);
@@ -133,7 +133,7 @@ fs::path LocalTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
   copy_failure_.clear();
   finish_removal();
-  comm::together(ranks_.world, [&] {
+  comm::run_collectively(ranks_.world, [&] {
     if (!is_leader_) return;
     store_.begin(header.state.step, own_.number);
     if (receiver_) receiver_->expect(expected_copies(header, own_.number, senders()));
@@ -148,7 +148,7 @@ void LocalTarget::finish_shard(const std::function<void()>& check) {
 }
 
 void LocalTarget::commit(SavedCheckpoint& saved, int) {
-  if (ranks_.is_first()) confirm_ownership(run_, own_, alive_);
+  if (ranks_.is_root()) confirm_ownership(run_, own_, alive_);
   if (receiver_) receiver_->expect({});
   saved.path = store_.commit(header_, claim_);
   saved.bytes = folder_bytes(saved.path);

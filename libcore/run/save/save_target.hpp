@@ -28,7 +28,7 @@ std::uint64_t folder_bytes(const fs::path& folder);
 
 /// A destination of saves. For each save the Saver calls, in this order:
 /// - begin();
-/// - write_part() into the folder and then finish_part(), on a thread of each rank;
+/// - write_shard() into the folder and then finish_shard(), on a thread of each rank;
 /// - commit(), once all have returned, on a thread of each rank that is_committer();
 /// - complete() and end().
 ///

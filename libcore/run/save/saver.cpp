@@ -60,7 +60,7 @@ void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool s
   has_failed_ = false;
   target_ = &target;
   const fs::path folder = target.begin(header);
-  comm::together(ranks_.world, [&] {
+  comm::run_collectively(ranks_.world, [&] {
     is_copied_ = !state_changes;
     group_.order_after_training();
     task_ = std::async(std::launch::async, [this, folder, state_changes, pieces = shards_.own()]() mutable {
@@ -137,9 +137,9 @@ void Saver::join() {
     const bool is_done =
         !task_.valid() || task_.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
     busy = is_done ? 0 : 1;
-    comm::all_sum(ranks_.world, {&busy, 1});
+    comm::all_reduce_sum(ranks_.world, {&busy, 1});
   }
-  comm::together(ranks_.world, [this] {
+  comm::run_collectively(ranks_.world, [this] {
     if (task_.valid()) task_.get();
   });
 }

@@ -3,9 +3,9 @@
 //
 // begin() hands the present state to a thread on each rank. If training continues meanwhile, or the
 // state is on a device, the thread first copies the rank's share. It copies from a device on a
-// stream of its own. let_change() waits for that copy before the optimizer changes the state. The
+// stream of its own. wait_until_copied() waits for that copy before the optimizer changes the state. The
 // thread then writes its share, or leaves the copy to the rank that writes for it (see
-// WritingGroup). It exchanges no messages with other ranks. The result travels through the step's
+// AggregationGroup). It exchanges no messages with other ranks. The result travels through the step's
 // decision point. Once all ranks have written, the target's committers commit. Once they are done,
 // or any rank has failed, all ranks learn of it.
 

@@ -9,7 +9,7 @@ namespace dt::run {
 fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;
   finish_removal();
-  comm::at_first(ranks_, [&] {
+  comm::on_root(ranks_, [&] {
     if (alive_ != nullptr)
       alive_->check_still_held();  // not even the unfinished folder may lie in another run
     unfinished_.emplace(run_.checkpoints_path(), header.state.step, own_.number);
@@ -32,7 +32,7 @@ void SharedTarget::end(bool is_announced) {
 void SharedTarget::confirm_weights(std::int64_t step) {
   if (!unconfirmed_ || *unconfirmed_ > step) return;
   unconfirmed_.reset();
-  if (ranks_.is_first()) removal_ = std::async(std::launch::async, [this] { return prune(); });
+  if (ranks_.is_root()) removal_ = std::async(std::launch::async, [this] { return prune(); });
 }
 
 /// Prunes. A failure does not end training.

@@ -29,7 +29,7 @@ class SharedTarget : public SaveTarget {
   fs::path begin(const checkpoint::Manifest& header) override;
   void finish_shard(const std::function<void()>&) override {}
   int num_committers() const override { return 1; }
-  bool is_committer() const override { return ranks_.is_first(); }
+  bool is_committer() const override { return ranks_.is_root(); }
   /// Errors: environment, also if a newer generation has taken the run over. The final name then
   /// does not exist, unless only the last sync failed: then the checkpoint is complete.
   void commit(SavedCheckpoint& saved, int num_parts) override;

@@ -110,7 +110,7 @@ AggregationGroup::AggregationGroup(comm::Communicator& world, const StateShards&
   file_ = files[static_cast<std::size_t>(world.rank())];
   writes_ = std::find(files.begin(), files.end(), file_) - files.begin() == world.rank();
   const std::vector<PieceSpec> share = shares.of_rank(world.rank());
-  comm::together(world, [&] { make_memory(share, in_background); });
+  comm::run_collectively(world, [&] { make_memory(share, in_background); });
   if (num_files_ < world.size()) map_others(world, shares, files);
 }
 
@@ -139,7 +139,7 @@ void AggregationGroup::make_shared_memory(std::span<const PieceSpec> share) {
 void AggregationGroup::map_others(comm::Communicator& world, const StateShards& shares,
                                   std::span<const int> files) {
   const std::vector<std::string> offers = comm::gather_texts(world, to_text(offer_));
-  comm::together(world, [&] {
+  comm::run_collectively(world, [&] {
     for (int rank = world.rank() + 1; writes_ && rank < world.size(); ++rank) {
       if (files[static_cast<std::size_t>(rank)] != file_) continue;
       const std::vector<PieceSpec> share = shares.of_rank(rank);

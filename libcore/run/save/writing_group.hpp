@@ -15,9 +15,9 @@
 #include "checkpoint/writer.hpp"
 #include "comm/communicator.hpp"
 #include "comm/shared_memory.hpp"
-#include "tensor/device/accelerator.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::run {
 

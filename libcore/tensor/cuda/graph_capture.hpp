@@ -6,7 +6,7 @@
 
 namespace dt::cuda {
 
-/// Captures work for RepeatingWork, and returns a function that launches it on `stream`. Returns an
+/// Captures work for GraphCache, and returns a function that launches it on `stream`. Returns an
 /// empty function if the work cannot be captured, or if a call of CUDA fails; the work can still be
 /// enqueued as it is. Warns once.
 GraphCache::Enqueue capture(Device device, Stream stream, const GraphCache::Enqueue& enqueue);

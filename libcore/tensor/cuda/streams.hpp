@@ -9,8 +9,8 @@
 #include <string>
 
 #include "tensor/device/accelerator.hpp"
-#include "tensor/device/graph_cache.hpp"
 #include "tensor/device/device_timeout.hpp"
+#include "tensor/device/graph_cache.hpp"
 
 namespace dt::cuda {
 

@@ -95,7 +95,7 @@ class Accelerator {
   virtual void close_stream(Stream stream) = 0;
   /// Makes the stream defer work from now on: work passed to give(), copies within the device, and
   /// zeroing. Deferred work may wait until the stream is marked, waited for or used otherwise; see
-  /// RepeatingWork.
+  /// GraphCache.
   virtual void defer(Stream stream) = 0;
   /// Enqueues the deferred work. Call before the host waits for anything else.
   virtual void flush(Stream stream) = 0;

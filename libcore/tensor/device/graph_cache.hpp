@@ -18,7 +18,7 @@ namespace dt {
 
 /// The repeating work of one stream. A stretch is the work that is deferred between two uses of the
 /// stream. When a stretch comes for the second time, all of its kernels have run before and are
-/// loaded. The next make_graphs() then makes it a graph. A graph is launched as a whole, and none
+/// loaded. The next instantiate_graphs() then makes it a graph. A graph is launched as a whole, and none
 /// of its pieces is called. Work that changes each time is enqueued piece by piece.
 /// Thread safety: safe from several threads.
 class GraphCache {

@@ -14,14 +14,14 @@ namespace dt {
 class StreamThrottle {
  public:
   /// The number of kernels between two marks; a kernel may be several pieces of work. The first
-  /// mark comes early, since it enqueues deferred work (Accelerator::keep_back) on a device that is
+  /// mark comes early, since it enqueues deferred work (Accelerator::defer) on a device that is
   /// still idle.
   static constexpr int kernels_between_events = 64, kernels_before_first_event = 8;
 
   explicit StreamThrottle(Stream stream) : stream_(stream) {}
-  /// Waits if the host is too far ahead, so that at most 2 · kernels_between_marks kernels are
+  /// Waits if the host is too far ahead, so that at most 2 · kernels_between_events kernels are
   /// under way. Calls `meanwhile` repeatedly during the wait. Call before each kernel.
-  /// Errors: those of Mark.
+  /// Errors: those of Event.
   void wait_if_ahead(const std::function<void()>& meanwhile);
 
  private:

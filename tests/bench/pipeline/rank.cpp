@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <numeric>
 
-#include "model/initialise.hpp"
 #include "base/numeric/index.hpp"
+#include "model/initialise.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::bench {

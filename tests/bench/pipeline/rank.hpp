@@ -7,8 +7,8 @@
 
 #include "bench/pipeline/units.hpp"
 #include "comm/communicator.hpp"
-#include "parallel/schedule/builders.hpp"
 #include "parallel/engine/executor.hpp"
+#include "parallel/schedule/builders.hpp"
 
 namespace dt::bench {
 

@@ -17,7 +17,7 @@ TEST_CASE("an operation on a device that hangs fails, naming it, and so does wha
   accelerator().set_timeout(0.05);
   run_alone([](Communicator& group) {
     const Context context(1, Device::gpu(0));
-    const ComputesOn computes_on(group.engine(), context);
+    const ScopedDevice computes_on(group.engine(), context);
     const Buffer memory(context.device(), 400);
     const Tensor data(memory, DType::f32, {100});
     test_device::enqueue(context, {"a kernel", {}, 1, 0, [] {}});

@@ -65,8 +65,8 @@ class Rank {
     accelerator().wait_stream(group_.stream(), context_.stream());
     if (trial_.kind == OperationKind::all_reduce) group_.all_reduce(in, out, Reduction::sum);
     if (trial_.kind == OperationKind::reduce_scatter)
-      group_.reduce_scatter(in, cut(out, own), Reduction::sum, parts);
-    if (trial_.kind == OperationKind::all_gather) group_.all_gather(cut(in, own), out, parts);
+      group_.reduce_scatter(in, flat_view(out, own), Reduction::sum, parts);
+    if (trial_.kind == OperationKind::all_gather) group_.all_gather(flat_view(in, own), out, parts);
     accelerator().wait_stream(context_.stream(), group_.stream());
     if (!trial_.in_place) kernels::zero(context_, in);
     kernels::copy(context_, out, Tensor(result_, trial_.dtype, {trial_.numel}));
@@ -86,7 +86,7 @@ class Rank {
  private:
   Context context_;
   Buffer in_, out_;
-  StreamGroup group_;
+  DeviceGroup group_;
   Buffer result_;
 };
 
@@ -107,7 +107,8 @@ std::int64_t checked_bytes(const Trial& trial, bool parts_are_equal = false) {
   const Tensor expected = ranks[0].values.out;
   if (trial.kind == OperationKind::all_gather) {
     for (int rank = 0; rank < trial.size(); ++rank)
-      convert(cut(inputs[static_cast<std::size_t>(rank)], trial.part(rank)), cut(expected, trial.part(rank)));
+      cast(flat_view(inputs[static_cast<std::size_t>(rank)], trial.part(rank)),
+           flat_view(expected, trial.part(rank)));
   } else {
     combine(Reduction::sum, inputs, expected);
   }
@@ -115,7 +116,8 @@ std::int64_t checked_bytes(const Trial& trial, bool parts_are_equal = false) {
   for (int rank = 0; rank < trial.size(); ++rank) {
     const Range part = trial.kind == OperationKind::reduce_scatter ? trial.part(rank) : Range{0, trial.numel};
     INFO("rank " << rank << " of " << trial.size());
-    CHECK(have_same_bits(cut(ranks[static_cast<std::size_t>(rank)].result(), part), cut(expected, part)));
+    CHECK(have_same_bits(flat_view(ranks[static_cast<std::size_t>(rank)].result(), part),
+                         flat_view(expected, part)));
     if (!parts_are_equal || trial.is_flat) continue;
     const SentBytes told =
         sent_bytes(trial.kind, static_cast<double>(expected.bytes()), trial.dtype, trial.hosts, rank);
@@ -188,12 +190,12 @@ TEST_CASE("the host keeps pace with sums that take a kernel for each node", "[te
   const Buffer memory(Device::gpu(0), static_cast<std::size_t>(trial.numel) * sizeof(float));
   const Tensor in(memory, DType::f32, {trial.numel});
   int times_held = 0;
-  StreamGroup group(network.transport(0, Device::gpu(0)), ReduceOrder::tree, placement_of(trial.hosts), 1,
+  DeviceGroup group(network.transport(0, Device::gpu(0)), ReduceOrder::tree, placement_of(trial.hosts), 1,
                     "world", [&] {
                       ++times_held;
                       throw environment_error("held");
                     });
-  CHECK_THROWS_WITH(group.reduce_scatter(in, cut(in, trial.part(0)), Reduction::sum,
+  CHECK_THROWS_WITH(group.reduce_scatter(in, flat_view(in, trial.part(0)), Reduction::sum,
                                          [&](int rank) { return trial.part(rank); }),
                     Catch::Contains("held"));
   CHECK(times_held == 1);

@@ -8,8 +8,8 @@
 #include "device/matmul.hpp"
 #include "device/test_device.hpp"
 #include "model/units/unit.hpp"
-#include "tensor/device/accelerator.hpp"
 #include "tensor/buffer.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::model {
 namespace {

@@ -117,7 +117,7 @@ Seen products_of(const ModelSpec& spec, const TensorParallelShard& share, DType 
   observe_products([&](const kernels::cuda::Matmul& p) {
     ++seen.products;
     // A product of the last features of a weight's gradient is too small to matter
-    // (products_of_weight_gradient).
+    // (weight_gradient_matmuls).
     const bool is_rest = p.left.transposed && kernels::round_down_to_vec(dtype, p.output_MN.dim(0)) == 0;
     seen.rests += is_rest ? 1 : 0;
     const std::string broken = is_rest ? "" : broken_alignment(p);

@@ -319,7 +319,7 @@ long num_nccl_registrations() {
 
 void use_nccl() {
   comm::nccl::set_functions(&nccl_stand_in());
-  comm::nccl::use_nccl();
+  comm::nccl::register_nccl();
 }
 
 std::vector<int> nccl_group_sizes() {
@@ -332,8 +332,8 @@ Device nccl_device_of(int rank) {
   return Device::gpu(rank);
 }
 
-const comm::nccl::Functions& nccl_stand_in() {
-  static const comm::nccl::Functions functions{
+const comm::nccl::NcclFunctions& nccl_stand_in() {
+  static const comm::nccl::NcclFunctions functions{
       .ncclAllGather = all_gather,
       .ncclAllReduce = all_reduce,
       .ncclBroadcast = broadcast,

@@ -30,6 +30,6 @@ int take_most_nccl_ctas();
 /// The limit of a communicator that sets none: as many as NCCL has channels.
 inline constexpr int unlimited_ctas = 32;
 
-const comm::nccl::Functions& nccl_stand_in();
+const comm::nccl::NcclFunctions& nccl_stand_in();
 
 }  // namespace dt::test_device

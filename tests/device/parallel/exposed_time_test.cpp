@@ -10,8 +10,8 @@
 #include "kernels/elementwise.hpp"
 #include "parallel/executor_rig.hpp"
 #include "parallel/grouped_spec.hpp"
-#include "parallel/state/groups.hpp"
 #include "parallel/one_rank.hpp"
+#include "parallel/state/groups.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -105,7 +105,7 @@ TEST_CASE("what a device still computes is no communication; what follows is", "
   const test_device::Use device(1);
   comm::run_threads(1, [](comm::Communicator& world) {
     const Context context(1, Device::gpu(0));
-    const comm::ComputesOn computes_on(world.engine(), context);
+    const comm::ScopedDevice computes_on(world.engine(), context);
     const Groups groups(model::Layout{}, world);
     const Buffer memory(context.device(), 4096);
     const Tensor values(memory, DType::f32, {1024});

@@ -24,7 +24,7 @@ Summed sum(Setting setting, const std::function<std::string(int)>& host_of) {
   test_device::CountedNetwork network(num_ranks);
   setting.host_of = host_of;
   setting.set_streams = [&](comm::Communicator& world, Device of_rank) {
-    world.set_streams(network.transport(world.rank(), of_rank));
+    world.set_device_transport(network.transport(world.rank(), of_rank));
   };
   Summed summed{.gradient = gradient(setting)};
   std::vector<int> nodes;

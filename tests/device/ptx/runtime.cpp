@@ -16,8 +16,8 @@
 #include "device/ptx/grid.hpp"
 #include "device/ptx/module.hpp"
 #include "device/test_device.hpp"
-#include "tensor/device/accelerator.hpp"
 #include "tensor/cuda/check.cuh"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::ptx {
 

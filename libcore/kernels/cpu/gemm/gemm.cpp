@@ -5,8 +5,8 @@
 #include <hwy/cache_control.h>
 
 #include "kernels/cpu/gemm/gemm_kernels.hpp"
-#include "kernels/cpu/simd/parallel.hpp"
 #include "kernels/cpu/gemm/tile_bf16.hpp"
+#include "kernels/cpu/simd/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm/gemm.cpp"
 #include "kernels/cpu/gemm/gemm_pack.hpp"

@@ -73,7 +73,7 @@ struct AttentionUse {
   DType dtype;
   bool in_place;   // gradients are written to their targets
   bool is_masked;  // the mask is more than a diagonal
-  bool can_order;  // see backward_way
+  bool can_order;  // see choose_backward_algorithm
 };
 /// Returns about the most scratch bytes that attention takes, forward or backward, by dt's kernels
 /// or a library's, if Tk is Tq. A library's backward pass takes the weights' gradients or dq's

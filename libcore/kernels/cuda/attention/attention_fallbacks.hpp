@@ -5,7 +5,7 @@
 
 namespace dt::kernels::cuda {
 
-/// Keeps a line for attention_declines, unless it has the line already.
+/// Keeps a line for attention_fallbacks, unless it has the line already.
 /// Thread safety: safe from several threads.
 void record_attention_fallback(const std::string& line);
 

@@ -3,8 +3,8 @@
 // Legend: as kernels/attention.hpp.
 
 #include "kernels/attention.hpp"
-#include "kernels/cuda/launch/code.cuh"
 #include "kernels/cuda/launch/block_reduce.cuh"
+#include "kernels/cuda/launch/code.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -4,6 +4,7 @@
 // Legend: as kernels/attention.hpp.
 
 #include "kernels/attention.hpp"
+#include "tensor/device/work_key.hpp"
 
 namespace dt::kernels::cuda {
 
@@ -29,6 +30,10 @@ struct FusedAttentionGradients {
   Columns dy;
   QueriesKeysValues to;
 };
+
+/// Returns what tells the call from others; see Accelerator::submit.
+WorkKey key_of(const FusedAttention& attention);
+WorkKey key_of(const FusedAttention& attention, const FusedAttentionGradients& gradients);
 
 /// Enqueues attention. Returns false, and has enqueued nothing, if the library has no kernel for it
 /// or is absent. y and lse are as those of attention(). They have the same bits each time.

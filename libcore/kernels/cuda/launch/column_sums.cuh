@@ -4,9 +4,9 @@
 // length the matrix's shape alone decides. The runs' sums are then summed the same way. There are no
 // atomics: they would add in any order.
 
+#include "kernels/cuda/launch/block_reduce.cuh"
 #include "kernels/cuda/launch/gradients.hpp"
 #include "kernels/cuda/launch/runs.hpp"
-#include "kernels/cuda/launch/block_reduce.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -1,8 +1,8 @@
 #pragma once
 // Selects the type that gradients of parameters have.
 
-#include "base/numeric/dtype.hpp"
 #include "base/error.hpp"
+#include "base/numeric/dtype.hpp"
 #include "base/numeric/half.hpp"
 
 namespace dt::kernels::cuda {

@@ -5,9 +5,9 @@
 #include <cuda_runtime.h>
 #include <tuple>
 
-#include "kernels/cuda/launch/grid.hpp"
-#include "kernels/cuda/launch/work_keys.hpp"
 #include "kernels/cuda/launch/device_stream.hpp"
+#include "kernels/cuda/launch/grid.hpp"
+#include "kernels/cuda/launch/kernel_key.hpp"
 
 namespace dt::kernels::cuda {
 

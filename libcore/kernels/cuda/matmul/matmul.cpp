@@ -1,6 +1,7 @@
 #include "kernels/cuda/matmul/matmul.hpp"
 
 #include "base/error.hpp"
+#include "kernels/cuda/launch/kernel_key.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
@@ -27,6 +28,14 @@ Tensor columns(const Tensor& matrix, std::int64_t begin, std::int64_t end) {
 }
 
 }  // namespace
+
+WorkKey key_of(const Context& context, const Matmul& product) {
+  WorkKey key("product", context.arithmetic(), product.left.transposed, product.right.transposed);
+  for (const Tensor* tensor :
+       {&product.left.stored, &product.right.stored, &product.bias_N, &product.added_MN, &product.output_MN})
+    add_tensor(key, *tensor);
+  return key;
+}
 
 void matmul(const Context& context, const Matmul& product) {
   const Arena::Scope scope(context.scratch());

@@ -1,11 +1,12 @@
 #pragma once
 // Multiplies matrices on a GPU by a library: cuBLASLt, and for tests the reference. A program is
-// linked with one of them: enqueue_product, kernels::product_library and product_algorithms.
+// linked with one of them: enqueue_matmul, kernels::matmul_library and matmul_algorithms.
 
 #include <cstdint>
 #include <vector>
 
 #include "tensor/context.hpp"
+#include "tensor/device/work_key.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels::cuda {
@@ -29,6 +30,9 @@ struct Matmul {
   MatmulOperand left, right;
   Tensor bias_N, added_MN, output_MN;
 };
+
+/// Returns what tells the product from others; see Accelerator::submit.
+WorkKey key_of(const Context& context, const Matmul& product);
 
 /// Enqueues a product.
 /// Numerics: sums are fp64 for fp64, else fp32. Factors of fp32 are rounded to TF32 first if the

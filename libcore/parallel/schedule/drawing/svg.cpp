@@ -3,8 +3,8 @@
 #include <cmath>
 #include <fmt/core.h>
 
-#include "parallel/schedule/drawing/drawing.hpp"
 #include "base/numeric/index.hpp"
+#include "parallel/schedule/drawing/drawing.hpp"
 
 namespace dt::parallel {
 

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 #include <string_view>
 
-#include "parallel/schedule/drawing/drawing.hpp"
 #include "base/numeric/index.hpp"
+#include "parallel/schedule/drawing/drawing.hpp"
 
 namespace dt::parallel {
 

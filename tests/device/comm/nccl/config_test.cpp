@@ -17,19 +17,19 @@ TEST_CASE("a field that is newer than the library is told of") {
 }
 
 TEST_CASE("NCCL_MAX_CTAS has the last word, and is told") {
-  CHECK(nccl::max_ctas(StreamUse::pipeline, "") == 2);
-  CHECK(nccl::max_ctas(StreamUse::overlapping, "") == 16);
-  CHECK(nccl::max_ctas(StreamUse::world, "") == 0);
-  CHECK(nccl::max_ctas(StreamUse::pipeline, "8") == 8);
-  CHECK(nccl::max_ctas(StreamUse::overlapping, "1000") == 64);
-  CHECK(nccl::max_ctas(StreamUse::overlapping, "-3") == 16);  // not a number that NCCL takes
+  CHECK(nccl::max_ctas(DeviceGroupUse::pipeline, "") == 2);
+  CHECK(nccl::max_ctas(DeviceGroupUse::overlapping, "") == 16);
+  CHECK(nccl::max_ctas(DeviceGroupUse::world, "") == 0);
+  CHECK(nccl::max_ctas(DeviceGroupUse::pipeline, "8") == 8);
+  CHECK(nccl::max_ctas(DeviceGroupUse::overlapping, "1000") == 64);
+  CHECK(nccl::max_ctas(DeviceGroupUse::overlapping, "-3") == 16);  // not a number that NCCL takes
   CHECK(nccl::limits(22809, "") == "pipeline channels take 2 CTAs, overlapped sums and gathers 16 CTAs");
   CHECK(nccl::limits(22809, "1") ==
         "pipeline channels take 1 CTA, overlapped sums and gathers 1 CTA, as NCCL_MAX_CTAS says");
 }
 
 TEST_CASE("a group that is split off has its own use's CTAs, not the whole's", "[test-device]") {
-  const auto held = [](std::optional<StreamUse> use) {
+  const auto held = [](std::optional<DeviceGroupUse> use) {
     test_device::take_most_nccl_ctas();
     run_on_streams(1, 2, ReduceOrder::tree, [&](Communicator& world, Computing& computing) {
       const auto part = use ? world.split(0, world.rank(), "part", *use) : nullptr;
@@ -43,7 +43,7 @@ TEST_CASE("a group that is split off has its own use's CTAs, not the whole's", "
     return test_device::take_most_nccl_ctas();
   };
   CHECK(held(std::nullopt) == test_device::unlimited_ctas);
-  CHECK(held(StreamUse::world) == test_device::unlimited_ctas);
-  CHECK(held(StreamUse::overlapping) == most_ctas(StreamUse::overlapping));
-  CHECK(held(StreamUse::pipeline) == most_ctas(StreamUse::pipeline));
+  CHECK(held(DeviceGroupUse::world) == test_device::unlimited_ctas);
+  CHECK(held(DeviceGroupUse::overlapping) == max_ctas(DeviceGroupUse::overlapping));
+  CHECK(held(DeviceGroupUse::pipeline) == max_ctas(DeviceGroupUse::pipeline));
 }

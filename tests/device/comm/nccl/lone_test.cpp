@@ -39,7 +39,7 @@ TEST_CASE("a split into single ranks makes no communicator of NCCL's", "[test-de
       require(test_device::num_nccl_communicators() == before + num_ranks - 1,
               "other groups than those of several ranks have communicators");
       for (Communicator* const group : {alone.get(), again.get(), last_is_alone.get()}) {
-        require(group->has_streams(), "a group has no streams");
+        require(group->has_device_transport(), "a group has no streams");
         check_operations(*group, computing);
       }
       world.barrier().wait_host();
@@ -53,7 +53,7 @@ TEST_CASE("a rank alone copies what its transport sums or gathers", "[test-devic
   const Buffer memory(context.device(), 2 * 4096), host(Device::host(), 4096);
   const Tensor in(memory, DType::f32, {1024}), out(memory, DType::f32, {1024}, 4096),
       seen(host, DType::f32, {1024});
-  LoneTransport lone(context.device());
+  SingleRankTransport lone(context.device());
   using Operation = std::function<void()>;
   float value = 0;
   for (const Operation& operation :
@@ -67,7 +67,7 @@ TEST_CASE("a rank alone copies what its transport sums or gathers", "[test-devic
     context.synchronize();
     CHECK(seen.data<float>()[1023] == value);
   }
-  const std::array to_itself{StreamTransport::Transfer{0, in, true}};
+  const std::array to_itself{DeviceTransport::Transfer{0, in, true}};
   CHECK_THROWS(lone.exchange(context.stream(), to_itself));
 }
 

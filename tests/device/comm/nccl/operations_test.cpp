@@ -99,7 +99,8 @@ TEST_CASE("groups made of groups go through streams, side by side, and after wha
     const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, -world.rank(), "half");
     const std::unique_ptr<Communicator> first =
         world.split(world.rank() == 0 ? std::nullopt : std::optional(0), world.rank(), "without the first");
-    require(half->has_streams() && (!first || first->has_streams()), "a group has no streams");
+    require(half->has_device_transport() && (!first || first->has_device_transport()),
+            "a group has no streams");
     std::deque<HostValues> values;
     std::vector<Tensor> tensors;
     std::vector<Work> works;
@@ -135,7 +136,7 @@ TEST_CASE("what the host waits for of streams is there, is recorded, and is no m
     const Tensor data = computing.placed(values.in);
     const Work work = group.all_reduce(data, data);
     work.wait_host();
-    require(work.done() && recorder.snapshot().under_way.empty(), "an operation is waited for and not done");
+    require(work.done() && recorder.snapshot().in_flight.empty(), "an operation is waited for and not done");
     require(recorder.message_bytes() == messages, "it went by messages");
     require(recorder.bytes(OperationKind::all_reduce) == bytes + 200'000, "it was not recorded");
     const ScopedStream stream(computing.context.device());
@@ -152,9 +153,9 @@ TEST_CASE("an operation on a stream that is kept has the stream's times", "[devi
     HostValues values(DType::f32, 50'000, group.rank());
     const Tensor data = computing.placed(values.in);
     const auto clock = std::make_shared<const DeviceClock>(computing.context.stream());
-    recorder.keep(clock);
+    recorder.start_details(clock);
     group.all_reduce(data, data).wait_host();
-    const std::vector<OperationRecord> kept = recorder.take_kept();
+    const std::vector<OperationRecord> kept = recorder.take_details();
     const OperationRecord host = recorder.snapshot().newest.back();
     require(kept.size() == 1 && kept[0].ticket == host.ticket, "what was kept is another operation");
     const double error_s = clock->error_s();

@@ -24,7 +24,8 @@ inline void run_on_streams(std::uint64_t seed, int size, ReduceOrder order,
   test_device::use_nccl();
   const auto body_of_rank = [&](Communicator& group) {
     Computing computing(group, test_device::nccl_device_of(group.rank()));
-    group.set_streams(stream_library()->open(group, computing.context.device(), patience_s), order);
+    group.set_device_transport(
+        device_transport_library()->open(group, computing.context.device(), patience_s), order);
     body(group, computing);
     return 0;
   };

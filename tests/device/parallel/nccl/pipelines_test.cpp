@@ -13,10 +13,10 @@
 #include "device/nccl/stand_in.hpp"
 #include "device/test_device.hpp"
 #include "kernels/elementwise.hpp"
-#include "parallel/schedule/builders.hpp"
 #include "parallel/engine/executor.hpp"
 #include "parallel/grouped_spec.hpp"
 #include "parallel/schedule/activation_peak.hpp"
+#include "parallel/schedule/builders.hpp"
 #include "parallel/schedule/stages.hpp"
 #include "support/unit_runner.hpp"
 
@@ -114,7 +114,7 @@ class Rank {
     return build_training_steps(shape, pipeline_)[static_cast<std::size_t>(local_.place().pp)];
   }
   static comm::Communicator& with_streams(comm::Communicator& world, Device device) {
-    world.set_streams(comm::stream_library()->open(world, device, patience_s));
+    world.set_device_transport(comm::device_transport_library()->open(world, device, patience_s));
     return world;
   }
   Tensor placed(const Tensor& values) {
@@ -145,7 +145,7 @@ class Rank {
   const Case& case_;
   Pipeline pipeline_;
   Context context_;
-  comm::ComputesOn computes_on_;
+  comm::ScopedDevice computes_on_;
   LocalTable local_;
   Groups groups_;
   LanePlan plan_;

@@ -7,15 +7,14 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "kernels/cuda/attention/attention_fallbacks.hpp"
 #include "kernels/cuda/attention/attention_chunks.hpp"
+#include "kernels/cuda/attention/attention_fallbacks.hpp"
 #include "kernels/cuda/attention/cudnn/front_end.cuh"
 #include "kernels/cuda/attention/cudnn/graphs.hpp"
 #include "kernels/cuda/attention/cudnn/libraries.hpp"
 #include "kernels/cuda/attention/cudnn/thread_cache.hpp"
-#include "kernels/cuda/launch/kernels.hpp"
-#include "kernels/cuda/launch/work_keys.hpp"
 #include "kernels/cuda/launch/device_stream.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
 
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
@@ -85,7 +84,7 @@ auto told(Device device, const Deed& deed) {
   }
 }
 
-/// Returns the plan of a problem, or nothing if cuDNN has no kernel for it. attention_declines
+/// Returns the plan of a problem, or nothing if cuDNN has no kernel for it. attention_fallbacks
 /// reports that.
 std::shared_ptr<Graph> planned(const Context& context, const FusedProblem& problem) {
   const Gpu gpu = accelerator().gpus().at(static_cast<std::size_t>(context.device().index()));

@@ -53,7 +53,7 @@ Pointers operands(const FusedAttention& attention, const FusedAttentionGradients
 
 /// Returns the graph of a problem. `capability` is the GPU's: ten times its major number plus the
 /// minor one. Graphs that need not repeat their bits serve comparisons alone, here and in
-/// why_unplanned().
+/// plan_error().
 std::shared_ptr<cudnn_frontend::graph::Graph> graph_of(const FusedProblem& problem, int capability,
                                                        bool repeats_bits = true);
 

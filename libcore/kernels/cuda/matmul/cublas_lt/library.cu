@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "kernels/cuda/matmul/cublas_lt/library.cuh"
 #include "kernels/cuda/launch/kernels.hpp"
+#include "kernels/cuda/matmul/cublas_lt/library.cuh"
 #include "tensor/cuda/check.cuh"
 
 namespace dt::kernels::cuda::cublas_lt {

@@ -6,10 +6,10 @@
 // none.
 
 #include "base/error.hpp"
-#include "kernels/cuda/matmul/cublas_lt/algorithms.cuh"
-#include "kernels/cuda/matmul/cublas_lt/description.cuh"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/launch/launch.cuh"
+#include "kernels/cuda/matmul/cublas_lt/algorithms.cuh"
+#include "kernels/cuda/matmul/cublas_lt/description.cuh"
 
 namespace dt::kernels::cuda {
 

@@ -1,13 +1,11 @@
 #pragma once
-// Makes keys that tell one piece of a GPU's work from another (Accelerator::give).
+// Makes keys that tell one piece of a GPU's work from another (Accelerator::submit).
 
 #include <tuple>
-#include <type_traits>
 
-#include "kernels/cuda/attention/fused_attention.hpp"
 #include "kernels/cuda/launch/grid.hpp"
-#include "kernels/cuda/matmul/matmul.hpp"
 #include "tensor/device/work_key.hpp"
+#include "tensor/tensor.hpp"
 
 namespace dt::kernels::cuda {
 
@@ -20,8 +18,7 @@ WorkKey key_of(Grid grid, void (*kernel)(Parameters...), const std::tuple<Parame
   return key;
 }
 
-WorkKey key_of(const Context& context, const Matmul& product);
-WorkKey key_of(const FusedAttention& attention);
-WorkKey key_of(const FusedAttention& attention, const FusedAttentionGradients& gradients);
+/// Adds the tensor's address and all of its layout.
+void add_tensor(WorkKey& key, const Tensor& tensor);
 
 }  // namespace dt::kernels::cuda

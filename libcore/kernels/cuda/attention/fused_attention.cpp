@@ -1,0 +1,37 @@
+#include "kernels/cuda/attention/fused_attention.hpp"
+
+#include "kernels/cuda/launch/kernel_key.hpp"
+
+namespace dt::kernels::cuda {
+
+namespace {
+
+void add_columns(WorkKey& key, const Columns& columns) {
+  add_tensor(key, columns.rows_RS);
+  key.add(columns.first);
+}
+
+void add_columns(WorkKey& key, const QueriesKeysValues& qkv) {
+  for (const Columns* columns : {&qkv.q, &qkv.k, &qkv.v}) add_columns(key, *columns);
+}
+
+}  // namespace
+
+WorkKey key_of(const FusedAttention& attention) {
+  WorkKey key("attention", attention.shape, attention.mask);
+  add_columns(key, attention.qkv);
+  add_columns(key, attention.y);
+  add_tensor(key, attention.lse_BHT);
+  add_tensor(key, attention.added_BTT);
+  return key;
+}
+
+WorkKey key_of(const FusedAttention& attention, const FusedAttentionGradients& gradients) {
+  WorkKey key = key_of(attention);
+  key.add("backward");
+  add_columns(key, gradients.dy);
+  add_columns(key, gradients.to);
+  return key;
+}
+
+}  // namespace dt::kernels::cuda
