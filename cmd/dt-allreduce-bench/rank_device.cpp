@@ -4,10 +4,10 @@
 
 #include "base/cli/build_info.hpp"
 #include "base/system/host.hpp"
+#include "comm/device_collectives/library.hpp"
 #include "comm/exchange.hpp"
-#include "comm/gpus.hpp"
-#include "comm/streams/choose.hpp"
-#include "comm/streams/library.hpp"
+#include "comm/topology/gpus.hpp"
+#include "comm/topology/nccl_decision.hpp"
 
 namespace dt::allreduce_bench {
 

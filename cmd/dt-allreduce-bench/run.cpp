@@ -16,10 +16,10 @@
 #include "cmd/dt-allreduce-bench/qualify.hpp"
 #include "cmd/dt-allreduce-bench/rank_device.hpp"
 #include "cmd/dt-allreduce-bench/verdict.hpp"
-#include "comm/environment.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
+#include "comm/topology/environment.hpp"
 
 namespace dt::allreduce_bench {
 

@@ -6,8 +6,8 @@
 #include "base/io/files.hpp"
 #include "base/io/json.hpp"
 #include "base/text/utf8.hpp"
-#include "data/dataset_file.hpp"
-#include "data/mixture.hpp"
+#include "data/read/dataset_file.hpp"
+#include "data/read/mixture.hpp"
 
 namespace dt::merge_tool {
 

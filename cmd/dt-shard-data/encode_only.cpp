@@ -8,7 +8,7 @@
 #include "base/system/signals.hpp"
 #include "base/text/text.hpp"
 #include "cmd/dt-shard-data/options.hpp"
-#include "data/encode_inputs.hpp"
+#include "data/build/encode_inputs.hpp"
 
 namespace dt::shard_data {
 

@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
-#include "data/chat_template.hpp"
-#include "tokenizer/vocabulary.hpp"
+#include "data/build/chat_template.hpp"
+#include "tokenizer/encode/vocabulary.hpp"
 
 namespace dt::shard_data {
 

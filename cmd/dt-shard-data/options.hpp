@@ -9,7 +9,7 @@
 #include "base/cli/console.hpp"
 #include "base/cli/options.hpp"
 #include "base/cli/tasks.hpp"
-#include "data/make_dataset.hpp"
+#include "data/build/make_dataset.hpp"
 
 namespace dt::shard_data {
 

@@ -16,11 +16,11 @@
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "cmd/dt-shard-data/options.hpp"
-#include "data/shard.hpp"
+#include "data/build/train_tokenizer.hpp"
+#include "data/read/token_dataset.hpp"
+#include "data/read/token_shard.hpp"
+#include "data/read/verify_dataset.hpp"
 #include "data/target_flag.hpp"
-#include "data/token_dataset.hpp"
-#include "data/train_tokenizer.hpp"
-#include "data/verify_dataset.hpp"
 
 namespace dt::shard_data {
 

@@ -9,17 +9,17 @@
 #include "base/system/signals.hpp"
 #include "base/system/threads.hpp"
 #include "comm/exchange.hpp"
-#include "comm/host_order.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
+#include "comm/topology/host_order.hpp"
 #include "equivalence/compare_layouts.hpp"
 #include "equivalence/show_schedule.hpp"
 #include "plan/launch.hpp"
 #include "plan/precision.hpp"
 #include "train/dry_run.hpp"
 #include "train/evaluate_only.hpp"
-#include "train/inherit_options.hpp"
 #include "train/run.hpp"
+#include "train/start/inherit_options.hpp"
 
 namespace dt::train_tool {
 

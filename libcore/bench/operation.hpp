@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/numeric/dtype.hpp"
-#include "comm/reduction.hpp"
+#include "comm/core/reduction.hpp"
 
 namespace dt::bench {
 

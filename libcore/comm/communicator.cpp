@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "comm/algorithms.hpp"
-#include "comm/portions.hpp"
+#include "comm/algorithms/algorithms.hpp"
+#include "comm/core/transfer_chunks.hpp"
 
 namespace dt::comm {
 
@@ -336,8 +336,7 @@ Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction
     });
   return start_chunks(call, link, chunk_split({in, out}, division, link->chunk_bytes()),
                       [&](const TransferChunk& portion, const Tensor& staged) {
-                        const Tensor own =
-                            flat_view(staged, portion.parts[static_cast<std::size_t>(rank_)]);
+                        const Tensor own = flat_view(staged, portion.parts[static_cast<std::size_t>(rank_)]);
                         return reduce_scatter_algorithm(caller(), staged, own, reduction, parts_of(portion));
                       });
 }
@@ -353,8 +352,7 @@ Work Communicator::all_gather(const Tensor& in, const Tensor& out, std::int64_t 
                            [&](DeviceGroup& group) { group.all_gather(in, out, division.parts()); });
   return start_chunks(call, link, chunk_split({in, out}, division, link->chunk_bytes()),
                       [&](const TransferChunk& portion, const Tensor& staged) {
-                        const Tensor own =
-                            flat_view(staged, portion.parts[static_cast<std::size_t>(rank_)]);
+                        const Tensor own = flat_view(staged, portion.parts[static_cast<std::size_t>(rank_)]);
                         return all_gather_algorithm(caller(), own, staged, parts_of(portion));
                       });
 }

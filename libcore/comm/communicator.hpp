@@ -12,12 +12,12 @@
 
 #include "base/numeric/range.hpp"
 #include "base/system/host.hpp"
+#include "comm/core/reduction.hpp"
+#include "comm/core/staging.hpp"
+#include "comm/core/transport.hpp"
+#include "comm/device_collectives/device_group.hpp"
 #include "comm/engine.hpp"
-#include "comm/locality.hpp"
-#include "comm/reduction.hpp"
-#include "comm/staging.hpp"
-#include "comm/streams/group.hpp"
-#include "comm/transport.hpp"
+#include "comm/node/locality.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt {

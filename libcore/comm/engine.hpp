@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/device_side.hpp"
-#include "comm/operation_name.hpp"
-#include "comm/recorder.hpp"
-#include "comm/streams/watch.hpp"
-#include "comm/transport.hpp"
+#include "comm/core/device_side.hpp"
+#include "comm/core/operation_name.hpp"
+#include "comm/core/recorder.hpp"
+#include "comm/core/transport.hpp"
+#include "comm/device_collectives/device_watch.hpp"
 
 namespace dt::comm {
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <optional>
 
-#include "comm/locality.hpp"
-#include "comm/reduction.hpp"
+#include "comm/core/reduction.hpp"
+#include "comm/node/locality.hpp"
 
 namespace dt::comm {
 

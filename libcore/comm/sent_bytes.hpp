@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/numeric/dtype.hpp"
-#include "comm/recorder.hpp"
+#include "comm/core/recorder.hpp"
 
 namespace dt::comm {
 

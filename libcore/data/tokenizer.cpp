@@ -6,10 +6,10 @@
 #include "base/io/file_or_pipe.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/numeric/digest.hpp"
-#include "tokenizer/encoder.hpp"
-#include "tokenizer/hf_tokenizer.hpp"
-#include "tokenizer/read_tokenizer.hpp"
-#include "tokenizer/safe_cut.hpp"
+#include "tokenizer/encode/encoder.hpp"
+#include "tokenizer/encode/safe_cut.hpp"
+#include "tokenizer/files/hf_tokenizer.hpp"
+#include "tokenizer/files/read_tokenizer.hpp"
 
 namespace dt::data {
 

@@ -15,9 +15,9 @@
 #include "plan/device.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
-#include "train/agreement.hpp"
-#include "train/staging.hpp"
-#include "train/start.hpp"
+#include "train/start/consistency_checks.hpp"
+#include "train/start/staging.hpp"
+#include "train/start/start.hpp"
 
 namespace dt::equivalence {
 

@@ -15,9 +15,9 @@
 #include "plan/action_lists.hpp"
 #include "plan/time/forecast.hpp"
 #include "tensor/host_tensor.hpp"
-#include "train/non_finite.hpp"
-#include "train/start.hpp"
-#include "train/stepper.hpp"
+#include "train/start/start.hpp"
+#include "train/step/non_finite.hpp"
+#include "train/step/stepper.hpp"
 
 namespace dt::equivalence {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/ranks.hpp"
-#include "data/mixture.hpp"
+#include "data/read/mixture.hpp"
 #include "equivalence/compared_layout.hpp"
 #include "plan/plan.hpp"
 

@@ -17,8 +17,8 @@
 #include "plan/time/forecast.hpp"
 #include "plan/time/roofline_step.hpp"
 #include "plan/time/unit_times_file.hpp"
-#include "train/sitting_out.hpp"
-#include "train/start.hpp"
+#include "train/start/idle_ranks.hpp"
+#include "train/start/start.hpp"
 
 namespace dt::equivalence {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
-#include "comm/streams/library.hpp"
-#include "comm/streams/lone.hpp"
+#include "comm/device_collectives/library.hpp"
+#include "comm/device_collectives/single_rank_transport.hpp"
 #include "parallel/schedule/validator.hpp"
 
 namespace dt::plan {

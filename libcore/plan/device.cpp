@@ -1,9 +1,9 @@
 #include "plan/device.hpp"
 
 #include "base/error.hpp"
+#include "comm/device_collectives/library.hpp"
 #include "comm/exchange.hpp"
-#include "comm/streams/choose.hpp"
-#include "comm/streams/library.hpp"
+#include "comm/topology/nccl_decision.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/linear.hpp"
 #include "plan/precision.hpp"

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "comm/gpus.hpp"
 #include "comm/ranks.hpp"
+#include "comm/topology/gpus.hpp"
 #include "plan/launch.hpp"
 #include "plan/settings.hpp"
 
 namespace dt::plan {
 
 /// Finds the launch as find_launch() of launch.hpp does, and chooses the device (see
-/// comm/gpus.hpp). Rank 0 announces the devices. It warns if ranks share a device, if they have
+/// comm/topology/gpus.hpp). Rank 0 announces the devices. It warns if ranks share a device, if they have
 /// different devices or software, or if no library computes attention. From then on, the time limit
 /// of waits for a GPU is a little shorter than that of messages (Settings::comm_timeout). With
 /// NCCL, in whose operations the GPU takes part, it is longer, as their watchdog can report the

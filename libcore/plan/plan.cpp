@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "data/loader.hpp"
-#include "data/sampler.hpp"
+#include "data/read/loader.hpp"
+#include "data/read/sampler.hpp"
 #include "model/flops.hpp"
 #include "model/units/unit.hpp"
 #include "plan/precision.hpp"

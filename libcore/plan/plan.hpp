@@ -7,7 +7,7 @@
 
 #include "base/numeric/dtype.hpp"
 #include "checkpoint/manifest.hpp"
-#include "data/mixture.hpp"
+#include "data/read/mixture.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "model/units/unit.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/clocks.hpp"
-#include "comm/recorder.hpp"
+#include "comm/core/recorder.hpp"
+#include "comm/diagnostics/clocks.hpp"
 #include "profile/action_trace.hpp"
 
 namespace dt::profile {

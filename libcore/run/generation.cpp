@@ -14,7 +14,7 @@
 #include "base/io/json.hpp"
 #include "base/system/host.hpp"
 #include "base/text/utf8.hpp"
-#include "comm/environment.hpp"
+#include "comm/topology/environment.hpp"
 #include "run/run_directory.hpp"
 
 namespace dt::run {

@@ -16,7 +16,7 @@
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "convert/weight_source.hpp"
-#include "data/loader.hpp"
+#include "data/read/loader.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "plan/memory/memory_estimate.hpp"
@@ -25,10 +25,10 @@
 #include "plan/resumable.hpp"
 #include "plan/time/forecast.hpp"
 #include "run/run_directory.hpp"
-#include "train/evaluation.hpp"
-#include "train/sitting_out.hpp"
-#include "train/sources.hpp"
-#include "train/start.hpp"
+#include "train/evaluate/evaluation.hpp"
+#include "train/report/sources.hpp"
+#include "train/start/idle_ranks.hpp"
+#include "train/start/start.hpp"
 
 namespace dt::train {
 

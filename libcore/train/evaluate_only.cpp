@@ -16,13 +16,13 @@
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "run/run_directory.hpp"
-#include "train/agreement.hpp"
-#include "train/evaluation.hpp"
-#include "train/reporter.hpp"
-#include "train/run_tokenizer.hpp"
-#include "train/sitting_out.hpp"
-#include "train/staging.hpp"
-#include "train/start.hpp"
+#include "train/evaluate/evaluation.hpp"
+#include "train/report/reporter.hpp"
+#include "train/start/consistency_checks.hpp"
+#include "train/start/idle_ranks.hpp"
+#include "train/start/run_tokenizer.hpp"
+#include "train/start/staging.hpp"
+#include "train/start/start.hpp"
 
 namespace dt::train {
 

@@ -11,11 +11,11 @@
 #include "plan/time/peak_flops.hpp"
 #include "plan/time/unit_times_file.hpp"
 #include "tensor/host_tensor.hpp"
-#include "train/checkpoint_header.hpp"
-#include "train/evaluation.hpp"
-#include "train/gpu_products.hpp"
-#include "train/non_finite.hpp"
-#include "train/state_io.hpp"
+#include "train/evaluate/evaluation.hpp"
+#include "train/start/checkpoint_header.hpp"
+#include "train/start/state_io.hpp"
+#include "train/step/gpu_products.hpp"
+#include "train/step/non_finite.hpp"
 
 namespace dt::train {
 

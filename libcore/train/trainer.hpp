@@ -8,19 +8,19 @@
 
 #include "base/system/signals.hpp"
 #include "comm/ranks.hpp"
-#include "data/mixture.hpp"
+#include "data/read/mixture.hpp"
 #include "plan/settings.hpp"
 #include "run/not_finite.hpp"
 #include "run/run_directory.hpp"
 #include "run/save/local_target.hpp"
 #include "run/save/saver.hpp"
 #include "run/save/shared_target.hpp"
-#include "train/decision.hpp"
-#include "train/not_finite_advice.hpp"
-#include "train/profiler.hpp"
-#include "train/reporter.hpp"
-#include "train/start.hpp"
-#include "train/stepper.hpp"
+#include "train/report/not_finite_advice.hpp"
+#include "train/report/reporter.hpp"
+#include "train/start/start.hpp"
+#include "train/step/decision.hpp"
+#include "train/step/profiler.hpp"
+#include "train/step/stepper.hpp"
 
 namespace dt::train {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/test_folder.hpp"
-#include "data/loader.hpp"
-#include "data/make_dataset.hpp"
+#include "data/build/make_dataset.hpp"
+#include "data/read/loader.hpp"
 
 namespace {
 

@@ -11,10 +11,10 @@
 #include <random>
 
 #include "base/io/files.hpp"
-#include "tokenizer/encoder.hpp"
-#include "tokenizer/read_tokenizer.hpp"
-#include "tokenizer/regex_splitter.hpp"
-#include "tokenizer/scanners.hpp"
+#include "tokenizer/encode/encoder.hpp"
+#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/encode/scanners.hpp"
+#include "tokenizer/files/read_tokenizer.hpp"
 
 using namespace dt;
 using namespace dt::tokenizer;

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "comm/backend.hpp"
-#include "comm/streams/choose.hpp"
-#include "comm/streams/library.hpp"
+#include "comm/device_collectives/library.hpp"
 #include "comm/threads/thread_group.hpp"
+#include "comm/topology/nccl_decision.hpp"
 
 using namespace dt;
 using namespace dt::comm;

@@ -1,4 +1,4 @@
-#include "comm/clocks.hpp"
+#include "comm/diagnostics/clocks.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "comm/core/reduction.hpp"
 #include "comm/device_operations.hpp"
-#include "comm/reduction.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "device/test_device.hpp"
 #include "kernels/combine.hpp"

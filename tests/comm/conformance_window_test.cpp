@@ -6,7 +6,7 @@
 
 #include "comm/backend.hpp"
 #include "comm/check_operations.hpp"
-#include "comm/node_window.hpp"
+#include "comm/node/node_window.hpp"
 #include "comm/samples.hpp"
 #include "tensor/host_tensor.hpp"
 

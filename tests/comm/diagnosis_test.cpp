@@ -1,4 +1,4 @@
-#include "comm/diagnosis.hpp"
+#include "comm/diagnostics/diagnosis.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "comm/environment.hpp"
+#include "comm/topology/environment.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

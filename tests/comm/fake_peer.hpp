@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "comm/flight.hpp"
+#include "comm/diagnostics/flight.hpp"
 
 namespace dt_test {
 

@@ -1,4 +1,4 @@
-#include "comm/flight.hpp"
+#include "comm/diagnostics/flight.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

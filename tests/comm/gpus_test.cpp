@@ -1,4 +1,4 @@
-#include "comm/gpus.hpp"
+#include "comm/topology/gpus.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "comm/host_order.hpp"
+#include "comm/topology/host_order.hpp"
 
 #include <catch2/catch.hpp>
 #include <mutex>

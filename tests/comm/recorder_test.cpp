@@ -1,4 +1,4 @@
-#include "comm/recorder.hpp"
+#include "comm/core/recorder.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "comm/reduction.hpp"
+#include "comm/core/reduction.hpp"
 
 #include <array>
 #include <bit>

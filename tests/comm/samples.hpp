@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/numeric/half.hpp"
-#include "comm/reduction.hpp"
+#include "comm/core/reduction.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm::test {

@@ -1,4 +1,4 @@
-#include "comm/shared_memory.hpp"
+#include "comm/node/shared_memory.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,12 +1,12 @@
 // Copies and reductions past the caches leave the bits of plain ones, at every border of lines and blocks.
 
-#include "comm/stream_copy.hpp"
+#include "comm/core/stream_copy.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "comm/reduction.hpp"
+#include "comm/core/reduction.hpp"
 #include "tensor/buffer.hpp"
 
 using namespace dt;

@@ -1,4 +1,4 @@
-#include "comm/watchdog.hpp"
+#include "comm/diagnostics/watchdog.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>

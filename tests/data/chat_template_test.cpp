@@ -1,4 +1,4 @@
-#include "data/chat_template.hpp"
+#include "data/build/chat_template.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

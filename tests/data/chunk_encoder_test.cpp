@@ -1,9 +1,9 @@
-#include "data/chunk_encoder.hpp"
+#include "data/build/chunk_encoder.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
-#include "data/json_line.hpp"
+#include "data/input/json_line.hpp"
 
 using namespace dt;
 using namespace dt::data;

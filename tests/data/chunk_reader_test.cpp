@@ -1,4 +1,4 @@
-#include "data/chunk_reader.hpp"
+#include "data/input/chunk_reader.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

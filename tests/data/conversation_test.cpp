@@ -1,4 +1,4 @@
-#include "data/conversation.hpp"
+#include "data/input/conversation.hpp"
 
 #include <catch2/catch.hpp>
 

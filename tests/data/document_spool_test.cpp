@@ -1,11 +1,11 @@
-#include "data/document_spool.hpp"
+#include "data/build/document_spool.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
 #include "base/test_folder.hpp"
-#include "data/spool_writer.hpp"
+#include "data/build/spool_writer.hpp"
 #include "data/target_flag.hpp"
 
 using namespace dt;

@@ -1,4 +1,4 @@
-#include "data/duplicates.hpp"
+#include "data/build/duplicates.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>

@@ -1,11 +1,11 @@
-#include "data/input_ranges.hpp"
+#include "data/input/input_ranges.hpp"
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/test_folder.hpp"
-#include "data/chunk_reader.hpp"
+#include "data/input/chunk_reader.hpp"
 
 using namespace dt;
 using namespace dt::data;

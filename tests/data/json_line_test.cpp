@@ -1,4 +1,4 @@
-#include "data/json_line.hpp"
+#include "data/input/json_line.hpp"
 
 #include <catch2/catch.hpp>
 

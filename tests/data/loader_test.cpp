@@ -1,4 +1,4 @@
-#include "data/loader.hpp"
+#include "data/read/loader.hpp"
 
 #include <catch2/catch.hpp>
 #include <chrono>

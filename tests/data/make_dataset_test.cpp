@@ -1,4 +1,4 @@
-#include "data/make_dataset.hpp"
+#include "data/build/make_dataset.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

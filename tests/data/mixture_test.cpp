@@ -1,10 +1,10 @@
-#include "data/mixture.hpp"
+#include "data/read/mixture.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "data/loader.hpp"
+#include "data/read/loader.hpp"
 #include "data/test_dataset.hpp"
 
 using namespace dt;

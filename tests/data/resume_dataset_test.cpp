@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "base/hdf5/hdf5_file.hpp"
-#include "data/make_dataset.hpp"
-#include "data/spool_part.hpp"
+#include "data/build/make_dataset.hpp"
+#include "data/build/spool_part.hpp"
 #include "data/test_dataset.hpp"
 
 using namespace dt;

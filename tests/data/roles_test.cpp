@@ -1,4 +1,4 @@
-#include "data/roles.hpp"
+#include "data/build/roles.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "data/sampler.hpp"
+#include "data/read/sampler.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/test_folder.hpp"
+#include "data/input/input_ranges.hpp"
 #include "data/input/input_reader.hpp"
-#include "data/input_ranges.hpp"
 
 using namespace dt;
 using namespace dt::data;

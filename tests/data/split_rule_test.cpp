@@ -1,9 +1,9 @@
-#include "data/split_rule.hpp"
+#include "data/build/split_rule.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
-#include "data/spool_writer.hpp"
+#include "data/build/spool_writer.hpp"
 
 using namespace dt;
 using namespace dt::data;

@@ -1,4 +1,4 @@
-#include "data/staging.hpp"
+#include "data/read/staging.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>

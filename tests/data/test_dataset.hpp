@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/test_folder.hpp"
-#include "data/make_dataset.hpp"
-#include "data/token_dataset.hpp"
-#include "data/verify_dataset.hpp"
+#include "data/build/make_dataset.hpp"
+#include "data/read/token_dataset.hpp"
+#include "data/read/verify_dataset.hpp"
 
 namespace dt_test {
 

@@ -1,12 +1,12 @@
-#include "data/token_dataset.hpp"
+#include "data/read/token_dataset.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/hdf5/hdf5_file.hpp"
+#include "data/read/verify_dataset.hpp"
 #include "data/test_dataset.hpp"
-#include "data/verify_dataset.hpp"
 
 using namespace dt;
 using namespace dt::data;

@@ -5,7 +5,7 @@
 
 #include "base/numeric/digest.hpp"
 #include "base/test_folder.hpp"
-#include "data/tokenizer_beside.hpp"
+#include "data/build/tokenizer_config.hpp"
 
 using namespace dt;
 using namespace dt::data;

@@ -1,4 +1,4 @@
-#include "data/train_tokenizer.hpp"
+#include "data/build/train_tokenizer.hpp"
 
 #include <catch2/catch.hpp>
 #include <random>

@@ -1,4 +1,4 @@
-#include "data/utf8.hpp"
+#include "data/input/utf8.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/streams/transport.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "device/test_device.hpp"
 
 namespace dt::test_device {

@@ -1,5 +1,5 @@
 // dataset.json. Accepted files are written again as something that reads the same.
-#include "data/dataset_file.hpp"
+#include "data/read/dataset_file.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace dt::data;

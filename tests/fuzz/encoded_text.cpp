@@ -3,14 +3,14 @@
 #include <array>
 #include <memory>
 
-#include "data/chunk_encoder.hpp"
+#include "data/build/chunk_encoder.hpp"
 #include "data/input/content.hpp"
+#include "data/input/utf8.hpp"
 #include "data/tokenizer.hpp"
-#include "data/utf8.hpp"
 #include "fuzz/fuzz.hpp"
-#include "tokenizer/hf_writer.hpp"
-#include "tokenizer/scanners.hpp"
-#include "tokenizer/tiktoken_file.hpp"
+#include "tokenizer/encode/scanners.hpp"
+#include "tokenizer/files/hf_writer.hpp"
+#include "tokenizer/files/tiktoken_file.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/hdf5/hdf5_file.hpp"
-#include "data/shard.hpp"
+#include "data/read/token_shard.hpp"
 #include "fuzz/fuzz.hpp"
 
 namespace dt_fuzz {

@@ -1,7 +1,7 @@
 // A list of inputs; its names stand for files of a small folder. The list that is read says the same when
 // it is read again. A list's files are those of its names, one after the other.
 #include "base/io/files.hpp"
-#include "data/inputs.hpp"
+#include "data/input/inputs.hpp"
 #include "fuzz/fuzz.hpp"
 
 namespace {

@@ -1,12 +1,12 @@
 // A file cut into ranges, each read by itself. The first bytes say what the file is and how small ranges
 // and chunks are. Together the ranges have the documents of the whole. They are refused if the whole is
 // refused.
-#include "data/input_ranges.hpp"
+#include "data/input/input_ranges.hpp"
 
 #include <array>
 #include <optional>
 
-#include "data/chunk_encoder.hpp"
+#include "data/build/chunk_encoder.hpp"
 #include "fuzz/fuzz.hpp"
 
 namespace {

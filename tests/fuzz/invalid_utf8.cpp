@@ -1,7 +1,7 @@
 // Bytes that are not quite UTF-8. The mended text is UTF-8, whatever the pieces in which it arrives; the
 // first byte chooses the pieces.
+#include "data/input/utf8.hpp"
 #include "data/input/utf8_mender.hpp"
-#include "data/utf8.hpp"
 #include "fuzz/fuzz.hpp"
 
 namespace {

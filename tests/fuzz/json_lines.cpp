@@ -1,5 +1,5 @@
 // JSON lines and conversations. Skipping bad lines changes no document that is read without it.
-#include "data/chunk_encoder.hpp"
+#include "data/build/chunk_encoder.hpp"
 #include "fuzz/fuzz.hpp"
 
 namespace {

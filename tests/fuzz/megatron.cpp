@@ -1,7 +1,7 @@
 // Megatron's X.idx and X.bin: the first byte is the number of bytes of ids that follow it, the rest is the
 // index.
-#include "data/chunk_reader.hpp"
-#include "data/token_encoder.hpp"
+#include "data/build/token_encoder.hpp"
+#include "data/input/chunk_reader.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace dt::data;

@@ -1,7 +1,7 @@
 // A regular expression of a tokenizer.json and, after its first line, the text that it is searched for in.
 
 #include "fuzz/fuzz.hpp"
-#include "tokenizer/regex.hpp"
+#include "tokenizer/encode/regex.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   return dt_fuzz::accepted([&] {

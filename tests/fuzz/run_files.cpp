@@ -1,7 +1,7 @@
 // run.json and metrics.jsonl: a start reads them, and writes its own record.
 #include "fuzz/fuzz.hpp"
-#include "train/reporter.hpp"
-#include "train/run_record.hpp"
+#include "train/report/reporter.hpp"
+#include "train/start/run_record.hpp"
 
 using namespace dt::train;
 

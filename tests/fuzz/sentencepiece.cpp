@@ -1,7 +1,7 @@
 // SentencePiece's tokenizer.model.
 #include "fuzz/fuzz.hpp"
 #include "fuzz/use_tokenizer.hpp"
-#include "tokenizer/sentencepiece_file.hpp"
+#include "tokenizer/files/sentencepiece_file.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   return dt_fuzz::accepted([&] {

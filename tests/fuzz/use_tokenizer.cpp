@@ -1,10 +1,10 @@
 #include "fuzz/use_tokenizer.hpp"
 
 #include "fuzz/fuzz.hpp"
-#include "tokenizer/decoder.hpp"
-#include "tokenizer/encoder.hpp"
-#include "tokenizer/hf_tokenizer.hpp"
-#include "tokenizer/safe_cut.hpp"
+#include "tokenizer/encode/decoder.hpp"
+#include "tokenizer/encode/encoder.hpp"
+#include "tokenizer/encode/safe_cut.hpp"
+#include "tokenizer/files/hf_tokenizer.hpp"
 
 namespace dt_fuzz {
 

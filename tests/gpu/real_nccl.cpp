@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "base/error.hpp"
+#include "comm/device_collectives/library.hpp"
 #include "comm/nccl/use.hpp"
-#include "comm/streams/library.hpp"
 #include "device/nccl/in_tests.hpp"
 
 namespace dt::test_device {

@@ -75,7 +75,7 @@ sed -i 's/"mpi.h"/<mpi.h>/' "$tree/cmd/dt-x/run.cpp"
 expect_refusal 'quarantine: cmd/dt-x/run.cpp:1: <mpi.h> is confined'
 put libcore/comm/mpi/n.cpp '#include <nccl.h>'
 expect_refusal '<nccl.h> is confined to libcore/comm/nccl'
-put libcore/data/shard.cpp '  #  include  <hdf5.h>'
+put libcore/data/read/token_shard.cpp '  #  include  <hdf5.h>'
 expect_refusal '<hdf5.h> is confined to libcore/base/hdf5/hdf5_{file,library}*'
 put libcore/kernels/cpu/gemm/gemm.cpp '#include <oneapi/dnnl/dnnl.hpp>'
 expect_refusal '<oneapi/dnnl/dnnl.hpp> is confined to tests/bench'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_unicode_properties.py FILE [NAME…]: write FILE, libcore/tokenizer/unicode_properties.cpp, anew: the characters of every class
+"""make_unicode_properties.py FILE [NAME…]: write FILE, libcore/tokenizer/unicode/unicode_properties.cpp, anew: the characters of every class
 that a regular expression can name, for the names that FILE holds already and for NAMEs.
 
 Sources: Oniguruma as it is in Hugging Face's tokenizers 0.23.3 (onig 6.9.10, Unicode 16), asked class by class which characters match;
@@ -23,7 +23,7 @@ DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/"
 HEAD = '''// Made by tests/python/make_unicode_properties.py from Oniguruma 6.9.10, as it is in Hugging Face's
 // tokenizers 0.23.3, and, for case, from Rust's regex, as it is in tiktoken 0.14.0: Unicode 16.
 
-#include "tokenizer/unicode_properties.hpp"
+#include "tokenizer/unicode/unicode_properties.hpp"
 
 namespace dt::tokenizer {
 

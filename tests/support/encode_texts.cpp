@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "tokenizer/encoder.hpp"
-#include "tokenizer/read_tokenizer.hpp"
+#include "tokenizer/encode/encoder.hpp"
+#include "tokenizer/files/read_tokenizer.hpp"
 
 using namespace dt::tokenizer;
 

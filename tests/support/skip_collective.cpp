@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "base/cli/tool.hpp"
+#include "comm/diagnostics/watchdog.hpp"
 #include "comm/mpi/run_ranks.hpp"
-#include "comm/watchdog.hpp"
 #include "tensor/host_tensor.hpp"
 
 int main(int argc, char** argv) {

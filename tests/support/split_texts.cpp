@@ -12,9 +12,9 @@
 
 #include "base/error.hpp"
 #include "base/io/json.hpp"
-#include "tokenizer/hf_parts.hpp"
-#include "tokenizer/regex_splitter.hpp"
-#include "tokenizer/tiktoken_regex.hpp"
+#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/files/hf_parts.hpp"
+#include "tokenizer/files/tiktoken_regex.hpp"
 
 using namespace dt::tokenizer;
 using nlohmann::json;

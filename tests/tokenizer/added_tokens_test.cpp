@@ -1,4 +1,4 @@
-#include "tokenizer/added_tokens.hpp"
+#include "tokenizer/encode/added_tokens.hpp"
 
 #include <catch2/catch.hpp>
 

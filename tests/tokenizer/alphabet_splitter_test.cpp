@@ -1,9 +1,9 @@
-#include "tokenizer/alphabet_splitter.hpp"
+#include "tokenizer/encode/alphabet_splitter.hpp"
 
 #include <catch2/catch.hpp>
 
+#include "tokenizer/encode/regex_splitter.hpp"
 #include "tokenizer/pieces.hpp"
-#include "tokenizer/regex_splitter.hpp"
 
 using namespace dt::tokenizer;
 using Pieces = std::vector<std::string>;

@@ -1,4 +1,4 @@
-#include "tokenizer/bpe_trainer.hpp"
+#include "tokenizer/train/bpe_trainer.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "tokenizer/byte_alphabet.hpp"
+#include "tokenizer/encode/byte_alphabet.hpp"
 
 using namespace dt::tokenizer;
 

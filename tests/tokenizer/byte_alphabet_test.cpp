@@ -1,4 +1,4 @@
-#include "tokenizer/byte_alphabet.hpp"
+#include "tokenizer/encode/byte_alphabet.hpp"
 
 #include <catch2/catch.hpp>
 

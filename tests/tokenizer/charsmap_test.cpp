@@ -1,4 +1,4 @@
-#include "tokenizer/charsmap.hpp"
+#include "tokenizer/encode/charsmap.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,10 +1,10 @@
-#include "tokenizer/encoder.hpp"
+#include "tokenizer/encode/encoder.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 #include <random>
 
-#include "tokenizer/regex_splitter.hpp"
+#include "tokenizer/encode/regex_splitter.hpp"
 
 using namespace dt::tokenizer;
 using Ids = std::vector<Id>;

@@ -1,12 +1,12 @@
-#include "tokenizer/hf_tokenizer.hpp"
+#include "tokenizer/files/hf_tokenizer.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/test_folder.hpp"
-#include "tokenizer/byte_alphabet.hpp"
-#include "tokenizer/encoder.hpp"
+#include "tokenizer/encode/byte_alphabet.hpp"
+#include "tokenizer/encode/encoder.hpp"
 
 using namespace dt::tokenizer;
 using nlohmann::json;

@@ -1,4 +1,4 @@
-#include "tokenizer/letter_normalizers.hpp"
+#include "tokenizer/encode/letter_normalizers.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "tokenizer/merger.hpp"
+#include "tokenizer/encode/merger.hpp"
 
 #include <catch2/catch.hpp>
 #include <random>

@@ -1,4 +1,4 @@
-#include "tokenizer/normalizer.hpp"
+#include "tokenizer/encode/normalizer.hpp"
 
 #include <catch2/catch.hpp>
 

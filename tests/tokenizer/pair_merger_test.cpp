@@ -1,4 +1,4 @@
-#include "tokenizer/pair_merger.hpp"
+#include "tokenizer/train/pair_merger.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/pre_tokenizer.hpp"
+#include "tokenizer/encode/pre_tokenizer.hpp"
 
 namespace dt_test {
 

@@ -1,4 +1,4 @@
-#include "tokenizer/protobuf.hpp"
+#include "tokenizer/files/protobuf.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "tokenizer/read_tokenizer.hpp"
+#include "tokenizer/files/read_tokenizer.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "tokenizer/regex_splitter.hpp"
+#include "tokenizer/encode/regex_splitter.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "tokenizer/regex.hpp"
+#include "tokenizer/encode/regex.hpp"
 
 #include <catch2/catch.hpp>
 #include <dlfcn.h>
@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/test_folder.hpp"
+#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/encode/regex_watch.hpp"
 #include "tokenizer/pieces.hpp"
-#include "tokenizer/regex_splitter.hpp"
-#include "tokenizer/regex_watch.hpp"
 
 using namespace dt::tokenizer;
 using dt_test::pieces_of;

@@ -1,11 +1,11 @@
-#include "tokenizer/safe_cut.hpp"
+#include "tokenizer/encode/safe_cut.hpp"
 
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "tokenizer/encoder.hpp"
-#include "tokenizer/letter_normalizers.hpp"
-#include "tokenizer/scanners.hpp"
+#include "tokenizer/encode/encoder.hpp"
+#include "tokenizer/encode/letter_normalizers.hpp"
+#include "tokenizer/encode/scanners.hpp"
 
 using namespace dt::tokenizer;
 

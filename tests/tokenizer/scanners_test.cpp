@@ -1,11 +1,11 @@
-#include "tokenizer/scanners.hpp"
+#include "tokenizer/encode/scanners.hpp"
 
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "tokenizer/encode/regex_splitter.hpp"
 #include "tokenizer/pieces.hpp"
-#include "tokenizer/regex_splitter.hpp"
-#include "tokenizer/utf8.hpp"
+#include "tokenizer/unicode/utf8.hpp"
 
 using namespace dt::tokenizer;
 using dt_test::pieces_of;

@@ -1,13 +1,13 @@
-#include "tokenizer/sentencepiece_file.hpp"
+#include "tokenizer/files/sentencepiece_file.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
 #include "base/test_folder.hpp"
-#include "tokenizer/encoder.hpp"
-#include "tokenizer/hf_tokenizer.hpp"
+#include "tokenizer/encode/encoder.hpp"
+#include "tokenizer/files/hf_tokenizer.hpp"
+#include "tokenizer/files/sentencepiece_model.hpp"
 #include "tokenizer/sentencepiece_bytes.hpp"
-#include "tokenizer/sentencepiece_model.hpp"
 
 using namespace dt::tokenizer;
 using namespace dt_test;

@@ -1,12 +1,12 @@
-#include "tokenizer/tekken_file.hpp"
+#include "tokenizer/files/tekken_file.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/test_folder.hpp"
-#include "tokenizer/base64.hpp"
-#include "tokenizer/encoder.hpp"
-#include "tokenizer/hf_tokenizer.hpp"
+#include "tokenizer/encode/encoder.hpp"
+#include "tokenizer/files/base64.hpp"
+#include "tokenizer/files/hf_tokenizer.hpp"
 
 using namespace dt::tokenizer;
 using nlohmann::json;

@@ -1,13 +1,13 @@
-#include "tokenizer/tiktoken_file.hpp"
+#include "tokenizer/files/tiktoken_file.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 #include <random>
 
 #include "base/test_folder.hpp"
-#include "tokenizer/base64.hpp"
-#include "tokenizer/encoder.hpp"
-#include "tokenizer/hf_tokenizer.hpp"
+#include "tokenizer/encode/encoder.hpp"
+#include "tokenizer/files/base64.hpp"
+#include "tokenizer/files/hf_tokenizer.hpp"
 
 using namespace dt::tokenizer;
 using Ids = std::vector<Id>;

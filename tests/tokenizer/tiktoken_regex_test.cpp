@@ -1,12 +1,12 @@
-#include "tokenizer/tiktoken_regex.hpp"
+#include "tokenizer/files/tiktoken_regex.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
-#include "tokenizer/code_point_set.hpp"
+#include "tokenizer/encode/regex_splitter.hpp"
 #include "tokenizer/pieces.hpp"
-#include "tokenizer/regex_splitter.hpp"
-#include "tokenizer/rust_class.hpp"
+#include "tokenizer/unicode/code_point_set.hpp"
+#include "tokenizer/unicode/rust_class.hpp"
 
 using namespace dt::tokenizer;
 using dt_test::pieces_of;

@@ -1,4 +1,4 @@
-#include "tokenizer/vocabulary.hpp"
+#include "tokenizer/encode/vocabulary.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "tokenizer/word_counts.hpp"
+#include "tokenizer/train/word_counts.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
+#include "tokenizer/encode/scanners.hpp"
 #include "tokenizer/pieces.hpp"
-#include "tokenizer/scanners.hpp"
 
 using namespace dt::tokenizer;
 using Counts = std::map<std::string, std::uint64_t>;

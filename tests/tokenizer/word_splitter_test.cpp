@@ -1,4 +1,4 @@
-#include "tokenizer/word_splitter.hpp"
+#include "tokenizer/encode/word_splitter.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "train/conditions.hpp"
+#include "train/start/conditions.hpp"
 
 #include <catch2/catch.hpp>
 

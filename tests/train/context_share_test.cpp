@@ -1,4 +1,4 @@
-#include "train/context_share.hpp"
+#include "train/step/context_share.hpp"
 
 #include <catch2/catch.hpp>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "train/decision.hpp"
+#include "train/step/decision.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "train/micro_batches.hpp"
+#include "train/step/micro_batches.hpp"
 
 #include <catch2/catch.hpp>
 #include <deque>

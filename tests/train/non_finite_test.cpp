@@ -1,4 +1,4 @@
-#include "train/non_finite.hpp"
+#include "train/step/non_finite.hpp"
 
 #include <catch2/catch.hpp>
 #include <limits>

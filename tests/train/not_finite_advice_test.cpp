@@ -1,4 +1,4 @@
-#include "train/not_finite_advice.hpp"
+#include "train/report/not_finite_advice.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -6,9 +6,9 @@
 #include "base/io/files.hpp"
 #include "base/test_folder.hpp"
 #include "base/text/text.hpp"
-#include "train/inheritance.hpp"
-#include "train/reporter.hpp"
-#include "train/run_record.hpp"
+#include "train/report/reporter.hpp"
+#include "train/start/inheritance.hpp"
+#include "train/start/run_record.hpp"
 
 using namespace dt;
 using namespace dt::train;

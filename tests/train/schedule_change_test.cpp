@@ -1,8 +1,8 @@
-#include "train/schedule_change.hpp"
+#include "train/start/schedule_change.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "train/conditions.hpp"
+#include "train/start/conditions.hpp"
 
 using namespace dt;
 using namespace dt::train;

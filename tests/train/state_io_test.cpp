@@ -1,4 +1,4 @@
-#include "train/state_io.hpp"
+#include "train/start/state_io.hpp"
 
 #include <algorithm>
 #include <array>

@@ -14,8 +14,8 @@
 #include "run/save/shared_target.hpp"
 #include "tensor/host_mirror.hpp"
 #include "tensor/host_tensor.hpp"
-#include "train/agreement.hpp"
-#include "train/state_io.hpp"
+#include "train/start/consistency_checks.hpp"
+#include "train/start/state_io.hpp"
 
 using namespace dt;
 

@@ -1,4 +1,4 @@
-#include "train/validation_windows.hpp"
+#include "train/evaluate/validation_windows.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "comm/reduction.hpp"
+#include "comm/core/reduction.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm::mpi {

@@ -4,7 +4,7 @@
 #include <mpi.h>
 #include <vector>
 
-#include "comm/transport.hpp"
+#include "comm/core/transport.hpp"
 
 namespace dt::comm::mpi {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "comm/streams/ctas.hpp"
+#include "comm/device_collectives/ctas.hpp"
 
 namespace dt::comm::nccl {
 

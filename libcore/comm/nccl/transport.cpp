@@ -5,9 +5,9 @@
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
+#include "comm/diagnostics/watchdog.hpp"
 #include "comm/nccl/abort.cuh"
 #include "comm/nccl/config.hpp"
-#include "comm/watchdog.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/device/device_timeout.hpp"
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
+#include "comm/device_collectives/device_transport.hpp"
 #include "comm/nccl/functions.cuh"
 #include "comm/nccl/registrations.cuh"
-#include "comm/streams/transport.hpp"
 
 namespace dt::comm::nccl {
 

@@ -7,11 +7,11 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/communicator.hpp"
+#include "comm/device_collectives/library.hpp"
 #include "comm/exchange.hpp"
 #include "comm/nccl/abort.cuh"
 #include "comm/nccl/config.hpp"
 #include "comm/nccl/transport.cuh"
-#include "comm/streams/library.hpp"
 
 namespace dt::comm::nccl {
 

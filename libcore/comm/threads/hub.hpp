@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/transport.hpp"
+#include "comm/core/transport.hpp"
 
 namespace dt::comm {
 

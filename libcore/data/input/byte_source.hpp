@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "data/inputs.hpp"
+#include "data/input/inputs.hpp"
 
 namespace dt::data {
 

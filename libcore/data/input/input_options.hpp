@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "data/input/input_notes.hpp"
+#include "data/input/inputs.hpp"
 #include "data/input/token_type.hpp"
-#include "data/input_notes.hpp"
-#include "data/inputs.hpp"
 
 namespace dt::data {
 

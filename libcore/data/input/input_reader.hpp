@@ -16,8 +16,8 @@
 #include "data/input/byte_source.hpp"
 #include "data/input/content.hpp"
 #include "data/input/input_options.hpp"
+#include "data/input/inputs.hpp"
 #include "data/input/token_reader.hpp"
-#include "data/inputs.hpp"
 
 namespace dt::data {
 

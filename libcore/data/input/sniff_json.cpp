@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "data/input/json_line.hpp"
+#include "data/input/utf8.hpp"
 #include "data/input/utf8_mender.hpp"
-#include "data/json_line.hpp"
-#include "data/utf8.hpp"
 
 namespace dt::data {
 

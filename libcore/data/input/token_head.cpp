@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "base/error.hpp"
-#include "data/utf8.hpp"
+#include "data/input/utf8.hpp"
 
 namespace dt::data {
 

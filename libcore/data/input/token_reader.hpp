@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "data/input/document_range.hpp"
 #include "data/input/megatron_index.hpp"
-#include "data/input/part.hpp"
 #include "data/input/token_head.hpp"
 
 namespace dt::data {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "data/input/token_head.hpp"
-#include "data/utf8.hpp"
+#include "data/input/utf8.hpp"
 
 namespace dt::data {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "data/utf8.hpp"
+#include "data/input/utf8.hpp"
 
 namespace dt::data {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "data/inputs.hpp"
+#include "data/input/inputs.hpp"
 
 namespace dt::data {
 

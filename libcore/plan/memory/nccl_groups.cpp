@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "comm/streams/levels.hpp"
+#include "comm/device_collectives/levels.hpp"
 #include "parallel/schedule/channels.hpp"
 #include "plan/action_lists.hpp"
 #include "tensor/device/nvlink.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/streams/ctas.hpp"
+#include "comm/device_collectives/ctas.hpp"
 #include "parallel/state/local_table.hpp"
 #include "plan/memory/nccl_memory.hpp"
 #include "plan/plan.hpp"

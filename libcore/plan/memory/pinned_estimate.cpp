@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "comm/pinned_ring.hpp"
+#include "comm/core/pinned_ring.hpp"
 #include "parallel/schedule/channels.hpp"
 
 namespace dt::plan {

@@ -14,7 +14,7 @@
 
 #include "checkpoint/writer.hpp"
 #include "comm/communicator.hpp"
-#include "comm/shared_memory.hpp"
+#include "comm/node/shared_memory.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
 #include "tensor/device/accelerator.hpp"

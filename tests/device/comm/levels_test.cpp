@@ -5,10 +5,10 @@
 #include <numeric>
 #include <optional>
 
+#include "comm/core/reduction.hpp"
+#include "comm/device_collectives/device_group.hpp"
 #include "comm/device_operations.hpp"
-#include "comm/reduction.hpp"
 #include "comm/sent_bytes.hpp"
-#include "comm/streams/group.hpp"
 #include "device/counted_streams.hpp"
 
 using namespace dt;

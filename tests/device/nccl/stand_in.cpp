@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "comm/core/reduction.hpp"
 #include "comm/nccl/use.hpp"
-#include "comm/reduction.hpp"
 #include "device/nccl/in_tests.hpp"
 #include "device/nccl/steps.hpp"
 #include "device/test_device.hpp"

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "comm/device_collectives/library.hpp"
 #include "comm/device_operations.hpp"
-#include "comm/streams/library.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "device/nccl/in_tests.hpp"
 #include "device/test_device.hpp"

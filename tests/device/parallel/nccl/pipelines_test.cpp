@@ -7,7 +7,7 @@
 #include <deque>
 #include <numeric>
 
-#include "comm/streams/library.hpp"
+#include "comm/device_collectives/library.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "device/nccl/in_tests.hpp"
 #include "device/nccl/stand_in.hpp"

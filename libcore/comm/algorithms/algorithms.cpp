@@ -1,0 +1,274 @@
+#include "comm/algorithms/algorithms.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "comm/algorithms/hierarchical_algorithms.hpp"
+#include "comm/algorithms/small_all_reduce.hpp"
+#include "comm/algorithms/topology_discovery.hpp"
+#include "comm/algorithms/window_algorithms.hpp"
+#include "comm/core/collective.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+// A segment is small enough that its data are still in the caches when they are combined and when
+// they are sent. It is large enough that its messages are few. With many ranks, parts are no
+// smaller than min_segment_part_bytes, unless the bucket allows only few bytes under way.
+constexpr std::size_t segment_bytes = std::size_t{1} << 20;
+constexpr std::size_t min_segment_part_bytes = std::size_t{128} << 10;
+constexpr std::size_t min_segments_under_way = 4;
+constexpr std::size_t broadcast_segment_bytes = std::size_t{512} << 10;
+// Smaller operations go by messages.
+constexpr std::size_t min_placed_bytes = std::size_t{128} << 10;
+
+/// Returns the number of segments, at least one: an operation on nothing is still an operation.
+std::size_t num_segments(std::int64_t count, std::int64_t segment) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, divide_up(count, segment)));
+}
+
+/// Returns the bytes of one rank's part of a segment, in whole cache lines.
+std::size_t segment_part_bytes(const Caller& caller) {
+  const auto size = static_cast<std::size_t>(caller.size);
+  const std::size_t part = std::max(min_segment_part_bytes, segment_bytes / size);
+  const std::size_t most =
+      caller.bucket_bytes > 0 ? caller.bucket_bytes / min_segments_under_way / size : part;
+  return std::max(line_bytes, std::min(part, most) / line_bytes * line_bytes);
+}
+
+std::int64_t segment_part_of(const Caller& caller, const Tensor& tensor) {
+  return elements_of(segment_part_bytes(caller), tensor);
+}
+
+int rank_ahead(const Caller& caller, int distance) {
+  return (caller.rank + distance) % caller.size;
+}
+int rank_behind(const Caller& caller, int distance) {
+  return (caller.rank - distance + caller.size) % caller.size;
+}
+
+/// Sends each rank p its elements of part p, and combines what arrives for this rank into `out`. Takes
+/// peers in the order of their distance, so that ranks do not all begin with the same one.
+void scatter_and_combine(const Caller& caller, const Tensor& in, const RangeOf& part, const Tensor& out,
+                         Reduction reduction, Round& stage) {
+  const Range own = part(caller.rank);
+  const auto bytes = static_cast<std::size_t>(own.count) * dtype_bytes(in.dtype());
+  const std::size_t stride = (bytes + line_bytes - 1) / line_bytes * line_bytes;
+  const auto num_peers = static_cast<std::size_t>(caller.size - 1);
+  StagingPool::Block block = num_peers > 0 ? caller.staging->acquire(num_peers * stride) : nullptr;
+  std::vector<Tensor> inputs(static_cast<std::size_t>(caller.size));
+  inputs[static_cast<std::size_t>(caller.rank)] = flat_view(in, own);
+  for (int distance = 1; distance < caller.size; ++distance) {
+    const int from = rank_behind(caller, distance);
+    const Tensor received(*block, in.dtype(), {own.count}, static_cast<std::size_t>(distance - 1) * stride);
+    inputs[static_cast<std::size_t>(from)] = received;
+    add_transfer(stage, from, received, false);
+  }
+  for (int distance = 1; distance < caller.size; ++distance) {
+    const int to = rank_ahead(caller, distance);
+    add_transfer(stage, to, flat_view(in, part(to)), true);
+  }
+  stage.then = [block = std::move(block), inputs = std::move(inputs), out, reduction] {
+    combine(reduction, inputs, out);
+  };
+}
+
+/// Sends this rank's part to all ranks, and receives theirs.
+void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const RangeOf& part, Round& stage) {
+  for (int distance = 1; distance < caller.size; ++distance) {
+    const int from = rank_behind(caller, distance);
+    add_transfer(stage, from, flat_view(out, part(from)), false);
+  }
+  for (int distance = 1; distance < caller.size; ++distance) {
+    add_transfer(stage, rank_ahead(caller, distance), mine, true);
+  }
+}
+
+/// Returns the n equal parts of a segment. The last segment has the remaining elements, in parts as
+/// equal as cache lines allow.
+RangeOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_part, std::int64_t number) {
+  const std::int64_t begin = number * segment_part * size;
+  const std::int64_t count = std::min(tensor.numel() - begin, segment_part * size);
+  const std::int64_t line = elements_of(line_bytes, tensor);
+  const std::int64_t part = divide_up(divide_up(count, size), line) * line;
+  return [begin, count, part](int rank) {
+    return shift(intersect({0, count}, rank * part, (rank + 1) * part), begin);
+  };
+}
+
+/// The ranks' parts of a whole tensor, in segments: segment i holds the i-th piece of each part.
+struct ScatteredParts {
+  int size;
+  RangeOf of;
+  std::int64_t segment_part;
+
+  ScatteredParts(const Caller& caller, const Tensor& whole, RangeOf parts)
+      : size(caller.size), of(std::move(parts)), segment_part(segment_part_of(caller, whole)) {}
+  RangeOf segment(std::size_t number) const {
+    return [*this, begin = static_cast<std::int64_t>(number) * segment_part](int rank) {
+      return piece_of(of(rank), begin, segment_part);
+    };
+  }
+  std::size_t num_segments() const {
+    std::int64_t largest = 0;
+    for (int rank = 0; rank < size; ++rank) largest = std::max(largest, of(rank).count);
+    return comm::num_segments(largest, segment_part);
+  }
+};
+
+RoundSequence message_chain(const Caller& caller, std::shared_ptr<const Collective> collective,
+                            std::size_t number) {
+  RangeOf part = collective->segment(number);
+  return [caller, collective = std::move(collective), part = std::move(part)](int index, Round& stage) {
+    const Collective& c = *collective;
+    const Range own = part(caller.rank);
+    if (c.reduces() && index == 0) {
+      scatter_and_combine(caller, c.in, part, c.local_out(own, caller.rank), c.reduction, stage);
+      return true;
+    }
+    if (!c.gathers() || index > (c.reduces() ? 1 : 0)) return false;
+    const Tensor mine = c.reduces() ? flat_view(c.out, own) : c.local_in(own, caller.rank);
+    gather(caller, mine, c.out, part, stage);
+    stage.then = [mine, copy = flat_view(c.out, own)] { cast(mine, copy); };
+    return true;
+  };
+}
+
+std::size_t bytes_of(const Collective& c) {
+  return static_cast<std::size_t>(c.numel()) * dtype_bytes(c.in.dtype());
+}
+
+Algorithm message_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
+  const Collective& c = *collective;
+  const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
+  return {.make_sequence = [=](std::size_t number) { return message_chain(caller, collective, number); },
+          .num_sequences = c.num_segments,
+          .window = caller.bucket_bytes > 0 ? std::max(min_segments_under_way, caller.bucket_bytes / segment)
+                                            : c.num_segments,
+          .sequence_bytes = std::min(segment, bytes_of(c))};
+}
+
+/// Returns an algorithm by messages, or one through shared memory if the operation is large and the
+/// ranks' placement allows it.
+Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
+  const Collective& c = *collective;
+  Algorithm messages = message_algorithm(caller, collective);
+  if (caller.size == 1 || bytes_of(c) < min_placed_bytes) return messages;
+  switch (caller.locality->state()) {
+    case Locality::State::undecided:
+      return topology_discovery_algorithm(
+          caller, [=] { return placed_algorithm(caller, collective); }, messages,
+          std::max(messages.num_sequences, num_window_sequences(c, caller.size)));
+    case Locality::State::open:
+      if (caller.locality->placement().num_hosts == 1) return window_algorithm(caller, c);
+      if (is_hierarchical_faster(c, caller.locality->placement()))
+        return hierarchical_algorithm(caller, c, messages);
+      break;
+    case Locality::State::absent:
+      break;
+  }
+  return messages;
+}
+
+/// Returns the collective of a reduce-scatter or an all-gather, in which ranks have parts.
+std::shared_ptr<const Collective> scattered(OperationKind kind, const Caller& caller, const Tensor& in,
+                                            const Tensor& out, Reduction reduction, const RangeOf& part) {
+  const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, part);
+  return std::make_shared<const Collective>(
+      Collective{.kind = kind,
+                 .in = in,
+                 .out = out,
+                 .reduction = reduction,
+                 .part = parts.of,
+                 .segment = [parts](std::size_t number) { return parts.segment(number); },
+                 .num_segments = parts.num_segments()});
+}
+
+}  // namespace
+
+std::size_t least_bucket_bytes(int size) {
+  return min_segments_under_way * static_cast<std::size_t>(size) * line_bytes;
+}
+
+Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                               Reduction reduction) {
+  if (is_small_all_reduce(caller, in)) return small_all_reduce_algorithm(caller, in, out, reduction);
+  const std::int64_t segment_part = segment_part_of(caller, in);
+  const auto segment = [=, size = caller.size](std::size_t number) {
+    return all_reduce_parts(in, size, segment_part, static_cast<std::int64_t>(number));
+  };
+  return placed_algorithm(
+      caller, std::make_shared<const Collective>(
+                  Collective{.kind = OperationKind::all_reduce,
+                             .in = in,
+                             .out = out,
+                             .reduction = reduction,
+                             .part = all_reduce_parts(in, caller.size, divide_up(in.numel(), caller.size), 0),
+                             .segment = segment,
+                             .num_segments = num_segments(in.numel(), segment_part * caller.size)}));
+}
+
+Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                                   Reduction reduction, const RangeOf& parts) {
+  return placed_algorithm(caller,
+                          scattered(OperationKind::reduce_scatter, caller, in, out, reduction, parts));
+}
+
+Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                               const RangeOf& parts) {
+  return placed_algorithm(caller,
+                          scattered(OperationKind::all_gather, caller, in, out, Reduction::sum, parts));
+}
+
+Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root) {
+  const std::int64_t segment = elements_of(broadcast_segment_bytes, data);
+  const int size = caller.size;
+  const int position = (caller.rank - root + size) % size;  // in the tree, whose root is 0
+  // A position's parent lacks its lowest set bit. Its children have one more set bit, below that.
+  const int lowest =
+      position == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size))) : position & -position;
+  const auto rank_at = [=](int at) { return (at + root) % size; };
+  const auto make_chain = [=](std::size_t number) -> RoundSequence {
+    const std::int64_t begin = static_cast<std::int64_t>(number) * segment;
+    const Tensor mine = flat_view(data, intersect({0, data.numel()}, begin, begin + segment));
+    return [=](int index, Round& stage) {
+      if (index == 0 && position != 0) {
+        add_transfer(stage, rank_at(position - lowest), mine, false);
+      }
+      for (int one = lowest / 2; index == 1 && one > 0; one /= 2) {
+        if (position + one < size) add_transfer(stage, rank_at(position + one), mine, true);
+      }
+      return index < 2;
+    };
+  };
+  return {make_chain, num_segments(data.numel(), segment)};
+}
+
+Algorithm barrier_algorithm(const Caller& caller) {
+  const auto make_chain = [caller](std::size_t) -> RoundSequence {
+    return [caller, block = caller.staging->acquire(2)](int index, Round& stage) {
+      const int distance = 1 << index;
+      if (distance >= caller.size) return false;
+      stage.transfers.push_back({rank_behind(caller, distance), block->span().subspan(0, 1), false});
+      stage.transfers.push_back({rank_ahead(caller, distance), block->span().subspan(1, 1), true});
+      return true;
+    };
+  };
+  return {make_chain};
+}
+
+Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send) {
+  const auto make_chain = [=](std::size_t) -> RoundSequence {
+    return [=](int index, Round& stage) {
+      if (index == 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
+      return index == 0;
+    };
+  };
+  return {make_chain};
+}
+
+}  // namespace dt::comm

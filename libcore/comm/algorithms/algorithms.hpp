@@ -1,0 +1,57 @@
+#pragma once
+// Builds the group operations as chains of transfers.
+// Legend: n ranks of the operation's group, N elements.
+
+#include <functional>
+#include <memory>
+
+#include "comm/communicator.hpp"
+#include "comm/core/collective.hpp"
+#include "comm/core/reduction.hpp"
+#include "comm/core/staging.hpp"
+#include "comm/engine.hpp"
+#include "comm/node/locality.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::comm {
+
+/// The rank that starts an operation, and the resources that the operation uses.
+struct Caller {
+  int rank;
+  int size;
+  std::shared_ptr<StagingPool> staging;
+  std::shared_ptr<Locality> locality;
+  std::size_t bucket_bytes;  // see Communicator::set_bucket_bytes
+};
+
+/// Returns the smallest bucket with which a group's operations make progress: a few segments, each
+/// with a cache line for each rank.
+std::size_t least_bucket_bytes(int size);
+
+/// The chains that an Operation runs.
+struct Algorithm {
+  std::function<RoundSequence(std::size_t number)> make_sequence;
+  std::size_t num_sequences = 1;
+  std::size_t window = 4;
+  std::size_t sequence_bytes = 0;  // share of Operation::bucket_bytes that a chain takes
+};
+
+/// Returns the algorithm of an all-reduce, chosen by size, n and the ranks' placement.
+/// Numerics: the bits are those of combine(), whichever algorithm is chosen.
+Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                               Reduction reduction);
+/// Returns the algorithm of a reduce-scatter. `parts` returns each rank's part of the N elements;
+/// the parts lie in the order of ranks.
+Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                                   Reduction reduction, const RangeOf& parts);
+Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
+                               const RangeOf& parts);
+/// Returns a broadcast along a binomial tree from the root. Segments follow each other down the tree.
+Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
+/// Returns a dissemination barrier: in round k each rank sends a message to the rank 2^k places
+/// after it (mod n).
+/// Source: Hensgen, Finkel, Manber 1988.
+Algorithm barrier_algorithm(const Caller& caller);
+Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send);
+
+}  // namespace dt::comm

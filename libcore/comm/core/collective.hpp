@@ -1,0 +1,76 @@
+#pragma once
+// Divides the elements of an operation among ranks and into segments.
+
+#include <algorithm>
+#include <functional>
+
+#include "base/numeric/range.hpp"
+#include "comm/core/reduction.hpp"
+#include "comm/engine.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::comm {
+
+inline constexpr std::size_t line_bytes = 64;
+
+/// A function that returns a rank's part of N elements.
+using RangeOf = std::function<Range(int rank)>;
+
+inline std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit;
+}
+
+inline std::int64_t elements_of(std::size_t bytes, const Tensor& tensor) {
+  return static_cast<std::int64_t>(bytes / dtype_bytes(tensor.dtype()));
+}
+
+inline Range intersect(const Range& part, std::int64_t begin, std::int64_t end) {
+  const std::int64_t first = std::clamp(begin, part.begin, part.begin + part.count);
+  const std::int64_t last = std::clamp(end, first, part.begin + part.count);
+  return {first, last - first};
+}
+
+inline Range shift(const Range& part, std::int64_t by) {
+  return {part.begin + by, part.count};
+}
+
+/// Returns at most `count` elements of a part, from index `begin` of the part on.
+inline Range piece_of(const Range& part, std::int64_t begin, std::int64_t count) {
+  return intersect(part, part.begin + begin, part.begin + begin + count);
+}
+
+inline Tensor flat_view(const Tensor& tensor, const Range& part) {
+  return tensor.flat(part.begin, part.count);
+}
+
+inline void add_transfer(Round& stage, int peer, const Tensor& data, bool is_send) {
+  if (data.numel() > 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
+}
+
+/// An all_reduce, reduce_scatter or all_gather of N elements. One tensor (`in` of all_gather, `out`
+/// of reduce_scatter) holds this rank's part alone; the others hold all N elements.
+struct Collective {
+  OperationKind kind;
+  Tensor in;
+  Tensor out;
+  Reduction reduction = Reduction::sum;
+  RangeOf part;  // a rank's part of the N elements
+  /// Returns the ranks' parts of a segment. The segments together hold the N elements. A
+  /// reduce_scatter or all_gather divides each rank's part into pieces, one for each segment.
+  std::function<RangeOf(std::size_t number)> segment;
+  std::size_t num_segments = 1;
+
+  bool reduces() const { return kind != OperationKind::all_gather; }
+  bool gathers() const { return kind != OperationKind::reduce_scatter; }
+  std::int64_t numel() const { return (reduces() ? in : out).numel(); }
+  /// Return the elements `own`, which lie in this rank's part, of `in` or of `out`. Either tensor
+  /// may hold that part alone.
+  Tensor local_in(const Range& own, int rank) const {
+    return flat_view(in, reduces() ? own : shift(own, -part(rank).begin));
+  }
+  Tensor local_out(const Range& own, int rank) const {
+    return flat_view(out, gathers() ? own : shift(own, -part(rank).begin));
+  }
+};
+
+}  // namespace dt::comm

@@ -1,0 +1,112 @@
+#pragma once
+// Carries messages of device memory through pinned host memory. The algorithms for host tensors run
+// there, so the bits are the same.
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "comm/core/pinned_ring.hpp"
+#include "comm/core/staging.hpp"
+#include "tensor/context.hpp"
+#include "tensor/device/accelerator.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::comm {
+
+/// A sequence of operations that a group's ranks match by order. It has the operations of the whole
+/// group (peer −1), the sends to one peer, or the receives from one peer.
+struct Lane {
+  int group = 0;
+  int peer = -1;
+  bool is_send = false;
+  auto operator<=>(const Lane&) const = default;
+};
+
+/// The link between the host and the device on which a rank computes: a stream of copies each way, and
+/// pinned memory, of which each lane has a bounded share.
+/// Thread safety: safe from several threads.
+class DeviceLink {
+ public:
+  /// Creates the streams. The context must live as long as operations are started.
+  explicit DeviceLink(const Context& context, const PinnedLimits& limits = {});
+  Device device() const { return device_; }
+  Stream computing() const { return compute_; }
+  std::size_t chunk_bytes() const { return limits_.bytes; }
+  /// Returns the most pinned memory that was in use at a time.
+  std::size_t peak_pinned_bytes() const { return pool_->peak_bytes(); }
+  /// Returns a mark at the end of the work that the context has been given until now.
+  std::shared_ptr<Event> mark_computed() const;
+
+ private:
+  friend class DeviceSide;
+  std::shared_ptr<PinnedRing::Turn> take(const Lane& lane, std::size_t bytes);
+
+  Device device_;
+  Stream compute_;
+  PinnedLimits limits_;
+  mutable std::mutex mutex_;  // also guards all marks
+  std::shared_ptr<StagingPool> pool_;
+  std::map<Lane, PinnedRing> rings_;
+  ScopedStream down_, up_;  // declared after the memory, so that their work ends first
+};
+
+/// Elements of a device tensor, and their place among the elements of a portion on the host.
+struct StagedRange {
+  Tensor there;
+  std::int64_t begin = 0;
+};
+
+/// The device's side of one portion of an operation: what the portion reads from the device and what it
+/// writes there. The engine calls is_computed(), may_begin(), finish(), is_over() and stop().
+class DeviceSide {
+ public:
+  /// Creates the device's side of a portion. The device has computed what the portion reads once
+  /// `computed` is reached. The portion writes only after the work that the context has been given
+  /// by now is done.
+  DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
+             std::vector<StagedRange> reads, std::vector<StagedRange> writes,
+             std::shared_ptr<Event> computed);
+  ~DeviceSide() { stop(); }
+  DeviceSide(const DeviceSide&) = delete;
+
+  /// Returns all elements of the portion, on the host.
+  const Tensor& staged() const { return staged_; }
+
+  /// Returns whether the device has computed what is read. Never blocks.
+  /// Errors, here and in the next three functions: environment, a device that fails or hangs (see
+  /// Event).
+  bool is_computed();
+  /// Returns whether what is read is on the host and the portion has its memory. Never blocks.
+  bool may_begin();
+  /// Enqueues the copy of the results to the device. Call once they are complete on the host.
+  void finish();
+  /// Returns whether that copy is done. Call after finish().
+  bool is_finished();
+  /// Ends a portion that was not finished. On return nothing touches the operation's tensors any more:
+  /// waits for copies, except for those of a device that hangs.
+  void stop() noexcept;
+
+  bool writes() const { return !writes_.empty(); }
+  /// Makes work that the context is given from now on wait for that copy, and for all copies of the
+  /// link to the device until now. Call after finish().
+  void order(const Context& context) const;
+
+ private:
+  enum class State { waiting, arriving, begun, left };
+  bool has_computed();
+  void start_reading();
+  Tensor of_host(const StagedRange& span) const { return staged_.flat(span.begin, span.there.numel()); }
+
+  std::shared_ptr<DeviceLink> link_;
+  std::shared_ptr<PinnedRing::Turn> turn_;
+  Tensor staged_;
+  std::vector<StagedRange> reads_, writes_;
+  State state_ = State::waiting;
+  std::shared_ptr<Event> computed_, read_, written_;
+};
+
+}  // namespace dt::comm

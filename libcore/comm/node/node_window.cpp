@@ -1,0 +1,108 @@
+#include "comm/node/node_window.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+// The bytes of all parts of a segment together. They are so many that ranks' waits for each other
+// cost little. They are so few that a rank's slots, which are used in turn, stay in its
+// second-level cache.
+constexpr std::size_t segment_bytes = std::size_t{256} << 10;
+constexpr std::size_t line_bytes = 64;
+constexpr std::size_t page_bytes = 4096;
+constexpr std::uint64_t num_steps = 3;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/// Returns the number of a step, counted through all segments of a slot.
+std::uint64_t step_number(NodeWindow::Step step, std::uint64_t segment) {
+  return num_steps * (segment / NodeWindow::num_slots) + static_cast<std::uint64_t>(step);
+}
+
+}  // namespace
+
+struct alignas(line_bytes) NodeWindow::Flag {
+  std::uint64_t steps_done;
+  std::uint64_t content;
+};
+
+std::size_t NodeWindow::piece_bytes_of(int size) {
+  return std::max(line_bytes, segment_bytes / static_cast<std::size_t>(size) / line_bytes * line_bytes);
+}
+
+NodeWindow::NodeWindow(int rank, int size)
+    : rank_(rank),
+      size_(size),
+      piece_bytes_(piece_bytes_of(size)),
+      flags_bytes_(round_up(static_cast<std::size_t>(size) * num_slots * sizeof(Flag), page_bytes)),
+      memory_(flags_bytes_ + static_cast<std::size_t>(size * size) * num_slots * piece_bytes_) {}
+
+std::uint64_t NodeWindow::allot(std::size_t num_segments) {
+  return std::exchange(next_segment_, next_segment_ + num_segments);
+}
+
+NodeWindow::Flag& NodeWindow::flag(int rank, std::uint64_t segment) const {
+  const auto place =
+      (segment % num_slots) * static_cast<std::uint64_t>(size_) + static_cast<std::uint64_t>(rank);
+  return reinterpret_cast<Flag*>(memory_.data())[place];
+}
+
+void throw_cancelled() {
+  throw Error(ErrorKind::environment, "communication of this rank has ended",
+              "a large operation of the group was given up half-way");
+}
+
+void NodeWindow::throw_if_broken() const {
+  if (is_broken_) throw_cancelled();
+}
+
+bool NodeWindow::may_begin(Step step, std::uint64_t segment) const {
+  throw_if_broken();
+  const std::uint64_t due = step_number(step, segment);
+  if (own_steps_done_[segment % num_slots] < due) return false;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (std::atomic_ref(flag(rank, segment).steps_done).load(std::memory_order_acquire) < due) return false;
+  }
+  return true;
+}
+
+void NodeWindow::describe(std::uint64_t segment, std::uint64_t content) {
+  flag(rank_, segment).content = content;
+}
+
+void NodeWindow::check_content(std::uint64_t segment, std::uint64_t content) const {
+  for (int rank = 0; rank < size_; ++rank) {
+    DT_CHECK(flag(rank, segment).content == content,
+             "rank {} of a group calls another operation than rank {}", rank, rank_);
+  }
+}
+
+void NodeWindow::publish(std::uint64_t segment, std::uint64_t steps) {
+  const std::atomic_ref told(flag(rank_, segment).steps_done);
+  if (told.load(std::memory_order_relaxed) < steps) told.store(steps, std::memory_order_release);
+}
+
+void NodeWindow::finish(Step step, std::uint64_t segment) {
+  own_steps_done_[segment % num_slots] = step_number(step, segment) + 1;
+  publish(segment, step_number(step, segment) + 1);
+}
+
+void NodeWindow::leave(std::uint64_t segment) {
+  publish(segment, step_number(Step::gather, segment) + 1);
+}
+
+std::byte* NodeWindow::piece(int rank, std::uint64_t segment, int part) const {
+  const auto n = static_cast<std::size_t>(size_);
+  const std::size_t slot = static_cast<std::size_t>(rank) * num_slots + segment % num_slots;
+  return memory_.data() + flags_bytes_ + (slot * n + static_cast<std::size_t>(part)) * piece_bytes_;
+}
+
+}  // namespace dt::comm

@@ -1,0 +1,87 @@
+#include "comm/topology/environment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unistd.h>
+
+#include "base/system/host.hpp"
+#include "comm/exchange.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> prefixes = {
+    "CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "FI_", "NCCL_", "OMPI_MCA_", "OMP_", "SLURM_GPU_BIND", "UCX_"};
+/// Variables by which Open MPI's launcher passes addresses, keys and rank numbers to its processes.
+constexpr std::array<std::string_view, 7> of_launcher = {
+    "OMPI_MCA_ess",  "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_orte_",
+    "OMPI_MCA_pmix", "OMPI_MCA_rmaps_",       "OMPI_MCA_shmem_RUNTIME"};
+/// Variables that name a rank's own GPU, network card and cores.
+constexpr std::array<std::string_view, 3> of_one_rank = {"CUDA_VISIBLE_DEVICES", "OMP_PLACES",
+                                                         "UCX_NET_DEVICES"};
+
+bool begins_with_any(std::string_view name, const auto& beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view it) { return name.starts_with(it); });
+}
+
+std::string to_text(const EnvironmentSettings& settings) {
+  const nlohmann::json object(settings);
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+EnvironmentSettings from_text(const std::string& text) {
+  return nlohmann::json::parse(text).get<EnvironmentSettings>();
+}
+
+std::string shown(const EnvironmentSettings& settings, const std::string& name) {
+  const auto place = settings.find(name);
+  return place == settings.end() ? "unset" : "'" + place->second + "'";
+}
+
+}  // namespace
+
+EnvironmentSettings environment_settings() {
+  EnvironmentSettings settings;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name.size() == text.size() || !begins_with_any(name, prefixes) || begins_with_any(name, of_launcher))
+      continue;
+    settings.emplace(name, text.substr(name.size() + 1));
+  }
+  return settings;
+}
+
+EnvironmentSettings differing_settings(const EnvironmentSettings& first, const EnvironmentSettings& own) {
+  EnvironmentSettings differing;
+  for (const EnvironmentSettings* settings : {&first, &own}) {
+    for (const auto& [name, unused] : *settings) {
+      const std::string here = shown(own, name);
+      if (here != shown(first, name) && std::ranges::find(of_one_rank, name) == of_one_rank.end())
+        differing.emplace(name, here);
+    }
+  }
+  return differing;
+}
+
+void warn_differing_settings(const Ranks& ranks) {
+  const EnvironmentSettings own = from_text(to_text(environment_settings()));
+  const EnvironmentSettings first = from_text(broadcast_text(ranks.world, to_text(own)));
+  const std::vector<std::string> differing =
+      gather_texts(ranks.world, to_text(differing_settings(first, own)));
+  if (std::ranges::all_of(differing, [&](const std::string& text) { return text == differing[0]; })) return;
+  const std::vector<std::string> hosts = gather_texts(ranks.world, host_name());
+  EnvironmentSettings told;
+  for (std::size_t rank = 1; rank < differing.size(); ++rank) {
+    for (const auto& [name, value] : from_text(differing[rank])) {
+      if (told.emplace(name, value).second)
+        ranks.console.warn("{} differs: {} on {} (rank 0), {} on {} (rank {}); ranks may talk by other ways",
+                           name, shown(first, name), hosts[0], value, hosts[rank], rank);
+    }
+  }
+}
+
+}  // namespace dt::comm

@@ -1,0 +1,332 @@
+#include "data/build/make_dataset.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unistd.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "data/build/dataset_origin.hpp"
+#include "data/build/document_spool.hpp"
+#include "data/build/shard_writer.hpp"
+#include "data/build/split_rule.hpp"
+#include "data/build/spool_writer.hpp"
+#include "data/build/tokenizer_config.hpp"
+#include "data/build/train_tokenizer.hpp"
+#include "data/build/unfinished_dataset.hpp"
+#include "data/input/input_ranges.hpp"
+
+namespace dt::data {
+
+namespace {
+
+constexpr std::uint32_t largest_u16_vocabulary = 65536;
+
+TokenStorage storage_of(const TokenizerIdentity& tokenizer, const MakeOptions& options) {
+  const bool masks = options.lines.turns && options.lines.turns->masks_targets();
+  const bool fits = tokenizer.vocabulary_size <= largest_u16_vocabulary;
+  return {fits && !masks ? DType::u16 : DType::u32, masks};
+}
+
+/// Checks early what commit() would check at the end, and more: only a dataset or an empty folder
+/// may be replaced.
+void check_replaceable(const fs::path& folder, bool overwrite) {
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(folder, ignored))) return;
+  if (folder_exists(folder) && entries_of(folder).empty()) return;
+  if (!overwrite) {
+    throw Error(ErrorKind::input, fmt::format("{} exists already", folder.string()),
+                "give another --out, or --overwrite to replace it");
+  }
+  if (!path_exists(folder / dataset_file_name)) {
+    throw Error(ErrorKind::input,
+                fmt::format("{} is not a dataset, so it is not overwritten", folder.string()),
+                "give another --out, or remove it yourself");
+  }
+}
+
+/// Appends parts of documents to the spool. Drops documents with too few or too many characters.
+class Spooling {
+ public:
+  Spooling(const MakeOptions& options, SpoolWriter& spool) : options_(options), spool_(spool) {}
+
+  void begin_chunk(std::uint64_t range, const EncodedChunk& chunk) {
+    if (range_ != range) {
+      end_range();
+      spool_.begin_range(range);
+      range_ = range;
+    }
+    flaws_ += chunk.issues;
+    roles_ += chunk.roles;
+  }
+  void append(const DocumentPart& part) {
+    spool_.append(part.ids);
+    add_chars(part.chars);
+    if (!part.ends_document) return;
+    end_document();
+    chars_ = 0;
+  }
+  void end_range() {
+    if (range_)
+      spool_.end_range(std::exchange(flaws_, {}), std::exchange(left_out_, {}), std::exchange(roles_, {}));
+    range_.reset();
+  }
+
+ private:
+  void add_chars(std::uint64_t chars) {
+    const bool counts = options_.min_chars > 0 || options_.max_chars < no_chars;
+    if (chars == no_chars && counts) {
+      throw Error(ErrorKind::input, "token ids are no characters, which --min-chars and --max-chars count",
+                  "leave these options out");
+    }
+    if (chars != no_chars) chars_ += chars;
+  }
+
+  void end_document() {
+    if (chars_ >= options_.min_chars && chars_ <= options_.max_chars) return spool_.end_document();
+    ++(chars_ < options_.min_chars ? left_out_.too_short : left_out_.too_long);
+    spool_.drop_document();
+  }
+
+  const MakeOptions& options_;
+  SpoolWriter& spool_;
+  std::optional<std::uint64_t> range_;
+  InputIssues flaws_;  // for the range, as are the next two members
+  FilteredDocuments left_out_;
+  SeenRoles roles_;
+  std::uint64_t chars_ = 0;
+};
+
+/// Writes an empty part for a range whose files contain nothing to read.
+void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t range) {
+  if (path_exists(spool_part_path(folder, range))) return;
+  spool.begin_range(range);
+  spool.end_range({}, {});
+}
+
+/// Checks that every role of --loss-on occurs, since a misspelt role would not be learned. Checks
+/// that there is any target: training without targets would have a loss of 0 to the end.
+void check_targets(const DocumentSpool& spool, const MakeOptions& options) {
+  if (options.lines.turns) check_all_met(options.lines.turns->loss_on, spool.roles());
+  if (spool.has_targets()) return;
+  const bool leaves_out = spool.filtered().too_short + spool.filtered().too_long > 0;
+  throw Error(ErrorKind::input,
+              fmt::format("there is nothing to learn: all turns of --loss-on {} are empty{}",
+                          fmt::join(options.lines.turns->loss_on, ","),
+                          leaves_out ? ", or of documents that are left out" : ""),
+              "name other roles that the conversations have");
+}
+
+/// The state that all tasks share.
+struct Making {
+  const MakeOptions& options;
+  const Tokenizer& tokenizer;
+  const InputRanges& ranges;
+  const MakeProgress& progress;
+};
+
+SpoolOptions spool_options(const Making& making) {
+  SpoolOptions options;
+  if (making.options.shuffle) options.shuffle_seed = making.options.seed;
+  options.dtype = storage_of(making.tokenizer.info(), making.options).dtype;
+  return options;
+}
+
+/// Encodes the ranges that `wants` accepts. Skips ranges whose parts exist, including those that
+/// another task has made meanwhile.
+void spool_ranges(const Making& making, const fs::path& folder,
+                  const std::function<bool(std::uint64_t range)>& wants) {
+  std::vector<std::uint64_t> taken;
+  const auto walk = std::make_shared<RangeWalk>(making.ranges, [&](std::uint64_t range) {
+    if (!wants(range) || path_exists(spool_part_path(folder, range))) return false;
+    taken.push_back(range);
+    return true;
+  });
+  SpoolWriter spool(folder, spool_options(making), making.options.threads);
+  Spooling spooling(making.options, spool);
+  EncodeWork work;
+  work.inputs = [walk] { return walk->next(); };
+  work.total_bytes = making.ranges.total_bytes();
+  work.document = [&](const DocumentPart& part) { spooling.append(part); };
+  work.chunk = [&](std::uint64_t range, const EncodedChunk& chunk) { spooling.begin_chunk(range, chunk); };
+  encode_inputs(making.options, making.tokenizer, work, [&](std::uint64_t done, std::uint64_t total) {
+    making.progress(MakePhase::read, done, total);
+  });
+  spooling.end_range();
+  spool.finish();
+  for (const std::uint64_t range : taken) spool_nothing(spool, folder, range);
+  spool.finish();
+}
+
+/// Encodes the task's share first, then all ranges that are still missing, because another task is
+/// slower or has died.
+void spool_inputs(const Making& making, const fs::path& folder) {
+  const auto [number, count] = making.options.task;
+  spool_ranges(making, folder, [&](std::uint64_t range) {
+    return range % static_cast<std::uint64_t>(count) == static_cast<std::uint64_t>(number);
+  });
+  spool_ranges(making, folder, [](std::uint64_t) { return true; });
+}
+
+Error no_training_error() {
+  return Error(ErrorKind::input, "all documents are for validation", "give more, or a lower --val-fraction");
+}
+
+SplitRule split_rule(const MakeOptions& options, const DocumentSpool& spool) {
+  return SplitRule(options.split_by, options.val_fraction, options.seed, spool);
+}
+
+using ShardPlans = std::array<std::vector<ShardPlan>, all_splits.size()>;
+
+ShardPlans plan_shards(const DocumentSpool& spool, const MakeOptions& options) {
+  SplitRule rule = split_rule(options, spool);
+  ShardPlanner train(Split::train, options.shard_tokens);
+  ShardPlanner validation(Split::validation, options.shard_tokens);
+  spool.visit([&](const SpooledDocument& document) {
+    ShardPlanner& planner = rule.next(document) == Split::train ? train : validation;
+    planner.begin_document();
+    planner.advance(document.tokens - rule.validation_tail());
+  });
+  validation.advance(rule.validation_tail());
+  return {train.finish(), validation.finish()};
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  File file = File::create(path);
+  file.write(text);
+  file.close();
+}
+
+void write_shards(const fs::path& folder, const DocumentSpool& spool, const MakeOptions& options,
+                  DatasetFile& dataset, const MakeProgress& progress) {
+  const TokenStorage storage = storage_of(dataset.tokenizer, options);
+  auto [train_plans, validation_plans] = plan_shards(spool, options);
+  if (train_plans.empty()) throw no_training_error();
+  ShardSeries train(folder, std::move(train_plans), dataset.tokenizer, storage, options.threads);
+  ShardSeries validation(folder, std::move(validation_plans), dataset.tokenizer, storage, options.threads);
+  SplitRule rule = split_rule(options, spool);
+  std::uint64_t done = 0;
+  spool.visit([&](const SpooledDocument& document) {
+    ShardSeries* series = rule.next(document) == Split::train ? &train : &validation;
+    series->begin_document();
+    for (FileTokens tokens = document.run; tokens.bytes > 0;) {
+      if (series->room() == 0) series = &validation;  // the tail of a single document
+      const std::uint64_t count = std::min({tokens.bytes, series->room(), digest_block_bytes});
+      series->append(tokens.prefix(count));
+      tokens = tokens.suffix(count);
+      done += count / dtype_bytes(storage.dtype);
+      progress(MakePhase::write, done, spool.num_tokens());
+    }
+  });
+  train.finish(Split::train, dataset);
+  validation.finish(Split::validation, dataset);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const MakeOptions& options, const MakeProgress& progress) {
+  if (options.train_vocabulary == 0) return make_tokenizer(options);
+  check_readable_again(options);
+  return trained_tokenizer(train_tokenizer(options, progress));
+}
+
+Error nothing_left_error(const MakeOptions& options, const FilteredDocuments& left_out) {
+  if (left_out.too_short + left_out.too_long > 0) {
+    return Error(ErrorKind::input, "all documents have too few or too many characters",
+                 "give others, or another --min-chars or --max-chars");
+  }
+  return no_text_error(options);
+}
+
+void check_can_be_shared(const InputRanges& ranges, const MakeOptions& options) {
+  if (!ranges.has_pipe() || (options.task.count == 1 && !options.resumes)) return;
+  const char* why = options.resumes ? "--resume reads inputs again" : "tasks share inputs";
+  throw Error(ErrorKind::input, fmt::format("{}, and a pipe is read once", why), "give files");
+}
+
+/// Returns whether `folder` is a finished dataset that was made with these options.
+bool is_made(const fs::path& folder, const MakeOptions& options) {
+  if (!path_exists(folder / dataset_file_name)) return false;
+  return was_made_with(read_dataset_file(folder).made, options);
+}
+
+InputRanges ranges_of(const MakeOptions& options, const MakeProgress& progress) {
+  const auto idle = [&](auto...) { progress(MakePhase::read, 0, 0); };
+  return InputRanges(all_inputs(options, idle), options.read, options.min_range_bytes, idle);
+}
+
+/// Returns the users that may read everything that the dataset derives from.
+ReadAccess readers_of(const MakeOptions& options, const InputRanges& ranges,
+                      const std::map<std::string, std::string>& beside) {
+  ReadAccess readers = ranges.readers();
+  if (path_exists(options.tokenizer)) readers &= ReadAccess::of(options.tokenizer);
+  for (const auto& [name, text] : beside) {
+    const fs::path file = fs::path(options.tokenizer).parent_path() / name;
+    if (path_exists(file)) readers &= ReadAccess::of(file);
+  }
+  return readers;
+}
+
+}  // namespace
+
+MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
+  check_replaceable(folder, options.overwrite);
+  const auto tokenizer = tokenizer_of(options, progress);
+  std::map<std::string, std::string> beside;
+  if (options.train_vocabulary == 0 && tokenizer->info().name == file_tokenizer_name)
+    beside = tokenizer_config_files(options.tokenizer, *tokenizer, options.warn);
+  const InputRanges ranges = ranges_of(options, progress);
+  check_can_be_shared(ranges, options);
+  DatasetFile dataset;
+  dataset.tokenizer = tokenizer->info();
+  UnfinishedDataset unfinished(folder, {describe_origin(options), dataset.tokenizer, ranges.digest()},
+                               options.resumes, options.step, readers_of(options, ranges, beside));
+  spool_inputs({options, *tokenizer, ranges, progress}, unfinished.spool());
+
+  DocumentSpool spool(unfinished.spool(), ranges.count(),
+                      dtype_bytes(storage_of(dataset.tokenizer, options).dtype));
+  if (options.deduplicate) spool.deduplicate(unfinished.spool());
+  dataset.made = describe_origin(options, spool.issues(), spool.filtered());
+  if (spool.num_documents() == 0) throw nothing_left_error(options, spool.filtered());
+  check_targets(spool, options);
+  write_shards(unfinished.path(), spool, options, dataset, progress);
+
+  tokenizer->save(unfinished.path());
+  for (const auto& [name, text] : beside) write_text(unfinished.path() / name, text);
+  write_dataset_file(unfinished.path(), dataset);
+  if (!options.overwrite) ::rmdir(folder.c_str());  // removes an empty folder of that name; any other stays
+  unfinished.commit(options.overwrite);
+  return {dataset, spool.issues(), spool.filtered()};
+}
+
+bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, const MakeProgress& progress) {
+  if (!options.overwrite) {
+    if (is_made(folder, options)) return false;
+    check_replaceable(folder, false);
+  }
+  const auto tokenizer = tokenizer_of(options, progress);
+  const InputRanges ranges = ranges_of(options, progress);
+  check_can_be_shared(ranges, options);
+  const auto spool = UnfinishedDataset::join(
+      folder, {describe_origin(options), tokenizer->info(), ranges.digest()}, options.resumes, options.step,
+      options.helper_wait_s, [&] { progress(MakePhase::read, 0, 0); });
+  if (!spool) {
+    if (is_made(folder, options)) return false;
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("task {} waited {:.0f} s, and task 0 has not begun {}", options.task.number,
+                    options.helper_wait_s, folder.string()),
+        "tasks that share their work are given one command, --out included; with --no-share-tasks each "
+        "works alone");
+  }
+  try {
+    spool_inputs({options, *tokenizer, ranges, progress}, *spool);
+  } catch (const Error&) {
+    if (path_exists(*spool)) throw;  // otherwise task 0 has finished, or has failed and reported why
+  }
+  return true;
+}
+
+}  // namespace dt::data

@@ -1,0 +1,185 @@
+#include "data/read/mixture.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/io/files.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/text/text.hpp"
+
+namespace dt::data {
+
+namespace {
+
+constexpr std::size_t max_digits = 18;  // per weight, to fit 64 bits
+
+/// A weight as the user wrote it. "0.25" has the digits 025, two of them decimals.
+struct Decimal {
+  std::string digits;
+  std::size_t decimals = 0;
+};
+
+std::optional<Decimal> parse_decimal(std::string_view text) {
+  const std::size_t point = text.find('.');
+  Decimal decimal{std::string(text), 0};
+  if (point != text.npos) {
+    decimal.digits.erase(point, 1);
+    decimal.decimals = text.size() - point - 1;
+  }
+  const bool is_number = !decimal.digits.empty() &&
+                         std::ranges::all_of(decimal.digits, [](char c) { return c >= '0' && c <= '9'; });
+  return is_number ? std::optional(decimal) : std::nullopt;
+}
+
+struct WrittenPart {
+  std::string folder;
+  Decimal weight;
+};
+
+/// Parses "FOLDER=NUMBER". Returns none for any other text.
+std::optional<WrittenPart> parse_part(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == text.npos || equals == 0) return std::nullopt;
+  const auto weight = parse_decimal(std::string_view(text).substr(equals + 1));
+  return weight ? std::optional(WrittenPart{text.substr(0, equals), *weight}) : std::nullopt;
+}
+
+/// Returns the parts of a mixture, or nothing if the text is not a mixture. A comma without a
+/// weight before it belongs to a folder's name.
+std::vector<WrittenPart> parse_parts(const std::string& text) {
+  std::vector<WrittenPart> parts;
+  std::string begun;
+  for (const std::string& piece : split(text, ',')) {
+    begun += piece;
+    if (auto part = parse_part(begun)) {
+      parts.push_back(std::move(*part));
+      begun.clear();
+    } else {
+      begun += ',';
+    }
+  }
+  return begun.empty() ? parts : std::vector<WrittenPart>{};
+}
+
+std::uint64_t scaled(const WrittenPart& part, std::size_t decimals) {
+  std::string digits = part.weight.digits + std::string(decimals - part.weight.decimals, '0');
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  if (digits.size() > max_digits)
+    throw usage_error("--data: the weight of {} has more than {} digits beside the others", part.folder,
+                      max_digits);
+  std::uint64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (value == 0)
+    throw Error(ErrorKind::usage, fmt::format("--data: the weight of {} is 0", part.folder),
+                "leave it out, or give it a weight above 0");
+  return value;
+}
+
+/// Returns a folder's normal form: "./a" and "a/" become "a". Links are not followed, so a link
+/// counts as a folder of its own.
+std::string plain_name(const std::string& folder) {
+  const std::filesystem::path name = (std::filesystem::path(folder) / "").lexically_normal();
+  return name.parent_path().string();
+}
+
+void check_different(const std::vector<WrittenPart>& parts) {
+  std::vector<std::string> names;
+  for (const WrittenPart& part : parts) names.push_back(plain_name(part.folder));
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end()) throw usage_error("--data: {} is named twice", *twice);
+}
+
+std::vector<std::uint64_t> weights_of(const std::vector<MixturePart>& parts) {
+  std::vector<std::uint64_t> weights;
+  for (const MixturePart& part : parts) weights.push_back(part.weight);
+  return weights;
+}
+
+/// Checks that a single folder with = or , in its name exists, since a misspelt mixture reads as
+/// such a name.
+void check_meant(const std::string& text, const std::vector<MixturePart>& parts) {
+  if (parts.size() > 1 || text.find_first_of("=,") == text.npos || path_exists(parts[0].folder)) return;
+  throw Error(ErrorKind::input, fmt::format("there is no folder {}", parts[0].folder.string()),
+              "name one folder, or several with a weight each: a=0.7,b=0.3 (a folder x=1 alone: x=1/)");
+}
+
+}  // namespace
+
+std::vector<MixturePart> parse_mixture(const std::string& text) {
+  const std::vector<WrittenPart> written = parse_parts(text);
+  if (written.empty()) return {{text, 1}};
+  check_different(written);
+  std::size_t decimals = 0;
+  for (const WrittenPart& part : written) decimals = std::max(decimals, part.weight.decimals);
+  std::vector<MixturePart> parts;
+  for (const WrittenPart& part : written) parts.push_back({part.folder, scaled(part, decimals)});
+  return parts;
+}
+
+std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
+                             const std::vector<std::uint64_t>& weights) {
+  DT_CHECK(contents.size() == weights.size(), "{} datasets, {} weights", contents.size(), weights.size());
+  if (contents.size() == 1) return contents.front();
+  Digester digester;
+  for (const auto* numbers : {&contents, &weights}) digester.update(std::as_bytes(std::span(*numbers)));
+  return digester.value();
+}
+
+Mixture::Mixture(const std::string& text, const std::vector<DatasetCopy>& copies, const ShardSubset& share)
+    : Mixture(text, parse_mixture(text), copies, share) {}
+
+Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts,
+                 const std::vector<DatasetCopy>& copies, const ShardSubset& share)
+    : name_(std::move(name)), interleave_(weights_of(parts)) {
+  check_meant(name_, parts);
+  DT_CHECK(copies.empty() || copies.size() == parts.size(), "{} copies of {} datasets", copies.size(),
+           parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    datasets_.emplace_back(parts[i].folder, share, copies.empty() ? DatasetCopy{} : copies[i]);
+    source_names_.push_back(parts[i].folder.string());
+  }
+  check_tokenizers();
+}
+
+Mixture::Mixture(TokenDataset dataset) : name_(dataset.folder().string()), interleave_({1}) {
+  datasets_.push_back(std::move(dataset));
+  source_names_.push_back(name_);
+}
+
+void Mixture::check_tokenizers() const {
+  const TokenDataset& first = datasets_.front();
+  for (std::size_t i = 1; i < size(); ++i) {
+    const TokenDataset& other = datasets_[i];
+    if (other.tokenizer_digest() == first.tokenizer_digest()) continue;
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{} and {} have different tokenizers: {}, digest {}, and {}, digest {}", source_names_[0],
+                    source_names_[i], first.tokenizer_name(), to_hex(first.tokenizer_digest()),
+                    other.tokenizer_name(), to_hex(other.tokenizer_digest())),
+        "shard both with the same tokenizer");
+  }
+}
+
+std::uint64_t Mixture::content_digest() const {
+  std::vector<std::uint64_t> contents;
+  for (const TokenDataset& dataset : datasets_) contents.push_back(dataset.content_digest());
+  return mixture_digest(contents, interleave_.weights());
+}
+
+bool Mixture::masks_targets() const {
+  return std::ranges::any_of(datasets_, &TokenDataset::masks_targets);
+}
+
+std::uint64_t Mixture::tokens(Split split) const {
+  std::uint64_t tokens = 0;
+  for (const TokenDataset& dataset : datasets_) tokens += dataset.split(split).tokens;
+  return tokens;
+}
+
+}  // namespace dt::data

@@ -1,0 +1,67 @@
+#pragma once
+// The data to train on: one dataset, or several by weight.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/read/token_dataset.hpp"
+#include "data/read/weighted_interleave.hpp"
+
+namespace dt::data {
+
+/// A folder of a mixture with its weight as an integer.
+struct MixturePart {
+  std::filesystem::path folder;
+  std::uint64_t weight = 1;
+};
+
+/// Parses "a=0.7,b=0.3" into folders and weights. Weights are decimals and need not add up to 1. A
+/// text that does not end in =NUMBER is one folder, whatever = and , it contains; so "x=1/" is the
+/// folder x=1. In a mixture a folder ends where =NUMBER and a comma follow.
+/// Errors: usage if a weight is 0 or has more than 18 digits, or a folder is named twice.
+std::vector<MixturePart> parse_mixture(const std::string& text);
+
+/// Returns a digest of the training data. For one source it is its content digest. For several it
+/// covers their content digests and weights in lowest terms, in their order.
+std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
+                             const std::vector<std::uint64_t>& weights);
+
+/// A mixture of open datasets.
+/// Thread safety: safe from several threads.
+class Mixture {
+ public:
+  /// Opens a mixture in the form that users write; see parse_mixture(). `copies` has one entry per
+  /// dataset, or is empty if there are no copies. `share` applies to the shards of each dataset.
+  /// Errors: as TokenDataset and Quotas; input if tokenizers differ.
+  explicit Mixture(const std::string& text, const std::vector<DatasetCopy>& copies = {},
+                   const ShardSubset& share = {});
+  /// Creates a mixture of a single dataset.
+  explicit Mixture(TokenDataset dataset);
+
+  /// Returns the mixture as the user wrote it.
+  const std::string& name() const { return name_; }
+  std::size_t size() const { return datasets_.size(); }
+  const TokenDataset& source(std::size_t index) const { return datasets_[index]; }
+  /// Returns a source's folder as the user wrote it.
+  const std::string& source_name(std::size_t index) const { return source_names_[index]; }
+  const WeightedInterleave& interleave() const { return interleave_; }
+  std::int64_t vocabulary_size() const { return datasets_.front().vocabulary_size(); }
+  std::uint64_t content_digest() const;
+  /// Returns the total over all sources.
+  std::uint64_t tokens(Split split) const;
+  /// Returns whether any source has tokens that are not targets.
+  bool masks_targets() const;
+
+ private:
+  Mixture(std::string name, const std::vector<MixturePart>& parts, const std::vector<DatasetCopy>& copies,
+          const ShardSubset& share);
+  void check_tokenizers() const;
+  std::string name_;
+  WeightedInterleave interleave_;
+  std::vector<TokenDataset> datasets_;
+  std::vector<std::string> source_names_;
+};
+
+}  // namespace dt::data

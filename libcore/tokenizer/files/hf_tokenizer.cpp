@@ -1,0 +1,208 @@
+#include "tokenizer/files/hf_tokenizer.hpp"
+
+#include <unordered_set>
+
+#include "tokenizer/encode/byte_alphabet.hpp"
+#include "tokenizer/encode/word_splitter.hpp"
+#include "tokenizer/files/hf_parts.hpp"
+#include "tokenizer/files/name_origin.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+FoundIn read_found_in(const JsonValue& token) {
+  const std::string where = token.string("dt_found_in", "text");
+  if (where == "text") return FoundIn::text;
+  if (where == "normalized text") return FoundIn::normalized_text;
+  if (where == "nothing") return FoundIn::nothing;
+  throw token.at("dt_found_in").error("is not \"text\", \"normalized text\" or \"nothing\"");
+}
+
+/// Reads an added token except for its id, which follows from the content (see AddedTokenIds).
+AddedToken read_added_token(const JsonValue& token) {
+  AddedToken added;
+  token.at("id").unsigned_integer();
+  added.content = token.at("content").string();
+  added.is_special = token.boolean("special", false);
+  added.takes_space_before = token.boolean("lstrip", false);
+  added.takes_space_after = token.boolean("rstrip", false);
+  added.is_normalized = token.boolean("normalized", !added.is_special);
+  added.found_in = read_found_in(token);
+  added.is_single_word = token.boolean("single_word", false);
+  return added;
+}
+
+/// Returns the token that ends a text, or no_id if there is none. tokenizer.json does not name this
+/// token. The function therefore looks for the names that models use for it; the first one found
+/// decides.
+Id find_end_of_text(const std::vector<AddedToken>& added) {
+  for (const char* name :
+       {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<\uff5cend\u2581of\u2581sentence\uff5c>"}) {
+    for (const AddedToken& token : added) {
+      if (token.content == name) return token.id;
+    }
+  }
+  return no_id;
+}
+
+/// Gives added tokens the ids that Hugging Face's tokenizers give them, whatever the file says.
+/// A content in the vocabulary keeps the vocabulary's id. Any other content takes the next number from
+/// the vocabulary's size on, even if another token has it. Of several tokens with one id, the last is
+/// found in text.
+/// Source: tokenizers 0.23, AddedVocabulary::add_tokens.
+class AddedTokenIds {
+ public:
+  explicit AddedTokenIds(const IdsByText& vocabulary)
+      : vocabulary_(vocabulary), next_(static_cast<Id>(vocabulary.size())) {}
+
+  void add(AddedToken token) {
+    const auto [known, is_new] = ids_.try_emplace(token.content, no_id);
+    if (is_new) {
+      const auto found = vocabulary_.find(token.content);
+      known->second = found == vocabulary_.end() ? next_++ : found->second;
+    }
+    token.id = known->second;
+    if (token.is_special) specials_.insert(token.content);
+    const auto [place, is_first] = places_.try_emplace(token.id, tokens_.size());
+    if (is_first) {
+      tokens_.push_back(std::move(token));
+    } else {
+      tokens_[place->second] = std::move(token);
+    }
+  }
+
+  bool is_new(const AddedToken& token) const { return !vocabulary_.contains(token.content); }
+  /// Returns one token for each id. A content that is special once is special.
+  std::vector<AddedToken> take() {
+    for (AddedToken& token : tokens_) token.is_special = specials_.contains(token.content);
+    return std::move(tokens_);
+  }
+
+ private:
+  const IdsByText& vocabulary_;
+  Id next_;
+  IdsByText ids_;
+  std::unordered_set<std::string> specials_;
+  std::unordered_map<Id, std::size_t> places_;
+  std::vector<AddedToken> tokens_;
+};
+
+/// Refuses two tokens that are looked for in the same text by the same content: they cannot be told
+/// apart.
+void check_distinct(const std::vector<AddedToken>& found, const JsonValue& list) {
+  std::unordered_map<std::string_view, Id> ids;
+  for (const AddedToken& token : found) {
+    const auto [other, is_new] = ids.try_emplace(token.content, token.id);
+    if (!is_new)
+      throw list.error(fmt::format("the tokens {} and {} are both found in text as \"{}\"", other->second,
+                                   token.id, token.content),
+                       "remove one of them");
+  }
+}
+
+/// Reads the added tokens' texts, and where the encoder looks for them.
+void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& tokenizer,
+                       bool is_byte_level) {
+  AddedTokenIds read(ids);
+  for (const JsonValue& item : list.items()) {
+    AddedToken token = read_added_token(item);
+    if (!token.content.empty()) read.add(std::move(token));
+  }
+  const std::vector<AddedToken> all = read.take();
+  std::vector<AddedToken> raw, normalized;
+  for (AddedToken token : all) {
+    if (token.id >= max_vocabulary)
+      throw list.error(fmt::format("has ids that are not below {}", max_vocabulary));
+    const auto bytes = is_byte_level ? bytes_of_alphabet(token.content) : std::nullopt;
+    if (read.is_new(token)) tokenizer.bpe.vocabulary.set_unfindable(token.id, bytes.value_or(token.content));
+    if (token.found_in == FoundIn::nothing) continue;
+    const bool is_as_is = token.found_in == FoundIn::normalized_text;
+    if (token.is_normalized && !is_as_is && tokenizer.normalizer) {
+      BoundedText buffer(max_grown_bytes(token.content.size()));
+      token.content = std::string(tokenizer.normalizer->apply(token.content, true, buffer));
+    }
+    if (token.content.empty()) continue;  // normalization left nothing to find
+    (token.is_normalized || is_as_is ? normalized : raw).push_back(std::move(token));
+  }
+  check_distinct(raw, list);
+  check_distinct(normalized, list);
+  tokenizer.end_of_text = find_end_of_text(all);
+  tokenizer.raw_added_tokens = AddedTokenFinder(std::move(raw));
+  tokenizer.normalized_added_tokens = AddedTokenFinder(std::move(normalized));
+}
+
+/// Counts the steps that each text goes through. A Sequence counts as its steps, an empty one as one
+/// step.
+/// Errors: input if there are more steps than any real tokenizer has, since each goes over all of a
+/// text.
+void count_steps(const JsonValue& step, std::size_t& count) {
+  constexpr std::size_t max_steps = 128;  // DeepSeek's seven are many
+  std::size_t num_inner = 0;
+  for (const char* list : {"normalizers", "pretokenizers", "decoders", "dt_decoders"}) {
+    const auto steps = step.find(list);
+    if (!steps) continue;
+    for (const JsonValue& item : steps->items()) {
+      count_steps(item, count);
+      ++num_inner;
+    }
+  }
+  if (num_inner == 0 && ++count > max_steps)
+    throw step.error(
+        fmt::format("is step {} of the tokenizer; at most {} are read, those of Sequences in "
+                    "Sequences among them",
+                    count, max_steps));
+}
+
+void check_num_steps(const JsonValue& root) {
+  std::size_t count = 0;
+  for (const char* part : {"normalizer", "pre_tokenizer", "decoder"}) {
+    if (const auto step = root.find(part)) count_steps(*step, count);
+  }
+}
+
+void check_post_processor(const JsonValue& step) {
+  const std::string type = step.at("type").string();
+  if (type == "Sequence") {
+    for (const JsonValue& item : step.at("processors").items()) check_post_processor(item);
+  } else if (type != "ByteLevel" && type != "TemplateProcessing" && type != "BertProcessing" &&
+             type != "RobertaProcessing") {
+    throw unknown_kind(step, "ByteLevel, TemplateProcessing, BertProcessing, RobertaProcessing, Sequence");
+  }
+}
+
+Tokenizer read_parts(std::string_view text, const std::string& origin) {
+  const JsonValue root = JsonValue::parse(text, {.origin = origin, .nul_in_names = true});
+  check_num_steps(root);
+  Tokenizer tokenizer;
+  if (const auto step = root.find("normalizer")) tokenizer.normalizer = read_normalizer(*step);
+  bool is_byte_level = false;
+  if (const auto step = root.find("pre_tokenizer")) {
+    HfPreTokenizer pre_tokenizer = read_pre_tokenizer(*step);
+    tokenizer.preparer = std::move(pre_tokenizer.preparer);
+    tokenizer.pre_tokenizer = std::move(pre_tokenizer.splitter);
+    is_byte_level = pre_tokenizer.is_byte_level;
+  }
+  const JsonValue model = root.at("model");
+  const IdsByText ids = read_vocabulary(model);
+  tokenizer.bpe = read_bpe(model, ids, is_byte_level);
+  if (!tokenizer.pre_tokenizer) tokenizer.pre_tokenizer = make_word_splitter(tokenizer.bpe);
+  if (const auto step = root.find("post_processor")) check_post_processor(*step);
+  const auto decoder = root.find("decoder");
+  tokenizer.decoder = decoder ? read_decoder(*decoder, is_byte_level) : Decoder{{}, " "};
+  if (const auto list = root.find("added_tokens")) read_added_tokens(*list, ids, tokenizer, is_byte_level);
+  return tokenizer;
+}
+
+}  // namespace
+
+Error unknown_kind(const JsonValue& step, const std::string& known) {
+  const JsonValue type = step.at("type");
+  return type.error(fmt::format("the kind \"{}\" is unknown", type.string()), "known are " + known);
+}
+
+Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
+  return naming_origin(origin, [&] { return read_parts(text, origin); });
+}
+
+}  // namespace dt::tokenizer

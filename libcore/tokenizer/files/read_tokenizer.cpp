@@ -1,0 +1,56 @@
+#include "tokenizer/files/read_tokenizer.hpp"
+
+#include "base/error.hpp"
+#include "tokenizer/files/hf_tokenizer.hpp"
+#include "tokenizer/files/name_origin.hpp"
+#include "tokenizer/files/sentencepiece_file.hpp"
+#include "tokenizer/files/sentencepiece_model.hpp"
+#include "tokenizer/files/tekken_file.hpp"
+#include "tokenizer/files/tiktoken_file.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+bool is_json_object(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] == '{';
+}
+
+/// Returns the file's text as a tokenizer.json.
+std::string as_hugging_face(std::string text, const std::string& origin, const std::string& pattern,
+                            const std::string& eos) {
+  const bool is_json = is_json_object(text);
+  if (is_json || is_sentencepiece_model(text)) {
+    if (!pattern.empty())
+      throw input_error("{} says itself how text is split, a pattern beside it has no use", origin);
+    if (!is_json) return sentencepiece_as_hugging_face(text, origin);
+    return is_tekken_file(text) ? tekken_as_hugging_face(text, origin) : text;
+  }
+  if (!is_tiktoken_file(text)) {
+    throw Error(ErrorKind::input, origin + " is no tokenizer that is known",
+                "expected: Hugging Face's tokenizer.json, SentencePiece's tokenizer.model, tekken.json or "
+                "tiktoken's ranks");
+  }
+  if (pattern.empty()) {
+    throw Error(ErrorKind::input, origin + " does not say how text is split",
+                "a pattern is expected: gpt2, cl100k, o200k, llama3, qwen2, tekken or a regular expression");
+  }
+  return tiktoken_as_hugging_face(text, origin, pattern, eos);
+}
+
+}  // namespace
+
+TokenizerFile tokenizer_of_bytes(const std::string& bytes, const std::string& origin,
+                                 const std::string& pattern, const std::string& eos) {
+  TokenizerFile file;
+  file.text = as_hugging_face(bytes, origin, pattern, eos);
+  file.tokenizer = std::make_unique<const Tokenizer>(read_hugging_face(file.text, origin));
+  return file;
+}
+
+TokenizerFile read_tokenizer(const fs::path& path, const std::string& pattern, const std::string& eos) {
+  return tokenizer_of_bytes(read_file(path), path.string(), pattern, eos);
+}
+
+}  // namespace dt::tokenizer

@@ -1,0 +1,111 @@
+#include "tokenizer/files/sentencepiece_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "base/error.hpp"
+#include "tokenizer/encode/vocabulary.hpp"
+#include "tokenizer/files/protobuf.hpp"
+#include "tokenizer/unicode/utf8.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+SentencePiece read_piece(std::string_view message, const std::string& origin) {
+  SentencePiece piece;
+  std::uint64_t type = static_cast<std::uint64_t>(PieceType::normal);
+  for (ProtobufReader reader(message, origin); reader.next();) {
+    if (reader.field() == 1) piece.text = std::string(reader.bytes());
+    if (reader.field() == 2) piece.score = reader.real();
+    if (reader.field() == 3) type = reader.integer();
+  }
+  if (piece.text.empty() || !is_utf8(piece.text))
+    throw input_error("{}: a piece is empty or no UTF-8", origin);
+  if (!std::isfinite(piece.score)) throw input_error("{}: '{}' has no score", origin, piece.text);
+  if (type < 1 || type > 6) throw input_error("{}: '{}' is of the unknown type {}", origin, piece.text, type);
+  piece.type = static_cast<PieceType>(type);
+  return piece;
+}
+
+void check_model_type(std::uint64_t type, const std::string& origin) {
+  constexpr const char* names[] = {"unigram", "bpe", "word", "char"};
+  if (type == 2) return;
+  const std::string name = type >= 1 && type <= 4 ? names[type - 1] : fmt::format("{}", type);
+  throw Error(ErrorKind::input, fmt::format("{} is a SentencePiece model of type {}", origin, name),
+              "only byte-pair encodings (bpe) are read");
+}
+
+void read_trainer(std::string_view message, SentencePieceModel& model, const std::string& origin) {
+  std::uint64_t type = 1;
+  for (ProtobufReader reader(message, origin); reader.next();) {
+    if (reader.field() == 3) type = reader.integer();
+    if (reader.field() == 24 && reader.integer() != 0)
+      throw input_error("{}: treat_whitespace_as_suffix is not followed", origin);
+    if (reader.field() == 35) model.byte_fallback = reader.integer() != 0;
+    if (reader.field() == 44) model.unknown_surface = std::string(reader.bytes());
+  }
+  check_model_type(type, origin);
+}
+
+void read_normalizer_spec(std::string_view message, SentencePieceModel& model, const std::string& origin) {
+  for (ProtobufReader reader(message, origin); reader.next();) {
+    if (reader.field() == 2) model.charsmap = std::string(reader.bytes());
+    if (reader.field() == 3) model.add_dummy_prefix = reader.integer() != 0;
+    if (reader.field() == 4) model.remove_extra_whitespaces = reader.integer() != 0;
+    if (reader.field() == 5) model.escape_whitespaces = reader.integer() != 0;
+  }
+}
+
+void refuse_denormalizer(std::string_view message, const std::string& origin) {
+  for (ProtobufReader reader(message, origin); reader.next();) {
+    if (reader.field() == 2 && !reader.bytes().empty())
+      throw input_error("{}: a denormalizer is not followed", origin);
+  }
+}
+
+void check_pieces(const SentencePieceModel& model, const std::string& origin) {
+  std::unordered_set<std::string_view> texts;
+  std::size_t num_unknown = 0, num_bytes = 0;
+  if (model.pieces.size() > max_vocabulary / 2)
+    throw input_error("{} has {} pieces, more than {}", origin, model.pieces.size(), max_vocabulary / 2);
+  for (const SentencePiece& piece : model.pieces) {
+    if (!texts.insert(piece.text).second)
+      throw input_error("{}: the piece '{}' is there twice", origin, piece.text);
+    if (piece.type == PieceType::unknown) ++num_unknown;
+    if (piece.type == PieceType::byte) ++num_bytes;
+  }
+  if (num_unknown != 1) throw input_error("{}: {} pieces are unknown, not one", origin, num_unknown);
+  if (num_bytes != (model.byte_fallback ? 256 : 0))
+    throw input_error("{}: {} pieces are bytes, byte_fallback is {}", origin, num_bytes, model.byte_fallback);
+  for (int byte = 0; model.byte_fallback && byte < 256; ++byte) {
+    if (!texts.contains(fmt::format("<0x{:02X}>", byte)))
+      throw input_error("{}: no piece is the byte 0x{:02x}", origin, byte);
+  }
+}
+
+}  // namespace
+
+bool is_sentencepiece_model(std::string_view bytes) {
+  // The first field is a piece, whose first field is its text.
+  if (bytes.size() < 4 || bytes[0] != '\n' || bytes[2] != '\n') return false;
+  return bytes[1] > 0 && bytes[3] > 0 && bytes[3] <= bytes[1] - 2;
+}
+
+SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& origin) {
+  SentencePieceModel model;
+  bool has_trainer = false;
+  for (ProtobufReader reader(bytes, origin); reader.next();) {
+    if (reader.field() == 1) model.pieces.push_back(read_piece(reader.bytes(), origin));
+    if (reader.field() == 2) read_trainer(reader.bytes(), model, origin);
+    if (reader.field() == 3) read_normalizer_spec(reader.bytes(), model, origin);
+    if (reader.field() == 5) refuse_denormalizer(reader.bytes(), origin);
+    has_trainer = has_trainer || reader.field() == 2;
+  }
+  if (!has_trainer) check_model_type(1, origin);
+  check_pieces(model, origin);
+  return model;
+}
+
+}  // namespace dt::tokenizer

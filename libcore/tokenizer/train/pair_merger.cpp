@@ -1,0 +1,52 @@
+#include "tokenizer/train/pair_merger.hpp"
+
+#include <algorithm>
+
+namespace dt::tokenizer {
+
+void NeighbourTallies::add_tallies(const NeighbourTallies& other) {
+  for (const Id id : other.ids_) {
+    Tally& tally = tallies_[id];
+    if (tally.num_places == 0) ids_.push_back(id);
+    tally.num_places += other.tallies_[id].num_places;
+    tally.count += other.tallies_[id].count;
+  }
+}
+
+void NeighbourTallies::clear() {
+  for (const Id id : ids_) tallies_[id] = {};
+  ids_.clear();
+  places_.clear();
+}
+
+void merge_pair(TrainingWords& words, const std::vector<std::uint32_t>& num_bytes, TokenPair pair, Id merged,
+                std::span<const Position> positions, MergeSides& sides) {
+  const std::uint32_t left_bytes = num_bytes[pair.left], right_bytes = num_bytes[pair.right];
+  TrainingWords::Counts counts(words);
+  for (const Position at : positions) {
+    if (words[at] != pair.left || words[at + left_bytes] != pair.right) continue;
+    const Id before = words[at - 1], after = words[at + left_bytes + right_bytes];
+    const std::uint64_t count = counts.at(at);
+    words.merge(at, left_bytes, right_bytes, merged);
+    if (before != TrainingWords::border) sides.left.add(before, at - num_bytes[before], count);
+    if (after != TrainingWords::border) sides.right.add(after, at, count);
+  }
+}
+
+std::vector<std::span<const Position>> divide_by_words(const TrainingWords& words,
+                                                       std::span<const Position> positions,
+                                                       std::size_t max_parts) {
+  const auto are_of_one_word = [&](Position a, Position b) {
+    while (a < b && words[a] != TrainingWords::border) ++a;
+    return a == b;
+  };
+  std::vector<std::span<const Position>> parts;
+  for (std::size_t part = 1, begin = 0, end = 0; begin < positions.size(); ++part, begin = end) {
+    end = std::max(begin + 1, positions.size() * part / max_parts);
+    while (end < positions.size() && are_of_one_word(positions[end - 1], positions[end])) ++end;
+    parts.push_back(positions.subspan(begin, end - begin));
+  }
+  return parts;
+}
+
+}  // namespace dt::tokenizer

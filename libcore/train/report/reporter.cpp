@@ -1,0 +1,165 @@
+#include "train/report/reporter.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/io/json.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/host.hpp"
+#include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
+#include "train/report/metrics_lineage.hpp"
+
+namespace dt::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* local_checkpoint_kind = "local_checkpoint";
+
+/// Removes an incomplete last line. `file` must be open for appending to the file at its path.
+void cut_torn_line(const File& file) {
+  const std::string text = read_file(file.path(), no_size_limit);
+  const std::size_t end = text.rfind('\n');
+  const std::size_t whole = end == std::string::npos ? 0 : end + 1;
+  if (whole != text.size() && ::ftruncate(file.descriptor(), static_cast<off_t>(whole)) != 0)
+    throw system_error(errno, "cut", file.path().string());
+}
+
+}  // namespace
+
+Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics, std::int64_t generation)
+    : console_(console), generation_(generation) {
+  if (!metrics) return;
+  metrics_ = File::open_append(*metrics);
+  cut_torn_line(metrics_);
+  sync_directory(metrics->parent_path());  // the file may be new
+}
+
+void Reporter::line(std::string json) {
+  if (generation_ > 0) json.insert(json.size() - 1, fmt::format(",\"generation\":{}", generation_));
+  json += '\n';
+  if (metrics_.is_open()) metrics_.write(json);
+  if (console_.json()) console_.write_text(json);
+}
+
+void Reporter::row(const std::string& text) {
+  if (!console_.json()) console_.write_text(text);
+}
+
+void Reporter::train(const TrainRecord& r) {
+  Json json{{"kind", "train"},
+            {"step", r.step},
+            {"loss", r.loss},
+            {"lr", r.lr},
+            {"grad_norm", r.grad_norm},
+            {"tokens", r.tokens},
+            {"targets", r.targets},
+            {"step_s", r.step_s},
+            {"tokens_per_s", r.tokens_per_s},
+            {"mfu", r.mfu},
+            {"mfu_base", r.mfu_base},
+            {"compute_s", r.compute_s},
+            {"exposed_comm_s", r.exposed_comm_s},
+            {"data_wait_s", r.data_wait_s},
+            {"data_digest", to_hex(r.data_digest)}};
+  json["mean_loss"] = r.mean_loss;
+  if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
+  for (const SourceEpochs& source : r.sources)
+    json["samples"][escape_invalid_utf8(source.name)] = source.samples;
+  line(json.dump());
+  if (!has_heading_) {
+    row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>14}  {:>9}\n", "step", "loss", "lr", "grad norm",
+                    "tokens/s", fmt::format("MFU ({})", r.mfu_base), "UTC"));
+    has_heading_ = true;
+  }
+  constexpr std::size_t date = 11;  // length of the date in 2026-01-31T12:00:00Z
+  row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>13.1f}%  {:>9}\n", r.step, r.mean_loss,
+                  r.lr, r.grad_norm, r.tokens_per_s, 100 * r.mfu, utc_timestamp().substr(date)));
+}
+
+void Reporter::eval(const EvalRecord& r) {
+  Json json{{"kind", "eval"}, {"step", r.step}};
+  if (!r.checkpoint.empty()) json["checkpoint"] = escape_invalid_utf8(r.checkpoint);
+  json["val_loss"] = r.val_loss;
+  json["val_tokens"] = r.val_tokens;
+  std::string rows =
+      fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens));
+  for (const SourceLoss& s : r.sources) {
+    json["sources"][escape_invalid_utf8(s.name)] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
+    rows += fmt::format("{:>8}  {:>9.5f}  of {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
+  }
+  line(json.dump());
+  row(rows);
+}
+
+void Reporter::checkpoint(const CheckpointRecord& r) {
+  Json json{{"kind", r.num_nodes > 0 ? local_checkpoint_kind : "checkpoint"},
+            {"step", r.step},
+            {"path", escape_invalid_utf8(r.path)},
+            {"bytes", r.bytes},
+            {"stall_s", r.stall_s},
+            {"write_s", r.write_s}};
+  if (r.num_nodes > 0) json["nodes"] = r.num_nodes;
+  if (r.num_without_copy > 0) json["without_copy"] = r.num_without_copy;
+  line(json.dump());
+  if (metrics_.is_open()) metrics_.sync();
+  const std::string where = r.num_nodes == 0   ? ""
+                            : r.num_nodes == 1 ? " on this node alone"
+                                               : fmt::format(" on {} nodes", r.num_nodes);
+  console_.info("saved {}{} ({} in {:.1f} s)", r.path, where, format_bytes(r.bytes), r.write_s);
+}
+
+void Reporter::event(const EventRecord& r) {
+  Json json{{"kind", r.kind}, {"reason", escape_invalid_utf8(r.reason)}, {"step", r.step}};
+  if (!r.checkpoint.empty()) json["checkpoint"] = escape_invalid_utf8(r.checkpoint);
+  for (const checkpoint::Problem& problem : r.passed_over) {
+    json["passed_over"].push_back(
+        {{"path", escape_invalid_utf8(problem.where)}, {"reason", escape_invalid_utf8(problem.what)}});
+  }
+  line(json.dump());
+}
+
+void Reporter::close() {
+  if (!metrics_.is_open()) return;
+  metrics_.sync();
+  metrics_.close();
+}
+
+std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::path& metrics) {
+  std::vector<checkpoint::CheckpointEntry> found;
+  if (!path_exists(metrics)) return found;
+  const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_kind);
+  for (const std::string& text : split(read_file(metrics, no_size_limit), '\n')) {
+    if (!text.starts_with(beginning)) continue;
+    const auto line = JsonValue::parse_if_object(text);  // nothing for an incomplete line
+    const auto path = line ? line->find("path") : std::nullopt;
+    if (!path || !path->is_string()) continue;
+    if (const auto entry = checkpoint::parse_checkpoint_name(unescape_bytes(path->string())))
+      found.push_back(*entry);
+  }
+  return found;
+}
+
+bool has_evaluation(const fs::path& metrics, std::int64_t step) {
+  if (!path_exists(metrics)) return false;
+  const std::string beginning = fmt::format("{{\"kind\":\"eval\",\"step\":{},", step);
+  MetricsLineage lineage;
+  std::vector<std::int64_t> generations;  // generations that evaluated the step
+  for (const std::string& text : split(read_file(metrics, no_size_limit), '\n')) {
+    lineage.add(text);
+    if (text.starts_with(beginning)) generations.push_back(lineage.generation_of(text));
+  }
+  if (!lineage.is_told()) return !generations.empty();
+  const std::map<std::int64_t, std::int64_t> last_steps = lineage.last_steps();
+  return std::any_of(generations.begin(), generations.end(), [&](std::int64_t generation) {
+    const auto last = last_steps.find(generation);
+    return last != last_steps.end() && step <= last->second;
+  });
+}
+
+}  // namespace dt::train

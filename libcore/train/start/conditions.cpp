@@ -1,0 +1,96 @@
+#include "train/start/conditions.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/cli/build_info.hpp"
+#include "base/io/json.hpp"
+#include "base/numeric/digest.hpp"
+#include "plan/attention.hpp"
+#include "plan/precision.hpp"
+
+namespace dt::train {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const char* schedule_name(optim::LearningRateScheduleKind kind) {
+  switch (kind) {
+    case optim::LearningRateScheduleKind::cosine:
+      return "cosine";
+    case optim::LearningRateScheduleKind::linear:
+      return "linear";
+    case optim::LearningRateScheduleKind::constant:
+      return "constant";
+    case optim::LearningRateScheduleKind::wsd:
+      return "wsd";
+  }
+  return "";
+}
+
+std::string_view matmul_of(const plan::Plan& plan) {
+  if (plan.device == Device::host()) return arithmetic_name(plan.arithmetic);
+  return plan.arithmetic == Arithmetic::tf32 ? "cuda tf32" : "cuda";
+}
+
+}  // namespace
+
+std::string describe_conditions(const plan::Plan& plan, const std::vector<std::string>& gpu_products) {
+  const bool is_host = plan.device == Device::host();
+  Json conditions{
+      {"device", is_host ? "cpu" : "cuda"},
+      {"gpu", plan.launch.gpu.name},
+      {"gpu_software", plan.launch.gpu.software},
+      {"threads", plan.threads},
+      {"precision", plan::precision_name(plan.precision.compute)},
+      {"grad_dtype", plan::precision_name(plan.precision.gradient)},
+      {"matmul", matmul_of(plan)},
+      {"row_chunks", is_host ? 1 : plan.tp_chunks},  // chunks of rows do not affect CPUs' products
+      {"tp", plan.layout.tp},
+      {"cp", plan.layout.cp},
+      {"sequence_parallel", plan.layout.sequence_parallel},
+      {"micro_batch", plan.micro_batch},
+      {"global_batch", plan.global_batch},
+      {"grad_lanes", plan.grad_lanes},
+      {"reduce_dtype", plan::precision_name(plan.precision.wire())},
+      {"reduce_order",
+       plan.reduce_order == comm::ReduceOrder::tree ? "tree" : plan.launch.device_collectives},
+      {"gradient_sum", plan.describe_gradient_reduction()},
+      {"beta1", plan.adamw.beta1},
+      {"beta2", plan.adamw.beta2},
+      {"adam_eps", plan.adamw.eps},
+      {"weight_decay", plan.adamw.weight_decay},
+      {"clip_norm", plan.clip_norm},
+      {"mask_documents", plan.mask_documents},
+      {"instruction_set", instruction_set()},
+      {"build", build_description()},
+      {"program", to_hex(executable_digest())}};
+  if (const std::string sums = plan::attention_reduction_order(plan); !sums.empty())
+    conditions["attention_sums"] = sums;
+  if (!gpu_products.empty()) conditions["gpu_products"] = gpu_products;
+  return conditions.dump();
+}
+
+std::string describe_schedule(const optim::LearningRateSchedule& s) {
+  return Json{{"kind", schedule_name(s.kind)},
+              {"lr", s.lr},
+              {"min_lr", s.min_lr},
+              {"warmup_steps", s.warmup_steps},
+              {"decay_steps", s.decay_steps},
+              {"total_steps", s.total_steps}}
+      .dump();
+}
+
+std::vector<std::string> condition_differences(const std::string& then, const std::string& now) {
+  const auto a = JsonValue::parse_if_object(then), b = JsonValue::parse_if_object(now);
+  std::vector<std::string> differences;
+  if (!a || !b) return differences;
+  for (const std::string& name : b->names()) {
+    if (!a->has(name)) continue;  // absent in manifests of other versions
+    const std::string before = a->at(name).text(), after = b->at(name).text();
+    if (before != after) differences.push_back(fmt::format("{} {} → {}", name, before, after));
+  }
+  return differences;
+}
+
+}  // namespace dt::train

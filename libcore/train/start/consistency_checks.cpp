@@ -1,0 +1,143 @@
+#include "train/start/consistency_checks.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "base/cli/build_info.hpp"
+#include "base/error.hpp"
+#include "base/io/shared_folder.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/host.hpp"
+#include "comm/exchange.hpp"
+#include "comm/topology/environment.hpp"
+#include "tensor/host_mirror.hpp"
+
+namespace dt::train {
+
+namespace {
+
+/// The time in which a network file system may show a node an old view of a folder.
+constexpr double patience_s = 15;
+
+/// A fact about a rank. It must be equal on all ranks; otherwise the kind of error is `kind`.
+struct Fact {
+  ErrorKind kind;
+  std::string name;
+  std::string value;
+};
+
+std::vector<Fact> facts(const std::vector<OptionValue>& asked, const data::Mixture& dataset) {
+  // The program comes first, since the same program has the same options.
+  std::vector<Fact> list{
+      {ErrorKind::input, "the program", build_description() + ", digest " + to_hex(executable_digest())}};
+  for (const OptionValue& option : asked)
+    list.push_back({ErrorKind::usage, "--" + option.name, option.value});
+  list.push_back({ErrorKind::input, "the digest of --data", to_hex(dataset.content_digest())});
+  return list;
+}
+
+std::string joined(const std::vector<Fact>& facts) {
+  std::string text;
+  for (const Fact& fact : facts) text += fact.name + "\n" + fact.value + "\n";
+  return text;
+}
+
+bool all_equal(const std::vector<std::string>& texts) {
+  return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
+}
+
+/// Reports the first fact in which ranks differ, with the hosts of both. Compares digests first,
+/// since they nearly always agree.
+void compare(const comm::Ranks& ranks, const std::vector<Fact>& own) {
+  if (all_equal(comm::gather_texts(ranks.world, to_hex(digest(joined(own)))))) return;
+  const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
+  for (const Fact& fact : own) {
+    const std::vector<std::string> values = comm::gather_texts(ranks.world, fact.value);
+    const auto other = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>());
+    if (other == values.end()) continue;
+    const auto rank = static_cast<std::size_t>(other - values.begin()) + 1;
+    const auto shown = [](const std::string& value) { return value.empty() ? "unset" : "'" + value + "'"; };
+    throw comm::SharedError(
+        fact.kind,
+        fmt::format("ranks disagree about {}: {} on {} (rank 0), {} on {} (rank {})", fact.name,
+                    shown(values[0]), hosts[0], shown(values[rank]), hosts[rank], rank),
+        "give all ranks the same command, program and files");
+  }
+}
+
+/// Returns the digest of a file's content.
+std::string content(const fs::path& path) {
+  return to_hex(digest(read_file(path)));
+}
+
+}  // namespace
+
+void check_same_settings(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
+                         const data::Mixture& dataset) {
+  compare(ranks, facts(asked, dataset));
+  const std::vector<std::string> sets = comm::gather_texts(ranks.world, instruction_set());
+  if (!all_equal(sets)) {
+    ranks.console.warn(
+        "ranks have different instruction sets ({} on rank 0): results are not bit for bit those of "
+        "equal ones",
+        sets[0]);
+  }
+  comm::warn_differing_settings(ranks);
+}
+
+void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, const Context& context,
+                      const parallel::ModelStorage& storage) {
+  if (ranks.world.size() == 1) return;
+  Digester weights, moments;
+  const auto add = [&](Digester& digester, const Tensor& state) {
+    for_each_host_chunk(context, state, [&](std::span<const std::byte> bytes) { digester.update(bytes); });
+  };
+  for (int group = 0; group < storage.num_groups(); ++group) {
+    add(weights, storage.group_weights(group));
+    if (!storage.group_first_moment(group)) continue;
+    if (storage.precision().has_masters()) add(weights, storage.group_masters(group));
+    add(moments, storage.group_first_moment(group));
+    add(moments, storage.group_second_moment(group));
+  }
+  const std::vector<Fact> facts{
+      {ErrorKind::input, "the model", model::hf_config(spec)},
+      {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
+      {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
+  const parallel::Groups& groups = storage.ranks();
+  if (groups.replicas() == groups.control()) return compare(ranks, facts);
+  // The replicas of each part of divided state compare it. All ranks must then learn the result.
+  std::exception_ptr failure;
+  if (groups.has_replicas()) {
+    try {
+      compare({*groups.replicas(), ranks.console, ranks.abort}, facts);
+    } catch (const comm::SharedError&) {
+      failure = std::current_exception();
+    }
+  }
+  comm::run_collectively(ranks.world, [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
+}
+
+void check_visible(const comm::Ranks& ranks, const fs::path& path) {
+  std::string expected;
+  comm::on_root(ranks, [&] { expected = content(path); });
+  expected = comm::broadcast_text(ranks.world, expected);
+  comm::run_collectively(ranks.world, [&] {
+    const double end_s = monotonic_s() + patience_s;
+    checkpoint::wait_until_visible(path, patience_s);
+    while (content(path) != expected) {
+      if (monotonic_s() > end_s) {
+        throw Error(
+            ErrorKind::environment,
+            fmt::format("{} is not what rank 0 sees there", fs::absolute(path).string()),
+            "--run must lie on a file system that all nodes share; or this node's view of it is stale");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+}
+
+}  // namespace dt::train

@@ -1,0 +1,213 @@
+#include "train/start/search.hpp"
+
+#include <cerrno>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "base/text/counted.hpp"
+#include "comm/exchange.hpp"
+#include "plan/resumable.hpp"
+#include "run/failed_loads.hpp"
+#include "run/not_finite.hpp"
+#include "train/start/conditions.hpp"
+#include "train/start/consistency_checks.hpp"
+#include "train/start/schedule_change.hpp"
+#include "train/start/state_io.hpp"
+
+namespace dt::train {
+
+namespace {
+
+/// Refuses a file that exists but may not be read. A missing permission is no damage: an older
+/// checkpoint would be the wrong answer.
+void check_permitted(const fs::path& path) {
+  if (::access(path.c_str(), R_OK) != 0 && errno != ENOENT) throw system_error(errno, "read", path.string());
+}
+
+void check_permitted(const checkpoint::Reader& reader) {
+  for (const checkpoint::StoredFile& file : reader.manifest().files) {
+    check_permitted(reader.path() / file.name);
+  }
+}
+
+/// Refuses a checkpoint of another version of dt, which is no damage either.
+void check_own_format(const fs::path& checkpoint) {
+  check_permitted(checkpoint / checkpoint::manifest_name);
+  const fs::path path = checkpoint / checkpoint::manifest_name;
+  if (checkpoint::is_manifest_intact(checkpoint)) checkpoint::parse_manifest(read_file(path), path.string());
+}
+
+/// Returns whether a checkpoint has only weights. A user has then put it among the run's own.
+bool is_sound_but_stateless(const fs::path& checkpoint) {
+  try {
+    return checkpoint::is_manifest_intact(checkpoint) &&
+           checkpoint::has_weights_only(checkpoint::load_manifest(checkpoint));
+  } catch (const Error&) {  // complete, but not this checkpoint's
+    return false;
+  }
+}
+
+}  // namespace
+
+bool Search::succeeds(const Candidate& candidate, const std::function<void()>& attempt) {
+  try {
+    comm::run_collectively(ranks_.world, [&] {
+      try {
+        attempt();
+      } catch (const Error& error) {
+        throw checkpoint::classify_read_error(error, candidate.path);
+      }
+    });
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::environment && !candidate.required) {
+      throw comm::SharedError(error.kind(),
+                              fmt::format("loading {}: {}", candidate.path.string(), error.message()),
+                              "start again once that is mended, or name another checkpoint with --resume");
+    }
+    if (candidate.required || error.kind() != ErrorKind::input) throw;
+    skip_candidate(candidate, error);
+    return false;
+  }
+}
+
+void Search::skip_candidate(const Candidate& candidate, const Error& error) {
+  skipped_.push_back({candidate.path.string(), error.message()});
+  ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
+  enum Verdict : std::int64_t { is_neither, is_damaged, is_not_finite };
+  std::int64_t verdict = is_neither;
+  comm::on_root(ranks_, [&] {
+    if (!run::why_not_finite(candidate.path).empty())
+      verdict = is_not_finite;
+    else if (path_exists(candidate.path) && !is_sound_but_stateless(candidate.path))
+      verdict = is_damaged;
+  });
+  verdict = comm::broadcast_number(ranks_.world, verdict);
+  if (verdict == is_not_finite && not_finite_.empty()) not_finite_ = candidate.path.string();
+  if (verdict != is_damaged) return;
+  if (damaged_.empty()) damaged_ = candidate.path.string();
+  if (ranks_.is_root()) count(candidate, error);
+}
+
+void Search::count(const Candidate& candidate, const Error& error) const {
+  try {
+    run::record_failed_load(candidate.path, error.message());
+  } catch (const Error& failure) {  // the next start must read the checkpoint again
+    ranks_.console.warn("cannot keep account of that: {}", failure.message());
+  }
+}
+
+bool Search::is_shunned(const Candidate& candidate) {
+  if (candidate.required) return false;
+  std::string why;
+  return !succeeds(candidate, [&] {
+    if (ranks_.is_root()) why = run::why_excluded(candidate.path);
+    if (!why.empty()) throw Error(ErrorKind::input, why);
+  });
+}
+
+bool Search::is_at_hand(const Candidate& candidate) {
+  if (candidate.local.empty()) return true;
+  try {
+    origin_.promotion.promote(run::parse_local_checkpoint(candidate.local));
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) throw;
+    skip_candidate(candidate, error);
+    return false;
+  }
+}
+
+std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
+  comm::on_root(ranks_, [&] { check_own_format(candidate.path); });
+  std::optional<checkpoint::Reader> reader;
+  if (!succeeds(candidate, [&] {
+        if (!ranks_.is_root()) return;
+        reader.emplace(candidate.path);
+        check_permitted(*reader);
+        checkpoint::require_optimizer_state(*reader);
+      }))
+    return std::nullopt;
+  check_visible(ranks_, candidate.path / checkpoint::manifest_name);
+  comm::run_collectively(ranks_.world, [&] {
+    if (ranks_.is_root()) return;
+    try {
+      reader.emplace(candidate.path);
+      check_permitted(*reader);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::environment, error.what(), "rank 0 sees it whole: this node's view is another");
+    }
+  });
+  return reader;
+}
+
+void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
+  comm::run_collectively(ranks_.world, [&] {
+    start.plan = origin_.make_plan(&manifest.state);
+    if (!manifest.model.special.eos.empty())
+      start.plan.spec.special = trained_special(manifest.model.special, origin_.dataset);
+    plan::check_resumable(start.plan, manifest, origin_.dataset.content_digest());
+  });
+  start.plan.arithmetic = origin_.choose_arithmetic(start.plan, &manifest.state);
+}
+
+void Search::announce(const Start& start) const {
+  for (const std::string& difference :
+       condition_differences(start.state.conditions, describe_conditions(start.plan))) {
+    ranks_.console.info("not bit for bit as before: {}", difference);
+  }
+  const std::string change =
+      schedule_change(start.state.schedule, start.plan.schedule, origin_.settings, start.state.step);
+  if (!change.empty()) ranks_.console.info("the learning rate goes another way than before: {}", change);
+  if (damaged_.empty()) return;
+  ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
+                      start.state.step, damaged_, damaged_);
+}
+
+std::optional<Start> Search::start_from(const Candidate& candidate) {
+  if (is_shunned(candidate) || !is_at_hand(candidate)) return std::nullopt;
+  const std::optional<checkpoint::Reader> reader = open(candidate);
+  if (!reader) return std::nullopt;
+  Start start;
+  plan(start, reader->manifest());
+  origin_.make_runtime(start);
+  if (!succeeds(candidate, [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
+    return std::nullopt;
+  if (ranks_.is_root()) {
+    try {
+      run::clear_failed_loads(candidate.path);
+    } catch (const Error& failure) {  // as in another user's run
+      ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
+    }
+  }
+  warn_changed_end_of_text(reader->manifest().model.special, start.plan.spec.special, ranks_.console);
+  start.state = reader->manifest().state;
+  start.checkpoint = candidate.path;
+  start.passed_over = skipped_;
+  announce(start);
+  return start;
+}
+
+void Search::fail() const {
+  std::string advice = "--resume never begins anew";
+  if (!damaged_.empty()) {
+    advice = fmt::format(
+        "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
+        "from a copy; --resume never begins anew",
+        damaged_);
+  } else if (!not_finite_.empty()) {
+    advice = fmt::format(
+        "--resume never begins anew: give it a lower --lr or longer --warmup-steps; the weights of {} are "
+        "lost "
+        "unless another --precision or other data give them a finite loss (--resume {})",
+        not_finite_, not_finite_);
+  }
+  throw comm::SharedError(ErrorKind::input,
+                          fmt::format("none of the run's {} can be loaded, for {} above",
+                                      pluralize(skipped_.size(), "checkpoint"),
+                                      plural_form(skipped_.size(), "the reason", "the reasons")),
+                          advice);
+}
+
+}  // namespace dt::train

@@ -1,0 +1,31 @@
+#pragma once
+// Copies of a run's datasets on the nodes (--stage-dir), and the part that each rank of a node
+// opens first.
+
+#include <functional>
+#include <vector>
+
+#include "base/io/files.hpp"
+#include "comm/ranks.hpp"
+#include "data/read/staging.hpp"
+#include "data/read/token_dataset.hpp"
+#include "plan/settings.hpp"
+
+namespace dt::train {
+
+struct StagedData {
+  /// The copy of each dataset of --data that this rank reads; empty: all are read from --data.
+  std::vector<data::DatasetCopy> copies = {};
+  data::ShardSubset share = {};                 // this rank's share among those of its host; all of copies
+  std::vector<data::StagedDataset> locks = {};  // copies that this rank protects from removal
+};
+
+/// Finds or makes the copies on each host. The host's first rank with --stage-dir does so, and the
+/// others wait without a time limit. A dataset that cannot be copied is read from --data, with a
+/// warning. So is one whose copy turns out to be damaged; the next run copies it again. `stop` is
+/// called during copies, and ends them by returning true.
+/// Collective: all ranks, also those without --stage-dir.
+StagedData stage_data(const plan::Settings& settings, const std::function<bool()>& stop,
+                      const comm::Ranks& ranks);
+
+}  // namespace dt::train

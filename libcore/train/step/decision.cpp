@@ -1,0 +1,106 @@
+#include "train/step/decision.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <signal.h>
+#include <vector>
+
+#include "comm/exchange.hpp"
+#include "optim/clipping.hpp"
+
+namespace dt::train {
+
+namespace {
+
+/// Signals that request a stop, the most pressing last.
+constexpr std::array stop_signals{SIGHUP, SIGINT, SIGUSR1, SIGTERM};
+
+/// Moves numbers between a report and the vector that ranks sum. It writes the vector before the
+/// sum and reads it afterwards.
+class Cursor {
+ public:
+  Cursor(std::vector<std::int64_t>& numbers, bool writes) : numbers_(numbers), writes_(writes) {}
+  void visit(std::int64_t& number) {
+    if (writes_) {
+      numbers_.push_back(number);
+    } else {
+      number = numbers_[next_++];
+    }
+  }
+  void visit(bool& flag) {
+    std::int64_t count = flag ? 1 : 0;
+    visit(count);
+    flag = count != 0;
+  }
+  void visit(std::uint64_t& number) {
+    auto wrapped = static_cast<std::int64_t>(number);
+    visit(wrapped);
+    number = static_cast<std::uint64_t>(wrapped);
+  }
+  void visit(ExactSum& sum) {
+    for (std::int64_t& digit : sum.digits()) visit(digit);
+  }
+  void visit_signal(int& signal) {
+    int found = 0;
+    for (const int candidate : stop_signals) {
+      bool received = signal == candidate;
+      visit(received);
+      if (received) found = candidate;
+    }
+    signal = found;
+  }
+
+ private:
+  std::vector<std::int64_t>& numbers_;
+  bool writes_;
+  std::size_t next_ = 0;
+};
+
+void visit(LocalStepReport& report, Cursor cursor) {
+  cursor.visit(report.nll);
+  cursor.visit(report.squared_norm);
+  cursor.visit(report.data_digest);
+  cursor.visit(report.head_digest);
+  cursor.visit(report.next_targets);
+  cursor.visit_signal(report.signal);
+  cursor.visit(report.output_failed);
+  cursor.visit(report.superseded);
+  cursor.visit(report.save.shards_written);
+  cursor.visit(report.save.commits);
+  cursor.visit(report.save.has_failed);
+}
+
+}  // namespace
+
+std::int64_t LocalStepReport::bytes() {
+  LocalStepReport report;
+  std::vector<std::int64_t> numbers;
+  visit(report, {numbers, true});
+  return static_cast<std::int64_t>(numbers.size() * sizeof(std::int64_t));
+}
+
+void LocalStepReport::combine(comm::Communicator& world) {
+  if (world.size() == 1) return;
+  std::vector<std::int64_t> numbers;
+  visit(*this, {numbers, true});
+  comm::all_reduce_sum(world, numbers);
+  visit(*this, {numbers, false});
+}
+
+Decision decide(const LocalStepReport& combined, std::int64_t num_targets, double clip_norm,
+                double loss_scale) {
+  Decision decision;
+  decision.loss = combined.nll.value() / static_cast<double>(num_targets);
+  decision.grad_norm = std::sqrt(combined.squared_norm.value()) / loss_scale;
+  decision.finite = std::isfinite(decision.loss) && std::isfinite(decision.grad_norm);
+  decision.grad_scale = optim::clip_scale(decision.grad_norm, clip_norm) / loss_scale;
+  decision.stop_signal = combined.signal;
+  decision.stop = combined.signal != 0 || combined.output_failed;
+  decision.superseded = combined.superseded;
+  decision.save = combined.save;
+  decision.data_digest = combined.data_digest;
+  return decision;
+}
+
+}  // namespace dt::train

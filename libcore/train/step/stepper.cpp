@@ -1,0 +1,201 @@
+#include "train/step/stepper.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/system/host.hpp"
+#include "comm/exchange.hpp"
+#include "parallel/state/squared_norm.hpp"
+#include "plan/action_lists.hpp"
+#include "train/step/non_finite.hpp"
+
+namespace dt::train {
+
+namespace {
+
+/// Returns the segments of this rank's part of each group.
+std::vector<std::vector<optim::ParameterRange>> segments_of(const parallel::LocalTable& local) {
+  std::vector<std::vector<optim::ParameterRange>> segments;
+  for (const parallel::LocalGroup& group : local.groups()) {
+    std::vector<optim::ParameterRange>& list = segments.emplace_back();
+    for (const int index : group.params) {
+      const parallel::LocalParam& param = local.param(index);
+      if (param.owned_piece.numel() > 0)
+        optim::append_range(list, {param.owned_offset, param.owned_piece.numel(), local.spec(param).decays});
+    }
+  }
+  return segments;
+}
+
+/// Checks that all stages read the same samples. The loss uses the first stage's tokens and the
+/// last stage's labels.
+void check_same_data(const LocalStepReport& combined) {
+  if (combined.data_digest == combined.head_digest) return;
+  throw comm::SharedError(ErrorKind::input,
+                          fmt::format("the first stage read samples with digest {:016x}, the last {:016x}",
+                                      combined.data_digest, combined.head_digest),
+                          "nodes see different --data");
+}
+
+}  // namespace
+
+Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixture& dataset,
+                 checkpoint::TrainingState& state, comm::Communicator& control)
+    : plan_(plan),
+      runtime_(runtime),
+      state_(state),
+      control_(control),
+      loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
+      actions_(plan::training_list(plan)),
+      segments_(segments_of(runtime.local())),
+      sums_(runtime.context(), num_sums),
+      targets_vary_(dataset.masks_targets()),
+      next_targets_(targets_vary_ ? count_first_targets() : plan.tokens_per_step()) {
+  if (!plan_.loss_scale) {  // an earlier start may have had one
+    state_.loss_scale = 0;
+    state_.loss_scale_good_steps = 0;
+    return;
+  }
+  loss_scale_ = optim::initial_loss_scale(*plan_.loss_scale);
+  if (!plan_.loss_scale->fixed && state_.loss_scale > 0)
+    loss_scale_ = {.value = state_.loss_scale, .good_steps = state_.loss_scale_good_steps};
+}
+
+Decision Stepper::step(const std::function<void(LocalStepReport&)>& report, StepTimes& times) {
+  control_.engine().recorder().set_step(state_.step + 1);
+  if (++num_steps_ == 2) runtime_.executor().unit_times().clear();  // the first step allocates memory
+  const double started_s = monotonic_s(), waited_before_s = loader_.wait_s();
+  const parallel::ExposedTime& exposed = runtime_.storage().ranks().exposed_time();
+  const double exposed_before_s = exposed.sum_s();
+  data::Batch batch = next_batch();
+  const Decision decision = run_actions(batch, report);
+  times.data_wait_s =
+      loader_.wait_s() - waited_before_s;  // includes the wait for the next batch, to count its targets
+  times.step_s = monotonic_s() - started_s - times.data_wait_s;
+  times.exposed_comm_s = exposed.sum_s() - exposed_before_s;
+  if ((!decision.finite && !decision.skip) || decision.superseded) return decision;
+  state_.step += 1;
+  state_.samples_consumed += static_cast<std::uint64_t>(plan_.global_batch);
+  state_.tokens_consumed += static_cast<std::uint64_t>(plan_.tokens_per_step());
+  state_.data_digest += decision.data_digest;
+  return decision;
+}
+
+Stepper::Samples Stepper::next_samples() const {
+  const auto first = static_cast<std::uint64_t>(runtime_.lanes().first_micro_batch() * plan_.micro_batch);
+  return {state_.samples_consumed + first, runtime_.lanes().num_micro_batches() * plan_.micro_batch};
+}
+
+data::Batch Stepper::next_batch() {
+  const Samples own = next_samples();
+  return loader_.next(own.first, own.count, own.first + static_cast<std::uint64_t>(plan_.global_batch));
+}
+
+/// Counts the targets of the next step on all ranks. Targets of later steps come with the previous
+/// decision.
+std::int64_t Stepper::count_first_targets() {
+  const Samples own = next_samples();
+  std::vector<std::int64_t> targets = {0};
+  const data::Batch batch = loader_.next(own.first, own.count, own.first);  // read again for the step
+  if (runtime_.local().counts_targets()) targets.front() = data::num_targets(batch);
+  comm::all_reduce_sum(control_, targets);
+  return targets.front();
+}
+
+std::optional<double> Stepper::forward_loss() {
+  if (next_targets_ == 0) return std::nullopt;
+  const Samples own = next_samples();
+  data::Batch batch = loader_.next(own.first, own.count, own.first);
+  MicroBatches micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
+  const parallel::StepShape shape = plan::step_shape(plan_, runtime_.num_units());
+  const auto lists = parallel::build_evaluations(shape, plan::pipeline_of(plan_));
+  parallel::StepHooks hooks;
+  if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
+  runtime_.executor().run(lists[static_cast<std::size_t>(plan_.place.pp)], micro_batches.list(),
+                          shape.first_micro_batch, hooks);
+  runtime_.context().synchronize();
+  LocalStepReport report;
+  sums_.drain_into(std::array{&report.nll, &report.squared_norm});
+  report.combine(control_);
+  return report.nll.value() / static_cast<double>(next_targets_);
+}
+
+Decision Stepper::run_actions(data::Batch& batch, const std::function<void(LocalStepReport&)>& report) {
+  const std::int64_t step = state_.step + 1;
+  const std::uint64_t digest =
+      data::batch_digest(batch.digest_seeds_B.data(), batch.tokens_BT.data(), batch.labels_BT.data(),
+                         batch.num_samples, batch.sequence_length);
+  const std::int64_t num_targets = next_targets_;
+  const std::int64_t targets = std::max<std::int64_t>(1, num_targets);  // a step without targets has no loss
+  MicroBatches micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
+  for (model::MicroBatch& m : micro_batches.list()) {
+    m.step = step;
+    m.loss_scale = loss_scale_.value / static_cast<double>(targets);
+  }
+  LocalStepReport step_report;
+  if (runtime_.local().counts_samples()) step_report.data_digest = digest;
+  if (runtime_.local().counts_targets()) step_report.head_digest = digest;
+  Decision decision;
+  parallel::StepHooks hooks;
+  if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
+  hooks.control = [&] {
+    add_squared_norm();
+    sums_.drain_into(std::array{&step_report.nll, &step_report.squared_norm});
+    if (report) report(step_report);
+    if (targets_vary_ && runtime_.local().counts_targets())
+      step_report.next_targets = loader_.num_targets_ahead();
+    runtime_.storage().ranks().exposed_time().measure([&] { step_report.combine(control_); });
+    check_same_data(step_report);
+    if (targets_vary_) next_targets_ = step_report.next_targets;
+    decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value);
+    decision.targets = num_targets;
+    adjust_loss_scale(decision);
+  };
+  hooks.step = [&] {
+    if (decision.finite && !decision.superseded)
+      take_optimizer_step(plan_.schedule.at(step), decision.grad_scale);
+  };
+  runtime_.executor().run(actions_, micro_batches.list(),
+                          static_cast<int>(runtime_.lanes().first_micro_batch()), hooks);
+  if (!decision.finite && !decision.skip && !decision.superseded)
+    not_finite_ = first_not_finite(plan_, runtime_, micro_batches.list(), state_.samples_consumed, control_);
+  return decision;
+}
+
+void Stepper::add_squared_norm() {
+  const parallel::LocalTable& local = runtime_.local();
+  for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
+    if (local.group(group).counted_ranges.empty()) continue;
+    parallel::add_squared_norm(runtime_.context(), local, local.group(group),
+                               runtime_.storage().group_gradient(group), sums_, squared_norm);
+  }
+}
+
+void Stepper::adjust_loss_scale(Decision& decision) {
+  if (!plan_.loss_scale || decision.superseded || !std::isfinite(decision.loss)) return;
+  if (decision.finite) {
+    optim::grow(*plan_.loss_scale, loss_scale_);
+  } else if (optim::back_off(*plan_.loss_scale, loss_scale_)) {
+    decision.skip = true;
+    state_.skipped_steps += 1;
+  }
+  state_.loss_scale = loss_scale_.value;
+  state_.loss_scale_good_steps = loss_scale_.good_steps;
+}
+
+void Stepper::take_optimizer_step(double lr, double grad_scale) {
+  parallel::ModelStorage& storage = runtime_.storage();
+  for (int group = 0; group < storage.num_groups(); ++group) {
+    if (!runtime_.local().group(group).has_state) continue;
+    optim::adamw(runtime_.context(), plan_.adamw, lr, state_.step + 1 - state_.skipped_steps, grad_scale,
+                 segments_[static_cast<std::size_t>(group)], storage.group_masters(group),
+                 storage.group_gradient(group), storage.group_first_moment(group),
+                 storage.group_second_moment(group),
+                 storage.precision().has_masters() ? storage.group_weights(group) : Tensor());
+  }
+  storage.weights().mark_updated();
+}
+
+}  // namespace dt::train
