@@ -20,7 +20,7 @@ test_packages := bzip2 catch2 hdf5-tools libboost-context-dev lz4 procps python3
 bundle_packages := hdf5-tools patchelf
 # oneDNN is what products are compared with; its CMake package asks for OpenCL.
 bench_packages := libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev
-lint_packages := clang-format shellcheck
+lint_packages := clang-format shellcheck universal-ctags
 # Before clang 16 ranges of libstdc++ do not compile. The sanitizers are a package of their own; CMake looks for OpenMP, of which one version
 # at a time can be installed: not for everybody.
 fuzz_packages := clang-19 libclang-rt-19-dev libomp-19-dev

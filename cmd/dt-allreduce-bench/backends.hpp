@@ -28,15 +28,15 @@ class MpiBackend final : public bench::Backend {
 };
 
 /// A second group of the same ranks.
-struct OwnGroup {
+struct NcclGroupHolder {
   std::unique_ptr<comm::Communicator> group;
 };
 /// NCCL's own collectives. Reductions use NCCL's order of summation. All ranks must have NCCL.
-class NcclBackend final : private OwnGroup, public bench::DtBackend {
+class NcclBackend final : private NcclGroupHolder, public bench::DtBackend {
  public:
   /// Collective: called by all ranks together; blocks.
   explicit NcclBackend(comm::Communicator& ranks)
-      : OwnGroup{ranks.split(0, ranks.rank(), "nccl")}, bench::DtBackend(*group, "nccl") {
+      : NcclGroupHolder{ranks.split(0, ranks.rank(), "nccl")}, bench::DtBackend(*group, "nccl") {
     group->set_reduce_order(comm::ReduceOrder::free);
   }
 };

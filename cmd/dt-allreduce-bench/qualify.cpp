@@ -15,7 +15,7 @@ bench::LinkSettings link_settings(const Options& options) {
   return {sizes.front(), sizes.back(), options.measure, options.slow_below};
 }
 
-std::vector<bench::RankedDevice> qualify_devices(const Options& options, const RankDevice& device,
+std::vector<bench::RankedDevice> measure_devices(const Options& options, const RankDevice& device,
                                                  bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                                  const comm::Ranks& ranks) {
   const bench::DeviceSettings settings{
@@ -32,7 +32,7 @@ std::vector<bench::RankedDevice> qualify_devices(const Options& options, const R
   return devices;
 }
 
-bench::LinkSection qualify_links(const Options& options, const RankDevice& device, bench::Backend& backend,
+bench::LinkSection measure_links(const Options& options, const RankDevice& device, bench::Backend& backend,
                                  bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                  const comm::Ranks& ranks) {
   std::vector<std::string> hosts;

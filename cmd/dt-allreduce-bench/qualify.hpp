@@ -15,13 +15,13 @@ bench::LinkSettings link_settings(const Options& options);
 
 /// Measures each rank's device. Rank 0 prints a table, or with --json an object per rank.
 /// Collective: called by all ranks together; blocks.
-std::vector<bench::RankedDevice> qualify_devices(const Options& options, const RankDevice& device,
+std::vector<bench::RankedDevice> measure_devices(const Options& options, const RankDevice& device,
                                                  bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                                  const comm::Ranks& ranks);
 
-/// Measures the link between every two ranks. Prints the results as qualify_devices() does.
+/// Measures the link between every two ranks. Prints the results as measure_devices() does.
 /// Collective: called by all ranks together; blocks.
-bench::LinkSection qualify_links(const Options& options, const RankDevice& device, bench::Backend& backend,
+bench::LinkSection measure_links(const Options& options, const RankDevice& device, bench::Backend& backend,
                                  bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                  const comm::Ranks& ranks);
 

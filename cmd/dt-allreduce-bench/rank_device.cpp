@@ -13,7 +13,7 @@ namespace dt::allreduce_bench {
 
 namespace {
 
-int share_of_cores(comm::Communicator& world) {
+int cores_per_rank(comm::Communicator& world) {
   std::string own = host_name();
   for (const int core : available_core_numbers()) own += " " + std::to_string(core);
   const std::vector<std::string> all = comm::gather_texts(world, own);
@@ -40,7 +40,7 @@ RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, doubl
     computes_on_.emplace(ranks.world.engine(), *context_);
   });
   for (const std::string& warning : choice.warnings) ranks.console.warn("{}", warning);
-  cores_ = share_of_cores(ranks.world);
+  cores_ = cores_per_rank(ranks.world);
   const std::vector<std::string> instructions = comm::gather_texts(ranks.world, instruction_set());
   for (std::size_t rank = 0; rank < seen.size(); ++rank)
     places_.push_back(place_of(seen[rank], choice.of_rank[rank], instructions[rank]));

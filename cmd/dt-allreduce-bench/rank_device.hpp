@@ -15,10 +15,10 @@ namespace dt::allreduce_bench {
 class RankDevice {
  public:
   /// Chooses devices. `asked` is cpu, or cuda, which gives each rank a GPU of its node. Rank 0
-  /// warns if ranks share a GPU. GPUs communicate through NCCL as comm::choose_streams() decides;
+  /// warns if ranks share a GPU. GPUs communicate through NCCL as comm::decide_nccl() decides;
   /// `patience_s` is the timeout for other ranks.
   /// Collective: called by all ranks together with the same `asked`; blocks.
-  /// Errors: environment, with the reason, if a rank has no device; as choose_streams().
+  /// Errors: environment, with the reason, if a rank has no device; as decide_nccl().
   RankDevice(const std::string& asked, const comm::Ranks& ranks, double patience_s);
 
   const Context& context() const { return *context_; }

@@ -40,7 +40,7 @@ std::string shared_options(const std::vector<OptionValue>& values) {
   return text;
 }
 
-void check_agreement(const Request& request, comm::Communicator& world) {
+void check_same_options(const Request& request, comm::Communicator& world) {
   const std::string mine = shared_options(request.values);
   const std::string first = comm::broadcast_text(world, mine);
   comm::run_collectively(world, [&] {
@@ -64,8 +64,8 @@ void check_counts(const Options& options, const bench::Backend& backend, const b
                   backend.name(), most, options.dtype, bench::traits(largest.operation).name));
 }
 
-std::vector<Sweep> plan(const Options& options, const comm::Ranks& ranks,
-                        const std::vector<std::unique_ptr<bench::Backend>>& backends) {
+std::vector<Sweep> make_sweeps(const Options& options, const comm::Ranks& ranks,
+                               const std::vector<std::unique_ptr<bench::Backend>>& backends) {
   const std::vector<std::int64_t> sizes = options.sizes();
   std::vector<Sweep> sweeps;
   for (const bench::Operation operation : options.chosen_operations()) {
@@ -195,7 +195,7 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   comm::Communicator& world = ranks.world;
   bench::DeadlineTimer limit(options.timeout.seconds, ranks.abort);
   limit.begin("getting ready to measure");
-  check_agreement(request, world);
+  check_same_options(request, world);
   comm::warn_differing_settings(ranks);
   const RankDevice rank_device(options.device, ranks, options.timeout.seconds);
   const Device device = rank_device.context().device();
@@ -211,7 +211,7 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
                       ? std::string("expected 0: there is one rank")
                       : fmt::format("expected one of {} ranks: 0 to {}", world.size(), world.size() - 1));
     }
-    sweeps = plan(options, ranks, backends);
+    sweeps = make_sweeps(options, ranks, backends);
     check_pairs(options, backends);
     check_bounds(options, world.size());
     check_memory(largest_bytes(options, sweeps), device, ranks_on_host);
@@ -226,10 +226,10 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
         "one rank sends nothing; for more: mpirun -n 4 dt-allreduce-bench, or srun --mpi=pmix -n 4 ...");
   ranks.console.write_text(ranks.console.json() ? bench::json_run_line(run) : bench::table_head(run));
   bench::Results results{.places = rank_device.places()};
-  if (options.devices) results.devices = qualify_devices(options, rank_device, *workspace, limit, ranks);
+  if (options.devices) results.devices = measure_devices(options, rank_device, *workspace, limit, ranks);
   for (const auto& backend : backends) {
     if (options.pairs)
-      results.links.push_back(qualify_links(options, rank_device, *backend, *workspace, limit, ranks));
+      results.links.push_back(measure_links(options, rank_device, *backend, *workspace, limit, ranks));
   }
   for (const Sweep& sweep : sweeps)
     results.sections.push_back(measure(sweep, *workspace, limit, options.measure, ranks));

@@ -13,7 +13,7 @@ namespace {
 /// Limit on warnings; the table shows the rest.
 constexpr std::size_t most_warnings = 20;
 
-std::string who(int rank, const std::vector<bench::DevicePlace>& places) {
+std::string describe_rank(int rank, const std::vector<bench::DevicePlace>& places) {
   return fmt::format("rank {} on {}", rank, places[static_cast<std::size_t>(rank)].describe());
 }
 
@@ -23,28 +23,28 @@ void add_devices(const bench::Results& results, std::vector<std::string>& compla
       if (!device.standings[metric].is_slow) continue;
       const auto& [name, key, unit] = bench::device_metrics[metric];
       complaints.push_back(fmt::format("{}: slow {}: {:.4g} {}, the median is {:.4g}",
-                                       who(device.rank, results.places), name, device.rates[metric], unit,
-                                       device.standings[metric].median));
+                                       describe_rank(device.rank, results.places), name, device.rates[metric],
+                                       unit, device.standings[metric].median));
     }
   }
 }
 
-const char* kind_of(const bench::Link& link) {
+const char* link_kind(const bench::Link& link) {
   return link.is_within_host ? "within hosts" : "between hosts";
 }
 
 /// The number of a rank's links of a kind, and how many of them are slow.
-struct Ends {
+struct LinkCounts {
   std::size_t num_links = 0, num_slow = 0;
   bool are_all_slow() const { return num_links > 1 && num_slow == num_links; }
 };
-using EndsOf = std::map<std::pair<int, bool>, Ends>;
+using LinkCountsByRank = std::map<std::pair<int, bool>, LinkCounts>;
 
-EndsOf count_ends(const bench::LinkSection& section) {
-  EndsOf ends;
+LinkCountsByRank count_slow_links(const bench::LinkSection& section) {
+  LinkCountsByRank ends;
   for (const bench::Link& link : section.links) {
     for (const int rank : {link.pair.a, link.pair.b}) {
-      Ends& its = ends[{rank, link.is_within_host}];
+      LinkCounts& its = ends[{rank, link.is_within_host}];
       ++its.num_links;
       its.num_slow += link.standing.is_slow ? 1 : 0;
     }
@@ -63,22 +63,22 @@ const bench::Link& fastest_of(const bench::LinkSection& section, int rank, bool 
 
 void add_links(const bench::LinkSection& section, const std::vector<bench::DevicePlace>& places,
                std::vector<std::string>& complaints) {
-  const EndsOf ends = count_ends(section);
+  const LinkCountsByRank ends = count_slow_links(section);
   for (const auto& [end, its] : ends) {
     if (!its.are_all_slow()) continue;
     const bench::Link& link = fastest_of(section, end.first, end.second);
     complaints.push_back(
         fmt::format("{}: all its {} links {} by {} are slow: {:.4g} GB/s at most, the median is {:.4g}",
-                    who(end.first, places), its.num_links, kind_of(link), section.backend, link.gb_s(),
-                    link.standing.median));
+                    describe_rank(end.first, places), its.num_links, link_kind(link), section.backend,
+                    link.gb_s(), link.standing.median));
   }
   for (const bench::Link& link : section.links) {
     const auto is_named = [&](int rank) { return ends.at({rank, link.is_within_host}).are_all_slow(); };
     if (!link.standing.is_slow || is_named(link.pair.a) || is_named(link.pair.b)) continue;
     complaints.push_back(
         fmt::format("slow link by {}: {:.4g} GB/s between {} and {}, the median {} is {:.4g}",
-                    section.backend, link.gb_s(), who(link.pair.a, places), who(link.pair.b, places),
-                    kind_of(link), link.standing.median));
+                    section.backend, link.gb_s(), describe_rank(link.pair.a, places),
+                    describe_rank(link.pair.b, places), link_kind(link), link.standing.median));
   }
 }
 
@@ -135,8 +135,9 @@ void add_bounds(const bench::Section& section, Bounds& bounds) {
 void add_bounds(const bench::LinkSection& section, const std::vector<bench::DevicePlace>& places,
                 Bounds& bounds) {
   for (const bench::Link& link : section.links) {
-    const std::string name = fmt::format("link by {} between {} and {}", section.backend,
-                                         who(link.pair.a, places), who(link.pair.b, places));
+    const std::string name =
+        fmt::format("link by {} between {} and {}", section.backend, describe_rank(link.pair.a, places),
+                    describe_rank(link.pair.b, places));
     bounds.check_latency(name, link.latency_s);
     bounds.check_bandwidth(name, link.gb_s());
   }
@@ -161,7 +162,7 @@ void check_elements(const bench::Results& results) {
 
 }  // namespace
 
-std::vector<std::string> complaints(const Options& options, const bench::Results& results) {
+std::vector<std::string> find_failures(const Options& options, const bench::Results& results) {
   std::vector<std::string> all;
   Bounds bounds(options, all);
   add_devices(results, all);
@@ -175,7 +176,7 @@ std::vector<std::string> complaints(const Options& options, const bench::Results
 }
 
 void check_results(const Options& options, const bench::Results& results, Console& console) {
-  const std::vector<std::string> all = complaints(options, results);
+  const std::vector<std::string> all = find_failures(options, results);
   for (std::size_t i = 0; i < std::min(all.size(), most_warnings); ++i) console.warn("{}", all[i]);
   check_elements(results);
   if (all.empty()) return;

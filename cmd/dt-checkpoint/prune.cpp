@@ -25,9 +25,9 @@ constexpr std::int64_t min_verified = 2;
 
 /// Judges checkpoints. Verifies the newest ones fully until two are known to be whole. Checks only
 /// files and sizes of older ones.
-class Judge {
+class CheckpointVerifier {
  public:
-  Judge(const StopSignals& signals, Console& console) : signals_(signals), console_(console) {}
+  CheckpointVerifier(const StopSignals& signals, Console& console) : signals_(signals), console_(console) {}
 
   std::string operator()(const CheckpointEntry& entry) {
     if (std::string why = run::why_not_finite(entry.path); !why.empty()) return why;
@@ -65,7 +65,7 @@ std::int64_t newest_generation(const RunDirectory& run) {
 }
 
 /// Checks that no job has begun during verification, which takes time.
-void refuse_if_taken_over(const RunDirectory& run, std::int64_t generation) {
+void require_same_generation(const RunDirectory& run, std::int64_t generation) {
   run::RunLock::require_not_held(run);
   if (newest_generation(run) == generation) return;
   throw Error(ErrorKind::environment,
@@ -140,7 +140,7 @@ int prune(const Options& options, const StopSignals& signals, Console& console) 
   run.require();
   if (!options.dry_run) run::RunLock::require_not_held(run);
   const std::int64_t generation = newest_generation(run);
-  Judge judge(signals, console);
+  CheckpointVerifier judge(signals, console);
   const run::PruneRule rule{std::max(*options.keep_last, min_verified), options.keep_every.value_or(0)};
   const std::vector<PruneDecision> decisions =
       run::decide_prune(run.lineage(), rule, [&](const CheckpointEntry& e) { return judge(e); });
@@ -152,7 +152,7 @@ int prune(const Options& options, const StopSignals& signals, Console& console) 
   if (judge.num_verified < min_verified) {
     console.info("fewer than {} checkpoints verify: none is removed", min_verified);
   }
-  if (!options.dry_run) refuse_if_taken_over(run, generation);
+  if (!options.dry_run) require_same_generation(run, generation);
   const auto num_removed = static_cast<std::uint64_t>(
       std::count_if(decisions.begin(), decisions.end(), [](const PruneDecision& d) { return !d.keep; }));
   Progress progress = console.progress("removing", num_removed, "checkpoints");

@@ -10,19 +10,19 @@ namespace dt::checkpoint_tool {
 namespace {
 
 /// A command that changes files, and a description of what remains if a signal stops it.
-struct Writing {
+struct WritingCommand {
   const char* name;
   int (*run)(const Options&, const StopSignals&, Console&);
   const char* left;
 };
 
-constexpr std::array<Writing, 4> writing = {
+constexpr std::array<WritingCommand, 4> writing = {
     {{"prune", prune, "what is not named as removed stays"},
      {"import", import_model, "nothing of it is left"},
      {"repair", repair, "what it had not mended is as it was; the same command goes on"},
      {"reshard", reshard, "nothing of it is left"}}};
 
-int run_writing(const Writing& command, const Options& options, Console& console) {
+int run_writing(const WritingCommand& command, const Options& options, Console& console) {
   try {
     const StopSignals signals;
     return command.run(options, signals, console);
@@ -43,7 +43,7 @@ int run(const Options& options, Console& console) {
   if (command == "latest") return latest(paths[0], console);
   if (command == "diff") return diff(paths[0], paths[1], console);
   if (is_idle_task(options.task, console)) return 0;
-  for (const Writing& candidate : writing) {
+  for (const WritingCommand& candidate : writing) {
     if (command == candidate.name) return run_writing(candidate, options, console);
   }
   throw Error(ErrorKind::internal, fmt::format("the command '{}' has no code", command));

@@ -32,7 +32,7 @@ void require_checkpoint(const std::string& path) {
 }
 
 /// The findings of one task about a checkpoint.
-struct Finding {
+struct VerifyResult {
   std::string path;
   std::vector<Problem> problems;
   std::vector<std::string> foreign;  // files that the manifest does not list
@@ -40,8 +40,8 @@ struct Finding {
   int num_mine = 0;
 };
 
-Finding examine(const std::string& path, Task task, int& turn, Console& console) {
-  Finding finding{path, {}, {}, 0, 0};
+VerifyResult verify_one(const std::string& path, Task task, int& turn, Console& console) {
+  VerifyResult finding{path, {}, {}, 0, 0};
   // The turn runs over all checkpoints of the command, so that many small ones are also divided
   // among tasks.
   const auto take = [&] {
@@ -62,7 +62,7 @@ Finding examine(const std::string& path, Task task, int& turn, Console& console)
   return finding;
 }
 
-void print(const Finding& f, Task task, Console& console) {
+void print(const VerifyResult& f, Task task, Console& console) {
   if (console.json()) {
     json object = {
         {"path", escape_invalid_utf8(f.path)}, {"ok", f.problems.empty()}, {"problems", f.problems}};
@@ -104,9 +104,9 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
   std::size_t damaged = 0, unreadable = 0, removed = 0;
   int turn = 0;
   for (const std::string& path : checkpoints) {
-    Finding finding;
+    VerifyResult finding;
     try {
-      finding = examine(path, task, turn, console);
+      finding = verify_one(path, task, turn, console);
     } catch (const Error& error) {  // the other checkpoints are still reported
       if (!checkpoint::is_removed(path)) throw;
       console.error("{}", error.message());

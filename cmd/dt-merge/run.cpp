@@ -48,7 +48,8 @@ ExportOptions export_options(const Options& options, const ExportSource& source,
   if (result.end_of_text) warn_of_changed_ends(source, result, console);
   if (options.is_h5() || keeps_tokenizer(source)) return result;
   if (!tokenizer.file.empty()) result.files.push_back(tokenizer.file);
-  if (!tokenizer.why_not.empty()) console.warn("no tokenizer goes with the model: {}", tokenizer.why_not);
+  if (!tokenizer.missing_reason.empty())
+    console.warn("no tokenizer goes with the model: {}", tokenizer.missing_reason);
   return result;
 }
 

@@ -14,7 +14,7 @@ namespace dt::merge_tool {
 /// If the data are found, also the token that ends their documents.
 struct FoundTokenizer {
   std::filesystem::path file;
-  std::string why_not;
+  std::string missing_reason;
   std::optional<std::int64_t> end_of_text;
 };
 

@@ -77,7 +77,7 @@ int encode_only(const Options& options, Console& console) {
         [&](const data::DocumentPart& part) { printer.append(part.ids, part.ends_document); }, report);
     printer.flush();
     bar.reset();
-    const std::string passed_over = flaws_text(flaws, options);
+    const std::string passed_over = describe_input_issues(flaws, options);
     for (const std::string& line : split(trim(passed_over), '\n')) console.info("{}", line);
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}", signal_name(interrupted.signal));

@@ -75,7 +75,7 @@ struct TokenRange {
 TokenRange parse_range(const std::string& text);
 
 /// Returns the flaws that were skipped in the inputs, as lines for people.
-std::string flaws_text(const data::InputIssues& flaws, const Options& options);
+std::string describe_input_issues(const data::InputIssues& flaws, const Options& options);
 
 /// Prints ids instead of making a dataset.
 int encode_only(const Options& options, Console& console);

@@ -99,7 +99,7 @@ std::string left_out_text(const Counts& counts) {
   return text.empty() ? text : text + "\n";
 }
 
-void add_flaws(Json& summary, const data::InputIssues& flaws) {
+void add_input_issues(Json& summary, const data::InputIssues& flaws) {
   if (flaws.invalid_sequences > 0) summary["invalid_sequences"] = flaws.invalid_sequences;
   if (flaws.bad_lines == 0) return;
   summary["bad_lines"] = flaws.bad_lines;
@@ -154,7 +154,7 @@ int save_tokenizer(const Options& options, Console& console) {
   return 0;
 }
 
-int help_to_make(const Options& options, Console& console) {
+int suggest_dataset_options(const Options& options, Console& console) {
   const StopSignals signals;
   try {
     const bool helped = data::help_to_make_dataset(*options.out, make_options(options, console),
@@ -166,8 +166,8 @@ int help_to_make(const Options& options, Console& console) {
   }
 }
 
-int make(const Options& options, Console& console) {
-  if (options.task.number > 0) return help_to_make(options, console);
+int make_dataset(const Options& options, Console& console) {
+  if (options.task.number > 0) return suggest_dataset_options(options, console);
   data::MadeDataset made;
   const std::string remains =
       options.resume ? fmt::format("--resume goes on with {}", partial_path(*options.out).string())
@@ -179,7 +179,7 @@ int make(const Options& options, Console& console) {
   const data::DatasetFile& dataset = made.dataset;
   warn_of_fewer_tokens(options, dataset.tokenizer, console);
   if (!console.json()) {
-    console.print("{}{}{}digest {}\n", split_table(dataset), flaws_text(made.issues, options),
+    console.print("{}{}{}digest {}\n", split_table(dataset), describe_input_issues(made.issues, options),
                   left_out_text(counts_of(made.filtered)), to_hex(dataset.content_digest()));
     return 0;
   }
@@ -190,7 +190,7 @@ int make(const Options& options, Console& console) {
                   {"val_tokens", dataset.split(data::Split::validation).tokens},
                   {"digest", to_hex(dataset.content_digest())}};
   if (const auto targets = dataset.targets()) summary["targets"] = *targets;
-  add_flaws(summary, made.issues);
+  add_input_issues(summary, made.issues);
   for (const auto& [why, count] : counts_of(made.filtered)) summary[why] = count;
   console.write_text(compact(summary));
   return 0;
@@ -329,7 +329,7 @@ int decode(const TokenRange& range, Console& console) {
 
 }  // namespace
 
-std::string flaws_text(const data::InputIssues& flaws, const Options& options) {
+std::string describe_input_issues(const data::InputIssues& flaws, const Options& options) {
   std::string text;
   if (flaws.invalid_sequences > 0) {
     text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(flaws.invalid_sequences, "sequence"),
@@ -344,7 +344,7 @@ std::string flaws_text(const data::InputIssues& flaws, const Options& options) {
 }
 
 int run(const Options& options, Console& console) {
-  if (options.out) return make(options, console);
+  if (options.out) return make_dataset(options, console);
   if (is_idle_task(options.task, console)) return 0;
   if (options.save_tokenizer) return save_tokenizer(options, console);
   if (options.show) return show(*options.show, console);

@@ -20,7 +20,7 @@ namespace {
 /// which costs as much at each kernel if another process wants their core. A short spin is as fast
 /// on an idle machine. The library reads this setting when it is loaded, so the program starts
 /// itself again with the setting in its environment.
-void spin_shortly(char** argv) {
+void limit_openmp_spinning(char** argv) {
   if (::getenv("OMP_WAIT_POLICY") || ::getenv("GOMP_SPINCOUNT")) return;
   ::setenv("GOMP_SPINCOUNT", "1000", 1);
   // The program's own path keeps its name in ps and pgrep. It is used only if it is this program,
@@ -35,7 +35,7 @@ void spin_shortly(char** argv) {
 
 int main(int argc, char** argv) {
   dt::block_stop_signals();
-  spin_shortly(argv);
+  limit_openmp_spinning(argv);
 #ifdef DT_CUDA
   dt::kernels::cuda::register_gpus();
 #endif

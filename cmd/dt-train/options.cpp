@@ -26,7 +26,7 @@ constexpr std::initializer_list<const char*> proofs = {"compare-layouts", "show-
 constexpr std::initializer_list<const char*> all_but_kept_runs = {"eval-only", "compare-layouts",
                                                                   "show-schedule"};
 
-void add_what(OptionTable& t, Settings& s) {
+void add_model_and_data(OptionTable& t, Settings& s) {
   t.group("What to train")
       .add("model", &s.model, "PRESET|FILE",
            fmt::format("a Hugging Face config.json, or one of: {}; taken from the checkpoint or --init-from "
@@ -51,7 +51,7 @@ void add_what(OptionTable& t, Settings& s) {
       .conflicts_with(evaluation);
 }
 
-void add_how_long(OptionTable& t, Settings& s) {
+void add_duration(OptionTable& t, Settings& s) {
   t.group("How long (one of these is required)")
       .add("steps", &s.steps, "N", "optimizer steps, counted from the run's beginning", 1, max_steps)
       .conflicts_with(evaluation)
@@ -276,7 +276,7 @@ void add_evaluation(OptionTable& t, Settings& s) {
       .conflicts_with(evaluation);
 }
 
-void add_proof(OptionTable& t, Settings& s) {
+void add_planning(OptionTable& t, Settings& s) {
   const std::string planning = "--dry-run or --show-schedule";
   const auto is_planning = [&s] { return s.dry_run || s.show_schedule; };
   t.group("Proof")
@@ -374,16 +374,16 @@ OptionTable make_options(Settings& settings) {
       "--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]   (also under srun or mpirun)");
   table.usage("--run DIR [options]   (goes on with a run)");
   table.usage("--eval-only (--run DIR | --data DIR --init-from PATH) [options]");
-  add_what(table, settings);
-  add_how_long(table, settings);
+  add_model_and_data(table, settings);
+  add_duration(table, settings);
   add_batch(table, settings);
   add_arithmetic(table, settings);
   add_ranks(table, settings);
   add_optimizer(table, settings);
   add_checkpoints(table, settings);
   add_evaluation(table, settings);
-  add_proof(table, settings);
-  add_other_names(table);
+  add_planning(table, settings);
+  add_foreign_option_names(table);
   table.example("dt-train --model gpt2-124m --data shards --run runs/a --tokens 100M --save-every 100",
                 "trains; the same command again goes on where it stopped");
   table.example("dt-train --run runs/a", "goes on with a run: options that are left out are the run's");

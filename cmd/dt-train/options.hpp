@@ -9,6 +9,6 @@ namespace dt::train_tool {
 OptionTable make_options(plan::Settings& settings);
 
 /// Adds other trainers' names for the options to the table.
-void add_other_names(OptionTable& table);
+void add_foreign_option_names(OptionTable& table);
 
 }  // namespace dt::train_tool

@@ -5,7 +5,7 @@
 
 namespace dt::train_tool {
 
-void add_other_names(OptionTable& t) {
+void add_foreign_option_names(OptionTable& t) {
   t.add_aliases("model", {"model-name", "model-name-or-path", "model-config", "config-name", "base-model"})
       .add_aliases("data", {"data-path", "data-dir", "dataset", "dataset-name", "dataset-path", "train-data",
                             "train-data-path", "train-file"})

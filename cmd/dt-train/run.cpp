@@ -38,7 +38,7 @@ void check_values(const Settings& s, const OptionTable& options) {
 /// Rejects --ranks under a launcher, since dt-train then plans for the ranks that the launcher
 /// started.
 /// Errors: usage.
-void refuse_ranks_on_paper(const Settings& s, const comm::Ranks& ranks) {
+void reject_planned_ranks(const Settings& s, const comm::Ranks& ranks) {
   if (!s.ranks || !comm::mpi::is_launched()) return;
   throw Error(ErrorKind::usage,
               fmt::format("--ranks {} plans without ranks, and a launcher has started {}", *s.ranks,
@@ -46,7 +46,7 @@ void refuse_ranks_on_paper(const Settings& s, const comm::Ranks& ranks) {
               "leave --ranks out to plan for those, or start dt-train without a launcher");
 }
 
-plan::Launch launch_to_inherit_for(const Settings& s, const comm::Ranks& ranks) {
+plan::Launch launch_for_inheritance(const Settings& s, const comm::Ranks& ranks) {
   const int num_ranks = ranks.world.size();
   if (!s.ranks) return plan::find_launch(ranks.world, num_ranks);
   return {.num_ranks = static_cast<int>(*s.ranks),
@@ -76,8 +76,8 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
   });
   require_threads(num_threads_expected(settings));
   const auto work = [&](const comm::Ranks& ranks) {
-    comm::run_collectively(ranks.world, [&] { refuse_ranks_on_paper(settings, ranks); });
-    train::inherit_options(settings, options, launch_to_inherit_for(settings, ranks), ranks);
+    comm::run_collectively(ranks.world, [&] { reject_planned_ranks(settings, ranks); });
+    train::inherit_options(settings, options, launch_for_inheritance(settings, ranks), ranks);
     comm::run_collectively(ranks.world, [&] {
       if (ranks.are_processes || ranks.is_root()) options.check_all();
       check_values(settings, options);

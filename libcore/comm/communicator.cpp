@@ -87,7 +87,7 @@ bool Work::done() const {
     return handle_->on_stream->is_done;
   }
   return !handle_ || std::ranges::all_of(handle_->operations, [](const auto& operation) {
-    return operation->is_done() && (!operation->device || operation->device->is_over());
+    return operation->is_done() && (!operation->device || operation->device->is_finished());
   });
 }
 

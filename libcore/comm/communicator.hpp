@@ -62,9 +62,9 @@ class Work {
 };
 
 /// A group of ranks. Each call of an operation starts it and returns. Tensors lie on the host, or
-/// on the device on which the rank computes (ComputesOn). On a device, an operation waits for the
+/// on the device on which the rank computes (ScopedDevice). On a device, an operation waits for the
 /// work that the context was given before. It goes through streams if the group has them (see
-/// set_streams), otherwise by messages in portions (see PortionLimits). It goes the same way on all
+/// set_streams), otherwise by messages in portions (see PinnedLimits). It goes the same way on all
 /// ranks, for the receiver as for the sender. Buffers must stay valid and untouched until the Work
 /// is done. After Work::wait(context), later work of that context may use them. The ranks'
 /// arguments must match; otherwise ranks fail or time out.

@@ -14,78 +14,12 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/core/device_side.hpp"
-#include "comm/core/operation_name.hpp"
+#include "comm/core/operation.hpp"
 #include "comm/core/recorder.hpp"
 #include "comm/core/transport.hpp"
 #include "comm/device_collectives/device_watch.hpp"
 
 namespace dt::comm {
-
-/// Transfers that are started together, and the action that follows when all are done. If `ready`
-/// is set, it must return true, too, before `then` is called; it checks what other ranks have done
-/// in shared memory. `ready` is called often, must not block, and stays true. `then` may make other
-/// ranks ready (Transport::notify).
-struct Round {
-  struct Transfer {
-    int peer;
-    std::span<std::byte> bytes;
-    bool is_send;
-  };
-  std::vector<Transfer> transfers;
-  std::function<bool()> ready = {};
-  std::function<void()> then = {};
-};
-
-/// A function that makes the stages of a chain, each when the stage before is done. Returns false
-/// if there is no stage `index`. A rank's sends to a peer along a chain match the peer's receives
-/// in order. A chain's staging memory lives from just before its first stage to the end of its
-/// last.
-using RoundSequence = std::function<bool(int index, Round& stage)>;
-
-/// A started operation: chains that run side by side, at most `window` at once. Chain c of every rank
-/// of the group exchanges messages with chain c of the others.
-struct Operation : OperationName {
-  enum class State { under_way, done, given_up };
-  struct Running {
-    std::size_t number = 0;  // the chain's number
-    RoundSequence rounds;
-    int next_round = 0;
-    Round current;
-    Pending pending = 0;
-  };
-
-  Transport* transport = nullptr;
-  int tag = 0;  // the chain's number, below 2^10, is added to it
-  std::function<RoundSequence(std::size_t number)> make_sequence;
-  std::size_t num_sequences = 0;
-  std::size_t window = 4;
-  // Chains of a transport's operations take turns, oldest first. At most bucket_bytes are under way
-  // at a time (0: no limit). Each chain takes chain_bytes of them (0: the chain takes no turns).
-  std::size_t sequence_bytes = 0;
-  std::size_t bucket_bytes = 0;
-  /// Present if the operation's tensors lie on a device. The operation begins once may_begin() allows
-  /// it, and operations behind it in its lane begin later.
-  std::shared_ptr<DeviceSide> device = {};
-  bool is_paced() const { return sequence_bytes > 0 && bucket_bytes > 0; }
-  /// Returns the operation's lane. Operations of a lane begin in the order of calls, so that
-  /// messages of one are not taken for another's. Later operations also wait for memory of earlier
-  /// ones. The sends to each peer are a lane, the receives from each peer are a lane, and all other
-  /// operations of the group are one.
-  int lane() const { return peer < 0 ? 0 : 1 + 2 * peer + (kind == OperationKind::send ? 0 : 1); }
-
-  Recorder::Ticket ticket = 0;
-
-  // The members below belong to the engine.
-  bool has_begun = false;
-  std::list<Running> running;
-  std::size_t next_sequence = 0;
-  double started_s = 0;
-  double deadline_s = 0;
-  std::atomic<State> state = State::under_way;
-
-  bool is_done() const { return state == State::done; }
-};
 
 /// Advances the operations of a rank. MPI and TCP make no progress between calls, so operations advance
 /// only inside progress(). A rank that waits for one operation advances all, and a computing rank polls
@@ -141,7 +75,7 @@ class Engine {
   bool idle() const;  // nothing is under way
 
   /// Returns the link through which operations on device memory go, or null if the rank computes on no
-  /// device. See ComputesOn.
+  /// device. See ScopedDevice.
   std::shared_ptr<DeviceLink> device_link() const;
   void set_device_link(std::shared_ptr<DeviceLink> link);
 

@@ -13,7 +13,7 @@ namespace mpi {
 class Collectives;
 }
 
-/// The choice whether ranks exchange GPU memory through NCCL (see StreamLibrary) or by messages.
+/// The choice whether ranks exchange GPU memory through NCCL (see DeviceTransportLibrary) or by messages.
 /// `where_possible` needs NCCL and a GPU of its own on every rank. With `required`, the run fails
 /// if NCCL cannot be used.
 enum class NcclPolicy { never, where_possible, required };

@@ -195,7 +195,7 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
   std::vector<ComparedLayout> layouts;
   std::vector<plan::Plan> plans;
   comm::run_collectively(world, [&] {
-    dataset.emplace(settings.data, staged.copies, staged.share);
+    dataset.emplace(settings.data, staged.copies, staged.shards_to_read_ahead);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
     plans = make_plans(layouts, settings, *dataset, launch);
   });

@@ -85,9 +85,9 @@ bool make_steps(const plan::Plan& plan, train::Stepper& stepper, checkpoint::Tra
     const train::Decision decision =
         stepper.step([&](train::LocalStepReport& report) { report.signal = request.stop_signal(); }, times);
     if (!decision.finite && !decision.skip) {
-      throw comm::SharedError(ErrorKind::input,
-                              train::describe_not_finite(state.step + 1, decision, stepper.not_finite()),
-                              "lower --lr or lengthen --warmup-steps");
+      throw comm::SharedError(
+          ErrorKind::input, train::describe_non_finite(state.step + 1, decision, stepper.first_non_finite()),
+          "lower --lr or lengthen --warmup-steps");
     }
     result.losses.push_back(decision.loss);
     result.expected_bytes += each.sums + (weights_changed || plan.layout.zero == 3 ? each.gathers : 0);
@@ -162,7 +162,7 @@ LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, 
   std::unique_ptr<train::ModelRuntime> runtime;
   comm::run_collectively(world, [&] {
     runtime = std::make_unique<train::ModelRuntime>(plan, train::ModelRuntime::Purpose::training, *groups);
-    train::fill_weights(*runtime, settings, plan);
+    train::load_initial_weights(*runtime, settings, plan);
   });
   checkpoint::TrainingState state = train::initial_state(plan, dataset);
   train::Stepper stepper(plan, *runtime, dataset, state, world);

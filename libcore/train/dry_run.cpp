@@ -48,8 +48,8 @@ void check_writable(const char* option, const fs::path& path) {
 
 /// Returns the manifest of the newest candidate that can be read, after checking it against the
 /// plan's settings.
-std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>& candidates,
-                                                    std::string& path, Console& console) {
+std::optional<checkpoint::Manifest> newest_readable_manifest(const std::vector<Candidate>& candidates,
+                                                             std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
       const std::string why = candidate.required ? "" : run::why_excluded(candidate.path);
@@ -68,7 +68,7 @@ std::optional<checkpoint::Manifest> newest_readable(const std::vector<Candidate>
 
 /// Returns the most checkpoints that the run directory holds at once. These are the ones that
 /// --keep-last and --keep-every keep, and a new one, as it is written before an old one is removed.
-std::int64_t num_checkpoints(const plan::Settings& s, std::int64_t steps) {
+std::int64_t peak_num_checkpoints(const plan::Settings& s, std::int64_t steps) {
   const std::int64_t saves = s.save_every > 0 ? (steps + s.save_every - 1) / s.save_every : 1;
   if (!s.keep_last || saves <= *s.keep_last) return saves;
   const std::int64_t kept_apart =
@@ -91,7 +91,7 @@ double step_seconds(const plan::Settings& settings, const plan::Plan& plan) {
 void add_times_and_disk(Json& json, const plan::Settings& settings, const plan::Plan& plan,
                         std::int64_t done) {
   const double step_s = step_seconds(settings, plan);
-  const std::int64_t checkpoints = num_checkpoints(settings, plan.total_steps);
+  const std::int64_t checkpoints = peak_num_checkpoints(settings, plan.total_steps);
   json["step_s"] = step_s;
   json["total_s"] = step_s * static_cast<double>(std::max<std::int64_t>(0, plan.total_steps - done));
   json["checkpoints"] = checkpoints;
@@ -195,7 +195,7 @@ void print_table(const Json& plan, Console& console) {
   }
 }
 
-void add_shares(Json& plan, const std::vector<SourceEpochs>& shares) {
+void add_sources(Json& plan, const std::vector<SourceEpochs>& shares) {
   for (const SourceEpochs& share : shares) {
     plan["sources"][escape_invalid_utf8(share.name)] = {{"weight", share.weight},
                                                         {"samples", share.samples},
@@ -247,7 +247,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
     origin = *settings.init_from;
     check_same_spec(spec, *convert::open_weights(*settings.init_from), *settings.init_from);
   }
-  const auto manifest = newest_readable(candidates, origin, console);
+  const auto manifest = newest_readable_manifest(candidates, origin, console);
   if (!candidates.empty() && !manifest) {
     throw input_error("none of the run's {} can be read", pluralize(candidates.size(), "checkpoint"));
   }
@@ -267,7 +267,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   const std::vector<SourceEpochs> shares =
       dataset ? source_epochs_at_end(*dataset, plan, state) : std::vector<SourceEpochs>();
   if (console.json()) {
-    add_shares(description, shares);
+    add_sources(description, shares);
     console.print("{}\n", description.dump());
   } else {
     print_table(description, console);

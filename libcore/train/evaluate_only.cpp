@@ -83,8 +83,8 @@ std::string describe(const fs::path& weights, const checkpoint::TrainingState& s
 
 /// Evaluates the weights at `path`, and returns the exit code.
 /// Collective: all of `ranks`.
-int evaluate_together(plan::Settings settings, const fs::path& path, const data::Mixture& dataset,
-                      const StopSignals& signals, const comm::Ranks& ranks) {
+int evaluate_weights(plan::Settings settings, const fs::path& path, const data::Mixture& dataset,
+                     const StopSignals& signals, const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   plan::Plan plan;
   std::unique_ptr<convert::WeightSource> source;
@@ -143,15 +143,15 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   comm::run_collectively(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.copies, staged.share);
+    dataset.emplace(settings.data, staged.copies, staged.shards_to_read_ahead);
     plan::num_ranks_used(settings, ranks.world.size());
   });
   check_same_settings(ranks, asked, *dataset);
   comm::on_root(ranks, [&] { check_same_tokens(path, dataset->source_name(0), ranks.console); });
-  return on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
+  return run_on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
     for (;; path = choose_weights(settings, used)) {
       try {
-        return evaluate_together(settings, path, *dataset, signals, used);
+        return evaluate_weights(settings, path, *dataset, signals, used);
       } catch (const Error& error) {
         // Other ranks do not know the error of a single rank, so they would not answer.
         const bool all_know =

@@ -33,7 +33,7 @@ namespace dt::train {
 
 namespace {
 
-bool is_of_run(const fs::path& checkpoint, const run::RunDirectory& run) {
+bool belongs_to_run(const fs::path& checkpoint, const run::RunDirectory& run) {
   return fs::canonical(checkpoint).parent_path() == fs::weakly_canonical(run.checkpoints_path());
 }
 
@@ -42,14 +42,14 @@ bool is_of_run(const fs::path& checkpoint, const run::RunDirectory& run) {
 std::string lineage_name(const fs::path& checkpoint, const run::RunDirectory& run) {
   if (checkpoint.empty()) return "";
   const fs::path path = fs::canonical(checkpoint);
-  return is_of_run(checkpoint, run) ? path.filename().string() : path.string();
+  return belongs_to_run(checkpoint, run) ? path.filename().string() : path.string();
 }
 
 /// Returns whether a run is complete, with its last evaluation. It then needs no new generation.
-bool has_nothing_to_do(const Start& start, const plan::Settings& settings, const data::Mixture& dataset,
-                       const run::RunDirectory& run) {
+bool is_complete(const Start& start, const plan::Settings& settings, const data::Mixture& dataset,
+                 const run::RunDirectory& run) {
   return !start.checkpoint.empty() && start.state.step >= start.plan.total_steps &&
-         is_of_run(start.checkpoint, run) &&
+         belongs_to_run(start.checkpoint, run) &&
          !is_evaluation_missing(settings, start.plan, dataset, run, start.state.step);
 }
 
@@ -105,8 +105,8 @@ std::string describe_hosts(const std::vector<std::string>& of_ranks) {
   return fmt::format("{}: {}{}", pluralize(counts.size(), "host"), names, counts.size() > most ? ", …" : "");
 }
 
-void announce(const Start& start, const plan::Settings& settings, const data::Mixture& mixture,
-              const std::string& hosts, Console& console) {
+void print_summary(const Start& start, const plan::Settings& settings, const data::Mixture& mixture,
+                   const std::string& hosts, Console& console) {
   const plan::Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
@@ -151,8 +151,8 @@ void announce(const Start& start, const plan::Settings& settings, const data::Mi
 }
 
 /// Starts a watchdog if ranks are processes, since single processes can be lost.
-std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run::RunDirectory& run,
-                                      const run::Generation& own, const comm::Ranks& ranks) {
+std::unique_ptr<comm::Watchdog> start_watchdog(const plan::Settings& settings, const run::RunDirectory& run,
+                                               const run::Generation& own, const comm::Ranks& ranks) {
   if (!ranks.are_processes) return nullptr;
   const fs::path folder = run.path() / "flight";
   const std::string start_name = fmt::format("g{}", own.number);
@@ -170,7 +170,7 @@ std::unique_ptr<comm::Watchdog> watch(const plan::Settings& settings, const run:
 }
 
 /// Warns of other users that may write to the run directory, since dt trusts its content.
-void tell_of_other_writers(const run::RunDirectory& run, Console& console) {
+void warn_of_other_writers(const run::RunDirectory& run, Console& console) {
   const std::string writers = run.other_writers();
   if (!writers.empty())
     console.warn("{} may write to {} and can change what this run resumes from", writers,
@@ -187,8 +187,8 @@ void remove_leftovers(const run::RunDirectory& run, Console& console) {
 
 /// Reports what `--resume never` means for existing checkpoints. Those of the run directory stay;
 /// the first save removes those on nodes alone.
-void tell_of_others(const run::RunDirectory& run, const std::vector<run::LocalCheckpoint>& local,
-                    Console& console) {
+void report_unused_checkpoints(const run::RunDirectory& run, const std::vector<run::LocalCheckpoint>& local,
+                               Console& console) {
   if (!local.empty())
     console.warn("--resume never: step {}, which was saved on nodes alone, goes with the first save",
                  local.front().step);
@@ -201,7 +201,7 @@ void tell_of_others(const run::RunDirectory& run, const std::vector<run::LocalCh
 
 /// Reports that the run directory is a copy, or was moved. The start then uses the run.json found
 /// here, which came from another folder.
-void tell_of_copy(const run::RunDirectory& run, Console& console) {
+void report_copied_run(const run::RunDirectory& run, Console& console) {
   const std::vector<run::Generation> claimed = run.generations();
   std::error_code error;
   if (claimed.empty() || claimed.back().folder.empty() || !fs::exists(run.path() / "run.json", error)) return;
@@ -218,7 +218,8 @@ std::int64_t newest_generation(const run::RunDirectory& run) {
 
 /// Refuses if another start has continued the run between this process's look at the lineage and
 /// its claim.
-void refuse_if_moved_on(const run::RunDirectory& run, std::int64_t newest_seen, const run::Generation& own) {
+void require_no_newer_generation(const run::RunDirectory& run, std::int64_t newest_seen,
+                                 const run::Generation& own) {
   for (const run::Generation& other : run.generations()) {
     if (other.number <= newest_seen || other.number == own.number) continue;
     run.withdraw(own);
@@ -230,7 +231,7 @@ void refuse_if_moved_on(const run::RunDirectory& run, std::int64_t newest_seen, 
 }
 
 /// Adds announced local checkpoints that no node holds, which must not be ignored silently.
-void add_announced(std::vector<run::LocalCheckpoint>& local, const run::RunDirectory& run) {
+void add_announced_checkpoints(std::vector<run::LocalCheckpoint>& local, const run::RunDirectory& run) {
   for (const checkpoint::CheckpointEntry& entry : announced_local_checkpoints(run.path() / "metrics.jsonl")) {
     const auto is_same = [&](const run::LocalCheckpoint& c) {
       return c.step == entry.step && c.generation == entry.generation;
@@ -263,8 +264,8 @@ std::vector<Candidate> from_text(const std::string& text) {
 /// Checks that --checkpoint-local has not changed while the newest checkpoint is on nodes.
 /// Errors: environment if the newest checkpoint is incomplete here and was saved under another
 /// path.
-void refuse_moved_storage(const plan::Settings& settings, const run::RunDirectory& run,
-                          const std::vector<Candidate>& candidates) {
+void require_same_local_storage(const plan::Settings& settings, const run::RunDirectory& run,
+                                const std::vector<Candidate>& candidates) {
   if (!settings.checkpoint_local || candidates.empty() || candidates.front().local.empty()) return;
   const auto newest = run::parse_local_checkpoint(candidates.front().local);
   const std::string before = recorded_option(run.path(), "checkpoint-local");
@@ -282,7 +283,7 @@ void refuse_moved_storage(const plan::Settings& settings, const run::RunDirector
 /// start of the job has saved, `never` or a checkpoint would discard that, so both then mean
 /// `auto`. Rank 0 reads the run's folder.
 /// Collective: all ranks.
-std::string resume_in_this_life(const plan::Settings& settings, const comm::Ranks& ranks) {
+std::string effective_resume(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::string resume = settings.resume;
   comm::on_root(ranks, [&] {
     if (resume == "auto") return;
@@ -315,22 +316,22 @@ void warn_of_own_checkpoints(const plan::Settings& settings, const run::RunDirec
 }
 
 /// The claim on a run directory. Rank 0 holds it while the run lives, and shares the generation.
-struct OwnedRun {
+struct ClaimedRun {
   run::Generation generation;
-  std::optional<run::RunLock> alive;
+  std::optional<run::RunLock> live_run;
 };
 
 /// Claims the run directory. Only on rank 0.
-void take_over(OwnedRun& owned, const run::RunDirectory& run, const Start& start, std::int64_t newest_seen,
+void claim_run(ClaimedRun& owned, const run::RunDirectory& run, const Start& start, std::int64_t newest_seen,
                Console& console) {
   run.create();
-  tell_of_other_writers(run, console);
+  warn_of_other_writers(run, console);
   check_record(run.path());
   owned.generation =
       run.claim(lineage_name(start.checkpoint, run), start.checkpoint.empty() ? 0 : start.state.step);
-  owned.alive.emplace(run, owned.generation);
-  refuse_if_moved_on(run, newest_seen, owned.generation);
-  if (owned.alive->is_supported()) {
+  owned.live_run.emplace(run, owned.generation);
+  require_no_newer_generation(run, newest_seen, owned.generation);
+  if (owned.live_run->is_supported()) {
     remove_leftovers(run, console);
   } else {
     console.warn("{} refuses file locks: a second job on this run would not be noticed at its start",
@@ -349,10 +350,11 @@ void record_options(const run::RunDirectory& run, const std::vector<OptionValue>
 
 /// Copies rank 0's generation to every rank. Its claim proves that all ranks see the same run
 /// directory.
-void share(run::Generation& generation, const run::RunDirectory& run, const comm::Ranks& ranks) {
+void broadcast_generation(run::Generation& generation, const run::RunDirectory& run,
+                          const comm::Ranks& ranks) {
   generation.number = comm::broadcast_number(ranks.world, generation.number);
   generation.continues = comm::broadcast_text(ranks.world, generation.continues);
-  check_visible(ranks, run.generation_path(generation.number));
+  check_same_view(ranks, run.generation_path(generation.number));
 }
 
 /// Returns the candidates for a start, newest first. `local` is what the nodes reported.
@@ -360,17 +362,17 @@ std::vector<Candidate> find_candidates(const plan::Settings& settings, const run
                                        std::vector<run::LocalCheckpoint> local, const comm::Ranks& ranks) {
   std::vector<Candidate> candidates;
   comm::on_root(ranks, [&] {
-    if (settings.resume == "never") tell_of_others(run, local, ranks.console);
-    add_announced(local, run);
+    if (settings.resume == "never") report_unused_checkpoints(run, local, ranks.console);
+    add_announced_checkpoints(local, run);
     candidates = resume_candidates(settings, &run, local);
-    refuse_moved_storage(settings, run, candidates);
+    require_same_local_storage(settings, run, candidates);
   });
   return from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
 }
 
 /// Makes the newest checkpoint that nodes alone hold completely an ordinary one. All ranks take
 /// part, since nodes of idle ranks may hold parts that others lack. The search skips the rest.
-void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
+void promote_local_checkpoint(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);
   comm::on_root(ranks, [&] {
@@ -391,7 +393,7 @@ void bring_in_local(const plan::Settings& settings, const comm::Ranks& ranks) {
 
 /// Removes what the nodes of idle ranks held before the run continued, which is useless once the
 /// run has ended successfully.
-void clear_older_local(const plan::Settings& settings, const comm::Ranks& ranks) {
+void remove_older_local_checkpoints(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local) return;
   const run::RunDirectory run(*settings.run);
   std::string newest;
@@ -405,7 +407,7 @@ void clear_older_local(const plan::Settings& settings, const comm::Ranks& ranks)
 
 /// Trains. `was_surveyed` says that these and other ranks have been asked what their nodes hold.
 /// Collective: all of `ranks`.
-int train_together(const plan::Settings& settings, const std::vector<OptionValue>& asked,
+int train_on_ranks(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                    const data::Mixture& dataset, const StopSignals& signals, bool was_surveyed,
                    const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
@@ -415,7 +417,7 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
     run::RunLock::require_not_held(run);
     run.restore_replaced();
     warn_of_own_checkpoints(settings, run, ranks.console);
-    tell_of_copy(run, ranks.console);
+    report_copied_run(run, ranks.console);
     newest_seen = newest_generation(run);
   });
   const run::Promotion promotion(ranks, settings.checkpoint_local, run);
@@ -432,28 +434,28 @@ int train_together(const plan::Settings& settings, const std::vector<OptionValue
   });
 
   std::int64_t nothing_left = 0;
-  comm::on_root(ranks, [&] { nothing_left = has_nothing_to_do(start, settings, dataset, run) ? 1 : 0; });
+  comm::on_root(ranks, [&] { nothing_left = is_complete(start, settings, dataset, run) ? 1 : 0; });
   if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
     newest_seen = comm::broadcast_number(ranks.world, newest_seen);
-    if (start.passed_over.empty()) promotion.clear(newest_seen);
+    if (start.skipped.empty()) promotion.clear(newest_seen);
     ranks.console.info("{} is at step {} and was to end at step {}: nothing is left to do",
                        run.path().string(), start.state.step, start.plan.total_steps);
     return 0;
   }
   const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
-  if (ranks.is_root()) announce(start, settings, dataset, describe_hosts(hosts), ranks.console);
-  OwnedRun owned;
+  if (ranks.is_root()) print_summary(start, settings, dataset, describe_hosts(hosts), ranks.console);
+  ClaimedRun owned;
   comm::on_root(ranks, [&] {
-    take_over(owned, run, start, newest_seen, ranks.console);
+    claim_run(owned, run, start, newest_seen, ranks.console);
     store_tokenizer(run, dataset.source_name(0), weights, start.plan.spec.special.eos, ranks.console);
     record_options(run, asked, settings.resume != "never", start, owned.generation, ranks.console);
   });
-  share(owned.generation, run, ranks);
-  const auto watchdog = watch(settings, run, owned.generation, ranks);
+  broadcast_generation(owned.generation, run, ranks);
+  const auto watchdog = start_watchdog(settings, run, owned.generation, ranks);
   std::optional<Trainer> trainer;  // outlives the handlers, since its destructor may wait for a file
   try {
-    trainer.emplace(settings, dataset, run, owned.generation, owned.alive ? &*owned.alive : nullptr, start,
-                    signals, ranks);
+    trainer.emplace(settings, dataset, run, owned.generation, owned.live_run ? &*owned.live_run : nullptr,
+                    start, signals, ranks);
     return trainer->run();
   } catch (const comm::SharedError&) {
     throw;  // all ranks know it
@@ -471,21 +473,21 @@ int run_training(const plan::Settings& given, const std::vector<OptionValue>& as
                  const StopSignals& signals, const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(given.comm_timeout.seconds);
   plan::Settings settings = given;
-  settings.resume = resume_in_this_life(given, ranks);
+  settings.resume = effective_resume(given, ranks);
   const StagedData staged = stage_data(
       settings, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   bool all_take_part = true;
   comm::run_collectively(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.copies, staged.share);
+    dataset.emplace(settings.data, staged.copies, staged.shards_to_read_ahead);
     all_take_part = plan::num_ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_same_settings(ranks, asked, *dataset);
-  if (!all_take_part) bring_in_local(settings, ranks);
-  const int code = on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
-    return train_together(settings, asked, *dataset, signals, !all_take_part, used);
+  if (!all_take_part) promote_local_checkpoint(settings, ranks);
+  const int code = run_on_used_ranks(settings, ranks, [&](const comm::Ranks& used) {
+    return train_on_ranks(settings, asked, *dataset, signals, !all_take_part, used);
   });
-  if (!all_take_part) clear_older_local(settings, ranks);
+  if (!all_take_part) remove_older_local_checkpoints(settings, ranks);
   return code;
 }
 

@@ -26,7 +26,7 @@ namespace {
 constexpr double matmul_measurement_s = 0.5;
 
 /// Time between looks for a newer generation. A look takes a round trip to a network file system.
-constexpr double look_for_newer_every_s = 2;
+constexpr double supersession_check_interval_s = 2;
 
 /// Returns the matmul rate of all ranks together.
 double measure_peak_flops(const Context& context, DType dtype, comm::Communicator& world) {
@@ -40,7 +40,7 @@ double measure_peak_flops(const Context& context, DType dtype, comm::Communicato
 
 /// Returns whether a generation's `continues` names a checkpoint of its own run, not a path or
 /// nothing.
-bool is_own_name(const std::string& continues) {
+bool names_own_checkpoint(const std::string& continues) {
   return checkpoint::parse_checkpoint_name(continues) && continues.find('/') == std::string::npos;
 }
 
@@ -56,7 +56,7 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       plan_(start.plan),
       runtime_(*start.runtime),
       state_(start.state),
-      passed_over_(start.passed_over),
+      skipped_(start.skipped),
       signals_(signals),
       ranks_(ranks),
       reporter_(ranks.console, ranks.is_root() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt,
@@ -67,7 +67,7 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       saver_(ranks, pieces_of_ranks(start.runtime->context(), start.runtime->storage()),
              start.plan.saves_in_background, start.plan.writers_per_node),
       last_supersession_check_s_(monotonic_s()),
-      saved_step_(is_own_name(generation.continues) ? start.state.step : -1),
+      saved_step_(names_own_checkpoint(generation.continues) ? start.state.step : -1),
       first_step_(start.state.step) {
   if (saved_step_ >= 0) newest_ = {saved_step_, generation.continues};
   peak_ = find_peak();
@@ -98,7 +98,7 @@ int Trainer::run() {
                                                      : "new",
                      .step = state_.step,
                      .checkpoint = generation_.continues,
-                     .passed_over = passed_over_});
+                     .skipped = skipped_});
   });
   std::int64_t evaluation_missing = 0;
   comm::on_root(ranks_, [&] {
@@ -116,11 +116,11 @@ int Trainer::run() {
     if (decision.superseded) run::throw_superseded(run_, generation_);
     if (!std::isfinite(decision.loss)) {
       reject_weights({decision.loss, fmt::format("the loss of step {}", state_.step + 1)},
-                     describe_not_finite(state_.step + 1, decision, stepper_.not_finite()));
+                     describe_non_finite(state_.step + 1, decision, stepper_.first_non_finite()));
     }
     if (!decision.finite && !decision.skip) reject_gradients(decision);
     if (decision.finite && decision.targets > 0) confirm_saved_weights(state_.step - 1);
-    if (const auto saved = saver_.advance(decision.save)) announce(*saved);
+    if (const auto saved = saver_.advance(decision.save)) report_checkpoint(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
     const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
     const bool is_last = state_.step == plan_.total_steps;
@@ -176,7 +176,8 @@ void Trainer::warn_slow_attention() {
 }
 
 bool Trainer::is_superseded() {
-  if (!ranks_.is_root() || monotonic_s() - last_supersession_check_s_ < look_for_newer_every_s) return false;
+  if (!ranks_.is_root() || monotonic_s() - last_supersession_check_s_ < supersession_check_interval_s)
+    return false;
   last_supersession_check_s_ = monotonic_s();
   return run_.is_superseded(generation_);
 }
@@ -184,10 +185,10 @@ bool Trainer::is_superseded() {
 void Trainer::reject_gradients(const Decision& decision) {
   if (state_.step > 0) save();  // the weights are good; nothing is pruned for them
   std::string advice;
-  comm::on_root(ranks_, [&] { advice = advise_on_gradients(standing()); });
+  comm::on_root(ranks_, [&] { advice = advise_on_gradients(collect_standing()); });
   stop("not finite");
   throw comm::SharedError(ErrorKind::input,
-                          describe_not_finite(state_.step + 1, decision, stepper_.not_finite()),
+                          describe_non_finite(state_.step + 1, decision, stepper_.first_non_finite()),
                           comm::broadcast_text(ranks_.world, advice));
 }
 
@@ -195,14 +196,14 @@ void Trainer::reject_weights(const run::NotFiniteLoss& found, const std::string&
   finish_saving();
   std::string advice;
   comm::on_root(ranks_, [&] {
-    mark(found);
-    advice = advise_on_weights(standing());
+    mark_not_finite(found);
+    advice = advise_on_weights(collect_standing());
   });
   stop("not finite");
   throw comm::SharedError(ErrorKind::input, text, comm::broadcast_text(ranks_.world, advice));
 }
 
-void Trainer::mark(const run::NotFiniteLoss& found) {
+void Trainer::mark_not_finite(const run::NotFiniteLoss& found) {
   if (newest_.step != state_.step) return;
   try {
     run::mark_not_finite(run_.checkpoints_path() / newest_.name, found);
@@ -211,7 +212,7 @@ void Trainer::mark(const run::NotFiniteLoss& found) {
   }
 }
 
-TrainingStanding Trainer::standing() const {
+TrainingStanding Trainer::collect_standing() const {
   TrainingStanding s;
   s.step = state_.step;
   s.first_step = first_step_;
@@ -221,7 +222,7 @@ TrainingStanding Trainer::standing() const {
   if (plan_.loss_scale && plan_.loss_scale->fixed) s.fixed_loss_scale = stepper_.loss_scale().value;
   if (newest_.step == state_.step) s.checkpoint = (run_.checkpoints_path() / newest_.name).string();
   s.is_local = newest_.step == state_.step && newest_.is_local;
-  if (!is_own_name(generation_.continues)) s.outside = generation_.continues;
+  if (!names_own_checkpoint(generation_.continues)) s.foreign_checkpoint = generation_.continues;
   std::int64_t older_step = -1;
   try {
     for (const checkpoint::CheckpointEntry& entry : run_.lineage()) {
@@ -317,10 +318,10 @@ bool Trainer::is_local_due() const {
 }
 
 void Trainer::finish_saving() {
-  if (saver_.is_under_way()) announce(saver_.finish());
+  if (saver_.is_under_way()) report_checkpoint(saver_.finish());
 }
 
-void Trainer::announce(const run::SavedCheckpoint& saved) {
+void Trainer::report_checkpoint(const run::SavedCheckpoint& saved) {
   report([&] {
     reporter_.checkpoint({.step = saved.step,
                           .path = saved.path.string(),

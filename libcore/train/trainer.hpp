@@ -51,9 +51,9 @@ class Trainer {
   [[noreturn]] void reject_weights(const run::NotFiniteLoss& found, const std::string& text);
   /// Marks the checkpoint of the weights, if there is one. If marking fails, only warns: the next
   /// start gets the same result. Only on rank 0.
-  void mark(const run::NotFiniteLoss& found);
+  void mark_not_finite(const run::NotFiniteLoss& found);
   /// Returns the state for advice. Only on rank 0.
-  TrainingStanding standing() const;
+  TrainingStanding collect_standing() const;
   /// Records that the weights of this step, and of all steps before, have given a finite loss.
   /// Collective: all ranks.
   void confirm_saved_weights(std::int64_t step);
@@ -74,7 +74,7 @@ class Trainer {
   void warn_slow_attention();
   /// Waits for the save in flight, if any.
   void finish_saving();
-  void announce(const run::SavedCheckpoint& saved);
+  void report_checkpoint(const run::SavedCheckpoint& saved);
   /// Returns the signal that interrupted the evaluation, or 0.
   int evaluate();
   /// Runs `write`. If a line or row cannot be written, training is not lost: the next decision
@@ -95,7 +95,7 @@ class Trainer {
   const plan::Plan& plan_;
   ModelRuntime& runtime_;
   checkpoint::TrainingState& state_;
-  const std::vector<checkpoint::Problem>& passed_over_;
+  const std::vector<checkpoint::Problem>& skipped_;
   const StopSignals& signals_;
   const comm::Ranks& ranks_;
   Reporter reporter_;

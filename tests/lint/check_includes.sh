@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # check_includes.sh [ROOT]: reads the #include lines under libcore and cmd and lists what breaks the house's rules:
 #   arrows      a module includes one that it may not (libcore's modules point downwards only)
+#   folders     a folder within a module includes one that it may not; "." is the module's top. A source at the top assembles
+#               the module, and may include all of it
 #   quarantine  a third-party header is seen outside the place that it is confined to
 #   circles     files include each other
 #   paths       a quoted include is not relative to libcore or to the root
@@ -45,6 +47,23 @@ awk '
     arrows["equivalence"] = "train"
     arrows["bench"] = "comm"
     for (module in arrows) allow(module, module)
+    # What a folder within a module may include besides itself. A folder that is not named here is an offence.
+    folders("base", "text: .  numeric: .  system: . text  io: . numeric system text  hdf5: . io numeric  cli: . io numeric system text")
+    folders("tensor", "device:  .: device  cuda: . device")
+    folders("kernels", "reference: .  cpu/simd: .  cpu/gemm: . cpu/simd  cpu: . cpu/gemm cpu/simd  cpu/attention: . cpu cpu/gemm cpu/simd")
+    folders("kernels", "cuda/launch: .  cuda/matmul: . cuda/launch  cuda/matmul/cublas_lt: . cuda/launch cuda/matmul")
+    folders("kernels", "cuda/attention: . cuda/launch  cuda/attention/cudnn: . cuda/launch cuda/attention")
+    folders("kernels", "cuda: . cuda/launch cuda/matmul cuda/attention")
+    folders("comm", "core:  node: core  device_collectives: core node  .: core node device_collectives  algorithms: . core node")
+    folders("comm", "diagnostics: . core  topology: . core device_collectives  threads: . core  mpi: . core threads")
+    folders("comm", "nccl: . core device_collectives diagnostics")
+    folders("tokenizer", "unicode:  encode: unicode  files: encode unicode  train: encode")
+    folders("data", "input: .  read: .  build: . input read")
+    folders("model", "tensor_parallel: .  layers: . tensor_parallel  units: . layers tensor_parallel  hf: .")
+    folders("parallel", "schedule:  schedule/drawing: schedule  state: schedule  engine: schedule state")
+    folders("run", "local: .  save: . local")
+    folders("plan", "memory: .  time: .")
+    folders("train", "report:  step: report  start: report step  evaluate: report step  .: report step start evaluate")
     for (i = 1; i < ARGC; ++i) is_file[ARGV[i]] = 1
   }
 
@@ -52,6 +71,36 @@ awk '
     allowed[module, lower] = 1
     count = split(arrows[lower], names, " ")
     for (i = 1; i <= count; ++i) allow(module, names[i])
+  }
+
+  # "folder: lower lower  folder: lower": two blanks or more part the folders.
+  function folders(module, table,    rows, row, num_rows, names, count, i) {
+    num_rows = split(table, rows, /  +/)
+    for (row = 1; row <= num_rows; ++row) {
+      count = split(rows[row], names, /:? /)
+      sub(/:$/, "", names[1])
+      is_folder[module, names[1]] = 1
+      for (i = 2; i <= count; ++i) may_include[module, names[1], names[i]] = 1
+    }
+  }
+
+  # "libcore/kernels/cpu/gemm/x.cpp" -> "cpu/gemm", "libcore/kernels/x.hpp" -> "."
+  function folder_of(path) {
+    sub(/^[^\/]+\/[^\/]+\//, "", path)
+    return sub(/\/[^\/]*$/, "", path) ? path : "."
+  }
+
+  function check_folder(name, target,    module, from, to) {
+    module = module_of(FILENAME)
+    if (module == "cmd" || module != module_of(target)) return
+    from = folder_of(FILENAME)
+    to = folder_of(target)
+    if (from == to || (from == "." && FILENAME ~ /\.(cpp|cu)$/)) return
+    if (from != "." && !((module, from) in is_folder)) {
+      offend("folders", FILENAME ": " module " has no folder \"" from "\"")
+    } else if (!((module, from, to) in may_include)) {
+      offend("folders", FILENAME ":" FNR ": " from " of " module " may not include " to " (" name ")")
+    }
   }
 
   function offend(rule, text) {
@@ -118,6 +167,7 @@ awk '
       if (quoted) offend("paths", FILENAME ":" FNR ": \"" name "\" is not relative to libcore or to the root")
     } else {
       check_arrow(name, target)
+      check_folder(name, target)
       includes[FILENAME, ++num_includes[FILENAME]] = target
     }
   }

@@ -15,6 +15,7 @@ mapfile -t scripts < <(find jobs datasets tests -name '*.sh' -o -name '*.sbatch'
 step "arrows, quarantine, circles" bash tests/lint/check_includes.sh
 step "JSON is read within bounds" bash tests/lint/check_json.sh
 step "comments open with a verb or a subject" bash tests/lint/check_comments.sh
+step "names are the field's" bash tests/lint/check_names.sh
 step "the checks can fail" bash tests/lint/selftest.sh
 step "headers compile alone" bash tests/lint/check_headers.sh
 several=(xargs -0 -n 4 -P "$(nproc)") # files at a time

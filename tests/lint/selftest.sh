@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# selftest.sh: proves that check_includes.sh, check_headers.sh, check_json.sh and check_comments.sh pass a clean tree and fail on each kind of violation.
+# selftest.sh: proves that check_includes.sh, check_headers.sh, check_json.sh, check_comments.sh and check_names.sh pass a clean tree and fail on each kind of violation.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -68,6 +68,15 @@ expect_refusal 'arrows: libcore/tensor/tool.cpp:1: tensor may not include cmd'
 put libcore/stray/s.hpp '#include "base/a.hpp"'
 expect_refusal 'arrows: libcore/stray/s.hpp: libcore has no module "stray"'
 
+put libcore/base/text/low.hpp '#pragma once' '#include "base/io/high.hpp"'
+put libcore/base/io/high.hpp '#pragma once'
+expect_refusal 'folders: libcore/base/text/low.hpp:2: text of base may not include io (base/io/high.hpp)'
+put libcore/base/up.hpp '#pragma once' '#include "base/io/high.hpp"'
+put libcore/base/io/high.hpp '#pragma once'
+expect_refusal 'folders: libcore/base/up.hpp:2: . of base may not include io (base/io/high.hpp)'
+put libcore/base/odd/s.hpp '#pragma once' '#include "base/a.hpp"'
+expect_refusal 'folders: libcore/base/odd/s.hpp: base has no folder "odd"'
+
 put libcore/comm/c.cpp '#include <mpi.h>'
 expect_refusal 'quarantine: libcore/comm/c.cpp:1: <mpi.h> is confined to libcore/comm/mpi'
 put cmd/dt-x/run.cpp '#include "mpi.h" // quoted'
@@ -134,6 +143,19 @@ for opening in '// Of a rank alone.' '/// Whether it is open.' 'int x;  // what 
     report "check_comments.sh accepts $opening"
   fi
 done
+
+clean_tree
+put libcore/comm/good.hpp '#pragma once' '// class Chain' 'struct RoundSequence { int chain; };' 'int lane(Chain c);'
+"$here/check_names.sh" "$tree" >"$tree/output" || report "check_names.sh refuses a clean tree: $(<"$tree/output")"
+for declaration in 'class Chain {};' 'enum class Kind { give };' 'struct S { int portions; };' 'void at_first();'; do
+  put libcore/comm/bad.hpp '#pragma once' "$declaration"
+  if "$here/check_names.sh" "$tree" >"$tree/output"; then
+    report "check_names.sh accepts $declaration"
+  fi
+done
+rm "$tree/libcore/comm/bad.hpp"
+put libcore/comm/opening.hpp '#pragma once'
+if "$here/check_names.sh" "$tree" >"$tree/output"; then report "check_names.sh accepts a file opening.hpp"; fi
 
 if [[ $failures -gt 0 ]]; then
   echo "selftest.sh: $failures failures" >&2

@@ -32,7 +32,7 @@ TEST_CASE("combined reports decide the same on every rank, whatever their order"
       if (world.rank() == 1) report.signal = 10;
       if (world.rank() == 2) report.signal = 15;
       report.output_failed = world.rank() == 0;
-      report.combine(world);
+      report.all_reduce(world);
       const Decision decision = decide(report, 1, 0);
       const bool equal = decision.loss == 0.1 && decision.grad_norm == std::sqrt(3.0) &&
                          decision.data_digest == ~std::uint64_t{0} * 3 - 3 && decision.stop_signal == 15 &&

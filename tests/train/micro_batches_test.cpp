@@ -46,7 +46,7 @@ struct Rank {
   }
   Context context;
   parallel::BufferPool pool;
-  PinnedRows pinned;
+  PinnedUploader pinned;
   Buffer positions;
 };
 

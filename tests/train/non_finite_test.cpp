@@ -9,7 +9,7 @@ TEST_CASE("what is not finite is told with where it came up first, if anywhere")
   Decision decision;
   decision.loss = 2;
   decision.grad_norm = std::numeric_limits<double>::infinity();
-  CHECK(describe_not_finite(5, decision, "the output of head") ==
+  CHECK(describe_non_finite(5, decision, "the output of head") ==
         "step 5: loss 2 and gradient norm inf are not both finite (first in the output of head)");
-  CHECK(describe_not_finite(5, decision, "") == "step 5: loss 2 and gradient norm inf are not both finite");
+  CHECK(describe_non_finite(5, decision, "") == "step 5: loss 2 and gradient norm inf are not both finite");
 }

@@ -165,7 +165,7 @@ TEST_CASE("an older run.json does not say what was given: what is no default was
 TEST_CASE("paths are made absolute only where that means the same") {
   const std::string here = fs::current_path().string();
   const auto absolute = [](const char* option, const std::string& value) {
-    return absolute_value(kind_of(option), value);
+    return absolute_value(inheritance_rule(option), value);
   };
   CHECK(absolute("data", "shards") == here + "/shards");
   CHECK(absolute("data", "x=1/") == here + "/x=1/");

@@ -19,7 +19,7 @@ std::string change_of(Schedule before, std::int64_t step,
   plan::Settings settings;
   settings.steps = 100;
   change(now, settings);
-  return schedule_change(describe_schedule(before), now, settings, step);
+  return describe_schedule_change(describe_schedule(before), now, settings, step);
 }
 
 }  // namespace
@@ -67,6 +67,6 @@ TEST_CASE("a schedule that differs where the run has been, or nowhere, is not to
 }
 
 TEST_CASE("of a schedule that an older dt did not write whole, nothing is told") {
-  CHECK(schedule_change("", cosine, {}, 1).empty());
-  CHECK(schedule_change(R"({"kind":"cosine","lr":1})", cosine, {}, 1).empty());
+  CHECK(describe_schedule_change("", cosine, {}, 1).empty());
+  CHECK(describe_schedule_change(R"({"kind":"cosine","lr":1})", cosine, {}, 1).empty());
 }

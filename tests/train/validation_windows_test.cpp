@@ -82,7 +82,7 @@ TEST_CASE("where not all windows are asked for, each source gives in proportion"
   for (std::uint64_t most = 0; most <= 25; ++most) {
     const ValidationWindows windows(mixture, 4, 2, most);
     CHECK(windows.total() == std::min<std::uint64_t>(most, 20));
-    CHECK(windows.of_source(1) == 0);
-    CHECK(windows.of_source(0) == 3 * std::min<std::uint64_t>(most, 20) / 20);
+    CHECK(windows.num_windows_of(1) == 0);
+    CHECK(windows.num_windows_of(0) == 3 * std::min<std::uint64_t>(most, 20) / 20);
   }
 }

@@ -14,7 +14,7 @@
 
 #include "base/system/threads.hpp"
 
-namespace dt::data {
+namespace dt {
 
 /// Runs tasks. The destructor drops tasks that have not begun and waits for the others.
 /// Errors: environment, from the constructor, if the system starts no more threads.
@@ -94,4 +94,4 @@ class TaskPool {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace dt::data
+}  // namespace dt

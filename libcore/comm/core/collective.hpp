@@ -6,7 +6,7 @@
 
 #include "base/numeric/range.hpp"
 #include "comm/core/reduction.hpp"
-#include "comm/engine.hpp"
+#include "comm/core/operation.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {

@@ -20,7 +20,7 @@ inline int tree_split(int begin, int end) {
   return begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin - 1)));
 }
 
-/// Sets out = inputs[0] ∘ inputs[1] ∘ …, combined in the binary tree over [0, n) that tree_middle
+/// Sets out = inputs[0] ∘ inputs[1] ∘ …, combined in the binary tree over [0, n) that tree_split
 /// divides.
 /// Shapes: all of one size, and inputs of one dtype. `out` may be one of the inputs, but not overlap
 /// one otherwise.

@@ -1,5 +1,5 @@
 #pragma once
-// A group's operations on the memory of devices, through a StreamTransport.
+// A group's operations on the memory of devices, through a DeviceTransport.
 // Legend: n ranks, N elements.
 
 #include <functional>

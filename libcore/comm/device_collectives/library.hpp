@@ -34,7 +34,7 @@ class DeviceTransportLibrary {
 
 /// Returns the program's library; null: there is none.
 DeviceTransportLibrary* device_transport_library();
-/// Sets the program's library; null removes it. Call once, before stream_library().
+/// Sets the program's library; null removes it. Call once, before device_transport_library().
 void set_device_transport_library(DeviceTransportLibrary* library);
 
 }  // namespace dt::comm

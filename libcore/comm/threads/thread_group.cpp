@@ -15,10 +15,10 @@ namespace dt::comm {
 
 namespace {
 
-class Run {
+class ThreadRanks {
  public:
-  Run(int size, const std::function<int(Communicator&)>& body,
-      const std::function<std::string(int rank)>& host_of)
+  ThreadRanks(int size, const std::function<int(Communicator&)>& body,
+              const std::function<std::string(int rank)>& host_of)
       : body_(body),
         host_of_(host_of),
         world_(std::make_shared<ThreadWorld>(size)),
@@ -95,7 +95,7 @@ class Run {
 int run_threads(int size, const std::function<int(Communicator&)>& body,
                 const std::function<std::string(int rank)>& host_of) {
   DT_CHECK(size > 0, "a run needs a rank, not {}", size);
-  return Run(size, body, host_of).all();
+  return ThreadRanks(size, body, host_of).all();
 }
 
 }  // namespace dt::comm

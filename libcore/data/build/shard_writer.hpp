@@ -12,18 +12,14 @@
 #include "base/hdf5/hdf5_file.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/numeric/digest.hpp"
-#include "data/build/block_copies.hpp"
+#include "data/build/block_copier.hpp"
 #include "data/build/file_tokens.hpp"
 #include "data/read/dataset_file.hpp"
 #include "data/read/split.hpp"
+#include "data/read/token_shard.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
-
-inline constexpr const char* shard_format = "dt-token-shard";
-inline constexpr std::int64_t shard_version = 1;
-/// Version of shards that mark tokens which are not targets; see target_flag.hpp.
-inline constexpr std::int64_t masked_shard_version = 2;
 
 /// Storage format of tokens.
 struct TokenStorage {

@@ -15,7 +15,7 @@ namespace dt::data {
 inline constexpr const char* tokenizer_config_name = "tokenizer_config.json";
 inline constexpr const char* chat_template_name = "chat_template.jinja";
 
-/// Names of all files that files_beside() may return.
+/// Names of all files that tokenizer_config_files() may return.
 inline constexpr std::array tokenizer_config_names = {tokenizer_config_name, chat_template_name};
 
 /// Returns the files beside the tokenizer's file `path` that a dataset keeps, by name. Keeps

@@ -48,7 +48,7 @@ struct Sequence {
 
 /// One shard's part of a range of a split's tokens: the shard's tokens [begin, begin + count),
 /// which begin at `position` of the range.
-struct Part {
+struct ShardTokens {
   const TokenShard& shard;
   std::uint64_t begin;
   std::uint64_t position;
@@ -116,7 +116,7 @@ struct TokenDataset::State {
   /// Calls use(part) for each shard's part of the split's tokens [begin, begin + total), in order.
   /// Calls it twice for a part if the copy fails.
   template <class Use>
-  void for_each_part(Split split, std::uint64_t begin, std::uint64_t total, Use use) const {
+  void for_each_shard(Split split, std::uint64_t begin, std::uint64_t total, Use use) const {
     const std::uint64_t tokens = file.split(split).tokens;
     DT_CHECK(begin <= tokens && total <= tokens - begin, "tokens {} to {} of the {} split, which has {}",
              begin, begin + total, split_name(split), tokens);
@@ -127,8 +127,8 @@ struct TokenDataset::State {
       const std::uint64_t shard_begin = *end - file.shards[index].tokens;
       const std::uint64_t count = std::min(total - position, *end - (begin + position));
       use_shard(index, [&](const TokenShard& shard) {
-        use(Part{shard, begin + position - shard_begin, position, count,
-                 index == sequence.shards.front() && file.split(split).documents > 0});
+        use(ShardTokens{shard, begin + position - shard_begin, position, count,
+                        index == sequence.shards.front() && file.split(split).documents > 0});
       });
       position += count;
     }
@@ -170,13 +170,13 @@ SplitInfo TokenDataset::split(Split split) const {
 }
 
 void TokenDataset::read(Split split, std::uint64_t begin, std::span<std::int32_t> out) const {
-  state_->for_each_part(split, begin, out.size(), [&](const Part& part) {
+  state_->for_each_shard(split, begin, out.size(), [&](const ShardTokens& part) {
     part.shard.read(part.begin, out.subspan(part.position, part.count));
   });
 }
 
 void TokenDataset::read_labels(Split split, std::uint64_t begin, std::span<std::int32_t> out) const {
-  state_->for_each_part(split, begin, out.size(), [&](const Part& part) {
+  state_->for_each_shard(split, begin, out.size(), [&](const ShardTokens& part) {
     part.shard.read_labels(part.begin, out.subspan(part.position, part.count));
   });
 }
@@ -186,15 +186,16 @@ bool TokenDataset::masks_targets() const {
 }
 
 void TokenDataset::will_need(Split split, std::uint64_t begin, std::uint64_t count) const {
-  state_->for_each_part(split, begin, count,
-                        [&](const Part& part) { part.shard.will_need(part.begin, part.begin + part.count); });
+  state_->for_each_shard(split, begin, count, [&](const ShardTokens& part) {
+    part.shard.will_need(part.begin, part.begin + part.count);
+  });
 }
 
 void TokenDataset::document_starts(Split split, std::uint64_t begin, std::span<std::int32_t> first_T) const {
   DT_CHECK(first_T.size() <= std::numeric_limits<std::int32_t>::max(), "a window of {} tokens",
            first_T.size());
   std::fill(first_T.begin(), first_T.end(), 0);
-  state_->for_each_part(split, begin, first_T.size(), [&](const Part& part) {
+  state_->for_each_shard(split, begin, first_T.size(), [&](const ShardTokens& part) {
     for (const std::uint64_t start : part.shard.document_starts(part.begin, part.begin + part.count)) {
       const std::uint64_t t = part.position + (start - part.begin);
       first_T[t] = static_cast<std::int32_t>(t);

@@ -12,7 +12,6 @@
 #include "base/hdf5/hdf5_file.hpp"
 #include "base/io/mapped_file.hpp"
 #include "base/numeric/digest.hpp"
-#include "data/build/shard_writer.hpp"
 #include "data/target_flag.hpp"
 
 namespace dt::data {

@@ -53,12 +53,12 @@ class SumMoments {
 template <class T>
 class Normalise {
  public:
-  Normalise(const NormRow<T>& row, const T* weight, const T* bias, bool past_caches)
+  Normalise(const NormRow<T>& row, const T* weight, const T* bias, bool nontemporal)
       : x_(row.x),
         weight_(weight),
         bias_(bias),
         y_(row.y),
-        past_caches_(past_caches),
+        nontemporal_(nontemporal),
         shift_(hn::Set(floats, row.mean)),
         scale_(hn::Set(floats, row.rstd)) {}
   template <class Lanes>
@@ -67,7 +67,7 @@ class Normalise {
   }
   HWY_INLINE void operator()(std::int64_t c, OneOfTwo lanes) { one_ = y_at(c, lanes); }
   HWY_INLINE void operator()(std::int64_t c, OtherOfTwo lanes) {
-    store_two(one_, y_at(c, lanes), y_ + c, past_caches_);
+    store_two(one_, y_at(c, lanes), y_ + c, nontemporal_);
   }
 
  private:
@@ -79,14 +79,14 @@ class Normalise {
   }
   const T *x_, *weight_, *bias_;
   T* y_;
-  bool past_caches_;
+  bool nontemporal_;
   V shift_, scale_, one_;
 };
 
 /// Normalizes rows; RMS norm if mean_R is absent. A row is normalized while the next is summed, so
 /// that memory is read all the time.
 void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C, float eps,
-               const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool past_caches,
+               const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R, bool nontemporal,
                std::int64_t begin, std::int64_t end) {
   const std::int64_t C = x_RC.dim(1);
   with_elements(x_RC.dtype(), [&](auto element) HWY_ATTR {
@@ -109,7 +109,7 @@ void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
     NormRow<T> row = row_of(begin, first_shift, sums);
     for (std::int64_t r = begin + 1; r < end; ++r) {
       const float shift = shift_of(r);
-      Normalise<T> normalise(row, weight, bias, past_caches);
+      Normalise<T> normalise(row, weight, bias, nontemporal);
       const SumMoments<T> sum(x_at(r), shift);
       accumulate(C, sums, [&](std::int64_t c, auto lanes, V* s) HWY_ATTR {
         sum(c, lanes, s);
@@ -117,10 +117,10 @@ void norm_rows(const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
       });
       row = row_of(r, shift, sums);
     }
-    Normalise<T> normalise(row, weight, bias, past_caches);
+    Normalise<T> normalise(row, weight, bias, nontemporal);
     accumulate(C, sums, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { normalise(c, lanes); });
   });
-  if (past_caches) hwy::FlushStream();
+  if (nontemporal) hwy::FlushStream();
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
@@ -135,10 +135,10 @@ namespace {
 
 void norm(const Context& context, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C,
           double eps, const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R) {
-  const bool past_caches = y_RC.raw() != x_RC.raw() && use_nontemporal_stores(y_RC, x_RC.bytes());
+  const bool nontemporal = y_RC.raw() != x_RC.raw() && use_nontemporal_stores(y_RC, x_RC.bytes());
   for_ranges(context, x_RC.dim(0), x_RC.dim(1), [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(norm_rows)
-    (x_RC, weight_C, bias_C, static_cast<float>(eps), y_RC, mean_R, rstd_R, past_caches, begin, end);
+    (x_RC, weight_C, bias_C, static_cast<float>(eps), y_RC, mean_R, rstd_R, nontemporal, begin, end);
   });
 }
 

@@ -13,7 +13,7 @@ namespace dt::kernels::cpu {
 /// dresidual_RC and dbias_C may be absent. dx_RC may alias dresidual_RC.
 struct NormBackward {
   const Tensor &dy_RC, &x_RC, &weight_C, &mean_R, &rstd_R, &dresidual_RC, &dx_RC, &dbias_C;
-  bool past_caches = false;
+  bool nontemporal = false;
 };
 
 }  // namespace dt::kernels::cpu
@@ -61,12 +61,12 @@ class SumRow {
 template <class T>
 class FinishRow {
  public:
-  FinishRow(const BackwardRow<T>& row, const T* weight, float* dweight, float* dbias, bool past_caches)
+  FinishRow(const BackwardRow<T>& row, const T* weight, float* dweight, float* dbias, bool nontemporal)
       : row_(row),
         weight_(weight),
         dweight_(dweight),
         dbias_(dbias),
-        past_caches_(past_caches),
+        nontemporal_(nontemporal),
         shift_(hn::Set(floats, row.mean)),
         scale_(hn::Set(floats, row.rstd)),
         mean_g_(hn::Set(floats, row.mean_g)),
@@ -77,7 +77,7 @@ class FinishRow {
   }
   HWY_INLINE void operator()(std::int64_t c, OneOfTwo lanes) { one_ = dx_at(c, lanes, c, All{}); }
   HWY_INLINE void operator()(std::int64_t c, OtherOfTwo lanes) {
-    store_two(one_, dx_at(c, lanes, c + num_lanes, All{}), row_.dx + c, past_caches_);
+    store_two(one_, dx_at(c, lanes, c + num_lanes, All{}), row_.dx + c, nontemporal_);
   }
 
  private:
@@ -95,7 +95,7 @@ class FinishRow {
   const BackwardRow<T>& row_;
   const T* weight_;
   float *dweight_, *dbias_;
-  bool past_caches_;
+  bool nontemporal_;
   V shift_, scale_, mean_g_, mean_gx_, one_;
 };
 
@@ -128,7 +128,7 @@ void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t 
     take_means(row, totals);
     for (std::int64_t r = begin; r < end; ++r) {
       const bool is_last = r + 1 == end;
-      FinishRow<T> finish(row, weight, sums, dbias, p.past_caches);
+      FinishRow<T> finish(row, weight, sums, dbias, p.nontemporal);
       if (is_last) {
         accumulate(C, totals, [&](std::int64_t c, auto lanes, V*) HWY_ATTR { finish(c, lanes); });
         break;
@@ -147,7 +147,7 @@ void norm_backward_rows(const NormBackward& p, std::int64_t begin, std::int64_t 
       if (dbias) order_two(weight, dbias + c);
     });
   });
-  if (p.past_caches) hwy::FlushStream();
+  if (p.nontemporal) hwy::FlushStream();
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
@@ -164,7 +164,7 @@ void norm_backward(const Context& context, NormBackward p, const Tensor& dweight
   const std::size_t bytes_read = p.dy_RC.bytes() + p.x_RC.bytes() + p.dresidual_RC.bytes();
   const auto* dx = p.dx_RC.raw();
   const bool in_place = dx == p.dresidual_RC.raw() || dx == p.dy_RC.raw() || dx == p.x_RC.raw();
-  p.past_caches = !in_place && use_nontemporal_stores(p.dx_RC, bytes_read);
+  p.nontemporal = !in_place && use_nontemporal_stores(p.dx_RC, bytes_read);
   add_column_sums(context, p.x_RC.dim(0), p.x_RC.dim(1), {dweight_C, p.dbias_C},
                   [&](std::int64_t begin, std::int64_t end, float* sums) {
                     HWY_DYNAMIC_DISPATCH(norm_backward_rows)(p, begin, end, sums);

@@ -231,9 +231,9 @@ void norm_backward(const Context& context, const char* name, const BackwardTenso
                             .groups = static_cast<std::int32_t>(rows.groups)};
     const bool is_whole = can_vectorize<T>(C, {p.dy, p.x, p.dresidual, p.dx});
     const auto kernel =
-        rows.packs == 1
+        rows.vecs == 1
             ? is_whole ? backward_of_runs<T, FullVec, 1, 2> : backward_of_runs<T, std::int64_t, 1, 1>
-        : rows.packs == 2
+        : rows.vecs == 2
             ? is_whole ? backward_of_runs<T, FullVec, 2, 1> : backward_of_runs<T, std::int64_t, 2, 1>
             : backward_of_long_rows<T>;
     launch(context, name, grid_for_norm_backward(rows), kernel, p);

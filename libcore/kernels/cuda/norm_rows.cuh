@@ -9,13 +9,13 @@
 namespace dt::kernels::cuda {
 
 /// Rows of a warp, taken if possible: a row's sums wait for no other warp, and many rows are in
-/// flight. A thread has at most P whole packs of a row, in registers. If P is 0, it has any number,
+/// flight. A thread has at most P whole vecs of a row, in registers. If P is 0, it has any number,
 /// whole or not.
 template <int P>
 struct OfWarp {
   static constexpr std::int64_t width = warp_size;
   static constexpr std::size_t sum_bytes = 0;  // in shared memory
-  static constexpr int packs = P;
+  static constexpr int vecs = P;
   /// Returns this thread's row among those that a block has at a time.
   static __device__ int row() { return static_cast<int>(threadIdx.x) / warp_size; }
   static __device__ int rows() { return static_cast<int>(blockDim.x) / warp_size; }
@@ -30,7 +30,7 @@ template <int P>
 struct OfBlock {
   static constexpr std::int64_t width = threads_per_block;
   static constexpr std::size_t sum_bytes = warps_per_block * sizeof(double);
-  static constexpr int packs = P;
+  static constexpr int vecs = P;
   static __device__ int row() { return 0; }
   static __device__ int rows() { return 1; }
   static __device__ std::int64_t lane() { return threadIdx.x; }
@@ -43,14 +43,14 @@ struct OfBlock {
 /// Calls body(OfWarp or OfBlock). Only kernels of 16-bit floats come in more than one size.
 template <class T, class Body>
 void with_rows(std::int64_t C, bool are_whole, const Body& body) {
-  const auto [threads, packs] = norm_row(vec_size<T>, C);
+  const auto [threads, vecs] = norm_row(vec_size<T>, C);
   const bool of_warp = threads == warp_size;
-  if (!are_whole || packs > (of_warp ? max_vecs_per_lane : 4))
+  if (!are_whole || vecs > (of_warp ? max_vecs_per_lane : 4))
     return of_warp ? body(OfWarp<0>()) : body(OfBlock<0>());
-  if (packs > 4) return body(OfWarp<max_vecs_per_lane>());
+  if (vecs > 4) return body(OfWarp<max_vecs_per_lane>());
   if constexpr (is_narrow<T>) {
-    if (packs <= 2) return of_warp ? body(OfWarp<2>()) : body(OfBlock<2>());
-    if (packs == 3) return of_warp ? body(OfWarp<3>()) : body(OfBlock<3>());
+    if (vecs <= 2) return of_warp ? body(OfWarp<2>()) : body(OfBlock<2>());
+    if (vecs == 3) return of_warp ? body(OfWarp<3>()) : body(OfBlock<3>());
   }
   of_warp ? body(OfWarp<4>()) : body(OfBlock<4>());
 }
@@ -58,22 +58,22 @@ void with_rows(std::int64_t C, bool are_whole, const Body& body) {
 /// Calls body(number of this thread's pack, column, number of elements from there on).
 template <int N, class Row, class Body>
 __device__ void for_columns(std::int64_t C, const Body& body) {
-  if constexpr (Row::packs > 0) {
+  if constexpr (Row::vecs > 0) {
     // Packs are compile-time constants, so that they lie in registers.
-    [&]<int... packs>(std::integer_sequence<int, packs...>) {
+    [&]<int... vecs>(std::integer_sequence<int, vecs...>) {
       const auto one = [&](int pack) {
         const std::int64_t c = (Row::lane() + pack * Row::width) * N;
         if (c < C) body(pack, c, FullVec());
       };
-      (one(packs), ...);
+      (one(vecs), ...);
     }
-    (std::make_integer_sequence<int, Row::packs>());
+    (std::make_integer_sequence<int, Row::vecs>());
   } else {
     for (std::int64_t c = Row::lane() * N; c < C; c += Row::width * N) body(0, c, C - c);
   }
 }
 
-/// This thread's packs of a row. The row is read from memory once. If the packs are many, they are
+/// This thread's vecs of a row. The row is read from memory once. If the vecs are many, they are
 /// read again from the cache each time.
 template <class Row, class T>
 class RowVecs {
@@ -81,14 +81,14 @@ class RowVecs {
   static constexpr int N = vec_size<T>;
 
   __device__ RowVecs(const T* row, std::int64_t C) : row_(row) {
-    if constexpr (Row::packs > 0) {
+    if constexpr (Row::vecs > 0) {
       for_columns<N, Row>(
           C, [&](int pack, std::int64_t c, auto left) { kept_[pack] = load_elements<N>(row + c, left); });
     }
   }
   template <class Count>
   __device__ Vec<Value<T>, N> at(int pack, std::int64_t c, Count left) const {
-    if constexpr (Row::packs > 0) {
+    if constexpr (Row::vecs > 0) {
       return widened<T, N>(kept_[pack]);
     } else {
       return load_vec<N>(row_ + c, left);
@@ -97,7 +97,7 @@ class RowVecs {
 
  private:
   const T* row_;
-  Elements<T, N> kept_[Row::packs > 0 ? Row::packs : 1];
+  Elements<T, N> kept_[Row::vecs > 0 ? Row::vecs : 1];
 };
 
 }  // namespace dt::kernels::cuda

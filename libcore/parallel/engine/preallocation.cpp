@@ -201,7 +201,7 @@ class SimulatedList {
 
  private:
   struct Record {
-    std::size_t output = 0, saved = 0, handover = 0, output_gradient = 0;
+    std::size_t output = 0, saved = 0, backward_handoff = 0, output_gradient = 0;
   };
   const Unit& unit(const Action& a) const { return activations_.unit(a.unit); }
   bool is_head(const Action& a) const { return unit(a).spec().kind == model::UnitKind::head; }
@@ -226,14 +226,15 @@ class SimulatedList {
   void backward_input_of(const Action& a) {
     const model::MicroBatch& m = activations_.micro_batch(a);
     Record& mine = of(a);
-    mine.handover = pool_.acquire(unit(a).backward_handoff_bytes(activations_.device(), m.batch, m.sequence));
+    mine.backward_handoff =
+        pool_.acquire(unit(a).backward_handoff_bytes(activations_.device(), m.batch, m.sequence));
     if (a.unit > 0) before(a).output_gradient = std::exchange(before(a).output, 0);
     if (unit(a).has_gradients_in_forward()) pool_.release(mine.saved);
   }
   void backward_weight_of(const Action& a) {
     Record& mine = of(a);
     if (!unit(a).has_gradients_in_forward()) stores_.acquire_gradients(a.unit);
-    for (std::size_t* const bytes : {&mine.saved, &mine.handover, &mine.output_gradient})
+    for (std::size_t* const bytes : {&mine.saved, &mine.backward_handoff, &mine.output_gradient})
       pool_.release(*bytes);
     if (is_head(a)) pool_.release(mine.output);
   }

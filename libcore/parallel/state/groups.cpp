@@ -19,20 +19,22 @@ Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span
   const model::MeshCoordinates place = layout.coordinates_of(world.rank());
   const int data_rank = layout.data_rank(place);
   if (layout.dp < layout.size() && (layout.cp < layout.size()))
-    data_ = make(world, place.pp * layout.tp + place.tp, "data", data_rank, StreamUse::overlapping);
+    data_ = make(world, place.pp * layout.tp + place.tp, "data", data_rank, DeviceGroupUse::overlapping);
   if (layout.zero == 0) {
     replicas_ = data_;
   } else if (layout.group_size() == layout.data_ranks()) {
     shards_ = data_;
   } else {
-    shards_ = make(*data_, data_rank / layout.group_size(), "shards", same_order, StreamUse::overlapping);
-    replicas_ = make(*data_, data_rank % layout.group_size(), "replicas", same_order, StreamUse::overlapping);
+    shards_ =
+        make(*data_, data_rank / layout.group_size(), "shards", same_order, DeviceGroupUse::overlapping);
+    replicas_ =
+        make(*data_, data_rank % layout.group_size(), "replicas", same_order, DeviceGroupUse::overlapping);
   }
   if (layout.tp > 1) make_tensor(layout, key_value_heads);
   const int pipeline = place.dp * layout.tp + place.tp;
   if (layout.cp > 1)
     context_ = make(world, place.pp * layout.dp * layout.tp + pipeline, "context", same_order,
-                    StreamUse::waited_for);
+                    DeviceGroupUse::waited_for);
   for (const std::vector<Channel>& together : disjoint_channel_rounds(channels))
     make_channels(layout, together);
 }
@@ -42,12 +44,12 @@ void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_hea
   const model::MeshCoordinates place = layout.coordinates_of(world.rank());
   tensor_ = layout.tp == layout.size() ? &world
                                        : make(world, (place.pp * layout.dp + place.dp) * layout.cp + place.cp,
-                                              "tensor", same_order, StreamUse::waited_for);
+                                              "tensor", same_order, DeviceGroupUse::waited_for);
   if (key_value_heads >= layout.tp) return;
   const int shard = shard_index({0, key_value_heads}, layout.tp, place.tp);
   tensor_replicas_ = key_value_heads == 1
                          ? tensor_
-                         : make(*tensor_, shard, "tensor replicas", same_order, StreamUse::waited_for);
+                         : make(*tensor_, shard, "tensor replicas", same_order, DeviceGroupUse::waited_for);
 }
 
 /// Makes one group for each channel. No rank is in two of these channels.
@@ -64,7 +66,7 @@ void Groups::make_channels(const model::Layout& layout, std::span<const Channel>
   const int pipelines = layout.data_ranks() * layout.tp;
   const auto index = static_cast<int>(mine - together.begin());
   channels_[*mine] = make(world, index * pipelines + layout.data_rank(place) * layout.tp + place.tp,
-                          to_string(*mine), same_order, StreamUse::pipeline);
+                          to_string(*mine), same_order, DeviceGroupUse::pipeline);
 }
 
 comm::Communicator& Groups::channel(const Channel& channel) const {
@@ -76,7 +78,7 @@ comm::Communicator& Groups::channel(const Channel& channel) const {
 /// Makes the group of those ranks of `from` that pass the same `color`, in the order of their keys,
 /// or in their order in `from`.
 comm::Communicator* Groups::make(comm::Communicator& from, int color, const std::string& name, int key,
-                                 StreamUse use) {
+                                 DeviceGroupUse use) {
   made_.push_back(from.split(color, key < 0 ? from.rank() : key, name, use));
   return made_.back().get();
 }

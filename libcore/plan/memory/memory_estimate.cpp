@@ -61,7 +61,7 @@ std::size_t most_arriving_bytes(const Plan& plan, std::size_t most) {
   return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
 }
 
-/// Returns the staging memory of all groups that sum on streams (see comm::StreamGroup).
+/// Returns the staging memory of all groups that sum on streams (see comm::DeviceGroup).
 std::size_t combining_bytes(const Plan& plan, const parallel::LocalTable& local) {
   const model::Layout& layout = plan.layout;
   const bool has_data = layout.data_ranks() > 1;

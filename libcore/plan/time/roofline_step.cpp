@@ -8,6 +8,7 @@
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/mesh.hpp"
+#include "plan/action_lists.hpp"
 
 namespace dt::plan {
 

@@ -18,7 +18,7 @@ constexpr int max_depth = 100;
 constexpr std::size_t unbounded = ~std::size_t{0};
 
 /// A part of the expression as Oniguruma reads it.
-struct Part {
+struct Fragment {
   std::string text;
   bool is_single = false;     // a quantifier behind it repeats all of it
   bool can_be_empty = false;  // it can match nothing without an assertion that must hold
@@ -51,8 +51,8 @@ class Translator {
     has_references_ = has_references_ || text.find("(?P=") != text.npos;
   }
 
-  Part translate() {
-    Part part = read_alternatives(0);
+  Fragment translate() {
+    Fragment part = read_alternatives(0);
     if (at_ < text_.size()) throw input_error("a closing parenthesis has none that opens");
     return part;
   }
@@ -60,13 +60,13 @@ class Translator {
  private:
   // Alternatives, branches, pieces.
 
-  Part read_alternatives(int depth) {
+  Fragment read_alternatives(int depth) {
     if (depth > max_depth) throw input_error("groups are nested too deep");
-    Part all = read_branch(depth);
+    Fragment all = read_branch(depth);
     bool is_assertion_branch = all.is_assertion && !all.text.empty();
     skip_space();
     while (take("|")) {
-      const Part next = read_branch(depth);
+      const Fragment next = read_branch(depth);
       all.text += "|" + next.text;
       all.can_be_empty = all.can_be_empty || next.can_be_empty;
       all.is_single = false;
@@ -78,12 +78,12 @@ class Translator {
     return all;
   }
 
-  Part read_branch(int depth) {
-    Part all{"", false, true, true};
+  Fragment read_branch(int depth) {
+    Fragment all{"", false, true, true};
     for (int count = 0;; ++count) {
       skip_space();
       if (at_ >= text_.size() || text_[at_] == '|' || text_[at_] == ')') return all;
-      const Part part = read_piece(depth);
+      const Fragment part = read_piece(depth);
       all.is_single = count == 0 && part.is_single;
       all.text += part.text;
       all.can_be_empty = all.can_be_empty && part.can_be_empty;
@@ -92,8 +92,8 @@ class Translator {
     }
   }
 
-  Part read_piece(int depth) {
-    Part part = read_atom(depth);
+  Fragment read_piece(int depth) {
+    Fragment part = read_atom(depth);
     skip_space();
     const auto range = read_quantifier();
     if (!range) return part;
@@ -116,7 +116,7 @@ class Translator {
 
   /// Returns an assertion that is repeated. Oniguruma does not repeat what takes no text, and once is
   /// as good as several times.
-  static Part repeated_assertion(Part part, std::size_t least, bool is_lazy, bool is_possessive) {
+  static Fragment repeated_assertion(Fragment part, std::size_t least, bool is_lazy, bool is_possessive) {
     if (least > 0) return part;
     const std::string opening = is_possessive ? "(?>" : "(?:";
     part.text = is_lazy ? opening + "|" + part.text + ")" : opening + part.text + "|)";
@@ -167,7 +167,7 @@ class Translator {
 
   // Atoms.
 
-  Part read_atom(int depth) {
+  Fragment read_atom(int depth) {
     const char first = text_[at_];
     if (first == '(') return read_group(depth);
     if (first == '[') return of_set(read_rust_class(text_, at_, flags_.folds, escape_));
@@ -179,9 +179,9 @@ class Translator {
     return of_character(take_character());
   }
 
-  static Part assertion(std::string text) { return {std::move(text), false, false, true}; }
-  static Part of_set(const CodePointSet& set) { return {oniguruma_class(set), true}; }
-  Part of_character(char32_t code_point) const {
+  static Fragment assertion(std::string text) { return {std::move(text), false, false, true}; }
+  static Fragment of_set(const CodePointSet& set) { return {oniguruma_class(set), true}; }
+  Fragment of_character(char32_t code_point) const {
     const CodePointSet set = {{code_point, code_point}};
     const CodePointSet all = flags_.folds ? with_other_cases(set) : set;
     if (all == set) return {literal(code_point), true};
@@ -190,12 +190,12 @@ class Translator {
 
   // Groups.
 
-  Part read_group(int depth) {
+  Fragment read_group(int depth) {
     ++at_;
     skip_space();
     for (const char* look : {"?=", "?!", "?<=", "?<!"}) {
       if (!take(look)) continue;
-      const Part part = read_alternatives(depth + 1);
+      const Fragment part = read_alternatives(depth + 1);
       close();
       return {"(" + std::string(look) + part.text + ")", true, false, true, false};
     }
@@ -211,12 +211,12 @@ class Translator {
     is_closed_.push_back(false);
     if (!name.empty() && !names_.emplace(name, number).second)
       throw input_error("two groups are called {}", name);
-    const Part part = closed(has_references_ ? "(" : "(?:", read_alternatives(depth + 1));
+    const Fragment part = closed(has_references_ ? "(" : "(?:", read_alternatives(depth + 1));
     is_closed_[number] = true;
     return part;
   }
 
-  Part closed(const std::string& opening, const Part& part) {
+  Fragment closed(const std::string& opening, const Fragment& part) {
     close();
     return {opening + part.text + ")", true, part.can_be_empty,
             part.is_assertion,         true, part.has_assertion_branch};
@@ -226,7 +226,7 @@ class Translator {
     if (!take(")")) throw input_error("a parenthesis is not closed");
   }
 
-  Part read_flags(int depth) {
+  Fragment read_flags(int depth) {
     if (!take("?")) throw input_error("(* is not followed");
     const Flags before = flags_;
     bool is_set = true;
@@ -245,7 +245,7 @@ class Translator {
         return {"", false, true, true, false};
       } else if (flag == ':') {
         ++at_;
-        const Part part = closed("(?:", read_alternatives(depth + 1));
+        const Fragment part = closed("(?:", read_alternatives(depth + 1));
         flags_ = before;
         return part;
       } else {
@@ -277,7 +277,7 @@ class Translator {
 
   // Escapes.
 
-  Part read_escape() {
+  Fragment read_escape() {
     const char letter = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
     if (letter >= '1' && letter <= '9') {
       ++at_;
@@ -294,23 +294,24 @@ class Translator {
     return escape.set ? of_set(*escape.set) : of_character(escape.code_point);
   }
 
-  std::optional<Part> read_assertion(char letter) {
+  std::optional<Fragment> read_assertion(char letter) {
     static const std::string word = "[\\w\\x{200C}\\x{200D}]";
     static const std::string begin = "(?<!" + word + ")(?=" + word + ")",
                              end = "(?<=" + word + ")(?!" + word + ")",
                              within = "(?<=" + word + ")(?=" + word + ")",
                              outside = "(?<!" + word + ")(?!" + word + ")";
-    static const std::map<char, Part> parts = {{'A', assertion("\\A")},
-                                               {'z', assertion("\\z")},
-                                               {'Z', assertion("(?=\\n*\\z)")},
-                                               {'b', assertion("(?:" + begin + "|" + end + ")")},
-                                               {'B', assertion("(?:" + within + "|" + outside + ")")},
-                                               {'<', assertion("(?:" + begin + ")")},
-                                               {'>', assertion("(?:" + end + ")")},
-                                               {'G', {"\\G", false, false, true, false}},
-                                               {'R', {"(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])", true}},
-                                               {'N', {"\\N", true}},
-                                               {'O', {"\\O", true}}};
+    static const std::map<char, Fragment> parts = {
+        {'A', assertion("\\A")},
+        {'z', assertion("\\z")},
+        {'Z', assertion("(?=\\n*\\z)")},
+        {'b', assertion("(?:" + begin + "|" + end + ")")},
+        {'B', assertion("(?:" + within + "|" + outside + ")")},
+        {'<', assertion("(?:" + begin + ")")},
+        {'>', assertion("(?:" + end + ")")},
+        {'G', {"\\G", false, false, true, false}},
+        {'R', {"(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])", true}},
+        {'N', {"\\N", true}},
+        {'O', {"\\O", true}}};
     const auto found = parts.find(letter);
     if (found == parts.end()) return std::nullopt;
     at_ += 2;
@@ -325,7 +326,7 @@ class Translator {
     return found->second;
   }
 
-  Part read_reference(std::string_view closing) {
+  Fragment read_reference(std::string_view closing) {
     const std::size_t end = text_.find(closing, at_);
     if (end == text_.npos) throw input_error("a reference's name is not closed");
     const std::string name(text_.substr(at_, end - at_));
@@ -338,7 +339,7 @@ class Translator {
     return reference(number);
   }
 
-  Part reference(std::size_t number) {
+  Fragment reference(std::size_t number) {
     if (flags_.folds) throw input_error("a reference under (?i) is not followed");
     if (number >= is_closed_.size() || !is_closed_[number])
       throw input_error("the reference to group {} stands before the group's end, which is not followed",
@@ -451,7 +452,7 @@ class Translator {
 }  // namespace
 
 std::string regex_of_tiktoken(const std::string& pattern) {
-  Part part;
+  Fragment part;
   try {
     if (!is_utf8(pattern)) throw input_error("it is not UTF-8");
     part = Translator(pattern).translate();

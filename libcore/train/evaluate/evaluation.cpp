@@ -29,12 +29,12 @@ namespace {
 
 /// Returns the micro-batches that a pipeline computes between two checks for signals. They are
 /// enough to keep its stages busy.
-std::int64_t rounds_at_a_time(const model::Layout& layout) {
+std::int64_t rounds_between_stop_checks(const model::Layout& layout) {
   return layout.pp > 1 ? 4 * layout.pp : 1;
 }
 
 /// Validation windows in micro-batches. There must be no more than the request's.
-struct Windows {
+struct WindowBatches {
   std::vector<data::Batch> batches;
   std::vector<MicroBatches> rows;  // rows of each batch
   std::vector<model::MicroBatch> micro_batches;
@@ -52,7 +52,7 @@ struct Windows {
 };
 
 /// Runs the forwards and waits for them. `rounds` is the most micro-batches that any rank has.
-void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
+void forward(ModelRuntime& runtime, const WindowBatches& windows, std::int64_t rounds,
              const parallel::StepHooks& hooks) {
   const parallel::LocalTable& local = runtime.local();
   runtime.executor().run(
@@ -64,7 +64,7 @@ void forward(ModelRuntime& runtime, const Windows& windows, std::int64_t rounds,
 
 /// Returns the windows that the request takes.
 /// Errors: input if there is none.
-ValidationWindows windows_of(const data::Mixture& dataset, const EvaluationRequest& request) {
+ValidationWindows require_windows(const data::Mixture& dataset, const EvaluationRequest& request) {
   ValidationWindows windows(dataset, request.sequence_length, request.micro_batch, request.max_windows);
   if (windows.total() > 0) return windows;
   throw comm::SharedError(
@@ -121,7 +121,7 @@ void check_validation_targets(const data::Mixture& dataset, const EvaluationRequ
 Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
                     const comm::Ranks& ranks) {
   comm::Communicator& control = ranks.world;
-  const ValidationWindows windows = windows_of(dataset, request);
+  const ValidationWindows windows = require_windows(dataset, request);
   // Ranks divide whole micro-batches, so that each window shares its micro-batch with the same
   // windows on any number of ranks.
   const std::int64_t micro_batches = windows.num_micro_batches();
@@ -134,7 +134,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   for (ExactSum& sum : nll) sums_of_sources.push_back(&sum);
   parallel::DeviceSums sums(runtime.context(), static_cast<int>(nll.size()));
   std::vector<std::int64_t> targets(dataset.size());
-  Windows part;  // may be empty; other ranks may need this rank's part of the weights
+  WindowBatches part;  // may be empty; other ranks may need this rank's part of the weights
   parallel::StepHooks hooks;
   if (local.counts_loss()) {
     hooks.loss = [&](int micro_batch, const Tensor& nll_R) {
@@ -142,7 +142,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
     };
   }
   Progress progress = ranks.console.progress("evaluating", windows.total(), "windows");
-  const std::int64_t at_a_time = rounds_at_a_time(local.layout());
+  const std::int64_t at_a_time = rounds_between_stop_checks(local.layout());
   for (std::int64_t round = 0; round < rounds; round += at_a_time) {
     std::int64_t signal = request.stop_signal ? request.stop_signal() : 0;
     const Tensor shared = host_tensor(signal);
@@ -175,8 +175,8 @@ bool is_evaluation_missing(const plan::Settings& settings, const plan::Plan& pla
 
 namespace {
 
-struct Owned {
-  Owned(Device device, const Shape& shape, DType dtype)
+struct OwnedTensor {
+  OwnedTensor(Device device, const Shape& shape, DType dtype)
       : buffer(device, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
         tensor(buffer, dtype, shape) {}
   Buffer buffer;
@@ -227,7 +227,7 @@ class Logits {
     place_columns(context, own_.tensor, columns_[0]);
     for (int other = 1; other < size(tensor_); ++other) {
       const Range columns = columns_[static_cast<std::size_t>(other)];
-      const Owned arrived(context.device(), {rows_, columns.count}, dtype_);
+      const OwnedTensor arrived(context.device(), {rows_, columns.count}, dtype_);
       tensor_->receive(other, arrived.tensor).wait_host();
       place_columns(context, arrived.tensor, columns);
     }
@@ -256,7 +256,7 @@ class Logits {
   std::int64_t rows_;
   DType dtype_;
   std::vector<Range> columns_;  // columns of each rank that shares the head
-  Owned own_, rows_TV_;
+  OwnedTensor own_, rows_TV_;
 };
 
 /// A file of the fp32 logits and int32 tokens of a number of sequences. It appears only when it is
@@ -293,7 +293,7 @@ class LogitsFile {
  private:
   AtomicFile target_;
   Hdf5Writer writer_;
-  Owned floats_;
+  OwnedTensor floats_;
 };
 
 }  // namespace
@@ -318,7 +318,7 @@ void write_logits(ModelRuntime& runtime, const data::Mixture& dataset, const Eva
                                   static_cast<std::uint64_t>(num_sequences));
   std::vector<std::int64_t> targets(dataset.size());
   for (std::int64_t i = 0; i < num_sequences; ++i) {
-    Windows window;
+    WindowBatches window;
     if (computes) {
       window.add(runtime, dataset, request, windows.micro_batch(i), targets);
       if (has_head) window.micro_batches.front().logits_RV = logits->own();

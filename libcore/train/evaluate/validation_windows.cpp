@@ -11,7 +11,7 @@ namespace dt::train {
 namespace {
 
 /// Returns ⌊a · b / c⌋, exactly.
-std::uint64_t share(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+std::uint64_t mul_div_floor(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(Wide{a} * b / c);
 }
@@ -27,7 +27,7 @@ ValidationWindows::ValidationWindows(const data::Mixture& mixture, std::int64_t 
   for (std::size_t source = 0; source < mixture.size(); ++source) {
     const std::uint64_t end = before + data::num_validation_windows(mixture.source(source), sequence_length);
     const std::uint64_t windows =
-        available == 0 ? 0 : share(end, wanted, available) - share(before, wanted, available);
+        available == 0 ? 0 : mul_div_floor(end, wanted, available) - mul_div_floor(before, wanted, available);
     const std::int64_t last_end = micro_batch_ends_.empty() ? 0 : micro_batch_ends_.back();
     windows_.push_back(windows);
     micro_batch_ends_.push_back(last_end + (static_cast<std::int64_t>(windows) + size_ - 1) / size_);

@@ -26,7 +26,7 @@ class ValidationWindows {
   };
   std::int64_t num_micro_batches() const { return micro_batch_ends_.back(); }
   SourceWindows micro_batch(std::int64_t index) const;
-  std::uint64_t of_source(std::size_t source) const { return windows_[source]; }
+  std::uint64_t num_windows_of(std::size_t source) const { return windows_[source]; }
   std::uint64_t total() const;
 
  private:

@@ -17,19 +17,19 @@ class MetricsLineage {
   /// generation that began before the line.
   std::int64_t generation_of(const std::string& line) const;
   /// Returns whether there was a line of a start or a resume.
-  bool is_told() const { return !origins_.empty(); }
+  bool has_starts() const { return !parents_.empty(); }
   /// Returns the generations on the lineage, each with the last step whose lines count. The next
   /// generation continued from that step or a later one. Lines of generation 0, which are before
   /// the first start, always count.
   std::map<std::int64_t, std::int64_t> last_steps() const;
 
  private:
-  struct Origin {
+  struct ParentGeneration {
     std::int64_t generation = 0;  // generation that this one continues; 0: none
     std::int64_t step = 0;
   };
-  std::map<std::int64_t, Origin> origins_;  // keyed by generation
-  std::int64_t last_ = 0;                   // generation of the last start or resume
+  std::map<std::int64_t, ParentGeneration> parents_;  // keyed by generation
+  std::int64_t last_ = 0;                             // generation of the last start or resume
 };
 
 }  // namespace dt::train

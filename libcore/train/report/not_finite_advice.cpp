@@ -8,12 +8,12 @@ namespace {
 
 /// Returns the advice to restart from older weights, with a learning rate that avoids the same
 /// divergence.
-std::string go_back(const TrainingStanding& s) {
+std::string advise_older_checkpoint(const TrainingStanding& s) {
   const std::string lower = fmt::format("a lower --lr (it was {}) or longer --warmup-steps", s.lr);
   if (s.older_is_local)
     return fmt::format("start again with --resume auto and {}: it goes on from {}", lower, s.older);
-  const bool is_outside = s.older.empty() && !s.outside.empty() && s.step > s.first_step;
-  const std::string& from = is_outside ? s.outside : s.older;
+  const bool is_outside = s.older.empty() && !s.foreign_checkpoint.empty() && s.step > s.first_step;
+  const std::string& from = is_outside ? s.foreign_checkpoint : s.older;
   if (from.empty()) return fmt::format("nothing older is left: begin anew with --resume never and {}", lower);
   return fmt::format("start again with --resume {} and {}", from, lower);
 }
@@ -24,7 +24,7 @@ std::string wider_precision(const TrainingStanding& s) {
 
 /// Returns the advice on when the same weights would do. They would with a type of wider range
 /// (bf16 has that of fp32), or with the settings that made them.
-std::string or_same_weights(const TrainingStanding& s) {
+std::string advise_same_weights(const TrainingStanding& s) {
   if (s.step == s.first_step && !s.checkpoint.empty() && !s.is_local)
     return fmt::format(
         "; where another --precision or other --data made these weights, --resume {} with those",
@@ -48,7 +48,7 @@ std::string advise_on_weights(const TrainingStanding& s) {
       s.checkpoint.empty()
           ? fmt::format("the weights of step {} are not saved", s.step)
           : fmt::format("{} is marked, and no start goes on from it of its own accord", s.checkpoint);
-  return text + "; " + go_back(s) + or_same_weights(s);
+  return text + "; " + advise_older_checkpoint(s) + advise_same_weights(s);
 }
 
 std::string advise_on_gradients(const TrainingStanding& s) {
@@ -61,8 +61,8 @@ std::string advise_on_gradients(const TrainingStanding& s) {
     return fmt::format("{}; {}", kept,
                        s.precision == "fp32" ? "give other weights or data" : "try " + wider_precision(s));
   }
-  return fmt::format("{}, but the next step from them meets the same; {}{}", kept, go_back(s),
-                     or_same_weights(s));
+  return fmt::format("{}, but the next step from them meets the same; {}{}", kept, advise_older_checkpoint(s),
+                     advise_same_weights(s));
 }
 
 }  // namespace dt::train

@@ -17,10 +17,10 @@ struct TrainingStanding {
   std::string init_from;                   // "" without --init-from
   std::optional<double> fixed_loss_scale;  // --loss-scale
   std::string checkpoint;                  // checkpoint of these weights; "": they are not saved
-  bool is_local = false;        // `checkpoint` is on the nodes alone, so that --resume cannot name it
-  std::string older;            // newest older checkpoint that a start accepts; "": none
-  bool older_is_local = false;  // it is on the nodes alone; `older` describes it
-  std::string outside;          // another run's checkpoint that the run began with, or ""
+  bool is_local = false;           // `checkpoint` is on the nodes alone, so that --resume cannot name it
+  std::string older;               // newest older checkpoint that a start accepts; "": none
+  bool older_is_local = false;     // it is on the nodes alone; `older` describes it
+  std::string foreign_checkpoint;  // another run's checkpoint that the run began with, or ""
 };
 
 /// Returns advice after a loss that is not finite. No learning rate repairs such weights, so the

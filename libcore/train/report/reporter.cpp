@@ -19,10 +19,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* local_checkpoint_kind = "local_checkpoint";
+constexpr const char* local_checkpoint_record_kind = "local_checkpoint";
 
 /// Removes an incomplete last line. `file` must be open for appending to the file at its path.
-void cut_torn_line(const File& file) {
+void truncate_incomplete_line(const File& file) {
   const std::string text = read_file(file.path(), no_size_limit);
   const std::size_t end = text.rfind('\n');
   const std::size_t whole = end == std::string::npos ? 0 : end + 1;
@@ -36,18 +36,18 @@ Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics, std
     : console_(console), generation_(generation) {
   if (!metrics) return;
   metrics_ = File::open_append(*metrics);
-  cut_torn_line(metrics_);
+  truncate_incomplete_line(metrics_);
   sync_directory(metrics->parent_path());  // the file may be new
 }
 
-void Reporter::line(std::string json) {
+void Reporter::write_line(std::string json) {
   if (generation_ > 0) json.insert(json.size() - 1, fmt::format(",\"generation\":{}", generation_));
   json += '\n';
   if (metrics_.is_open()) metrics_.write(json);
   if (console_.json()) console_.write_text(json);
 }
 
-void Reporter::row(const std::string& text) {
+void Reporter::write_row(const std::string& text) {
   if (!console_.json()) console_.write_text(text);
 }
 
@@ -71,15 +71,16 @@ void Reporter::train(const TrainRecord& r) {
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
   for (const SourceEpochs& source : r.sources)
     json["samples"][escape_invalid_utf8(source.name)] = source.samples;
-  line(json.dump());
+  write_line(json.dump());
   if (!has_heading_) {
-    row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>14}  {:>9}\n", "step", "loss", "lr", "grad norm",
-                    "tokens/s", fmt::format("MFU ({})", r.mfu_base), "UTC"));
+    write_row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>14}  {:>9}\n", "step", "loss", "lr",
+                          "grad norm", "tokens/s", fmt::format("MFU ({})", r.mfu_base), "UTC"));
     has_heading_ = true;
   }
   constexpr std::size_t date = 11;  // length of the date in 2026-01-31T12:00:00Z
-  row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>13.1f}%  {:>9}\n", r.step, r.mean_loss,
-                  r.lr, r.grad_norm, r.tokens_per_s, 100 * r.mfu, utc_timestamp().substr(date)));
+  write_row(fmt::format("{:>8}  {:>9.5f}  {:>9.3e}  {:>9.4f}  {:>9.0f}  {:>13.1f}%  {:>9}\n", r.step,
+                        r.mean_loss, r.lr, r.grad_norm, r.tokens_per_s, 100 * r.mfu,
+                        utc_timestamp().substr(date)));
 }
 
 void Reporter::eval(const EvalRecord& r) {
@@ -93,12 +94,12 @@ void Reporter::eval(const EvalRecord& r) {
     json["sources"][escape_invalid_utf8(s.name)] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
     rows += fmt::format("{:>8}  {:>9.5f}  of {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
   }
-  line(json.dump());
-  row(rows);
+  write_line(json.dump());
+  write_row(rows);
 }
 
 void Reporter::checkpoint(const CheckpointRecord& r) {
-  Json json{{"kind", r.num_nodes > 0 ? local_checkpoint_kind : "checkpoint"},
+  Json json{{"kind", r.num_nodes > 0 ? local_checkpoint_record_kind : "checkpoint"},
             {"step", r.step},
             {"path", escape_invalid_utf8(r.path)},
             {"bytes", r.bytes},
@@ -106,7 +107,7 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
             {"write_s", r.write_s}};
   if (r.num_nodes > 0) json["nodes"] = r.num_nodes;
   if (r.num_without_copy > 0) json["without_copy"] = r.num_without_copy;
-  line(json.dump());
+  write_line(json.dump());
   if (metrics_.is_open()) metrics_.sync();
   const std::string where = r.num_nodes == 0   ? ""
                             : r.num_nodes == 1 ? " on this node alone"
@@ -117,11 +118,11 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
 void Reporter::event(const EventRecord& r) {
   Json json{{"kind", r.kind}, {"reason", escape_invalid_utf8(r.reason)}, {"step", r.step}};
   if (!r.checkpoint.empty()) json["checkpoint"] = escape_invalid_utf8(r.checkpoint);
-  for (const checkpoint::Problem& problem : r.passed_over) {
+  for (const checkpoint::Problem& problem : r.skipped) {
     json["passed_over"].push_back(
         {{"path", escape_invalid_utf8(problem.where)}, {"reason", escape_invalid_utf8(problem.what)}});
   }
-  line(json.dump());
+  write_line(json.dump());
 }
 
 void Reporter::close() {
@@ -133,7 +134,7 @@ void Reporter::close() {
 std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::path& metrics) {
   std::vector<checkpoint::CheckpointEntry> found;
   if (!path_exists(metrics)) return found;
-  const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_kind);
+  const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_record_kind);
   for (const std::string& text : split(read_file(metrics, no_size_limit), '\n')) {
     if (!text.starts_with(beginning)) continue;
     const auto line = JsonValue::parse_if_object(text);  // nothing for an incomplete line
@@ -154,7 +155,7 @@ bool has_evaluation(const fs::path& metrics, std::int64_t step) {
     lineage.add(text);
     if (text.starts_with(beginning)) generations.push_back(lineage.generation_of(text));
   }
-  if (!lineage.is_told()) return !generations.empty();
+  if (!lineage.has_starts()) return !generations.empty();
   const std::map<std::int64_t, std::int64_t> last_steps = lineage.last_steps();
   return std::any_of(generations.begin(), generations.end(), [&](std::int64_t generation) {
     const auto last = last_steps.find(generation);

@@ -64,8 +64,8 @@ struct EventRecord {
   std::string kind;
   std::string reason;
   std::int64_t step = 0;
-  std::string checkpoint;                          // checkpoint that a resume continues from
-  std::vector<checkpoint::Problem> passed_over{};  // newer checkpoints that it could not load, and why
+  std::string checkpoint;                      // checkpoint that a resume continues from
+  std::vector<checkpoint::Problem> skipped{};  // newer checkpoints that it could not load, and why
 };
 
 /// Writes a run's reports.
@@ -86,9 +86,9 @@ class Reporter {
   void close();
 
  private:
-  void line(std::string json);
+  void write_line(std::string json);
   /// Writes a row of the table; nothing with --json.
-  void row(const std::string& text);
+  void write_row(const std::string& text);
   Console& console_;
   File metrics_;
   std::int64_t generation_;

@@ -19,18 +19,19 @@ namespace dt::train {
 namespace {
 
 /// The time in which a network file system may show a node an old view of a folder.
-constexpr double patience_s = 15;
+constexpr double visibility_timeout_s = 15;
 
 /// A fact about a rank. It must be equal on all ranks; otherwise the kind of error is `kind`.
-struct Fact {
+struct ComparedValue {
   ErrorKind kind;
   std::string name;
   std::string value;
 };
 
-std::vector<Fact> facts(const std::vector<OptionValue>& asked, const data::Mixture& dataset) {
+std::vector<ComparedValue> compared_values(const std::vector<OptionValue>& asked,
+                                           const data::Mixture& dataset) {
   // The program comes first, since the same program has the same options.
-  std::vector<Fact> list{
+  std::vector<ComparedValue> list{
       {ErrorKind::input, "the program", build_description() + ", digest " + to_hex(executable_digest())}};
   for (const OptionValue& option : asked)
     list.push_back({ErrorKind::usage, "--" + option.name, option.value});
@@ -38,9 +39,9 @@ std::vector<Fact> facts(const std::vector<OptionValue>& asked, const data::Mixtu
   return list;
 }
 
-std::string joined(const std::vector<Fact>& facts) {
+std::string joined(const std::vector<ComparedValue>& facts) {
   std::string text;
-  for (const Fact& fact : facts) text += fact.name + "\n" + fact.value + "\n";
+  for (const ComparedValue& fact : facts) text += fact.name + "\n" + fact.value + "\n";
   return text;
 }
 
@@ -50,10 +51,10 @@ bool all_equal(const std::vector<std::string>& texts) {
 
 /// Reports the first fact in which ranks differ, with the hosts of both. Compares digests first,
 /// since they nearly always agree.
-void compare(const comm::Ranks& ranks, const std::vector<Fact>& own) {
+void require_equal(const comm::Ranks& ranks, const std::vector<ComparedValue>& own) {
   if (all_equal(comm::gather_texts(ranks.world, to_hex(digest(joined(own)))))) return;
   const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
-  for (const Fact& fact : own) {
+  for (const ComparedValue& fact : own) {
     const std::vector<std::string> values = comm::gather_texts(ranks.world, fact.value);
     const auto other = std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>());
     if (other == values.end()) continue;
@@ -68,7 +69,7 @@ void compare(const comm::Ranks& ranks, const std::vector<Fact>& own) {
 }
 
 /// Returns the digest of a file's content.
-std::string content(const fs::path& path) {
+std::string file_digest(const fs::path& path) {
   return to_hex(digest(read_file(path)));
 }
 
@@ -76,7 +77,7 @@ std::string content(const fs::path& path) {
 
 void check_same_settings(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
                          const data::Mixture& dataset) {
-  compare(ranks, facts(asked, dataset));
+  require_equal(ranks, compared_values(asked, dataset));
   const std::vector<std::string> sets = comm::gather_texts(ranks.world, instruction_set());
   if (!all_equal(sets)) {
     ranks.console.warn(
@@ -101,17 +102,17 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, co
     add(moments, storage.group_first_moment(group));
     add(moments, storage.group_second_moment(group));
   }
-  const std::vector<Fact> facts{
+  const std::vector<ComparedValue> facts{
       {ErrorKind::input, "the model", model::hf_config(spec)},
       {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
       {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
   const parallel::Groups& groups = storage.ranks();
-  if (groups.replicas() == groups.control()) return compare(ranks, facts);
+  if (groups.replicas() == groups.control()) return require_equal(ranks, facts);
   // The replicas of each part of divided state compare it. All ranks must then learn the result.
   std::exception_ptr failure;
   if (groups.has_replicas()) {
     try {
-      compare({*groups.replicas(), ranks.console, ranks.abort}, facts);
+      require_equal({*groups.replicas(), ranks.console, ranks.abort}, facts);
     } catch (const comm::SharedError&) {
       failure = std::current_exception();
     }
@@ -121,14 +122,14 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, co
   });
 }
 
-void check_visible(const comm::Ranks& ranks, const fs::path& path) {
+void check_same_view(const comm::Ranks& ranks, const fs::path& path) {
   std::string expected;
-  comm::on_root(ranks, [&] { expected = content(path); });
+  comm::on_root(ranks, [&] { expected = file_digest(path); });
   expected = comm::broadcast_text(ranks.world, expected);
   comm::run_collectively(ranks.world, [&] {
-    const double end_s = monotonic_s() + patience_s;
-    checkpoint::wait_until_visible(path, patience_s);
-    while (content(path) != expected) {
+    const double end_s = monotonic_s() + visibility_timeout_s;
+    checkpoint::wait_until_visible(path, visibility_timeout_s);
+    while (file_digest(path) != expected) {
       if (monotonic_s() > end_s) {
         throw Error(
             ErrorKind::environment,

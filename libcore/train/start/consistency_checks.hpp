@@ -32,6 +32,6 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, co
 /// late, so ranks retry for some seconds.
 /// Errors: environment, on all ranks, naming a rank that does not see it.
 /// Collective: all ranks.
-void check_visible(const comm::Ranks& ranks, const fs::path& path);
+void check_same_view(const comm::Ranks& ranks, const fs::path& path);
 
 }  // namespace dt::train

@@ -13,8 +13,8 @@ namespace dt::train {
 /// the idle ranks; a job that continues with fewer nodes must not end because of them. Returns the
 /// exit code on all ranks. A request to stop that reaches only an idle rank has no effect.
 /// Collective: all ranks.
-int on_used_ranks(const plan::Settings& settings, const comm::Ranks& ranks,
-                  const std::function<int(const comm::Ranks&)>& body);
+int run_on_used_ranks(const plan::Settings& settings, const comm::Ranks& ranks,
+                      const std::function<int(const comm::Ranks&)>& body);
 
 /// Returns how the ranks that form complete pipelines would train, or --ranks of them if given.
 /// Reports idle ranks.

@@ -20,48 +20,48 @@ namespace dt::train {
 
 namespace {
 
-struct Supply {
+struct InheritedOption {
   std::string name;
   std::string value;
 };
 
-bool has_record(const fs::path& folder) {
+bool has_run_record(const fs::path& folder) {
   return file_exists(folder / "run.json");
 }
 
 /// Returns the run directory whose options are inherited; "" if there is none.
-fs::path run_to_inherit(const plan::Settings& s) {
+fs::path find_source_run(const plan::Settings& s) {
   if (s.resume == "never") return {};
-  if (s.run && has_record(*s.run)) return *s.run;
+  if (s.run && has_run_record(*s.run)) return *s.run;
   const bool is_named = s.resume != "auto";
   if (!is_named && !(s.eval_only && s.init_from)) return {};
   std::error_code error;
   const fs::path checkpoint = fs::weakly_canonical(is_named ? s.resume : *s.init_from, error);
   const fs::path run = checkpoint.parent_path().parent_path();
-  return !error && checkpoint::parse_checkpoint_name(checkpoint) && has_record(run) ? run : fs::path();
+  return !error && checkpoint::parse_checkpoint_name(checkpoint) && has_run_record(run) ? run : fs::path();
 }
 
 /// Returns whether a start has a checkpoint to continue from. The checkpoint then names the model.
 bool has_checkpoint(const plan::Settings& s, const fs::path& run) {
   if (s.resume != "auto" || (s.eval_only && s.init_from)) return true;
   const run::RunDirectory directory(run);
-  return !directory.checkpoints().empty() || !outside_origin(directory).empty();
+  return !directory.checkpoints().empty() || !foreign_parent_checkpoint(directory).empty();
 }
 
-bool exists(const OptionKind& kind, const std::string& value) {
-  if (kind.names != NameMatching::mixture) return path_exists(value);
+bool exists(const InheritanceRule& kind, const std::string& value) {
+  if (kind.path_kind != NameMatching::mixture) return path_exists(value);
   return std::ranges::all_of(data::parse_mixture(value),
                              [&](const data::MixturePart& part) { return path_exists(part.folder); });
 }
 
 /// Returns the value as written if it means the same path here; otherwise the recorded absolute
 /// path.
-std::string value_here(const OptionKind& kind, const RecordedOption& option) {
+std::string value_here(const InheritanceRule& kind, const RecordedOption& option) {
   if (option.path.empty() || absolute_value(kind, option.value) == option.path) return option.value;
   return exists(kind, option.path) ? option.path : option.value;
 }
 
-std::string as_option(const Supply& supply) {
+std::string to_argument(const InheritedOption& supply) {
   if (supply.value == "true") return "--" + supply.name;
   if (supply.value == "false") return "--no-" + supply.name;
   return fmt::format("--{} {}", supply.name, supply.value);
@@ -75,45 +75,45 @@ std::int64_t number_of(const std::string& text) {
   }
 }
 
-/// Chooses the supplied options in the order of option_kinds().
-class Choice {
+/// Chooses the supplied options in the order of inheritance_rules().
+class InheritanceChoice {
  public:
-  Choice(const plan::Settings& settings, const OptionTable& options, RecordedOptions recorded,
-         const plan::Launch& launch)
+  InheritanceChoice(const plan::Settings& settings, const OptionTable& options, RecordedOptions recorded,
+                    const plan::Launch& launch)
       : settings_(settings), recorded_(std::move(recorded)), launch_(launch) {
     for (const OptionValue& option : options.values()) asked_.emplace(option.name, option);
     ranks_ = settings.ranks_per_model();  // ranks that the given options need; the others count 1
   }
 
   void choose(bool has_checkpoint) {
-    for (const OptionKind& kind : option_kinds()) {
+    for (const InheritanceRule& kind : inheritance_rules()) {
       const OptionValue& asked = asked_.at(kind.name);
       const auto found = recorded_.find(kind.name);
       if (kind.inheritance == Inheritance::never || found == recorded_.end()) continue;
       if (kind.inheritance == Inheritance::cadence && settings_.eval_only) continue;
       const bool is_wanted = !asked.given && found->second.is_given(asked.initial) && !is_replaced(kind) &&
-                             !(kind.names == NameMatching::model && has_checkpoint);
+                             !(kind.path_kind == NameMatching::model && has_checkpoint);
       const bool is_supplied = is_wanted && is_allowed(kind, found->second.value);
-      if (is_supplied) supplies_.push_back({kind.name, value_here(kind, found->second)});
+      if (is_supplied) inherited_.push_back({kind.name, value_here(kind, found->second)});
       const std::string& value = is_supplied ? found->second.value : asked.value;
-      if (value == found->second.value && is_after_kept(kind)) kept_.insert(kind.name);
+      if (value == found->second.value && has_unchanged_dependency(kind)) unchanged_.insert(kind.name);
     }
   }
-  const std::vector<Supply>& supplies() const { return supplies_; }
+  const std::vector<InheritedOption>& inherited() const { return inherited_; }
   /// Returns the options that the number of ranks does not allow: "--tp 4".
   const std::vector<std::string>& refused() const { return refused_; }
 
  private:
-  bool is_replaced(const OptionKind& kind) const {
+  bool is_replaced(const InheritanceRule& kind) const {
     return std::ranges::any_of(
         asked_, [&](const auto& other) { return other.second.given && replaces(other.first, kind.name); });
   }
-  bool is_after_kept(const OptionKind& kind) const {
-    return kind.after.empty() || kept_.contains(kind.after);
+  bool has_unchanged_dependency(const InheritanceRule& kind) const {
+    return kind.depends_on.empty() || unchanged_.contains(kind.depends_on);
   }
-  bool is_allowed(const OptionKind& kind, const std::string& value) {
+  bool is_allowed(const InheritanceRule& kind, const std::string& value) {
     if (kind.inheritance != Inheritance::layout) return true;
-    if (!is_after_kept(kind)) return false;
+    if (!has_unchanged_dependency(kind)) return false;
     bool fits = true;
     if (kind.name == "tp" || kind.name == "cp" || kind.name == "pp") {
       const std::int64_t factor = std::max<std::int64_t>(1, number_of(value));
@@ -126,7 +126,7 @@ class Choice {
   }
   bool allows_groups(const std::string& value) const {
     plan::Settings s = settings_;
-    for (const Supply& supply : supplies_) {
+    for (const InheritedOption& supply : inherited_) {
       if (supply.name == "tp") s.tp = number_of(supply.value);
       if (supply.name == "cp") s.cp = number_of(supply.value);
       if (supply.name == "pp") s.pp = number_of(supply.value);
@@ -140,15 +140,14 @@ class Choice {
   RecordedOptions recorded_;
   const plan::Launch& launch_;
   std::map<std::string, OptionValue> asked_;
-  std::vector<Supply> supplies_;
+  std::vector<InheritedOption> inherited_;
   std::vector<std::string> refused_;
-  std::set<std::string> kept_;  // options that have the run's values
-  std::int64_t ranks_ = 1;      // ranks of one model, as far as they are chosen
+  std::set<std::string> unchanged_;  // options that have the run's values
+  std::int64_t ranks_ = 1;           // ranks of one model, as far as they are chosen
 };
 
 /// Refuses to start a run anew without the weights that it began with.
-void refuse_forgetting_weights(const plan::Settings& s, const RecordedOptions& recorded,
-                               const fs::path& run) {
+void require_initial_weights(const plan::Settings& s, const RecordedOptions& recorded, const fs::path& run) {
   const auto found = recorded.find("init-from");
   if (found == recorded.end() || found->second.value.empty() || s.init_from || s.eval_only) return;
   const RecordedOption& weights = found->second;
@@ -159,7 +158,8 @@ void refuse_forgetting_weights(const plan::Settings& s, const RecordedOptions& r
                           weights.path.empty() ? weights.value : weights.path));
 }
 
-void tell(const Choice& choice, const fs::path& run, const plan::Launch& launch, Console& console) {
+void report_inherited(const InheritanceChoice& choice, const fs::path& run, const plan::Launch& launch,
+                      Console& console) {
   constexpr std::size_t num_shown = 3;
   const std::string file = (run / "run.json").string();
   if (!choice.refused().empty()) {
@@ -168,8 +168,8 @@ void tell(const Choice& choice, const fs::path& run, const plan::Launch& launch,
                  launch.num_ranks, launch.num_ranks == 1 ? "" : "s");
   }
   std::vector<std::string> shown;
-  for (const Supply& supply : choice.supplies()) {
-    shown.push_back(as_option(supply));
+  for (const InheritedOption& supply : choice.inherited()) {
+    shown.push_back(to_argument(supply));
     console.debug("from {}: {}", file, shown.back());
   }
   if (shown.empty()) return;
@@ -179,9 +179,9 @@ void tell(const Choice& choice, const fs::path& run, const plan::Launch& launch,
                more == 0 ? "" : fmt::format(" and {} more (--verbose lists them)", more));
 }
 
-std::vector<Supply> choose(const plan::Settings& settings, const OptionTable& options,
-                           const plan::Launch& launch, Console& console) {
-  const fs::path run = run_to_inherit(settings);
+std::vector<InheritedOption> choose_inherited(const plan::Settings& settings, const OptionTable& options,
+                                              const plan::Launch& launch, Console& console) {
+  const fs::path run = find_source_run(settings);
   if (run.empty()) return {};
   RecordedOptions recorded;
   try {
@@ -194,16 +194,16 @@ std::vector<Supply> choose(const plan::Settings& settings, const OptionTable& op
   const bool can_go_on = has_checkpoint(settings, run);
   // Checkpoints on nodes alone are found later, and the start continues from them.
   if (!can_go_on && announced_local_checkpoints(run / "metrics.jsonl").empty())
-    refuse_forgetting_weights(settings, recorded, run);
-  Choice choice(settings, options, std::move(recorded), launch);
+    require_initial_weights(settings, recorded, run);
+  InheritanceChoice choice(settings, options, std::move(recorded), launch);
   choice.choose(can_go_on);
-  tell(choice, run, launch, console);
-  return choice.supplies();
+  report_inherited(choice, run, launch, console);
+  return choice.inherited();
 }
 
-std::string to_text(const std::vector<Supply>& supplies) {
+std::string to_text(const std::vector<InheritedOption>& supplies) {
   std::string text;
-  for (const Supply& supply : supplies) text += supply.name + '\0' + supply.value + '\0';
+  for (const InheritedOption& supply : supplies) text += supply.name + '\0' + supply.value + '\0';
   return text;
 }
 
@@ -213,9 +213,10 @@ void inherit_options(const plan::Settings& settings, OptionTable& options, const
                      const comm::Ranks& ranks) {
   std::string text;
   comm::on_root(ranks, [&] {
-    for (const OptionValue& option : options.values()) kind_of(option.name);  // checks that it exists
+    for (const OptionValue& option : options.values())
+      inheritance_rule(option.name);  // checks that it exists
     if (settings.run) run::RunDirectory(*settings.run).refuse_strangers();
-    text = to_text(choose(settings, options, launch, ranks.console));
+    text = to_text(choose_inherited(settings, options, launch, ranks.console));
   });
   text = comm::broadcast_text(ranks.world, text);
   comm::run_collectively(ranks.world, [&] {

@@ -41,9 +41,9 @@ std::string absolute_mixture(const std::string& text) {
 
 }  // namespace
 
-const std::vector<OptionKind>& option_kinds() {
+const std::vector<InheritanceRule>& inheritance_rules() {
   using enum Inheritance;
-  static const std::vector<OptionKind> kinds = {
+  static const std::vector<InheritanceRule> kinds = {
       {"model", training, NameMatching::model},
       {"data", training, NameMatching::mixture},
       {"stage-dir", never, NameMatching::path},
@@ -125,9 +125,9 @@ const std::vector<OptionKind>& option_kinds() {
   return kinds;
 }
 
-const OptionKind& kind_of(const std::string& option) {
-  const std::vector<OptionKind>& kinds = option_kinds();
-  const auto found = std::ranges::find(kinds, option, &OptionKind::name);
+const InheritanceRule& inheritance_rule(const std::string& option) {
+  const std::vector<InheritanceRule>& kinds = inheritance_rules();
+  const auto found = std::ranges::find(kinds, option, &InheritanceRule::name);
   DT_CHECK(found != kinds.end(), "whether a resume takes --{} from run.json is not decided", option);
   return *found;
 }
@@ -140,12 +140,12 @@ bool replaces(const std::string& given, const std::string& other) {
   return given != other && is_end(given) && is_end(other);
 }
 
-std::string absolute_value(const OptionKind& kind, const std::string& value) {
-  if (value.empty() || kind.names == NameMatching::nothing) return "";
-  if (kind.names == NameMatching::mixture) return absolute_mixture(value);
+std::string absolute_value(const InheritanceRule& kind, const std::string& value) {
+  if (value.empty() || kind.path_kind == NameMatching::nothing) return "";
+  if (kind.path_kind == NameMatching::mixture) return absolute_mixture(value);
   const std::vector<std::string>& presets = model::preset_names();
-  if (kind.names == NameMatching::model && std::ranges::find(presets, value) != presets.end()) return "";
-  if (kind.names == NameMatching::checkpoint && (value == "auto" || value == "never")) return "";
+  if (kind.path_kind == NameMatching::model && std::ranges::find(presets, value) != presets.end()) return "";
+  if (kind.path_kind == NameMatching::checkpoint && (value == "auto" || value == "never")) return "";
   return absolute_path(value);
 }
 

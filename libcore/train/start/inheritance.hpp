@@ -17,26 +17,26 @@ enum class Inheritance {
 enum class NameMatching { nothing, path, model, mixture, checkpoint };
 
 /// One option of dt-train.
-struct OptionKind {
+struct InheritanceRule {
   std::string name;
   Inheritance inheritance;
-  NameMatching names = NameMatching::nothing;
+  NameMatching path_kind = NameMatching::nothing;
   /// The option that must be unchanged for this layout option to be kept; "" if there is none.
-  std::string after{};
+  std::string depends_on{};
 };
 
 /// Returns every option of dt-train. An option follows the option that it comes `after`.
-const std::vector<OptionKind>& option_kinds();
+const std::vector<InheritanceRule>& inheritance_rules();
 
 /// Returns the option's row.
 /// Errors: internal if it is missing.
-const OptionKind& kind_of(const std::string& option);
+const InheritanceRule& inheritance_rule(const std::string& option);
 
 /// Returns whether `given` replaces a run's value of `other`: both are among --steps, --tokens and
 /// --epochs.
 bool replaces(const std::string& given, const std::string& other);
 
 /// Returns an option's value with absolute paths; "" if it names no path.
-std::string absolute_value(const OptionKind& kind, const std::string& value);
+std::string absolute_value(const InheritanceRule& kind, const std::string& value);
 
 }  // namespace dt::train

@@ -78,20 +78,21 @@ RecordedOptions current_options(const JsonValue& record) {
   return options;
 }
 
-const OptionValue* find(const std::vector<OptionValue>& asked, const std::string& name) {
+const OptionValue* find_option(const std::vector<OptionValue>& asked, const std::string& name) {
   const auto found = std::find_if(asked.begin(), asked.end(), [&](const auto& o) { return o.name == name; });
   return found == asked.end() ? nullptr : &*found;
 }
 
 /// Returns whether the start changes an option that this one comes after. Units then belong to
 /// other stages.
-bool is_reset(const OptionKind& kind, const std::vector<OptionValue>& asked, const RecordedOptions& before) {
-  if (kind.after.empty()) return false;
-  const OptionValue* leader = find(asked, kind.after);
-  const auto was = before.find(kind.after);
+bool is_dependency_changed(const InheritanceRule& kind, const std::vector<OptionValue>& asked,
+                           const RecordedOptions& before) {
+  if (kind.depends_on.empty()) return false;
+  const OptionValue* leader = find_option(asked, kind.depends_on);
+  const auto was = before.find(kind.depends_on);
   const bool is_other =
       leader != nullptr && leader->given && was != before.end() && was->second.value != leader->value;
-  return is_other || is_reset(kind_of(kind.after), asked, before);
+  return is_other || is_dependency_changed(inheritance_rule(kind.depends_on), asked, before);
 }
 
 bool is_replaced(const OptionValue& option, const std::vector<OptionValue>& asked) {
@@ -101,14 +102,14 @@ bool is_replaced(const OptionValue& option, const std::vector<OptionValue>& aske
 }
 
 /// Returns the option as this start leaves it. `before` are the options that it found.
-RecordedOption now_of(const OptionValue& option, const std::vector<OptionValue>& asked,
-                      const RecordedOptions& before, bool goes_on) {
-  const OptionKind& kind = kind_of(option.name);
+RecordedOption merge_option(const OptionValue& option, const std::vector<OptionValue>& asked,
+                            const RecordedOptions& before, bool goes_on) {
+  const InheritanceRule& kind = inheritance_rule(option.name);
   RecordedOption now{option.value, option.given, absolute_value(kind, option.value)};
   const auto was = before.find(option.name);
   if (was == before.end()) return now;
   const bool is_kept = goes_on && !option.given && kind.inheritance != Inheritance::never &&
-                       !is_replaced(option, asked) && !is_reset(kind, asked, before);
+                       !is_replaced(option, asked) && !is_dependency_changed(kind, asked, before);
   const bool is_same_place = !now.path.empty() && now.path == was->second.path;
   return is_kept || is_same_place ? was->second : now;
 }
@@ -118,7 +119,7 @@ Json new_record(const std::vector<OptionValue>& asked) {
               {"asked", Json::object()}, {"given", Json::array()}, {"paths", Json::object()},
               {"changes", Json::array()}};
   for (const OptionValue& option : asked) {
-    const RecordedOption now = now_of(option, asked, {}, false);
+    const RecordedOption now = merge_option(option, asked, {}, false);
     record["asked"][option.name] = escape_invalid_utf8(now.value);
     if (option.given) record["given"].push_back(option.name);
     if (!now.path.empty()) record["paths"][option.name] = escape_invalid_utf8(now.path);
@@ -127,7 +128,7 @@ Json new_record(const std::vector<OptionValue>& asked) {
 }
 
 /// Returns whether a start has another value, or records for the first time that it was given.
-bool differ(const RecordedOption& before, const RecordedOption& now, const std::string& initial) {
+bool has_changed(const RecordedOption& before, const RecordedOption& now, const std::string& initial) {
   return before.value != now.value || before.is_given(initial) != now.is_given(initial);
 }
 
@@ -177,8 +178,8 @@ std::vector<OptionChange> record_run(const fs::path& run, const std::vector<Opti
     const bool is_new = found == before.end();  // in a run that an older dt began
     if (is_new && !option.given) continue;
     const RecordedOption from = is_new ? RecordedOption{.value = "", .given = false} : found->second;
-    const RecordedOption now = now_of(option, asked, before, goes_on);
-    if (!differ(from, now, option.initial)) continue;
+    const RecordedOption now = merge_option(option, asked, before, goes_on);
+    if (!has_changed(from, now, option.initial)) continue;
     if (from.value != now.value) changes.push_back({option.name, from.value, now.value});
     Json change{{"generation", generation},
                 {"step", step},

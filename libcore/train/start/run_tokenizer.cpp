@@ -37,7 +37,7 @@ bool has_tokenizer(const fs::path& folder, const data::TokenizerIdentity& info) 
 }
 
 /// Copies all files but the one with the tokens, which is the data's.
-void copy_what_lies_beside(const fs::path& model, const fs::path& folder) {
+void copy_model_tokenizer_files(const fs::path& model, const fs::path& folder) {
   if (model.empty()) return;
   if (path_exists(model / checkpoint::manifest_name)) {
     checkpoint::copy_tokenizer_files(checkpoint::Reader(model), folder);
@@ -70,7 +70,7 @@ bool has_chat_template(const fs::path& folder) {
 
 /// Writes the files that the model lacks: the configuration of the data's tokenizer, and its chat
 /// template.
-void add_what_the_data_keep(const fs::path& dataset, const fs::path& folder) {
+void add_dataset_tokenizer_files(const fs::path& dataset, const fs::path& folder) {
   const auto kept = data::find_chat_template(dataset / data::tokenizer_file_name);
   if (kept && !has_chat_template(folder)) write_text(folder / data::chat_template_name, kept->text);
   const fs::path config = folder / data::tokenizer_config_name;
@@ -86,16 +86,16 @@ void write_config(const fs::path& file, const std::optional<std::string>& end_of
 }
 
 /// The texts of end-of-text tokens, of the data and of the model.
-struct Ends {
+struct EosTokens {
   std::optional<std::string> of_data;  // text of the token that ends the data's documents, if one does
   std::set<std::string> all;           // texts of the ends that the tokenizer has
 };
 
-Ends read_ends(const fs::path& dataset, const data::TokenizerIdentity& info,
-               const std::vector<std::int64_t>& ends) {
+EosTokens read_eos_tokens(const fs::path& dataset, const data::TokenizerIdentity& info,
+                          const std::vector<std::int64_t>& ends) {
   const auto tokenizer = data::open_tokenizer(dataset, info);
   const auto text_of = [&](std::uint32_t id) { return tokenizer->decode(std::array{id}); };
-  Ends result;
+  EosTokens result;
   if (info.eos) result.all.insert(result.of_data.emplace(text_of(*info.eos)));
   for (const std::int64_t id : ends) {
     if (id >= 0 && id < info.vocabulary_size) result.all.insert(text_of(static_cast<std::uint32_t>(id)));
@@ -113,11 +113,11 @@ std::optional<std::string> eos_text(const Json& json) {
 }
 
 /// The files of a tokenizer's folder that name its eos_token.
-constexpr std::array naming_files = {data::tokenizer_config_name, "special_tokens_map.json"};
+constexpr std::array eos_config_files = {data::tokenizer_config_name, "special_tokens_map.json"};
 
-bool names_ends(const fs::path& folder, const Ends& ends) {
+bool has_matching_eos(const fs::path& folder, const EosTokens& ends) {
   if (!ends.of_data) return true;
-  return std::ranges::all_of(naming_files, [&](const char* name) {
+  return std::ranges::all_of(eos_config_files, [&](const char* name) {
     const fs::path file = folder / name;
     if (!path_exists(file)) return true;
     const auto text = eos_text(read_json(file));
@@ -126,9 +126,9 @@ bool names_ends(const fs::path& folder, const Ends& ends) {
 }
 
 /// Makes the model's files name an end-of-text token at which the model stops.
-void make_ends_agree(const fs::path& folder, const Ends& ends, Console& console) {
+void fix_eos_token(const fs::path& folder, const EosTokens& ends, Console& console) {
   if (!ends.of_data) return;
-  for (const char* name : naming_files) {
+  for (const char* name : eos_config_files) {
     const fs::path file = folder / name;
     if (!path_exists(file)) continue;
     Json json = read_json(file);
@@ -163,17 +163,18 @@ void store_tokenizer(const run::RunDirectory& run, const fs::path& dataset, cons
                      const std::vector<std::int64_t>& model_ends, Console& console) {
   const data::TokenizerIdentity info = data::read_dataset_file(dataset).tokenizer;
   if (info.name != data::file_tokenizer_name) return;
-  const Ends ends = read_ends(dataset, info, model_ends);
+  const EosTokens ends = read_eos_tokens(dataset, info, model_ends);
   const bool lacks_template = has_chat_template(dataset) && !has_chat_template(run.tokenizer_path());
-  if (has_tokenizer(run.tokenizer_path(), info) && names_ends(run.tokenizer_path(), ends) && !lacks_template)
+  if (has_tokenizer(run.tokenizer_path(), info) && has_matching_eos(run.tokenizer_path(), ends) &&
+      !lacks_template)
     return;
   AtomicDirectory made(run.tokenizer_path());
   restrict_readers(made.path(), ReadAccess::of_file(dataset / data::tokenizer_file_name));
-  copy_what_lies_beside(model, made.path());
+  copy_model_tokenizer_files(model, made.path());
   const fs::path file = made.path() / data::tokenizer_file_name;
   checkpoint::copy_tokenizer_file(dataset / data::tokenizer_file_name, file);
-  add_what_the_data_keep(dataset, made.path());
-  make_ends_agree(made.path(), ends, console);
+  add_dataset_tokenizer_files(dataset, made.path());
+  fix_eos_token(made.path(), ends, console);
   const fs::path config = made.path() / data::tokenizer_config_name;
   if (!path_exists(config)) write_config(config, ends.of_data);
   made.commit(/*overwrite=*/true);

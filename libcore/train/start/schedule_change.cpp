@@ -73,8 +73,8 @@ std::string option_of(const std::string& member, const plan::Settings& s) {
 
 }  // namespace
 
-std::string schedule_change(const std::string& then, const LearningRateSchedule& now,
-                            const plan::Settings& settings, std::int64_t step) {
+std::string describe_schedule_change(const std::string& then, const LearningRateSchedule& now,
+                                     const plan::Settings& settings, std::int64_t step) {
   const auto old = parse(then);
   if (!old) return "";
   const std::int64_t first = step + 1, last = std::max(first, now.total_steps);

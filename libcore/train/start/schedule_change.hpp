@@ -12,7 +12,7 @@ namespace dt::train {
 /// Returns the options that change the learning rate of a step after `step`, with their changes:
 /// "--lr (lr 0.001 → 0.002, min_lr 0.0001 → 0.0002)". Returns "" if every rate is unchanged. `then`
 /// is a manifest's schedule. Members that it lacks are unknown.
-std::string schedule_change(const std::string& then, const optim::LearningRateSchedule& now,
-                            const plan::Settings& settings, std::int64_t step);
+std::string describe_schedule_change(const std::string& then, const optim::LearningRateSchedule& now,
+                                     const plan::Settings& settings, std::int64_t step);
 
 }  // namespace dt::train

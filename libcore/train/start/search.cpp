@@ -21,25 +21,25 @@ namespace {
 
 /// Refuses a file that exists but may not be read. A missing permission is no damage: an older
 /// checkpoint would be the wrong answer.
-void check_permitted(const fs::path& path) {
+void check_readable(const fs::path& path) {
   if (::access(path.c_str(), R_OK) != 0 && errno != ENOENT) throw system_error(errno, "read", path.string());
 }
 
-void check_permitted(const checkpoint::Reader& reader) {
+void check_readable(const checkpoint::Reader& reader) {
   for (const checkpoint::StoredFile& file : reader.manifest().files) {
-    check_permitted(reader.path() / file.name);
+    check_readable(reader.path() / file.name);
   }
 }
 
 /// Refuses a checkpoint of another version of dt, which is no damage either.
-void check_own_format(const fs::path& checkpoint) {
-  check_permitted(checkpoint / checkpoint::manifest_name);
+void check_format_version(const fs::path& checkpoint) {
+  check_readable(checkpoint / checkpoint::manifest_name);
   const fs::path path = checkpoint / checkpoint::manifest_name;
   if (checkpoint::is_manifest_intact(checkpoint)) checkpoint::parse_manifest(read_file(path), path.string());
 }
 
 /// Returns whether a checkpoint has only weights. A user has then put it among the run's own.
-bool is_sound_but_stateless(const fs::path& checkpoint) {
+bool is_valid_weights_only(const fs::path& checkpoint) {
   try {
     return checkpoint::is_manifest_intact(checkpoint) &&
            checkpoint::has_weights_only(checkpoint::load_manifest(checkpoint));
@@ -50,7 +50,7 @@ bool is_sound_but_stateless(const fs::path& checkpoint) {
 
 }  // namespace
 
-bool Search::succeeds(const Candidate& candidate, const std::function<void()>& attempt) {
+bool CheckpointSearch::try_candidate(const Candidate& candidate, const std::function<void()>& attempt) {
   try {
     comm::run_collectively(ranks_.world, [&] {
       try {
@@ -72,7 +72,7 @@ bool Search::succeeds(const Candidate& candidate, const std::function<void()>& a
   }
 }
 
-void Search::skip_candidate(const Candidate& candidate, const Error& error) {
+void CheckpointSearch::skip_candidate(const Candidate& candidate, const Error& error) {
   skipped_.push_back({candidate.path.string(), error.message()});
   ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
   enum Verdict : std::int64_t { is_neither, is_damaged, is_not_finite };
@@ -80,17 +80,17 @@ void Search::skip_candidate(const Candidate& candidate, const Error& error) {
   comm::on_root(ranks_, [&] {
     if (!run::why_not_finite(candidate.path).empty())
       verdict = is_not_finite;
-    else if (path_exists(candidate.path) && !is_sound_but_stateless(candidate.path))
+    else if (path_exists(candidate.path) && !is_valid_weights_only(candidate.path))
       verdict = is_damaged;
   });
   verdict = comm::broadcast_number(ranks_.world, verdict);
   if (verdict == is_not_finite && not_finite_.empty()) not_finite_ = candidate.path.string();
   if (verdict != is_damaged) return;
   if (damaged_.empty()) damaged_ = candidate.path.string();
-  if (ranks_.is_root()) count(candidate, error);
+  if (ranks_.is_root()) record_failed_load(candidate, error);
 }
 
-void Search::count(const Candidate& candidate, const Error& error) const {
+void CheckpointSearch::record_failed_load(const Candidate& candidate, const Error& error) const {
   try {
     run::record_failed_load(candidate.path, error.message());
   } catch (const Error& failure) {  // the next start must read the checkpoint again
@@ -98,19 +98,19 @@ void Search::count(const Candidate& candidate, const Error& error) const {
   }
 }
 
-bool Search::is_shunned(const Candidate& candidate) {
+bool CheckpointSearch::is_excluded(const Candidate& candidate) {
   if (candidate.required) return false;
   std::string why;
-  return !succeeds(candidate, [&] {
+  return !try_candidate(candidate, [&] {
     if (ranks_.is_root()) why = run::why_excluded(candidate.path);
     if (!why.empty()) throw Error(ErrorKind::input, why);
   });
 }
 
-bool Search::is_at_hand(const Candidate& candidate) {
+bool CheckpointSearch::make_available(const Candidate& candidate) {
   if (candidate.local.empty()) return true;
   try {
-    origin_.promotion.promote(run::parse_local_checkpoint(candidate.local));
+    request_.promotion.promote(run::parse_local_checkpoint(candidate.local));
     return true;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
@@ -119,22 +119,22 @@ bool Search::is_at_hand(const Candidate& candidate) {
   }
 }
 
-std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
-  comm::on_root(ranks_, [&] { check_own_format(candidate.path); });
+std::optional<checkpoint::Reader> CheckpointSearch::open(const Candidate& candidate) {
+  comm::on_root(ranks_, [&] { check_format_version(candidate.path); });
   std::optional<checkpoint::Reader> reader;
-  if (!succeeds(candidate, [&] {
+  if (!try_candidate(candidate, [&] {
         if (!ranks_.is_root()) return;
         reader.emplace(candidate.path);
-        check_permitted(*reader);
+        check_readable(*reader);
         checkpoint::require_optimizer_state(*reader);
       }))
     return std::nullopt;
-  check_visible(ranks_, candidate.path / checkpoint::manifest_name);
+  check_same_view(ranks_, candidate.path / checkpoint::manifest_name);
   comm::run_collectively(ranks_.world, [&] {
     if (ranks_.is_root()) return;
     try {
       reader.emplace(candidate.path);
-      check_permitted(*reader);
+      check_readable(*reader);
     } catch (const Error& error) {
       throw Error(ErrorKind::environment, error.what(), "rank 0 sees it whole: this node's view is another");
     }
@@ -142,37 +142,38 @@ std::optional<checkpoint::Reader> Search::open(const Candidate& candidate) {
   return reader;
 }
 
-void Search::plan(Start& start, const checkpoint::Manifest& manifest) const {
+void CheckpointSearch::make_start_plan(Start& start, const checkpoint::Manifest& manifest) const {
   comm::run_collectively(ranks_.world, [&] {
-    start.plan = origin_.make_plan(&manifest.state);
+    start.plan = request_.make_plan(&manifest.state);
     if (!manifest.model.special.eos.empty())
-      start.plan.spec.special = trained_special(manifest.model.special, origin_.dataset);
-    plan::check_resumable(start.plan, manifest, origin_.dataset.content_digest());
+      start.plan.spec.special = training_special_tokens(manifest.model.special, request_.dataset);
+    plan::check_resumable(start.plan, manifest, request_.dataset.content_digest());
   });
-  start.plan.arithmetic = origin_.choose_arithmetic(start.plan, &manifest.state);
+  start.plan.arithmetic = request_.choose_arithmetic(start.plan, &manifest.state);
 }
 
-void Search::announce(const Start& start) const {
+void CheckpointSearch::announce(const Start& start) const {
   for (const std::string& difference :
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
     ranks_.console.info("not bit for bit as before: {}", difference);
   }
-  const std::string change =
-      schedule_change(start.state.schedule, start.plan.schedule, origin_.settings, start.state.step);
+  const std::string change = describe_schedule_change(start.state.schedule, start.plan.schedule,
+                                                      request_.settings, start.state.step);
   if (!change.empty()) ranks_.console.info("the learning rate goes another way than before: {}", change);
   if (damaged_.empty()) return;
   ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
                       start.state.step, damaged_, damaged_);
 }
 
-std::optional<Start> Search::start_from(const Candidate& candidate) {
-  if (is_shunned(candidate) || !is_at_hand(candidate)) return std::nullopt;
+std::optional<Start> CheckpointSearch::start_from(const Candidate& candidate) {
+  if (is_excluded(candidate) || !make_available(candidate)) return std::nullopt;
   const std::optional<checkpoint::Reader> reader = open(candidate);
   if (!reader) return std::nullopt;
   Start start;
-  plan(start, reader->manifest());
-  origin_.make_runtime(start);
-  if (!succeeds(candidate, [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
+  make_start_plan(start, reader->manifest());
+  request_.make_runtime(start);
+  if (!try_candidate(candidate,
+                     [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))
     return std::nullopt;
   if (ranks_.is_root()) {
     try {
@@ -184,12 +185,12 @@ std::optional<Start> Search::start_from(const Candidate& candidate) {
   warn_changed_end_of_text(reader->manifest().model.special, start.plan.spec.special, ranks_.console);
   start.state = reader->manifest().state;
   start.checkpoint = candidate.path;
-  start.passed_over = skipped_;
+  start.skipped = skipped_;
   announce(start);
   return start;
 }
 
-void Search::fail() const {
+void CheckpointSearch::fail() const {
   std::string advice = "--resume never begins anew";
   if (!damaged_.empty()) {
     advice = fmt::format(

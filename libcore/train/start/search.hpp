@@ -17,7 +17,7 @@
 namespace dt::train {
 
 /// The inputs of preparing a start.
-struct Origin {
+struct StartRequest {
   const plan::Settings& settings;
   const model::ModelSpec& spec;
   const data::Mixture& dataset;
@@ -50,9 +50,9 @@ struct Origin {
 };
 
 /// Tries candidates, and remembers those that it skips.
-class Search {
+class CheckpointSearch {
  public:
-  explicit Search(const Origin& origin) : origin_(origin), ranks_(origin.ranks) {}
+  explicit CheckpointSearch(const StartRequest& origin) : request_(origin), ranks_(origin.ranks) {}
 
   /// Returns nothing if an optional candidate is damaged.
   std::optional<Start> start_from(const Candidate& candidate);
@@ -62,22 +62,22 @@ class Search {
   /// Runs `attempt` on all ranks. If it fails on any rank because of an optional candidate's
   /// content, skips the candidate and returns false. Failures of the machine say nothing about the
   /// checkpoint, and are thrown.
-  bool succeeds(const Candidate& candidate, const std::function<void()>& attempt);
+  bool try_candidate(const Candidate& candidate, const std::function<void()>& attempt);
   void skip_candidate(const Candidate& candidate, const Error& error);
-  void count(const Candidate& candidate, const Error& error) const;
+  void record_failed_load(const Candidate& candidate, const Error& error) const;
   /// Returns whether starts ignore the candidate unless a user names it, even if it can be loaded.
   /// Collective: all ranks.
-  bool is_shunned(const Candidate& candidate);
+  bool is_excluded(const Candidate& candidate);
   /// Returns whether the candidate is in a folder that all ranks see, after promotion if necessary.
   /// Collective: all ranks.
-  bool is_at_hand(const Candidate& candidate);
+  bool make_available(const Candidate& candidate);
   /// Opens the candidate. Rank 0's verdict applies to all ranks.
   /// Collective: all ranks.
   std::optional<checkpoint::Reader> open(const Candidate& candidate);
-  void plan(Start& start, const checkpoint::Manifest& manifest) const;
+  void make_start_plan(Start& start, const checkpoint::Manifest& manifest) const;
   void announce(const Start& start) const;
 
-  const Origin& origin_;
+  const StartRequest& request_;
   const comm::Ranks& ranks_;
   std::vector<checkpoint::Problem> skipped_;
   std::string damaged_;     // the first damaged candidate that can be repaired

@@ -16,7 +16,7 @@ namespace {
 constexpr char separator = '\0';
 
 /// Returns nothing if --data is not a valid mixture; opening it reports the error.
-std::vector<data::MixturePart> parts_of(const plan::Settings& settings) {
+std::vector<data::MixturePart> mixture_parts(const plan::Settings& settings) {
   try {
     return data::parse_mixture(settings.data);
   } catch (const Error&) {
@@ -25,14 +25,14 @@ std::vector<data::MixturePart> parts_of(const plan::Settings& settings) {
 }
 
 /// The copy of a dataset, or the reason why there is none.
-struct Place {
+struct StagedCopy {
   fs::path dataset;
   fs::path copy = {};
   std::string warning = {};
 };
 
-Place stage(const fs::path& dataset, const plan::Settings& settings, const std::function<bool()>& stop,
-            Console& console, std::vector<data::StagedDataset>& held) {
+StagedCopy stage(const fs::path& dataset, const plan::Settings& settings, const std::function<bool()>& stop,
+                 Console& console, std::vector<data::StagedDataset>& held) {
   std::optional<Progress> progress;
   data::StageRequest request{*settings.stage_dir, {}, stop, [&](std::uint64_t done, std::uint64_t total) {
                                if (!progress)
@@ -52,34 +52,34 @@ Place stage(const fs::path& dataset, const plan::Settings& settings, const std::
 std::string stage_all(const plan::Settings& settings, const std::function<bool()>& stop, Console& console,
                       std::vector<data::StagedDataset>& held) {
   std::string text;
-  for (const data::MixturePart& part : parts_of(settings)) {
-    const Place place = stage(part.folder, settings, stop, console, held);
+  for (const data::MixturePart& part : mixture_parts(settings)) {
+    const StagedCopy place = stage(part.folder, settings, stop, console, held);
     for (const std::string& field : {place.dataset.string(), place.copy.string(), place.warning})
       text += field + separator;
   }
   return text;
 }
 
-std::vector<Place> places_of(const std::string& text) {
+std::vector<StagedCopy> parse_staged_copies(const std::string& text) {
   const std::vector<std::string> fields = split(text, separator);
-  std::vector<Place> places;
+  std::vector<StagedCopy> places;
   for (std::size_t i = 0; i + 2 < fields.size(); i += 3)
     places.push_back({fields[i], fields[i + 1], fields[i + 2]});
   return places;
 }
 
 /// Returns the rank's share among the ranks of its host, which all see the same files.
-data::ShardSubset share_of(const std::vector<std::string>& hosts, std::size_t rank) {
+data::ShardSubset subset_among_host_ranks(const std::vector<std::string>& hosts, std::size_t rank) {
   const auto own = hosts.begin() + static_cast<std::ptrdiff_t>(rank);
   return {static_cast<std::size_t>(std::count(hosts.begin(), own, *own)),
           static_cast<std::size_t>(std::count(hosts.begin(), hosts.end(), *own))};
 }
 
 /// Reports each host's warnings, and rank 0's copies for all.
-void report(const std::vector<std::string>& hosts, const std::vector<std::string>& results,
-            Console& console) {
+void report_staging(const std::vector<std::string>& hosts, const std::vector<std::string>& results,
+                    Console& console) {
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
-    for (const Place& place : places_of(results[rank])) {
+    for (const StagedCopy& place : parse_staged_copies(results[rank])) {
       if (!place.warning.empty())
         console.warn("on {}, {} is read where it is: {}", hosts[rank], place.dataset.string(), place.warning);
       else if (rank == 0)
@@ -90,7 +90,7 @@ void report(const std::vector<std::string>& hosts, const std::vector<std::string
 
 /// Returns the copy. The first of a host's ranks that finds it damaged reports that, even if it is
 /// not rank 0.
-data::DatasetCopy copy_at(const Place& place, const comm::Ranks& ranks) {
+data::DatasetCopy to_dataset_copy(const StagedCopy& place, const comm::Ranks& ranks) {
   if (place.copy.empty()) return {};
   return {place.copy, [place, &ranks](const std::string& why) {
             if (!data::discard_copy(place.copy)) return;
@@ -109,15 +109,17 @@ StagedData stage_data(const plan::Settings& settings, const std::function<bool()
   const auto rank = static_cast<std::size_t>(ranks.world.rank());
   const auto hosts = comm::gather_texts(ranks.world, settings.stage_dir ? host_name() : "");
   if (std::ranges::all_of(hosts, [](const std::string& host) { return host.empty(); }))
-    return {.share = share_of(comm::gather_texts(ranks.world, host_name()), rank)};
+    return {.shards_to_read_ahead =
+                subset_among_host_ranks(comm::gather_texts(ranks.world, host_name()), rank)};
   StagedData staged;
   const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
   const bool copies = first == rank && settings.stage_dir;
   const comm::ScopedTimeout patience(ranks.world.engine(), 0);  // copying has no time limit
   const std::vector<std::string> results =
       comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.locks) : "");
-  if (ranks.is_root()) report(hosts, results, ranks.console);
-  for (const Place& place : places_of(results[first])) staged.copies.push_back(copy_at(place, ranks));
+  if (ranks.is_root()) report_staging(hosts, results, ranks.console);
+  for (const StagedCopy& place : parse_staged_copies(results[first]))
+    staged.copies.push_back(to_dataset_copy(place, ranks));
   return staged;
 }
 

@@ -16,7 +16,8 @@ namespace dt::train {
 struct StagedData {
   /// The copy of each dataset of --data that this rank reads; empty: all are read from --data.
   std::vector<data::DatasetCopy> copies = {};
-  data::ShardSubset share = {};                 // this rank's share among those of its host; all of copies
+  data::ShardSubset shards_to_read_ahead =
+      {};  // this rank's shards_to_read_ahead among those of its host; all of copies
   std::vector<data::StagedDataset> locks = {};  // copies that this rank protects from removal
 };
 

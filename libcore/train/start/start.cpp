@@ -14,14 +14,14 @@ namespace dt::train {
 
 namespace {
 
-Start start_anew(const Origin& origin) {
+Start start_from_scratch(const StartRequest& origin) {
   Start start;
   comm::run_collectively(origin.ranks.world, [&] { start.plan = origin.make_plan(nullptr); });
   start.plan.arithmetic = origin.choose_arithmetic(start.plan, nullptr);
   origin.make_runtime(start);
   std::string remark;
   comm::run_collectively(origin.ranks.world, [&] {
-    remark = fill_weights(*start.runtime, origin.settings, start.plan);
+    remark = load_initial_weights(*start.runtime, origin.settings, start.plan);
     start.state = initial_state(start.plan, origin.dataset);
   });
   if (!remark.empty()) origin.ranks.console.warn("{}", remark);
@@ -30,7 +30,7 @@ Start start_anew(const Origin& origin) {
 
 }  // namespace
 
-std::string outside_origin(const run::RunDirectory& run) {
+std::string foreign_parent_checkpoint(const run::RunDirectory& run) {
   const std::vector<run::Generation> claimed = run.generations();
   std::string continues = claimed.empty() ? "" : claimed.back().continues;
   while (!continues.empty() && continues.find('/') == std::string::npos) {
@@ -45,7 +45,7 @@ std::string outside_origin(const run::RunDirectory& run) {
 namespace {
 
 /// Refuses to start anew if the lineage has no checkpoints, but the run has or had some.
-void refuse_forgetting(const run::RunDirectory& run) {
+void require_existing_lineage(const run::RunDirectory& run) {
   const std::vector<run::Generation> claimed = run.generations();
   const std::size_t others = run.checkpoints().size();
   const std::string continues = claimed.empty() ? "" : claimed.back().continues;
@@ -95,9 +95,9 @@ std::vector<Candidate> resume_candidates(const plan::Settings& settings, const r
   std::vector<Candidate> candidates;
   if (run) {
     candidates = candidates_on_lineage(*run, local);
-    if (const std::string origin = outside_origin(*run); !origin.empty())
+    if (const std::string origin = foreign_parent_checkpoint(*run); !origin.empty())
       candidates.push_back({origin, false});
-    if (candidates.empty()) refuse_forgetting(*run);
+    if (candidates.empty()) require_existing_lineage(*run);
   }
   return candidates;
 }
@@ -137,7 +137,8 @@ void check_same_spec(const model::ModelSpec& asked, const convert::WeightSource&
               "leave --model out to take it from there");
 }
 
-model::SpecialTokens trained_special(const model::SpecialTokens& before, const data::Mixture& dataset) {
+model::SpecialTokens training_special_tokens(const model::SpecialTokens& before,
+                                             const data::Mixture& dataset) {
   model::SpecialTokens special = before;
   bool is_first = true;
   for (std::size_t i = 0; i < dataset.size(); ++i) {
@@ -162,21 +163,22 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
   std::optional<model::ModelSpec> spec;
   comm::run_collectively(ranks.world, [&] { spec = choose_spec(settings, candidates); });
   const model::SpecialTokens given = spec->special;
-  spec->special = trained_special(given, dataset);
-  const Origin origin{settings, *spec, dataset, promotion, launch, ranks};
-  Search search(origin);
+  spec->special = training_special_tokens(given, dataset);
+  const StartRequest origin{settings, *spec, dataset, promotion, launch, ranks};
+  CheckpointSearch search(origin);
   for (const Candidate& candidate : candidates) {
     if (auto start = search.start_from(candidate)) return std::move(*start);
   }
   if (!candidates.empty()) search.fail();
-  Start start = start_anew(origin);
+  Start start = start_from_scratch(origin);
   // A preset's ids are those of another tokenizer, and the user did not choose them.
   if (!model::is_preset(settings.model.value_or("")) || settings.init_from)
     warn_changed_end_of_text(given, spec->special, ranks.console);
   return start;
 }
 
-std::string fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan) {
+std::string load_initial_weights(ModelRuntime& runtime, const plan::Settings& settings,
+                                 const plan::Plan& plan) {
   if (!settings.init_from) {
     runtime.initialise_weights(plan.seed);
     return {};

@@ -28,7 +28,7 @@ struct Candidate {
 };
 
 /// Returns the checkpoint of another run that the newest generation's lineage began with, or "".
-std::string outside_origin(const run::RunDirectory& run);
+std::string foreign_parent_checkpoint(const run::RunDirectory& run);
 
 /// Returns the candidates of --resume, newest first; empty means to start anew. A run that began
 /// with another run's checkpoint has that one last. `local` are the nodes' checkpoints. Those on
@@ -50,7 +50,8 @@ void check_same_spec(const model::ModelSpec& asked, const convert::WeightSource&
 /// Returns the special tokens of a model that trains on `dataset`. The token that ends the
 /// dataset's documents is among its end-of-text ids. `before` are the tokens of its weights, or of
 /// --model if the weights have none.
-model::SpecialTokens trained_special(const model::SpecialTokens& before, const data::Mixture& dataset);
+model::SpecialTokens training_special_tokens(const model::SpecialTokens& before,
+                                             const data::Mixture& dataset);
 /// Warns if the end-of-text ids in `after` differ from those in `before`.
 void warn_changed_end_of_text(const model::SpecialTokens& before, const model::SpecialTokens& after,
                               Console& console);
@@ -60,8 +61,8 @@ struct Start {
   std::unique_ptr<parallel::Groups> groups;
   std::unique_ptr<ModelRuntime> runtime;  // holds weights and moments
   checkpoint::TrainingState state;
-  fs::path checkpoint;  // checkpoint that the run continues from; empty for a new run
-  std::vector<checkpoint::Problem> passed_over;  // newer checkpoints, newest first
+  fs::path checkpoint;                       // checkpoint that the run continues from; empty for a new run
+  std::vector<checkpoint::Problem> skipped;  // newer checkpoints, newest first
 };
 
 /// Plans the run and loads its state. Every block that a rank reads is verified. Damaged
@@ -78,7 +79,8 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
 /// Fills the weights of a model that starts anew, from --init-from or with initial weights. Returns
 /// a note for the user on how they were read.
 /// Errors: input if --init-from is another model or cannot be read.
-std::string fill_weights(ModelRuntime& runtime, const plan::Settings& settings, const plan::Plan& plan);
+std::string load_initial_weights(ModelRuntime& runtime, const plan::Settings& settings,
+                                 const plan::Plan& plan);
 
 /// Returns the state of a run before its first step.
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset);

@@ -15,17 +15,17 @@ using parallel::ModelStorage;
 using parallel::OwnedPiece;
 
 /// A kind of state, and the method that returns a group's tensor of it.
-struct Kind {
+struct StateKind {
   const char* name;
   Tensor (ModelStorage::*of_group)(int group) const;
 };
-constexpr std::array kinds = {Kind{checkpoint::kind_weights, &ModelStorage::group_masters},
-                              Kind{checkpoint::kind_first_moment, &ModelStorage::group_first_moment},
-                              Kind{checkpoint::kind_second_moment, &ModelStorage::group_second_moment}};
+constexpr std::array kinds = {StateKind{checkpoint::kind_weights, &ModelStorage::group_masters},
+                              StateKind{checkpoint::kind_first_moment, &ModelStorage::group_first_moment},
+                              StateKind{checkpoint::kind_second_moment, &ModelStorage::group_second_moment}};
 
 constexpr std::span moments = std::span(kinds).subspan<1>();
 
-const Kind& kind_of(const OwnedPiece& own) {
+const StateKind& state_kind(const OwnedPiece& own) {
   return kinds[static_cast<std::size_t>(own.kind)];
 }
 
@@ -42,10 +42,10 @@ std::vector<checkpoint::SourcePiece> state_pieces(const ModelStorage& storage) {
   std::vector<checkpoint::SourcePiece> share;
   for (const OwnedPiece& own : owned_state(local, storage.precision().master())) {
     const LocalParam& param = local.param(own.param);
-    const Tensor state = (storage.*kind_of(own).of_group)(param.group);
+    const Tensor state = (storage.*state_kind(own).of_group)(param.group);
     const std::int64_t begin = param.owned_offset + own.piece.begin - param.owned_piece.begin;
     share.push_back(
-        {local.spec(param).name, kind_of(own).name, own.piece, state.flat(begin, own.piece.numel())});
+        {local.spec(param).name, state_kind(own).name, own.piece, state.flat(begin, own.piece.numel())});
   }
   return share;
 }
@@ -56,7 +56,7 @@ std::vector<checkpoint::PieceSpec> rank_state_pieces(const ModelStorage& storage
   const DType dtype = storage.precision().master();
   std::vector<checkpoint::PieceSpec> share;
   for (const OwnedPiece& own : owned_state(local, dtype))
-    share.push_back({local.name(own.param), kind_of(own).name, own.piece, dtype});
+    share.push_back({local.name(own.param), state_kind(own).name, own.piece, dtype});
   return share;
 }
 
@@ -75,7 +75,7 @@ void load_state(const Context& context, const checkpoint::Reader& reader, ModelS
     };
     storage.set_weights(context, param, read(checkpoint::kind_weights));
     if (param.owned_piece.numel() == 0 || !local.group(param.group).has_state) continue;
-    for (const Kind& kind : moments)
+    for (const StateKind& kind : moments)
       fill_from_host(context, param.owned_piece, param.view_in_shard((storage.*kind.of_group)(param.group)),
                      read(kind.name));
   }

@@ -11,8 +11,8 @@ namespace dt::train {
 namespace {
 
 /// Returns the rank's elements of values_BT, micro-batch by micro-batch, chunk by chunk.
-std::vector<std::int32_t> share_of(const std::vector<std::int32_t>& values_BT, std::int64_t samples,
-                                   std::int64_t size, const model::Zigzag& zigzag) {
+std::vector<std::int32_t> context_rows(const std::vector<std::int32_t>& values_BT, std::int64_t samples,
+                                       std::int64_t size, const model::Zigzag& zigzag) {
   std::vector<std::int32_t> own;
   const std::int64_t length = samples == 0 ? 0 : static_cast<std::int64_t>(values_BT.size()) / samples;
   for (std::int64_t first = 0; first < samples; first += size) {
@@ -38,9 +38,9 @@ void slice_context_rows(data::Batch& batch, std::int64_t size, const model::Layo
   std::vector<std::int32_t> positions_BT;
   for (std::int64_t i = 0; i < batch.num_samples * batch.sequence_length; ++i)
     positions_BT.push_back(static_cast<std::int32_t>(i % batch.sequence_length));
-  batch.positions_BT = share_of(positions_BT, batch.num_samples, size, zigzag);
+  batch.positions_BT = context_rows(positions_BT, batch.num_samples, size, zigzag);
   for (std::vector<std::int32_t>* values : {&batch.tokens_BT, &batch.labels_BT, &batch.first_BT}) {
-    if (!values->empty()) *values = share_of(*values, batch.num_samples, size, zigzag);
+    if (!values->empty()) *values = context_rows(*values, batch.num_samples, size, zigzag);
   }
   batch.sequence_length /= layout.cp;
 }

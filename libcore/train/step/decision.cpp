@@ -18,9 +18,9 @@ constexpr std::array stop_signals{SIGHUP, SIGINT, SIGUSR1, SIGTERM};
 
 /// Moves numbers between a report and the vector that ranks sum. It writes the vector before the
 /// sum and reads it afterwards.
-class Cursor {
+class Int64Serializer {
  public:
-  Cursor(std::vector<std::int64_t>& numbers, bool writes) : numbers_(numbers), writes_(writes) {}
+  Int64Serializer(std::vector<std::int64_t>& numbers, bool writes) : numbers_(numbers), writes_(writes) {}
   void visit(std::int64_t& number) {
     if (writes_) {
       numbers_.push_back(number);
@@ -57,7 +57,7 @@ class Cursor {
   std::size_t next_ = 0;
 };
 
-void visit(LocalStepReport& report, Cursor cursor) {
+void visit(LocalStepReport& report, Int64Serializer cursor) {
   cursor.visit(report.nll);
   cursor.visit(report.squared_norm);
   cursor.visit(report.data_digest);
@@ -80,7 +80,7 @@ std::int64_t LocalStepReport::bytes() {
   return static_cast<std::int64_t>(numbers.size() * sizeof(std::int64_t));
 }
 
-void LocalStepReport::combine(comm::Communicator& world) {
+void LocalStepReport::all_reduce(comm::Communicator& world) {
   if (world.size() == 1) return;
   std::vector<std::int64_t> numbers;
   visit(*this, {numbers, true});

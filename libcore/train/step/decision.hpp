@@ -26,7 +26,7 @@ struct LocalStepReport {
   /// Replaces the report by the sum over all ranks.
   /// Numerics: exact, so that the order of ranks does not matter.
   /// Collective: all ranks.
-  void combine(comm::Communicator& world);
+  void all_reduce(comm::Communicator& world);
 };
 
 /// The decision that every rank acts on.

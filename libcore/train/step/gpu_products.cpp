@@ -13,7 +13,8 @@ namespace dt::train {
 namespace {
 
 /// Returns each line that any rank has, once, sorted.
-std::vector<std::string> lines_of_all(comm::Communicator& ranks, const std::vector<std::string>& own) {
+std::vector<std::string> gather_distinct_lines(comm::Communicator& ranks,
+                                               const std::vector<std::string>& own) {
   std::set<std::string> all;
   for (const std::string& text : comm::gather_texts(ranks, fmt::format("{}", fmt::join(own, "\n")))) {
     std::istringstream lines(text);
@@ -25,11 +26,11 @@ std::vector<std::string> lines_of_all(comm::Communicator& ranks, const std::vect
 }  // namespace
 
 std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks) {
-  return lines_of_all(ranks, kernels::matmul_algorithms());
+  return gather_distinct_lines(ranks, kernels::matmul_algorithms());
 }
 
 std::vector<std::string> attention_fallbacks_used(comm::Communicator& ranks) {
-  return lines_of_all(ranks, kernels::attention_fallbacks());
+  return gather_distinct_lines(ranks, kernels::attention_fallbacks());
 }
 
 }  // namespace dt::train

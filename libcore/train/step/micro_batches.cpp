@@ -21,21 +21,21 @@ void check_ids(data::Batch& batch, std::int64_t vocabulary) {
 }
 
 /// Returns an absent tensor for no values.
-Tensor all_of(std::vector<std::int32_t>& values) {
+Tensor tensor_or_absent(std::vector<std::int32_t>& values) {
   return values.empty() ? Tensor() : host_tensor(values);
 }
 
 }  // namespace
 
-MicroBatches::MicroBatches(const Context& context, parallel::BufferPool& pool, PinnedRows& pinned,
+MicroBatches::MicroBatches(const Context& context, parallel::BufferPool& pool, PinnedUploader& pinned,
                            data::Batch& batch, std::int64_t size, std::int64_t vocabulary,
                            const Tensor& positions_R)
     : pool_(pool) {
-  std::array of_batch = {all_of(batch.tokens_BT), all_of(batch.labels_BT), all_of(batch.positions_BT),
-                         all_of(batch.first_BT)};
+  std::array of_batch = {tensor_or_absent(batch.tokens_BT), tensor_or_absent(batch.labels_BT),
+                         tensor_or_absent(batch.positions_BT), tensor_or_absent(batch.first_BT)};
   if (context.device() != Device::host()) {
     check_ids(batch, vocabulary);
-    place(pinned, of_batch);
+    copy_to_device(pinned, of_batch);
   }
   const auto& [tokens, labels, positions, first_seen] = of_batch;
   const std::int64_t length = batch.sequence_length;
@@ -60,7 +60,7 @@ MicroBatches::~MicroBatches() {
   pool_.release(std::move(memory_));
 }
 
-void MicroBatches::place(PinnedRows& pinned, std::span<Tensor> of_batch) {
+void MicroBatches::copy_to_device(PinnedUploader& pinned, std::span<Tensor> of_batch) {
   std::int64_t count = 0;
   for (const Tensor& values : of_batch) count += values ? values.numel() : 0;
   if (count == 0) return;

@@ -20,7 +20,7 @@ class MicroBatches {
   /// `positions_R` are the positions of rows in sequence order. All arguments must outlive this
   /// object. The batch must also outlive the work with the micro-batches.
   /// Errors: internal if ids are outside the vocabulary.
-  MicroBatches(const Context& context, parallel::BufferPool& pool, PinnedRows& pinned, data::Batch& batch,
+  MicroBatches(const Context& context, parallel::BufferPool& pool, PinnedUploader& pinned, data::Batch& batch,
                std::int64_t size, std::int64_t vocabulary, const Tensor& positions_R);
   MicroBatches(MicroBatches&&) = default;
   ~MicroBatches();
@@ -29,7 +29,7 @@ class MicroBatches {
 
  private:
   /// Copies the present tensors of a batch to the device.
-  void place(PinnedRows& pinned, std::span<Tensor> of_batch);
+  void copy_to_device(PinnedUploader& pinned, std::span<Tensor> of_batch);
 
   parallel::BufferPool& pool_;
   Buffer memory_;

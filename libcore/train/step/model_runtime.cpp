@@ -19,8 +19,8 @@ ModelRuntime::ModelRuntime(const plan::Plan& plan, Purpose purpose, const parall
                                plan.saved_activations(), tensor_parallel_ops_)),
       storage_(context_.device(), local_, plan.precision, lanes_ ? &*lanes_ : nullptr, groups),
       executor_(context_, units_, storage_, &tensor_parallel_ops_),
-      rows_(context_.device()),
-      pinned_rows_(context_),
+      batch_buffers_(context_.device()),
+      uploader_(context_),
       num_positions_(plan.micro_batch * plan.sequence_length),
       positions_(context_.device(), static_cast<std::size_t>(num_positions_) * sizeof(std::int32_t)) {
   if (groups.control()) scoped_device_.emplace(groups.control()->engine(), context_);
@@ -66,7 +66,7 @@ void ModelRuntime::load_weights(const convert::WeightSource& source) {
 
 MicroBatches ModelRuntime::micro_batches(data::Batch& batch, std::int64_t size) {
   if (local_.layout().cp > 1) slice_context_rows(batch, size, local_.layout(), local_.place());
-  return MicroBatches(context_, rows_, pinned_rows_, batch, size, spec_.vocabulary,
+  return MicroBatches(context_, batch_buffers_, uploader_, batch, size, spec_.vocabulary,
                       Tensor(positions_, DType::i32, Shape{num_positions_}));
 }
 

@@ -57,10 +57,10 @@ class ModelRuntime {
   std::vector<std::unique_ptr<model::Unit>> units_;
   parallel::ModelStorage storage_;
   parallel::Executor executor_;
-  parallel::BufferPool rows_;   // memory of batches
-  PinnedRows pinned_rows_;      // for copies of batches to the device
-  std::int64_t num_positions_;  // positions in a micro-batch
-  Buffer positions_;            // 0 … T−1 for each sample
+  parallel::BufferPool batch_buffers_;  // memory of batches
+  PinnedUploader uploader_;             // for copies of batches to the device
+  std::int64_t num_positions_;          // positions in a micro-batch
+  Buffer positions_;                    // 0 … T−1 for each sample
 };
 
 }  // namespace dt::train

@@ -43,8 +43,8 @@ bool is_finite(const Context& context, const Tensor& tensor) {
   }
 }
 
-Finding in_outputs(const plan::Plan& plan, ModelRuntime& runtime,
-                   std::span<const model::MicroBatch> micro_batches) {
+Finding find_in_outputs(const plan::Plan& plan, ModelRuntime& runtime,
+                        std::span<const model::MicroBatch> micro_batches) {
   const parallel::StepShape shape = plan::step_shape(plan, runtime.num_units());
   const auto lists = parallel::build_evaluations(shape, plan::pipeline_of(plan));
   Finding first;
@@ -62,7 +62,7 @@ Finding in_outputs(const plan::Plan& plan, ModelRuntime& runtime,
 }
 
 /// Searches gradients, which are computed from the last unit to the first.
-Finding in_gradients(const plan::Plan& plan, ModelRuntime& runtime, std::uint64_t first_sample) {
+Finding find_in_gradients(const plan::Plan& plan, ModelRuntime& runtime, std::uint64_t first_sample) {
   Finding first;
   const parallel::LocalTable& local = runtime.local();
   for (int group = 0; group < runtime.storage().num_groups(); ++group) {
@@ -77,7 +77,7 @@ Finding in_gradients(const plan::Plan& plan, ModelRuntime& runtime, std::uint64_
 }
 
 /// Returns the text of the first finding of all ranks; "" if there is none.
-std::string first_of(const Finding& own, comm::Communicator& control) {
+std::string earliest_finding(const Finding& own, comm::Communicator& control) {
   std::int64_t key = own.key;
   const Tensor least = host_tensor(key);
   control.all_reduce(least, least, comm::Reduction::min).wait_host();
@@ -89,14 +89,14 @@ std::string first_of(const Finding& own, comm::Communicator& control) {
 
 }  // namespace
 
-std::string first_not_finite(const plan::Plan& plan, ModelRuntime& runtime,
-                             std::span<const model::MicroBatch> micro_batches, std::uint64_t first_sample,
-                             comm::Communicator& control) {
-  const std::string output = first_of(in_outputs(plan, runtime, micro_batches), control);
-  return output.empty() ? first_of(in_gradients(plan, runtime, first_sample), control) : output;
+std::string locate_first_non_finite(const plan::Plan& plan, ModelRuntime& runtime,
+                                    std::span<const model::MicroBatch> micro_batches,
+                                    std::uint64_t first_sample, comm::Communicator& control) {
+  const std::string output = earliest_finding(find_in_outputs(plan, runtime, micro_batches), control);
+  return output.empty() ? earliest_finding(find_in_gradients(plan, runtime, first_sample), control) : output;
 }
 
-std::string describe_not_finite(std::int64_t step, const Decision& decision, const std::string& first) {
+std::string describe_non_finite(std::int64_t step, const Decision& decision, const std::string& first) {
   return fmt::format("step {}: loss {} and gradient norm {} are not both finite{}", step, decision.loss,
                      decision.grad_norm, first.empty() ? "" : fmt::format(" (first in {})", first));
 }

@@ -17,13 +17,13 @@ namespace dt::train {
 /// it after a step whose loss or gradients are not finite, before weights change. `micro_batches`
 /// are this rank's of the step, which begins with sample `first_sample`. `control` has all ranks.
 /// Collective: all ranks.
-std::string first_not_finite(const plan::Plan& plan, ModelRuntime& runtime,
-                             std::span<const model::MicroBatch> micro_batches, std::uint64_t first_sample,
-                             comm::Communicator& control);
+std::string locate_first_non_finite(const plan::Plan& plan, ModelRuntime& runtime,
+                                    std::span<const model::MicroBatch> micro_batches,
+                                    std::uint64_t first_sample, comm::Communicator& control);
 
 /// Returns "step 5: loss inf and gradient norm nan are not both finite (first in …)". The
 /// parenthesis is absent if `first` is "": finite gradients may also have squares that are not
 /// finite.
-std::string describe_not_finite(std::int64_t step, const Decision& decision, const std::string& first);
+std::string describe_non_finite(std::int64_t step, const Decision& decision, const std::string& first);
 
 }  // namespace dt::train

@@ -7,11 +7,11 @@
 
 namespace dt::train {
 
-PinnedRows::PinnedRows(const Context& context)
+PinnedUploader::PinnedUploader(const Context& context)
     : context_(context),
       pool_(std::make_shared<comm::StagingPool>(Pages::pinned, std::numeric_limits<std::size_t>::max())) {}
 
-PinnedRows::~PinnedRows() {
+PinnedUploader::~PinnedUploader() {
   try {
     if (!in_flight_.empty()) context_.synchronize();
   } catch (const std::exception&) {
@@ -19,7 +19,7 @@ PinnedRows::~PinnedRows() {
   }
 }
 
-void PinnedRows::copy(std::span<const Tensor> rows, const Tensor& there) {
+void PinnedUploader::copy(std::span<const Tensor> rows, const Tensor& there) {
   std::erase_if(in_flight_, [](const auto& one) { return one.first->is_complete(); });
   comm::StagingPool::Block block = pool_->acquire(there.bytes());
   std::byte* to = block->data();

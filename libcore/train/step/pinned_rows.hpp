@@ -15,12 +15,12 @@ namespace dt::train {
 
 /// Pinned memory that is kept from batch to batch. Copies from it are asynchronous, and it is not
 /// written again before they are done.
-class PinnedRows {
+class PinnedUploader {
  public:
   /// The context must outlive it.
-  explicit PinnedRows(const Context& context);
-  ~PinnedRows();
-  PinnedRows(const PinnedRows&) = delete;
+  explicit PinnedUploader(const Context& context);
+  ~PinnedUploader();
+  PinnedUploader(const PinnedUploader&) = delete;
 
   /// Enqueues a copy of the rows, one after the other, to `there` on the device. The rows may be
   /// freed after the call.

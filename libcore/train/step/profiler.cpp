@@ -15,7 +15,7 @@ using profile::StepProfile;
 
 namespace {
 
-std::optional<plan::StepRange> steps_of(const plan::Settings& settings) {
+std::optional<plan::StepRange> selected_steps(const plan::Settings& settings) {
   if (!settings.profile) return std::nullopt;
   return plan::parse_step_range("--profile", *settings.profile);
 }
@@ -24,7 +24,7 @@ std::optional<plan::StepRange> steps_of(const plan::Settings& settings) {
 
 Profiler::Profiler(const plan::Settings& settings, const plan::Plan& plan, ModelRuntime& runtime,
                    const run::RunDirectory& run, const run::Generation& generation, const comm::Ranks& ranks)
-    : steps_(steps_of(settings)),
+    : steps_(selected_steps(settings)),
       plan_(plan),
       runtime_(runtime),
       run_(run),
@@ -38,7 +38,7 @@ void Profiler::begin(std::int64_t step) {
       context.device() == Device::host() ? nullptr : std::make_shared<const DeviceClock>(context.stream());
   const parallel::Groups& groups = runtime_.storage().ranks();
   in_progress_.reset(
-      new StepInProgress{clock, described(step), {runtime_.executor(), groups, context, clock}});
+      new StepInProgress{clock, make_profile(step), {runtime_.executor(), groups, context, clock}});
   in_progress_->result.clock = comm::synchronize_clocks(ranks_.world);
   ranks_.world.engine().recorder().start_details(clock);
   in_progress_->result.step_time.started_s = monotonic_s();
@@ -56,7 +56,7 @@ void Profiler::end(const StepTimes& times) {
   comm::Recorder& recorder = ranks_.world.engine().recorder();
   result.operations = recorder.take_details();
   result.groups = recorder.snapshot().groups;
-  announce(result, problem_of_writing(result));
+  announce(result, write_trace_problem(result));
 }
 
 /// Extends the step to the end of its work on the device.
@@ -69,7 +69,7 @@ void Profiler::add_device(StepInProgress& step) {
 }
 
 /// Returns "" if the trace was written.
-std::string Profiler::problem_of_writing(const StepProfile& profile) const {
+std::string Profiler::write_trace_problem(const StepProfile& profile) const {
   try {
     profile::write_trace(folder(), profile);
     return "";
@@ -90,7 +90,7 @@ void Profiler::announce(const StepProfile& profile, const std::string& problem) 
                       folder().string(), clocks);
 }
 
-StepProfile Profiler::described(std::int64_t step) const {
+StepProfile Profiler::make_profile(std::int64_t step) const {
   StepProfile profile;
   profile.step = step;
   profile.generation = generation_.number;

@@ -38,10 +38,10 @@ class Profiler {
     profile::StepProfile result;
     profile::ActionTrace trace;
   };
-  profile::StepProfile described(std::int64_t step) const;
+  profile::StepProfile make_profile(std::int64_t step) const;
   static void add_device(StepInProgress& step);
   fs::path folder() const { return run_.path() / "profile"; }
-  std::string problem_of_writing(const profile::StepProfile& profile) const;
+  std::string write_trace_problem(const profile::StepProfile& profile) const;
   void announce(const profile::StepProfile& profile, const std::string& problem) const;
 
   std::optional<plan::StepRange> steps_;

@@ -16,7 +16,7 @@ namespace dt::train {
 namespace {
 
 /// Returns the segments of this rank's part of each group.
-std::vector<std::vector<optim::ParameterRange>> segments_of(const parallel::LocalTable& local) {
+std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parallel::LocalTable& local) {
   std::vector<std::vector<optim::ParameterRange>> segments;
   for (const parallel::LocalGroup& group : local.groups()) {
     std::vector<optim::ParameterRange>& list = segments.emplace_back();
@@ -49,7 +49,7 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       control_(control),
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(plan::training_list(plan)),
-      segments_(segments_of(runtime.local())),
+      parameter_ranges_(parameter_ranges_of(runtime.local())),
       sums_(runtime.context(), num_sums),
       targets_vary_(dataset.masks_targets()),
       next_targets_(targets_vary_ ? count_first_targets() : plan.tokens_per_step()) {
@@ -118,7 +118,7 @@ std::optional<double> Stepper::forward_loss() {
   runtime_.context().synchronize();
   LocalStepReport report;
   sums_.drain_into(std::array{&report.nll, &report.squared_norm});
-  report.combine(control_);
+  report.all_reduce(control_);
   return report.nll.value() / static_cast<double>(next_targets_);
 }
 
@@ -146,7 +146,7 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(Local
     if (report) report(step_report);
     if (targets_vary_ && runtime_.local().counts_targets())
       step_report.next_targets = loader_.num_targets_ahead();
-    runtime_.storage().ranks().exposed_time().measure([&] { step_report.combine(control_); });
+    runtime_.storage().ranks().exposed_time().measure([&] { step_report.all_reduce(control_); });
     check_same_data(step_report);
     if (targets_vary_) next_targets_ = step_report.next_targets;
     decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value);
@@ -160,7 +160,8 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(Local
   runtime_.executor().run(actions_, micro_batches.list(),
                           static_cast<int>(runtime_.lanes().first_micro_batch()), hooks);
   if (!decision.finite && !decision.skip && !decision.superseded)
-    not_finite_ = first_not_finite(plan_, runtime_, micro_batches.list(), state_.samples_consumed, control_);
+    first_non_finite_ =
+        locate_first_non_finite(plan_, runtime_, micro_batches.list(), state_.samples_consumed, control_);
   return decision;
 }
 
@@ -190,7 +191,7 @@ void Stepper::take_optimizer_step(double lr, double grad_scale) {
   for (int group = 0; group < storage.num_groups(); ++group) {
     if (!runtime_.local().group(group).has_state) continue;
     optim::adamw(runtime_.context(), plan_.adamw, lr, state_.step + 1 - state_.skipped_steps, grad_scale,
-                 segments_[static_cast<std::size_t>(group)], storage.group_masters(group),
+                 parameter_ranges_[static_cast<std::size_t>(group)], storage.group_masters(group),
                  storage.group_gradient(group), storage.group_first_moment(group),
                  storage.group_second_moment(group),
                  storage.precision().has_masters() ? storage.group_weights(group) : Tensor());

@@ -45,8 +45,8 @@ class Stepper {
 
   const optim::LossScale& loss_scale() const { return loss_scale_; }
   /// Returns where the last step's first non-finite value appeared, if there was one and the step
-  /// was not skipped; see first_not_finite().
-  const std::string& not_finite() const { return not_finite_; }
+  /// was not skipped; see locate_first_non_finite().
+  const std::string& first_non_finite() const { return first_non_finite_; }
 
  private:
   data::Batch next_batch();
@@ -71,10 +71,10 @@ class Stepper {
   comm::Communicator& control_;  // has all ranks
   data::Loader loader_;
   parallel::ActionList actions_;
-  std::vector<std::vector<optim::ParameterRange>> segments_;  // segments of each group
+  std::vector<std::vector<optim::ParameterRange>> parameter_ranges_;  // segments of each group
   optim::LossScale loss_scale_;
   parallel::DeviceSums sums_;
-  std::string not_finite_;
+  std::string first_non_finite_;
   std::int64_t num_steps_ = 0;
   bool targets_vary_;          // the number of targets varies over steps, since some tokens are none
   std::int64_t next_targets_;  // targets of the next step, on all ranks

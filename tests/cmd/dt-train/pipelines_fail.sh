@@ -66,7 +66,7 @@ with open(path, "r+b") as file:
     file.write(struct.pack("<f", float(sys.argv[2])))
 PYTHON
 }
-# not_finite UNIT RANK KIND OPTIONS...
+# first_non_finite UNIT RANK KIND OPTIONS...
 not_finites=0
 not_finite() {
   expect_exit 3 train_as "$3" "not_finite$((++not_finites))" --quiet --steps 3 --init-from spoilt "${@:4}"

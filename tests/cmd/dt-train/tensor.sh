@@ -9,7 +9,7 @@ echo '{"model_type":"llama","vocab_size":257,"hidden_size":64,"intermediate_size
 common=(--quiet --model model.json --grad-lanes 4 --schedule constant --warmup-steps 0)
 last() { echo "$1/checkpoints/$(printf 'step-%08d' "$2").g$3"; }
 same_state() { expect_exit 0 dt-checkpoint diff --quiet "$@"; }
-# steps_of RUN, validations RUN: "step loss" of training and of evaluations, one of a step.
+# selected_steps RUN, validations RUN: "step loss" of training and of evaluations, one of a step.
 validations() { sed -nE 's/.*"kind":"eval","step":([0-9]+),"val_loss":([^,]+),.*/\1 \2/p' "$1/metrics.jsonl" | sort -n; }
 
 # Another cut at every start, as threads and as processes, saved in every way: as one rank that never stopped.

@@ -136,8 +136,8 @@ std::vector<Work> works(const Model& m) {
       same_turns("gradient_of_rows<BFloat16>", grid_for_loss(loss_rows), 1),
       same_turns(fmt::format("normalise_rows<{}, BFloat16>", row), grid_for_norm(N, m.R, m.C, sizeof(float)),
                  1),
-      same_turns(backward.packs == 1 ? "backward_of_runs<BFloat16, FullVec, 1, 2>"
-                                     : "backward_of_runs<BFloat16, FullVec, 2, 1>",
+      same_turns(backward.vecs == 1 ? "backward_of_runs<BFloat16, FullVec, 1, 2>"
+                                    : "backward_of_runs<BFloat16, FullVec, 2, 1>",
                  grid_for_norm_backward(backward), backward.runs.rows),
       over_packs("add_elements<BFloat16>", N, m.R * m.C),
       over_rows("look_up<BFloat16>", N, m.R, m.C),

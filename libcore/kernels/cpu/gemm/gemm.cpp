@@ -303,7 +303,7 @@ class Multiplication {
         }
       }
     }
-    if (past_caches_) hwy::FlushStream();
+    if (nontemporal_) hwy::FlushStream();
   }
 
  private:
@@ -384,12 +384,12 @@ class Multiplication {
     kernels_.run_epilogue({at.rows, at.columns, sums, kernels_.b.width, p_.output, c_at(at.row, at.column),
                            p_.c_stride, p_.accumulate, bias_ ? bias_ + at.column : nullptr,
                            residual ? residual + (at.row * p_.residual_stride + at.column) * bytes : nullptr,
-                           p_.residual_stride, past_caches_});
+                           p_.residual_stride, nontemporal_});
   }
 
   /// Returns whether C is only written, in whole lines, and too large for its next reader to find
   /// it in a cache.
-  bool writes_past_caches() const {
+  bool uses_nontemporal_stores() const {
     constexpr std::int64_t line = 64;
     const auto bytes = static_cast<std::int64_t>(dtype_bytes(p_.output));
     const bool in_lines =
@@ -413,7 +413,7 @@ class Multiplication {
   PackedOperand a_, b_;
   Split parts_n_, parts_m_;
   Blocks blocks_;
-  bool past_caches_ = writes_past_caches();
+  bool nontemporal_ = uses_nontemporal_stores();
   bool fetches_c_ = p_.accumulate || kernels_.fetches_c_to_write;
   float* sums_ = nullptr;
   float* bias_ = nullptr;

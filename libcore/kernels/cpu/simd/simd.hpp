@@ -189,13 +189,13 @@ HWY_INLINE void store_two(V one, V other, T* p) {
   store(All{}, one, p);
   store(All{}, other, p + num_lanes);
 }
-/// Does the same, bypassing the caches if `past_caches`. p is then a multiple of a vector.
+/// Does the same, bypassing the caches if `nontemporal`. p is then a multiple of a vector.
 template <class T>
 HWY_INLINE void store_two(V one, V other, T* p, bool) {
   store_two(one, other, p);
 }
-HWY_INLINE void store_two(V one, V other, float* p, bool past_caches) {
-  if (!past_caches) return store_two(one, other, p);
+HWY_INLINE void store_two(V one, V other, float* p, bool nontemporal) {
+  if (!nontemporal) return store_two(one, other, p);
   hn::Stream(one, floats, p);
   hn::Stream(other, floats, p + num_lanes);
 }
@@ -216,13 +216,13 @@ HWY_INLINE V load(OneOfTwo, const BFloat16* p) {
 HWY_INLINE V load(OtherOfTwo, const BFloat16* p) {
   return odd_of(hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(p)));
 }
-HWY_INLINE void store_two(V even, V odd, BFloat16* p, bool past_caches) {
+HWY_INLINE void store_two(V even, V odd, BFloat16* p, bool nontemporal) {
   constexpr hn::Repartition<std::uint16_t, Floats> parts;
   const auto low = hn::ShiftRight<16>(round_to_bf16(even));
   const auto both =
       hn::BitCast(Words(), hn::OddEven(hn::BitCast(parts, round_to_bf16(odd)), hn::BitCast(parts, low)));
   auto* words = reinterpret_cast<std::uint32_t*>(p);
-  if (past_caches) return hn::Stream(both, Words(), words);
+  if (nontemporal) return hn::Stream(both, Words(), words);
   hn::StoreU(both, Words(), words);
 }
 HWY_INLINE void store_two(V even, V odd, BFloat16* p) {
@@ -233,21 +233,21 @@ HWY_INLINE void order_two(const BFloat16*, float* p) {
 }
 #endif
 
-/// Stores two vectors of consecutive elements in their order. Bypasses the caches if `past_caches`
+/// Stores two vectors of consecutive elements in their order. Bypasses the caches if `nontemporal`
 /// and two T vectors are stored in one piece. p is then a multiple of that piece.
 template <class T>
 HWY_INLINE void store_next_two(V first, V second, T* p, bool) {
   store(All{}, first, p);
   store(All{}, second, p + num_lanes);
 }
-HWY_INLINE void store_next_two(V first, V second, float* p, bool past_caches) {
-  store_two(first, second, p, past_caches);
+HWY_INLINE void store_next_two(V first, V second, float* p, bool nontemporal) {
+  store_two(first, second, p, nontemporal);
 }
 #if HWY_TARGET == HWY_AVX3
-HWY_INLINE void store_next_two(V first, V second, BFloat16* p, bool past_caches) {
+HWY_INLINE void store_next_two(V first, V second, BFloat16* p, bool nontemporal) {
   const auto lower = narrow(first, p), upper = narrow(second, p);
   const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(lower.raw), upper.raw, 1);
-  if (past_caches) return _mm512_stream_si512(reinterpret_cast<__m512i*>(p), both);
+  if (nontemporal) return _mm512_stream_si512(reinterpret_cast<__m512i*>(p), both);
   _mm512_storeu_si512(p, both);
 }
 #endif

@@ -7,18 +7,18 @@ namespace dt::kernels::cuda {
 namespace {
 
 /// E elements a row. The first heads of a row are rotated, in pairs of features that lie `half`
-/// apart, so many packs a head.
+/// apart, so many vecs a head.
 struct RotaryShape {
   std::int64_t rows, E, half;
-  unsigned heads, packs;
+  unsigned heads, vecs;
 };
 
 template <class T>
 __global__ void turn_pairs(RotaryShape shape, const std::int32_t* positions_R, const Value<T>* cos_PD2,
                            const Value<T>* sin_PD2, bool inverse, T* qkv_RE) {
   constexpr int N = vec_size<T>;
-  for_vecs<1>(shape.rows, shape.heads * shape.packs, [&](std::int64_t r, std::int64_t n, std::int64_t) {
-    const unsigned h = static_cast<unsigned>(n) / shape.packs, i = static_cast<unsigned>(n) % shape.packs * N;
+  for_vecs<1>(shape.rows, shape.heads * shape.vecs, [&](std::int64_t r, std::int64_t n, std::int64_t) {
+    const unsigned h = static_cast<unsigned>(n) / shape.vecs, i = static_cast<unsigned>(n) % shape.vecs * N;
     const std::int64_t angle = positions_R[r] * shape.half + i, left = shape.half - i;
     T* const a = qkv_RE + r * shape.E + 2 * h * shape.half + i;
     T* const b = a + shape.half;
@@ -44,7 +44,7 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
     const RotaryShape turned{qkv_RE.dim(0), qkv_RE.dim(1), half,
                              static_cast<unsigned>(shape.query_heads + shape.key_value_heads),
                              static_cast<unsigned>((half + vec_size<T> - 1) / vec_size<T>)};
-    launch(context, "rotary", grid_for_vecs(1, turned.rows, turned.heads * turned.packs), turn_pairs<T>,
+    launch(context, "rotary", grid_for_vecs(1, turned.rows, turned.heads * turned.vecs), turn_pairs<T>,
            turned, positions_R.data<std::int32_t>(), cos_PD2.data<Value<T>>(), sin_PD2.data<Value<T>>(),
            inverse, qkv_RE.data<T>());
   });

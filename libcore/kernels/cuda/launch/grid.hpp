@@ -2,7 +2,7 @@
 // Chooses how many threads each kernel for GPUs is started with. These are functions of shapes
 // alone, so that a kernel's bits do not depend on the GPU, and tests can count how evenly a GPU's
 // SMs are used.
-// Legend: R rows, C columns, N elements of a pack (packs.cuh).
+// Legend: R rows, C columns, N elements of a pack (vecs.cuh).
 
 #include <algorithm>
 #include <cstddef>
@@ -36,15 +36,15 @@ inline Grid grid_for(std::int64_t count) {
           .threads = threads_per_block};
 }
 
-/// Return the grid of a loop over packs of N: of `count` elements, or of R rows of C each.
+/// Return the grid of a loop over vecs of N: of `count` elements, or of R rows of C each.
 inline Grid grid_for_vecs(int N, std::int64_t count) {
   return grid_for(ceil_div(count, N));
 }
-/// Divides a row's packs evenly among as few blocks as have threads for them.
+/// Divides a row's vecs evenly among as few blocks as have threads for them.
 inline Grid grid_for_vecs(int N, std::int64_t R, std::int64_t C) {
   constexpr std::int64_t rows_of_thread = 4, most_blocks = 65535;
-  const std::int64_t packs = std::max<std::int64_t>(1, ceil_div(C, N)), blocks = grid_for(packs).blocks,
-                     threads = ceil_div(ceil_div(packs, blocks), warp_size) * warp_size;
+  const std::int64_t vecs = std::max<std::int64_t>(1, ceil_div(C, N)), blocks = grid_for(vecs).blocks,
+                     threads = ceil_div(ceil_div(vecs, blocks), warp_size) * warp_size;
   return {.blocks = static_cast<unsigned>(blocks),
           .blocks_y =
               static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(R, rows_of_thread), 1, most_blocks)),
@@ -93,40 +93,40 @@ inline Grid grid_for_loss(std::int64_t R) {
   return grid_for_sums(std::max<std::int64_t>(R, 1), sizeof(double), loss_threads);
 }
 
-/// Norms: the threads of a row, which are a warp's lanes or a block's, and the number of packs of
+/// Norms: the threads of a row, which are a warp's lanes or a block's, and the number of vecs of
 /// each.
 struct NormRow {
   unsigned threads;
-  std::int64_t packs;
+  std::int64_t vecs;
 };
 inline constexpr int max_vecs_per_lane = 8;
 inline NormRow norm_row(int N, std::int64_t C) {
-  const std::int64_t packs = ceil_div(C, N);
-  const unsigned threads = packs > max_vecs_per_lane * warp_size ? threads_per_block : warp_size;
-  return {threads, ceil_div(packs, threads)};
+  const std::int64_t vecs = ceil_div(C, N);
+  const unsigned threads = vecs > max_vecs_per_lane * warp_size ? threads_per_block : warp_size;
+  return {threads, ceil_div(vecs, threads)};
 }
 inline Grid grid_for_norm(int N, std::int64_t R, std::int64_t C, std::size_t value_bytes) {
   return grid_for_sums(ceil_div(R, threads_per_block / norm_row(N, C).threads), value_bytes);
 }
 /// Norms, backward: a block has a run of rows, `groups` at a time, of `of_row` threads each. A thread
-/// has `packs` packs of a row, and the sums of their columns, in registers. For longer rows `packs`
+/// has `vecs` vecs of a row, and the sums of their columns, in registers. For longer rows `vecs`
 /// is 0, and the block's threads go along the row.
 struct NormBackwardRows {
-  unsigned of_row, groups, packs;
+  unsigned of_row, groups, vecs;
   Runs runs;
   std::size_t shared_bytes;
 };
 inline constexpr unsigned most_threads_of_row = 512;
 inline NormBackwardRows norm_backward_rows(int N, std::int64_t R, std::int64_t C, std::size_t value_bytes) {
-  const std::int64_t packs = ceil_div(C, N) > threads_per_block ? 2 : 1;
-  const auto threads = static_cast<unsigned>(ceil_div(ceil_div(C, N), packs * warp_size) * warp_size);
+  const std::int64_t vecs = ceil_div(C, N) > threads_per_block ? 2 : 1;
+  const auto threads = static_cast<unsigned>(ceil_div(ceil_div(C, N), vecs * warp_size) * warp_size);
   if (threads > most_threads_of_row)
     return {threads_per_block, 1, 0, runs_of(R, most_runs, 1), warps_per_block * sizeof(double)};
   const unsigned groups = std::max(1U, threads_per_block / threads), of_block = groups * threads,
-                 threads_of_processor = packs == 1 ? 3 * threads_per_block : most_threads_of_row;
+                 threads_of_processor = vecs == 1 ? 3 * threads_per_block : most_threads_of_row;
   const std::size_t of_sums = std::size_t{2} * 2 * 2 * (of_block / warp_size),
                     of_groups = groups > 1 ? std::size_t{2} * of_block * static_cast<unsigned>(N) : 0;
-  return {threads, groups, static_cast<unsigned>(packs),
+  return {threads, groups, static_cast<unsigned>(vecs),
           runs_of(R, threads_of_processor / of_block * processors, groups * 2),
           std::max(of_sums, of_groups) * value_bytes};
 }

@@ -1,4 +1,4 @@
-#include "data/build/block_copies.hpp"
+#include "data/build/block_copier.hpp"
 
 #include <algorithm>
 #include <utility>
