@@ -32,9 +32,9 @@ TEST_CASE("each direction of each payload between two stages is one channel") {
             {0, 1, activation}, {0, 1, tied_weights}, {1, 0, gradient}, {1, 0, tied_gradient}});
   // Activations go down the ranks and up again. Both ends are on one rank, so the tied table needs
   // no channel.
-  const model::Layout v{.pp = 3, .schedule = PipelineSchedule::zero_bubble, .virtual_stages = 2};
+  const model::Layout v{.pp = 3, .schedule = PipelineScheduleKind::zero_bubble, .virtual_stages = 2};
   CHECK(channels(v, true).size() == 8);
-  const model::Layout ring{.pp = 3, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2};
+  const model::Layout ring{.pp = 3, .schedule = PipelineScheduleKind::interleaved, .virtual_stages = 2};
   const auto around = channels(ring, false);
   CHECK(std::count(around.begin(), around.end(), Channel{2, 0, activation}) == 1);
   CHECK(to_string(around.front()) == "activation from stage 0 to stage 1");
@@ -42,7 +42,7 @@ TEST_CASE("each direction of each payload between two stages is one channel") {
 
 TEST_CASE("rounds hold each channel once and each rank at most once, and are few") {
   for (const int pp : {2, 5, 16}) {
-    const model::Layout layout{.pp = pp, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2};
+    const model::Layout layout{.pp = pp, .schedule = PipelineScheduleKind::interleaved, .virtual_stages = 2};
     const auto all = channels(layout, true);
     const auto rounds = disjoint_channel_rounds(all);
     std::set<Channel> seen;

@@ -21,8 +21,8 @@ TEST_CASE("without a table, stages are even") {
 TEST_CASE("a table says which units each virtual stage has, and comes back from them") {
   const model::StageUnits interleaved{{{0, 1}, {3, 5}}, {{1, 3}, {5, 6}}};
   const model::StageUnits v_shaped{{{0, 1}, {5, 6}}, {{1, 3}, {3, 5}}};
-  for (const auto& [schedule, ranges] : {std::pair{PipelineSchedule::interleaved, interleaved},
-                                         std::pair{PipelineSchedule::zero_bubble, v_shaped}}) {
+  for (const auto& [schedule, ranges] : {std::pair{PipelineScheduleKind::interleaved, interleaved},
+                                         std::pair{PipelineScheduleKind::zero_bubble, v_shaped}}) {
     const model::Layout layout{.pp = 2, .schedule = schedule, .virtual_stages = 2, .stages = ranges};
     const Pipeline pipeline = pipeline_of(layout, 6, 4, false);
     CHECK(pipeline.stages == Stages{{0, 1, 3, 5, 6}});
@@ -32,7 +32,7 @@ TEST_CASE("a table says which units each virtual stage has, and comes back from 
 
 TEST_CASE("a table that the schedule does not go by is refused") {
   const model::Layout layout{.pp = 2,
-                             .schedule = PipelineSchedule::interleaved,
+                             .schedule = PipelineScheduleKind::interleaved,
                              .virtual_stages = 2,
                              .stages = {{{0, 1}, {5, 6}}, {{1, 3}, {3, 5}}}};
   CHECK_THROWS_AS(pipeline_of(layout, 6, 4, false), Error);

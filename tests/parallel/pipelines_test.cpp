@@ -9,14 +9,14 @@ using namespace dt_test;
 namespace {
 
 struct Kind {
-  PipelineSchedule schedule;
+  PipelineScheduleKind schedule;
   int virtual_stages;
 };
-constexpr Kind kinds[] = {{PipelineSchedule::gpipe, 1},
-                          {PipelineSchedule::one_f_one_b, 1},
-                          {PipelineSchedule::interleaved, 2},
-                          {PipelineSchedule::zero_bubble, 1},
-                          {PipelineSchedule::zero_bubble, 2}};
+constexpr Kind kinds[] = {{PipelineScheduleKind::gpipe, 1},
+                          {PipelineScheduleKind::one_f_one_b, 1},
+                          {PipelineScheduleKind::interleaved, 2},
+                          {PipelineScheduleKind::zero_bubble, 1},
+                          {PipelineScheduleKind::zero_bubble, 2}};
 
 }  // namespace
 
@@ -95,7 +95,8 @@ TEST_CASE("in 16 bits, too, stages change no bit, and both ends of a tied table 
     INFO(setting.layout.to_string());
     const Result result = train(setting);
     check_same(train(alone(setting)), result);
-    const bool meet_on_a_rank = kind.schedule == PipelineSchedule::zero_bubble && kind.virtual_stages == 2;
+    const bool meet_on_a_rank =
+        kind.schedule == PipelineScheduleKind::zero_bubble && kind.virtual_stages == 2;
     CHECK(result.other_ends.size() == (meet_on_a_rank ? 0 : 2));
     check_ends(result, DType::bf16);
   }

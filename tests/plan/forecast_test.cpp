@@ -5,6 +5,7 @@
 
 #include "base/text/text.hpp"
 #include "parallel/schedule/unit_costs.hpp"
+#include "plan/action_lists.hpp"
 #include "plan/choose_layout.hpp"
 
 using namespace dt;

@@ -42,8 +42,8 @@ TEST_CASE(
 
 TEST_CASE("where no older checkpoint is left, the run's origin or a new beginning is named") {
   CHECK_THAT(advise_on_weights(at(20)), Contains("--resume never and a lower --lr"));
-  TrainingStanding foreign_checkpoint = at(20, 10);
-  foreign_checkpoint.foreign_checkpoint = "/other/checkpoints/step-00000010.g1";
+  TrainingStanding outside = at(20, 10);
+  outside.foreign_checkpoint = "/other/checkpoints/step-00000010.g1";
   CHECK_THAT(advise_on_weights(outside),
              Contains("--resume /other/checkpoints/step-00000010.g1 and a lower --lr"));
   outside.step = 10;  // the outside checkpoint has those weights

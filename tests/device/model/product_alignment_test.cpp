@@ -24,10 +24,10 @@ using model::ModelSpec;
 using model::TensorParallelShard;
 using test::OwnedTensor;
 
-/// A seam whose other ranks never answer; the test reads no results.
-class SilentSeam final : public model::TensorParallelOps {
+/// Operations whose other ranks never answer; the test reads no results.
+class SilentTensorParallelOps final : public model::TensorParallelOps {
  public:
-  using TensorParallelOps::Seam;
+  using TensorParallelOps::TensorParallelOps;
   model::PendingCollectiveHandle start_reduce(const Tensor&, const Tensor&) const override { return {}; }
   model::PendingCollectiveHandle start_all_gather_rows(const Tensor&, const Tensor&) const override {
     return {};
@@ -96,7 +96,7 @@ class Shared {
     return tensors;
   }
 
-  SilentSeam seam_;
+  SilentTensorParallelOps seam_;
   model::ParameterTable own_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   DType dtype_;

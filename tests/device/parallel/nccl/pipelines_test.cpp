@@ -215,9 +215,9 @@ WaitingCalls calls_of_steps(const Case& c) {
 }
 
 std::vector<model::Layout> layouts(int pp) {
-  using enum PipelineSchedule;
+  using enum PipelineScheduleKind;
   std::vector<model::Layout> all;
-  for (const auto& [schedule, virtual_stages] : std::vector<std::pair<PipelineSchedule, int>>{
+  for (const auto& [schedule, virtual_stages] : std::vector<std::pair<PipelineScheduleKind, int>>{
            {gpipe, 1}, {one_f_one_b, 1}, {interleaved, 2}, {zero_bubble, 1}, {zero_bubble, 2}})
     all.push_back(one_block_a_stage({.pp = pp, .schedule = schedule, .virtual_stages = virtual_stages}));
   return all;
@@ -260,7 +260,7 @@ TEST_CASE("data ranks of a pipeline that divide state go together, also one with
 TEST_CASE("no pipeline hangs whose ranks share layers in chunks of rows and make activations again",
           "[test-device]") {
   model::Layout layout =
-      one_block_a_stage({.pp = 3, .schedule = PipelineSchedule::zero_bubble, .virtual_stages = 2});
+      one_block_a_stage({.pp = 3, .schedule = PipelineScheduleKind::zero_bubble, .virtual_stages = 2});
   layout.tp = 2;
   CHECK_NOTHROW(train({layout, 5, true, 2}, 5));
 }
@@ -288,7 +288,7 @@ TEST_CASE("from the first on no step of a pipeline allocates or frees memory of 
   const std::array precisions{Precision{}, bf16, bf16_sums};
   std::size_t number = 0;
   for (model::Layout layout : layouts(2)) {
-    if (layout.schedule == PipelineSchedule::gpipe) continue;
+    if (layout.schedule == PipelineScheduleKind::gpipe) continue;
     layout.dp = 2;
     for (const int zero : {0, 1, 2, 3}) {
       layout.zero = zero;
