@@ -118,7 +118,7 @@ void Merger::merge_long(std::span<const Id> symbols) {
       begin = end == size ? end : drop_tail(end, end - (end - begin) / 16);
       done_.insert(done_.end(), window_.begin(), window_.end());
     } else {
-      begin = undo_merge(back);
+      begin = drop_done(back);
       back *= 2;
     }
     const bool is_further = begin > furthest;
@@ -140,7 +140,7 @@ std::uint32_t Merger::drop_tail(std::uint32_t end, std::uint32_t stands) {
 }
 
 /// Drops up to `count` tokens of `done_`, which is not empty. Returns where the others end.
-std::uint32_t Merger::undo_merge(std::size_t count) {
+std::uint32_t Merger::drop_done(std::size_t count) {
   const std::size_t kept = done_.size() - std::min(count, done_.size());
   const std::uint32_t begin = done_[kept].begin;
   done_.resize(kept);

@@ -44,7 +44,7 @@ class Merger {
   void merge_long(std::span<const Id> symbols);
   bool follows_done(std::span<const Id> symbols, std::uint32_t window_end);
   std::uint32_t drop_tail(std::uint32_t end, std::uint32_t stands);
-  std::uint32_t undo_merge(std::size_t count);
+  std::uint32_t drop_done(std::size_t count);
   Merge find(const Symbol& left, const Symbol& right) const { return table_.find(left.id, right.id); }
 
   const MergeTable& table_;
