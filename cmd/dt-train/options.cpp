@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "model/model_spec.hpp"
 #include "plan/step_range.hpp"
 #include "plan/time/roofline_rates.hpp"
@@ -340,8 +341,7 @@ void check(const Settings& s) {
     throw Error(
         ErrorKind::usage,
         fmt::format("--ranks {} do not fill nodes of --ranks-per-node {}", *s.ranks, *s.ranks_per_node),
-        fmt::format("give --ranks {}, whole nodes",
-                    (*s.ranks + *s.ranks_per_node - 1) / *s.ranks_per_node * *s.ranks_per_node));
+        fmt::format("give --ranks {}, whole nodes", round_up(*s.ranks, *s.ranks_per_node)));
   if (s.roofline && s.show_schedule) {
     plan::rates_of(*s.roofline);
     if (s.device == "cpu") throw usage_error("--roofline is of GPUs, and --device is cpu");

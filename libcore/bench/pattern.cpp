@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::bench {
 
@@ -33,7 +34,7 @@ int below(std::uint64_t bits, int end) {
 /// Returns whether a rank takes part at element g. At most `most` ranks do, by turns, since a 16-bit
 /// float could not hold a result of more.
 bool takes_part(const Problem& problem, int rank, std::int64_t g, int most) {
-  const std::int64_t turns = (problem.num_ranks + most - 1) / most;
+  const std::int64_t turns = ceil_div(problem.num_ranks, most);
   return (rank + g % period) % turns == 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
+#include "base/numeric/integer.hpp"
 #include "base/text/utf8.hpp"
 
 namespace dt::checkpoint {
@@ -127,7 +128,7 @@ void check_piece(const StoredPiece& p, const FileBytes& file_bytes) {
       p.bytes() > limit - p.offset) {
     throw input_error("it lies beyond the end of its file '{}'", p.file);
   }
-  const std::uint64_t blocks = (p.bytes() + digest_block_bytes - 1) / digest_block_bytes;
+  const std::uint64_t blocks = ceil_div(p.bytes(), digest_block_bytes);
   if (p.digests.size() != blocks)
     throw input_error("it has {} digests, expected {}", p.digests.size(), blocks);
 }

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
+#include "base/numeric/integer.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/elements.hpp"
@@ -205,7 +206,7 @@ void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor&
   if (place.transposed) {
     const std::int64_t columns = place.shape[1];
     const std::int64_t first_row = runs.front().source / columns;
-    const std::int64_t end_row = (runs.back().source + runs.back().count + columns - 1) / columns;
+    const std::int64_t end_row = ceil_div(runs.back().source + runs.back().count, columns);
     const std::vector<std::byte> values = read_transposed(place, first_row, end_row - first_row);
     for (const CopyRange& run : runs) {
       const auto at = static_cast<std::size_t>(run.source - first_row * columns);

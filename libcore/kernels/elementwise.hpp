@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/numeric/integer.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -40,7 +41,7 @@ void fill(const Context& context, double value, const Tensor& target);
 /// be shorter.
 inline constexpr std::int64_t sum_block_elements = 4096;
 inline std::int64_t num_sum_blocks(std::int64_t elements) {
-  return (elements + sum_block_elements - 1) / sum_block_elements;
+  return ceil_div(elements, sum_block_elements);
 }
 /// Computes partials_N[i] = Σ x² over block i of N, in fp64. x is f64, f32, bf16 or f16.
 /// Numerics: the same bits for any number of threads.

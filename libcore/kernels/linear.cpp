@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
 #include "kernels/check.hpp"
 #include "kernels/cpu/gemm/gemm.hpp"
@@ -14,7 +15,7 @@ namespace dt::kernels {
 
 std::int64_t row_pitch(Device device, std::int64_t N) {
   constexpr std::int64_t line = 64;
-  return device == Device::host() ? N : (N + line - 1) / line * line;
+  return device == Device::host() ? N : round_up(N, line);
 }
 
 std::int64_t padded_features(Device device, DType dtype, std::int64_t N) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::model {
 
@@ -156,7 +157,7 @@ FlatLayout ParameterTable::flat_layout(const std::vector<int>& params,
   std::vector<std::int64_t> ends(numels.size());  // ends[r]: elements laid out so far on rank r
   const auto next_aligned = [&ends] {
     const std::int64_t most = *std::max_element(ends.begin(), ends.end());
-    return (most + alignment - 1) / alignment * alignment;
+    return round_up(most, alignment);
   };
   FlatLayout layout;
   for (std::size_t i = 0; i < params.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "data/read/loader.hpp"
 #include "data/read/sampler.hpp"
 #include "model/flops.hpp"
@@ -17,10 +18,6 @@ namespace dt::plan {
 namespace {
 
 constexpr std::int64_t max_micro_batches = std::int64_t{1} << 24;
-
-std::int64_t ceil_div(std::uint64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>((a + static_cast<std::uint64_t>(b) - 1) / static_cast<std::uint64_t>(b));
-}
 
 Recompute parse_recompute(const std::string& name) {
   if (name == "selective") return Recompute::selective;
@@ -104,7 +101,9 @@ std::int64_t last_step(const Settings& s, const Plan& plan, std::uint64_t window
   const auto target = static_cast<std::uint64_t>(samples);
   const std::uint64_t consumed = resumed ? resumed->samples_consumed : 0;
   const std::int64_t done = resumed ? resumed->step : 0;
-  return target > consumed ? done + ceil_div(target - consumed, plan.global_batch) : done;
+  if (target <= consumed) return done;
+  const auto global_batch = static_cast<std::uint64_t>(plan.global_batch);
+  return done + static_cast<std::int64_t>(ceil_div(target - consumed, global_batch));
 }
 
 /// Checks that an int can count micro-batches, and 64 bits can count tokens.

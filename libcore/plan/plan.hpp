@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/numeric/dtype.hpp"
+#include "base/numeric/integer.hpp"
 #include "checkpoint/manifest.hpp"
 #include "data/read/mixture.hpp"
 #include "model/layout.hpp"
@@ -62,7 +63,7 @@ struct Plan {
   /// order if their lanes are the same and whole.
   std::string describe_gradient_reduction() const;
   /// Returns the most micro-batches of any rank.
-  std::int64_t max_micro_batches() const { return (micro_batches_per_step + layout.dp - 1) / layout.dp; }
+  std::int64_t max_micro_batches() const { return ceil_div(micro_batches_per_step, layout.dp); }
   /// Returns the step's micro-batches that this rank computes.
   parallel::LanePlan lane_plan() const;
   std::int64_t tokens_per_step() const { return global_batch * sequence_length; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/numeric/integer.hpp"
 #include "tensor/deferred_free.hpp"
 
 namespace dt {
@@ -28,7 +29,7 @@ std::size_t Arena::capacity_bytes() const {
 Tensor Arena::allocate(DType dtype, Shape shape) {
   const Tensor sized(nullptr, dtype, shape, device_);
   const std::size_t alignment = alignment_on(device_);
-  const std::size_t bytes = std::max((sized.bytes() + alignment - 1) / alignment * alignment, alignment);
+  const std::size_t bytes = std::max(round_up(sized.bytes(), alignment), alignment);
   if (chunk_ == 0 && used_ == 0 && chunks_.size() > 1 && !DeferredFree::is_active()) {
     // Nothing is in use, so one chunk can serve the same demand without gaps. While freed buffers
     // stay allocated (DeferredFree), one more chunk would only take more memory.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
 #include "tensor/deferred_free.hpp"
@@ -22,10 +23,6 @@ constexpr std::size_t small_alignment = 64;
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 constexpr std::size_t large_bytes = std::size_t{4} << 20;
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 Error short_memory(std::size_t bytes) {
   return Error(ErrorKind::environment, fmt::format("cannot allocate {} of memory", format_bytes(bytes)),

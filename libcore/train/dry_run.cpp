@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -69,7 +70,7 @@ std::optional<checkpoint::Manifest> newest_readable_manifest(const std::vector<C
 /// Returns the most checkpoints that the run directory holds at once. These are the ones that
 /// --keep-last and --keep-every keep, and a new one, as it is written before an old one is removed.
 std::int64_t peak_num_checkpoints(const plan::Settings& s, std::int64_t steps) {
-  const std::int64_t saves = s.save_every > 0 ? (steps + s.save_every - 1) / s.save_every : 1;
+  const std::int64_t saves = s.save_every > 0 ? ceil_div(steps, s.save_every) : 1;
   if (!s.keep_last || saves <= *s.keep_last) return saves;
   const std::int64_t kept_apart =
       s.keep_every > 0 && s.save_every > 0 ? steps / std::lcm(s.keep_every, s.save_every) : 0;

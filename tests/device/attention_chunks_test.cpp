@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/numeric/integer.hpp"
+
 namespace dt::kernels::cuda {
 namespace {
 
@@ -30,7 +32,7 @@ TEST_CASE("the backward pass orders its sums where a key-value head's weights do
 TEST_CASE("cuDNN's front end, which is told the limit, chooses the same way for each part") {
   // Follows cudnn-frontend 1.32, required_dp_workspace_bytes_sm90.
   const auto required = [](std::int64_t b, std::int64_t h_q, std::int64_t s_q, std::int64_t s_kv) {
-    return b * h_q * ((s_q + 64 - 1) / 64 * 64) * ((s_kv + 128 - 1) / 128 * 128) * 2;
+    return b * h_q * round_up(s_q, 64) * round_up(s_kv, 128) * 2;
   };
   for (const AttentionShape& s : {llama_8b(1, 16384), llama_8b(4, 8192), llama_8b(64, 1000),
                                   AttentionShape{3, 23170, 2, 2, 64}, AttentionShape{3, 23171, 6, 6, 64},

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::test_device {
 
@@ -72,9 +73,6 @@ class ClosedMemory {
 
    private:
     static constexpr std::size_t page_bytes = 4096, alignment = 256;
-    static std::size_t round_up(std::size_t bytes, std::size_t unit) {
-      return (bytes + unit - 1) / unit * unit;
-    }
 
     std::size_t bytes_, pages_;
     std::byte* memory_;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::test_device {
 
@@ -13,7 +14,7 @@ namespace dt::test_device {
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes)
-      : bytes_((bytes + 15) / 16 * 16), pages_((bytes_ + page_bytes - 1) / page_bytes * page_bytes) {
+      : bytes_(round_up(bytes, 16U)), pages_(round_up(bytes_, page_bytes)) {
     void* const memory =
         ::mmap(nullptr, pages_ + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     DT_CHECK(memory != MAP_FAILED, "no {} bytes of shared memory", bytes);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
 #include "model/model_spec.hpp"
@@ -111,7 +112,7 @@ inline std::vector<Result> results(const Setting& setting) {
         .num_units = num_units,
         .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
         .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
-        .max_micro_batches = static_cast<int>((setting.micro_batches + setting.ranks - 1) / setting.ranks),
+        .max_micro_batches = static_cast<int>(ceil_div(setting.micro_batches, setting.ranks)),
         .zero = setting.stage};
     storage.gradients().start_step(context);
     for (const Action& action : build_training_step(shape)) {

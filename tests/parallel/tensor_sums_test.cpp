@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "model/model_spec.hpp"
 #include "parallel/one_rank.hpp"
@@ -177,12 +178,11 @@ int run_rank(const Setting& setting, const model::ParameterTable& table, comm::C
   const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
   const LanePlan plan = LanePlan(num_micro_batches, 4).of_rank(local.place().dp, layout.dp);
   ModelStorage storage(context.device(), local, setting.precision, &plan, groups);
-  const StepShape shape{
-      .num_units = static_cast<int>(table.units().size()),
-      .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
-      .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
-      .max_micro_batches = static_cast<int>((num_micro_batches + layout.dp - 1) / layout.dp),
-      .zero = layout.zero};
+  const StepShape shape{.num_units = static_cast<int>(table.units().size()),
+                        .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
+                        .num_micro_batches = static_cast<int>(plan.num_micro_batches()),
+                        .max_micro_batches = static_cast<int>(ceil_div(num_micro_batches, layout.dp)),
+                        .zero = layout.zero};
   const bool is_traffic = make_step(setting, shape, storage, context, world);
   const std::scoped_lock lock(mutex);
   whole.is_traffic = whole.is_traffic && is_traffic;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
 #include "model/layers/zigzag.hpp"
@@ -46,7 +47,7 @@ inline int num_units(const Setting& s) {
 }
 
 inline int most_micro_batches(const Setting& s) {
-  return (s.micro_batches + s.layout.dp - 1) / s.layout.dp;
+  return ceil_div(s.micro_batches, s.layout.dp);
 }
 
 /// Divides units evenly over virtual stages. The last one has the remainder, and the first one

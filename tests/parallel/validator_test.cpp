@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "parallel/one_rank.hpp"
 
 using namespace dt;
@@ -155,7 +156,7 @@ TEST_CASE("steps of ranks that divide their state are valid, alone and together"
           const StepShape shape{.num_units = 5,
                                 .first_micro_batch = first,
                                 .num_micro_batches = last - first,
-                                .max_micro_batches = (micro_batches + ranks - 1) / ranks,
+                                .max_micro_batches = ceil_div(micro_batches, ranks),
                                 .recompute = recompute,
                                 .zero = zero};
           lists.push_back(build_training_step(shape));

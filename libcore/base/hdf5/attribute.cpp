@@ -6,6 +6,7 @@
 #include "base/hdf5/btree_v2.hpp"
 #include "base/hdf5/fractal_heap.hpp"
 #include "base/hdf5/messages.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::hdf5 {
 
@@ -57,7 +58,7 @@ void Attributes::add(const MetadataReader& source, Bytes message) {
   const std::uint64_t name_bytes = fields.u16(), type_bytes = fields.u16(), extent_bytes = fields.u16();
   if (version == 3) fields.skip(1);  // encoding of the name
   const auto part = [&](std::uint64_t bytes) {
-    return fields.take(version == 1 ? (bytes + 7) / 8 * 8 : bytes).first(bytes);
+    return fields.take(version == 1 ? round_up(bytes, 8U) : bytes).first(bytes);
   };
   const Bytes name = part(name_bytes), type = part(type_bytes), extent = part(extent_bytes);
   const auto name_end = std::find(name.begin(), name.end(), std::byte{0});

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "base/numeric/integer.hpp"
+
 namespace dt::hdf5 {
 
 namespace {
@@ -14,7 +16,7 @@ constexpr std::uint64_t most_records = std::uint64_t{1} << 32;  // per node
 
 /// Returns the number of bytes that hold a number up to `limit`.
 std::size_t width_of(std::uint64_t limit) {
-  return static_cast<std::size_t>(std::bit_width(limit | 1) + 7) / 8;
+  return ceil_div(static_cast<std::size_t>(std::bit_width(limit | 1)), 8U);
 }
 
 class Tree {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/numeric/integer.hpp"
+
 namespace dt::hdf5 {
 
 namespace {
@@ -44,9 +46,10 @@ FractalHeap::FractalHeap(MetadataReader& source, std::uint64_t address)
   direct_rows_ = log2_of(largest_direct) - log2_of(first_bytes_) + 2;
   most_rows_ = heap_bits - log2_of(first_bytes_) - log2_of(columns_) + 1;
   if (root_rows_ > most_rows_) throw fields.damaged_error(fmt::format("has {} rows", root_rows_));
-  offset_width_ = (heap_bits + 7) / 8;
-  length_width_ = std::min<std::size_t>((log2_of(largest_direct) + 7) / 8,
-                                        (static_cast<std::size_t>(std::bit_width(largest_object)) + 7) / 8);
+  offset_width_ = ceil_div(heap_bits, 8U);
+  length_width_ =
+      std::min<std::size_t>(ceil_div(log2_of(largest_direct), 8U),
+                            ceil_div(static_cast<std::size_t>(std::bit_width(largest_object)), 8U));
   if (length_width_ == 0 || id_bytes_ < 1 + offset_width_ + length_width_)
     throw fields.damaged_error(fmt::format("has IDs of {} bytes", id_bytes_));
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
 #include "comm/algorithms/hierarchical_algorithms.hpp"
 #include "comm/algorithms/small_all_reduce.hpp"
 #include "comm/algorithms/topology_discovery.hpp"
@@ -28,7 +29,7 @@ constexpr std::size_t min_placed_bytes = std::size_t{128} << 10;
 
 /// Returns the number of segments, at least one: an operation on nothing is still an operation.
 std::size_t num_segments(std::int64_t count, std::int64_t segment) {
-  return static_cast<std::size_t>(std::max<std::int64_t>(1, divide_up(count, segment)));
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, ceil_div(count, segment)));
 }
 
 /// Returns the bytes of one rank's part of a segment, in whole cache lines.
@@ -57,7 +58,7 @@ void scatter_and_combine(const Caller& caller, const Tensor& in, const RangeOf& 
                          Reduction reduction, Round& stage) {
   const Range own = part(caller.rank);
   const auto bytes = static_cast<std::size_t>(own.count) * dtype_bytes(in.dtype());
-  const std::size_t stride = (bytes + line_bytes - 1) / line_bytes * line_bytes;
+  const std::size_t stride = round_up(bytes, line_bytes);
   const auto num_peers = static_cast<std::size_t>(caller.size - 1);
   StagingPool::Block block = num_peers > 0 ? caller.staging->acquire(num_peers * stride) : nullptr;
   std::vector<Tensor> inputs(static_cast<std::size_t>(caller.size));
@@ -94,7 +95,7 @@ RangeOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_pa
   const std::int64_t begin = number * segment_part * size;
   const std::int64_t count = std::min(tensor.numel() - begin, segment_part * size);
   const std::int64_t line = elements_of(line_bytes, tensor);
-  const std::int64_t part = divide_up(divide_up(count, size), line) * line;
+  const std::int64_t part = round_up(ceil_div(count, size), line);
   return [begin, count, part](int rank) {
     return shift(intersect({0, count}, rank * part, (rank + 1) * part), begin);
   };
@@ -207,7 +208,7 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Ten
                              .in = in,
                              .out = out,
                              .reduction = reduction,
-                             .part = all_reduce_parts(in, caller.size, divide_up(in.numel(), caller.size), 0),
+                             .part = all_reduce_parts(in, caller.size, ceil_div(in.numel(), caller.size), 0),
                              .segment = segment,
                              .num_segments = num_segments(in.numel(), segment_part * caller.size)}));
 }

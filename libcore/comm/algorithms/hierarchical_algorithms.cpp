@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
 #include "comm/algorithms/window_steps.hpp"
 
 namespace dt::comm {
@@ -48,7 +49,7 @@ struct Hierarchy {
     const RangeOf part = collective.segment(0);
     std::int64_t longest = 0;
     for (int rank = 0; rank < caller.size; ++rank) longest = std::max(longest, part(rank).count);
-    return static_cast<std::size_t>(divide_up(longest, piece));
+    return static_cast<std::size_t>(ceil_div(longest, piece));
   }
 
   /// Returns where in the window's order the segments of a chain's phase begin. With two phases the
@@ -91,8 +92,7 @@ class HierarchicalChain {
     std::int64_t longest = 0;
     for (int host = 0; host < h_->num_hosts; ++host)
       longest = std::max(longest, part_(h_->rank_of(host, h_->local)).count);
-    const std::size_t stride =
-        (static_cast<std::size_t>(longest) * dtype_bytes(dtype) + line_bytes - 1) / line_bytes * line_bytes;
+    const std::size_t stride = round_up(static_cast<std::size_t>(longest) * dtype_bytes(dtype), line_bytes);
     const auto num_hosts = static_cast<std::size_t>(h_->num_hosts);
     block_ = h_->caller.staging->acquire((2 * num_hosts - 1) * stride);
     std::size_t begin = 0;

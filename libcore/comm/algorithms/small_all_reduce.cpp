@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
+
 namespace dt::comm {
 
 namespace {
@@ -16,7 +18,7 @@ std::vector<Tensor> take_partials(StagingPool::Block& block, const Caller& calle
                                   std::size_t count) {
   const DType dtype = accumulator_dtype(in.dtype());
   const std::size_t bytes = static_cast<std::size_t>(in.numel()) * dtype_bytes(dtype);
-  const std::size_t stride = (bytes + 63) / 64 * 64;
+  const std::size_t stride = round_up(bytes, line_bytes);
   block = caller.staging->acquire(count * stride);
   std::vector<Tensor> partials;
   for (std::size_t i = 0; i < count; ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/numeric/integer.hpp"
 #include "comm/algorithms/window_steps.hpp"
 
 namespace dt::comm {
@@ -25,7 +26,7 @@ std::int64_t piece_of_window(const Collective& collective, int size) {
 std::size_t num_window_segments(const Collective& collective, int size) {
   std::int64_t longest = 0;
   for (int rank = 0; rank < size; ++rank) longest = std::max(longest, collective.part(rank).count);
-  return static_cast<std::size_t>(divide_up(longest, piece_of_window(collective, size)));
+  return static_cast<std::size_t>(ceil_div(longest, piece_of_window(collective, size)));
 }
 
 /// All ranks' pieces of their parts, one after the other, a segment each. A chain is a slot, which

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "base/numeric/range.hpp"
-#include "comm/core/reduction.hpp"
 #include "comm/core/operation.hpp"
+#include "comm/core/reduction.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
@@ -15,10 +15,6 @@ inline constexpr std::size_t line_bytes = 64;
 
 /// A function that returns a rank's part of N elements.
 using RangeOf = std::function<Range(int rank)>;
-
-inline std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
-  return (count + unit - 1) / unit;
-}
 
 inline std::int64_t elements_of(std::size_t bytes, const Tensor& tensor) {
   return static_cast<std::int64_t>(bytes / dtype_bytes(tensor.dtype()));

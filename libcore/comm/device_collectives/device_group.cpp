@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::comm {
@@ -69,8 +70,8 @@ std::int64_t DeviceGroup::max_staged_bytes(const Levels& levels, DType dtype) co
 std::int64_t DeviceGroup::stretch_of(const Tensor& tensor, std::int64_t longest, std::int64_t most) const {
   const std::int64_t line = elements_of(line_bytes, tensor);
   const std::int64_t least = elements_of(least_stretch_bytes, tensor) / size_;
-  const std::int64_t wished = std::max(divide_up(longest, wished_stretches), least);
-  return std::min(divide_up(std::min(wished, longest), line) * line, most);
+  const std::int64_t wished = std::max(ceil_div(longest, wished_stretches), least);
+  return std::min(round_up(std::min(wished, longest), line), most);
 }
 
 HierarchicalSums::Memory DeviceGroup::memory_for(std::int64_t num_stretches, std::int64_t most) {
@@ -132,7 +133,7 @@ void DeviceGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction redu
       num_halves * staged_bytes(levels, in.dtype(), N).total() <= staging_bytes_)
     return reduce_small(in, out, reduction);
   const std::int64_t line = elements_of(line_bytes, in);
-  const std::int64_t most = stretch_of(in, divide_up(N, size_), max_staged_bytes(levels, in.dtype()));
+  const std::int64_t most = stretch_of(in, ceil_div(N, size_), max_staged_bytes(levels, in.dtype()));
   const std::int64_t each = most * size_;
   // Parts of ranks of one place follow each other, so that each neighbour gets one run.
   const auto place = [nodes = levels_](int rank) {
@@ -143,7 +144,7 @@ void DeviceGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction redu
     return ReduceStretch{
         [=, size = size_](int rank) { return shift(even_range(place(rank), size, count, line), begin); }};
   };
-  const std::int64_t num_stretches = divide_up(N, each);
+  const std::int64_t num_stretches = ceil_div(N, each);
   std::vector<StreamRound> rounds;
   HierarchicalSums sums(levels, reduction, memory_for(num_stretches, most), in, stretch,
                         [&](std::int64_t number) { return flat_view(out, stretch(number).parts(rank_)); });
@@ -179,7 +180,7 @@ void DeviceGroup::reduce_scatter(const Tensor& in, const Tensor& out, Reduction 
   const auto stretch = [&](std::int64_t number) {
     return ReduceStretch{[&, number](int rank) { return piece_of(parts(rank), number * each, each); }};
   };
-  const std::int64_t num_stretches = divide_up(longest, each);
+  const std::int64_t num_stretches = ceil_div(longest, each);
   std::vector<StreamRound> rounds;
   HierarchicalSums sums(levels, reduction, memory_for(num_stretches, each), in, stretch,
                         [&](std::int64_t number) {
@@ -202,7 +203,7 @@ void DeviceGroup::all_gather(const Tensor& in, const Tensor& out, const RangeOf&
   };
   std::vector<StreamRound> rounds;
   add_gather_rounds(rounds, 0, levels_, out, stretch);
-  run(divide_up(longest, each), rounds);
+  run(ceil_div(longest, each), rounds);
 }
 
 void DeviceGroup::broadcast(const Tensor& data, int root) {

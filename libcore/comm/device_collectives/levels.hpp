@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
 #include "comm/core/collective.hpp"
 #include "comm/node/locality.hpp"
 
@@ -75,7 +76,7 @@ StagedBytes staged_bytes(const Levels& levels, DType dtype, std::int64_t count);
 
 /// Returns the bytes of `count` elements, in whole cache lines.
 inline std::size_t bytes_of_lines(DType dtype, std::int64_t count) {
-  return (static_cast<std::size_t>(count) * dtype_bytes(dtype) + line_bytes - 1) / line_bytes * line_bytes;
+  return round_up(static_cast<std::size_t>(count) * dtype_bytes(dtype), line_bytes);
 }
 
 }  // namespace dt::comm

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::comm {
 
@@ -17,10 +18,6 @@ constexpr std::size_t segment_bytes = std::size_t{256} << 10;
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t page_bytes = 4096;
 constexpr std::uint64_t num_steps = 3;
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 /// Returns the number of a step, counted through all segments of a slot.
 std::uint64_t step_number(NodeWindow::Step step, std::uint64_t segment) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
 #include "base/system/numa.hpp"
 #include "comm/exchange.hpp"
@@ -87,7 +88,7 @@ class HostDivision {
     for (const std::size_t rank : waiting_) {
       for (const Gpu& gpu : ranks[rank].gpus) num_users_[gpu.id] = 0;
     }
-    most_users_ = (waiting_.size() + num_users_.size() - 1) / num_users_.size();
+    most_users_ = ceil_div(waiting_.size(), num_users_.size());
     // Ranks with the fewest GPUs to choose from come first.
     std::ranges::stable_sort(waiting_, {}, [&](std::size_t rank) {
       return std::pair(ranks[rank].gpus.size(), ranks[rank].domains.size());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "data/build/finished_shard.hpp"
 
 namespace dt::data {
@@ -60,7 +61,7 @@ ShardWriter::ShardWriter(File file, const ShardPlan& plan, const TokenizerIdenti
       copies_(copies) {
   file_.declare("/tokens", storage.dtype, {plan.tokens});
   file_.declare("/document_offsets", DType::u64, {plan.documents + 1});
-  file_.declare("/digests", DType::u64, {(total_bytes_ + digest_block_bytes - 1) / digest_block_bytes});
+  file_.declare("/digests", DType::u64, {ceil_div(total_bytes_, digest_block_bytes)});
   file_.set_attribute("/", "format", std::string(shard_format));
   file_.set_attribute("/", "version", storage.masks_targets ? masked_shard_version : shard_version);
   file_.set_attribute("/", "split", std::string(split_name(plan.split)));

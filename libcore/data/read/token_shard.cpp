@@ -12,6 +12,7 @@
 #include "base/hdf5/hdf5_file.hpp"
 #include "base/io/mapped_file.hpp"
 #include "base/numeric/digest.hpp"
+#include "base/numeric/integer.hpp"
 #include "data/target_flag.hpp"
 
 namespace dt::data {
@@ -141,7 +142,7 @@ TokenShardHeader read_header(const Hdf5Reader& file) {
   check_shape(file, "/tokens", header.tokens);
   check_shape(file, "/document_offsets", header.documents + 1);
   const std::uint64_t bytes = file.info("/tokens").bytes;
-  check_shape(file, "/digests", (bytes + digest_block_bytes - 1) / digest_block_bytes);
+  check_shape(file, "/digests", ceil_div(bytes, digest_block_bytes));
   return header;
 }
 

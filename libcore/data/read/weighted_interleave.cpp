@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::data {
 
@@ -44,7 +45,7 @@ WeightedInterleave::WeightedInterleave(std::vector<std::uint64_t> weights) {
 void WeightedInterleave::fill() {
   std::vector<std::uint32_t> counts(weights_.size());
   const auto deadline = [&](std::size_t s) {
-    return ((counts[s] + std::uint64_t{1}) * period() + weights_[s] - 1) / weights_[s];
+    return ceil_div((counts[s] + std::uint64_t{1}) * period(), weights_[s]);
   };
   for (std::uint64_t n = 0; n < period(); ++n) {
     std::size_t next = weights_.size();

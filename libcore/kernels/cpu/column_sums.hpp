@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "base/numeric/integer.hpp"
 #include "kernels/cpu/ranges.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
 
@@ -16,7 +17,7 @@ template <class Body>
 void add_column_sums(const Context& context, std::int64_t R, std::int64_t C,
                      std::initializer_list<Tensor> targets, const Body& body) {
   constexpr std::int64_t chunk_rows = 64;
-  const std::int64_t chunks = (R + chunk_rows - 1) / chunk_rows;
+  const std::int64_t chunks = ceil_div(R, chunk_rows);
   const auto present = std::count_if(targets.begin(), targets.end(), [](const Tensor& t) { return bool(t); });
   const std::int64_t width = present * C;
   if (chunks == 0) return;

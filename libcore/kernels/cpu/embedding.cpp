@@ -1,5 +1,6 @@
 #include "kernels/embedding.hpp"
 
+#include "base/numeric/integer.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
 
@@ -76,7 +77,7 @@ void embedding_backward(const Context& context, const Tensor& ids_R, const Tenso
                         const Tensor& dtable_VC, DimShard slice) {
   const std::int64_t R = ids_R.dim(0), C = dtable_VC.dim(1);
   constexpr std::int64_t group = 32;  // columns in whole cache lines
-  for_ranges(context, (C + group - 1) / group, R * group, [&](std::int64_t begin, std::int64_t end) {
+  for_ranges(context, ceil_div(C, group), R * group, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(embedding_backward_columns)
     (ids_R, dy_RC, dtable_VC, slice, begin * group, std::min(end * group, C));
   });

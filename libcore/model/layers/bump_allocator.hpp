@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "base/numeric/integer.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::model {
@@ -18,7 +19,7 @@ class BumpAllocator {
   Tensor allocate(DType dtype, Shape shape) {
     const std::size_t begin = used_;
     const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype);
-    used_ += (bytes + 63) / 64 * 64;
+    used_ += round_up(bytes, 64U);
     if (memory_.data() == nullptr) return {};
     DT_CHECK(used_ <= memory_.size(), "a unit's saved memory has {} bytes; {} are needed", memory_.size(),
              used_);

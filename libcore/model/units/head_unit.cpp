@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/numeric/integer.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
@@ -163,11 +164,11 @@ void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&,
 /// share the matrix, however uneven their parts are.
 std::int64_t HeadUnit::chunk_rows(Device device, std::int64_t rows) const {
   const TensorParallelShard& share = ops_.shard();
-  const std::int64_t columns = (vocabulary_ + share.size - 1) / share.size;
+  const std::int64_t columns = ceil_div(vocabulary_, share.size);
   const std::int64_t most =
       std::max<std::int64_t>(64, logits_at_once(device, dtype_) / (columns * share.num_row_ranks()));
-  const std::int64_t chunks = std::max<std::int64_t>(1, (rows + most - 1) / most);  // nearly equal in size
-  return std::min(rows, ((rows + chunks - 1) / chunks + 15) / 16 * 16);
+  const std::int64_t chunks = std::max<std::int64_t>(1, ceil_div(rows, most));  // nearly equal in size
+  return std::min(rows, round_up(ceil_div(rows, chunks), 16));
 }
 
 Tensor HeadUnit::saved_gradient(const Context& context, std::span<std::byte> saved,

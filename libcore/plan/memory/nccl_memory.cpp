@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/numeric/integer.hpp"
+
 namespace dt::plan {
 
 namespace {
@@ -33,10 +35,6 @@ constexpr int nvls_channels_sm90 = 16, nvls_channels_sm100 = 32, nvls_channels_s
 constexpr std::size_t nvls_chunk_bytes = 128 * KiB;
 
 constexpr int first_with_channels_by_bandwidth = 22902;  // v2.29.2-1 has P2P_PER_CHANNEL_NET_BW
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 int up_to_power_of_two(int number) {
   return static_cast<int>(std::bit_ceil(static_cast<unsigned>(number)));
@@ -86,7 +84,7 @@ int channels_per_peer(const NcclGroup& group, const NcclTopology& topology, NetL
   }
   int per_peer = std::min(up_to_power_of_two(least), p2p);
   // From 2.29 on, all peers fit within one round of 8 operations a channel.
-  while (by_bandwidth && group.nodes > 1 && per_peer > 1 && per_peer * ((group.ranks + 7) / 8) > p2p)
+  while (by_bandwidth && group.nodes > 1 && per_peer > 1 && per_peer * ceil_div(group.ranks, 8) > p2p)
     per_peer /= 2;
   return per_peer;
 }
@@ -173,7 +171,7 @@ NcclBytes collective_buffers(const NcclGroup& group, NetLinks net, const NcclCha
   const int crossing = group.nodes == 1 ? 0
                        : group.local_ranks == 1
                            ? channels.collective
-                           : std::max(1, (channels.collective + group.local_ranks - 1) / group.local_ranks);
+                           : std::max(1, ceil_div(channels.collective, group.local_ranks));
   const int local = channels.collective - crossing;
   NcclBytes bytes = times(local, near.send);
   bytes += times(local, near.receive);

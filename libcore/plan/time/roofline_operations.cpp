@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "base/numeric/integer.hpp"
+
 namespace dt::plan {
 
 namespace {
@@ -22,10 +24,6 @@ double achieved_bytes_s(const GpuRates& rates) {
   return rates.memory_bytes_s * memory_efficiency;
 }
 
-std::int64_t divide_up(std::int64_t count, std::int64_t unit) {
-  return (count + unit - 1) / unit;
-}
-
 struct Choice {
   MatmulTiling shape;
   double seconds = std::numeric_limits<double>::infinity();
@@ -40,10 +38,10 @@ Choice choose(const Operation& p, const GpuRates& rates) {
   const double flops_of_sm = rates.peak_flops * rates.matmul_efficiency / rates.sms;
   Choice best;
   for (const Tile& tile : tiles) {
-    const std::int64_t count = divide_up(p.M, tile.m) * divide_up(p.N, tile.n);
+    const std::int64_t count = ceil_div(p.M, tile.m) * ceil_div(p.N, tile.n);
     for (const std::int64_t split : splits) {
       if (split > 1 && p.K / split < shortest_split) break;
-      const std::int64_t waves = divide_up(count * split, rates.sms);
+      const std::int64_t waves = ceil_div(count * split, rates.sms);
       const double of_tile =
           2 * static_cast<double>(tile.m * tile.n) * K / static_cast<double>(split) / tile.relative;
       const double computing = static_cast<double>(waves) *

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "kernels/linear.hpp"
 #include "model/flops.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
@@ -38,7 +39,7 @@ class UnitOperationsBuilder {
         F_(share_.mlp_hidden),
         Q_(share_.query_heads * share_.head_dim),
         E_(Q_ + 2 * share_.key_value_heads * share_.head_dim),
-        V_((plan.spec.vocabulary + plan.layout.tp - 1) / plan.layout.tp),
+        V_(ceil_div(plan.spec.vocabulary, plan.layout.tp)),
         P_(traits.aligned_head ? kernels::padded_features(Device::gpu(0), plan.precision.compute, V_) : V_) {}
 
   UnitOperations embedding() const {
@@ -65,8 +66,7 @@ class UnitOperationsBuilder {
   UnitOperations head() const {
     UnitOperations unit;
     const std::int64_t fit = (std::int64_t{256} << 20) / V_;  // rows of logits at a time: see HeadUnit
-    const std::int64_t chunks = std::max<std::int64_t>(1, (R_ + fit - 1) / fit),
-                       rows = (R_ + chunks - 1) / chunks;
+    const std::int64_t chunks = std::max<std::int64_t>(1, ceil_div(R_, fit)), rows = ceil_div(R_, chunks);
     const auto add = [&](Operation operation) {
       operation.count = static_cast<double>(chunks);
       if (operation.kind == OperationKind::matmul) operation.is_aligned = P_ % 8 == 0;
@@ -106,8 +106,8 @@ class UnitOperationsBuilder {
   /// and the last turn may have few of them.
   double loss_efficiency(std::int64_t rows) const {
     const std::int64_t at_work = std::max(fewest_loss_rows, loss_cache_bytes / (2 * V_));
-    const std::int64_t of_block = (rows + at_work - 1) / at_work, blocks = (rows + of_block - 1) / of_block;
-    const std::int64_t turns = (blocks + loss_slots - 1) / loss_slots;
+    const std::int64_t of_block = ceil_div(rows, at_work), blocks = ceil_div(rows, of_block);
+    const std::int64_t turns = ceil_div(blocks, loss_slots);
     return static_cast<double>(blocks) / static_cast<double>(turns * loss_slots);
   }
 
@@ -167,7 +167,7 @@ class UnitOperationsBuilder {
   /// Adds the MLP's backward pass, over all rows or a fixed number of rows at a time.
   void add_mlp_backward(std::vector<Operation>& list) const {
     const std::int64_t step = traits_.whole_mlp_backward ? R_ : std::min(R_, rows_of_mlp_backward);
-    const double turns = static_cast<double>((R_ + step - 1) / step);
+    const double turns = static_cast<double>(ceil_div(R_, step));
     Operation down = Operation::matmul("MLP down's input gradient", step, F_, C_);
     Operation activation =
         bound(Operation::memory("activation's gradient", bytes(F_ + 2 * up_features()) / turns));

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
 #include "comm/exchange.hpp"
@@ -23,10 +24,6 @@ using checkpoint::SourcePiece;
 constexpr std::size_t alignment = 64;
 constexpr auto look_again_after = std::chrono::milliseconds(1);
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
 std::size_t bytes_of(const PieceSpec& spec) {
   return static_cast<std::size_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
 }
@@ -34,7 +31,7 @@ std::size_t bytes_of(const PieceSpec& spec) {
 /// Returns the bytes of a share whose pieces lie one after another.
 std::size_t packed_bytes(std::span<const PieceSpec> share) {
   std::size_t bytes = 0;
-  for (const PieceSpec& spec : share) bytes += aligned(bytes_of(spec));
+  for (const PieceSpec& spec : share) bytes += round_up(bytes_of(spec), alignment);
   return bytes;
 }
 
@@ -43,7 +40,7 @@ std::vector<SourcePiece> pack_pieces(std::span<const PieceSpec> share, std::byte
   for (const PieceSpec& spec : share) {
     pieces.push_back({spec.tensor, spec.kind, spec.piece,
                       Tensor(memory, spec.dtype, Shape{spec.piece.numel()}, Device::host())});
-    memory += aligned(bytes_of(spec));
+    memory += round_up(bytes_of(spec), alignment);
   }
   return pieces;
 }

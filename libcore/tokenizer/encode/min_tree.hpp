@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
+
 namespace dt::tokenizer {
 
 /// Levels of numbers. Each number of a level is the smallest of eight neighbours in the level below.
@@ -18,7 +20,7 @@ class MinTree {
   void reset(std::size_t size) {
     num_levels_ = 0;
     do {
-      size = (size + fan_out - 1) / fan_out * fan_out;
+      size = round_up(size, fan_out);
       levels_[num_levels_++].assign(size, nothing);
       size /= fan_out;
     } while (size > 1);

@@ -12,6 +12,7 @@
 #include "base/io/files.hpp"
 #include "base/io/read_access.hpp"
 #include "base/numeric/exact_sum.hpp"
+#include "base/numeric/integer.hpp"
 #include "comm/exchange.hpp"
 #include "data/read/dataset_file.hpp"
 #include "kernels/elementwise.hpp"
@@ -128,7 +129,7 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   const parallel::LocalTable& local = runtime.local();
   const int dp = local.layout().dp;
   const Range own = even_range(local.place().dp, dp, micro_batches);
-  const std::int64_t rounds = (micro_batches + dp - 1) / dp;
+  const std::int64_t rounds = ceil_div(micro_batches, dp);
   std::vector<ExactSum> nll(dataset.size());
   std::vector<ExactSum*> sums_of_sources;
   for (ExactSum& sum : nll) sums_of_sources.push_back(&sum);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "data/read/loader.hpp"
 
 namespace dt::train {
@@ -30,7 +31,7 @@ ValidationWindows::ValidationWindows(const data::Mixture& mixture, std::int64_t 
         available == 0 ? 0 : mul_div_floor(end, wanted, available) - mul_div_floor(before, wanted, available);
     const std::int64_t last_end = micro_batch_ends_.empty() ? 0 : micro_batch_ends_.back();
     windows_.push_back(windows);
-    micro_batch_ends_.push_back(last_end + (static_cast<std::int64_t>(windows) + size_ - 1) / size_);
+    micro_batch_ends_.push_back(last_end + ceil_div(static_cast<std::int64_t>(windows), size_));
     before = end;
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "device/ptx/flow.hpp"
 #include "device/ptx/operations.hpp"
 #include "device/ptx/text.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 #include "device/ptx/body.hpp"
 #include "device/ptx/text.hpp"
 

@@ -92,8 +92,4 @@ Declaration declaration(std::string_view text) {
   return result;
 }
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 }  // namespace dt::ptx

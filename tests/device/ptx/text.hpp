@@ -22,6 +22,4 @@ struct Declaration {
 };
 Declaration declaration(std::string_view text);
 
-std::size_t round_up(std::size_t bytes, std::size_t unit);
-
 }  // namespace dt::ptx

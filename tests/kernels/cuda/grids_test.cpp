@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numeric/integer.hpp"
 #include "kernels/cuda/launch/grid.hpp"
 #include "kernels/cuda/launch/runs.hpp"
 #include "kernels/elementwise.hpp"

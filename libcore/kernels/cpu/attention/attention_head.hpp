@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/numeric/integer.hpp"
 #include "kernels/attention.hpp"
 
 namespace dt::kernels::cpu {
@@ -161,16 +162,6 @@ struct VisibleKeys {
   std::int64_t begin, end;
   bool masked;
 };
-
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-inline std::int64_t round_up(std::int64_t a, std::int64_t multiple) {
-  return ceil_div(a, multiple) * multiple;
-}
-inline std::int64_t round_down(std::int64_t a, std::int64_t multiple) {
-  return a / multiple * multiple;
-}
 
 /// Returns what `queries` queries from `query` on see of `keys` keys from `key` on, in whole
 /// granules.

@@ -4,6 +4,7 @@
 
 #include <hwy/cache_control.h>
 
+#include "base/numeric/integer.hpp"
 #include "kernels/cpu/gemm/gemm_kernels.hpp"
 #include "kernels/cpu/gemm/tile_bf16.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
@@ -117,13 +118,6 @@ namespace {
 constexpr std::int64_t most_packed = std::int64_t{3} << 20;
 /// The most sums that are kept, 16 MB. For more rows, B is packed again.
 constexpr std::int64_t most_sums = std::int64_t{4} << 20;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-std::int64_t round_up(std::int64_t a, std::int64_t b) {
-  return ceil_div(a, b) * b;
-}
 
 /// Prefetches memory into the L2 cache for writing.
 void fetch_to_write(const void* from, std::int64_t bytes) {

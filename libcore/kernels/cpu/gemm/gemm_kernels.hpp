@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/numeric/dtype.hpp"
+#include "base/numeric/integer.hpp"
 #include "kernels/cpu/gemm/prefetch.hpp"
 
 namespace dt::kernels::cpu {
@@ -73,7 +74,7 @@ struct GemmKernels {
   /// Returns the units of a panel over K elements.
   std::int64_t units(std::int64_t K) const {
     const std::int64_t elements = unit_elements * unit_group;
-    return (K + elements - 1) / elements * unit_group;
+    return ceil_div(K, elements) * unit_group;
   }
 };
 

@@ -1,5 +1,6 @@
 // Packs operands of a matrix product into the panels of tile.hpp. Compiled once per instruction
 // set.
+#include "base/numeric/integer.hpp"
 #include "kernels/cpu/gemm/gemm_kernels.hpp"
 #include "kernels/cpu/gemm/tile.hpp"
 
@@ -179,7 +180,7 @@ void pack_across_k(const typename Reader::Element* source, std::int64_t stride, 
 template <class Reader, int WIDTH>
 void pack_with(const Unpacked& source, std::int64_t count, std::int64_t K, float* data) {
   const auto* elements = reinterpret_cast<const typename Reader::Element*>(source.data);
-  const Panels<WIDTH> panels{data, (K + Reader::elements - 1) / Reader::elements};
+  const Panels<WIDTH> panels{data, ceil_div(K, Reader::elements)};
   (source.k_contiguous ? pack_along_k<Reader, WIDTH> : pack_across_k<Reader, WIDTH>)(elements, source.stride,
                                                                                      count, K, panels);
 }

@@ -1,5 +1,6 @@
 // Packs operands of a matrix product into the panels of tile_amx.hpp. Compiled once per instruction
 // set, only for AVX-512, which every processor with AMX has.
+#include "base/numeric/integer.hpp"
 #include "kernels/cpu/gemm/gemm_pack.hpp"
 #include "kernels/cpu/gemm/tile_amx.hpp"
 
@@ -82,7 +83,7 @@ HWY_INLINE void pack_two_blocks(const Unpacked& source, std::int64_t i, std::int
 template <bool LEFT>
 void pack_tiles(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels) {
   constexpr std::int64_t step = 32;  // rows, and elements
-  const std::int64_t units = (K + step - 1) / step * amx_units;
+  const std::int64_t units = ceil_div(K, step) * amx_units;
   const auto pack_block = [=](std::int64_t i, std::int64_t k)
                               HWY_ATTR { pack_two_blocks<LEFT>(source, i, k, count, K, units, panels); };
   if (source.k_contiguous) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/numeric/integer.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -227,7 +228,7 @@ void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float*
 void multiply_strips_amx(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
                          std::int64_t c_row, bool add) {
   const Strips product{units, a, b, c, c_row, add};
-  const std::int64_t strips = (rows + amx_rows - 1) / amx_rows;
+  const std::int64_t strips = ceil_div(rows, amx_rows);
   for (std::int64_t i = 0; i < strips; ++i) {
     (i % 2 == 0 ? multiply_even : multiply_odd)(product, i);
     if (i > 0) store_strip(product, i - 1);
@@ -236,7 +237,7 @@ void multiply_strips_amx(std::int64_t rows, std::int64_t units, TilePanels a, Ti
 }
 void multiply_strips_by_loops(std::int64_t rows, std::int64_t units, TilePanels a, TilePanels b, float* c,
                               std::int64_t c_row, bool add) {
-  multiply_by_loops((rows + amx_rows - 1) / amx_rows * amx_rows, units, a, b, c, c_row, add);
+  multiply_by_loops(round_up(rows, amx_rows), units, a, b, c, c_row, add);
 }
 
 ScopedFlushDenormals::ScopedFlushDenormals() : before_(_mm_getcsr()) {

@@ -7,6 +7,7 @@
 #include <exception>
 #include <omp.h>
 
+#include "base/numeric/integer.hpp"
 #include "tensor/context.hpp"
 
 namespace dt::kernels::cpu {
@@ -60,7 +61,7 @@ void for_ranges(const Context& context, std::int64_t count, std::int64_t element
 template <class Body>
 void for_elements(const Context& context, std::int64_t count, const Body& body) {
   constexpr std::int64_t block = 1024;
-  for_ranges(context, (count + block - 1) / block, block, [&](std::int64_t begin, std::int64_t end) {
+  for_ranges(context, ceil_div(count, block), block, [&](std::int64_t begin, std::int64_t end) {
     body(begin * block, std::min(end * block, count));
   });
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/numeric/dtype.hpp"
+#include "base/numeric/integer.hpp"
 #include "kernels/attention.hpp"
 
 namespace dt::kernels::cuda {
@@ -43,7 +44,7 @@ inline std::int64_t square_bytes(std::int64_t Tq, std::int64_t Tk) {
 /// end counts them.
 /// Source: cudnn-frontend 1.32, required_dp_workspace_bytes_sm90.
 inline std::int64_t weights_bytes(std::int64_t Tq, std::int64_t Tk) {
-  return square_bytes((Tq + 63) / 64 * 64, (Tk + 127) / 128 * 128);
+  return square_bytes(round_up(Tq, 64), round_up(Tk, 128));
 }
 
 /// The way in which a library's backward pass gives the same bits each time. Either it keeps the
@@ -87,7 +88,7 @@ inline std::size_t attention_scratch_bytes(const AttentionShape& s, const Attent
   const auto [is_ordered, at_a_time] = choose_backward_algorithm(s, T, use.is_masked, use.can_order);
   const std::int64_t heads = at_a_time.batches * at_a_time.groups * (H / K);
   // In order: dq's sums in fp32, and a counter for each tile of 64 queries.
-  const std::int64_t weights = is_ordered ? 4 * T * D + (T + 63) / 64 * 8 : weights_bytes(T, T);
+  const std::int64_t weights = is_ordered ? 4 * T * D + ceil_div(T, 64) * 8 : weights_bytes(T, T);
   const std::int64_t shared = K < H ? 2 * heads * T * D * 2 : 0;
   const std::int64_t mask = use.is_masked ? square_bytes(T, T) : 0, lse = use.is_masked ? B * H * T * sum : 0;
   constexpr std::int64_t gaps = 256;  // between the parts of a workspace

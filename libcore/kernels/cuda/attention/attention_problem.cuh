@@ -2,6 +2,7 @@
 // Describes a call to attention's kernels.
 // Legend: as kernels/attention.hpp.
 
+#include "base/numeric/integer.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/cuda/launch/block_reduce.cuh"
 #include "kernels/cuda/launch/code.cuh"
@@ -95,7 +96,7 @@ __device__ V* of_warp(std::int64_t each) {
 template <class V>
 Grid grid_of_warps(std::int64_t places, std::int64_t values) {
   constexpr std::size_t most_bytes = 48 << 10;
-  const Grid grid{.blocks = static_cast<unsigned>((places + attention_warps - 1) / attention_warps),
+  const Grid grid{.blocks = static_cast<unsigned>(ceil_div(places, attention_warps)),
                   .threads = attention_warps * warp_size,
                   .shared_bytes = attention_warps * static_cast<std::size_t>(values) * sizeof(V)};
   DT_CHECK(grid.shared_bytes <= most_bytes, "attention: a head is too wide: {} bytes of a block's memory",

@@ -1,3 +1,4 @@
+#include "base/numeric/integer.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/launch/vec.cuh"
@@ -43,7 +44,7 @@ void rotary(const Context& context, const AttentionShape& shape, const Tensor& p
     using T = decltype(element);
     const RotaryShape turned{qkv_RE.dim(0), qkv_RE.dim(1), half,
                              static_cast<unsigned>(shape.query_heads + shape.key_value_heads),
-                             static_cast<unsigned>((half + vec_size<T> - 1) / vec_size<T>)};
+                             static_cast<unsigned>(ceil_div(half, vec_size<T>))};
     launch(context, "rotary", grid_for_vecs(1, turned.rows, turned.heads * turned.vecs), turn_pairs<T>,
            turned, positions_R.data<std::int32_t>(), cos_PD2.data<Value<T>>(), sin_PD2.data<Value<T>>(),
            inverse, qkv_RE.data<T>());

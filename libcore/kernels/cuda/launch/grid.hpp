@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/numeric/integer.hpp"
 #include "kernels/cuda/launch/runs.hpp"
 
 namespace dt::kernels::cuda {
@@ -21,11 +22,6 @@ struct Grid {
 inline constexpr int warp_size = 32;
 inline constexpr unsigned threads_per_block = 256;
 inline constexpr int warps_per_block = threads_per_block / warp_size;
-
-/// Returns `count` ÷ `by`, rounded up.
-constexpr std::int64_t ceil_div(std::int64_t count, std::int64_t by) {
-  return (count + by - 1) / by;
-}
 
 /// Returns the grid of a loop over `count` elements in strides of the whole grid. It has no more
 /// blocks than keep a GPU busy, but so many that it hardly matters if some SMs run one more.

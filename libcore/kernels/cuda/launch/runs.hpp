@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/numeric/integer.hpp"
+
 namespace dt::kernels::cuda {
 
 /// The rows of a matrix in `count` runs of `rows` each; the last has the rest.
@@ -18,8 +20,8 @@ inline constexpr std::int64_t processors = 132, most_runs = 4 * processors, fewe
 
 /// Returns at most `most` runs, of a multiple of `step` rows.
 inline Runs runs_of(std::int64_t R, std::int64_t most, std::int64_t step) {
-  const std::int64_t rows = (std::max(fewest_rows, (R + most - 1) / most) + step - 1) / step * step;
-  return {rows, std::max<std::int64_t>(1, (R + rows - 1) / rows)};
+  const std::int64_t rows = round_up(std::max(fewest_rows, ceil_div(R, most)), step);
+  return {rows, std::max<std::int64_t>(1, ceil_div(R, rows))};
 }
 
 /// Returns the most scratch bytes that sums of so many columns take, in values of so many bytes.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/numeric/index.hpp"
+#include "base/numeric/integer.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 
 namespace dt::parallel {
@@ -30,7 +31,7 @@ class TextDrawing {
     column_s_ = choose_column_s();
     num_columns_ = static_cast<std::int64_t>(std::ceil(drawing.timeline.end_s() / column_s_ - 1e-6));
     const std::int64_t bands = num_bands();
-    if (bands > 1 && bands <= most_bands) width_ = (num_columns_ + bands - 1) / bands;
+    if (bands > 1 && bands <= most_bands) width_ = ceil_div(num_columns_, bands);
   }
 
   std::string run() const {
@@ -49,7 +50,7 @@ class TextDrawing {
 
  private:
   int num_ranks() const { return static_cast<int>(drawing_.lists.size()); }
-  std::int64_t num_bands() const { return (num_columns_ + width_ - 1) / width_; }
+  std::int64_t num_bands() const { return ceil_div(num_columns_, width_); }
   static std::string name(int rank) { return fmt::format("stage {}", rank); }
   static char fill(int chunk) { return fills[to_index(chunk) % fills.size()]; }
   std::string time(std::int64_t column) const {

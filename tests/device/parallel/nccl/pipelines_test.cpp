@@ -7,6 +7,7 @@
 #include <deque>
 #include <numeric>
 
+#include "base/numeric/integer.hpp"
 #include "comm/device_collectives/library.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "device/nccl/in_tests.hpp"
@@ -40,7 +41,7 @@ struct Case {
   bool grows = true;  // kernels need more than the arena has at first
   int num_stages() const { return layout.pp * layout.virtual_stages; }
   /// Returns the most micro-batches of any rank.
-  int rounds() const { return (micro_batches + layout.dp - 1) / layout.dp; }
+  int rounds() const { return ceil_div(micro_batches, layout.dp); }
   int num_units() const { return num_stages() + 2; }
 };
 
