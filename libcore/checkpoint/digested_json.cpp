@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/numeric/integer.hpp"
-#include "base/text/utf8.hpp"
 
 namespace dt::checkpoint {
 

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/io/files.hpp"
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/numeric/integer.hpp"
-#include "base/text/utf8.hpp"
 #include "checkpoint/block_reader.hpp"
 #include "checkpoint/elements.hpp"
 

@@ -104,6 +104,17 @@ TEST_CASE("text: invalid UTF-8 is said with file and line, counted from the chun
   CHECK_THAT(error.message, Contains("iconv"));
 }
 
+TEST_CASE("text: every kind of invalid UTF-8 is refused") {
+  const auto encode = [](const std::string& bytes) {
+    return encode_chunk(Chunk{bytes, stream("in.txt", false), {{0, bytes.size(), true}}, 1},
+                        *tokenizer->encoder(), {});
+  };
+  for (const std::string invalid : {"\x80", "\xC0\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xE6\x97",
+                                    "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80"})
+    CHECK_THAT(caught([&] { encode("ab" + invalid); }).message, Contains("invalid UTF-8: byte 0x"));
+  CHECK(encode("\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF").ids.size() == 10);
+}
+
 TEST_CASE("text: parts keep their documents") {
   const Chunk chunk{"ab--cd", stream("in", false), {{0, 2, true}, {4, 6, false}}, 1, 3};
   const EncodedChunk encoded = encode_chunk(chunk, *tokenizer->encoder(), {});

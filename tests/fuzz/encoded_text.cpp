@@ -3,9 +3,9 @@
 #include <array>
 #include <memory>
 
+#include "base/text/utf8.hpp"
 #include "data/build/chunk_encoder.hpp"
 #include "data/input/content.hpp"
-#include "data/input/utf8.hpp"
 #include "data/tokenizer.hpp"
 #include "fuzz/fuzz.hpp"
 #include "tokenizer/encode/scanners.hpp"
@@ -55,7 +55,7 @@ const Target& target_of(std::uint8_t number) {
 /// Encodes the text before the last safe cut of each prefix, then the rest.
 void check_cuts(const Target& target, std::string_view text, const Ids& whole) {
   for (const std::size_t part : {text.size() / 3, text.size() / 2, text.size()}) {
-    const std::size_t seen = dt::data::whole_characters(text.substr(0, part));
+    const std::size_t seen = dt::whole_characters(text.substr(0, part));
     const std::size_t cut = target.tokenizer->safe_cut(text.substr(0, seen));
     dt_fuzz::require(cut <= seen, "a cut within the text");
     Ids parts = target.ids_of(text.substr(0, cut));
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const Target& target = target_of(bytes[0]);
   const std::string_view text = dt_fuzz::text_of(bytes + 1, size - 1);
   const Ids ids = target.ids_of(text);
-  if (dt::data::find_invalid_utf8(text)) return 0;  // the ids would be those of another text
+  if (dt::find_invalid_utf8(text)) return 0;  // the ids would be those of another text
   dt_fuzz::require(target.tokenizer->decode(ids) == text, "ids give back the text");
   check_cuts(target, text, ids);
   if (bytes[0] >= 128) check_chunks(target, text, ids);

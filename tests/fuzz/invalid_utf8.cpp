@@ -1,6 +1,6 @@
 // Bytes that are not quite UTF-8. The mended text is UTF-8, whatever the pieces in which it arrives; the
 // first byte chooses the pieces.
-#include "data/input/utf8.hpp"
+#include "base/text/utf8.hpp"
 #include "data/input/utf8_mender.hpp"
 #include "fuzz/fuzz.hpp"
 
@@ -32,8 +32,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   for (const InvalidUtf8 invalid : {InvalidUtf8::replace, InvalidUtf8::skip}) {
     const Mended whole = mend(invalid, text, size);
     dt_fuzz::require(mend(invalid, text, 1 + bytes[0] % 8U) == whole, "pieces are mended as the whole");
-    dt_fuzz::require(!dt::data::find_invalid_utf8(whole.text), "what is mended is UTF-8");
-    const bool was_valid = !dt::data::find_invalid_utf8(text);
+    dt_fuzz::require(!dt::find_invalid_utf8(whole.text), "what is mended is UTF-8");
+    const bool was_valid = !dt::find_invalid_utf8(text);
     dt_fuzz::require(was_valid == (whole.count == 0) && (!was_valid || whole.text == text),
                      "what is UTF-8 stays");
   }

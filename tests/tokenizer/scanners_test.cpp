@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/regex_splitter.hpp"
 #include "tokenizer/pieces.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 using namespace dt::tokenizer;
 using dt_test::pieces_of;
@@ -98,7 +98,7 @@ TEST_CASE("scanners: each character of Unicode has its class in words and beside
   for (char32_t c = 0x80; c < 0x110000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;
     text.clear();
-    for (const char* around : {"A", "a", ".", " "}) text += to_utf8(c) + around;
+    for (const char* around : {"A", "a", ".", " "}) text += dt::to_utf8(c) + around;
     if (pieces_of(*scanner, text) != pieces_of(*splitter, text)) {
       CAPTURE(static_cast<std::uint32_t>(c), text);
       REQUIRE(pieces_of(*scanner, text) == pieces_of(*splitter, text));

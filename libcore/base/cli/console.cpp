@@ -14,6 +14,7 @@
 #include "base/system/host.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt {
 
@@ -50,8 +51,7 @@ std::size_t terminal_width() {
 std::string clipped(std::string line, std::size_t width) {
   std::size_t columns = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    const bool starts_code_point = (static_cast<unsigned char>(line[i]) & 0xC0) != 0x80;
-    if (starts_code_point && ++columns > width) {
+    if (!continues_character(line[i]) && ++columns > width) {
       line.resize(i);
       break;
     }

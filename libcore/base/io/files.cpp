@@ -248,6 +248,10 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   }
 }
 
+bool is_plain_file_name(std::string_view name) {
+  return !name.empty() && name[0] != '.' && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
+}
+
 fs::path without_trailing_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }

@@ -101,6 +101,9 @@ inline constexpr std::uint64_t no_size_limit = ~std::uint64_t{0};
 /// Returns all bytes of a regular file.
 /// Errors: as File::open_read(); input if it has more than `max_bytes`.
 std::string read_file(const fs::path& path, std::uint64_t max_bytes = max_parsed_file_bytes);
+/// Returns whether a text can name a file in the same folder: not empty or hidden, without slashes
+/// and NUL.
+bool is_plain_file_name(std::string_view name);
 /// Returns the path without a trailing slash: "runs/a/" names what "runs/a" names.
 fs::path without_trailing_slash(const fs::path& path);
 void sync_directory(const fs::path& path);

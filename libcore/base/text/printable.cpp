@@ -9,16 +9,6 @@ namespace dt {
 
 namespace {
 
-/// Returns the code point of one valid UTF-8 character.
-char32_t code_point_of(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (character.size() == 1) return first;
-  char32_t code_point = first & (0x7FU >> character.size());
-  for (const char c : character.substr(1))
-    code_point = code_point << 6 | (static_cast<unsigned char>(c) & 0x3F);
-  return code_point;
-}
-
 bool is_control_or_bidi(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c < 0xA0)) return true;
   return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
@@ -42,16 +32,12 @@ void append_printable(std::string& out, std::string_view text, bool in_line) {
       out += fmt::format("\\x{:02X}", static_cast<unsigned char>(character[0]));
     } else if (character == "\n" || character == "\t") {
       out += !in_line ? character : character == "\n" ? "\\n" : "\\t";
-    } else if (const char32_t c = code_point_of(character); is_control_or_bidi(c)) {
+    } else if (const char32_t c = first_code_point(character); is_control_or_bidi(c)) {
       out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
     } else {
       out += character;
     }
   }
-}
-
-bool continues_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt {
 
@@ -129,8 +130,7 @@ std::string_view trim(std::string_view text) {
 }
 
 std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return num_characters(text);
 }
 
 std::string format_table(const std::vector<std::vector<std::string>>& given) {

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <simdjson.h>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/text/text.hpp"
+#include "base/text/utf8.hpp"
 #include "data/input/json_line.hpp"
 #include "data/input/json_texts.hpp"
-#include "data/input/utf8.hpp"
 #include "tokenizer/encode/regex_watch.hpp"
 
 namespace dt::data {
@@ -25,8 +26,10 @@ Error error_at(const Chunk& chunk, std::uint64_t line, const std::string& what, 
   return Error(ErrorKind::input, fmt::format("{}: {}", place_of(chunk, line), what), std::move(context));
 }
 
+/// Every byte of input comes here. simdjson finds out some 20 times as fast as find_invalid_utf8()
+/// whether text beyond ASCII is valid, but not where it is not.
 void check_utf8(const Chunk& chunk) {
-  if (is_valid_utf8(chunk.bytes)) return;
+  if (simdjson::validate_utf8(chunk.bytes.data(), chunk.bytes.size())) return;
   const auto invalid = find_invalid_utf8(chunk.bytes);
   const auto byte = static_cast<unsigned char>(chunk.bytes[*invalid]);
   const std::uint64_t line = chunk.first_line + line_at(chunk.bytes, *invalid) - 1;

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/text/text.hpp"
-#include "data/input/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::data {
 

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "data/input/json_line.hpp"
-#include "data/input/utf8.hpp"
 #include "data/input/utf8_mender.hpp"
 
 namespace dt::data {

@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "base/error.hpp"
-#include "data/input/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::data {
 

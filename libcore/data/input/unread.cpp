@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/utf8.hpp"
 #include "data/input/token_head.hpp"
-#include "data/input/utf8.hpp"
 
 namespace dt::data {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "data/input/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::data {
 

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/io/files.hpp"
 #include "base/io/json.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/numeric/digest.hpp"
-#include "base/text/utf8.hpp"
 
 namespace dt::data {
 

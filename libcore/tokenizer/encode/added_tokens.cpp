@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/unicode/characters.hpp"
 #include "tokenizer/unicode/code_point_set.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 
@@ -25,7 +25,7 @@ bool is_space(std::string_view text, std::size_t at, std::size_t& length) {
 /// before `from`.
 std::size_t last_character(std::string_view text, std::size_t from, std::size_t end) {
   std::size_t begin = end - 1;
-  while (begin > from && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+  while (begin > from && continues_character(text[begin])) --begin;
   return begin;
 }
 
@@ -47,7 +47,7 @@ std::size_t after_spaces(std::string_view text, std::size_t at) {
 /// Returns whether words contain the character, by the definition of Rust's regex crate.
 bool is_word_character(std::string_view character) {
   static const CodePointTable words(rust_word_characters());
-  return is_utf8(character) && words.contains(first_code_point(character));
+  return is_valid_utf8(character) && words.contains(first_code_point(character));
 }
 
 /// Returns whether no word character is next to [begin, end).

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/byte_alphabet.hpp"
 
 namespace dt::tokenizer {
@@ -11,11 +12,6 @@ namespace dt::tokenizer {
 namespace {
 
 using Pieces = std::span<const std::string_view>;
-
-std::size_t num_characters(const char* begin, const char* end) {
-  return static_cast<std::size_t>(
-      std::count_if(begin, end, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
 
 /// Takes pieces that are written in the byte alphabet and passes on the bytes that they stand for. A
 /// character stands for one byte.
@@ -34,8 +30,8 @@ class BytesSink final : public PieceSink {
   void take(Pieces pieces) override {
     for (const std::string_view piece : pieces) {
       const char* const end = piece.data() + piece.size();
-      at_ += num_characters(written_, piece.data());
-      const std::size_t size = num_characters(piece.data(), end);
+      at_ += num_characters({written_, piece.data()});
+      const std::size_t size = num_characters(piece);
       next_.add(source_at(at_).substr(0, size));
       at_ += size;
       written_ = end;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tokenizer/unicode/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::tokenizer {
 

@@ -1,6 +1,6 @@
 #include "tokenizer/encode/byte_alphabet.hpp"
 
-#include "tokenizer/unicode/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::tokenizer {
 

@@ -1,7 +1,7 @@
 #include "tokenizer/encode/character_splitter.hpp"
 
 #include "base/error.hpp"
-#include "tokenizer/unicode/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::tokenizer {
 
@@ -15,7 +15,7 @@ struct Character {
 Character first_character(std::string_view text) {
   if (static_cast<unsigned char>(text.front()) < 0x80) return {static_cast<char32_t>(text.front()), 1};
   const std::size_t length = character_length(text);
-  if (!is_utf8(text.substr(0, length))) return {CodePointSet::last_code_point + 1, 1};
+  if (!is_valid_utf8(text.substr(0, length))) return {CodePointSet::last_code_point + 1, 1};
   return {first_code_point(text), length};
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "tokenizer/unicode/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace dt::tokenizer {
 
@@ -49,7 +49,7 @@ class ByteFallback final : public DecodeStep {
 
  private:
   static void release(std::string& bytes, Texts& out) {
-    if (is_utf8(bytes)) {
+    if (is_valid_utf8(bytes)) {
       if (!bytes.empty()) out.push_back(bytes);
     } else {
       out.insert(out.end(), bytes.size(), "\uFFFD");

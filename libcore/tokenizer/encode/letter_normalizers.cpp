@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/utf8.hpp"
 #include "tokenizer/unicode/unicode_versions.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 

@@ -7,10 +7,10 @@
 #include <utf8proc.h>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/regex.hpp"
 #include "tokenizer/unicode/characters.hpp"
 #include "tokenizer/unicode/unicode_versions.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 

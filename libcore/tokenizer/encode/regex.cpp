@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/regex_watch.hpp"
 #include "tokenizer/unicode/code_point_set.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 
@@ -250,7 +250,7 @@ std::string mended(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const std::string_view character = text.substr(0, character_length(text));
-    const bool is_valid = is_utf8(character);
+    const bool is_valid = is_valid_utf8(character);
     result += is_valid ? character : std::string_view("\x1A");
     text.remove_prefix(is_valid ? character.size() : 1);
   }
@@ -268,7 +268,7 @@ Regex::Regex(const std::string& pattern) : pattern_(pattern) {
   if (pattern.size() > max_pattern_bytes)
     throw input_error("the regular expression {}… has {} bytes; at most {} are read", pattern.substr(0, 40),
                       pattern.size(), max_pattern_bytes);
-  if (!is_utf8(pattern)) throw input_error("the regular expression {} is not UTF-8", pattern);
+  if (!is_valid_utf8(pattern)) throw input_error("the regular expression {} is not UTF-8", pattern);
   const std::string read = of_one_version(pattern);
   const OnigEncoding encoding = utf8_of_unicode_16();
   OnigErrorInfo info{};
@@ -302,7 +302,7 @@ Regex::Search::~Search() {
 
 void Regex::Search::start(std::string_view text) {
   text_ = text;
-  if (!is_utf8(text)) {
+  if (!is_valid_utf8(text)) {
     mended_ = mended(text);
     text_ = mended_;
   }

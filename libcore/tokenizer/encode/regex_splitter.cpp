@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/regex.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/unicode/characters.hpp"
 
 namespace dt::tokenizer {
@@ -62,7 +63,7 @@ class Text {
   const char* spaces(const char* at, const char* run_end) const {
     if (ends_at(run_end)) return run_end;
     const char* last = run_end - 1;
-    while (last > at && (static_cast<unsigned char>(*last) & 0xC0) == 0x80) --last;
+    while (last > at && continues_character(*last)) --last;
     return last > at ? last : run_end;
   }
 

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/charsmap.hpp"
 #include "tokenizer/encode/regex_splitter.hpp"
 #include "tokenizer/files/base64.hpp"
 #include "tokenizer/files/hf_writer.hpp"
 #include "tokenizer/files/sentencepiece_merges.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 

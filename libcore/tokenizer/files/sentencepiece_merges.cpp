@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/added_tokens.hpp"
 #include "tokenizer/files/learn_merges.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 

@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/vocabulary.hpp"
 #include "tokenizer/files/protobuf.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 
@@ -21,7 +21,7 @@ SentencePiece read_piece(std::string_view message, const std::string& origin) {
     if (reader.field() == 2) piece.score = reader.real();
     if (reader.field() == 3) type = reader.integer();
   }
-  if (piece.text.empty() || !is_utf8(piece.text))
+  if (piece.text.empty() || !is_valid_utf8(piece.text))
     throw input_error("{}: a piece is empty or no UTF-8", origin);
   if (!std::isfinite(piece.score)) throw input_error("{}: '{}' has no score", origin, piece.text);
   if (type < 1 || type > 6) throw input_error("{}: '{}' is of the unknown type {}", origin, piece.text, type);

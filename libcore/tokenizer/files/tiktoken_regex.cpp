@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/encode/regex.hpp"
 #include "tokenizer/unicode/rust_class.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 
@@ -454,7 +454,7 @@ class Translator {
 std::string regex_of_tiktoken(const std::string& pattern) {
   Fragment part;
   try {
-    if (!is_utf8(pattern)) throw input_error("it is not UTF-8");
+    if (!is_valid_utf8(pattern)) throw input_error("it is not UTF-8");
     part = Translator(pattern).translate();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/text/utf8.hpp"
+
 namespace dt::tokenizer {
 
 /// Each class is one bit, so that one test covers several classes.
@@ -58,7 +60,7 @@ class CharacterTable {
 
 inline Character CharacterTable::beyond_ascii(const char* text, const char* end) const {
   const auto byte = [&](int i) { return static_cast<unsigned char>(text[i]); };
-  const auto continues = [&](int i) { return i < end - text && (byte(i) & 0xC0) == 0x80; };
+  const auto continues = [&](int i) { return i < end - text && continues_character(text[i]); };
   const auto low = [&](int i) { return static_cast<char32_t>(byte(i) & 0x3F); };
   const char32_t first = byte(0);
   if (first < 0xE0) {

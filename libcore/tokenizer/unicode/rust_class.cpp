@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text/utf8.hpp"
 #include "tokenizer/unicode/unicode_properties.hpp"
-#include "tokenizer/unicode/utf8.hpp"
 
 namespace dt::tokenizer {
 
