@@ -59,10 +59,6 @@ template <class... Args>
 Error environment_error(fmt::format_string<Args...> what, Args&&... args) {
   return Error(ErrorKind::environment, fmt::format(what, std::forward<Args>(args)...));
 }
-template <class... Args>
-Error verification_error(fmt::format_string<Args...> what, Args&&... args) {
-  return Error(ErrorKind::verification, fmt::format(what, std::forward<Args>(args)...));
-}
 
 /// Returns the error of a failed system call: "cannot <action> <object>: <strerror>". The error has
 /// a remedy if one is known (a full disk, a quota, a missing folder, permissions, limits). Its kind

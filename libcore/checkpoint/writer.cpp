@@ -124,11 +124,4 @@ void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
   write_shard(unfinished, header, writer, specs, in_memory, written, patience_s);
 }
 
-fs::path write_checkpoint(const fs::path& folder, Manifest manifest, std::span<const SourcePiece> pieces,
-                          const std::function<void(std::uint64_t)>& written) {
-  CheckpointTransaction unfinished(folder, manifest.state.step, manifest.generation);
-  write_shard(unfinished.path(), manifest, 0, pieces, written);
-  return unfinished.commit(std::move(manifest), 1);
-}
-
 }  // namespace dt::checkpoint

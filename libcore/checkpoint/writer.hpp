@@ -1,6 +1,6 @@
 #pragma once
-// Writes a checkpoint that is complete under its final name, or absent. A single process uses
-// write_checkpoint(). Several processes, which communicate by their own means, follow these steps:
+// Writes a checkpoint that is complete under its final name, or absent. One process or several,
+// which communicate by their own means, follow these steps:
 //
 //   1. One process constructs CheckpointTransaction unfinished(folder, step, generation).
 //      It sends unfinished.path() to all.
@@ -100,13 +100,5 @@ void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
                  std::span<const PieceSpec> pieces, const PayloadSource& source,
                  const std::function<void(std::uint64_t)>& written = {},
                  double patience_s = default_visibility_timeout_s);
-
-/// Writes a whole checkpoint as a single writer: `pieces` in one HDF5 file (none if they hold no
-/// element) and the manifest, in `folder`/checkpoint_name(...). Blocks. Returns the final path.
-/// `written` receives the number of bytes as they are written.
-/// Errors: environment (full disk, ...); input if the name exists.
-/// After a crash: the complete checkpoint or a hidden temporary folder remains.
-fs::path write_checkpoint(const fs::path& folder, Manifest manifest, std::span<const SourcePiece> pieces,
-                          const std::function<void(std::uint64_t)>& written = {});
 
 }  // namespace dt::checkpoint

@@ -29,16 +29,6 @@ TEST_CASE("bytes that arrive in parts have the digest of the whole") {
   CHECK(parts.value() == digest(""));
 }
 
-TEST_CASE("blocks are 16 MiB and the last one may be short") {
-  const std::vector<std::byte> bytes(2 * digest_block_bytes + 5, std::byte{7});
-  const auto digests = block_digests(bytes);
-  REQUIRE(digests.size() == 3);
-  CHECK(digests[0] == digests[1]);
-  CHECK(digests[2] == digest(std::span(bytes).subspan(2 * digest_block_bytes)));
-  CHECK(block_digests({}).empty());
-  CHECK(block_digests(std::span(bytes).first(digest_block_bytes)).size() == 1);
-}
-
 TEST_CASE("a digest's text is 16 hexadecimal digits and reads back") {
   CHECK(to_hex(0x1F) == "000000000000001f");
   CHECK(from_hex("000000000000001f") == 0x1F);

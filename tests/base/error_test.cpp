@@ -16,7 +16,7 @@ TEST_CASE("an error's exit code is its kind") {
   CHECK(usage_error("x").exit_code() == 2);
   CHECK(input_error("x").exit_code() == 3);
   CHECK(environment_error("x").exit_code() == 4);
-  CHECK(verification_error("x").exit_code() == 5);
+  CHECK(Error(ErrorKind::verification, "x").exit_code() == 5);
   CHECK(exit_requeue == 75);
 }
 

@@ -1,10 +1,12 @@
 #include "base/numeric/random.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "base/numeric/digest.hpp"
@@ -14,6 +16,25 @@ using namespace dt;
 namespace {
 
 using Words = std::array<std::uint32_t, 4>;
+
+/// Philox4x32 with 10 rounds.
+/// Source: Salmon et al. 2011, section 3.3.
+Words philox4x32(Words c, std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t left = std::uint64_t{0xD2511F53} * c[0], right = std::uint64_t{0xCD9E8D57} * c[2];
+    const auto high = [](std::uint64_t product) { return static_cast<std::uint32_t>(product >> 32); };
+    c = {high(right) ^ c[1] ^ key[0], static_cast<std::uint32_t>(right), high(left) ^ c[3] ^ key[1],
+         static_cast<std::uint32_t>(left)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return c;
+}
+
+std::array<std::uint32_t, 2> key_of(std::uint64_t seed, std::string_view name) {
+  const std::uint64_t key = digest(std::as_bytes(std::span(name)), seed);
+  return {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)};
+}
 
 std::vector<double> normals(const RandomField& field, std::size_t count) {
   std::vector<double> values(count);
@@ -35,6 +56,16 @@ TEST_CASE("philox gives Random123's known answers") {
         Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
   CHECK(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("bits are the first two words that philox gives for the index") {
+  const RandomField field(7, "bits");
+  for (const std::uint64_t index : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x123456789ABCDEF0}}) {
+    const Words words =
+        philox4x32({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0, 0},
+                   key_of(7, "bits"));
+    CHECK(field.bits(index) == (std::uint64_t{words[1]} << 32 | words[0]));
+  }
 }
 
 TEST_CASE("values depend on seed, name and index alone") {
@@ -89,7 +120,7 @@ TEST_CASE("golden bits: every machine and every version makes these values") {
 
 TEST_CASE("normal values are those of the polar method, to two units in the last place") {
   const RandomField field(3, "log");
-  const std::uint64_t key = digest(std::as_bytes(std::span("log", 3)), 3);
+  const auto key = key_of(3, "log");
   const auto coordinate = [](std::uint32_t low, std::uint32_t high) {
     return static_cast<double>(static_cast<std::int64_t>((std::uint64_t{high} << 32) | low) >> 11) * 0x1p-52;
   };
@@ -98,8 +129,7 @@ TEST_CASE("normal values are those of the polar method, to two units in the last
     double u = 1;
     double s = 2;
     for (std::uint32_t attempt = 0; s >= 1; ++attempt) {
-      const Words words = philox4x32(
-          {pair, 0, attempt, 1}, {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+      const Words words = philox4x32({pair, 0, attempt, 1}, key);
       u = coordinate(words[0], words[1]);
       const double v = coordinate(words[2], words[3]);
       s = u * u + v * v;

@@ -27,9 +27,9 @@
 #include "base/numeric/digest.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/reader.hpp"
-#include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/state/local_table.hpp"
+#include "support/write_checkpoint.hpp"
 #include "tensor/buffer.hpp"
 
 namespace {
@@ -224,7 +224,7 @@ void report(const fs::path& folder, int num_pairs, const State& state) {
     fs::remove(plain);
     Times times;
     add_turn(
-        pair, times, [&] { checkpoint::write_checkpoint(folder, manifest, state.pieces); },
+        pair, times, [&] { checkpoint::test::write_checkpoint(folder, manifest, state.pieces); },
         [&] { write_plainly(plain, state.bytes()); });
     return times;
   };

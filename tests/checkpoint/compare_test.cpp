@@ -17,7 +17,7 @@ using test::TempFolder;
 fs::path write_values(const fs::path& folder, std::int64_t step, std::vector<float> values,
                       const Shape& shape) {
   SourcePiece piece{"w", kind_weights, Piece::whole(shape), host_tensor(values).reshaped(shape)};
-  return write_checkpoint(folder, test::sample_manifest(step), {&piece, 1});
+  return test::write_checkpoint(folder, test::sample_manifest(step), {&piece, 1});
 }
 
 std::vector<TensorComparison> compared(const fs::path& a, const fs::path& b) {
@@ -92,8 +92,8 @@ TEST_CASE("missing tensors, other shapes and other types are told apart, and lay
   cut.add(kind_weights, "shape", Piece::whole({3, 4}), DType::f32, 0);
   cut.add(kind_weights, "type", Piece::whole({4, 3}), DType::f64, 0);
   cut.add(kind_first_moment, "a", Piece::whole({2}), DType::f32, 0);
-  const auto results = compared(write_checkpoint(folder.path(), test::sample_manifest(1), whole.list),
-                                write_checkpoint(folder.path(), test::sample_manifest(2), cut.list));
+  const auto results = compared(test::write_checkpoint(folder.path(), test::sample_manifest(1), whole.list),
+                                test::write_checkpoint(folder.path(), test::sample_manifest(2), cut.list));
   REQUIRE(results.size() == 5);
   CHECK(results[0].outcome == Outcome::equal);
   CHECK(results[1].outcome == Outcome::other_shape);

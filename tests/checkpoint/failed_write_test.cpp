@@ -56,7 +56,7 @@ fs::path write_model(const fs::path& folder, int num_writers = 1, std::int64_t s
   Manifest manifest = test::sample_manifest(step);
   manifest.model = spec;
   const test::Pieces pieces = test::model_pieces(spec);
-  if (num_writers == 1) return write_checkpoint(folder, manifest, pieces.list);
+  if (num_writers == 1) return test::write_checkpoint(folder, manifest, pieces.list);
   return test::write_by(num_writers, folder, manifest, pieces.list);
 }
 

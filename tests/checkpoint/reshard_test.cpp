@@ -79,7 +79,7 @@ fs::path write_source(const fs::path& folder, const model::ModelSpec& spec, cons
   Manifest manifest = test::sample_manifest();
   manifest.model = spec;
   manifest.parent = parent;
-  return write_checkpoint(folder, manifest, test::model_pieces(spec, DType::f32, all_kinds).list);
+  return test::write_checkpoint(folder, manifest, test::model_pieces(spec, DType::f32, all_kinds).list);
 }
 
 TEST_CASE("of 12 layouts, each made into each is the same state to the byte") {
@@ -214,7 +214,7 @@ TEST_CASE("rows of slices side by side are read once") {
                       {{rows, columns}, {0, s * width}, {rows, width}, 0, rows * width},
                       host_tensor(slice)});
   }
-  const fs::path saved = write_checkpoint(folder.path(), test::sample_manifest(), pieces);
+  const fs::path saved = test::write_checkpoint(folder.path(), test::sample_manifest(), pieces);
   std::vector<float> row(columns);
   const auto check_row = [&](const Reader& reader, std::int64_t r) {
     Piece wanted = Piece::whole({rows, columns});

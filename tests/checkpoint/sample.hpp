@@ -21,6 +21,7 @@
 #include "checkpoint/writer.hpp"
 #include "model/model_spec.hpp"
 #include "model/parameter_table.hpp"
+#include "support/write_checkpoint.hpp"
 
 namespace dt::checkpoint::test {
 

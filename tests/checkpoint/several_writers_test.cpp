@@ -63,7 +63,7 @@ TEST_CASE(
   const TempFolder folder;
   const Manifest header = test::sample_manifest();
   const Pieces pieces = test::model_pieces(header.model, DType::f32, all_kinds);
-  const Reader one(write_checkpoint(folder / "one", header, pieces.list));
+  const Reader one(test::write_checkpoint(folder / "one", header, pieces.list));
   const Reader several(write_by(num_writers, folder / "several", header, pieces.list));
 
   CHECK(several.path() == folder / "several/step-00000010.g1");

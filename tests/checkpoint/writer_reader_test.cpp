@@ -97,7 +97,7 @@ TEST_CASE("what one layout wrote, any other layout reads, element by element") {
     pieces.add(kind_weights, "w", piece, dtype, 0.5);
     pieces.add(kind_second_moment, "w", piece, dtype, 1000);
   }
-  const Reader reader(write_checkpoint(folder.path(), test::sample_manifest(), pieces.list));
+  const Reader reader(test::write_checkpoint(folder.path(), test::sample_manifest(), pieces.list));
   CHECK(reader.verify().empty());
   std::mt19937 random(17);
   for (int i = 0; i < 50; ++i) {
@@ -128,8 +128,8 @@ TEST_CASE("a tensor of several digest blocks is read across their borders and re
   Pieces pieces;
   pieces.add(kind_weights, "big", Piece::whole(shape), DType::f64, 0);
   std::uint64_t written = 0;
-  const fs::path path = write_checkpoint(folder.path(), test::sample_manifest(), pieces.list,
-                                         [&](std::uint64_t bytes) { written += bytes; });
+  const fs::path path = test::write_checkpoint(folder.path(), test::sample_manifest(), pieces.list,
+                                               [&](std::uint64_t bytes) { written += bytes; });
   CHECK(written == static_cast<std::uint64_t>(shape.numel()) * 8);
   const Reader reader(path);
   REQUIRE(reader.manifest().pieces[0].digests.size() == 3);
@@ -150,7 +150,7 @@ TEST_CASE("a read verifies the blocks that it touches, and only those") {
   const auto block = static_cast<std::int64_t>(digest_block_bytes / 4);
   Pieces pieces;
   pieces.add(kind_weights, "big", Piece::whole({2 * block}), DType::f32, 0);
-  const fs::path path = write_checkpoint(folder.path(), test::sample_manifest(), pieces.list);
+  const fs::path path = test::write_checkpoint(folder.path(), test::sample_manifest(), pieces.list);
   const StoredPiece stored = load_manifest(path).pieces[0];
   File file = File::open_write(path / stored.file);
   file.write_at(stored.offset + digest_block_bytes + 77, std::as_bytes(std::span("x", 1)));
@@ -175,7 +175,7 @@ TEST_CASE("files are HDF5 that other tools can read") {
   pieces.add(kind_weights, "layers.0.mlp.up.weight", Piece::whole({2, 3}), DType::f32, 0);
   pieces.add(kind_first_moment, "half", cut({4, 3}, {2, 1}, 1)[1], DType::f64, 0);
   pieces.add(kind_first_moment, "half", cut({4, 3}, {2, 1}, 2)[0], DType::f64, 0);
-  const fs::path path = write_checkpoint(folder.path(), test::sample_manifest(12, 3), pieces.list);
+  const fs::path path = test::write_checkpoint(folder.path(), test::sample_manifest(12, 3), pieces.list);
   const Hdf5Reader file(path / "rank-00000.h5");
   CHECK(file.read_all<float>("/weights/layers.0.mlp.up.weight") == std::vector<float>{0, 1, 2, 3, 4, 5});
   CHECK(file.info("/weights/layers.0.mlp.up.weight").shape == std::vector<std::uint64_t>{2, 3});
@@ -207,9 +207,9 @@ TEST_CASE("empty pieces and a checkpoint without any are fine") {
   none.end = 0;
   pieces.add(kind_weights, "w", none, DType::f32, 0);
   pieces.add(kind_weights, "w", Piece::whole({4}), DType::f32, 0);
-  check_read<float>(Reader(write_checkpoint(folder.path(), test::sample_manifest(1), pieces.list)),
+  check_read<float>(Reader(test::write_checkpoint(folder.path(), test::sample_manifest(1), pieces.list)),
                     kind_weights, "w", Piece::whole({4}), 0);
-  CHECK(Reader(write_checkpoint(folder.path(), test::sample_manifest(2), {})).verify().empty());
+  CHECK(Reader(test::write_checkpoint(folder.path(), test::sample_manifest(2), {})).verify().empty());
 }
 
 TEST_CASE("what cannot be read names file and tensor") {
@@ -217,7 +217,7 @@ TEST_CASE("what cannot be read names file and tensor") {
   Pieces pieces;
   std::vector<Piece> cuts = cut({4, 3}, {2, 1}, 2);
   for (const std::size_t i : {0, 1, 3}) pieces.add(kind_weights, "w", cuts[i], DType::f32, 0);
-  const Reader reader(write_checkpoint(folder.path(), test::sample_manifest(), pieces.list));
+  const Reader reader(test::write_checkpoint(folder.path(), test::sample_manifest(), pieces.list));
   std::vector<float> values(12);
   const auto message = [&](const std::string& name, const Shape& shape) {
     return error_of(ErrorKind::input, [&] {

@@ -84,7 +84,7 @@ inline fs::path write(const fs::path& folder, const Sample& sample) {
   }
   checkpoint::Manifest manifest = checkpoint::test::sample_manifest(sample.step);
   manifest.model = sample.spec;
-  return checkpoint::write_checkpoint(folder, manifest, pieces);
+  return checkpoint::test::write_checkpoint(folder, manifest, pieces);
 }
 
 inline const std::vector<std::string> all_kinds = {checkpoint::kind_weights, checkpoint::kind_first_moment,

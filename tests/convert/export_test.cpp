@@ -31,7 +31,8 @@ model::ModelSpec tiny_llama() {
 fs::path write_model(const fs::path& folder, const model::ModelSpec& spec, DType dtype = DType::f32) {
   checkpoint::Manifest manifest = checkpoint::test::sample_manifest();
   manifest.model = spec;
-  return checkpoint::write_checkpoint(folder, manifest, checkpoint::test::model_pieces(spec, dtype).list);
+  return checkpoint::test::write_checkpoint(folder, manifest,
+                                            checkpoint::test::model_pieces(spec, dtype).list);
 }
 
 /// Checks every element of every parameter, by whole reads and by cut ones.
@@ -189,7 +190,7 @@ TEST_CASE("a damaged or partial checkpoint exports nothing") {
   const checkpoint::StoredPiece& piece = reader.manifest().pieces.back();
   File::open_write(reader.path() / piece.file).write_at(piece.offset, std::as_bytes(std::span("x", 1)));
   checkpoint::Manifest manifest = checkpoint::test::sample_manifest(20);
-  const checkpoint::Reader partial(checkpoint::write_checkpoint(folder.path(), manifest, {}));
+  const checkpoint::Reader partial(checkpoint::test::write_checkpoint(folder.path(), manifest, {}));
   for (const checkpoint::Reader* bad : {&reader, &partial}) {
     CHECK(contains(checkpoint::test::error_of(ErrorKind::input,
                                               [&] { export_hf(ExportSource(bad->path()), folder / "hf"); }),

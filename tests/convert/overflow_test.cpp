@@ -28,7 +28,7 @@ fs::path write(const fs::path& folder, const std::string& param, const std::vect
   for (std::size_t i = 0; i < pieces.list.size(); ++i) {
     if (pieces.list[i].tensor == param) std::copy(values.begin(), values.end(), pieces.floats[i]->begin());
   }
-  return checkpoint::write_checkpoint(folder, manifest, pieces.list);
+  return checkpoint::test::write_checkpoint(folder, manifest, pieces.list);
 }
 
 std::size_t entries(const fs::path& folder) {

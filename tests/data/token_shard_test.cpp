@@ -20,6 +20,16 @@ using dt_test::Folder;
 
 namespace {
 
+/// Returns one digest per block of digest_block_bytes. The last block may be short.
+std::vector<std::uint64_t> block_digests(std::span<const std::byte> bytes) {
+  std::vector<std::uint64_t> digests;
+  digests.reserve(bytes.size() / digest_block_bytes + 1);
+  for (std::size_t begin = 0; begin < bytes.size(); begin += digest_block_bytes) {
+    digests.push_back(digest(bytes.subspan(begin, std::min(digest_block_bytes, bytes.size() - begin))));
+  }
+  return digests;
+}
+
 const TokenizerIdentity tokenizer = make_tokenizer("bytes")->info();
 
 /// Returns an open file of the numbers from 0 to 65535, repeated as often as needed. Its name is removed.

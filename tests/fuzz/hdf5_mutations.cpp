@@ -178,7 +178,7 @@ std::vector<Subject> make_subjects(const fs::path& folder) {
     pieces.add(checkpoint::kind_weights, "layers." + std::to_string(i), Piece::whole({2, 3}), DType::f32, i);
   pieces.add(checkpoint::kind_first_moment, "layers.0", Piece::whole({2, 3}), DType::f32, 100);
   const fs::path saved =
-      checkpoint::write_checkpoint(folder, checkpoint::test::sample_manifest(), pieces.list);
+      checkpoint::test::write_checkpoint(folder, checkpoint::test::sample_manifest(), pieces.list);
   subjects.push_back({saved / "rank-00000.h5", [saved] {
                         dt_fuzz::accepted([&] { dt_fuzz::read_hdf5(saved / "rank-00000.h5"); });
                         static_cast<void>(checkpoint::verify_checkpoint(saved));

@@ -100,7 +100,8 @@ struct Cluster {
   bool is_right(std::int64_t step) const {
     const fs::path path = run.checkpoints_path() / checkpoint::checkpoint_name(step, own.number);
     if (!checkpoint::verify_checkpoint(path).empty()) return false;
-    const fs::path expected = checkpoint::write_checkpoint(folder / "expected", header(step, 1), pieces.list);
+    const fs::path expected =
+        checkpoint::test::write_checkpoint(folder / "expected", header(step, 1), pieces.list);
     bool equal = true;
     checkpoint::compare(checkpoint::Reader(expected), checkpoint::Reader(path),
                         [&](const checkpoint::TensorComparison& c) {

@@ -297,7 +297,7 @@ bool create_file_exclusively(const fs::path& path, std::string_view content) {
 
 fs::path partial_path(const fs::path& final_path) {
   const fs::path path = named(final_path);
-  return parent_of(path) / ("." + path.filename().string() + partial_suffix);
+  return parent_of(path) / ("." + path.filename().string() + ".partial");
 }
 
 bool restore_replaced(const fs::path& final_path) {

@@ -173,7 +173,6 @@ class AtomicDirectory {
 };
 
 inline constexpr const char* replaced_suffix = ".replaced";
-inline constexpr const char* partial_suffix = ".partial";
 /// Returns the sibling path ".<name>.partial".
 fs::path partial_path(const fs::path& final_path);
 

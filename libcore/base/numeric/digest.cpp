@@ -1,6 +1,5 @@
 #include "base/numeric/digest.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <new>
@@ -20,15 +19,6 @@ std::uint64_t digest(std::span<const std::byte> bytes, std::uint64_t seed) {
 
 std::uint64_t digest(std::string_view text) {
   return digest(std::as_bytes(std::span(text)));
-}
-
-std::vector<std::uint64_t> block_digests(std::span<const std::byte> bytes) {
-  std::vector<std::uint64_t> digests;
-  digests.reserve(bytes.size() / digest_block_bytes + 1);
-  for (std::size_t begin = 0; begin < bytes.size(); begin += digest_block_bytes) {
-    digests.push_back(digest(bytes.subspan(begin, std::min(digest_block_bytes, bytes.size() - begin))));
-  }
-  return digests;
 }
 
 Digester::Digester() : state_(XXH3_createState()) {

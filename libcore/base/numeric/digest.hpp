@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace dt {
 
@@ -17,8 +16,6 @@ inline constexpr std::size_t digest_block_bytes = std::size_t{16} << 20;
 
 std::uint64_t digest(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 std::uint64_t digest(std::string_view text);
-/// Returns one digest per block of digest_block_bytes. The last block may be short.
-std::vector<std::uint64_t> block_digests(std::span<const std::byte> bytes);
 
 /// The XXH3-64 digest of bytes that arrive in parts.
 class Digester {

@@ -31,6 +31,8 @@ inline void next_key(std::array<std::uint32_t, 2>& key) {
   key[1] += 0xBB67AE85;
 }
 
+/// Philox4x32 with 10 rounds.
+/// Source: Salmon et al. 2011, section 3.3.
 inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                            std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < philox_rounds; ++round, next_key(key)) philox_round(counter, key[0], key[1]);
@@ -174,11 +176,6 @@ void fill(std::uint64_t first, double mean, double std, std::span<T> values, Key
 }
 
 }  // namespace
-
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key) {
-  return philox(counter, key);
-}
 
 RandomField::RandomField(std::uint64_t seed, std::string_view name) {
   const std::uint64_t key = digest(std::as_bytes(std::span(name)), seed);

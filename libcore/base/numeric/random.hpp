@@ -11,11 +11,6 @@
 
 namespace dt {
 
-/// Philox4x32 with 10 rounds.
-/// Source: Salmon et al. 2011, section 3.3; test vectors from Random123.
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key);
-
 /// An unbounded indexed field of random values.
 class RandomField {
  public:
