@@ -9,10 +9,6 @@ namespace {
 
 using parallel::ActionKind;
 
-double seconds_of(const Interval& time) {
-  return time.ended_s - time.started_s;
-}
-
 /// Returns sums of seconds(action) by kind, in the order of the kinds.
 template <class Seconds>
 TimeBreakdown by_kind(const StepProfile& profile, const Seconds& seconds) {
@@ -42,22 +38,22 @@ TimeBreakdown host_time_breakdown(const StepProfile& profile) {
   TimeBreakdown shares = by_kind(profile, [](const TracedAction& traced) { return traced.host.compute_s(); });
   if (profile.is_on_device) shares = {{"enqueuing", sum_of(shares)}};
   double exposed_s = 0;
-  for (const Interval& exposure : profile.exposed_communication) exposed_s += seconds_of(exposure);
+  for (const Interval& exposure : profile.exposed_communication) exposed_s += exposure.duration_s();
   shares.emplace_back("exposed communication", exposed_s);
   shares.emplace_back("waiting for data", profile.data_wait_s);
-  shares.emplace_back("the host between", seconds_of(profile.step_time) - sum_of(shares));
+  shares.emplace_back("the host between", profile.step_time.duration_s() - sum_of(shares));
   return shares;
 }
 
 TimeBreakdown device_time_breakdown(const StepProfile& profile) {
   TimeBreakdown shares =
-      by_kind(profile, [](const TracedAction& traced) { return seconds_of(traced.device); });
-  shares.emplace_back("the GPU between", seconds_of(profile.step_time) - sum_of(shares));
+      by_kind(profile, [](const TracedAction& traced) { return traced.device.duration_s(); });
+  shares.emplace_back("the GPU between", profile.step_time.duration_s() - sum_of(shares));
   return shares;
 }
 
 std::string summarize_step(const StepProfile& profile) {
-  const double whole_s = seconds_of(profile.step_time);
+  const double whole_s = profile.step_time.duration_s();
   const std::string device =
       profile.is_on_device ? percentages(device_time_breakdown(profile), whole_s) + "; host: " : "";
   return fmt::format("{:.3g} s: {}{}", whole_s, device, percentages(host_time_breakdown(profile), whole_s));

@@ -25,8 +25,8 @@ std::int64_t nanoseconds_since(double zero_s, double time_s) {
 /// Returns a span's event. Both ends are rounded, and not the length, so that a span that follows
 /// without a gap does not begin before the end.
 Json event_of(const StepProfile& profile, const TraceEvent& span, int row) {
-  const std::int64_t start = nanoseconds_since(profile.clock.zero_s, span.time.started_s);
-  const std::int64_t end = nanoseconds_since(profile.clock.zero_s, span.time.ended_s);
+  const std::int64_t start = nanoseconds_since(profile.clock.zero_s, span.time.start_s);
+  const std::int64_t end = nanoseconds_since(profile.clock.zero_s, span.time.end_s);
   Json event{{"name", span.name},
              {"cat", span.kind},
              {"ph", "X"},

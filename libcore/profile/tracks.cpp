@@ -35,12 +35,12 @@ Track actions_on_device(const StepProfile& profile) {
 }
 
 Track waits(const StepProfile& profile) {
-  const double begin_s = profile.step_time.started_s;
+  const double begin_s = profile.step_time.start_s;
   Track row{"waiting", {}};
   if (profile.data_wait_s > 0)
     row.events.push_back({"data", "data_wait", {begin_s, begin_s + profile.data_wait_s}});
   for (const Interval& exposure : profile.exposed_communication) {
-    if (exposure.ended_s - exposure.started_s >= shortest_exposure_s)
+    if (exposure.duration_s() >= shortest_exposure_s)
       row.events.push_back({"communication", "exposed_communication", exposure});
   }
   return row;
@@ -65,13 +65,12 @@ Track operations_of(const StepProfile& profile, std::size_t group) {
 /// Appends as many rows as it takes for no spans to overlap. Each span goes into the first row that has
 /// room.
 void add(std::vector<Track>& rows, Track row) {
-  std::stable_sort(row.events.begin(), row.events.end(), [](const TraceEvent& a, const TraceEvent& b) {
-    return a.time.started_s < b.time.started_s;
-  });
+  std::stable_sort(row.events.begin(), row.events.end(),
+                   [](const TraceEvent& a, const TraceEvent& b) { return a.time.start_s < b.time.start_s; });
   std::vector<Track> parts;
   for (TraceEvent& span : row.events) {
     auto part = std::find_if(parts.begin(), parts.end(), [&](const Track& candidate) {
-      return candidate.events.back().time.ended_s <= span.time.started_s;
+      return candidate.events.back().time.end_s <= span.time.start_s;
     });
     if (part == parts.end()) {
       const std::string number = parts.empty() ? "" : fmt::format(" {}", parts.size() + 1);

@@ -31,14 +31,14 @@ Traced traced_step(bool recompute) {
   Traced step{.list = build_training_step(
                   {.num_units = rig.num_units(), .num_micro_batches = 3, .recompute = recompute})};
   rig.executor.run(step.list, split(batch), 0, no_hooks());
-  step.whole.started_s = monotonic_s();
+  step.whole.start_s = monotonic_s();
   {
     const ActionTrace trace(rig.executor, rig.alone, rig.context, nullptr);
     rig.executor.run(step.list, split(batch), 0, no_hooks());
     step.actions = trace.actions();
     step.exposures = trace.exposed_communication();
   }
-  step.whole.ended_s = monotonic_s();
+  step.whole.end_s = monotonic_s();
   rig.executor.run(step.list, split(batch), 0, no_hooks());  // the trace no longer records
   return step;
 }
@@ -56,7 +56,7 @@ TEST_CASE("a trace has each action of the list once, in its order") {
 
 TEST_CASE("actions follow each other, and together take no longer than the step") {
   const Traced step = traced_step(false);
-  double before_s = step.whole.started_s, sum_s = 0;
+  double before_s = step.whole.start_s, sum_s = 0;
   for (const TracedAction& traced : step.actions) {
     CHECK(traced.host.started_s >= before_s);
     CHECK(traced.host.ended_s >= traced.host.started_s);
@@ -64,13 +64,13 @@ TEST_CASE("actions follow each other, and together take no longer than the step"
     before_s = traced.host.ended_s;
     sum_s += traced.host.compute_s();
   }
-  CHECK(before_s <= step.whole.ended_s);
+  CHECK(before_s <= step.whole.end_s);
   for (const Interval& exposure : step.exposures) {
-    CHECK(exposure.started_s >= step.whole.started_s);
-    CHECK(exposure.ended_s <= step.whole.ended_s);
-    sum_s += exposure.ended_s - exposure.started_s;
+    CHECK(exposure.start_s >= step.whole.start_s);
+    CHECK(exposure.end_s <= step.whole.end_s);
+    sum_s += exposure.duration_s();
   }
-  CHECK(sum_s <= step.whole.ended_s - step.whole.started_s);
+  CHECK(sum_s <= step.whole.duration_s());
 }
 
 TEST_CASE("what an action communicates is told, and is not its own time") {
@@ -94,7 +94,6 @@ TEST_CASE("what an action communicates is told, and is not its own time") {
     CHECK((traced.host.exposed_s >= long_s) == is_control);
     if (is_control) CHECK(traced.host.compute_s() <= traced.host.ended_s - traced.host.started_s - long_s);
   }
-  CHECK(std::ranges::count_if(trace.exposed_communication(), [](const Interval& exposure) {
-          return exposure.ended_s - exposure.started_s >= long_s;
-        }) == 1);
+  CHECK(std::ranges::count_if(trace.exposed_communication(),
+                              [](const Interval& exposure) { return exposure.duration_s() >= long_s; }) == 1);
 }

@@ -37,11 +37,11 @@ TEST_CASE("a device's times are the host's, to within what its clock says", "[de
   const double until_s = monotonic_s();
   REQUIRE((span.is_complete() && after.is_complete()));
   const Interval first = span.interval(), second = after.interval();
-  CHECK(first.started_s >= before_s - clock->error_s());
-  CHECK(first.ended_s > first.started_s);
-  CHECK(second.started_s >= first.ended_s);
-  CHECK(second.ended_s >= second.started_s);
-  CHECK(second.ended_s <= until_s + clock->error_s());
+  CHECK(first.start_s >= before_s - clock->error_s());
+  CHECK(first.end_s > first.start_s);
+  CHECK(second.start_s >= first.end_s);
+  CHECK(second.end_s >= second.start_s);
+  CHECK(second.end_s <= until_s + clock->error_s());
 }
 
 TEST_CASE("times of a stream are those of another's clock, too", "[device]") {
@@ -56,5 +56,5 @@ TEST_CASE("times of a stream are those of another's clock, too", "[device]") {
   second.end();
   accelerator().synchronize(other);
   REQUIRE((first.is_complete() && second.is_complete()));
-  CHECK(second.interval().started_s >= first.interval().ended_s);
+  CHECK(second.interval().start_s >= first.interval().end_s);
 }

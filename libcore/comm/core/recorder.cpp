@@ -66,8 +66,8 @@ void Recorder::finish(Ticket ticket, const std::optional<Interval>& on_stream) {
   if (detailed_ && ticket > detailed_->last_before) {
     detailed_->records.push_back(*found);
     if (on_stream) {
-      detailed_->records.back().started_s = on_stream->started_s;
-      detailed_->records.back().finished_s = on_stream->ended_s;
+      detailed_->records.back().started_s = on_stream->start_s;
+      detailed_->records.back().finished_s = on_stream->end_s;
     }
   }
   in_flight_.erase(found);

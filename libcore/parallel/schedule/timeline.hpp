@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/numeric/interval.hpp"
 #include "parallel/schedule/action.hpp"
 
 namespace dt::parallel {
@@ -16,11 +17,6 @@ struct CostModel {
   std::function<double(int rank, const Action&)> seconds;
   /// If false, a rank continues to compute only when a started collective is complete.
   bool overlaps = true;
-};
-
-struct Interval {
-  double start_s = 0;
-  double end_s = 0;
 };
 
 /// A transfer or collective that overlaps with computing.

@@ -4,15 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "base/numeric/interval.hpp"
 #include "tensor/device/accelerator.hpp"
 
 namespace dt {
-
-/// Seconds on the host's clock (monotonic).
-struct Interval {
-  double started_s = 0;
-  double ended_s = 0;
-};
 
 /// The clock of one device.
 class DeviceClock {
@@ -37,7 +32,7 @@ class StreamTimer {
   void end() { end_ = accelerator().record_timed_event(stream_); }
   /// Returns whether that work is done. Call after end().
   bool is_complete() const { return end_->is_complete(); }
-  /// Returns the times of a span that is over.
+  /// Returns the times of a span that is over, on the host's clock (monotonic).
   Interval interval() const { return {clock_->host_time_s(*start_), clock_->host_time_s(*end_)}; }
 
  private:

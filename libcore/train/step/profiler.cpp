@@ -41,14 +41,14 @@ void Profiler::begin(std::int64_t step) {
       new StepInProgress{clock, make_profile(step), {runtime_.executor(), groups, context, clock}});
   in_progress_->result.clock = comm::synchronize_clocks(ranks_.world);
   ranks_.world.engine().recorder().start_details(clock);
-  in_progress_->result.step_time.started_s = monotonic_s();
+  in_progress_->result.step_time.start_s = monotonic_s();
 }
 
 void Profiler::end(const StepTimes& times) {
   if (!in_progress_) return;
   const std::unique_ptr<StepInProgress> step = std::move(in_progress_);
   StepProfile& result = step->result;
-  result.step_time.ended_s = monotonic_s();
+  result.step_time.end_s = monotonic_s();
   result.data_wait_s = times.data_wait_s;
   result.exposed_communication = step->trace.exposed_communication();
   result.actions = step->trace.actions();
@@ -65,7 +65,7 @@ void Profiler::add_device(StepInProgress& step) {
   result.is_on_device = true;
   result.device_error_s = step.device_clock->error_s();
   for (const profile::TracedAction& traced : result.actions)
-    result.step_time.ended_s = std::max(result.step_time.ended_s, traced.device.ended_s);
+    result.step_time.end_s = std::max(result.step_time.end_s, traced.device.end_s);
 }
 
 /// Returns "" if the trace was written.

@@ -26,7 +26,7 @@ std::vector<int> chunks_of(const PipelineSchedule& schedule) {
 
 double ComputationBlock::computing_s() const {
   double sum_s = 0;
-  for (const Interval& interval : computing) sum_s += interval.end_s - interval.start_s;
+  for (const Interval& interval : computing) sum_s += interval.duration_s();
   return sum_s;
 }
 

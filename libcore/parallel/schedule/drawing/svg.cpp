@@ -126,8 +126,8 @@ class SvgDrawing {
     const bool is_first = std::find(rank_of.begin(), rank_of.end(), rank) == rank_of.begin() + stage;
     add("<rect class=\"{}{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.0f}\"><title>{}: "
         "{}</title></rect>",
-        css_class(a), is_first ? "" : " later", x(interval.start_s), y(rank),
-        (interval.end_s - interval.start_s) * scale_, row_height, what(a), when(interval));
+        css_class(a), is_first ? "" : " later", x(interval.start_s), y(rank), interval.duration_s() * scale_,
+        row_height, what(a), when(interval));
   }
 
   void name(int rank, const ComputationBlock& block) {
