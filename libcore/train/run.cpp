@@ -1,6 +1,7 @@
 #include "train/run.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
@@ -19,6 +20,7 @@
 #include "plan/time/forecast.hpp"
 #include "run/run_directory.hpp"
 #include "train/evaluate/evaluation.hpp"
+#include "train/report/metrics_history.hpp"
 #include "train/report/reporter.hpp"
 #include "train/report/sources.hpp"
 #include "train/start/consistency_checks.hpp"
@@ -230,9 +232,24 @@ void require_no_newer_generation(const run::RunDirectory& run, std::int64_t newe
   }
 }
 
-/// Adds announced local checkpoints that no node holds, which must not be ignored silently.
+/// Returns the newest checkpoint that the run or its nodes have on the lineage.
+std::optional<checkpoint::CheckpointEntry> newest_on_lineage(const run::RunDirectory& run,
+                                                             std::span<const run::LocalCheckpoint> local) {
+  std::vector<checkpoint::CheckpointEntry> entries = run.checkpoints();
+  for (const run::LocalCheckpoint& c : local) {
+    const fs::path path = run.checkpoints_path() / checkpoint::checkpoint_name(c.step, c.generation);
+    entries.push_back({path, c.step, c.generation});
+  }
+  entries = run.on_lineage(std::move(entries));
+  if (entries.empty()) return std::nullopt;
+  return entries.front();
+}
+
+/// Adds announced local checkpoints that no node holds, which must not be ignored silently. May
+/// leave out those that are older than a checkpoint that is there.
 void add_announced_checkpoints(std::vector<run::LocalCheckpoint>& local, const run::RunDirectory& run) {
-  for (const checkpoint::CheckpointEntry& entry : announced_local_checkpoints(run.path() / "metrics.jsonl")) {
+  const fs::path metrics = run.path() / "metrics.jsonl";
+  for (const auto& entry : announced_local_checkpoints(metrics, newest_on_lineage(run, local))) {
     const auto is_same = [&](const run::LocalCheckpoint& c) {
       return c.step == entry.step && c.generation == entry.generation;
     };
@@ -290,13 +307,13 @@ std::string effective_resume(const plan::Settings& settings, const comm::Ranks& 
     const run::RunDirectory run(*settings.run);
     const std::vector<std::int64_t> earlier = run.earlier_lives();
     if (earlier.empty()) return;
-    std::vector<checkpoint::CheckpointEntry> saved = run.checkpoints();
-    const auto local = announced_local_checkpoints(run.path() / "metrics.jsonl");
-    saved.insert(saved.end(), local.begin(), local.end());
+    const std::vector<checkpoint::CheckpointEntry> saved = run.checkpoints();
     const bool has_saved = std::any_of(saved.begin(), saved.end(), [&](const auto& entry) {
       return std::find(earlier.begin(), earlier.end(), entry.generation) != earlier.end();
     });
-    if (!has_saved) return;
+    if (!has_saved &&
+        !has_announced_local_checkpoint(run.path() / "metrics.jsonl", {earlier.begin(), earlier.end()}))
+      return;
     ranks.console.info("--resume {} acts as auto: this Slurm job was started again and has saved before",
                        resume);
     resume = "auto";
@@ -363,7 +380,7 @@ std::vector<Candidate> find_candidates(const plan::Settings& settings, const run
   std::vector<Candidate> candidates;
   comm::on_root(ranks, [&] {
     if (settings.resume == "never") report_unused_checkpoints(run, local, ranks.console);
-    add_announced_checkpoints(local, run);
+    if (settings.resume == "auto") add_announced_checkpoints(local, run);
     candidates = resume_candidates(settings, &run, local);
     require_same_local_storage(settings, run, candidates);
   });

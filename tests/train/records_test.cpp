@@ -6,6 +6,7 @@
 #include "base/io/files.hpp"
 #include "base/test_folder.hpp"
 #include "base/text/text.hpp"
+#include "train/report/metrics_history.hpp"
 #include "train/report/reporter.hpp"
 #include "train/start/inheritance.hpp"
 #include "train/start/run_record.hpp"

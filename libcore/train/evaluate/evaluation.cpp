@@ -22,7 +22,7 @@
 #include "plan/action_lists.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/evaluate/validation_windows.hpp"
-#include "train/report/reporter.hpp"
+#include "train/report/metrics_history.hpp"
 
 namespace dt::train {
 
@@ -170,8 +170,9 @@ bool is_evaluation_due(const plan::Settings& settings, const plan::Plan& plan, c
 
 bool is_evaluation_missing(const plan::Settings& settings, const plan::Plan& plan,
                            const data::Mixture& dataset, const run::RunDirectory& run, std::int64_t step) {
-  return is_evaluation_due(settings, plan, dataset, step) &&
-         !has_evaluation(run.path() / "metrics.jsonl", step);
+  if (!is_evaluation_due(settings, plan, dataset, step)) return false;
+  const std::vector<run::Generation> claimed = run.generations();
+  return !has_evaluation(run.path() / "metrics.jsonl", step, claimed.empty() ? 0 : claimed.back().number);
 }
 
 namespace {

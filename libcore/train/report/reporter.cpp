@@ -1,17 +1,17 @@
 #include "train/report/reporter.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
-#include "base/io/json.hpp"
+#include "base/io/reverse_lines.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
-#include "train/report/metrics_lineage.hpp"
+#include "train/report/metrics_history.hpp"
 
 namespace dt::train {
 
@@ -19,14 +19,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* local_checkpoint_record_kind = "local_checkpoint";
-
 /// Removes an incomplete last line. `file` must be open for appending to the file at its path.
 void truncate_incomplete_line(const File& file) {
-  const std::string text = read_file(file.path(), no_size_limit);
-  const std::size_t end = text.rfind('\n');
-  const std::size_t whole = end == std::string::npos ? 0 : end + 1;
-  if (whole != text.size() && ::ftruncate(file.descriptor(), static_cast<off_t>(whole)) != 0)
+  const ReverseLines lines(file.path());
+  const std::uint64_t end = lines.complete_bytes();
+  if (end != lines.file_bytes() && ::ftruncate(file.descriptor(), static_cast<off_t>(end)) != 0)
     throw system_error(errno, "cut", file.path().string());
 }
 
@@ -40,11 +37,11 @@ Reporter::Reporter(Console& console, const std::optional<fs::path>& metrics, std
   sync_directory(metrics->parent_path());  // the file may be new
 }
 
-void Reporter::write_line(std::string json) {
-  if (generation_ > 0) json.insert(json.size() - 1, fmt::format(",\"generation\":{}", generation_));
-  json += '\n';
-  if (metrics_.is_open()) metrics_.write(json);
-  if (console_.json()) console_.write_text(json);
+void Reporter::write_line(nlohmann::ordered_json json) {
+  if (generation_ > 0) json["generation"] = generation_;
+  const std::string line = json.dump() + '\n';
+  if (metrics_.is_open()) metrics_.write(line);
+  if (console_.json()) console_.write_text(line);
 }
 
 void Reporter::write_row(const std::string& text) {
@@ -71,7 +68,7 @@ void Reporter::train(const TrainRecord& r) {
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
   for (const SourceEpochs& source : r.sources)
     json["samples"][escape_invalid_utf8(source.name)] = source.samples;
-  write_line(json.dump());
+  write_line(std::move(json));
   if (!has_heading_) {
     write_row(fmt::format("{:>8}  {:>9}  {:>9}  {:>9}  {:>9}  {:>14}  {:>9}\n", "step", "loss", "lr",
                           "grad norm", "tokens/s", fmt::format("MFU ({})", r.mfu_base), "UTC"));
@@ -94,12 +91,12 @@ void Reporter::eval(const EvalRecord& r) {
     json["sources"][escape_invalid_utf8(s.name)] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
     rows += fmt::format("{:>8}  {:>9.5f}  of {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
   }
-  write_line(json.dump());
+  write_line(std::move(json));
   write_row(rows);
 }
 
 void Reporter::checkpoint(const CheckpointRecord& r) {
-  Json json{{"kind", r.num_nodes > 0 ? local_checkpoint_record_kind : "checkpoint"},
+  Json json{{"kind", r.num_nodes > 0 ? local_checkpoint_line_kind : "checkpoint"},
             {"step", r.step},
             {"path", escape_invalid_utf8(r.path)},
             {"bytes", r.bytes},
@@ -107,7 +104,7 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
             {"write_s", r.write_s}};
   if (r.num_nodes > 0) json["nodes"] = r.num_nodes;
   if (r.num_without_copy > 0) json["without_copy"] = r.num_without_copy;
-  write_line(json.dump());
+  write_line(std::move(json));
   if (metrics_.is_open()) metrics_.sync();
   const std::string where = r.num_nodes == 0   ? ""
                             : r.num_nodes == 1 ? " on this node alone"
@@ -122,45 +119,13 @@ void Reporter::event(const EventRecord& r) {
     json["passed_over"].push_back(
         {{"path", escape_invalid_utf8(problem.where)}, {"reason", escape_invalid_utf8(problem.what)}});
   }
-  write_line(json.dump());
+  write_line(std::move(json));
 }
 
 void Reporter::close() {
   if (!metrics_.is_open()) return;
   metrics_.sync();
   metrics_.close();
-}
-
-std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::path& metrics) {
-  std::vector<checkpoint::CheckpointEntry> found;
-  if (!path_exists(metrics)) return found;
-  const std::string beginning = fmt::format("{{\"kind\":\"{}\"", local_checkpoint_record_kind);
-  for (const std::string& text : split(read_file(metrics, no_size_limit), '\n')) {
-    if (!text.starts_with(beginning)) continue;
-    const auto line = JsonValue::parse_if_object(text);  // nothing for an incomplete line
-    const auto path = line ? line->find("path") : std::nullopt;
-    if (!path || !path->is_string()) continue;
-    if (const auto entry = checkpoint::parse_checkpoint_name(unescape_bytes(path->string())))
-      found.push_back(*entry);
-  }
-  return found;
-}
-
-bool has_evaluation(const fs::path& metrics, std::int64_t step) {
-  if (!path_exists(metrics)) return false;
-  const std::string beginning = fmt::format("{{\"kind\":\"eval\",\"step\":{},", step);
-  MetricsLineage lineage;
-  std::vector<std::int64_t> generations;  // generations that evaluated the step
-  for (const std::string& text : split(read_file(metrics, no_size_limit), '\n')) {
-    lineage.add(text);
-    if (text.starts_with(beginning)) generations.push_back(lineage.generation_of(text));
-  }
-  if (!lineage.has_starts()) return !generations.empty();
-  const std::map<std::int64_t, std::int64_t> last_steps = lineage.last_steps();
-  return std::any_of(generations.begin(), generations.end(), [&](std::int64_t generation) {
-    const auto last = last_steps.find(generation);
-    return last != last_steps.end() && step <= last->second;
-  });
 }
 
 }  // namespace dt::train

@@ -2,6 +2,7 @@
 // A run's reports: metrics.jsonl, and a table (or the same lines, with --json) on stdout.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -86,7 +87,7 @@ class Reporter {
   void close();
 
  private:
-  void write_line(std::string json);
+  void write_line(nlohmann::ordered_json json);
   /// Writes a row of the table; nothing with --json.
   void write_row(const std::string& text);
   Console& console_;
@@ -94,12 +95,5 @@ class Reporter {
   std::int64_t generation_;
   bool has_heading_ = false;
 };
-
-/// Returns whether metrics.jsonl holds an evaluation of this step on the newest generation's lineage.
-bool has_evaluation(const fs::path& metrics, std::int64_t step);
-
-/// Returns the local checkpoints that metrics.jsonl announces, as their paths name them, in the
-/// order of lines.
-std::vector<checkpoint::CheckpointEntry> announced_local_checkpoints(const fs::path& metrics);
 
 }  // namespace dt::train

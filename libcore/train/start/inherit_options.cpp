@@ -11,7 +11,7 @@
 #include "data/read/mixture.hpp"
 #include "plan/choose_layout.hpp"
 #include "run/run_directory.hpp"
-#include "train/report/reporter.hpp"
+#include "train/report/metrics_history.hpp"
 #include "train/start/inheritance.hpp"
 #include "train/start/run_record.hpp"
 #include "train/start/start.hpp"
@@ -193,7 +193,7 @@ std::vector<InheritedOption> choose_inherited(const plan::Settings& settings, co
   }
   const bool can_go_on = has_checkpoint(settings, run);
   // Checkpoints on nodes alone are found later, and the start continues from them.
-  if (!can_go_on && announced_local_checkpoints(run / "metrics.jsonl").empty())
+  if (!can_go_on && !has_announced_local_checkpoint(run / "metrics.jsonl"))
     require_initial_weights(settings, recorded, run);
   InheritanceChoice choice(settings, options, std::move(recorded), launch);
   choice.choose(can_go_on);
