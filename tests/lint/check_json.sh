@@ -7,5 +7,5 @@ set -uo pipefail
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}" || exit 2
 roots=(libcore)
 [[ -d cmd ]] && roots+=(cmd)
-excepted='^libcore/(base/io/json|run/local/local_checkpoint|comm/environment|comm/gpus)\.cpp:'
+excepted='^libcore/(base/io/json|run/local/local_checkpoint|comm/topology/environment|comm/topology/gpus)\.cpp:'
 if grep -rnE '\b([Jj]son|ordered_json)::parse\(' "${roots[@]}" | grep -vE "$excepted" | sed 's/^/json: /'; then exit 1; fi
