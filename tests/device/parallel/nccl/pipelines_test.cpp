@@ -303,6 +303,11 @@ TEST_CASE("from the first on no step of a pipeline allocates or frees memory of 
     layout.dp = dp, layout.tp = tp, layout.zero = zero;
     check({.layout = layout, .micro_batches = 6, .grows = false});
   }
+  for (const int zero : {1, 2}) {  // shards have replicas, whose sums travel in 16 bits
+    model::Layout layout = one_block_a_stage({.pp = 2});
+    layout.dp = 4, layout.zero = zero, layout.zero_group = 2;
+    check({.layout = layout, .micro_batches = 6, .precision = bf16_sums, .grows = false});
+  }
 }
 
 TEST_CASE("a rank that had no micro-batch in the rehearsal is refused one later", "[test-device]") {
