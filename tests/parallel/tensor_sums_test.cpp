@@ -261,15 +261,16 @@ TEST_CASE("ranks whose gradients are to be summed must know each other") {
     const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
     const LanePlan plan(1, 1);
     const Context context(1, Device::host());
-    GradientStore store(context.device(), local, {}, plan, groups);
-    store.start_step(context);
+    const std::unique_ptr<GradientStore> store =
+        make_gradient_store(context.device(), local, {}, plan, groups);
+    store->start_step(context);
     for (const int unit : local.units()) {
-      store.unit_gradients(context, unit, 0);
-      store.finish_micro_batch(context, unit, 0);
-      store.reduce(context, unit);
+      store->unit_gradients(context, unit, 0);
+      store->finish_micro_batch(context, unit, 0);
+      store->reduce(context, unit);
     }
     try {
-      store.complete(context);
+      store->complete(context);
     } catch (const Error& error) {
       return error.kind() == ErrorKind::internal ? 0 : 1;
     }

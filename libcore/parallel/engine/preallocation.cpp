@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,124 +17,41 @@ namespace {
 
 using model::Unit;
 
-/// Repeats on paper how WeightStore and GradientStore take and give buffers.
-class SimulatedStores {
+/// Models by sizes alone how WeightStore acquires and releases buffers.
+class SimulatedWeights {
  public:
-  explicit SimulatedStores(ModelStorage& storage)
+  explicit SimulatedWeights(ModelStorage& storage)
       : local_(storage.local()),
-        precision_(storage.precision()),
-        has_replicas_(storage.ranks().has_replicas()),
-        weights_(storage.weights().pool().simulated()),
+        dtype_(storage.precision().compute),
+        pool_(storage.weights().pool().simulated()),
         users_(local_.groups().size()),
-        wholes_(local_.groups().size()) {}
+        fulls_(local_.groups().size()) {}
 
-  void use_gradients(SimulatedPool& pool) { gradients_ = &pool; }
-  const std::vector<std::size_t>& missing_weights() const { return weights_.missing(); }
-
+  const std::vector<std::size_t>& missing() const { return pool_.missing(); }
   void gather(int unit) {
     for (const int group : local_.groups_of(unit)) {
-      if (local_.group(group).sharding.shards_weights() && users_[to_index(group)]++ == 0)
-        wholes_[to_index(group)] = weights_.acquire(bytes_of(numel(group), precision_.compute));
+      if (is_sharded(group) && users_[to_index(group)]++ == 0)
+        fulls_[to_index(group)] =
+            pool_.acquire(static_cast<std::size_t>(local_.group(group).numel) * dtype_bytes(dtype_));
     }
   }
   void release(int unit) {
     for (const int group : local_.groups_of(unit)) {
-      if (local_.group(group).sharding.shards_weights() && --users_[to_index(group)] == 0)
-        weights_.release(wholes_[to_index(group)]);
+      if (is_sharded(group) && --users_[to_index(group)] == 0) pool_.release(fulls_[to_index(group)]);
     }
-  }
-
-  void acquire_gradients(int unit) {
-    finish_all_but_newest();
-    for (const int group : local_.groups_of(unit)) {
-      if (divides_gradients(group)) acquire_full(group, holders_[{group, unit}]);
-    }
-  }
-  void reduce(int unit) {
-    std::vector<Reduction> reductions;
-    for (const int group : local_.groups_of(unit)) {
-      Holder& holder = holders_[{group, unit}];
-      if (divides_gradients(group)) {
-        finish_all_but_newest();
-        reductions.push_back(start_reduce_scatter(group, holder));
-      } else if (local_.group(group).sharding.shards_optimizer() || has_replicas_) {
-        holder.wire = take_wire(numel(group));
-      }
-    }
-    if (!reductions.empty()) under_way_.push_back(std::move(reductions));
-  }
-  void wait_reductions() {
-    while (!under_way_.empty()) finish_oldest();
-    for (auto& [place, holder] : holders_) gradients_->release(holder.wire);
-  }
-  /// Finishes the sums of one group over the replicas, or those of all groups.
-  void finish(std::optional<int> group) {
-    wait_reductions();
-    if (!has_replicas_) return;
-    for (std::size_t i = 0; i < local_.groups().size(); ++i) {
-      const LocalGroup& spec = local_.groups()[i];
-      const int number = static_cast<int>(i);
-      if ((group && *group != number) || !spec.sharding.shards_optimizer() || is_final_.contains(number))
-        continue;
-      for (const int unit : spec.holders) holders_[{number, unit}].wire = take_wire(spec.owned_range.count);
-    }
-    for (auto& [place, holder] : holders_) gradients_->release(holder.wire);
-    if (group) is_final_.insert(*group);
   }
 
  private:
-  struct Holder {
-    std::size_t whole = 0, wire = 0;
-    bool has_sum = false;
-  };
-  struct Reduction {
-    std::size_t whole = 0, wire = 0, part = 0;
-  };
-  static std::size_t bytes_of(std::int64_t numel, DType dtype) {
-    return static_cast<std::size_t>(numel) * dtype_bytes(dtype);
-  }
-  std::int64_t numel(int group) const { return local_.group(group).numel; }
-  bool divides_gradients(int group) const { return local_.group(group).sharding.shards_gradients(); }
-  void acquire_full(int group, Holder& holder) {
-    holder.whole = gradients_->acquire(bytes_of(numel(group), precision_.gradient));
-  }
-  std::size_t take_wire(std::int64_t numel) {
-    return precision_.wire() == precision_.gradient ? 0
-                                                    : gradients_->acquire(bytes_of(numel, precision_.wire()));
-  }
-  Reduction start_reduce_scatter(int group, Holder& holder) {
-    if (holder.whole == 0) acquire_full(group, holder);
-    Reduction reduction{.whole = std::exchange(holder.whole, 0)};
-    if (std::exchange(holder.has_sum, true))
-      reduction.part =
-          gradients_->acquire(bytes_of(local_.group(group).owned_range.count, precision_.gradient));
-    reduction.wire = take_wire(numel(group));
-    return reduction;
-  }
-  void finish_all_but_newest() {
-    while (under_way_.size() > GradientStore::max_reductions_in_flight) finish_oldest();
-  }
-  void finish_oldest() {
-    for (Reduction& reduction : under_way_.front()) {
-      for (std::size_t* const bytes : {&reduction.wire, &reduction.whole, &reduction.part})
-        gradients_->release(*bytes);
-    }
-    under_way_.pop_front();
-  }
+  bool is_sharded(int group) const { return local_.group(group).sharding.shards_weights(); }
 
   const LocalTable& local_;
-  const Precision& precision_;
-  bool has_replicas_;
-  SimulatedPool weights_;
-  SimulatedPool* gradients_ = nullptr;  // null in evaluations
-  std::vector<int> users_;              // users of gathered weights, by group
-  std::vector<std::size_t> wholes_;
-  std::map<std::pair<int, int>, Holder> holders_;  // by group and unit
-  std::deque<std::vector<Reduction>> under_way_;
-  std::set<int> is_final_;
+  DType dtype_;
+  SimulatedPool pool_;
+  std::vector<int> users_;  // users of gathered weights, by group
+  std::vector<std::size_t> fulls_;
 };
 
-/// Repeats on paper how Executor takes and gives buffers.
+/// Models by sizes alone how Executor acquires and releases buffers.
 class SimulatedList {
  public:
   SimulatedList(bool trains, bool finishes_each, const Activations& activations, ModelStorage& storage)
@@ -144,11 +61,8 @@ class SimulatedList {
         storage_(storage),
         stage_rank_(storage.local().place().pp),
         pool_(activations.simulated()),
-        stores_(storage) {
-    if (!trains_) return;
-    gradients_.emplace(storage.gradients().pool().simulated());
-    stores_.use_gradients(*gradients_);
-  }
+        weights_(storage),
+        gradients_(trains ? storage.gradients().simulated() : nullptr) {}
 
   void perform(const Action& a) {
     using enum ActionKind;
@@ -165,12 +79,12 @@ class SimulatedList {
       case backward_weight:
         return backward_weight_of(a);
       case gather:
-        return stores_.gather(a.unit);
+        return weights_.gather(a.unit);
       case free:
-        return stores_.release(a.unit);
+        return weights_.release(a.unit);
       case reduce:
-        stores_.reduce(a.unit);
-        return finishes_each_ ? stores_.wait_reductions() : void();
+        gradients_->reduce(a.unit);
+        return finishes_each_ ? gradients_->wait_reductions() : void();
       case send:
         return send_of(a);
       case receive:
@@ -182,7 +96,7 @@ class SimulatedList {
           for (std::size_t& bytes : buffers) pool_.release(bytes);
         }
         sent_.clear();
-        return stores_.finish(std::nullopt);
+        return gradients_->finish(std::nullopt);
       case step:
         return;
     }
@@ -195,7 +109,7 @@ class SimulatedList {
       return !missing.empty();
     };
     bool has_allocated = allocate(pool_.missing(), activations);
-    has_allocated |= allocate(stores_.missing_weights(), storage_.weights().pool());
+    has_allocated |= allocate(weights_.missing(), storage_.weights().pool());
     return (trains_ && allocate(gradients_->missing(), storage_.gradients().pool())) || has_allocated;
   }
 
@@ -217,7 +131,7 @@ class SimulatedList {
     Record& mine = of(a);
     mine.saved = take_saved(a);
     mine.output = take_output(a);
-    if (trains_ && unit(a).has_gradients_in_forward()) stores_.acquire_gradients(a.unit);
+    if (trains_ && unit(a).has_gradients_in_forward()) gradients_->acquire(a.unit);
     if (trains_) return;
     pool_.release(mine.saved);
     if (a.unit > 0) pool_.release(before(a).output);
@@ -233,13 +147,13 @@ class SimulatedList {
   }
   void backward_weight_of(const Action& a) {
     Record& mine = of(a);
-    if (!unit(a).has_gradients_in_forward()) stores_.acquire_gradients(a.unit);
+    if (!unit(a).has_gradients_in_forward()) gradients_->acquire(a.unit);
     for (std::size_t* const bytes : {&mine.saved, &mine.backward_handoff, &mine.output_gradient})
       pool_.release(*bytes);
     if (is_head(a)) pool_.release(mine.output);
   }
   void send_of(const Action& a) {
-    if (a.payload == Payload::tied_gradient) stores_.finish(storage_.local().tied_group());
+    if (a.payload == Payload::tied_gradient) gradients_->finish(storage_.local().tied_group());
     std::deque<std::size_t>& sent = sent_[channel_of(a, stage_rank_)];
     if (sent.size() == max_sends_in_flight) {
       pool_.release(sent.front());
@@ -255,8 +169,8 @@ class SimulatedList {
   ModelStorage& storage_;
   int stage_rank_;
   SimulatedPool pool_;
-  SimulatedStores stores_;
-  std::optional<SimulatedPool> gradients_;
+  SimulatedWeights weights_;
+  std::unique_ptr<SimulatedGradients> gradients_;  // null in evaluations
   std::map<std::pair<int, int>, Record> records_;  // by unit and micro-batch
   std::map<Channel, std::deque<std::size_t>> sent_;
 };

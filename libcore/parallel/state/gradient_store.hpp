@@ -2,56 +2,55 @@
 // Holds the gradients of a step. The store sums them over this rank's micro-batches and over the
 // ranks, separately for each holder of a group, and then adds the holders' sums.
 
-#include <deque>
-#include <optional>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "comm/communicator.hpp"
 #include "parallel/state/buffer_pool.hpp"
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/groups.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/precision.hpp"
+#include "parallel/state/simulated_gradients.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::parallel {
 
-/// The gradients of a step. Groups are local ones, units have their global numbers. Whole gradients
-/// are summed in lanes on this rank, then once over the ranks. If gradients are divided, each
-/// micro-batch's are summed over the ranks at once, and this rank's part of the sum is added up.
-/// Both sums are bit-identical for one micro-batch a rank. Last, tensor-parallel ranks sum
-/// the gradients of which they have only parts, in the gradients' dtype.
+/// The gradients of a step. Groups are local ones, units have their global numbers. A kind of store
+/// (WholeGradients, ShardedGradients) says how micro-batches and data-parallel ranks are summed. The sums of
+/// both kinds are bit-identical for one micro-batch a rank. Replicas of a shard are summed next. Last,
+/// tensor-parallel ranks sum the gradients of which they have only parts, in the gradients' dtype.
 /// Errors: internal, this rank does not hold the unit.
 class GradientStore {
  public:
-  /// Table, plan and groups must outlive the store.
-  GradientStore(Device device, const LocalTable& local, const Precision& precision, const LanePlan& plan,
-                const Groups& ranks);
+  virtual ~GradientStore() = default;
+  GradientStore(const GradientStore&) = delete;
+  GradientStore& operator=(const GradientStore&) = delete;
 
-  /// The number of micro-batches whose sums over the ranks may be under way while the next one computes.
-  static constexpr std::size_t max_reductions_in_flight = 1;
   /// Begins a step. The previous step's gradients are gone then.
-  void start_step(const Context& context);
+  virtual void start_step(const Context& context);
   /// Returns the tensors to which a micro-batch's gradients of a unit are added, in UnitSpec::params
   /// order.
   std::vector<Tensor> unit_gradients(const Context& context, int unit, std::int64_t micro_batch);
   /// Marks a micro-batch's gradients of a unit as added.
-  void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch);
+  virtual void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch) = 0;
   /// Rehearse the sums over the ranks of reduce() and then complete(), whatever was added.
   /// Afterwards the groups have connected the peers and allocated the memory for them. The sums are
   /// discarded, and a step begins after them. warm_up_reduce() waits for its sums. Call
   /// warm_up_complete() after warm_up_reduce() of all this rank's units.
   /// Collective: all ranks of a stage call them, for the same units in the same order.
-  void warm_up_reduce(const Context& context, int unit);
+  virtual void warm_up_reduce(const Context& context, int unit);
   void warm_up_complete(const Context& context);
-  /// Starts the sum over the ranks of a unit's gradients, which are those of all this rank's
-  /// micro-batches. If gradients are divided, they are those of the micro-batch that was just
-  /// finished, or of none.
+  /// Starts the sum over the ranks of a unit's gradients. Whole gradients are those of all this rank's
+  /// micro-batches. Sharded ones are those of the micro-batch that was just finished, or of none.
   /// Collective: all ranks call it for the same units in the same order.
-  void reduce(const Context& context, int unit);
+  virtual void reduce(const Context& context, int unit) = 0;
   /// Waits for every sum that was started.
-  void wait_reductions(const Context& context);
+  virtual void wait_reductions(const Context& context) = 0;
   /// Finishes the sum of this end's gradients of the tied table over all ranks. Call it if another
   /// stage holds the table's other end. Returns this rank's part of the sum, which stays until the
   /// next step begins.
@@ -66,67 +65,81 @@ class GradientStore {
   /// Returns this rank's part of a group's gradient, once complete.
   Tensor shard(int group) const;
 
-  /// Return the bytes that stay allocated, and the most that whole gradients take in addition at
-  /// one time.
-  std::size_t bytes() const;
-  BufferPool& pool() { return pool_; }
+  /// Return the bytes that stay allocated, and the most that gradients and values that travel take in
+  /// addition at one time.
+  virtual std::size_t bytes() const;
   std::size_t peak_full_bytes() const { return pool_.peak_bytes(); }
+  BufferPool& pool() { return pool_; }
+  /// Returns a model of a step's buffers, which begins with the pool's spare ones.
+  virtual std::unique_ptr<SimulatedGradients> simulated() const = 0;
 
- private:
+ protected:
+  /// One unit's gradient of a group, or the one of a tied table's end that another stage holds.
   struct Holder {
-    std::optional<GradientSum> sum;  // set if gradients are whole
-    Buffer shard;                    // if they are divided: this rank's part of the sum so far
-    Buffer full;                     // and the current micro-batch's gradient
-    bool has_sum = false;            // part holds something
-    bool is_reduced = false;
-    bool is_final = false;  // also summed over replicas and tensor-parallel ranks, or by another stage
-    Buffer wire;            // values that travel, if in another dtype
+    Buffer shard_memory;      // set if the shard has memory of its own
+    Tensor shard;             // this rank's part of the sum
+    Buffer wire;              // values that travel, if in another dtype
+    bool is_reduced = false;  // shard holds something, or a sum into it has been started
+    bool is_final = false;    // also summed over replicas and tensor-parallel ranks, or by another stage
     std::vector<comm::Work> works{};
   };
-  /// A micro-batch's sum over the ranks that is under way.
-  struct Reduction {
-    Holder* holder;
-    int group;
-    Buffer full;
-    Buffer wire;   // the same, if another dtype travels
-    Buffer shard;  // part that arrives; empty if it arrives in the holder's own
-    comm::Work work;
-  };
-  Tensor flat(const Buffer& buffer, std::int64_t numel) const;
+  /// Makes the holders of all groups. Only the tied table's other end has memory then.
+  GradientStore(Device device, const LocalTable& local, const Precision& precision, const Groups& ranks);
+
+  const LocalTable& local() const { return local_; }
+  const Groups& ranks() const { return ranks_; }
+  const Precision& precision() const { return precision_; }
+  int num_groups() const { return static_cast<int>(groups_.size()); }
   std::int64_t numel(int group) const { return local_.group(group).numel; }
   const Range& owned_range(int group) const { return local_.group(group).owned_range; }
-  const ZeroSharding& sharding(int group) const { return local_.group(group).sharding; }
-  const std::string& name(int group) const;
-  Tensor shard_of(int group, const Holder& holder) const;
   Holder& holder_of(int group, int unit);
+
+  Tensor flat(const Buffer& buffer, std::int64_t numel) const;
+  void allocate_shard(Device device, int group, Holder& holder);
   Buffer acquire(std::int64_t numel, DType dtype);
+  SimulatedPool simulated_pool() const { return pool_.simulated(); }
+  void release(Buffer&& buffer) { pool_.release(std::move(buffer)); }
+  /// Runs `body`, which starts or waits for an operation. Its time counts as communication; what is
+  /// computed before and after it does not.
   template <class Body>
-  void communicate(const Body& body);
-  void wait_for(Holder& holder, const Context& context);
-  void all_reduce_full(const Context& context, int group, Holder& holder);
-  Reduction start_reduce_scatter(const Context& context, int group, Holder& holder);
+  void communicate(const Body& body) {
+    ranks_.exposed_time().measure(body);
+  }
   /// Returns `values` as they travel: themselves, or rounded into `wire`.
   Tensor cast_to_wire(const Context& context, const Tensor& values, Buffer& wire);
   /// Sets `target` to what arrived in `wire` from element `begin` on, if values were rounded into it.
   void cast_from_wire(const Context& context, Buffer& wire, std::int64_t begin, const Tensor& target);
-  void finish_oldest(const Context& context);
+  /// Waits for the works of a group's holders. Their shards arrive from element `begin` of the wire on.
+  void finish_works(const Context& context, int group, std::int64_t begin);
+  /// Cancels the works of all holders. Nothing touches their memory afterwards.
+  void cancel_works();
+
+ private:
+  /// Returns the flat buffer to which a micro-batch's gradient of a unit's group is added.
+  virtual Tensor full_gradient(const Context& context, int group, int unit, std::int64_t micro_batch) = 0;
+
+  const std::string& name(int group) const;
+  void wait_for(Holder& holder, const Context& context);
   void sum_over_replicas(const Context& context, int group);
-  void finish_replicas(const Context& context, int group);
   comm::Communicator& tensor_ranks(TensorSum over) const;
   void sum_over_tensor(const Context& context, int group);
   void finish_tensor(const Context& context, int group);
   void add_holders(const Context& context, int group);
 
   const LocalTable& local_;
-  DType dtype_;
-  DType wire_;
+  Precision precision_;
   const Groups& ranks_;
   /// The local holders of each group. The owner of a tied table whose other end is another stage's
-  /// has that end, too.
+  /// has that end, too, as the last.
   std::vector<std::vector<Holder>> groups_;
-  std::deque<std::vector<Reduction>> in_flight_;
   BufferPool pool_;
   bool is_complete_ = false;
 };
+
+/// Creates the store for the table's layout: ShardedGradients if data-parallel ranks shard gradients (ZeRO
+/// 2 and 3), else WholeGradients. Table, plan and groups must outlive the store.
+std::unique_ptr<GradientStore> make_gradient_store(Device device, const LocalTable& local,
+                                                   const Precision& precision, const LanePlan& plan,
+                                                   const Groups& ranks);
 
 }  // namespace dt::parallel

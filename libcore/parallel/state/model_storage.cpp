@@ -20,7 +20,7 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
              group.sharding.size);
   }
   if (!plan) return;
-  gradients_.emplace(device, local, precision, *plan, ranks);
+  gradients_ = make_gradient_store(device, local, precision, *plan, ranks);
   for (int group = 0; group < num_groups(); ++group) {
     const auto buffer = [&] {
       const auto numel = static_cast<std::size_t>(local_.group(group).state_numel());

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "parallel/state/gradient_lanes.hpp"
@@ -81,7 +80,7 @@ class ModelStorage {
   Precision precision_;
   const Groups& ranks_;
   WeightStore weights_;
-  std::optional<GradientStore> gradients_;
+  std::unique_ptr<GradientStore> gradients_;
   std::vector<State> states_;
 };
 
