@@ -13,7 +13,7 @@ namespace dt::comm {
 namespace {
 
 // Tags: one bit marks sends and receives, which are matched by their order alone. The tags of other
-// operations have the lowest bits of the sequence number above the bits of the chain's number.
+// operations have the lowest bits of the sequence number above the bits of the sequence's number.
 constexpr int transfer_tag = 1 << (tag_bits - 1);
 constexpr std::int64_t num_sequence_tags = 1024;
 constexpr int sequence_shift = 10;
@@ -34,8 +34,8 @@ void check_reducible(DType dtype) {
   DT_CHECK(dtype != DType::u8 && dtype != DType::u16, "{} elements cannot be reduced", dtype_name(dtype));
 }
 
-RangeOf parts_of(const TransferChunk& portion) {
-  return [parts = portion.parts](int rank) { return parts[static_cast<std::size_t>(rank)]; };
+RangeOf parts_of(const TransferChunk& chunk) {
+  return [parts = chunk.parts](int rank) { return parts[static_cast<std::size_t>(rank)]; };
 }
 
 }  // namespace
@@ -224,14 +224,14 @@ Work Communicator::start_on_host(const Call& call, Algorithm algorithm) {
 }
 
 Work Communicator::start_chunks(const Call& call, const std::shared_ptr<DeviceLink>& link,
-                                const std::vector<TransferChunk>& portions, const MakeAlgorithm& make) {
+                                const std::vector<TransferChunk>& chunks, const MakeAlgorithm& make) {
   const Lane lane{group_, call.peer, call.kind == OperationKind::send};
   const std::shared_ptr<Event> computed = link->mark_computed();
   const Work work(engine_);
-  for (const TransferChunk& portion : portions) {
-    const auto side = std::make_shared<DeviceSide>(link, lane, call.dtype, portion.numel, portion.reads,
-                                                   portion.writes, computed);
-    work.add(start({call.kind, side->staged().bytes(), call.peer}, make(portion, side->staged()), side));
+  for (const TransferChunk& chunk : chunks) {
+    const auto side = std::make_shared<DeviceSide>(link, lane, call.dtype, chunk.numel, chunk.reads,
+                                                   chunk.writes, computed);
+    work.add(start({call.kind, side->staged().bytes(), call.peer}, make(chunk, side->staged()), side));
   }
   return work;
 }
@@ -335,9 +335,9 @@ Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction
       group.reduce_scatter(in, out, reduction, division.parts());
     });
   return start_chunks(call, link, chunk_split({in, out}, division, link->chunk_bytes()),
-                      [&](const TransferChunk& portion, const Tensor& staged) {
-                        const Tensor own = flat_view(staged, portion.parts[static_cast<std::size_t>(rank_)]);
-                        return reduce_scatter_algorithm(caller(), staged, own, reduction, parts_of(portion));
+                      [&](const TransferChunk& chunk, const Tensor& staged) {
+                        const Tensor own = flat_view(staged, chunk.parts[static_cast<std::size_t>(rank_)]);
+                        return reduce_scatter_algorithm(caller(), staged, own, reduction, parts_of(chunk));
                       });
 }
 
@@ -351,9 +351,9 @@ Work Communicator::all_gather(const Tensor& in, const Tensor& out, std::int64_t 
     return start_on_device({&call, 1}, *link,
                            [&](DeviceGroup& group) { group.all_gather(in, out, division.parts()); });
   return start_chunks(call, link, chunk_split({in, out}, division, link->chunk_bytes()),
-                      [&](const TransferChunk& portion, const Tensor& staged) {
-                        const Tensor own = flat_view(staged, portion.parts[static_cast<std::size_t>(rank_)]);
-                        return all_gather_algorithm(caller(), own, staged, parts_of(portion));
+                      [&](const TransferChunk& chunk, const Tensor& staged) {
+                        const Tensor own = flat_view(staged, chunk.parts[static_cast<std::size_t>(rank_)]);
+                        return all_gather_algorithm(caller(), own, staged, parts_of(chunk));
                       });
 }
 

@@ -33,7 +33,7 @@ struct Sides;
 
 /// A handle on a started operation. Copies refer to the same operation; an empty Work is done. If
 /// the last copy is destroyed before the operation is done, the operation is cancelled (see
-/// Engine::abandon). Nothing touches the operation's buffers afterwards, so declare the Work after
+/// Engine::cancel_unwaited). Nothing touches the operation's buffers afterwards, so declare the Work after
 /// them. The destructor does not wait, as the peer may be gone. When the operation is done, its
 /// results are on the device.
 class Work {
@@ -64,8 +64,8 @@ class Work {
 /// A group of ranks. Each call of an operation starts it and returns. Tensors lie on the host, or
 /// on the device on which the rank computes (ScopedDevice). On a device, an operation waits for the
 /// work that the context was given before. It goes through streams if the group has them (see
-/// set_streams), otherwise by messages in portions (see PinnedLimits). It goes the same way on all
-/// ranks, for the receiver as for the sender. Buffers must stay valid and untouched until the Work
+/// set_device_transport), otherwise by messages in transfer chunks (see PinnedLimits). It goes the same way
+/// on all ranks, for the receiver as for the sender. Buffers must stay valid and untouched until the Work
 /// is done. After Work::wait(context), later work of that context may use them. The ranks'
 /// arguments must match; otherwise ranks fail or time out.
 /// Numerics: results are the same bits on every rank, whatever the timing. Reductions combine ranks in
@@ -97,8 +97,8 @@ class Communicator {
   /// Collective: all ranks set the same, while nothing is under way.
   void set_bucket_bytes(std::size_t bytes);
   static constexpr std::size_t default_bucket_bytes = std::size_t{16} << 20;
-  /// Returns the bytes that a group on streams keeps for arriving parts: four buckets, at most 128
-  /// MiB. On each of two levels, one part arrives while another is summed.
+  /// Returns the bytes that a group on streams keeps for arriving ranges: four buckets, at most 128
+  /// MiB. On each of two levels, one range arrives while another is summed.
   static std::size_t stream_staging_bytes(std::size_t bucket_bytes) {
     constexpr std::size_t most = std::size_t{128} << 20;
     return bucket_bytes > 0 ? 4 * std::min(bucket_bytes, most / 4) : most;
@@ -130,12 +130,12 @@ class Communicator {
   /// reduce-scattered and all-gathered in segments. Small tensors go along a tree, with the same
   /// bits.
   Work all_reduce(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
-  /// Sets out = this rank's part (see part_of) of the combined `in`.
-  /// Shapes: `in` has N elements; `out` has this rank's part, and may be that part of `in`.
+  /// Sets out = this rank's range (see even_range) of the combined `in`.
+  /// Shapes: `in` has N elements; `out` has this rank's range, and may be that range of `in`.
   Work reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum,
                       std::int64_t granule = 1);
-  /// Gathers all ranks' parts on every rank.
-  /// Shapes: `out` has N elements; `in` has this rank's part, and may be that part of `out`.
+  /// Gathers all ranks' ranges on every rank.
+  /// Shapes: `out` has N elements; `in` has this rank's range, and may be that range of `out`.
   Work all_gather(const Tensor& in, const Tensor& out, std::int64_t granule = 1);
   Work broadcast(const Tensor& data, int root);
   /// Returns work that is done once every rank has called barrier().
@@ -152,13 +152,13 @@ class Communicator {
   struct Call;
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::vector<int> members, std::shared_ptr<StagingPool> staging, std::string host);
-  using MakeAlgorithm = std::function<Algorithm(const TransferChunk& portion, const Tensor& staged)>;
+  using MakeAlgorithm = std::function<Algorithm(const TransferChunk& chunk, const Tensor& staged)>;
   std::shared_ptr<DeviceLink> link_for(const Sides& sides) const;
   std::shared_ptr<Operation> start(const Call& call, Algorithm algorithm,
                                    std::shared_ptr<DeviceSide> device = {});
   Work start_on_host(const Call& call, Algorithm algorithm);
   Work start_chunks(const Call& call, const std::shared_ptr<DeviceLink>& link,
-                    const std::vector<TransferChunk>& portions, const MakeAlgorithm& make);
+                    const std::vector<TransferChunk>& chunks, const MakeAlgorithm& make);
   /// Starts operations by a call of enqueue(the group on streams).
   template <class Enqueue>
   Work start_on_device(std::span<const Call> calls, const DeviceLink& link, const Enqueue& enqueue);

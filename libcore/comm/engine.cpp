@@ -23,7 +23,7 @@ bool has_chain_to_begin(const Operation& operation) {
   if (operation.next_sequence == operation.num_sequences || operation.running.size() >= operation.window) {
     return false;
   }
-  // Chains that share a tag must not be under way together.
+  // Sequences that share a tag must not be under way together.
   return operation.running.empty() ||
          operation.next_sequence - operation.running.front().number < num_chain_tags;
 }
@@ -336,7 +336,7 @@ bool Engine::some_wait_for_a_device() const {
   });
 }
 
-/// Only makes the chains. Their first stages begin like any other, once nothing is pending.
+/// Only makes the sequences. Their first rounds begin like any other, once nothing is pending.
 void Engine::begin_sequences(Operation& operation) {
   while (may_begin_sequence(operation)) {
     Operation::Running& running = operation.running.emplace_back();
@@ -346,7 +346,7 @@ void Engine::begin_sequences(Operation& operation) {
   }
 }
 
-/// Advances a chain. Returns false when the chain has ended.
+/// Advances a sequence. Returns false when the sequence has ended.
 bool Engine::advance(Operation& operation, Operation::Running& running) {
   while (may_go_on(running)) {
     if (running.current.then) running.current.then();
@@ -381,7 +381,7 @@ Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
                                 : active_.emplace_back(ActiveTransport{.transport = operation.transport});
 }
 
-/// Returns whether a chain may begin. All ranks begin chains in the same order, so the oldest chain
+/// Returns whether a sequence may begin. All ranks begin sequences in the same order, so the oldest sequence
 /// that is not done is under way on all ranks.
 bool Engine::may_begin_sequence(const Operation& operation) {
   if (!has_chain_to_begin(operation)) return false;

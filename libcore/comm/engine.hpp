@@ -99,7 +99,7 @@ class Engine {
     std::map<int, std::list<Operation*>> to_begin =
         {};                           // by lane: an operation that waits for its device, and all behind it
     std::size_t bytes_in_flight = 0;  // by operations that take turns
-    std::list<Operation*> still_beginning = {};  // operations with chains to begin
+    std::list<Operation*> still_beginning = {};  // operations with sequences to begin
   };
 
   void throw_if_ended() const;

@@ -75,7 +75,7 @@ std::int64_t broadcast_number(Communicator& group, std::int64_t number, int root
 std::vector<std::string> gather_texts(Communicator& group, const std::string& text) {
   const std::vector<std::int64_t> lengths = gather_numbers(group, static_cast<std::int64_t>(text.size()));
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  // An all-gather has equal parts, so all texts are padded to the longest.
+  // An all-gather has equal ranges, so all texts are padded to the longest.
   std::string all(static_cast<std::size_t>(longest * group.size()), '\0');
   std::copy(text.begin(), text.end(), all.begin() + longest * group.rank());
   group.all_gather(bytes_of(all).flat(longest * group.rank(), longest), bytes_of(all)).wait_host();

@@ -1,6 +1,6 @@
 #pragma once
 // Exchanges texts, numbers and errors between ranks.
-// Collective: every rank of the group calls each function, and blocks; speaker() is the exception.
+// Collective: every rank of the group calls each function, and blocks; rank_label() is the exception.
 
 #include <cstdint>
 #include <functional>

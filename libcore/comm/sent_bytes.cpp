@@ -14,20 +14,20 @@ namespace {
 class Sender {
  public:
   Sender(std::span<const int> hosts, int rank, double bytes)
-      : hosts_(hosts), rank_(rank), part_(bytes / static_cast<double>(hosts.size())) {}
+      : hosts_(hosts), rank_(rank), range_bytes_(bytes / static_cast<double>(hosts.size())) {}
 
-  /// Counts `parts` ranks' parts.
-  void send(int to, double parts) {
+  /// Counts the ranges of `num_ranges` ranks.
+  void send(int to, double num_ranges) {
     const bool is_here = hosts_[static_cast<std::size_t>(to)] == hosts_[static_cast<std::size_t>(rank_)];
-    (is_here ? sent.within_hosts : sent.between_hosts) += parts * part_;
+    (is_here ? sent.within_hosts : sent.between_hosts) += num_ranges * range_bytes_;
   }
   void send_to_all() {
     for (int to = 0; to < static_cast<int>(hosts_.size()); ++to) {
       if (to != rank_) send(to, 1);
     }
   }
-  /// Counts the messages within a node and then between nodes. Each neighbour gets its part of each
-  /// node. The ranks of this rank's place on other nodes get one part each, of `factor` times the
+  /// Counts the messages within a node and then between nodes. Each neighbour gets its range of each
+  /// node. The ranks of this rank's place on other nodes get one range each, of `factor` times the
   /// bytes.
   void send_by_levels(const Placement& placement, double factor) {
     const int own_node = rank_ / placement.per_host, own_place = rank_ % placement.per_host;
@@ -44,7 +44,7 @@ class Sender {
  private:
   std::span<const int> hosts_;
   int rank_;
-  double part_;
+  double range_bytes_;
 };
 
 }  // namespace

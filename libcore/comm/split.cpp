@@ -15,16 +15,16 @@
 
 namespace dt::comm {
 
-/// Splits the transport. A rank that is alone in its part gets no communicator of the library, and
+/// Splits the transport. A rank that is alone in its subgroup gets no communicator of the library, and
 /// takes part in the call like a rank without a color.
 /// Collective: all ranks call it; blocks.
 std::unique_ptr<DeviceTransport> Communicator::split_device_group(std::optional<int> color, int key,
                                                                   DeviceGroupUse use, std::size_t num_ranks) {
   if (!device_group_) return nullptr;
   const bool is_alone = color && num_ranks == 1;
-  std::unique_ptr<DeviceTransport> part = device_group_->split(is_alone ? std::nullopt : color, key, use);
+  std::unique_ptr<DeviceTransport> subgroup = device_group_->split(is_alone ? std::nullopt : color, key, use);
   if (is_alone) return std::make_unique<SingleRankTransport>(device_group_->transport().device());
-  return part;
+  return subgroup;
 }
 
 std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int key, std::string name,
@@ -57,11 +57,11 @@ std::unique_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   std::unique_ptr<Transport> transport = transport_->split(color_number, key, ranks);
   std::unique_ptr<DeviceTransport> streams = split_device_group(color_number, key, use, ranks.size());
   if (!transport) return {};
-  auto part = std::unique_ptr<Communicator>(
+  auto subgroup = std::unique_ptr<Communicator>(
       new Communicator(std::move(transport), engine_, std::move(name), std::move(members), staging_, host_));
-  part->set_bucket_bytes(bucket_bytes_);
-  if (streams) part->set_device_transport(std::move(streams), device_group_->order());
-  return part;
+  subgroup->set_bucket_bytes(bucket_bytes_);
+  if (streams) subgroup->set_device_transport(std::move(streams), device_group_->order());
+  return subgroup;
 }
 
 }  // namespace dt::comm

@@ -15,7 +15,7 @@ struct Trial {
   std::int64_t numel;
   Reduction reduction = Reduction::sum;
   bool in_place = false;
-  std::int64_t granule = 1;  // parts are multiples of it
+  std::int64_t granule = 1;  // ranges are multiples of it
 };
 
 /// Checks all_reduce, reduce_scatter, and all_gather of the reduce_scatter's result.

@@ -18,7 +18,7 @@ struct Case {
   Values values;
   std::int64_t numel;
   bool in_place;
-  std::int64_t granule = 1;  // a reduce_scatter's parts are multiples of it
+  std::int64_t granule = 1;  // a reduce_scatter's ranges are multiples of it
 
   std::string to_string(const Communicator& group, DType dtype) const {
     return fmt::format("{} of {} ranks, {}, {} elements, reduction {}, {}, {}", group.rank(), group.size(),

@@ -52,7 +52,7 @@ TEST_CASE("operations on a device's memory have the bits of the host's, at once 
       }
       check_all_reduce(group, computing, {100'003, DType::bf16, in_place});
       check_parts(group, computing, {100'003, DType::bf16, in_place, 4096});
-      check_parts(group, computing, {100, DType::i64, in_place, 4096});  // some parts are empty
+      check_parts(group, computing, {100, DType::i64, in_place, 4096});  // some ranges are empty
       check_all_reduce(group, computing, {0, DType::f32, in_place});
     }
     for (const std::int64_t numel : {4099, 700'001}) {
@@ -69,7 +69,7 @@ TEST_CASE("of operations in portions pinned memory holds few, whoever waits for 
   static constexpr PinnedLimits limits{.bytes = 4096, .max_host_bytes = 3};
   const auto body = [](Communicator& world, Computing& computing) {
     const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, world.rank(), "half");
-    constexpr std::int64_t numel = 40'000;  // 40 portions
+    constexpr std::int64_t numel = 40'000;  // 40 transfer chunks
     const int next = (world.rank() + 1) % world.size(),
               before = (world.rank() + world.size() - 1) % world.size();
     HostValues sum(DType::f32, numel, world.rank()), half_sum(DType::f32, numel, world.rank());

@@ -18,7 +18,7 @@ namespace dt::comm {
 namespace {
 
 // A segment is small enough that its data are still in the caches when they are combined and when
-// they are sent. It is large enough that its messages are few. With many ranks, parts are no
+// they are sent. It is large enough that its messages are few. With many ranks, ranges are no
 // smaller than min_segment_part_bytes, unless the bucket allows only few bytes under way.
 constexpr std::size_t segment_bytes = std::size_t{1} << 20;
 constexpr std::size_t min_segment_part_bytes = std::size_t{128} << 10;
@@ -32,13 +32,13 @@ std::size_t num_segments(std::int64_t count, std::int64_t segment) {
   return static_cast<std::size_t>(std::max<std::int64_t>(1, ceil_div(count, segment)));
 }
 
-/// Returns the bytes of one rank's part of a segment, in whole cache lines.
+/// Returns the bytes of one rank's range of a segment, in whole cache lines.
 std::size_t segment_part_bytes(const Caller& caller) {
   const auto size = static_cast<std::size_t>(caller.size);
-  const std::size_t part = std::max(min_segment_part_bytes, segment_bytes / size);
+  const std::size_t range_bytes = std::max(min_segment_part_bytes, segment_bytes / size);
   const std::size_t most =
-      caller.bucket_bytes > 0 ? caller.bucket_bytes / min_segments_under_way / size : part;
-  return std::max(line_bytes, std::min(part, most) / line_bytes * line_bytes);
+      caller.bucket_bytes > 0 ? caller.bucket_bytes / min_segments_under_way / size : range_bytes;
+  return std::max(line_bytes, std::min(range_bytes, most) / line_bytes * line_bytes);
 }
 
 std::int64_t segment_part_of(const Caller& caller, const Tensor& tensor) {
@@ -52,11 +52,11 @@ int rank_behind(const Caller& caller, int distance) {
   return (caller.rank - distance + caller.size) % caller.size;
 }
 
-/// Sends each rank p its elements of part p, and combines what arrives for this rank into `out`. Takes
+/// Sends each rank p its elements of range p, and combines what arrives for this rank into `out`. Takes
 /// peers in the order of their distance, so that ranks do not all begin with the same one.
-void scatter_and_combine(const Caller& caller, const Tensor& in, const RangeOf& part, const Tensor& out,
-                         Reduction reduction, Round& stage) {
-  const Range own = part(caller.rank);
+void scatter_and_combine(const Caller& caller, const Tensor& in, const RangeOf& range_of, const Tensor& out,
+                         Reduction reduction, Round& round) {
+  const Range own = range_of(caller.rank);
   const auto bytes = static_cast<std::size_t>(own.count) * dtype_bytes(in.dtype());
   const std::size_t stride = round_up(bytes, line_bytes);
   const auto num_peers = static_cast<std::size_t>(caller.size - 1);
@@ -67,48 +67,49 @@ void scatter_and_combine(const Caller& caller, const Tensor& in, const RangeOf& 
     const int from = rank_behind(caller, distance);
     const Tensor received(*block, in.dtype(), {own.count}, static_cast<std::size_t>(distance - 1) * stride);
     inputs[static_cast<std::size_t>(from)] = received;
-    add_transfer(stage, from, received, false);
+    add_transfer(round, from, received, false);
   }
   for (int distance = 1; distance < caller.size; ++distance) {
     const int to = rank_ahead(caller, distance);
-    add_transfer(stage, to, flat_view(in, part(to)), true);
+    add_transfer(round, to, flat_view(in, range_of(to)), true);
   }
-  stage.then = [block = std::move(block), inputs = std::move(inputs), out, reduction] {
+  round.then = [block = std::move(block), inputs = std::move(inputs), out, reduction] {
     combine(reduction, inputs, out);
   };
 }
 
-/// Sends this rank's part to all ranks, and receives theirs.
-void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const RangeOf& part, Round& stage) {
+/// Sends this rank's range to all ranks, and receives theirs.
+void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const RangeOf& range_of,
+            Round& round) {
   for (int distance = 1; distance < caller.size; ++distance) {
     const int from = rank_behind(caller, distance);
-    add_transfer(stage, from, flat_view(out, part(from)), false);
+    add_transfer(round, from, flat_view(out, range_of(from)), false);
   }
   for (int distance = 1; distance < caller.size; ++distance) {
-    add_transfer(stage, rank_ahead(caller, distance), mine, true);
+    add_transfer(round, rank_ahead(caller, distance), mine, true);
   }
 }
 
-/// Returns the n equal parts of a segment. The last segment has the remaining elements, in parts as
+/// Returns the n equal ranges of a segment. The last segment has the remaining elements, in ranges as
 /// equal as cache lines allow.
 RangeOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_part, std::int64_t number) {
   const std::int64_t begin = number * segment_part * size;
   const std::int64_t count = std::min(tensor.numel() - begin, segment_part * size);
   const std::int64_t line = elements_of(line_bytes, tensor);
-  const std::int64_t part = round_up(ceil_div(count, size), line);
-  return [begin, count, part](int rank) {
-    return shift(intersect({0, count}, rank * part, (rank + 1) * part), begin);
+  const std::int64_t range = round_up(ceil_div(count, size), line);
+  return [begin, count, range](int rank) {
+    return shift(intersect({0, count}, rank * range, (rank + 1) * range), begin);
   };
 }
 
-/// The ranks' parts of a whole tensor, in segments: segment i holds the i-th piece of each part.
-struct ScatteredParts {
+/// The ranks' ranges of a whole tensor, in segments: segment i holds the i-th piece of each range.
+struct ScatteredRanges {
   int size;
   RangeOf of;
   std::int64_t segment_part;
 
-  ScatteredParts(const Caller& caller, const Tensor& whole, RangeOf parts)
-      : size(caller.size), of(std::move(parts)), segment_part(segment_part_of(caller, whole)) {}
+  ScatteredRanges(const Caller& caller, const Tensor& whole, RangeOf range_of)
+      : size(caller.size), of(std::move(range_of)), segment_part(segment_part_of(caller, whole)) {}
   RangeOf segment(std::size_t number) const {
     return [*this, begin = static_cast<std::int64_t>(number) * segment_part](int rank) {
       return piece_of(of(rank), begin, segment_part);
@@ -123,20 +124,21 @@ struct ScatteredParts {
 
 RoundSequence message_chain(const Caller& caller, std::shared_ptr<const Collective> collective,
                             std::size_t number) {
-  RangeOf part = collective->segment(number);
-  return [caller, collective = std::move(collective), part = std::move(part)](int index, Round& stage) {
-    const Collective& c = *collective;
-    const Range own = part(caller.rank);
-    if (c.reduces() && index == 0) {
-      scatter_and_combine(caller, c.in, part, c.local_out(own, caller.rank), c.reduction, stage);
-      return true;
-    }
-    if (!c.gathers() || index > (c.reduces() ? 1 : 0)) return false;
-    const Tensor mine = c.reduces() ? flat_view(c.out, own) : c.local_in(own, caller.rank);
-    gather(caller, mine, c.out, part, stage);
-    stage.then = [mine, copy = flat_view(c.out, own)] { cast(mine, copy); };
-    return true;
-  };
+  RangeOf range_of = collective->segment(number);
+  return
+      [caller, collective = std::move(collective), range_of = std::move(range_of)](int index, Round& round) {
+        const Collective& c = *collective;
+        const Range own = range_of(caller.rank);
+        if (c.reduces() && index == 0) {
+          scatter_and_combine(caller, c.in, range_of, c.local_out(own, caller.rank), c.reduction, round);
+          return true;
+        }
+        if (!c.gathers() || index > (c.reduces() ? 1 : 0)) return false;
+        const Tensor mine = c.reduces() ? flat_view(c.out, own) : c.local_in(own, caller.rank);
+        gather(caller, mine, c.out, range_of, round);
+        round.then = [mine, copy = flat_view(c.out, own)] { cast(mine, copy); };
+        return true;
+      };
 }
 
 std::size_t bytes_of(const Collective& c) {
@@ -175,18 +177,18 @@ Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Col
   return messages;
 }
 
-/// Returns the collective of a reduce-scatter or an all-gather, in which ranks have parts.
+/// Returns the collective of a reduce-scatter or an all-gather, in which ranks have ranges.
 std::shared_ptr<const Collective> scattered(OperationKind kind, const Caller& caller, const Tensor& in,
-                                            const Tensor& out, Reduction reduction, const RangeOf& part) {
-  const ScatteredParts parts(caller, kind == OperationKind::reduce_scatter ? in : out, part);
+                                            const Tensor& out, Reduction reduction, const RangeOf& range_of) {
+  const ScatteredRanges ranges(caller, kind == OperationKind::reduce_scatter ? in : out, range_of);
   return std::make_shared<const Collective>(
       Collective{.kind = kind,
                  .in = in,
                  .out = out,
                  .reduction = reduction,
-                 .part = parts.of,
-                 .segment = [parts](std::size_t number) { return parts.segment(number); },
-                 .num_segments = parts.num_segments()});
+                 .part = ranges.of,
+                 .segment = [ranges](std::size_t number) { return ranges.segment(number); },
+                 .num_segments = ranges.num_segments()});
 }
 
 }  // namespace
@@ -214,15 +216,15 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Ten
 }
 
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction, const RangeOf& parts) {
+                                   Reduction reduction, const RangeOf& range_of) {
   return placed_algorithm(caller,
-                          scattered(OperationKind::reduce_scatter, caller, in, out, reduction, parts));
+                          scattered(OperationKind::reduce_scatter, caller, in, out, reduction, range_of));
 }
 
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               const RangeOf& parts) {
+                               const RangeOf& range_of) {
   return placed_algorithm(caller,
-                          scattered(OperationKind::all_gather, caller, in, out, Reduction::sum, parts));
+                          scattered(OperationKind::all_gather, caller, in, out, Reduction::sum, range_of));
 }
 
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root) {
@@ -236,12 +238,12 @@ Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root
   const auto make_chain = [=](std::size_t number) -> RoundSequence {
     const std::int64_t begin = static_cast<std::int64_t>(number) * segment;
     const Tensor mine = flat_view(data, intersect({0, data.numel()}, begin, begin + segment));
-    return [=](int index, Round& stage) {
+    return [=](int index, Round& round) {
       if (index == 0 && position != 0) {
-        add_transfer(stage, rank_at(position - lowest), mine, false);
+        add_transfer(round, rank_at(position - lowest), mine, false);
       }
       for (int one = lowest / 2; index == 1 && one > 0; one /= 2) {
-        if (position + one < size) add_transfer(stage, rank_at(position + one), mine, true);
+        if (position + one < size) add_transfer(round, rank_at(position + one), mine, true);
       }
       return index < 2;
     };
@@ -251,11 +253,11 @@ Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root
 
 Algorithm barrier_algorithm(const Caller& caller) {
   const auto make_chain = [caller](std::size_t) -> RoundSequence {
-    return [caller, block = caller.staging->acquire(2)](int index, Round& stage) {
+    return [caller, block = caller.staging->acquire(2)](int index, Round& round) {
       const int distance = 1 << index;
       if (distance >= caller.size) return false;
-      stage.transfers.push_back({rank_behind(caller, distance), block->span().subspan(0, 1), false});
-      stage.transfers.push_back({rank_ahead(caller, distance), block->span().subspan(1, 1), true});
+      round.transfers.push_back({rank_behind(caller, distance), block->span().subspan(0, 1), false});
+      round.transfers.push_back({rank_ahead(caller, distance), block->span().subspan(1, 1), true});
       return true;
     };
   };
@@ -264,8 +266,8 @@ Algorithm barrier_algorithm(const Caller& caller) {
 
 Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send) {
   const auto make_chain = [=](std::size_t) -> RoundSequence {
-    return [=](int index, Round& stage) {
-      if (index == 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
+    return [=](int index, Round& round) {
+      if (index == 0) round.transfers.push_back({peer, data.span_bytes(), is_send});
       return index == 0;
     };
   };

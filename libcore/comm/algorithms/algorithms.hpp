@@ -1,5 +1,5 @@
 #pragma once
-// Builds the group operations as chains of transfers.
+// Builds the group operations as sequences of rounds of transfers.
 // Legend: n ranks of the operation's group, N elements.
 
 #include <functional>
@@ -28,24 +28,24 @@ struct Caller {
 /// with a cache line for each rank.
 std::size_t least_bucket_bytes(int size);
 
-/// The chains that an Operation runs.
+/// The round sequences that an Operation runs.
 struct Algorithm {
   std::function<RoundSequence(std::size_t number)> make_sequence;
   std::size_t num_sequences = 1;
   std::size_t window = 4;
-  std::size_t sequence_bytes = 0;  // share of Operation::bucket_bytes that a chain takes
+  std::size_t sequence_bytes = 0;  // share of Operation::bucket_bytes that a sequence takes
 };
 
 /// Returns the algorithm of an all-reduce, chosen by size, n and the ranks' placement.
 /// Numerics: the bits are those of combine(), whichever algorithm is chosen.
 Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                Reduction reduction);
-/// Returns the algorithm of a reduce-scatter. `parts` returns each rank's part of the N elements;
-/// the parts lie in the order of ranks.
+/// Returns the algorithm of a reduce-scatter. `range_of` returns each rank's range of the N elements;
+/// the ranges lie in the order of ranks.
 Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction, const RangeOf& parts);
+                                   Reduction reduction, const RangeOf& range_of);
 Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               const RangeOf& parts);
+                               const RangeOf& range_of);
 /// Returns a broadcast along a binomial tree from the root. Segments follow each other down the tree.
 Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
 /// Returns a dissemination barrier: in round k each rank sends a message to the rank 2^k places

@@ -11,8 +11,8 @@ namespace dt::comm {
 bool is_hierarchical_faster(const Collective& collective, const Placement& placement);
 
 /// Returns the algorithm of a collective over several hosts. A reduction goes through the hosts'
-/// windows first: rank l of each host combines, over its host's ranks, the parts of the ranks l of
-/// all hosts. These ranks then exchange their hosts' sums, and combine those of their own parts. A
+/// windows first: rank l of each host combines, over its host's ranks, the ranges of the ranks l of
+/// all hosts. These ranks then exchange their hosts' sums, and combine those of their own ranges. A
 /// gather goes the same way back. Segments follow each other, some in a window while others are
 /// between hosts.
 /// Numerics: the hosts' sums are whole subtrees of combine(), so the bits are the same.

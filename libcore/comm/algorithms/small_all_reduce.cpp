@@ -38,16 +38,16 @@ class Doubling {
   }
 
   /// Adds round k: ranks that differ in bit k alone hold the two halves of a node of the tree.
-  bool operator()(int index, Round& stage) const {
+  bool operator()(int index, Round& round) const {
     const int bit = 1 << index;
     if (bit >= caller_.size) {
       cast(mine_, out_);
       return false;
     }
     const int peer = caller_.rank ^ bit;
-    stage.transfers.push_back({peer, theirs_.span_bytes(), false});
-    stage.transfers.push_back({peer, mine_.span_bytes(), true});
-    stage.then = [this, is_left = peer > caller_.rank] {
+    round.transfers.push_back({peer, theirs_.span_bytes(), false});
+    round.transfers.push_back({peer, mine_.span_bytes(), true});
+    round.then = [this, is_left = peer > caller_.rank] {
       const std::array halves = {is_left ? mine_ : theirs_, is_left ? theirs_ : mine_};
       combine(reduction_, halves, mine_);
     };
@@ -72,22 +72,22 @@ class Tree {
     cast(in, partials_[0]);
   }
 
-  bool operator()(int index, Round& stage) const {
+  bool operator()(int index, Round& round) const {
     switch (index) {
       case 0:
         for (std::size_t i = 0; i < children_.size(); ++i) {
-          stage.transfers.push_back({children_[i], partials_[i + 1].span_bytes(), false});
+          round.transfers.push_back({children_[i], partials_[i + 1].span_bytes(), false});
         }
-        stage.then = [this] { combine_children(); };
+        round.then = [this] { combine_children(); };
         return true;
       case 1:
-        if (parent_ >= 0) stage.transfers.push_back({parent_, partials_[0].span_bytes(), true});
+        if (parent_ >= 0) round.transfers.push_back({parent_, partials_[0].span_bytes(), true});
         return true;
       case 2:
-        if (parent_ >= 0) stage.transfers.push_back({parent_, out_.span_bytes(), false});
+        if (parent_ >= 0) round.transfers.push_back({parent_, out_.span_bytes(), false});
         return true;
       case 3:
-        for (const int child : children_) stage.transfers.push_back({child, out_.span_bytes(), true});
+        for (const int child : children_) round.transfers.push_back({child, out_.span_bytes(), true});
         return true;
       default:
         return false;
@@ -132,17 +132,17 @@ bool is_small_all_reduce(const Caller& caller, const Tensor& in) {
 
 Algorithm small_all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                      Reduction reduction) {
-  // The chains' callbacks refer to the chains, and a std::function may copy them, so they are shared.
+  // The sequences' callbacks refer to the sequences, and a std::function may copy them, so they are shared.
   if (std::has_single_bit(static_cast<unsigned>(caller.size))) {
     return {[=](std::size_t) -> RoundSequence {
-      return [state = std::make_shared<const Doubling>(caller, in, out, reduction)](int index, Round& stage) {
-        return (*state)(index, stage);
+      return [state = std::make_shared<const Doubling>(caller, in, out, reduction)](int index, Round& round) {
+        return (*state)(index, round);
       };
     }};
   }
   return {[=](std::size_t) -> RoundSequence {
-    return [state = std::make_shared<const Tree>(caller, in, out, reduction)](int index, Round& stage) {
-      return (*state)(index, stage);
+    return [state = std::make_shared<const Tree>(caller, in, out, reduction)](int index, Round& round) {
+      return (*state)(index, round);
     };
   }};
 }

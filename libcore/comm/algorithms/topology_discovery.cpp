@@ -11,36 +11,36 @@ namespace {
 
 /// Finds out where ranks are, in three exchanges: the hosts of all ranks; the first neighbours'
 /// windows; and whether all ranks have theirs.
-class Opening {
+class TopologyDiscovery {
  public:
-  explicit Opening(const Caller& caller)
+  explicit TopologyDiscovery(const Caller& caller)
       : locality_(caller.locality),
         rank_(caller.rank),
         size_(caller.size),
         hosts_(static_cast<std::size_t>(caller.size)),
         offers_(hosts_.size()),
         answers_(hosts_.size()) {}
-  ~Opening() {
+  ~TopologyDiscovery() {
     if (locality_->state() == Locality::State::undecided) locality_->cancel();
   }
-  Opening(const Opening&) = delete;
+  TopologyDiscovery(const TopologyDiscovery&) = delete;
 
-  static constexpr int num_stages = 3;
+  static constexpr int num_rounds = 3;
 
-  void add_stage(int index, Round& stage) {
+  void add_round(int index, Round& round) {
     const auto own = static_cast<std::size_t>(rank_);
     if (index == 0) {
       hosts_[own] = locality_->host();
-      exchange(std::span(hosts_), {0, size_}, stage);
-      stage.then = [this] { locality_->place(hosts_); };
+      exchange(std::span(hosts_), {0, size_}, round);
+      round.then = [this] { locality_->place(hosts_); };
     } else if (index == 1) {
       offers_[own] = locality_->offer_window();
       const auto first = static_cast<std::size_t>(locality_->first_neighbour());
-      exchange(std::span(offers_), {locality_->first_neighbour(), locality_->num_neighbours()}, stage);
-      stage.then = [this, own, first] { answers_[own] = locality_->accept_window(offers_[first]) ? 1 : 0; };
+      exchange(std::span(offers_), {locality_->first_neighbour(), locality_->num_neighbours()}, round);
+      round.then = [this, own, first] { answers_[own] = locality_->accept_window(offers_[first]) ? 1 : 0; };
     } else {
-      exchange(std::span(answers_), {0, size_}, stage);
-      stage.then = [this] { locality_->decide(std::ranges::count(answers_, 1) == std::ssize(answers_)); };
+      exchange(std::span(answers_), {0, size_}, round);
+      round.then = [this] { locality_->decide(std::ranges::count(answers_, 1) == std::ssize(answers_)); };
     }
   }
 
@@ -51,7 +51,7 @@ class Opening {
     int count;
   };
   template <class T>
-  void exchange(std::span<T> all, const Among& among, Round& stage) const {
+  void exchange(std::span<T> all, const Among& among, Round& round) const {
     const auto of_rank = [&](int rank) {
       return std::as_writable_bytes(all.subspan(static_cast<std::size_t>(rank), 1));
     };
@@ -59,8 +59,8 @@ class Opening {
     for (int distance = 1; distance < among.count; ++distance) {
       const int from = among.first + (own - distance + among.count) % among.count;
       const int to = among.first + (own + distance) % among.count;
-      stage.transfers.push_back({from, of_rank(from), false});
-      stage.transfers.push_back({to, of_rank(rank_), true});
+      round.transfers.push_back({from, of_rank(from), false});
+      round.transfers.push_back({to, of_rank(rank_), true});
     }
   }
 
@@ -72,28 +72,29 @@ class Opening {
   std::vector<std::uint8_t> answers_;
 };
 
-/// The state that the chains of an operation share.
+/// The state that the sequences of an operation share.
 struct Decision {
   std::shared_ptr<Locality> locality;
   std::shared_ptr<std::function<void()>> choose;  // sets `chosen`
   std::optional<Algorithm> chosen;
 };
 
-/// A chain that first waits until its operation's algorithm is chosen.
+/// A sequence that first waits until its operation's algorithm is chosen.
 class Undecided {
  public:
-  Undecided(std::shared_ptr<Decision> decision, std::unique_ptr<Opening> opening, std::size_t number)
+  Undecided(std::shared_ptr<Decision> decision, std::unique_ptr<TopologyDiscovery> discovery,
+            std::size_t number)
       : decision_(std::move(decision)),
-        opening_(std::move(opening)),
+        discovery_(std::move(discovery)),
         number_(number),
-        num_first_(opening_ ? Opening::num_stages : 1) {}
+        num_first_(discovery_ ? TopologyDiscovery::num_rounds : 1) {}
 
-  bool operator()(int index, Round& stage) {
+  bool operator()(int index, Round& round) {
     if (index < num_first_) {
-      if (opening_) {
-        opening_->add_stage(index, stage);
+      if (discovery_) {
+        discovery_->add_round(index, round);
       } else {
-        stage.ready = [this] {
+        round.ready = [this] {
           decision_->locality->throw_if_cancelled();
           return decision_->chosen.has_value();
         };
@@ -102,33 +103,33 @@ class Undecided {
     }
     const Algorithm& chosen = *decision_->chosen;
     if (number_ >= chosen.num_sequences) return false;
-    if (!chain_) chain_ = chosen.make_sequence(number_);
-    return chain_(index - num_first_, stage);
+    if (!sequence_) sequence_ = chosen.make_sequence(number_);
+    return sequence_(index - num_first_, round);
   }
 
  private:
   std::shared_ptr<Decision> decision_;
-  std::unique_ptr<Opening> opening_;
+  std::unique_ptr<TopologyDiscovery> discovery_;
   std::size_t number_;
   int num_first_;
-  RoundSequence chain_;
+  RoundSequence sequence_;
 };
 
 }  // namespace
 
 Algorithm topology_discovery_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
-                                       const Algorithm& messages, std::size_t most_chains) {
+                                       const Algorithm& messages, std::size_t max_sequences) {
   const auto decision = std::make_shared<Decision>(Decision{caller.locality, {}, {}});
   decision->choose = std::make_shared<std::function<void()>>(
       [choose, weak = std::weak_ptr(decision)] { weak.lock()->chosen = choose(); });
   caller.locality->when_decided(decision->choose);
   Algorithm algorithm = messages;
-  algorithm.num_sequences = most_chains;
+  algorithm.num_sequences = max_sequences;
   algorithm.make_sequence =
       [caller, decision, opens = caller.locality->claim_discovery()](std::size_t number) -> RoundSequence {
-    auto opening = opens && number == 0 ? std::make_unique<Opening>(caller) : nullptr;
-    return [chain = std::make_shared<Undecided>(decision, std::move(opening), number)](
-               int index, Round& stage) { return (*chain)(index, stage); };
+    auto discovery = opens && number == 0 ? std::make_unique<TopologyDiscovery>(caller) : nullptr;
+    return [sequence = std::make_shared<Undecided>(decision, std::move(discovery), number)](
+               int index, Round& round) { return (*sequence)(index, round); };
   };
   return algorithm;
 }

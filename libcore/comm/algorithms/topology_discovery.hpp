@@ -9,9 +9,9 @@ namespace dt::comm {
 
 /// Returns an algorithm that finds out where ranks are, or waits until another operation has. It
 /// then runs the algorithm that `choose` returns. All ranks call `choose` in the order of
-/// operations. Its result has no more than `most_chains` chains, and otherwise begins like
+/// operations. Its result has no more than `max_sequences` sequences, and otherwise begins like
 /// `messages`.
 Algorithm topology_discovery_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
-                                       const Algorithm& messages, std::size_t most_chains);
+                                       const Algorithm& messages, std::size_t max_sequences);
 
 }  // namespace dt::comm

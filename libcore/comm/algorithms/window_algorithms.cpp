@@ -29,7 +29,7 @@ std::size_t num_window_segments(const Collective& collective, int size) {
   return static_cast<std::size_t>(ceil_div(longest, piece_of_window(collective, size)));
 }
 
-/// All ranks' pieces of their parts, one after the other, a segment each. A chain is a slot, which
+/// All ranks' pieces of their ranges, one after the other, a segment each. A sequence is a slot, which
 /// its segments use one after the other. If the collective reduces and gathers, the next segment
 /// refills the slot while the results are gathered from it.
 class Passage {
@@ -42,17 +42,17 @@ class Passage {
         run_(caller.locality->window(), num_segments_, collective.reduction, content_of(collective),
              pays_to_stream(collective)) {}
 
-  bool add_step(std::size_t chain, int index, Round& stage) {
+  bool add_step(std::size_t sequence, int index, Round& round) {
     const bool refills = collective_.reduces() && collective_.gathers();
-    const int round = refills ? std::max(0, index - 1) / 2 : index / 2;
-    const int step = refills ? index - 2 * round : index % 2;
-    const std::size_t number = chain + static_cast<std::size_t>(round) * NodeWindow::num_slots;
+    const int turn = refills ? std::max(0, index - 1) / 2 : index / 2;
+    const int step = refills ? index - 2 * turn : index % 2;
+    const std::size_t number = sequence + static_cast<std::size_t>(turn) * NodeWindow::num_slots;
     if (number >= num_segments_) return false;
     const std::size_t next = number + NodeWindow::num_slots;
     if (step == 2 && next < num_segments_) {
-      run_.add_refill(segment(number), segment(next), stage);
+      run_.add_refill(segment(number), segment(next), round);
     } else {
-      run_.add_step(segment(number), step, stage);
+      run_.add_step(segment(number), step, round);
     }
     return true;
   }
@@ -93,7 +93,7 @@ std::size_t num_window_sequences(const Collective& collective, int size) {
 Algorithm window_algorithm(const Caller& caller, const Collective& collective) {
   const auto passage = std::make_shared<Passage>(caller, collective);
   return {.make_sequence = [passage](std::size_t number) -> RoundSequence {
-            return [=](int index, Round& stage) { return passage->add_step(number, index, stage); };
+            return [=](int index, Round& round) { return passage->add_step(number, index, round); };
           },
           .num_sequences = num_window_sequences(collective, caller.size),
           .window = NodeWindow::num_slots};

@@ -8,7 +8,7 @@ namespace dt::comm {
 
 Algorithm window_algorithm(const Caller& caller, const Collective& collective);
 
-/// Returns the number of chains of that algorithm.
+/// Returns the number of sequences of that algorithm.
 std::size_t num_window_sequences(const Collective& collective, int size);
 
 }  // namespace dt::comm

@@ -54,23 +54,23 @@ std::function<bool()> WindowOperation::may_begin(Step step, const WindowSegment&
   };
 }
 
-void WindowOperation::add_step(const WindowSegment& segment, int index, Round& stage) {
+void WindowOperation::add_step(const WindowSegment& segment, int index, Round& round) {
   const Step step = index == 0 ? Step::copy : index == 1 && segment.reduces() ? Step::reduce : Step::gather;
-  stage.ready = may_begin(step, segment, index == 1);
-  stage.then = [this, step, segment] {
+  round.ready = may_begin(step, segment, index == 1);
+  round.then = [this, step, segment] {
     if (step == Step::copy) copy(segment);
     if (step == Step::reduce) reduce(segment);
     if (step == Step::gather) gather(segment);
   };
 }
 
-void WindowOperation::add_refill(const WindowSegment& segment, const WindowSegment& next, Round& stage) {
-  stage.ready = may_begin(Step::gather, segment, false);
-  stage.then = [this, segment, next] { refill(segment, next); };
+void WindowOperation::add_refill(const WindowSegment& segment, const WindowSegment& next, Round& round) {
+  round.ready = may_begin(Step::gather, segment, false);
+  round.then = [this, segment, next] { refill(segment, next); };
 }
 
-Tensor WindowOperation::in_slot(const WindowSegment& segment, int rank, int part, std::int64_t count) const {
-  return {window_->piece(rank, first_ + segment.number, part), segment.dtype, {count}, Device::host()};
+Tensor WindowOperation::in_slot(const WindowSegment& segment, int rank, int owner, std::int64_t count) const {
+  return {window_->piece(rank, first_ + segment.number, owner), segment.dtype, {count}, Device::host()};
 }
 
 /// Chooses the stores. Streamed ones must begin at cache lines.
@@ -84,9 +84,9 @@ void WindowOperation::copy(const WindowSegment& segment) {
   const int rank = window_->rank();
   if (segment.reduces()) {
     for (int distance = 1; distance < window_->size(); ++distance) {
-      const int part = (rank + distance) % window_->size();
-      const Tensor in = segment.in(part);
-      comm::copy(in.span_bytes(), in_slot(segment, rank, part, in.numel()).span_bytes(), Source::memory,
+      const int owner = (rank + distance) % window_->size();
+      const Tensor in = segment.in(owner);
+      comm::copy(in.span_bytes(), in_slot(segment, rank, owner, in.numel()).span_bytes(), Source::memory,
                  StoreKind::cached);
     }
   } else {
@@ -121,9 +121,9 @@ void WindowOperation::reduce(const WindowSegment& segment) {
 void WindowOperation::gather(const WindowSegment& segment) {
   const int rank = window_->rank();
   for (int distance = 1; distance < window_->size(); ++distance) {
-    const int part = (rank + distance) % window_->size();
-    const Tensor out = segment.out(part);
-    const Tensor slot = in_slot(segment, segment.reduces() ? rank : part, part, out.numel());
+    const int owner = (rank + distance) % window_->size();
+    const Tensor out = segment.out(owner);
+    const Tensor slot = in_slot(segment, segment.reduces() ? rank : owner, owner, out.numel());
     comm::copy(slot.span_bytes(), out.span_bytes(),
                segment.reduces() ? Source::handed_over : Source::other_core, stores_to(out));
   }
@@ -133,9 +133,9 @@ void WindowOperation::gather(const WindowSegment& segment) {
 void WindowOperation::refill(const WindowSegment& segment, const WindowSegment& next) {
   const int rank = window_->rank();
   for (int distance = 1; distance < window_->size(); ++distance) {
-    const int part = (rank + distance) % window_->size();
-    const Tensor out = segment.out(part), in = next.in(part);
-    const Tensor slot = in_slot(segment, rank, part, std::max(out.numel(), in.numel()));
+    const int owner = (rank + distance) % window_->size();
+    const Tensor out = segment.out(owner), in = next.in(owner);
+    const Tensor slot = in_slot(segment, rank, owner, std::max(out.numel(), in.numel()));
     comm::refill(slot.span_bytes(), out.span_bytes(), in.span_bytes(), stores_to(out));
   }
   finish(Step::gather, segment);

@@ -13,16 +13,16 @@
 
 namespace dt::comm {
 
-/// A segment in which each of the window's ranks has a part. Ranks here are those of the window.
+/// A segment in which each of the window's ranks has a range. Ranks here are those of the window.
 struct WindowSegment {
   std::uint64_t number = 0;  // number among the operation's segments
   DType dtype = DType::f32;
-  /// Returns this rank's values of a rank's part. Absent if nothing is reduced.
+  /// Returns this rank's values of a rank's range. Absent if nothing is reduced.
   std::function<Tensor(int rank)> in = {};
-  /// This rank's part: the combined part if nothing is gathered (accumulator_dtype is allowed,
+  /// This rank's range: the combined range if nothing is gathered (accumulator_dtype is allowed,
   /// too), or what this rank brings if nothing is reduced.
   Tensor local = {};
-  /// Returns the target of a rank's part, this rank's included. Absent if nothing is gathered.
+  /// Returns the target of a rank's range, this rank's included. Absent if nothing is gathered.
   std::function<Tensor(int rank)> out = {};
 
   bool reduces() const { return static_cast<bool>(in); }
@@ -31,7 +31,7 @@ struct WindowSegment {
 };
 
 /// An operation's segments of a window. Each rank copies a segment from its buffer into its slot.
-/// The rank that owns a part combines that part of all slots. If results are gathered, it puts them
+/// The rank that owns a range combines that range of all slots. If results are gathered, it puts them
 /// in the same places. So a cache line passes between two cores once each way. Each rank copies the
 /// results from its own slot to `out`. Slots stay in the caches, so memory moves each rank's `in`
 /// and `out` once. Segments may come in any order; ascending order is fast. An object that is
@@ -48,14 +48,14 @@ class WindowOperation {
   const NodeWindow& window() const { return *window_; }
   /// Adds step `index` of a segment. What the step uses must stay as it is until the step is done; the
   /// rest of the segment need not.
-  void add_step(const WindowSegment& segment, int index, Round& stage);
+  void add_step(const WindowSegment& segment, int index, Round& round);
   /// Adds the last step of a segment that is reduced and gathered, and the first step of the segment
   /// that takes its slots next.
-  void add_refill(const WindowSegment& segment, const WindowSegment& next, Round& stage);
+  void add_refill(const WindowSegment& segment, const WindowSegment& next, Round& round);
 
  private:
   using Step = NodeWindow::Step;
-  Tensor in_slot(const WindowSegment& segment, int rank, int part, std::int64_t count) const;
+  Tensor in_slot(const WindowSegment& segment, int rank, int owner, std::int64_t count) const;
   StoreKind stores_to(const Tensor& out) const;
   std::uint64_t content(const WindowSegment& segment) const;
   void copy(const WindowSegment& segment);

@@ -13,54 +13,54 @@ namespace dt::comm {
 
 inline constexpr std::size_t line_bytes = 64;
 
-/// A function that returns a rank's part of N elements.
+/// A function that returns a rank's range of N elements.
 using RangeOf = std::function<Range(int rank)>;
 
 inline std::int64_t elements_of(std::size_t bytes, const Tensor& tensor) {
   return static_cast<std::int64_t>(bytes / dtype_bytes(tensor.dtype()));
 }
 
-inline Range intersect(const Range& part, std::int64_t begin, std::int64_t end) {
-  const std::int64_t first = std::clamp(begin, part.begin, part.begin + part.count);
-  const std::int64_t last = std::clamp(end, first, part.begin + part.count);
+inline Range intersect(const Range& range, std::int64_t begin, std::int64_t end) {
+  const std::int64_t first = std::clamp(begin, range.begin, range.begin + range.count);
+  const std::int64_t last = std::clamp(end, first, range.begin + range.count);
   return {first, last - first};
 }
 
-inline Range shift(const Range& part, std::int64_t by) {
-  return {part.begin + by, part.count};
+inline Range shift(const Range& range, std::int64_t by) {
+  return {range.begin + by, range.count};
 }
 
-/// Returns at most `count` elements of a part, from index `begin` of the part on.
-inline Range piece_of(const Range& part, std::int64_t begin, std::int64_t count) {
-  return intersect(part, part.begin + begin, part.begin + begin + count);
+/// Returns at most `count` elements of a range, from index `begin` of the range on.
+inline Range piece_of(const Range& range, std::int64_t begin, std::int64_t count) {
+  return intersect(range, range.begin + begin, range.begin + begin + count);
 }
 
-inline Tensor flat_view(const Tensor& tensor, const Range& part) {
-  return tensor.flat(part.begin, part.count);
+inline Tensor flat_view(const Tensor& tensor, const Range& range) {
+  return tensor.flat(range.begin, range.count);
 }
 
-inline void add_transfer(Round& stage, int peer, const Tensor& data, bool is_send) {
-  if (data.numel() > 0) stage.transfers.push_back({peer, data.span_bytes(), is_send});
+inline void add_transfer(Round& round, int peer, const Tensor& data, bool is_send) {
+  if (data.numel() > 0) round.transfers.push_back({peer, data.span_bytes(), is_send});
 }
 
 /// An all_reduce, reduce_scatter or all_gather of N elements. One tensor (`in` of all_gather, `out`
-/// of reduce_scatter) holds this rank's part alone; the others hold all N elements.
+/// of reduce_scatter) holds this rank's range alone; the others hold all N elements.
 struct Collective {
   OperationKind kind;
   Tensor in;
   Tensor out;
   Reduction reduction = Reduction::sum;
-  RangeOf part;  // a rank's part of the N elements
-  /// Returns the ranks' parts of a segment. The segments together hold the N elements. A
-  /// reduce_scatter or all_gather divides each rank's part into pieces, one for each segment.
+  RangeOf part;  // a rank's range of the N elements
+  /// Returns the ranks' ranges of a segment. The segments together hold the N elements. A
+  /// reduce_scatter or all_gather divides each rank's range into pieces, one for each segment.
   std::function<RangeOf(std::size_t number)> segment;
   std::size_t num_segments = 1;
 
   bool reduces() const { return kind != OperationKind::all_gather; }
   bool gathers() const { return kind != OperationKind::reduce_scatter; }
   std::int64_t numel() const { return (reduces() ? in : out).numel(); }
-  /// Return the elements `own`, which lie in this rank's part, of `in` or of `out`. Either tensor
-  /// may hold that part alone.
+  /// Return the elements `own`, which lie in this rank's range, of `in` or of `out`. Either tensor
+  /// may hold that range alone.
   Tensor local_in(const Range& own, int rank) const {
     return flat_view(in, reduces() ? own : shift(own, -part(rank).begin));
   }

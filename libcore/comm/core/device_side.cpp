@@ -6,7 +6,7 @@ namespace dt::comm {
 
 namespace {
 
-void forget_empty(std::vector<StagedRange>& spans) {
+void drop_empty(std::vector<StagedRange>& spans) {
   std::erase_if(spans, [](const StagedRange& span) { return span.there.numel() == 0; });
 }
 
@@ -38,8 +38,8 @@ DeviceSide::DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType
       reads_(std::move(reads)),
       writes_(std::move(writes)),
       computed_(std::move(computed)) {
-  forget_empty(reads_);
-  forget_empty(writes_);
+  drop_empty(reads_);
+  drop_empty(writes_);
   // The host does not wait for the earlier work that uses the memory, so the copies must wait for
   // it.
   if (reads_.empty() && !writes_.empty()) accelerator().wait_stream(link_->up_, link_->compute_);
@@ -57,7 +57,7 @@ bool DeviceSide::is_computed() {
 }
 
 /// Starts the copies to the host. The caller has checked that the device has computed what is read.
-/// If the copies' stream waited for it instead, it would delay the copies of other portions that
+/// If the copies' stream waited for it instead, it would delay the copies of other chunks that
 /// are ready.
 void DeviceSide::start_reading() {
   for (const StagedRange& span : reads_) {

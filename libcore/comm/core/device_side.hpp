@@ -54,18 +54,18 @@ class DeviceLink {
   ScopedStream down_, up_;  // declared after the memory, so that their work ends first
 };
 
-/// Elements of a device tensor, and their place among the elements of a portion on the host.
+/// Elements of a device tensor, and their place among the elements of a transfer chunk on the host.
 struct StagedRange {
   Tensor there;
   std::int64_t begin = 0;
 };
 
-/// The device's side of one portion of an operation: what the portion reads from the device and what it
+/// The device's side of one transfer chunk of an operation: what the chunk reads from the device and what it
 /// writes there. The engine calls is_computed(), may_begin(), finish(), is_over() and stop().
 class DeviceSide {
  public:
-  /// Creates the device's side of a portion. The device has computed what the portion reads once
-  /// `computed` is reached. The portion writes only after the work that the context has been given
+  /// Creates the device's side of a chunk. The device has computed what the chunk reads once
+  /// `computed` is reached. The chunk writes only after the work that the context has been given
   /// by now is done.
   DeviceSide(std::shared_ptr<DeviceLink> link, const Lane& lane, DType dtype, std::int64_t numel,
              std::vector<StagedRange> reads, std::vector<StagedRange> writes,
@@ -73,20 +73,20 @@ class DeviceSide {
   ~DeviceSide() { stop(); }
   DeviceSide(const DeviceSide&) = delete;
 
-  /// Returns all elements of the portion, on the host.
+  /// Returns all elements of the chunk, on the host.
   const Tensor& staged() const { return staged_; }
 
   /// Returns whether the device has computed what is read. Never blocks.
   /// Errors, here and in the next three functions: environment, a device that fails or hangs (see
   /// Event).
   bool is_computed();
-  /// Returns whether what is read is on the host and the portion has its memory. Never blocks.
+  /// Returns whether what is read is on the host and the chunk has its memory. Never blocks.
   bool may_begin();
   /// Enqueues the copy of the results to the device. Call once they are complete on the host.
   void finish();
   /// Returns whether that copy is done. Call after finish().
   bool is_finished();
-  /// Ends a portion that was not finished. On return nothing touches the operation's tensors any more:
+  /// Cancels a chunk that was not finished. On return nothing touches the operation's tensors any more:
   /// waits for copies, except for those of a device that hangs.
   void stop() noexcept;
 

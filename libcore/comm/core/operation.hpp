@@ -32,18 +32,18 @@ struct Round {
   std::function<void()> then = {};
 };
 
-/// A function that makes the stages of a chain, each when the stage before is done. Returns false
-/// if there is no stage `index`. A rank's sends to a peer along a chain match the peer's receives
-/// in order. A chain's staging memory lives from just before its first stage to the end of its
+/// A function that makes the rounds of a sequence, each when the round before is done. Returns false
+/// if there is no round `index`. A rank's sends to a peer along a sequence match the peer's receives
+/// in order. A sequence's staging memory lives from just before its first round to the end of its
 /// last.
-using RoundSequence = std::function<bool(int index, Round& stage)>;
+using RoundSequence = std::function<bool(int index, Round& round)>;
 
-/// A started operation: chains that run side by side, at most `window` at once. Chain c of every rank
-/// of the group exchanges messages with chain c of the others.
+/// A started operation: round sequences that run side by side, at most `window` at once. Sequence c of every
+/// rank of the group exchanges messages with sequence c of the others.
 struct Operation : OperationName {
   enum class State { under_way, done, given_up };
   struct Running {
-    std::size_t number = 0;  // the chain's number
+    std::size_t number = 0;  // the sequence's number
     RoundSequence rounds;
     int next_round = 0;
     Round current;
@@ -51,12 +51,12 @@ struct Operation : OperationName {
   };
 
   Transport* transport = nullptr;
-  int tag = 0;  // the chain's number, below 2^10, is added to it
+  int tag = 0;  // the sequence's number, below 2^10, is added to it
   std::function<RoundSequence(std::size_t number)> make_sequence;
   std::size_t num_sequences = 0;
   std::size_t window = 4;
-  // Chains of a transport's operations take turns, oldest first. At most bucket_bytes are under way
-  // at a time (0: no limit). Each chain takes sequence_bytes of them (0: the chain takes no turns).
+  // Sequences of a transport's operations take turns, oldest first. At most bucket_bytes are under way
+  // at a time (0: no limit). Each sequence takes sequence_bytes of them (0: the sequence takes no turns).
   std::size_t sequence_bytes = 0;
   std::size_t bucket_bytes = 0;
   /// Present if the operation's tensors lie on a device. The operation begins once may_begin() allows

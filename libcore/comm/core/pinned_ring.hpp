@@ -1,5 +1,5 @@
 #pragma once
-// Pinned host memory for messages of device memory. It holds a few portions of operations, which
+// Pinned host memory for messages of device memory. It holds a few transfer chunks of operations, which
 // take turns.
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace dt::comm {
 
-/// Bounds of the memory that messages take, the same on all ranks. An operation larger than a portion
+/// Bounds of the memory that messages take, the same on all ranks. An operation larger than a chunk
 /// goes in several. Each lane (see PinnedRing) has at most `most_on_host` of them on the host at a
 /// time.
 struct PinnedLimits {
@@ -24,13 +24,13 @@ struct PinnedLimits {
 };
 
 /// The pinned memory of a lane. A lane is what ranks match by its order: a group's operations, its
-/// sends to a rank, or its receives from a rank. Portions of a lane take turns in the order of their
-/// calls. So the oldest portion anywhere has its memory on all ranks that it needs, and no ranks wait
+/// sends to a rank, or its receives from a rank. Chunks of a lane take turns in the order of their
+/// calls. So the oldest chunk anywhere has its memory on all ranks that it needs, and no ranks wait
 /// for each other in a circle.
 /// Thread safety: one thread at a time.
 class PinnedRing {
  public:
-  /// A portion's turn to use some of the memory.
+  /// A chunk's turn to use some of the memory.
   class Turn {
    public:
     Turn(StagingPool::Block memory, std::shared_ptr<Turn> before)
@@ -52,7 +52,7 @@ class PinnedRing {
 
   PinnedRing(std::shared_ptr<StagingPool> pool, std::size_t most_turns)
       : pool_(std::move(pool)), most_turns_(most_turns) {}
-  /// Returns a turn with at least `bytes` of memory, which is the portion's once the turn has begun.
+  /// Returns a turn with at least `bytes` of memory, which is the chunk's once the turn has begun.
   /// Errors: environment, memory is short.
   std::shared_ptr<Turn> take(std::size_t bytes);
 

@@ -6,18 +6,18 @@ namespace dt::comm {
 
 namespace {
 
-std::int64_t elements_per_portion(const Tensor& tensor, std::size_t portion_bytes) {
-  return std::max<std::int64_t>(1, elements_of(portion_bytes, tensor));
+std::int64_t elements_per_chunk(const Tensor& tensor, std::size_t chunk_bytes) {
+  return std::max<std::int64_t>(1, elements_of(chunk_bytes, tensor));
 }
 
 /// Adds a span, or extends the last one if it adjoins that on both sides.
-void add_span(std::vector<StagedRange>& spans, const Tensor& whole, const Range& part, std::int64_t begin) {
-  const Tensor there = flat_view(whole, part);
+void add_span(std::vector<StagedRange>& spans, const Tensor& whole, const Range& range, std::int64_t begin) {
+  const Tensor there = flat_view(whole, range);
   if (!spans.empty()) {
     StagedRange& last = spans.back();
-    const std::int64_t numel = last.there.numel() + part.count;
+    const std::int64_t numel = last.there.numel() + range.count;
     if (last.there.raw() + last.there.bytes() == there.raw() && last.begin + last.there.numel() == begin) {
-      last.there = whole.flat(part.begin + part.count - numel, numel);
+      last.there = whole.flat(range.begin + range.count - numel, numel);
       return;
     }
   }
@@ -26,31 +26,31 @@ void add_span(std::vector<StagedRange>& spans, const Tensor& whole, const Range&
 
 class Cutter {
  public:
-  Cutter(const Sides& sides, const EvenSplit& division, std::size_t portion_bytes)
+  Cutter(const Sides& sides, const EvenSplit& division, std::size_t chunk_bytes)
       : sides_(sides), d_(division) {
     const std::int64_t line = elements_of(line_bytes, sides.in);
-    stretch_ = std::max(elements_per_portion(sides.in, portion_bytes) / d_.size / line * line, line);
+    stretch_ = std::max(elements_per_chunk(sides.in, chunk_bytes) / d_.size / line * line, line);
     for (int rank = 0; rank < d_.size; ++rank) longest_ = std::max(longest_, d_.of(rank).count);
   }
 
   std::vector<TransferChunk> cut_all() const {
-    std::vector<TransferChunk> portions;
+    std::vector<TransferChunk> chunks;
     for (std::int64_t begin = 0; begin == 0 || begin < longest_; begin += stretch_)
-      portions.push_back(portion(begin));
-    return portions;
+      chunks.push_back(chunk(begin));
+    return chunks;
   }
 
  private:
-  TransferChunk portion(std::int64_t begin) const {
-    TransferChunk portion;
+  TransferChunk chunk(std::int64_t begin) const {
+    TransferChunk chunk;
     for (int rank = 0; rank < d_.size; ++rank) {
       const Range stretch = piece_of(d_.of(rank), begin, stretch_);
-      portion.parts.push_back({portion.numel, stretch.count});
-      add(portion.reads, sides_.in, rank, stretch, portion.numel);
-      add(portion.writes, sides_.out, rank, stretch, portion.numel);
-      portion.numel += stretch.count;
+      chunk.parts.push_back({chunk.numel, stretch.count});
+      add(chunk.reads, sides_.in, rank, stretch, chunk.numel);
+      add(chunk.writes, sides_.out, rank, stretch, chunk.numel);
+      chunk.numel += stretch.count;
     }
-    return portion;
+    return chunk;
   }
 
   void add(std::vector<StagedRange>& spans, const Tensor& side, int rank, const Range& stretch,
@@ -67,21 +67,21 @@ class Cutter {
 
 }  // namespace
 
-std::vector<TransferChunk> chunk_alike(const Sides& sides, std::size_t portion_bytes) {
+std::vector<TransferChunk> chunk_alike(const Sides& sides, std::size_t chunk_bytes) {
   const Tensor& either = sides.in ? sides.in : sides.out;
-  const std::int64_t most = elements_per_portion(either, portion_bytes), numel = either.numel();
-  std::vector<TransferChunk> portions;
+  const std::int64_t most = elements_per_chunk(either, chunk_bytes), numel = either.numel();
+  std::vector<TransferChunk> chunks;
   for (std::int64_t begin = 0; begin == 0 || begin < numel; begin += most) {
-    TransferChunk& portion = portions.emplace_back(TransferChunk{.numel = std::min(most, numel - begin)});
-    if (sides.in) portion.reads.push_back({sides.in.flat(begin, portion.numel), 0});
-    if (sides.out) portion.writes.push_back({sides.out.flat(begin, portion.numel), 0});
+    TransferChunk& chunk = chunks.emplace_back(TransferChunk{.numel = std::min(most, numel - begin)});
+    if (sides.in) chunk.reads.push_back({sides.in.flat(begin, chunk.numel), 0});
+    if (sides.out) chunk.writes.push_back({sides.out.flat(begin, chunk.numel), 0});
   }
-  return portions;
+  return chunks;
 }
 
 std::vector<TransferChunk> chunk_split(const Sides& sides, const EvenSplit& division,
-                                       std::size_t portion_bytes) {
-  return Cutter(sides, division, portion_bytes).cut_all();
+                                       std::size_t chunk_bytes) {
+  return Cutter(sides, division, chunk_bytes).cut_all();
 }
 
 }  // namespace dt::comm

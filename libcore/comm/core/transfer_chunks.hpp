@@ -1,5 +1,5 @@
 #pragma once
-// Cuts an operation on a device into portions, which fit the host memory for messages. Reductions
+// Cuts an operation on a device into transfer chunks, which fit the host memory for messages. Reductions
 // treat each element separately, so the bits are those of the whole operation.
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace dt::comm {
 
 struct TransferChunk {
   std::int64_t numel = 0;
-  std::vector<Range> parts{};  // each rank's part of the portion's elements, if ranks have parts
+  std::vector<Range> parts{};  // each rank's range of the chunk's elements, if ranks have ranges
   std::vector<StagedRange> reads{}, writes{};
 };
 
@@ -22,9 +22,9 @@ struct Sides {
   Tensor in, out;  // absent: unused
 };
 
-/// Cuts an operation for which all elements are alike. Returns at least one portion, each of at most
-/// `portion_bytes`.
-std::vector<TransferChunk> chunk_alike(const Sides& sides, std::size_t portion_bytes);
+/// Cuts an operation for which all elements are alike. Returns at least one chunk, each of at most
+/// `chunk_bytes`.
+std::vector<TransferChunk> chunk_alike(const Sides& sides, std::size_t chunk_bytes);
 
 /// The division of N elements among a group's ranks.
 struct EvenSplit {
@@ -36,9 +36,9 @@ struct EvenSplit {
   }
 };
 
-/// Cuts an operation in which ranks have parts. Each portion has a stretch of every rank's part. A
-/// tensor that has fewer than N elements holds this rank's part alone.
+/// Cuts an operation in which ranks have ranges. Each chunk has a stretch of every rank's range. A
+/// tensor that has fewer than N elements holds this rank's range alone.
 std::vector<TransferChunk> chunk_split(const Sides& sides, const EvenSplit& division,
-                                       std::size_t portion_bytes);
+                                       std::size_t chunk_bytes);
 
 }  // namespace dt::comm

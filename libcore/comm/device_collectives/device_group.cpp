@@ -135,7 +135,7 @@ void DeviceGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction redu
   const std::int64_t line = elements_of(line_bytes, in);
   const std::int64_t most = stretch_of(in, ceil_div(N, size_), max_staged_bytes(levels, in.dtype()));
   const std::int64_t each = most * size_;
-  // Parts of ranks of one place follow each other, so that each neighbour gets one run.
+  // Ranges of ranks of one place follow each other, so that each neighbour gets one run.
   const auto place = [nodes = levels_](int rank) {
     return rank % nodes.per_node * nodes.num_nodes + rank / nodes.per_node;
   };
@@ -153,53 +153,53 @@ void DeviceGroup::all_reduce(const Tensor& in, const Tensor& out, Reduction redu
   run(num_stretches, rounds);
 }
 
-std::int64_t DeviceGroup::longest_of(const RangeOf& parts) const {
+std::int64_t DeviceGroup::longest_of(const RangeOf& range_of) const {
   std::int64_t longest = 0;
-  for (int rank = 0; rank < size_; ++rank) longest = std::max(longest, parts(rank).count);
+  for (int rank = 0; rank < size_; ++rank) longest = std::max(longest, range_of(rank).count);
   return longest;
 }
 
-/// Returns whether all parts are equal, as NCCL's own operations take them.
-bool DeviceGroup::are_equal(const RangeOf& parts) const {
-  const std::int64_t count = parts(0).count;
+/// Returns whether all ranges are equal, as NCCL's own operations take them.
+bool DeviceGroup::are_equal(const RangeOf& range_of) const {
+  const std::int64_t count = range_of(0).count;
   for (int rank = 0; rank < size_; ++rank) {
-    if (parts(rank) != Range{rank * count, count}) return false;
+    if (range_of(rank) != Range{rank * count, count}) return false;
   }
   return true;
 }
 
 void DeviceGroup::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction,
-                                 const RangeOf& parts) {
+                                 const RangeOf& range_of) {
   if (in.numel() == 0) return;
   if (size_ == 1) return copy(in, out);
-  if (order_ == ReduceOrder::free && are_equal(parts))
+  if (order_ == ReduceOrder::free && are_equal(range_of))
     return transport_->reduce_scatter(paced(), in, out, reduction);
   const Levels levels = levels_.of_sums(in.dtype());
-  const std::int64_t longest = longest_of(parts);
+  const std::int64_t longest = longest_of(range_of);
   const std::int64_t each = stretch_of(in, longest, max_staged_bytes(levels, in.dtype()));
   const auto stretch = [&](std::int64_t number) {
-    return ReduceStretch{[&, number](int rank) { return piece_of(parts(rank), number * each, each); }};
+    return ReduceStretch{[&, number](int rank) { return piece_of(range_of(rank), number * each, each); }};
   };
   const std::int64_t num_stretches = ceil_div(longest, each);
   std::vector<StreamRound> rounds;
   HierarchicalSums sums(levels, reduction, memory_for(num_stretches, each), in, stretch,
                         [&](std::int64_t number) {
-                          return flat_view(out, shift(stretch(number).parts(rank_), -parts(rank_).begin));
+                          return flat_view(out, shift(stretch(number).parts(rank_), -range_of(rank_).begin));
                         });
   sums.add_rounds(rounds);
   run(num_stretches, rounds);
 }
 
-void DeviceGroup::all_gather(const Tensor& in, const Tensor& out, const RangeOf& parts) {
+void DeviceGroup::all_gather(const Tensor& in, const Tensor& out, const RangeOf& range_of) {
   if (out.numel() == 0) return;
   if (size_ == 1) return copy(in, out);
-  if (are_equal(parts)) return transport_->all_gather(paced(), in, out);
-  copy(in, flat_view(out, parts(rank_)));
-  const std::int64_t longest = longest_of(parts);
+  if (are_equal(range_of)) return transport_->all_gather(paced(), in, out);
+  copy(in, flat_view(out, range_of(rank_)));
+  const std::int64_t longest = longest_of(range_of);
   // Within one node nothing else could go meanwhile.
   const std::int64_t each = levels_.has_nodes() ? stretch_of(out, longest, longest) : longest;
   const auto stretch = [&](std::int64_t number) {
-    return ReduceStretch{[&, number](int rank) { return piece_of(parts(rank), number * each, each); }};
+    return ReduceStretch{[&, number](int rank) { return piece_of(range_of(rank), number * each, each); }};
   };
   std::vector<StreamRound> rounds;
   add_gather_rounds(rounds, 0, levels_, out, stretch);

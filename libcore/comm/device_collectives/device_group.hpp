@@ -23,7 +23,7 @@ namespace dt::comm {
 enum class ReduceOrder { tree, free };
 
 /// A group's operations on streams. Each function enqueues on the group's own stream, in the order
-/// of calls, and returns. In dt's order, ranks send each part to the rank that owns it, which
+/// of calls, and returns. In dt's order, ranks send each range to the rank that owns it, which
 /// combines it along the tree. In an all-reduce the results then go to all ranks. On several nodes
 /// each node sums its own ranks' values first, if that keeps the bits and pays. Then per_node times
 /// fewer bytes pass between nodes (16-bit reductions: per_node ÷ 2 times). Gathers go between nodes
@@ -49,9 +49,9 @@ class DeviceGroup {
   /// Sends and receives at once; no transfer waits for another.
   void exchange(const Transfers& transfers);
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// Reduces `in` over all ranks; `parts` returns each rank's part of the N elements.
-  void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction, const RangeOf& parts);
-  void all_gather(const Tensor& in, const Tensor& out, const RangeOf& parts);
+  /// Reduces `in` over all ranks; `range_of` returns each rank's range of the N elements.
+  void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction, const RangeOf& range_of);
+  void all_gather(const Tensor& in, const Tensor& out, const RangeOf& range_of);
   void broadcast(const Tensor& data, int root);
   std::unique_ptr<DeviceTransport> split(std::optional<int> color, int key, DeviceGroupUse use) {
     return transport_->split(color, key, use);
@@ -67,8 +67,8 @@ class DeviceGroup {
   HierarchicalSums::Memory memory_for(std::int64_t num_stretches, std::int64_t most);
   void run(std::int64_t num_stretches, std::span<const StreamRound> rounds);
   void reduce_small(const Tensor& in, const Tensor& out, Reduction reduction);
-  bool are_equal(const RangeOf& parts) const;
-  std::int64_t longest_of(const RangeOf& parts) const;
+  bool are_equal(const RangeOf& range_of) const;
+  std::int64_t longest_of(const RangeOf& range_of) const;
 
   std::unique_ptr<DeviceTransport> transport_;
   ReduceOrder order_;

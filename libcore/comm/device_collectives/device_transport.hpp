@@ -40,13 +40,13 @@ class DeviceTransport {
   virtual void exchange(Stream stream, std::span<const Transfer> transfers) = 0;
   /// Copies the root's `data` to all ranks.
   virtual void broadcast(Stream stream, const Tensor& data, int root) = 0;
-  /// Gathers the ranks' equal parts in `out`. `in` may be this rank's part of it.
+  /// Gathers the ranks' equal ranges in `out`. `in` may be this rank's range of it.
   virtual void all_gather(Stream stream, const Tensor& in, const Tensor& out) = 0;
   /// Sets out = the combined `in` of all ranks.
   /// Numerics: the library chooses the order; the bits depend on it, its version and where ranks are.
   virtual void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) = 0;
-  /// Sets out = this rank's part of the combined `in`.
-  /// Shapes: `in` has N elements; `out` is this rank's of equal parts, and may be that part of `in`.
+  /// Sets out = this rank's range of the combined `in`.
+  /// Shapes: `in` has N elements; `out` is this rank's of equal ranges, and may be that range of `in`.
   /// Numerics: those of all_reduce().
   virtual void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) = 0;
   /// Throws what has gone wrong since the last call, here or at a peer. Cheap.

@@ -5,12 +5,12 @@ namespace dt::comm {
 std::vector<Range> ReduceStretch::runs(const Levels& levels, int l) const {
   std::vector<Range> runs;
   for (int h = 0; h < (is_whole ? 1 : levels.num_nodes); ++h) {
-    const Range part = parts(levels.rank_of(h, l));
-    if (part.count == 0) continue;
-    if (!runs.empty() && runs.back().begin + runs.back().count == part.begin) {
-      runs.back().count += part.count;
+    const Range range = parts(levels.rank_of(h, l));
+    if (range.count == 0) continue;
+    if (!runs.empty() && runs.back().begin + runs.back().count == range.begin) {
+      runs.back().count += range.count;
     } else {
-      runs.push_back(part);
+      runs.push_back(range);
     }
   }
   return runs;

@@ -54,7 +54,7 @@ struct Levels {
   }
 };
 
-/// Elements that are under way together: each rank's part of them, or, of few, all of them for every rank.
+/// Elements that are under way together: each rank's range of them, or, of few, all of them for every rank.
 struct ReduceStretch {
   RangeOf parts;
   bool is_whole = false;

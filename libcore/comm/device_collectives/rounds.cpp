@@ -132,11 +132,11 @@ void HierarchicalSums::combine_between(std::int64_t number) const {
 void add_gather_rounds(std::vector<StreamRound>& rounds, int lag, const Levels& levels, const Tensor& out,
                        const StretchOf& stretch) {
   const auto between = [levels, out, stretch](std::int64_t number, Transfers& transfers) {
-    const RangeOf parts = stretch(number).parts;
+    const RangeOf range_of = stretch(number).parts;
     levels.for_nodes([&](int to, int from) {
-      transfers.push_back({levels.rank_of(to, levels.local), flat_view(out, parts(levels.rank())), true});
+      transfers.push_back({levels.rank_of(to, levels.local), flat_view(out, range_of(levels.rank())), true});
       const int sender = levels.rank_of(from, levels.local);
-      transfers.push_back({sender, flat_view(out, parts(sender)), false});
+      transfers.push_back({sender, flat_view(out, range_of(sender)), false});
     });
   };
   const auto within = [levels, out, stretch](std::int64_t number, Transfers& transfers) {

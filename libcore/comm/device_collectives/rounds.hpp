@@ -33,7 +33,7 @@ using StretchOf = std::function<ReduceStretch(std::int64_t number)>;
 /// Returns the elements of a stretch that are this rank's.
 using OwnOf = std::function<Tensor(std::int64_t number)>;
 
-/// The sum of all ranks' `in`; each rank gets the sum of its part of each stretch. Ranks sum within
+/// The sum of all ranks' `in`; each rank gets the sum of its range of each stretch. Ranks sum within
 /// nodes first, each for the ranks of its place on all nodes, and then between these. Two
 /// stretches' partial sums are held at a time.
 class HierarchicalSums {
@@ -73,7 +73,7 @@ class HierarchicalSums {
   OwnOf own_out_;
 };
 
-/// Adds rounds that bring each rank's part of each stretch of `out` to all ranks: between the ranks of
+/// Adds rounds that bring each rank's range of each stretch of `out` to all ranks: between the ranks of
 /// a place, then within nodes.
 void add_gather_rounds(std::vector<StreamRound>& rounds, int lag, const Levels& levels, const Tensor& out,
                        const StretchOf& stretch);

@@ -62,9 +62,9 @@ int count_of(const Tensor& tensor) {
   return static_cast<int>(tensor.numel());
 }
 
-void check_parts(const Tensor& part, const Tensor& whole, int size) {
-  DT_CHECK(part.numel() * size == whole.numel() && part.dtype() == whole.dtype(),
-           "{} parts of {} elements are not {}", size, part.numel(), whole.numel());
+void check_parts(const Tensor& range, const Tensor& whole, int size) {
+  DT_CHECK(range.numel() * size == whole.numel() && range.dtype() == whole.dtype(),
+           "{} parts of {} elements are not {}", size, range.numel(), whole.numel());
 }
 
 }  // namespace

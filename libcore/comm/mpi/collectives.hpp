@@ -17,17 +17,17 @@ namespace dt::comm::mpi {
 /// blocks.
 class Collectives {
  public:
-  /// The most elements of a call, or of each of its equal parts.
+  /// The most elements of a call, or of each of its equal ranges.
   static constexpr std::int64_t max_count = INT_MAX;
 
   /// Sets out = the combined `in` of all ranks. `out` may be `in`.
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// Sets out = this rank's part of the combined `in`.
-  /// Shapes: equal parts; `in` has n times the elements of `out`, which may be the first elements of
+  /// Sets out = this rank's range of the combined `in`.
+  /// Shapes: equal ranges; `in` has n times the elements of `out`, which may be the first elements of
   /// `in`.
   void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// Gathers all ranks' parts on every rank.
-  /// Shapes: equal parts; `out` has n times the elements of `in`, which may be this rank's part of
+  /// Gathers all ranks' ranges on every rank.
+  /// Shapes: equal ranges; `out` has n times the elements of `in`, which may be this rank's range of
   /// `out`.
   void all_gather(const Tensor& in, const Tensor& out);
   void broadcast(const Tensor& data, int root);

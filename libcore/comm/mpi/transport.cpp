@@ -166,10 +166,10 @@ void MpiTransport::idle(double waited_s) {
 
 std::unique_ptr<Transport> MpiTransport::split(std::optional<int> color, int key,
                                                std::span<const int> /*members*/) {
-  MPI_Comm part = MPI_COMM_NULL;
-  check(MPI_Comm_split(communicator_, color.value_or(MPI_UNDEFINED), key, &part), "split a group");
+  MPI_Comm subgroup = MPI_COMM_NULL;
+  check(MPI_Comm_split(communicator_, color.value_or(MPI_UNDEFINED), key, &subgroup), "split a group");
   if (!color) return {};
-  return std::make_unique<MpiTransport>(part);
+  return std::make_unique<MpiTransport>(subgroup);
 }
 
 }  // namespace dt::comm::mpi

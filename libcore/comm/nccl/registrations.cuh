@@ -28,7 +28,7 @@ class Registrations {
   /// Registers the allocation in which `exchanged` lies, unless it is registered. Returns NCCL's
   /// result.
   ncclResult_t add(const Tensor& exchanged);
-  /// Forgets all registrations. With `tells_nccl`, also deregisters them at NCCL; pass false if the
+  /// Drops all registrations. With `tells_nccl`, also deregisters them at NCCL; pass false if the
   /// communicator is gone.
   void clear(bool tells_nccl) noexcept;
 

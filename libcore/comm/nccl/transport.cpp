@@ -271,20 +271,20 @@ ncclComm_t NcclTransport::release_communicator() noexcept {
 std::unique_ptr<DeviceTransport> NcclTransport::split(std::optional<int> color, int key, DeviceGroupUse use) {
   select();
   ncclConfig_t config = config_for(use);
-  // NCCL returns success when the split has only begun, and writes `part` when it has ended. The
+  // NCCL returns success when the split has only begun, and writes `subgroup` when it has ended. The
   // state of the original communicator tells when.
-  auto part = std::make_unique<ncclComm_t>();
+  auto subgroup = std::make_unique<ncclComm_t>();
   const ncclResult_t begun =
-      functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, part.get(), &config);
+      functions().ncclCommSplit(comm_, color.value_or(NCCL_SPLIT_NOCOLOR), key, subgroup.get(), &config);
   try {
     wait_settled("ncclCommSplit", begun == ncclSuccess ? ncclInProgress : begun);
   } catch (...) {
-    static_cast<void>(part.release());  // NCCL may still write to it
+    static_cast<void>(subgroup.release());  // NCCL may still write to it
     abort();
     throw;
   }
   if (!color) return nullptr;
-  return std::unique_ptr<DeviceTransport>(new NcclTransport(*part, device_, timeout_s_));
+  return std::unique_ptr<DeviceTransport>(new NcclTransport(*subgroup, device_, timeout_s_));
 }
 
 }  // namespace dt::comm::nccl

@@ -39,7 +39,7 @@ class NcclTransport final : public DeviceTransport {
   void check() override;
   void abort() noexcept override;
   /// Returns the communicator for abort_all, and makes this object unusable. Returns null if the
-  /// communicator was given up or aborted before.
+  /// communicator was released or aborted before.
   ncclComm_t release_communicator() noexcept;
   std::unique_ptr<DeviceTransport> split(std::optional<int> color, int key, DeviceGroupUse use) override;
 

@@ -56,7 +56,7 @@ class Locality {
   bool claim_discovery();
   /// Records that this operation will not decide the locality, so that it is never decided.
   void cancel() { is_cancelled_ = true; }
-  /// Throws if the locality was abandoned.
+  /// Throws if the locality was cancelled.
   /// Errors: environment.
   void throw_if_cancelled() const;
   /// Registers `then`, which is called when the locality is decided, in the order of registrations.

@@ -11,7 +11,7 @@ namespace dt::comm {
 
 namespace {
 
-// The bytes of all parts of a segment together. They are so many that ranks' waits for each other
+// The bytes of all ranges of a segment together. They are so many that ranks' waits for each other
 // cost little. They are so few that a rank's slots, which are used in turn, stay in its
 // second-level cache.
 constexpr std::size_t segment_bytes = std::size_t{256} << 10;
@@ -96,10 +96,10 @@ void NodeWindow::leave(std::uint64_t segment) {
   publish(segment, step_number(Step::gather, segment) + 1);
 }
 
-std::byte* NodeWindow::piece(int rank, std::uint64_t segment, int part) const {
+std::byte* NodeWindow::piece(int rank, std::uint64_t segment, int owner) const {
   const auto n = static_cast<std::size_t>(size_);
   const std::size_t slot = static_cast<std::size_t>(rank) * num_slots + segment % num_slots;
-  return memory_.data() + flags_bytes_ + (slot * n + static_cast<std::size_t>(part)) * piece_bytes_;
+  return memory_.data() + flags_bytes_ + (slot * n + static_cast<std::size_t>(owner)) * piece_bytes_;
 }
 
 }  // namespace dt::comm

@@ -37,7 +37,7 @@ class NodeWindow {
   /// Ends the offer: all ranks have the memory, or no rank will want it.
   void close_offer() { memory_.close_offer(); }
 
-  /// Returns the bytes of one rank's part of a segment, in whole cache lines.
+  /// Returns the bytes of one rank's range of a segment, in whole cache lines.
   std::size_t piece_bytes() const { return piece_bytes_; }
   static std::size_t piece_bytes_of(int size);
   static constexpr std::size_t num_slots = 4;
@@ -59,8 +59,8 @@ class NodeWindow {
   /// Checks that all ranks' slots have this content. Call in the step after the first.
   /// Errors: internal, another rank has recorded other content.
   void check_content(std::uint64_t segment, std::uint64_t content) const;
-  /// Returns the memory of a rank's piece for `part` in its slot.
-  std::byte* piece(int rank, std::uint64_t segment, int part) const;
+  /// Returns the memory of a rank's piece of `owner`'s range in its slot.
+  std::byte* piece(int rank, std::uint64_t segment, int owner) const;
 
   /// Records that an operation has ended half-way on this rank, whose slots will never be free
   /// again.

@@ -163,7 +163,7 @@ TEST_CASE("in stretches that follow each other through few bytes of memory level
           Trial trial{hosts_of(letters), 1, kind, dtype, in_place};
           trial.staging_bytes = 16 << 10;
           if (kind == OperationKind::all_reduce) checked_bytes(trial);
-          trial.numel = (8'009 * 8 / static_cast<std::int64_t>(dtype_bytes(dtype))) | 1;  // unequal parts
+          trial.numel = (8'009 * 8 / static_cast<std::int64_t>(dtype_bytes(dtype))) | 1;  // unequal ranges
           checked_bytes(trial);
           trial.granule = 96;
           checked_bytes(trial);

@@ -51,7 +51,7 @@ TEST_CASE("operations on streams have the bits of messages", "[devices][nccl]") 
         check_all_reduce(group, computing, {10'003, dtype, in_place});
         check_parts(group, computing, {10'003, dtype, in_place, 4096});
       }
-      check_parts(group, computing, {100, DType::i64, in_place, 4096});  // some parts are empty
+      check_parts(group, computing, {100, DType::i64, in_place, 4096});  // some ranges are empty
       check_parts(group, computing, {840, DType::f32, in_place});        // all are equal
       check_all_reduce(group, computing, {0, DType::f32, in_place});
     }
