@@ -17,7 +17,7 @@ void Context::synchronize() const {
   }
   if (!throttle_) return;
   accelerator().instantiate_graphs(*stream_);
-  throttle_.emplace(*stream_);  // counts kernels anew, so that marks divide each step's work alike
+  throttle_.emplace(*stream_);  // counts kernels anew, so that events divide each step's work alike
 }
 
 }  // namespace dt

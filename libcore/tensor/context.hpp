@@ -39,7 +39,7 @@ class Context {
   /// Returns the stream on which work is enqueued; null on the host.
   Stream stream() const { return stream_ ? Stream(*stream_) : nullptr; }
   Arena& scratch() const { return scratch_; }
-  /// Blocks until all work enqueued on the stream is done; polls meanwhile. Then makes graphs of
+  /// Blocks until all work enqueued on the stream is done; polls meanwhile. Then instantiates graphs of
   /// repeated work (Accelerator::instantiate_graphs).
   /// Errors: environment, a device fails or hangs (see Accelerator::set_timeout); also what polling
   /// throws.

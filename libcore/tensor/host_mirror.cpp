@@ -15,10 +15,10 @@ void copy_and_wait(const Context& context, const Tensor& from, const Tensor& to)
   context.synchronize();
 }
 
-/// Calls body(part of the tensor, as much host memory, index of the part's first element) for each
-/// part in turn.
+/// Calls body(chunk of the tensor, as much host memory, index of the chunk's first element) for each
+/// chunk in turn.
 template <class Body>
-void for_each_part(const Tensor& tensor, std::size_t most_bytes, const Body& body) {
+void for_each_chunk(const Tensor& tensor, std::size_t most_bytes, const Body& body) {
   const std::size_t element_bytes = dtype_bytes(tensor.dtype());
   const auto most = static_cast<std::int64_t>(std::max<std::size_t>(most_bytes / element_bytes, 1));
   const std::int64_t numel = tensor.numel();
@@ -42,8 +42,8 @@ void for_each_host_chunk(const Context& context, const Tensor& tensor,
                          const std::function<void(std::span<const std::byte>)>& look,
                          std::size_t most_bytes) {
   if (tensor.device() == Device::host()) return look(tensor.span_bytes());
-  for_each_part(tensor, most_bytes, [&](const Tensor& part, const Tensor& here, std::int64_t) {
-    copy_and_wait(context, part, here);
+  for_each_chunk(tensor, most_bytes, [&](const Tensor& chunk, const Tensor& here, std::int64_t) {
+    copy_and_wait(context, chunk, here);
     look(here.span_bytes());
   });
 }
@@ -52,12 +52,12 @@ void fill_from_host(const Context& context, const Piece& piece, const Tensor& ta
                     std::size_t most_bytes) {
   DT_CHECK(piece.numel() == target.numel(), "{} elements for a piece of {}", target.numel(), piece.numel());
   if (target.device() == Device::host()) return fill(piece, target);
-  for_each_part(target, most_bytes, [&](const Tensor& part, const Tensor& here, std::int64_t begin) {
+  for_each_chunk(target, most_bytes, [&](const Tensor& chunk, const Tensor& here, std::int64_t begin) {
     Piece some = piece;
     some.begin = piece.begin + begin;
-    some.end = some.begin + part.numel();
+    some.end = some.begin + chunk.numel();
     fill(some, here);
-    copy_and_wait(context, here, part);
+    copy_and_wait(context, here, chunk);
   });
 }
 

@@ -38,7 +38,7 @@ class DeviceLink {
   std::size_t chunk_bytes() const { return limits_.bytes; }
   /// Returns the most pinned memory that was in use at a time.
   std::size_t peak_pinned_bytes() const { return pool_->peak_bytes(); }
-  /// Returns a mark at the end of the work that the context has been given until now.
+  /// Returns an event at the end of the work that the context has been given until now.
   std::shared_ptr<Event> mark_computed() const;
 
  private:
@@ -48,7 +48,7 @@ class DeviceLink {
   Device device_;
   Stream compute_;
   PinnedLimits limits_;
-  mutable std::mutex mutex_;  // also guards all marks
+  mutable std::mutex mutex_;  // also guards all events
   std::shared_ptr<StagingPool> pool_;
   std::map<Lane, PinnedRing> rings_;
   ScopedStream down_, up_;  // declared after the memory, so that their work ends first

@@ -46,7 +46,7 @@ class StreamWatch {
   void add(DeviceTransport& transport, std::shared_ptr<StreamOperation> operation);
   bool is_idle() const { return num_operations_ == 0; }
   /// Marks operations that have ended as done. Cheap; never blocks.
-  /// Errors: environment, what a transport or a mark throws, or a group's oldest operation is late
+  /// Errors: environment, what a transport or an event throws, or a group's oldest operation is late
   /// (the error names it).
   void poll();
   /// Aborts all transports, so that their streams come to an end.

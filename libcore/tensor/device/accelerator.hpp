@@ -17,25 +17,25 @@ namespace dt {
 /// A stream, as in CUDA: each piece of work begins when the work enqueued before it has ended.
 using Stream = struct StreamState*;
 
-/// An event, as in CUDA: the point of a stream after all work that was enqueued before the mark was
+/// An event, as in CUDA: the point of a stream after all work that was enqueued before the event was
 /// made.
 class Event {
  public:
   virtual ~Event() = default;
   /// Returns whether the device has reached the point. Never blocks; polling is enough for it to be
   /// reached.
-  /// Errors: environment, work has failed, or the accelerator's time limit has passed since the mark
+  /// Errors: environment, work has failed, or the accelerator's time limit has passed since the event
   /// was made.
   virtual bool is_complete() = 0;
   /// Makes work that is enqueued on `stream` from now on wait for this point.
   virtual void make_stream_wait(Stream stream) = 0;
 };
 
-/// A mark that records the time at which the device reaches it.
+/// An event that records the time at which the device reaches it.
 class TimedEvent : public Event {
  public:
-  /// Returns the seconds between the device's reaching `other` and its reaching this mark. Both
-  /// must be marks of one device, and reached.
+  /// Returns the seconds between the device's reaching `other` and its reaching this event. Both
+  /// must be events of one device, and reached.
   virtual double elapsed_since_s(const TimedEvent& other) = 0;
 };
 
@@ -64,7 +64,7 @@ class Accelerator {
   virtual std::size_t free_bytes(Device device) = 0;
   /// Makes libraries that this thread calls use the device.
   virtual void select(Device device) = 0;
-  /// Limits how long callers wait for a device's work or marks; 0, the default, is no limit. A
+  /// Limits how long callers wait for a device's work or events; 0, the default, is no limit. A
   /// caller that waits longer fails. After that, no wait for unfinished work goes on, and memory
   /// that the device may still touch is never freed.
   /// Errors, while waiting: environment, naming the device and the stream's work.
@@ -93,13 +93,13 @@ class Accelerator {
   virtual Stream open_stream(Device device, const std::string& work) = 0;
   /// Blocks until the stream's work is done, then closes the stream.
   virtual void close_stream(Stream stream) = 0;
-  /// Makes the stream defer work from now on: work passed to give(), copies within the device, and
-  /// zeroing. Deferred work may wait until the stream is marked, waited for or used otherwise; see
+  /// Makes the stream defer work from now on: work passed to submit(), copies within the device, and
+  /// zeroing. Deferred work may wait until the stream is waited for, used otherwise, or gets an event; see
   /// GraphCache.
   virtual void defer(Stream stream) = 0;
   /// Enqueues the deferred work. Call before the host waits for anything else.
   virtual void flush(Stream stream) = 0;
-  /// Makes graphs of repeated work. Call only while no work on the device waits for something that
+  /// Instantiates graphs of repeated work. Call only while no work on the device waits for something that
   /// this program has yet to do (messages).
   virtual void instantiate_graphs(Stream stream) = 0;
   /// Enqueues work by a call of `enqueue`, now or later, on the thread that then uses the stream.

@@ -12,11 +12,11 @@ namespace dt {
 /// The clock of one device.
 class DeviceClock {
  public:
-  /// Waits until the stream is idle, then sees when it reaches a mark.
-  /// Errors: those of marks.
+  /// Waits until the stream is idle, then sees when it reaches an event.
+  /// Errors: those of Event.
   explicit DeviceClock(Stream stream);
-  /// Returns when the device reached `mark`, to within error_s(). The mark must be reached.
-  double host_time_s(TimedEvent& mark) const { return zero_s_ + mark.elapsed_since_s(*zero_); }
+  /// Returns when the device reached `event`, to within error_s(). The event must be reached.
+  double host_time_s(TimedEvent& event) const { return zero_s_ + event.elapsed_since_s(*zero_); }
   double error_s() const { return error_s_; }
 
  private:

@@ -16,7 +16,7 @@
 
 namespace dt {
 
-/// The repeating work of one stream. A stretch is the work that is deferred between two uses of the
+/// The graphs of one stream's repeated work. A stretch is the work that is deferred between two uses of the
 /// stream. When a stretch comes for the second time, all of its kernels have run before and are
 /// loaded. The next instantiate_graphs() then makes it a graph. A graph is launched as a whole, and none
 /// of its pieces is called. Work that changes each time is enqueued piece by piece.
@@ -36,14 +36,14 @@ class GraphCache {
   explicit GraphCache(Capture capture, Limits limits = {.min_graph_operations = 4, .max_graphs = 1024})
       : capture_(std::move(capture)), limits_(limits) {}
   /// Defers a piece of work, which depends on nothing but the values in its key.
-  /// Errors: as for use().
+  /// Errors: as for flush_and_run().
   void defer(const WorkKey& key, Enqueue enqueue);
   /// Enqueues the deferred work, then calls `deed`, which must not wait. No other thread enqueues
-  /// anything meanwhile.
-  /// Errors: what enqueueing throws. Every later call of keep() or use() throws the same error, for
-  /// deferred work is lost.
+  /// anything at the same time.
+  /// Errors: what enqueueing throws. Every later call of defer() or flush_and_run() throws the same error,
+  /// for deferred work is lost.
   void flush_and_run(const Enqueue& deed);
-  /// Makes graphs of the stretches that have come twice, as long as there is room.
+  /// Instantiates graphs of the stretches that have come twice, as long as there is room.
   void instantiate_graphs();
 
  private:

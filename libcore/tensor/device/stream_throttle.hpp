@@ -13,8 +13,8 @@ namespace dt {
 /// The bound of one stream.
 class StreamThrottle {
  public:
-  /// The number of kernels between two marks; a kernel may be several pieces of work. The first
-  /// mark comes early, since it enqueues deferred work (Accelerator::defer) on a device that is
+  /// The number of kernels between two events; a kernel may be several pieces of work. The first
+  /// event comes early, since it enqueues deferred work (Accelerator::defer) on a device that is
   /// still idle.
   static constexpr int kernels_between_events = 64, kernels_before_first_event = 8;
 
@@ -26,7 +26,7 @@ class StreamThrottle {
 
  private:
   Stream stream_;
-  int num_enqueued_ = kernels_between_events - kernels_before_first_event;  // since the last mark
+  int num_enqueued_ = kernels_between_events - kernels_before_first_event;  // since the last event
   std::unique_ptr<Event> last_event_;
 };
 
