@@ -62,9 +62,9 @@ void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::
   }
 }
 
-std::int64_t check_shard(const char* kernel, const DimShard& slice, std::int64_t held) {
-  const std::int64_t total = slice.total == 0 ? held : slice.total, end = slice.first + held;
-  DT_CHECK(slice.first >= 0 && end <= total, "{}: the slice [{}, {}) lies outside of {}", kernel, slice.first,
+std::int64_t check_shard(const char* kernel, const DimShard& shard, std::int64_t held) {
+  const std::int64_t total = shard.total == 0 ? held : shard.total, end = shard.first + held;
+  DT_CHECK(shard.first >= 0 && end <= total, "{}: the slice [{}, {}) lies outside of {}", kernel, shard.first,
            end, total);
   return total;
 }

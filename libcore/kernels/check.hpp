@@ -37,7 +37,7 @@ void check_matrix(const char* kernel, const char* name, const Tensor& matrix, DT
 void check_ids(const char* kernel, const Tensor& ids, std::int64_t lowest, std::int64_t end);
 
 /// Returns the whole dim of which a tensor has `held`.
-/// Errors: internal if the slice is not within the dim.
-std::int64_t check_shard(const char* kernel, const DimShard& slice, std::int64_t held);
+/// Errors: internal if the shard is not within the dim.
+std::int64_t check_shard(const char* kernel, const DimShard& shard, std::int64_t held);
 
 }  // namespace dt::kernels

@@ -32,7 +32,7 @@ void cross_entropy_gradient(const Context& context, const Tensor& labels_R, doub
 /// label are zero.
 void cross_entropy_partial(const Context& context, const Tensor& logits_RV, const Tensor& labels_R,
                            DimShard columns, const Tensor& part_3R);
-/// Computes nll_R from the parts of all ranks in rank order.
+/// Computes nll_R from the partial losses of all ranks in rank order.
 void cross_entropy_from_partials(const Context& context, const Tensor& parts_N3R, const Tensor& labels_R,
                                  const Tensor& nll_R);
 /// Computes the same nll_R, and replaces this rank's logits by their gradient, as

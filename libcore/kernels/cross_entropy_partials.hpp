@@ -1,5 +1,5 @@
 #pragma once
-// The parts of a row's loss that ranks which divide the vocabulary exchange, and their combination.
+// The partial losses of a row that ranks which divide the vocabulary exchange, and their combination.
 // Also for GPUs.
 
 #include <cmath>

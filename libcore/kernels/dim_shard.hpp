@@ -1,5 +1,5 @@
 #pragma once
-// The part of a dim that a tensor has, if ranks divide the dim.
+// The shard of a dim that a tensor has, if ranks divide the dim.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace dt::kernels {
 struct DimShard {
   std::int64_t first = 0, total = 0;
 
-  /// Returns the place of `index` in the tensor; −1 if it is negative or outside the slice.
+  /// Returns the place of `index` in the tensor; −1 if it is negative or outside the shard.
   constexpr std::int64_t local_index(std::int64_t index, std::int64_t held) const {
     const std::int64_t at = index - first;
     return at >= 0 && at < held ? at : -1;

@@ -26,12 +26,12 @@ inline bool supports_arithmetic(Arithmetic arithmetic) {
 /// loads make products slow.
 std::int64_t row_pitch(Device device, std::int64_t N);
 
-/// Returns the largest number of elements, at most N, that are whole packs of 16 bytes.
+/// Returns the largest number of elements, at most N, that are whole vectors of 16 bytes.
 inline std::int64_t round_down_to_vec(DType dtype, std::int64_t N) {
   return N - N % (16 / static_cast<std::int64_t>(dtype_bytes(dtype)));
 }
 /// Returns the number of features that factors of products on the device should have in place of N;
-/// the others are zeros. It is N, except on a GPU if N elements are no whole packs; there it is
+/// the others are zeros. It is N, except on a GPU if N elements are no whole vectors; there it is
 /// row_pitch. Products that make N columns or sum over N are slow then, at any distance between
 /// rows.
 /// Source: docs.nvidia.com/cuda/cublas, section 2.1.11, "Tensor Core Usage".

@@ -174,7 +174,7 @@ TEST_CASE("fast norms' backwards agree with their references") {
   }
 }
 
-// Rows fit warps or blocks, with as many packs per thread as registers hold, and with more. Runs of
+// Rows fit warps or blocks, with as many vectors per thread as registers hold, and with more. Runs of
 // rows are full or partial.
 const Sizes gpu_sizes[] = {{1, 1},    {3, 7},     {2, 64},    {65, 17},   {16, 32},   {17, 33},  {8, 512},
                            {9, 511},  {1, 513},   {18, 768},  {10, 1023}, {35, 1024}, {9, 1600}, {3, 2049},

@@ -49,13 +49,13 @@ Rows<T> rows_of(const Tensor& logits_RV, const Tensor& labels_R, DimShard column
           logits_RV.pitch(),   columns};
 }
 
-/// Calls body(column, number of logits from there on, their values) for this thread's packs of the
-/// row of its block. Several packs are under way at once if they are whole.
+/// Calls body(column, number of logits from there on, their values) for this thread's vectors of the
+/// row of its block. Several vectors are under way at once if they are whole.
 template <class T, class Body>
 __device__ void for_logits(const T* logits, std::int64_t V, const Body& body) {
   constexpr int N = vec_size<T>, at_once = is_narrow<T> ? 4 : 2;
   const int step = static_cast<int>(blockDim.x) * N, end = static_cast<int>(V),
-            whole = is_full_vec<N>(logits, N) ? end - end % N : 0;  // number of columns in whole packs
+            whole = is_full_vec<N>(logits, N) ? end - end % N : 0;  // number of columns in whole vectors
   int v = static_cast<int>(threadIdx.x) * N;
   for (; v < whole; v += at_once * step) {
     Elements<T, N> loaded[at_once];
@@ -67,12 +67,12 @@ __device__ void for_logits(const T* logits, std::int64_t V, const Body& body) {
       if (v + i * step < whole) body(v + i * step, FullVec(), widened<T, N>(loaded[i]));
     }
   }
-  const int threads = static_cast<int>(blockDim.x), first = whole / N,  // first pack of the others
+  const int threads = static_cast<int>(blockDim.x), first = whole / N,  // first vector of the others
       own = first + (static_cast<int>(threadIdx.x) + threads - first % threads) % threads;
   for (v = own * N; v < end; v += step) body(v, std::int64_t{end - v}, load_vec<N>(logits + v, end - v));
 }
 
-/// The type in which a pack is summed. A pack of 16-bit logits is summed in fp32 first: GPUs convert
+/// The type in which a vector is summed. A vector of 16-bit logits is summed in fp32 first: GPUs convert
 /// few values to fp64 at a time.
 template <class T>
 using SumOfPack = std::conditional_t<is_narrow<T>, float, double>;

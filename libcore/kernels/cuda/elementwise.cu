@@ -68,7 +68,7 @@ __global__ void fill_elements(T* target, T value, std::int64_t count) {
   for_vecs<N>(count, [&](std::int64_t i, std::int64_t left) { store_vec<N>(target + i, left, values); });
 }
 
-/// Computes the sum of squares of one block of elements. The thread block's threads take packs in
+/// Computes the sum of squares of one block of elements. The thread block's threads take vectors in
 /// turn.
 template <class T>
 __global__ void sum_squares(const T* x, double* partials, std::int64_t count) {

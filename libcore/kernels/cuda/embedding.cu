@@ -22,14 +22,14 @@ __device__ std::int64_t column_stride() {
 struct LookUp {
   const std::int32_t* ids;
   std::int64_t R, V, C;
-  DimShard slice;
+  DimShard shard;
 };
 
 template <class T>
 __global__ void look_up(LookUp of, const T* table, bool add, T* y) {
   constexpr int N = vec_size<T>;
   for_vecs<N>(of.R, of.C, [&](std::int64_t r, std::int64_t c, std::int64_t left) {
-    const std::int64_t place = of.slice.local_index(of.ids[r], of.V);
+    const std::int64_t place = of.shard.local_index(of.ids[r], of.V);
     Vec<Value<T>, N> sum{};
     const auto take = [&](const T* p) {
       const auto values = load_vec<N>(p + c, left);
@@ -75,7 +75,7 @@ __global__ void sort_runs(LookUp of, Key* keys) {
   const std::int64_t r = first_element();
   Key own = ~Key{0};
   if (r < of.R) {
-    const std::int64_t place = of.slice.local_index(of.ids[r], of.V);
+    const std::int64_t place = of.shard.local_index(of.ids[r], of.V);
     own = static_cast<Key>(place < 0 ? of.V : place) << 32 | static_cast<Key>(r);
   }
   run[threadIdx.x] = own;
@@ -124,8 +124,8 @@ const Key* sorted_keys(const Context& context, const LookUp& of, Key* memory, Ke
 }  // namespace
 
 void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_VC, bool add,
-               const Tensor& y_RC, DimShard slice) {
-  const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), table_VC.dim(0), table_VC.dim(1), slice};
+               const Tensor& y_RC, DimShard shard) {
+  const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), table_VC.dim(0), table_VC.dim(1), shard};
   with_elements(y_RC.dtype(), [&](auto element) {
     using T = decltype(element);
     launch(context, "embedding", grid_for_vecs(vec_size<T>, of.R, of.C), look_up<T>, of, table_VC.data<T>(),
@@ -134,8 +134,8 @@ void embedding(const Context& context, const Tensor& ids_R, const Tensor& table_
 }
 
 void embedding_backward(const Context& context, const Tensor& ids_R, const Tensor& dy_RC,
-                        const Tensor& dtable_VC, DimShard slice) {
-  const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), dtable_VC.dim(0), dtable_VC.dim(1), slice};
+                        const Tensor& dtable_VC, DimShard shard) {
+  const LookUp of{ids_R.data<std::int32_t>(), ids_R.dim(0), dtable_VC.dim(0), dtable_VC.dim(1), shard};
   if (of.R == 0) return;
   const Arena::Scope scope(context.scratch());
   Key* const memory = context.scratch().allocate(DType::u64, {2, of.R}).data<Key>();

@@ -26,13 +26,13 @@ __global__ void normalise_rows(Norm<T> p) {
   const RowVecs<Row, T> x(p.x + r * p.C, p.C);
   V mean = 0, variance = 0;
   if (p.mean != nullptr) {
-    for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, auto left) {
-      for (const V value : x.at(pack, c, left).at) mean += value;
+    for_columns<N, Row>(p.C, [&](int vec, std::int64_t c, auto left) {
+      for (const V value : x.at(vec, c, left).at) mean += value;
     });
     mean = Row::sum(mean) / static_cast<V>(p.C);
   }
-  for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, auto left) {
-    auto values = x.at(pack, c, left);
+  for_columns<N, Row>(p.C, [&](int vec, std::int64_t c, auto left) {
+    auto values = x.at(vec, c, left);
     if (left < N) {
       for (int e = 0; e < N; ++e) values.at[e] = e < left ? values.at[e] : mean;
     }
@@ -40,8 +40,8 @@ __global__ void normalise_rows(Norm<T> p) {
   });
   variance = Row::sum(variance) / static_cast<V>(p.C);
   const V rstd = 1 / std::sqrt(variance + static_cast<V>(p.eps));
-  for_columns<N, Row>(p.C, [&](int pack, std::int64_t c, auto left) {
-    auto values = x.at(pack, c, left);
+  for_columns<N, Row>(p.C, [&](int vec, std::int64_t c, auto left) {
+    auto values = x.at(vec, c, left);
     const auto weight = load_vec<N>(p.weight + c, left);
     Vec<V, N> offset{};
     if (p.bias != nullptr) offset = load_vec<N>(p.bias + c, left);

@@ -44,11 +44,11 @@ __device__ void sum_over_row(V (&values)[count], int first, int warps, int half)
 }
 
 /// Computes dx and the sums of a run of rows; each block has one run. Groups of its threads take
-/// rows in turn, `packs` packs a thread, and sum their columns. Then the groups' sums are added in
+/// rows in turn, `vecs` vectors a thread, and sum their columns. Then the groups' sums are added in
 /// their order. With `at_once` rows under way in each group that order is the same.
-template <class T, class Count, int packs, int at_once>
-__global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_of_row,
-                                  packs > 1                   ? 1
+template <class T, class Count, int vecs, int at_once>
+__global__ void __launch_bounds__(vecs == 1 ? threads_per_block : most_threads_of_row,
+                                  vecs > 1                    ? 1
                                   : std::is_same_v<T, double> ? 2
                                                               : 3) backward_of_runs(NormBackward<T> p) {
   using V = Value<T>;
@@ -58,10 +58,10 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
   const std::int64_t run = blockIdx.x, begin = run * p.rows;
   const int rows = static_cast<int>(begin + p.rows < p.R ? p.rows : p.R - begin);
   const auto inverse = static_cast<V>(p.inverse);
-  const auto column = [&](int pack) { return (lane + pack * of_row) * std::int64_t{N}; };
-  Elements<T, N> weight[packs];
-  Vec<V, N> dweight[packs], dbias[packs];
-  for (int j = 0; j < packs; ++j) {
+  const auto column = [&](int vec) { return (lane + vec * of_row) * std::int64_t{N}; };
+  Elements<T, N> weight[vecs];
+  Vec<V, N> dweight[vecs], dbias[vecs];
+  for (int j = 0; j < vecs; ++j) {
     weight[j] = {};
     dweight[j] = dbias[j] = {};
     if (column(j) < p.C) weight[j] = load_elements<N>(p.weight + column(j), p.C - column(j));
@@ -69,14 +69,14 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
   int half = 0;
   for (int first = 0; first < rows; first += at_once * groups, half ^= 1) {
     const auto row_of = [&](int i) { return first + i * groups + group; };
-    Elements<T, N> dy_of[at_once][packs], x_of[at_once][packs], around_of[at_once][packs];
+    Elements<T, N> dy_of[at_once][vecs], x_of[at_once][vecs], around_of[at_once][vecs];
     V mean[at_once], rstd[at_once], means[2 * at_once];  // means of g and g · x̂
     for (int i = 0; i < at_once; ++i) {
       const std::int64_t r = begin + row_of(i);
       const bool is_there = row_of(i) < rows;
       mean[i] = is_there && p.mean != nullptr ? p.mean[r] : 0;
       rstd[i] = is_there ? p.rstd[r] : 0;
-      for (int j = 0; j < packs; ++j) {
+      for (int j = 0; j < vecs; ++j) {
         const std::int64_t c = column(j), at = r * p.C + c;
         const auto left = static_cast<Count>(p.C - c);
         dy_of[i][j] = x_of[i][j] = around_of[i][j] = {};
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
     }
     for (int i = 0; i < at_once; ++i) {
       V sum_g = 0, sum_gx = 0;
-      for (int j = 0; j < packs; ++j) {
+      for (int j = 0; j < vecs; ++j) {
         const auto dy = widened<T, N>(dy_of[i][j]), x = widened<T, N>(x_of[i][j]),
                    w = widened<T, N>(weight[j]);
         for (int e = 0; e < N; ++e) {
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
       const std::int64_t r = begin + row_of(i);
       const V mean_again = p.mean != nullptr ? p.mean[r] : 0, rstd_again = p.rstd[r],
               mean_g = p.mean != nullptr ? means[2 * i] * inverse : 0, mean_gx = means[2 * i + 1] * inverse;
-      for (int j = 0; j < packs; ++j) {
+      for (int j = 0; j < vecs; ++j) {
         const std::int64_t c = column(j);
         if (c >= p.C) continue;
         hide_from_optimizer(dy_of[i][j]);
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
   }
   V* const of_run = p.sums + run * p.num_sums();
   if (groups == 1) {
-    for (int j = 0; j < packs; ++j) {
+    for (int j = 0; j < vecs; ++j) {
       const std::int64_t c = column(j);
       if (c >= p.C) continue;
       store_vec<N>(of_run + c, p.C - c, dweight[j]);
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
     return;
   }
   __syncthreads();
-  const int width = of_row * N, of_group = 2 * width;  // with groups a thread has one pack
+  const int width = of_row * N, of_group = 2 * width;  // with groups a thread has one vector
   V* const of_groups = reinterpret_cast<V*>(shared_bytes());
   store_vec<N>(of_groups + group * of_group + column(0), FullVec(), dweight[0]);
   store_vec<N>(of_groups + group * of_group + width + column(0), FullVec(), dbias[0]);
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(packs == 1 ? threads_per_block : most_threads_
   }
 }
 
-/// Does the same for rows that are longer than a block's threads have packs, with their sums in
+/// Does the same for rows that are longer than a block's threads have vectors, with their sums in
 /// memory. A row comes from the cache the second time.
 template <class T>
 __global__ void backward_of_long_rows(NormBackward<T> p) {

@@ -55,15 +55,15 @@ void with_rows(std::int64_t C, bool are_whole, const Body& body) {
   of_warp ? body(OfWarp<4>()) : body(OfBlock<4>());
 }
 
-/// Calls body(number of this thread's pack, column, number of elements from there on).
+/// Calls body(number of this thread's vector, column, number of elements from there on).
 template <int N, class Row, class Body>
 __device__ void for_columns(std::int64_t C, const Body& body) {
   if constexpr (Row::vecs > 0) {
-    // Packs are compile-time constants, so that they lie in registers.
+    // Vectors are compile-time constants, so that they lie in registers.
     [&]<int... vecs>(std::integer_sequence<int, vecs...>) {
-      const auto one = [&](int pack) {
-        const std::int64_t c = (Row::lane() + pack * Row::width) * N;
-        if (c < C) body(pack, c, FullVec());
+      const auto one = [&](int vec) {
+        const std::int64_t c = (Row::lane() + vec * Row::width) * N;
+        if (c < C) body(vec, c, FullVec());
       };
       (one(vecs), ...);
     }
@@ -83,13 +83,13 @@ class RowVecs {
   __device__ RowVecs(const T* row, std::int64_t C) : row_(row) {
     if constexpr (Row::vecs > 0) {
       for_columns<N, Row>(
-          C, [&](int pack, std::int64_t c, auto left) { kept_[pack] = load_elements<N>(row + c, left); });
+          C, [&](int vec, std::int64_t c, auto left) { kept_[vec] = load_elements<N>(row + c, left); });
     }
   }
   template <class Count>
-  __device__ Vec<Value<T>, N> at(int pack, std::int64_t c, Count left) const {
+  __device__ Vec<Value<T>, N> at(int vec, std::int64_t c, Count left) const {
     if constexpr (Row::vecs > 0) {
-      return widened<T, N>(kept_[pack]);
+      return widened<T, N>(kept_[vec]);
     } else {
       return load_vec<N>(row_ + c, left);
     }

@@ -6,10 +6,10 @@ namespace dt::kernels::reference {
 
 template <class T>
 void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC,
-               DimShard slice) {
+               DimShard shard) {
   const std::int64_t R = ids_R.dim(0), V = table_VC.dim(0), C = table_VC.dim(1);
   for (std::int64_t r = 0; r < R; ++r) {
-    const std::int64_t place = slice.local_index(ids_R.data<std::int32_t>()[r], V);
+    const std::int64_t place = shard.local_index(ids_R.data<std::int32_t>()[r], V);
     T* y = y_RC.data<T>() + r * C;
     if (place < 0) {
       if (!add) std::fill_n(y, C, T{0});
@@ -22,10 +22,10 @@ void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool
 
 template <class T>
 void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
-                        DimShard slice) {
+                        DimShard shard) {
   const std::int64_t R = ids_R.dim(0), V = dtable_VC.dim(0), C = dtable_VC.dim(1);
   for (std::int64_t r = 0; r < R; ++r) {
-    const std::int64_t place = slice.local_index(ids_R.data<std::int32_t>()[r], V);
+    const std::int64_t place = shard.local_index(ids_R.data<std::int32_t>()[r], V);
     if (place < 0) continue;
     const T* dy = dy_RC.data<T>() + r * C;
     T* row = dtable_VC.data<T>() + place * C;

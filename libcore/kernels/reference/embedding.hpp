@@ -7,9 +7,9 @@ namespace dt::kernels::reference {
 
 template <class T>
 void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC,
-               DimShard slice);
+               DimShard shard);
 template <class T>
 void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
-                        DimShard slice);
+                        DimShard shard);
 
 }  // namespace dt::kernels::reference

@@ -36,7 +36,7 @@ constexpr std::int64_t registers_of_processor = 65536, most_threads = 2048, most
                        reserved_bytes = 1 << 10;
 
 /// The work of a launch, in turns of its blocks' loops. In a turn each thread of a block takes a
-/// pack, or its part of a row.
+/// vector, or its part of a row.
 struct Work {
   std::string kernel;  // the kernel's row in the bounds
   Grid grid;
@@ -87,23 +87,23 @@ std::int64_t steps(std::int64_t first, std::int64_t end, std::int64_t stride) {
 
 Work over_packs(std::string kernel, int N, std::int64_t count) {
   const Grid grid = grid_for_vecs(N, count);
-  const std::int64_t packs = ceil_div(count, N);
+  const std::int64_t vecs = ceil_div(count, N);
   return {std::move(kernel), grid,
           [=](std::int64_t x, std::int64_t) {
-            return steps(x * grid.threads, packs, std::int64_t{grid.blocks} * grid.threads);
+            return steps(x * grid.threads, vecs, std::int64_t{grid.blocks} * grid.threads);
           },
-          static_cast<double>(packs) / grid.threads};
+          static_cast<double>(vecs) / grid.threads};
 }
 
 Work over_rows(std::string kernel, int N, std::int64_t R, std::int64_t C) {
   const Grid grid = grid_for_vecs(N, R, C);
-  const std::int64_t packs = ceil_div(C, N);
+  const std::int64_t vecs = ceil_div(C, N);
   return {std::move(kernel), grid,
           [=](std::int64_t x, std::int64_t y) {
             return steps(y, R, grid.blocks_y) *
-                   steps(x * grid.threads, packs, std::int64_t{grid.blocks} * grid.threads);
+                   steps(x * grid.threads, vecs, std::int64_t{grid.blocks} * grid.threads);
           },
-          static_cast<double>(R * packs) / grid.threads};
+          static_cast<double>(R * vecs) / grid.threads};
 }
 
 Work same_turns(std::string kernel, const Grid& grid, std::int64_t turns) {
@@ -122,13 +122,13 @@ const Model models[] = {{"gpt2-124m", 32 * 1024, 768, 3072, 50257, 64, 0, true},
                         {"llama-8b", 8192, 4096, 14336, 128256, 128, 40, false}};
 
 std::vector<Work> works(const Model& m) {
-  constexpr int N = 8;                                // 16-bit floats per pack
+  constexpr int N = 8;                                // 16-bit floats per vector
   constexpr std::int64_t logits_at_once = 256 << 20;  // logits in a chunk of the head's rows
   const std::int64_t chunks = ceil_div(m.R, logits_at_once / m.V),
                      loss_rows = ceil_div(ceil_div(m.R, chunks), 16) * 16;
-  const auto [threads, packs] = norm_row(N, m.C);
+  const auto [threads, vecs] = norm_row(N, m.C);
   const std::string row =
-      fmt::format("{}<{}>", threads == warp_size ? "OfWarp" : "OfBlock", std::max<std::int64_t>(2, packs));
+      fmt::format("{}<{}>", threads == warp_size ? "OfWarp" : "OfBlock", std::max<std::int64_t>(2, vecs));
   const NormBackwardRows backward = norm_backward_rows(N, m.R, m.C, sizeof(float));
   const std::int64_t weights = 12 * m.C * m.C;
   const auto [run_rows, runs] = runs_of_columns(N, m.R, m.F);

@@ -52,8 +52,8 @@ void widen(DType dtype, const void* from, std::int64_t count, float* to) {
 /// An inner kernel of vectors, which prefetches first.
 template <auto* TILE>
 void multiply_after_fetch(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
-                          std::int64_t c_row, bool add, const Prefetch& ahead) {
-  ahead.fetch(0, K);
+                          std::int64_t c_row, bool add, const Prefetch& prefetch) {
+  prefetch.fetch(0, K);
   TILE(rows, K, a, b, c, c_row, add);
 }
 
@@ -358,11 +358,11 @@ class Multiplication {
                         const float* next_b, float* sums, bool add, bool is_last) const {
     const std::int64_t height = kernels_.a.width, width = kernels_.b.width;
     const std::int64_t unit_bytes = ceil_div(width * 4, ceil_div(place.rows, height));
-    Prefetch ahead{reinterpret_cast<const char*>(next_b), unit_bytes};
-    for (std::int64_t row = 0; row < place.rows; row += height, ahead.from += units * unit_bytes) {
+    Prefetch prefetch{reinterpret_cast<const char*>(next_b), unit_bytes};
+    for (std::int64_t row = 0; row < place.rows; row += height, prefetch.from += units * unit_bytes) {
       const Place tile{place.row + row, std::min(height, place.rows - row), place.column, place.columns};
       if (is_last && fetches_c_) fetch_c(tile);
-      kernels_.tile(tile.rows, units, a + row * units, b, sums + row * width, width, add, ahead);
+      kernels_.tile(tile.rows, units, a + row * units, b, sums + row * width, width, add, prefetch);
       if (is_last) finish_rows(tile, sums + row * width);
     }
   }

@@ -37,7 +37,7 @@ struct Epilogue {
 };
 
 using Tile = void(std::int64_t rows, std::int64_t K, const float* a, const float* b, float* c,
-                  std::int64_t c_row, bool add, const Prefetch& ahead);
+                  std::int64_t c_row, bool add, const Prefetch& prefetch);
 /// Packs `count` rows or columns over `K` elements into consecutive panels. Pads with zeros up to a
 /// whole pack group.
 using Vec = void(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels);
@@ -67,7 +67,7 @@ struct GemmKernels {
   std::int64_t most_whole_units, units_of_part;
   std::int64_t most_block_units, most_block_rows;  // for the part of A that a thread packs at once
   bool fetches_c_to_write;                         // also prefetches a C that is only written
-  std::int64_t nontemporal_min_bytes;              // least bytes of a C that is stored past the caches
+  std::int64_t nontemporal_min_bytes;              // least bytes of a C that is stored by non-temporal stores
   void (*run_epilogue)(const Epilogue& job);
   void (*widen)(DType dtype, const void* from, std::int64_t count, float* to);
 

@@ -46,7 +46,7 @@ DT_AMX void release_tiles() {
 /// Uses tiles 0 to 3 for C, 4 and 5 for A, 6 and 7 for B. Tiles are named by constants, hence no
 /// loops.
 DT_AMX void multiply_two_rows(std::int64_t units, const float* a, const float* b, float* c,
-                              std::int64_t c_row, bool add, const Prefetch& ahead) {
+                              std::int64_t c_row, bool add, const Prefetch& prefetch) {
   const std::int64_t c_bytes = c_row * 4;
   float* below = c + amx_rows * c_row;
   if (add) {
@@ -65,7 +65,7 @@ DT_AMX void multiply_two_rows(std::int64_t units, const float* a, const float* b
     _tile_loadd(6, b + k, tile_row_bytes);
     _tile_stream_loadd(4, a + k, tile_row_bytes);
     _tile_dpbf16ps(0, 4, 6);
-    ahead.fetch(k / amx_rows, amx_units);
+    prefetch.fetch(k / amx_rows, amx_units);
     _tile_loadd(7, b_beside + k, tile_row_bytes);
     _tile_dpbf16ps(1, 4, 7);
     _tile_stream_loadd(5, a_below + k, tile_row_bytes);
@@ -214,8 +214,8 @@ AmxTiles::~AmxTiles() {
 }
 
 void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                        std::int64_t c_row, bool add, const Prefetch& ahead) {
-  if (rows > amx_rows) return multiply_two_rows(units, a, b, c, c_row, add, ahead);
+                        std::int64_t c_row, bool add, const Prefetch& prefetch) {
+  if (rows > amx_rows) return multiply_two_rows(units, a, b, c, c_row, add, prefetch);
   multiply_one_row(units, a, b, c, c_row, add);
 }
 

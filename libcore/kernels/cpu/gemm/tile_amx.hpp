@@ -41,11 +41,11 @@ class AmxTiles {
 /// are two panels of A and two of B, each pair `units` (whole blocks) times 16 floats apart. It may
 /// write up to a whole panel's rows. The thread must hold AmxTiles.
 void multiply_tiles_amx(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                        std::int64_t c_row, bool add, const Prefetch& ahead = {});
+                        std::int64_t c_row, bool add, const Prefetch& prefetch = {});
 
 /// Computes the same bits without AMX, for tests. Needs AVX-512. (NaNs may differ in their bits.)
 void multiply_tiles_by_loops(std::int64_t rows, std::int64_t units, const float* a, const float* b, float* c,
-                             std::int64_t c_row, bool add, const Prefetch& ahead = {});
+                             std::int64_t c_row, bool add, const Prefetch& prefetch = {});
 
 /// The panels of an operand, `stride` floats apart.
 struct TilePanels {

@@ -1,7 +1,7 @@
 // Computes attention by a library, which writes 16-bit rows. Results that are fp32, that are added
 // to their targets, or that alias the library's inputs go through scratch memory. A backward pass
 // that gives the same bits each time takes memory for a weight of each query and key, or sums dq in
-// order (attention_slices.hpp). Masks take as much memory. So only as many sequences, or heads of
+// order (attention_chunks.hpp). Masks take as much memory. So only as many sequences, or heads of
 // one sequence, are computed at a time as fit a bound, but at least one. Heads do not depend on
 // each other.
 // Legend: as kernels/attention.hpp; S keys.
@@ -123,7 +123,7 @@ struct ChunkRange {
   std::int64_t batch, batches, group, groups;
 };
 
-/// Calls body(slice) for each slice, until it returns false. Returns true if all calls did.
+/// Calls body(chunk) for each chunk, until it returns false. Returns true if all calls did.
 template <class Body>
 bool for_chunks(const AttentionProblem& p, const AttentionChunk& at_a_time, const Body& body) {
   const auto [batches, groups] = at_a_time;
@@ -133,7 +133,7 @@ bool for_chunks(const AttentionProblem& p, const AttentionChunk& at_a_time, cons
   return true;
 }
 
-/// Cuts a whole problem's tensors into slices.
+/// Cuts a whole problem's tensors into chunks.
 struct ChunkViews {
   const AttentionShape& shape;
 
@@ -151,10 +151,10 @@ struct ChunkViews {
     return {s.batches, shape.sequence, s.groups * group(), s.groups, shape.head_dim};
   }
   Tensor lse(const Tensor& all_BHT, const ChunkRange& s) const {
-    const AttentionShape slice = part(s);
+    const AttentionShape chunk = part(s);
     const std::int64_t first = s.batch * shape.query_heads + s.group * group();
-    return all_BHT.flat(first * shape.sequence, slice.batch * slice.query_heads * slice.sequence)
-        .reshaped({slice.batch, slice.query_heads, slice.sequence});
+    return all_BHT.flat(first * shape.sequence, chunk.batch * chunk.query_heads * chunk.sequence)
+        .reshaped({chunk.batch, chunk.query_heads, chunk.sequence});
   }
   Visibility visibility(const Visibility& all, const ChunkRange& s) const {
     if (!all.first_R) return all;
@@ -171,7 +171,7 @@ bool orders_sums(const Context& context) {
          accelerator().gpus().at(static_cast<std::size_t>(context.device().index())).major == ordered;
 }
 
-/// Returns the call of a slice, with its mask in scratch memory.
+/// Returns the call of a chunk, with its mask in scratch memory.
 FusedAttention fused(const Context& context, const ChunkViews& cut, const ChunkRange& s, Mask mask,
                      const Visibility& visibility, const QueriesKeysValues& qkv, const Columns& y,
                      const Tensor& lse_BHT) {

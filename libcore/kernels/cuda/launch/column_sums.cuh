@@ -1,6 +1,6 @@
 #pragma once
 // Sums over the rows of a matrix, as the gradients of weights and biases are, always in the same
-// tree. A warp's lanes are columns, of packs or single ones. A block's warps are rows of a run, whose
+// tree. A warp's lanes are columns, of vectors or single ones. A block's warps are rows of a run, whose
 // length the matrix's shape alone decides. The runs' sums are then summed the same way. There are no
 // atomics: they would add in any order.
 

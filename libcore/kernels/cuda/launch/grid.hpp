@@ -2,7 +2,7 @@
 // Chooses how many threads each kernel for GPUs is started with. These are functions of shapes
 // alone, so that a kernel's bits do not depend on the GPU, and tests can count how evenly a GPU's
 // SMs are used.
-// Legend: R rows, C columns, N elements of a pack (vecs.cuh).
+// Legend: R rows, C columns, N elements of a vector (vecs.cuh).
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 #pragma once
-// Packs: elements that a thread loads and stores at once, 16 bytes if they are aligned and whole.
+// Vectors: elements that a thread loads and stores at once, 16 bytes if they are aligned and whole.
 // Otherwise they come one by one. The same instructions compute with both, so a value does not depend
 // on its place.
 
@@ -16,7 +16,7 @@ struct alignas(sizeof(T) * N) Vec {
   T at[N];
 };
 
-/// The elements of a pack in a loop over tensors whose widest elements are T.
+/// The elements of a vector in a loop over tensors whose widest elements are T.
 template <class T>
 inline constexpr int vec_size = 16 / static_cast<int>(sizeof(T));
 
@@ -36,17 +36,17 @@ template <class T, int N>
 using Elements = typename ElementsOf<T, N>::type;
 
 template <class T, int N>
-__device__ Elements<T, N> elements_of(Vec<T, N> pack) {
+__device__ Elements<T, N> elements_of(Vec<T, N> vec) {
   if constexpr (is_narrow<T>) {
     Elements<T, N> elements;
-    memcpy(&elements, &pack, sizeof pack);
+    memcpy(&elements, &vec, sizeof vec);
     return elements;
   } else {
-    return pack;
+    return vec;
   }
 }
 
-/// The count of elements at a place where a whole pack is known to begin.
+/// The count of elements at a place where a whole vector is known to begin.
 struct FullVec {
   FullVec() = default;
   __device__ constexpr explicit FullVec(std::int64_t) {}
@@ -62,7 +62,7 @@ __device__ constexpr bool is_full_vec(const T*, FullVec) {
   return true;
 }
 
-/// Returns whether rows of C elements at these addresses are whole packs.
+/// Returns whether rows of C elements at these addresses are whole vectors.
 template <class T>
 bool can_vectorize(std::int64_t C, std::initializer_list<const void*> rows) {
   const auto is_aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
@@ -166,7 +166,7 @@ __device__ void store_vec_streaming(T* p, Count count, const Vec<V, N>& values) 
   store_vec<N>(p, count, values);
 }
 
-/// Calls body(begin of a pack of N, number of elements from there on) for the packs of this thread.
+/// Calls body(begin of a vector of N, number of elements from there on) for the vectors of this thread.
 template <int N, class Body>
 __device__ void for_vecs(std::int64_t count, const Body& body) {
   for (std::int64_t i = first_element() * N; i < count; i += element_stride() * N) body(i, count - i);

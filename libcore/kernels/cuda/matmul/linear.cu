@@ -7,8 +7,8 @@ namespace dt::kernels::cuda {
 
 namespace {
 
-/// Sums each column over runs of rows. A block has a pack of columns for each lane. A warp takes rows
-/// in turn, in the same order however many at once. If packs are whole, it takes several at once, so
+/// Sums each column over runs of rows. A block has a vector of columns for each lane. A warp takes rows
+/// in turn, in the same order however many at once. If vectors are whole, it takes several at once, so
 /// that as many loads are under way.
 template <class T, class Count>
 __global__ void __launch_bounds__(threads_per_block, blocks_of_columns_at_once)

@@ -25,7 +25,7 @@ void* address(const Columns& columns) {
          static_cast<std::size_t>(columns.first) * dtype_bytes(columns.rows_RS.dtype());
 }
 
-constexpr std::int64_t lse_alignment = 4;  // a slice of heads may begin at any element
+constexpr std::int64_t lse_alignment = 4;  // a chunk of heads may begin at any element
 
 /// The rows of heads, of B sequences of `rows` rows: as cuDNN orders dimensions.
 struct Heads {
