@@ -234,8 +234,8 @@ TEST_CASE("micro-batches under way at once give the bits of one after the other,
   Context context(2, Device::host());
   for (const ModelSpec& spec : every_kind()) {
     Batch batch = Batch::arbitrary(spec, 6, 7);
-    for (const SavedActivations kept : {SavedActivations::all, SavedActivations::matmuls}) {
-      Decoder decoder(spec, DType::f32, kept);
+    for (const SavedActivations saved : {SavedActivations::all, SavedActivations::matmuls}) {
+      Decoder decoder(spec, DType::f32, saved);
       scatter_weights(decoder, 6);
       const auto sequential = gradients_by_micro_batch(context, decoder, batch, 2);
       for (const auto where : {OutputGradients::apart, OutputGradients::over_outputs}) {
@@ -361,8 +361,8 @@ TEST_CASE("a block hands its gradients over in what it saved, and beside that on
       const std::int64_t matmuls =
           element * R * (C + (H + 2 * K) * D + H * D + G) + statistic * (2 * norm + R * H);
       const std::int64_t remade = element * R * (2 * C + F);
-      const auto bytes = [&](SavedActivations kept) {
-        const auto units = make_units(Device::host(), s, table, dtype, kept);
+      const auto bytes = [&](SavedActivations saved) {
+        const auto units = make_units(Device::host(), s, table, dtype, saved);
         return std::pair<std::int64_t, std::int64_t>(units[1]->saved_bytes(B, T),
                                                      units[1]->backward_handoff_bytes(Device::host(), B, T));
       };
@@ -402,8 +402,8 @@ TEST_CASE("a block that keeps only matmuls gives the same bits, with less memory
   for (const ModelSpec& spec : every_kind()) {
     Batch batch = Batch::arbitrary(spec, 3, 7);
     std::vector<std::vector<std::vector<double>>> found;
-    for (const SavedActivations kept : {SavedActivations::all, SavedActivations::matmuls}) {
-      Decoder decoder(spec, DType::f32, kept);
+    for (const SavedActivations saved : {SavedActivations::all, SavedActivations::matmuls}) {
+      Decoder decoder(spec, DType::f32, saved);
       scatter_weights(decoder, 8);
       found.push_back(gradients_by_micro_batch(context, decoder, batch, 2));
     }

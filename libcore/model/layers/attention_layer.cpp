@@ -19,17 +19,17 @@ RotaryTables::RotaryTables(Device device, const ModelSpec& spec, DType statistic
   sin_PD2 = Tensor(memory, statistics, shape, bytes);
 }
 
-AttentionLayer::AttentionLayer(const ModelSpec& share, DType dtype,
-                               std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& seam)
-    : query_heads_(share.query_heads),
-      key_value_heads_(share.key_value_heads),
-      head_dim_(share.head_dim),
-      qkv_bias_(share.qkv_bias),
-      output_bias_(share.attention_output_bias),
-      window_(share.sliding_window),
+AttentionLayer::AttentionLayer(const ModelSpec& shard, DType dtype,
+                               std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& ops)
+    : query_heads_(shard.query_heads),
+      key_value_heads_(shard.key_value_heads),
+      head_dim_(shard.head_dim),
+      qkv_bias_(shard.qkv_bias),
+      output_bias_(shard.attention_output_bias),
+      window_(shard.sliding_window),
       dtype_(dtype),
       rotary_(std::move(rotary)),
-      ops_(seam) {}
+      ops_(ops) {}
 
 AttentionLayer::Saved AttentionLayer::saved(BumpAllocator& memory, std::int64_t batch,
                                             std::int64_t sequence) const {
@@ -41,10 +41,10 @@ AttentionLayer::Saved AttentionLayer::saved(BumpAllocator& memory, std::int64_t 
   return s;
 }
 
-Tensor AttentionLayer::allocate_qkv_gradient(Device device, BumpAllocator& handover,
+Tensor AttentionLayer::allocate_qkv_gradient(Device device, BumpAllocator& backward_handoff,
                                              std::int64_t rows) const {
   const bool is_apart = !is_ring() && kernels::needs_separate_gradients(device, dtype_, head_dim_);
-  return is_apart ? handover.allocate(dtype_, {rows, packed_features()}) : Tensor();
+  return is_apart ? backward_handoff.allocate(dtype_, {rows, packed_features()}) : Tensor();
 }
 
 void AttentionLayer::forward(const Context& context, const MicroBatch& micro_batch,
@@ -67,7 +67,7 @@ void AttentionLayer::forward(const Context& context, const MicroBatch& micro_bat
 void AttentionLayer::backward_input(const Context& context, const MicroBatch& micro_batch,
                                     std::span<const Tensor> weights, AsyncAllGather& dy_RC,
                                     const Tensor& dx_LC, const Saved& saved,
-                                    const OverlappedWork& meanwhile) const {
+                                    const OverlappedWork& overlapped_work) const {
   const Params w = params(weights);
   Arena::Scope scope(context.scratch());
   const Tensor dheads_RQ = context.scratch().allocate(dtype_, saved.y_RQ.shape());
@@ -82,7 +82,7 @@ void AttentionLayer::backward_input(const Context& context, const MicroBatch& mi
     kernels::attention_backward(context, heads, {first_R}, dheads_RQ, qkv, saved.y_RQ, saved.lse_BHT,
                                 {kernels::packed(heads, saved.dqkv_RE)});
   rotate(context, micro_batch, true, saved.dqkv_RE);
-  column_parallel_backward_input(context, ops_, saved.dqkv_RE, w.qkv_weight_EC, dx_LC, {}, meanwhile);
+  column_parallel_backward_input(context, ops_, saved.dqkv_RE, w.qkv_weight_EC, dx_LC, {}, overlapped_work);
 }
 
 void AttentionLayer::backward_weight(const Context& context, std::span<const Tensor> grads,
@@ -101,11 +101,11 @@ AttentionLayer::Params AttentionLayer::params(std::span<const Tensor> tensors) c
 
 Tensor AttentionLayer::first_visible(const Context& context, const MicroBatch& micro_batch) const {
   const std::int64_t sequence = micro_batch.sequence, rows = micro_batch.batch * sequence;
-  const TensorParallelShard& share = ops_.shard();
-  if (!window_ || *window_ >= sequence * share.context_size) return micro_batch.first_R;
+  const TensorParallelShard& shard = ops_.shard();
+  if (!window_ || *window_ >= sequence * shard.context_size) return micro_batch.first_R;
   const Tensor first_R = context.scratch().allocate(DType::i32, {rows});
   const int chunks = is_ring() ? Zigzag::num_chunks : 1;
-  const Zigzag zigzag{sequence / chunks, share.context_rank, share.context_size};
+  const Zigzag zigzag{sequence / chunks, shard.context_rank, shard.context_size};
   for (int chunk = 0; chunk < chunks; ++chunk) {
     const auto part = [&](const Tensor& all) {
       return all ? all.rows(chunk * rows / chunks, (chunk + 1) * rows / chunks) : Tensor();

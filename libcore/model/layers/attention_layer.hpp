@@ -1,7 +1,7 @@
 #pragma once
 // Causal self-attention with its projections.
 // Legend: B batch, T sequence, R = B·T rows, L this rank's rows where tensors are not split by
-// features (see Seam), C hidden, H query heads and K key-value heads of this rank, D head size,
+// features (see TensorParallelOps), C hidden, H query heads and K key-value heads of this rank, D head size,
 // Q = H·D, E = (H + 2K)·D, P positions.
 
 #include <memory>
@@ -33,19 +33,19 @@ class AttentionLayer {
   /// Takes E + Q elements and H statistics a token.
   struct Saved {
     Tensor qkv_RE;   // rotated
-    Tensor dqkv_RE;  // gradient of qkv, in its place unless the handover has memory for it
+    Tensor dqkv_RE;  // gradient of qkv, in its place unless the backward handoff has memory for it
     Tensor y_RQ;     // outputs of the heads
     Tensor lse_BHT;
   };
 
-  /// `share` is the model as this rank holds it. The seam must outlive the layer.
-  AttentionLayer(const ModelSpec& share, DType dtype, std::shared_ptr<const RotaryTables> rotary,
-                 const TensorParallelOps& seam);
+  /// `shard` is the model as this rank holds it. `ops` must outlive the layer.
+  AttentionLayer(const ModelSpec& shard, DType dtype, std::shared_ptr<const RotaryTables> rotary,
+                 const TensorParallelOps& ops);
   std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
   Saved saved(BumpAllocator& memory, std::int64_t batch, std::int64_t sequence) const;
-  /// Takes memory for dqkv from `handover`, which backward_input passes to backward_weight. Returns
+  /// Takes memory for dqkv from `backward_handoff`, which backward_input passes to backward_weight. Returns
   /// an absent tensor if dqkv overwrites qkv.
-  Tensor allocate_qkv_gradient(Device device, BumpAllocator& handover, std::int64_t rows) const;
+  Tensor allocate_qkv_gradient(Device device, BumpAllocator& backward_handoff, std::int64_t rows) const;
   /// Returns the bytes of scratch memory that the travelling keys and values of ring attention
   /// take.
   std::size_t ring_bytes(std::int64_t batch, std::int64_t sequence) const;
@@ -53,10 +53,10 @@ class AttentionLayer {
   /// Computes y = residual + the layer's output.
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_LC, const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
-  /// Overwrites dx. Calls `meanwhile` while the ranks' parts of dx are being summed.
+  /// Overwrites dx. Calls `overlapped_work` while the ranks' parts of dx are being summed.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                       AsyncAllGather& dy_RC, const Tensor& dx_LC, const Saved& saved,
-                      const OverlappedWork& meanwhile) const;
+                      const OverlappedWork& overlapped_work) const;
   void backward_weight(const Context& context, std::span<const Tensor> grads, AsyncAllGather& x_RC,
                        const Tensor& dy_RC, const Saved& saved) const;
 

@@ -8,8 +8,8 @@
 
 namespace dt::model {
 
-MlpLayer::MlpLayer(const ModelSpec& share, DType dtype, const TensorParallelOps& seam)
-    : kind_(share.mlp), bias_(share.mlp_bias), features_(share.mlp_hidden), dtype_(dtype), ops_(seam) {}
+MlpLayer::MlpLayer(const ModelSpec& shard, DType dtype, const TensorParallelOps& ops)
+    : kind_(shard.mlp), bias_(shard.mlp_bias), features_(shard.mlp_hidden), dtype_(dtype), ops_(ops) {}
 
 std::int64_t MlpLayer::backward_rows(Device device, std::int64_t rows) {
   constexpr std::int64_t most_on_host = 1024;
@@ -48,7 +48,7 @@ void MlpLayer::activate(const Context& context, const Saved& saved) const {
 
 void MlpLayer::backward_input(const Context& context, std::span<const Tensor> weights, AsyncAllGather& dy_RC,
                               const Tensor& dx_LC, const Saved& saved,
-                              const OverlappedWork& meanwhile) const {
+                              const OverlappedWork& overlapped_work) const {
   const Params w = params(weights);
   const std::int64_t step = backward_rows(context.device(), saved.up_RG.dim(0));
   Arena::Scope scope(context.scratch());
@@ -62,7 +62,8 @@ void MlpLayer::backward_input(const Context& context, std::span<const Tensor> we
       (gated() ? kernels::swiglu_backward : kernels::gelu_backward)(context, dhidden_RF, up_RG, up_RG);
     }
   };
-  column_parallel_backward_input(context, ops_, saved.up_RG, w.up_weight_GC, dx_LC, make_dup, meanwhile);
+  column_parallel_backward_input(context, ops_, saved.up_RG, w.up_weight_GC, dx_LC, make_dup,
+                                 overlapped_work);
 }
 
 void MlpLayer::backward_down_weight(const Context& context, std::span<const Tensor> grads,

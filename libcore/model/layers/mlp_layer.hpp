@@ -1,7 +1,7 @@
 #pragma once
 // The feed-forward half of a block.
-// Legend: R rows, L this rank's rows where tensors are not split by features (see Seam), C hidden,
-// F MLP features of this rank, G = 2F for a gated MLP, else F.
+// Legend: R rows, L this rank's rows where tensors are not split by features (see TensorParallelOps), C
+// hidden, F MLP features of this rank, G = 2F for a gated MLP, else F.
 
 #include <span>
 
@@ -29,8 +29,8 @@ class MlpLayer {
   /// rows, they are all rows.
   static std::int64_t backward_rows(Device device, std::int64_t rows);
 
-  /// `share` is the model as this rank holds it. The seam must outlive the layer.
-  MlpLayer(const ModelSpec& share, DType dtype, const TensorParallelOps& seam);
+  /// `shard` is the model as this rank holds it. `ops` must outlive the layer.
+  MlpLayer(const ModelSpec& shard, DType dtype, const TensorParallelOps& ops);
   std::size_t num_params() const { return (bias_ ? 2 : 1) * (gated() ? 3 : 2); }
   /// Lays out the saved tensors. `hidden` comes from its own memory.
   Saved saved(BumpAllocator& memory, BumpAllocator& hidden, std::int64_t rows) const;
@@ -41,9 +41,9 @@ class MlpLayer {
                const Tensor& residual_LC, const Tensor& y_LC, const Saved& saved) const;
   /// Computes `hidden` from `up`.
   void activate(const Context& context, const Saved& saved) const;
-  /// Overwrites dx. Calls `meanwhile` while the ranks' parts of dx are being summed.
+  /// Overwrites dx. Calls `overlapped_work` while the ranks' parts of dx are being summed.
   void backward_input(const Context& context, std::span<const Tensor> weights, AsyncAllGather& dy_RC,
-                      const Tensor& dx_LC, const Saved& saved, const OverlappedWork& meanwhile) const;
+                      const Tensor& dx_LC, const Saved& saved, const OverlappedWork& overlapped_work) const;
   /// The two halves of backward_weight. Call both after backward_input.
   void backward_down_weight(const Context& context, std::span<const Tensor> grads, const Tensor& dy_RC,
                             const Saved& saved) const;

@@ -9,9 +9,9 @@
 
 namespace dt::model {
 
-RingAttention::RingAttention(const TensorParallelOps& seam, const kernels::AttentionShape& shape,
+RingAttention::RingAttention(const TensorParallelOps& ops, const kernels::AttentionShape& shape,
                              const Tensor& first_R, std::optional<std::int64_t> window)
-    : ops_(seam),
+    : ops_(ops),
       shape_(shape),
       chunk_shape_(shape),
       first_R_(first_R),
@@ -84,15 +84,15 @@ Tensor RingAttention::keys_and_values(const Context& context, const Tensor& qkv_
 
 template <class Body>
 void RingAttention::for_blocks(const Context& context, const Tensor& own_kv, const Body& body) const {
-  const TensorParallelShard& share = ops_.shard();
+  const TensorParallelShard& shard = ops_.shard();
   const std::array memory{own_kv, context.scratch().allocate(own_kv.dtype(), own_kv.shape())};
-  for (int step = 0; step < share.context_size; ++step) {
-    const bool is_last = step + 1 == share.context_size;
+  for (int step = 0; step < shard.context_size; ++step) {
+    const bool is_last = step + 1 == shard.context_size;
     const Tensor& held = memory[static_cast<std::size_t>(step % 2)];
     const Tensor& arriving = memory[static_cast<std::size_t>((step + 1) % 2)];
     const PendingCollectiveHandle shift =
         is_last ? PendingCollectiveHandle() : ops_.start_ring_shift(held, arriving);
-    body(Block{held, previous_rank(share.context_rank, step)});
+    body(Block{held, previous_rank(shard.context_rank, step)});
     wait(context, shift);
   }
 }

@@ -20,8 +20,8 @@ class RingAttention {
   /// `shape.sequence` is the length of the rank's part of each sequence, which is two chunks.
   /// `first_R` is the first position of its sequence that each row sees; absent means 0. `window`
   /// is the most keys that a query sees. Chunks before the windows of all queries are then skipped.
-  /// first_R must still account for each row's window. The seam must outlive this object.
-  RingAttention(const TensorParallelOps& seam, const kernels::AttentionShape& shape, const Tensor& first_R,
+  /// first_R must still account for each row's window. `ops` must outlive this object.
+  RingAttention(const TensorParallelOps& ops, const kernels::AttentionShape& shape, const Tensor& first_R,
                 std::optional<std::int64_t> window = {});
 
   /// Computes y_RQ and lse, [2, B, H, chunk], from packed rows.

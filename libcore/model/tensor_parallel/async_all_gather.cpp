@@ -10,17 +10,17 @@ constexpr std::size_t most_under_way = 2;
 
 }  // namespace
 
-AsyncAllGather::AsyncAllGather(const Context& context, const TensorParallelOps& seam, const Tensor& local_LC,
+AsyncAllGather::AsyncAllGather(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
                                const Tensor& all_RC)
-    : context_(&context), ops_(&seam), local_rows_(local_LC.dim(0)), all_RC_(all_RC) {
-  chunks_.push_back({RowChunk(seam.shard(), local_rows_, 0, local_rows_), local_LC, all_RC, {}});
+    : context_(&context), ops_(&ops), local_rows_(local_LC.dim(0)), all_RC_(all_RC) {
+  chunks_.push_back({RowChunk(ops.shard(), local_rows_, 0, local_rows_), local_LC, all_RC, {}});
 }
 
-AsyncAllGather::AsyncAllGather(const Context& context, const TensorParallelOps& seam, const Tensor& local_LC,
+AsyncAllGather::AsyncAllGather(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
                                const Tensor& memory_RC, const Tensor& all_RC)
-    : context_(&context), ops_(&seam), local_rows_(local_LC.dim(0)), all_RC_(all_RC) {
-  for_chunks(local_rows_, seam.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
-    const RowChunk rows(seam.shard(), local_rows_, begin, end);
+    : context_(&context), ops_(&ops), local_rows_(local_LC.dim(0)), all_RC_(all_RC) {
+  for_chunks(local_rows_, ops.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
+    const RowChunk rows(ops.shard(), local_rows_, begin, end);
     const bool is_in_place = rows.num_runs() == 1 && all_RC;
     chunks_.push_back({rows, local_LC.rows(begin, end), is_in_place ? all_RC : rows.place_in(memory_RC), {}});
   });
@@ -59,14 +59,14 @@ const Tensor& AsyncAllGather::all() {
   return all_RC_;
 }
 
-AsyncAllGather all_gather_rows_async(const Context& context, const TensorParallelOps& seam,
+AsyncAllGather all_gather_rows_async(const Context& context, const TensorParallelOps& ops,
                                      const Tensor& local_LC) {
-  if (!seam.shard().sequence_parallel) return AsyncAllGather(local_LC);
+  if (!ops.shard().sequence_parallel) return AsyncAllGather(local_LC);
   const auto all_rows = [&] {
     return context.scratch().allocate(local_LC.dtype(),
-                                      {local_LC.dim(0) * seam.shard().size, local_LC.dim(1)});
+                                      {local_LC.dim(0) * ops.shard().size, local_LC.dim(1)});
   };
-  return AsyncAllGather(context, seam, local_LC, all_rows(), all_rows());
+  return AsyncAllGather(context, ops, local_LC, all_rows(), all_rows());
 }
 
 }  // namespace dt::model

@@ -30,12 +30,12 @@ class AsyncAllGather {
   /// Wraps rows that the ranks do not divide, or that have arrived.
   explicit AsyncAllGather(const Tensor& all_RC) : all_RC_(all_RC) {}
   /// Gathers the rows to `all` in one chunk.
-  AsyncAllGather(const Context& context, const TensorParallelOps& seam, const Tensor& local_LC,
+  AsyncAllGather(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
                  const Tensor& all_RC);
-  /// Gathers the rows in the seam's chunks. The rows of each chunk are contiguous in a part of
+  /// Gathers the rows in the chunks of `ops`. The rows of each chunk are contiguous in a part of
   /// `memory`, and are copied from there to their places in `all`. `all` may be absent for a caller
   /// that uses for_runs().
-  AsyncAllGather(const Context& context, const TensorParallelOps& seam, const Tensor& local_LC,
+  AsyncAllGather(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
                  const Tensor& memory_RC, const Tensor& all_RC);
 
   /// Waits for the chunk that contains row `begin`, and returns all rows. Later chunks may not have
@@ -80,8 +80,8 @@ class AsyncAllGather {
 };
 
 /// Returns `local` if the ranks do not divide rows; otherwise a gather into scratch memory in the
-/// seam's chunks.
-AsyncAllGather all_gather_rows_async(const Context& context, const TensorParallelOps& seam,
+/// chunks of `ops`.
+AsyncAllGather all_gather_rows_async(const Context& context, const TensorParallelOps& ops,
                                      const Tensor& local_LC);
 
 }  // namespace dt::model

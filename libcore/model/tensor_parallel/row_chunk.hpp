@@ -15,12 +15,12 @@ namespace dt::model {
 /// if ranks do not divide rows or if the range is all rows.
 class RowChunk {
  public:
-  RowChunk(const TensorParallelShard& share, std::int64_t local_rows, std::int64_t begin, std::int64_t end)
-      : runs_(end - begin == local_rows ? 1 : share.num_row_ranks()),
-        length_((end - begin) * share.num_row_ranks() / runs_),
+  RowChunk(const TensorParallelShard& shard, std::int64_t local_rows, std::int64_t begin, std::int64_t end)
+      : runs_(end - begin == local_rows ? 1 : shard.num_row_ranks()),
+        length_((end - begin) * shard.num_row_ranks() / runs_),
         begin_(begin),
         local_rows_(local_rows),
-        before_(begin * share.num_row_ranks()) {}
+        before_(begin * shard.num_row_ranks()) {}
 
   int num_runs() const { return runs_; }
   std::int64_t count() const { return length_ * runs_; }

@@ -16,11 +16,11 @@ Tensor TensorParallelShard::local_rows_of(const Tensor& full_R) const {
   return sequence_parallel ? full_R.rows(rank * count, (rank + 1) * count) : full_R;
 }
 
-ModelSpec shard_spec(const ModelSpec& spec, const TensorParallelShard& share) {
+ModelSpec shard_spec(const ModelSpec& spec, const TensorParallelShard& shard) {
   ModelSpec own = spec;
-  own.query_heads = spec.query_heads / share.size;
-  own.key_value_heads = std::max<std::int64_t>(1, spec.key_value_heads / share.size);
-  own.mlp_hidden = even_range(share.rank, share.size, spec.mlp_hidden).count;
+  own.query_heads = spec.query_heads / shard.size;
+  own.key_value_heads = std::max<std::int64_t>(1, spec.key_value_heads / shard.size);
+  own.mlp_hidden = even_range(shard.rank, shard.size, spec.mlp_hidden).count;
   return own;
 }
 
@@ -43,8 +43,8 @@ PendingCollectiveHandle TensorParallelOps::start_ring_shift(const Tensor&, const
 }
 
 const TensorParallelOps& single_rank_ops() {
-  static const TensorParallelOps seam;
-  return seam;
+  static const TensorParallelOps ops;
+  return ops;
 }
 
 }  // namespace dt::model

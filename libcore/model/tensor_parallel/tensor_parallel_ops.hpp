@@ -17,7 +17,7 @@
 
 namespace dt::model {
 
-/// This rank's part of each layer.
+/// This rank's shard of each layer.
 struct TensorParallelShard {
   int rank = 0;
   int size = 1;
@@ -42,7 +42,7 @@ struct TensorParallelShard {
 
 /// Returns the model as this rank holds it, with this rank's heads and MLP features. If there are
 /// fewer key-value heads than ranks, several ranks hold the same head. The vocabulary is unchanged.
-ModelSpec shard_spec(const ModelSpec& spec, const TensorParallelShard& share);
+ModelSpec shard_spec(const ModelSpec& spec, const TensorParallelShard& shard);
 
 /// An exchange in flight. Its tensors must stay valid until the caller has waited for it.
 class PendingCollective {
@@ -63,7 +63,7 @@ inline void wait(const Context& context, const PendingCollectiveHandle& exchange
 /// Collective: all ranks that share the layers start the same exchanges in the same order.
 class TensorParallelOps {
  public:
-  explicit TensorParallelOps(TensorParallelShard share = {}) : shard_(share) {}
+  explicit TensorParallelOps(TensorParallelShard shard = {}) : shard_(shard) {}
   virtual ~TensorParallelOps() = default;
   const TensorParallelShard& shard() const { return shard_; }
 
@@ -89,7 +89,7 @@ class TensorParallelOps {
   TensorParallelShard shard_;
 };
 
-/// Returns a seam for whole layers.
+/// Returns the operations for whole layers, which do not communicate.
 const TensorParallelOps& single_rank_ops();
 
 }  // namespace dt::model

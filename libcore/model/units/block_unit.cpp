@@ -5,30 +5,31 @@
 
 namespace dt::model {
 
-BlockUnit::BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations kept,
-                     std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& seam)
-    : BlockUnit(shard_spec(spec, seam.shard()), seam, std::move(unit), dtype, kept, std::move(rotary)) {}
+BlockUnit::BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations saved_activations,
+                     std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& ops)
+    : BlockUnit(shard_spec(spec, ops.shard()), ops, std::move(unit), dtype, saved_activations,
+                std::move(rotary)) {}
 
-BlockUnit::BlockUnit(const ModelSpec& share, const TensorParallelOps& seam, UnitSpec unit, DType dtype,
-                     SavedActivations kept, std::shared_ptr<const RotaryTables> rotary)
+BlockUnit::BlockUnit(const ModelSpec& shard, const TensorParallelOps& ops, UnitSpec unit, DType dtype,
+                     SavedActivations saved_activations, std::shared_ptr<const RotaryTables> rotary)
     : unit_(std::move(unit)),
-      hidden_(share.hidden),
-      query_features_(share.query_heads * share.head_dim),
-      mlp_features_(share.mlp_hidden),
+      hidden_(shard.hidden),
+      query_features_(shard.query_heads * shard.head_dim),
+      mlp_features_(shard.mlp_hidden),
       dtype_(dtype),
-      saved_activations_(kept),
-      ops_(seam),
-      norm_(share, statistics_dtype(dtype)),
-      attention_(share, dtype, std::move(rotary), seam),
-      mlp_(share, dtype, seam) {}
+      saved_activations_(saved_activations),
+      ops_(ops),
+      norm_(shard, statistics_dtype(dtype)),
+      attention_(shard, dtype, std::move(rotary), ops),
+      mlp_(shard, dtype, ops) {}
 
 Shape BlockUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
   return {ops_.shard().local_rows(batch * sequence), hidden_};
 }
 
 std::size_t BlockUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) const {
-  BumpAllocator memory, remade;
-  saved(memory, saves_all() ? memory : remade, batch, sequence);
+  BumpAllocator memory, recomputed;
+  saved(memory, saves_all() ? memory : recomputed, batch, sequence);
   return memory.used_bytes();
 }
 
@@ -44,14 +45,14 @@ std::size_t BlockUnit::scratch_bytes(Device device, std::int64_t batch, std::int
   // summed.
   const std::size_t all_rows =
       sequence_parallel() ? 3 * rows * static_cast<std::size_t>(hidden_) * element : 0;
-  const std::size_t remade = saves_all() ? 0 : recomputed_bytes(batch, sequence);
-  return std::max(gradient + widest, remade) + all_rows;
+  const std::size_t recomputed = saves_all() ? 0 : recomputed_bytes(batch, sequence);
+  return std::max(gradient + widest, recomputed) + all_rows;
 }
 
 std::size_t BlockUnit::recomputed_bytes(std::int64_t batch, std::int64_t sequence) const {
-  BumpAllocator memory, remade;
-  saved(memory, remade, batch, sequence);
-  return remade.used_bytes();
+  BumpAllocator memory, recomputed;
+  saved(memory, recomputed, batch, sequence);
+  return recomputed.used_bytes();
 }
 
 std::size_t BlockUnit::backward_handoff_bytes(Device device, std::int64_t batch,
@@ -72,8 +73,8 @@ void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
   Tensor transient;
   if (!saves_all())
     transient = context.scratch().allocate(DType::u8, {static_cast<std::int64_t>(recomputed_bytes(B, T))});
-  BumpAllocator kept(context.device(), memory), remade(context.device(), transient.span_bytes());
-  const Saved s = saved(kept, saves_all() ? kept : remade, B, T);
+  BumpAllocator to_save(context.device(), memory), recomputed(context.device(), transient.span_bytes());
+  const Saved s = saved(to_save, saves_all() ? to_save : recomputed, B, T);
   const ParamViews w = param_views(weights);
   norm_.forward(context, w.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
   attention_.forward(context, micro_batch, w.attention, s.attention_in_LC, x_LC, s.x1_LC, s.attention);
@@ -143,15 +144,15 @@ class BlockUnit::WeightGradients {
 void BlockUnit::backward_input(const Context& context, const MicroBatch& micro_batch,
                                std::span<const Tensor> weights, const Tensor& x_LC, const Tensor& dy_LC,
                                const Tensor& dx_LC, std::span<std::byte> saved_memory,
-                               std::span<std::byte> handover_memory) const {
-  backward(context, micro_batch, weights, x_LC, dy_LC, dx_LC, {}, saved_memory, handover_memory);
+                               std::span<std::byte> handoff_memory) const {
+  backward(context, micro_batch, weights, x_LC, dy_LC, dx_LC, {}, saved_memory, handoff_memory);
 }
 
 void BlockUnit::backward(const Context& context, const MicroBatch& micro_batch,
                          std::span<const Tensor> weights, const Tensor& x_LC, const Tensor& dy_LC,
                          const Tensor& dx_LC, std::span<const Tensor> grads,
-                         std::span<std::byte> saved_memory, std::span<std::byte> handover_memory) const {
-  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch, dy_LC);
+                         std::span<std::byte> saved_memory, std::span<std::byte> handoff_memory) const {
+  const Saved s = for_backward(context, saved_memory, handoff_memory, micro_batch, dy_LC);
   const ParamViews w = param_views(weights);
   if (!saves_all()) recompute(context, w, x_LC, s);
   const Arena::Scope scope(context.scratch());
@@ -172,8 +173,8 @@ void BlockUnit::backward(const Context& context, const MicroBatch& micro_batch,
 }
 void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
                                 std::span<const Tensor> grads, std::span<std::byte> saved_memory,
-                                std::span<std::byte> handover_memory) const {
-  const Saved s = for_backward(context, saved_memory, handover_memory, micro_batch, dy_LC);
+                                std::span<std::byte> handoff_memory) const {
+  const Saved s = for_backward(context, saved_memory, handoff_memory, micro_batch, dy_LC);
   const Arena::Scope scope(context.scratch());
   WeightGradients half(*this, context, micro_batch, s, grads);
   half.of_mlp_down()();
@@ -195,32 +196,32 @@ Tensor BlockUnit::all_rows_buffer(const Context& context, const MicroBatch& micr
   return context.scratch().allocate(dtype_, {micro_batch.batch * micro_batch.sequence, hidden_});
 }
 
-BlockUnit::Saved BlockUnit::saved(BumpAllocator& memory, BumpAllocator& remade, std::int64_t batch,
+BlockUnit::Saved BlockUnit::saved(BumpAllocator& memory, BumpAllocator& recomputed, std::int64_t batch,
                                   std::int64_t sequence) const {
   const std::int64_t rows = batch * sequence, local = ops_.shard().local_rows(rows);
   Saved s;
   s.x1_LC = memory.allocate(dtype_, {local, hidden_});
-  s.attention_in_LC = remade.allocate(dtype_, {local, hidden_});
-  s.mlp_in_LC = remade.allocate(dtype_, {local, hidden_});
+  s.attention_in_LC = recomputed.allocate(dtype_, {local, hidden_});
+  s.mlp_in_LC = recomputed.allocate(dtype_, {local, hidden_});
   s.attention_norm = norm_.saved(memory, local);
   s.mlp_norm = norm_.saved(memory, local);
   s.attention = attention_.saved(memory, batch, sequence);
-  s.mlp = mlp_.saved(memory, remade, rows);
+  s.mlp = mlp_.saved(memory, recomputed, rows);
   return s;
 }
 
 BlockUnit::Saved BlockUnit::for_backward(const Context& context, std::span<std::byte> saved_memory,
-                                         std::span<std::byte> handover_memory, const MicroBatch& micro_batch,
+                                         std::span<std::byte> handoff_memory, const MicroBatch& micro_batch,
                                          const Tensor& dy_LC) const {
   const std::int64_t B = micro_batch.batch, T = micro_batch.sequence;
   DT_CHECK(
-      saved_memory.data() && (handover_memory.data() || backward_handoff_bytes(context.device(), B, T) == 0),
+      saved_memory.data() && (handoff_memory.data() || backward_handoff_bytes(context.device(), B, T) == 0),
       "{}: no memory", unit_.name);
-  BumpAllocator kept(context.device(), saved_memory), handed(context.device(), handover_memory);
-  Saved s = saved(kept, saves_all() ? kept : handed, B, T);
-  s.mlp_dy_RC = sequence_parallel() ? handed.allocate(dtype_, {B * T, hidden_}) : dy_LC;
-  s.attention_dy_RC = sequence_parallel() ? handed.allocate(dtype_, {B * T, hidden_}) : s.x1_LC;
-  if (const Tensor own = attention_.allocate_qkv_gradient(context.device(), handed, B * T))
+  BumpAllocator to_save(context.device(), saved_memory), handoff(context.device(), handoff_memory);
+  Saved s = saved(to_save, saves_all() ? to_save : handoff, B, T);
+  s.mlp_dy_RC = sequence_parallel() ? handoff.allocate(dtype_, {B * T, hidden_}) : dy_LC;
+  s.attention_dy_RC = sequence_parallel() ? handoff.allocate(dtype_, {B * T, hidden_}) : s.x1_LC;
+  if (const Tensor own = attention_.allocate_qkv_gradient(context.device(), handoff, B * T))
     s.attention.dqkv_RE = own;
   return s;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // A pre-norm residual block: x1 = x + attention(norm(x)); y = x1 + mlp(norm(x1)).
-// Legend: R rows, L this rank's rows where tensors are not split by features (see Seam), C hidden.
+// Legend: R rows, L this rank's rows where tensors are not split by features (see TensorParallelOps), C
+// hidden.
 
 #include "model/layers/attention_layer.hpp"
 #include "model/layers/mlp_layer.hpp"
@@ -12,18 +13,18 @@ namespace dt::model {
 /// Parameters: the first norm's, attention's, the second norm's and the MLP's.
 class BlockUnit final : public Unit {
  public:
-  BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations kept,
-            std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& seam);
+  BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations saved_activations,
+            std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& ops);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
-  /// Returns the bytes kept from forward for the backward. A token takes 3C + (2H + 2K)·D elements,
+  /// Returns the bytes saved from forward for the backward. A token takes 3C + (2H + 2K)·D elements,
   /// G + F of the MLP, and H + 2 (H + 4 with layer norm) statistics: 15C and H + 4 for GPT-2. If
-  /// only matmuls are kept, 2C + F fewer: 9C. In addition, the norms' gradients take 2C (4C with
+  /// only matmuls are saved, 2C + F fewer: 9C. In addition, the norms' gradients take 2C (4C with
   /// layer norm) statistics once. Heads and features are this rank's. The 3C elements and the
   /// norms' statistics are of this rank's rows.
   std::size_t saved_bytes(std::int64_t batch, std::int64_t sequence) const override;
-  /// Returns the bytes that backward_input passes to backward_weight. If only matmuls are kept,
+  /// Returns the bytes that backward_input passes to backward_weight. If only matmuls are saved,
   /// recomputed activations take 2C + F elements a token. If ranks divide rows, the gathered
   /// gradients of the two layers' outputs take 2C. The gradients of queries, keys and values take
   /// (H + 2K)·D if kernels are faster with separate memory for them. All other gradients overwrite
@@ -31,7 +32,7 @@ class BlockUnit final : public Unit {
   std::size_t backward_handoff_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
   /// Returns the scratch bytes: gradients within the block and attention's sum of the queries'
-  /// gradients, or the activations that forward does not keep, whichever is more. If ranks divide
+  /// gradients, or the activations that forward does not save, whichever is more. If ranks divide
   /// rows, gathered rows and rows that are not yet summed are added.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
 
@@ -40,17 +41,17 @@ class BlockUnit final : public Unit {
                std::span<const Tensor> grads) const override;
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                       const Tensor& x_LC, const Tensor& dy_LC, const Tensor& dx_LC,
-                      std::span<std::byte> saved, std::span<std::byte> handover) const override;
+                      std::span<std::byte> saved, std::span<std::byte> backward_handoff) const override;
   void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
                        std::span<const Tensor> grads, std::span<std::byte> saved,
-                       std::span<std::byte> handover) const override;
+                       std::span<std::byte> backward_handoff) const override;
   void backward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                 const Tensor& x_LC, const Tensor& dy_LC, const Tensor& dx_LC, std::span<const Tensor> grads,
-                std::span<std::byte> saved, std::span<std::byte> handover) const override;
+                std::span<std::byte> saved, std::span<std::byte> backward_handoff) const override;
 
  private:
-  BlockUnit(const ModelSpec& share, const TensorParallelOps& seam, UnitSpec unit, DType dtype,
-            SavedActivations kept, std::shared_ptr<const RotaryTables> rotary);
+  BlockUnit(const ModelSpec& shard, const TensorParallelOps& ops, UnitSpec unit, DType dtype,
+            SavedActivations saved_activations, std::shared_ptr<const RotaryTables> rotary);
 
   struct Saved {
     Tensor x1_LC;                       // backward_input replaces it by its gradient
@@ -67,13 +68,15 @@ class BlockUnit final : public Unit {
   bool saves_all() const { return saved_activations_ == SavedActivations::all; }
   bool sequence_parallel() const { return ops_.shard().sequence_parallel; }
   std::size_t recomputed_bytes(std::int64_t batch, std::int64_t sequence) const;
-  /// Lays out the saved tensors. Those that can be recomputed from the others come from `remade`.
-  Saved saved(BumpAllocator& memory, BumpAllocator& remade, std::int64_t batch, std::int64_t sequence) const;
-  /// Lays out the saved tensors for the backward. If only matmuls are kept, the recomputed tensors
-  /// are in the handover. If ranks divide rows, the gradients of all rows are there, too.
-  Saved for_backward(const Context& context, std::span<std::byte> saved, std::span<std::byte> handover,
-                     const MicroBatch& micro_batch, const Tensor& dy_LC) const;
-  /// Recomputes the outputs of norms and activations, if only matmuls are kept.
+  /// Lays out the saved tensors. Those that can be recomputed from the others come from `recomputed`.
+  Saved saved(BumpAllocator& memory, BumpAllocator& recomputed, std::int64_t batch,
+              std::int64_t sequence) const;
+  /// Lays out the saved tensors for the backward. If only matmuls are saved, the recomputed tensors
+  /// are in the backward handoff. If ranks divide rows, the gradients of all rows are there, too.
+  Saved for_backward(const Context& context, std::span<std::byte> saved,
+                     std::span<std::byte> backward_handoff, const MicroBatch& micro_batch,
+                     const Tensor& dy_LC) const;
+  /// Recomputes the outputs of norms and activations, if only matmuls are saved.
   void recompute(const Context& context, const ParamViews& weights, const Tensor& x_LC, const Saved& s) const;
   /// Takes scratch memory for all rows, if ranks divide rows.
   Tensor all_rows_buffer(const Context& context, const MicroBatch& micro_batch) const;

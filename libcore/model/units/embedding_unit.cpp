@@ -4,13 +4,13 @@
 
 namespace dt::model {
 
-EmbeddingUnit::EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& seam)
+EmbeddingUnit::EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops)
     : unit_(std::move(unit)),
       hidden_(spec.hidden),
       learned_positions_(spec.position == Position::learned),
-      rows_{seam.shard().vocabulary_range(spec).begin, spec.vocabulary},
+      rows_{ops.shard().vocabulary_range(spec).begin, spec.vocabulary},
       dtype_(dtype),
-      ops_(seam) {}
+      ops_(ops) {}
 
 Shape EmbeddingUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
   return {ops_.shard().local_rows(batch * sequence), hidden_};

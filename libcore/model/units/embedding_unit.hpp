@@ -1,6 +1,6 @@
 #pragma once
 // Maps tokens to features.
-// Legend: R rows, L this rank's rows (see Seam), C hidden.
+// Legend: R rows, L this rank's rows (see TensorParallelOps), C hidden.
 
 #include "kernels/embedding.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
@@ -13,7 +13,7 @@ namespace dt::model {
 /// if the model learns its positions.
 class EmbeddingUnit final : public Unit {
  public:
-  EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& seam);
+  EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
@@ -28,10 +28,10 @@ class EmbeddingUnit final : public Unit {
   /// Does nothing: tokens have no gradient.
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                       const Tensor& x, const Tensor& dy_LC, const Tensor& dx, std::span<std::byte> saved,
-                      std::span<std::byte> handover) const override;
+                      std::span<std::byte> backward_handoff) const override;
   void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
                        std::span<const Tensor> grads, std::span<std::byte> saved,
-                       std::span<std::byte> handover) const override;
+                       std::span<std::byte> backward_handoff) const override;
 
  private:
   UnitSpec unit_;

@@ -25,14 +25,14 @@ std::int64_t logits_at_once(Device device, DType dtype) {
 
 }  // namespace
 
-HeadUnit::HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& seam)
+HeadUnit::HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops)
     : unit_(std::move(unit)),
       hidden_(spec.hidden),
       vocabulary_(spec.vocabulary),
-      columns_(seam.shard().vocabulary_range(spec)),
+      columns_(ops.shard().vocabulary_range(spec)),
       dtype_(dtype),
       norm_(spec, statistics_dtype(dtype)),
-      ops_(seam) {}
+      ops_(ops) {}
 
 Shape HeadUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
   return {batch * sequence};
@@ -45,17 +45,17 @@ std::size_t HeadUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) con
 }
 
 std::size_t HeadUnit::scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const {
-  const TensorParallelShard& share = ops_.shard();
-  const std::int64_t local = chunk_rows(device, share.local_rows(batch * sequence)),
-                     rows = local * share.num_row_ranks();
+  const TensorParallelShard& shard = ops_.shard();
+  const std::int64_t local = chunk_rows(device, shard.local_rows(batch * sequence)),
+                     rows = local * shard.num_row_ranks();
   const auto elements =
       static_cast<std::size_t>(rows * kernels::row_pitch(device, columns_.count) + 2 * local * hidden_ +
-                               (share.sequence_parallel ? 3 * rows * hidden_ : 0));
-  const auto exchanged = static_cast<std::size_t>(share.is_whole() ? 0 : 3 * rows * (share.size + 1));
+                               (shard.sequence_parallel ? 3 * rows * hidden_ : 0));
+  const auto exchanged = static_cast<std::size_t>(shard.is_whole() ? 0 : 3 * rows * (shard.size + 1));
   const std::int64_t padded = kernels::padded_features(device, dtype_, columns_.count);
   const auto matrix = static_cast<std::size_t>(padded == columns_.count ? 0 : padded * hidden_);
   const auto apart =
-      share.sequence_parallel ? static_cast<std::size_t>(rows) * (sizeof(std::int32_t) + sizeof(double)) : 0;
+      shard.sequence_parallel ? static_cast<std::size_t>(rows) * (sizeof(std::int32_t) + sizeof(double)) : 0;
   return (elements + matrix) * dtype_bytes(dtype_) + exchanged * sizeof(double) + apart + norm_bytes(local);
 }
 
@@ -163,10 +163,10 @@ void HeadUnit::backward_weight(const Context&, const MicroBatch&, const Tensor&,
 /// Returns the rows of a chunk, among this rank's rows. The result is the same on all ranks that
 /// share the matrix, however uneven their parts are.
 std::int64_t HeadUnit::chunk_rows(Device device, std::int64_t rows) const {
-  const TensorParallelShard& share = ops_.shard();
-  const std::int64_t columns = ceil_div(vocabulary_, share.size);
+  const TensorParallelShard& shard = ops_.shard();
+  const std::int64_t columns = ceil_div(vocabulary_, shard.size);
   const std::int64_t most =
-      std::max<std::int64_t>(64, logits_at_once(device, dtype_) / (columns * share.num_row_ranks()));
+      std::max<std::int64_t>(64, logits_at_once(device, dtype_) / (columns * shard.num_row_ranks()));
   const std::int64_t chunks = std::max<std::int64_t>(1, ceil_div(rows, most));  // nearly equal in size
   return std::min(rows, round_up(ceil_div(rows, chunks), 16));
 }

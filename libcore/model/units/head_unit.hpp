@@ -1,7 +1,7 @@
 #pragma once
 // The final norm, the logits and the loss.
-// Legend: R rows, L this rank's rows (see Seam), C hidden, V this rank's part of the vocabulary, P
-// the same with padding, if products on the device need it.
+// Legend: R rows, L this rank's rows (see TensorParallelOps), C hidden, V this rank's shard of the
+// vocabulary, P the same with padding, if products on the device need it.
 
 #include "model/layers/norm_layer.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
@@ -19,7 +19,7 @@ namespace dt::model {
 /// each row's sum of exponentials, so that no rank holds all logits of a row.
 class HeadUnit final : public Unit {
  public:
-  HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& seam);
+  HeadUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops);
   const UnitSpec& spec() const override { return unit_; }
   DType output_dtype() const override { return DType::f64; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
@@ -38,11 +38,11 @@ class HeadUnit final : public Unit {
                std::span<const Tensor> grads) const override;
   void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                       const Tensor& x_LC, const Tensor& dy, const Tensor& dx_LC, std::span<std::byte> saved,
-                      std::span<std::byte> handover) const override;
+                      std::span<std::byte> backward_handoff) const override;
   /// Does nothing: forward makes the gradients.
   void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy,
                        std::span<const Tensor> grads, std::span<std::byte> saved,
-                       std::span<std::byte> handover) const override;
+                       std::span<std::byte> backward_handoff) const override;
 
  private:
   struct Chunk {  // local rows [begin, end) of a micro-batch, and all ranks' rows at the same places

@@ -7,20 +7,21 @@
 namespace dt::model {
 
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
-                                              const ParameterTable& table, DType dtype, SavedActivations kept,
-                                              const TensorParallelOps& seam) {
+                                              const ParameterTable& table, DType dtype,
+                                              SavedActivations saved_activations,
+                                              const TensorParallelOps& ops) {
   const auto rotary = std::make_shared<const RotaryTables>(device, spec, statistics_dtype(dtype));
   std::vector<std::unique_ptr<Unit>> units;
   for (const UnitSpec& unit : table.units()) {
     switch (unit.kind) {
       case UnitKind::embedding:
-        units.push_back(std::make_unique<EmbeddingUnit>(spec, unit, dtype, seam));
+        units.push_back(std::make_unique<EmbeddingUnit>(spec, unit, dtype, ops));
         break;
       case UnitKind::block:
-        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, kept, rotary, seam));
+        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, saved_activations, rotary, ops));
         break;
       case UnitKind::head:
-        units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype, seam));
+        units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype, ops));
         break;
     }
   }

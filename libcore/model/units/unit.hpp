@@ -17,7 +17,7 @@
 
 namespace dt::model {
 
-/// The tensors that a block keeps from forward for the backward, in addition to its input.
+/// The tensors that a block saves from forward for the backward, in addition to its input.
 enum class SavedActivations {
   all,
   matmuls,  // outputs of matmuls and attention; norms and activations are recomputed
@@ -32,14 +32,14 @@ enum class SavedActivations {
 /// - `saved` is saved_bytes() of memory for this micro-batch. forward writes it; both backwards read
 ///   and write it. Tensors whose last reader is backward_input make room for what backward_weight
 ///   needs.
-/// - `handover` is backward_handoff_bytes() of memory for what does not fit there. backward_input writes it,
-///   and backward_weight reads it.
+/// - `backward_handoff` is backward_handoff_bytes() of memory for what does not fit there.
+///   backward_input writes it, and backward_weight reads it.
 /// - `dy` is absent for the head, `dx` for the embedding. dy must stay unchanged until
 ///   backward_weight. dx may alias x.
-/// A unit of tensor-parallel ranks computes its part of each layer. x, y, dx and dy then have this
-/// rank's rows (see Seam). Micro-batches and nll_R have all rows on every rank.
+/// A unit of tensor-parallel ranks computes its shard of each layer. x, y, dx and dy then have this
+/// rank's rows (see TensorParallelOps). Micro-batches and nll_R have all rows on every rank.
 ///
-/// The head makes its gradients in its forward, while the logits exist. Kept, the logits would be
+/// The head makes its gradients in its forward, while the logits exist. Saved, the logits would be
 /// the largest tensor of all; recomputed, they would cost a tenth of a step.
 class Unit {
  public:
@@ -66,29 +66,29 @@ class Unit {
   virtual void backward_input(const Context& context, const MicroBatch& micro_batch,
                               std::span<const Tensor> weights, const Tensor& x, const Tensor& dy,
                               const Tensor& dx, std::span<std::byte> saved,
-                              std::span<std::byte> handover) const = 0;
+                              std::span<std::byte> backward_handoff) const = 0;
   /// Adds to grads. Call it after backward_input of the same micro-batch.
   virtual void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy,
                                std::span<const Tensor> grads, std::span<std::byte> saved,
-                               std::span<std::byte> handover) const = 0;
+                               std::span<std::byte> backward_handoff) const = 0;
   /// Does both halves in the faster order. If ranks share layers, it computes gradients of weights
   /// during exchanges.
   virtual void backward(const Context& context, const MicroBatch& micro_batch,
                         std::span<const Tensor> weights, const Tensor& x, const Tensor& dy, const Tensor& dx,
                         std::span<const Tensor> grads, std::span<std::byte> saved,
-                        std::span<std::byte> handover) const {
-    backward_input(context, micro_batch, weights, x, dy, dx, saved, handover);
-    backward_weight(context, micro_batch, dy, grads, saved, handover);
+                        std::span<std::byte> backward_handoff) const {
+    backward_input(context, micro_batch, weights, x, dy, dx, saved, backward_handoff);
+    backward_weight(context, micro_batch, dy, grads, saved, backward_handoff);
   }
 };
 
 /// Returns the units of the decoder in order. They compute in `dtype` (f32, bf16, f16; or f64
-/// through the reference kernels). `seam` says which part of each layer is this rank's, and must
+/// through the reference kernels). `ops` says which shard of each layer is this rank's, and must
 /// outlive the units.
 /// Numerics: the statistics of norms and softmax are fp32 if tensors are 16-bit.
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,
-                                              SavedActivations kept = SavedActivations::all,
-                                              const TensorParallelOps& seam = single_rank_ops());
+                                              SavedActivations saved_activations = SavedActivations::all,
+                                              const TensorParallelOps& ops = single_rank_ops());
 
 }  // namespace dt::model

@@ -66,9 +66,9 @@ void run_backward(const Context& context, const ModelSpec& spec) {
 }
 
 /// One of two ranks that exchange rows in three chunks. The other rank never answers.
-class ChunkedSeam final : public TensorParallelOps {
+class ChunkedOps final : public TensorParallelOps {
  public:
-  explicit ChunkedSeam(bool divides_rows)
+  explicit ChunkedOps(bool divides_rows)
       : TensorParallelOps({.size = 2, .sequence_parallel = divides_rows}) {}
   PendingCollectiveHandle start_reduce(const Tensor&, const Tensor&) const override { return {}; }
   PendingCollectiveHandle start_all_gather_rows(const Tensor&, const Tensor&) const override { return {}; }
@@ -79,12 +79,12 @@ class ChunkedSeam final : public TensorParallelOps {
 using ProductRows = std::pair<std::int64_t, std::int64_t>;
 
 /// Runs the layer's forward, or computes only what it saves, and returns the products that make `up`.
-std::vector<ProductRows> products_of_up(const ModelSpec& spec, const TensorParallelOps& seam, bool makes_y) {
+std::vector<ProductRows> products_of_up(const ModelSpec& spec, const TensorParallelOps& ops, bool makes_y) {
   constexpr std::int64_t rows = 46;
-  const std::int64_t local_rows = seam.shard().local_rows(rows);
+  const std::int64_t local_rows = ops.shard().local_rows(rows);
   const test_device::Use device(1);
   const Context context(1, Device::gpu(0));
-  const MlpLayer layer(spec, DType::f32, seam);
+  const MlpLayer layer(spec, DType::f32, ops);
   Memory memory(context.device());
   const std::vector<Tensor> weights = weights_of(spec, memory);
   const MlpLayer::Saved saved = saved_of(spec, memory, rows);
@@ -107,10 +107,10 @@ TEST_CASE("what ranks that share an MLP make again they multiply in the products
   for (const char* preset : {"gpt2-124m", "llama-tiny"}) {
     for (const bool divides_rows : {false, true}) {
       INFO(preset << (divides_rows ? ", rows divided" : ""));
-      const ChunkedSeam seam(divides_rows);
-      const std::vector<ProductRows> products = products_of_up(narrow(preset), seam, true);
+      const ChunkedOps ops(divides_rows);
+      const std::vector<ProductRows> products = products_of_up(narrow(preset), ops, true);
       CHECK(products.size() == (divides_rows ? 6 : 3));
-      CHECK(products_of_up(narrow(preset), seam, false) == products);
+      CHECK(products_of_up(narrow(preset), ops, false) == products);
     }
   }
 }

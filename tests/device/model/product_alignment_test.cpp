@@ -35,13 +35,13 @@ class SilentTensorParallelOps final : public model::TensorParallelOps {
   model::PendingCollectiveHandle start_all_gather(const Tensor&, const Tensor&) const override { return {}; }
 };
 
-/// A rank's share of a model with one block, and the path of a micro-batch through it.
+/// A rank's shard of a model with one block, and the path of a micro-batch through it.
 class Shared {
  public:
-  Shared(const ModelSpec& spec, const TensorParallelShard& share, DType dtype)
-      : seam_(share),
-        own_(own(spec, share)),
-        units_(model::make_units(gpu, spec, own_, dtype, model::SavedActivations::all, seam_)),
+  Shared(const ModelSpec& spec, const TensorParallelShard& shard, DType dtype)
+      : ops_(shard),
+        own_(own(spec, shard)),
+        units_(model::make_units(gpu, spec, own_, dtype, model::SavedActivations::all, ops_)),
         dtype_(dtype) {
     for (const model::GroupSpec& group : own_.groups()) {
       const model::FlatLayout flat = dt_test::whole_layout(own_, group);
@@ -62,12 +62,12 @@ class Shared {
         return add(DType::u8, {static_cast<std::int64_t>(bytes)}).span_bytes();
       };
       const auto saved = memory(unit->saved_bytes(batch, sequence)),
-                 handover = memory(unit->backward_handoff_bytes(gpu, batch, sequence));
+                 backward_handoff = memory(unit->backward_handoff_bytes(gpu, batch, sequence));
       const bool is_head = unit->has_gradients_in_forward();
       const auto weights = of(*unit, weights_), grads = of(*unit, grads_);
       const Tensor y = add(unit->output_dtype(), unit->output_shape(batch, sequence));
       unit->forward(context, m, weights, x, y, saved, is_head ? grads : std::vector<Tensor>());
-      unit->backward(context, m, weights, x, is_head ? Tensor() : y, dx, grads, saved, handover);
+      unit->backward(context, m, weights, x, is_head ? Tensor() : y, dx, grads, saved, backward_handoff);
       x = y;
       dx = add(dtype_, y.shape());
     }
@@ -76,9 +76,9 @@ class Shared {
  private:
   static constexpr Device gpu = Device::gpu(0);
 
-  static model::ParameterTable own(const ModelSpec& spec, const TensorParallelShard& share) {
-    ModelSpec own = shard_spec(spec, share);
-    own.vocabulary = share.vocabulary_range(spec).count;
+  static model::ParameterTable own(const ModelSpec& spec, const TensorParallelShard& shard) {
+    ModelSpec own = shard_spec(spec, shard);
+    own.vocabulary = shard.vocabulary_range(spec).count;
     return model::ParameterTable(own);
   }
   Tensor add(DType dtype, Shape shape) { return owned_.emplace_back(dtype, std::move(shape), gpu).tensor; }
@@ -96,7 +96,7 @@ class Shared {
     return tensors;
   }
 
-  SilentTensorParallelOps seam_;
+  SilentTensorParallelOps ops_;
   model::ParameterTable own_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   DType dtype_;
@@ -109,7 +109,7 @@ struct Seen {
   std::set<std::string> broken;
 };
 
-Seen products_of(const ModelSpec& spec, const TensorParallelShard& share, DType dtype) {
+Seen products_of(const ModelSpec& spec, const TensorParallelShard& shard, DType dtype) {
   Use device(1);
   device.skip_work();
   const Context context(1, Device::gpu(0));
@@ -125,7 +125,7 @@ Seen products_of(const ModelSpec& spec, const TensorParallelShard& share, DType 
       seen.broken.insert(fmt::format("{} · {}: {}", p.left.stored.shape().to_string(),
                                      p.right.stored.shape().to_string(), broken));
   });
-  Shared(spec, share, dtype).run(context, 3, 40);
+  Shared(spec, shard, dtype).run(context, 3, 40);
   observe_products({});
   return seen;
 }
@@ -149,11 +149,11 @@ TEST_CASE("every product of every preset is aligned as cuBLAS wants it, however 
       for (const DType dtype : {DType::bf16, DType::f32}) {
         for (const int rank : {0, tp - 1}) {
           INFO(name << ", " << dtype_name(dtype) << ", rank " << rank << " of " << tp);
-          const TensorParallelShard share{.rank = rank, .size = tp};
-          const Seen seen = products_of(spec, share, dtype);
+          const TensorParallelShard shard{.rank = rank, .size = tp};
+          const Seen seen = products_of(spec, shard, dtype);
           CHECK(seen.broken == std::set<std::string>());
           CHECK(seen.products >= 3 * 5);  // qkv, output, up, down, head
-          const std::int64_t columns = share.vocabulary_range(spec).count;
+          const std::int64_t columns = shard.vocabulary_range(spec).count;
           CHECK((seen.rests > 0) == (kernels::round_down_to_vec(dtype, columns) != columns));
           ++cases;
         }
