@@ -66,7 +66,7 @@ TEST_CASE("bytes are those of outputs, what is saved and handed over, received a
   const auto lists = lists_of(gpipe(2, 1), 1);
   CHECK(activation_peak_bytes(lists[0], units) == 10 + 1 + 10);  // output, sent; saved; dy, received at once
   CHECK(activation_peak_bytes(lists[1], units) ==
-        10 + 100 + 2 + 5);  // input, then dx in its place; y, saved, handover
+        10 + 100 + 2 + 5);  // input, then dx in its place; y, saved, backward handoff
 }
 
 TEST_CASE("buffers of each size count with the most of them at one time") {

@@ -48,7 +48,7 @@ class Ranks {
  private:
   struct Rank {
     std::size_t next = 0;
-    std::map<Key, Value> x, dy, saved, handover;
+    std::map<Key, Value> x, dy, saved, backward_handoff;
     std::set<Key> coming_x, coming_dy;
     std::map<int, Value> sum, total;
     std::set<int> open, closed, whole;
@@ -163,15 +163,15 @@ class Ranks {
       case backward_input: {
         if (r.coming_dy.contains(key)) return false;
         const Value dy = a.unit == last() ? 3 : value_of(r.dy, key, "no dy");
-        r.handover[key] = mix(4, dy, value_of(r.saved, key, "nothing saved"), input());
-        if (a.unit > 0) r.dy[before] = mix(5, r.handover[key]);
+        r.backward_handoff[key] = mix(4, dy, value_of(r.saved, key, "nothing saved"), input());
+        if (a.unit > 0) r.dy[before] = mix(5, r.backward_handoff[key]);
         return true;
       }
       case backward_weight: {
         const Value dy = a.unit == last() ? 3 : value_of(r.dy, key, "no dy");
-        const Value value = mix(6, value_of(r.handover, key, "no handover"), dy, input());
+        const Value value = mix(6, value_of(r.backward_handoff, key, "no handover"), dy, input());
         if (a.unit != last()) add_gradient(r, a.unit, value);
-        r.handover.erase(key);
+        r.backward_handoff.erase(key);
         r.saved.erase(key);
         r.dy.erase(key);
         r.x.erase(before);
@@ -259,7 +259,7 @@ class Ranks {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       Rank& r = ranks_[i];
       need(r.next == lists_[i].size() && r.stepped, "a rank does not come to its end");
-      need(r.saved.empty() && r.handover.empty() && r.dy.empty() && r.x.empty(),
+      need(r.saved.empty() && r.backward_handoff.empty() && r.dy.empty() && r.x.empty(),
            "something is left in flight");
       need(zero_ < 3 || r.whole.empty(), "weights are left whole");
       const int d = static_cast<int>(i) % dp_;

@@ -162,8 +162,8 @@ bool make_step(const Setting& setting, const StepShape& shape, ModelStorage& sto
   }
   const std::int64_t before = all_reduced_bytes(world);
   storage.gradients().complete(context);
-  const CommVolume traffic{storage.local(), setting.precision};
-  const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
+  const CommVolume comm_volume{storage.local(), setting.precision};
+  const std::vector<std::int64_t> bytes = comm_volume.bytes_of(list);
   std::int64_t expected = 0;
   for (std::size_t i = 0; i < list.size(); ++i)
     expected += list[i].kind == ActionKind::control ? bytes[i] : 0;

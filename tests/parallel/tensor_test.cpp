@@ -130,12 +130,12 @@ TEST_CASE("cut layers train as whole ones do") {
     const Result expected = train(alone(reference));
     for (const int tp : widths(family)) {
       for (const bool divides : {false, true}) {
-        for (const model::SavedActivations kept :
+        for (const model::SavedActivations saved_activations :
              {model::SavedActivations::all, model::SavedActivations::matmuls}) {
           Setting setting = cut(reference, tp, divides);
-          setting.kept = kept;
+          setting.saved_activations = saved_activations;
           INFO(family.name << (tied ? " tied " : " ") << setting.layout.to_string()
-                           << (kept == model::SavedActivations::matmuls ? " matmuls" : ""));
+                           << (saved_activations == model::SavedActivations::matmuls ? " matmuls" : ""));
           check_close(expected, train(setting), 1e-12);
         }
       }
@@ -249,7 +249,8 @@ TEST_CASE("divided sequences train as whole ones do") {
           Setting setting = cut(reference, tp, tp > 1);
           setting.layout.cp = cp;
           setting.recompute = cp == 2;
-          setting.kept = tp == 2 ? model::SavedActivations::matmuls : model::SavedActivations::all;
+          setting.saved_activations =
+              tp == 2 ? model::SavedActivations::matmuls : model::SavedActivations::all;
           INFO(family.name << (tied ? " tied " : " ") << (windowed ? "windowed " : "")
                            << setting.layout.to_string());
           check_close(expected, train(setting), 1e-12);
@@ -302,12 +303,12 @@ TEST_CASE("at equal division of sequences, stages, dp and ZeRO change no bit") {
 TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds") {
   for (const Family& family : families(16, true)) {
     for (const bool divides : {false, true}) {
-      for (const model::SavedActivations kept :
+      for (const model::SavedActivations saved_activations :
            {model::SavedActivations::all, model::SavedActivations::matmuls}) {
         for (const bool recompute : {false, true}) {
           Setting setting =
               cut({.layers = 16, .recompute = recompute, .sequence = 64, .spec = family.spec}, 2, divides);
-          setting.kept = kept;
+          setting.saved_activations = saved_activations;
           setting.layout = laid_out({.pp = 2, .tp = 2, .sequence_parallel = divides}, num_units(setting));
           train(setting, [&](Rank& rank) { check_held(setting, rank); });
         }
@@ -319,9 +320,13 @@ TEST_CASE("a rank of cut layers takes the memory that the walk of its list finds
 TEST_CASE("a rank of divided sequences takes the memory that the walk of its list and its units tell") {
   for (const Family& family : families(4, true)) {
     for (const int cp : {2, 4}) {
-      for (const model::SavedActivations kept :
+      for (const model::SavedActivations saved_activations :
            {model::SavedActivations::all, model::SavedActivations::matmuls}) {
-        Setting setting{.layers = 4, .precision = fp64, .sequence = 64, .kept = kept, .spec = family.spec};
+        Setting setting{.layers = 4,
+                        .precision = fp64,
+                        .sequence = 64,
+                        .saved_activations = saved_activations,
+                        .spec = family.spec};
         setting.layout = laid_out({.pp = 2, .cp = cp}, num_units(setting));
         train(setting, [&](Rank& rank) {
           check_held(setting, rank);
@@ -337,9 +342,9 @@ TEST_CASE("with rows divided a block keeps 32·s·b·h / t bytes in 16 bits, and
   const model::ParameterTable table(spec);
   const std::int64_t batch = 2, sequence = 1024, rows = batch * sequence, C = spec.hidden;
   for (const int tp : {1, 2, 4}) {
-    const model::TensorParallelOps seam({tp - 1, tp, tp > 1});
+    const model::TensorParallelOps ops({tp - 1, tp, tp > 1});
     const auto units =
-        model::make_units(Device::host(), spec, table, DType::bf16, model::SavedActivations::all, seam);
+        model::make_units(Device::host(), spec, table, DType::bf16, model::SavedActivations::all, ops);
     const std::int64_t input = units[0]->output_shape(batch, sequence).numel() * 2;
     const auto kept =
         static_cast<double>(static_cast<std::int64_t>(units[1]->saved_bytes(batch, sequence)) + input);

@@ -38,7 +38,7 @@ struct Setting {
   Precision precision{};
   std::int64_t lanes = 4;
   std::int64_t sequence = 6;
-  model::SavedActivations kept = model::SavedActivations::all;
+  model::SavedActivations saved_activations = model::SavedActivations::all;
   std::optional<model::ModelSpec> spec{};  // absent: grouped_spec
 };
 
@@ -88,11 +88,11 @@ class Rank {
         local_(table, setting.layout, setting.layout.coordinates_of(world.rank())),
         groups_(setting.layout, world, channels_of(pipeline_), spec.key_value_heads),
         plan_(LanePlan(setting.micro_batches, setting.lanes).of_rank(local_.place().dp, setting.layout.dp)),
-        seam_(setting.layout, local_.place(), groups_),
-        units_(model::make_units(context_.device(), spec, table, setting.precision.compute, setting.kept,
-                                 seam_)),
+        ops_(setting.layout, local_.place(), groups_),
+        units_(model::make_units(context_.device(), spec, table, setting.precision.compute,
+                                 setting.saved_activations, ops_)),
         storage_(context_.device(), local_, setting.precision, &plan_, groups_),
-        executor_(context_, units_, storage_, &seam_) {
+        executor_(context_, units_, storage_, &ops_) {
     for (const LocalParam& param : local_.params()) {
       storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
         model::initialise(local_.spec(param), 7, piece, values, 1);
@@ -173,7 +173,7 @@ class Rank {
   Groups groups_;
   Context context_{1, Device::host()};
   LanePlan plan_;
-  CommTensorParallelOps seam_;
+  CommTensorParallelOps ops_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   ModelStorage storage_;
   Executor executor_;

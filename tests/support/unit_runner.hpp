@@ -102,12 +102,13 @@ struct Batch {
 class Decoder {
  public:
   Decoder(const model::ModelSpec& spec, DType dtype,
-          model::SavedActivations kept = model::SavedActivations::all, Device device = Device::host())
+          model::SavedActivations saved_activations = model::SavedActivations::all,
+          Device device = Device::host())
       : spec_(spec),
         table_(spec),
         dtype_(dtype),
         device_(device),
-        units_(model::make_units(device, spec, table_, dtype, kept)),
+        units_(model::make_units(device, spec, table_, dtype, saved_activations)),
         weights_(table_.params().size()),
         grads_(table_.params().size()) {
     for (const model::GroupSpec& group : table_.groups()) {
@@ -178,9 +179,10 @@ class Flight {
       if (u + 1 < num_units() && is_apart) grads_[u] = OwnedTensor(unit.output_dtype(), shape, device());
       if (u + 1 < num_units() && !is_apart) grads_[u].tensor = outputs_[u].tensor;
       saved_.emplace_back(device(), unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
-      handovers_.emplace_back(device(),
-                              unit.backward_handoff_bytes(device(), micro_batch.batch, micro_batch.sequence));
-      for (const Buffer* memory : {&outputs_[u].buffer, &grads_[u].buffer, &saved_[u], &handovers_[u]})
+      backward_handoffs_.emplace_back(
+          device(), unit.backward_handoff_bytes(device(), micro_batch.batch, micro_batch.sequence));
+      for (const Buffer* memory :
+           {&outputs_[u].buffer, &grads_[u].buffer, &saved_[u], &backward_handoffs_[u]})
         fill_with_nan(*memory);
     }
   }
@@ -215,7 +217,7 @@ class Flight {
   void backward_input(const Context& context, std::size_t u) {
     decoder_.units()[u]->backward_input(context, micro_batch_, decoder_.unit_weights(u), input(u),
                                         grads_[u].tensor, u == 0 ? Tensor{} : grads_[u - 1].tensor,
-                                        saved_[u].span(), handovers_[u].span());
+                                        saved_[u].span(), backward_handoffs_[u].span());
   }
   /// Overwrites what the unit's backward_weight does not need. Call after its backward_input.
   void overwrite_dead(std::size_t u) {
@@ -224,7 +226,7 @@ class Flight {
   }
   void backward_weight(const Context& context, std::size_t u) {
     decoder_.units()[u]->backward_weight(context, micro_batch_, grads_[u].tensor, decoder_.unit_grads(u),
-                                         saved_[u].span(), handovers_[u].span());
+                                         saved_[u].span(), backward_handoffs_[u].span());
   }
   void forward(const Context& context) {
     for (std::size_t u = 0; u < num_units(); ++u) forward(context, u);
@@ -261,7 +263,7 @@ class Flight {
   model::MicroBatch micro_batch_;
   std::vector<OwnedTensor> outputs_;
   std::vector<OwnedTensor> grads_;  // gradients of the outputs
-  std::vector<Buffer> saved_, handovers_;
+  std::vector<Buffer> saved_, backward_handoffs_;
   OwnedTensor logits_;
 };
 

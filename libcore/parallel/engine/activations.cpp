@@ -100,9 +100,9 @@ void Activations::release(Buffer&& buffer) {
 
 void Activations::erase_if_empty(int unit, int micro_batch) {
   const auto entry = records_.find({unit, micro_batch});
-  const Record& held = entry->second;
-  if (!held.output.data() && !held.saved.data() && !held.backward_handoff.data() &&
-      !held.output_gradient.data())
+  const Record& live = entry->second;
+  if (!live.output.data() && !live.saved.data() && !live.backward_handoff.data() &&
+      !live.output_gradient.data())
     records_.erase(entry);
 }
 

@@ -45,10 +45,10 @@ std::int64_t recorded_bytes(comm::Communicator& group) {
 }
 
 Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Unit>>& units,
-                   ModelStorage& storage, const CommTensorParallelOps* seam)
+                   ModelStorage& storage, const CommTensorParallelOps* ops)
     : context_(context),
       storage_(storage),
-      tensor_parallel_ops_(seam),
+      tensor_parallel_ops_(ops),
       activations_(context.device(), units),
       transfers_(context, storage.ranks(), storage.local().place().pp,
                  [this](Buffer&& sent) { activations_.release(std::move(sent)); }),
@@ -111,7 +111,7 @@ void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro
   if (trains(list)) prepared_ = std::move(demand);
 }
 
-/// The rehearsal cannot deadlock. The ranks of a stage start their collectives here in one order. A
+/// The warm-up cannot deadlock. The ranks of a stage start their collectives here in one order. A
 /// rank that waits for all work of its device has started whatever the other ranks wait for, and
 /// waits for no other stage.
 void Executor::warm_up(std::span<const MicroBatch> micro_batches, int first) {
@@ -130,7 +130,7 @@ void Executor::warm_up(std::span<const MicroBatch> micro_batches, int first) {
   }
   storage_.weights().finish_gathers(context_);
   storage_.gradients().warm_up_complete(context_);
-  storage_.weights().mark_updated();  // a list gathers as it would without the rehearsal
+  storage_.weights().mark_updated();  // a list gathers as it would without the warm-up
   context_.synchronize();
 }
 
@@ -308,8 +308,8 @@ void Executor::backward_weight(const Action& action) {
   }
   mine.is_backward_weight_done = false;
 
-  for (Buffer* const held : {&mine.saved, &mine.backward_handoff, &mine.output_gradient})
-    activations_.release(std::move(*held));
+  for (Buffer* const buffer : {&mine.saved, &mine.backward_handoff, &mine.output_gradient})
+    activations_.release(std::move(*buffer));
   if (is_head(unit)) activations_.release(std::move(mine.output));
   activations_.erase_if_empty(action.unit, action.micro_batch);
 }

@@ -35,17 +35,17 @@ std::int64_t recorded_bytes(comm::Communicator& group);
 
 class Executor {
  public:
-  /// All arguments must outlive the executor. `seam` is the seam of units that share layers with
+  /// All arguments must outlive the executor. `ops` are the operations of units that share layers with
   /// other ranks' units.
   Executor(const Context& context, const std::vector<std::unique_ptr<model::Unit>>& units,
-           ModelStorage& storage, const CommTensorParallelOps* seam = nullptr);
+           ModelStorage& storage, const CommTensorParallelOps* ops = nullptr);
   Executor(const Executor&) = delete;
 
   /// Runs a list and blocks until it is done. Actions number `micro_batches` from `first` on.
   void run(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first,
            const StepHooks& hooks);
 
-  /// Rehearses once if receives wait in streams, and allocates the device memory that the list
+  /// Warms up once if receives wait in streams, and allocates the device memory that the list
   /// needs. An allocation inside the list might wait for a receive. run() calls it first.
   /// Collective: all ranks of a stage call it.
   void prepare(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first);
@@ -59,7 +59,7 @@ class Executor {
   /// a step.
   /// Collective: all ranks of a stage call it.
   void warm_up(std::span<const model::MicroBatch> micro_batches, int first);
-  /// Returns the part of recorded_bytes() that the rehearsal moved.
+  /// Returns the part of recorded_bytes() that the warm-up moved.
   std::int64_t warm_up_bytes() const { return warm_up_bytes_; }
 
   /// Sets whether communication overlaps computation. If off, every gather and every sum is
@@ -126,7 +126,7 @@ class Executor {
   bool overlaps_ = true;
   bool is_warmed_up_ = false;
   std::int64_t warm_up_bytes_ = 0;
-  bool has_computed_ = false;  // the rehearsal had a micro-batch
+  bool has_computed_ = false;  // the warm-up had a micro-batch
   MemoryDemand prepared_{};    // last training list whose memory was allocated
   bool trains_ = false;        // the current list trains
   bool both_halves_ = false;   // the current action does both halves of the backward, as ranks share layers

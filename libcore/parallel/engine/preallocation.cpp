@@ -177,15 +177,15 @@ class SimulatedList {
 
 }  // namespace
 
-/// A pool with more spare buffers may hand out others than before, so the walk is repeated until none is
-/// missing.
+/// A pool with more spare buffers may hand out others than before, so the simulation is repeated until none
+/// is missing.
 void preallocate(const ActionList& list, bool trains, bool finishes_each, Activations& activations,
                  ModelStorage& storage) {
   try {
     for (bool has_taken = true; has_taken;) {
-      SimulatedList paper(trains, finishes_each, activations, storage);
-      for (const Action& action : list) paper.perform(action);
-      has_taken = paper.allocate_missing(activations);
+      SimulatedList simulated(trains, finishes_each, activations, storage);
+      for (const Action& action : list) simulated.perform(action);
+      has_taken = simulated.allocate_missing(activations);
     }
   } catch (const Error&) {
     // The list meets the same shortage, and reports it.

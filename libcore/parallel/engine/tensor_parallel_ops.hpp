@@ -1,5 +1,5 @@
 #pragma once
-// Implements the seam between tensor-parallel and context-parallel ranks.
+// Implements the exchanges of tensor-parallel and context-parallel ranks.
 
 #include "comm/communicator.hpp"
 #include "model/layout.hpp"
@@ -12,7 +12,7 @@ namespace dt::parallel {
 /// values around the ring of their context-parallel ranks.
 class CommTensorParallelOps final : public model::TensorParallelOps {
  public:
-  /// The groups must outlive the seam.
+  /// The groups must outlive this object.
   CommTensorParallelOps(const model::Layout& layout, const model::MeshCoordinates& place,
                         const Groups& groups, int num_chunks = 1);
 

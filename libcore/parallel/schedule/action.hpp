@@ -17,7 +17,7 @@ enum class ActionKind {
   backward_weight,  // gradient with respect to its weights, added to the micro-batch's lane
   discard,          // drops what the forward saved for the backward
   recompute,        // recomputes what was discarded, by the unit's forward from its input
-  gather,           // all-gathers the unit's weights, of which each rank holds a part
+  gather,           // all-gathers the unit's weights, of which each rank holds a shard
   free,             // frees the unit's gathered weights, which are not needed for now
   reduce,           // sums the unit's gradients over the ranks: the step's, or a micro-batch's
   send,             // starts to send the payload to the peer; see Payload
@@ -38,11 +38,11 @@ enum class Payload {
   activation,
   /// The gradient with respect to the output of `unit`, from the rank of unit + 1 to the rank of `unit`.
   gradient,
-  /// The tied table's gradient, from the last unit's rank to the owner: the sender's part of it, summed over
+  /// The tied table's gradient, from the last unit's rank to the owner: the sender's shard of it, summed over
   /// the ranks and their replicas (the send finishes its reduce). On the owner, control's complete() adds it
   /// after the owner's own.
   tied_gradient,
-  /// The tied table's weights after the step: the owner's part, to the same part on the last unit's rank.
+  /// The tied table's weights after the step: the owner's shard, to the same shard on the last unit's rank.
   tied_weights,
 };
 

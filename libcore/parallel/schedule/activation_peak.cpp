@@ -11,8 +11,8 @@ namespace dt::parallel {
 
 namespace {
 
-/// Counts the buffers of each size. A buffer serves only demands of its own size (Activations::take), so each
-/// size counts with the most that are held of it at one time.
+/// Counts the buffers of each size. A buffer serves only demands of its own size (Activations::acquire), so
+/// each size counts with the most that are held of it at one time.
 class ActivationCounter {
  public:
   explicit ActivationCounter(std::span<const UnitBytes> units) : units_(units) {}
@@ -86,9 +86,9 @@ class ActivationCounter {
 }  // namespace
 
 std::int64_t activation_peak_bytes(const ActionList& list, std::span<const UnitBytes> units) {
-  ActivationCounter holdings(units);
-  for (const Action& action : list) holdings.perform(action);
-  return holdings.most_bytes();
+  ActivationCounter counter(units);
+  for (const Action& action : list) counter.perform(action);
+  return counter.most_bytes();
 }
 
 }  // namespace dt::parallel

@@ -17,9 +17,9 @@ struct StepShape {
   int max_micro_batches = 0;
   /// If true, blocks keep only their input; see with_recompute().
   bool recompute = false;
-  int zero = 0;  // see Division
+  int zero = 0;  // see ZeroSharding
 
-  /// Returns whether the ranks hold parts of the weights when a step begins.
+  /// Returns whether the ranks hold shards of the weights when a step begins.
   bool gathers_weights() const { return zero >= 1; }
   bool reduces_each_micro_batch() const { return zero >= 2; }
   bool frees_weights() const { return zero >= 3; }

@@ -19,7 +19,7 @@
 
 namespace dt::parallel {
 
-/// A virtual stage's share of a micro-batch: forward, backward_input or backward_weight.
+/// A virtual stage's computation of a micro-batch: forward, backward_input or backward_weight.
 struct Computation {
   ActionKind kind;
   int stage = 0;

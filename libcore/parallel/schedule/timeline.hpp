@@ -1,5 +1,5 @@
 #pragma once
-// Walks all ranks' lists together on paper: which rank does what when, and whether ranks deadlock.
+// Simulates all ranks' lists together: which rank does what when, and whether ranks deadlock.
 
 #include <functional>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace dt::parallel {
 
-/// The machine's properties that the walk uses.
+/// The machine's properties that the simulation uses.
 struct CostModel {
   /// Seconds of an action. A computation keeps its rank busy. Sends and collectives overlap with
   /// it.
@@ -37,7 +37,7 @@ struct Timeline {
   double bubble_ratio() const;
 };
 
-/// Walks the lists of pp × dp ranks, data-parallel neighbours next to each other: rank = stage
+/// Simulates the lists of pp × dp ranks, data-parallel neighbours next to each other: rank = stage
 /// rank · dp + dp rank. The ranks of a stage gather and reduce together; control takes all ranks.
 /// Sends are rendezvous. A send is complete when both ranks have arrived at it and its predecessors
 /// in the communicator are complete; a third send waits for the first. This matches devices that

@@ -44,9 +44,9 @@ CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>
 }
 
 std::int64_t CommVolume::stage_bytes(const Action& send) const {
-  const model::TensorParallelShard share = tensor_parallel_shard(local.layout(), local.place());
+  const model::TensorParallelShard shard = tensor_parallel_shard(local.layout(), local.place());
   if (send.payload == Payload::activation || send.payload == Payload::gradient)
-    return share.local_rows(rows) * hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
+    return shard.local_rows(rows) * hidden * static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const DType dtype = send.payload == Payload::tied_gradient ? precision.gradient : precision.compute;
   return local.group(local.tied_group()).owned_range.count * static_cast<std::int64_t>(dtype_bytes(dtype));
 }

@@ -30,7 +30,7 @@ CommBytes sum_by_purpose(const ActionList& list, const std::vector<std::int64_t>
 /// Bytes that tensor-parallel and context-parallel ranks exchange while a layer computes: the size of
 /// the whole buffers.
 struct LayerBytes {
-  std::int64_t summed = 0;    // features of rows: each tensor-parallel rank has a part
+  std::int64_t summed = 0;    // features of rows: each tensor-parallel rank has a partial sum
   std::int64_t gathered = 0;  // gathered by tensor-parallel ranks
   std::int64_t ring_shifted =
       0;  // keys, values and their gradients, around the ring of context-parallel ranks
@@ -41,7 +41,7 @@ struct LayerBytes {
 /// Bytes that are summed at the decision point.
 struct ControlBytes {
   std::int64_t replicated = 0;  // over replicas: what each of ZeRO's groups has summed
-  std::int64_t partial = 0;     // over tensor-parallel ranks: gradients of which each has a part
+  std::int64_t partial = 0;     // over tensor-parallel ranks: gradients of which each has a partial sum
 };
 
 struct CommVolume {
@@ -55,8 +55,8 @@ struct CommVolume {
   /// Returns the bytes of each action of a training step. An operation counts the size of the whole
   /// buffer that it gathers or sums, once, however many ranks take part. A gather of weights that
   /// are whole already moves nothing, and neither does a single rank. Transfers between stages
-  /// count at the send; a tied table's are this rank's part. Sums of parts over replicas, and then
-  /// over tensor-parallel ranks that have only parts, count at the decision point. Sums and gathers
+  /// count at the send; a tied table's are this rank's shard. Sums of shards over replicas, and then
+  /// over tensor-parallel ranks that have only partial sums, count at the decision point. Sums and gathers
   /// of tensor-parallel ranks within a layer count where the layer computes.
   std::vector<std::int64_t> bytes_of(const ActionList& list) const;
   /// Returns the bytes of a computation, and zero for other actions.

@@ -148,8 +148,8 @@ comm::Communicator& GradientStore::tensor_ranks(TensorSum over) const {
   return *ranks;
 }
 
-/// Starts the sums of the gradients of which tensor-parallel ranks have only parts. Each part is
-/// then already summed over the other ranks.
+/// Starts the sums of the gradients of which tensor-parallel ranks have only partial sums. Each partial sum
+/// is then already summed over the other ranks.
 void GradientStore::sum_over_tensor(const Context& context, int group) {
   finish_works(context, group, 0);
   for (Holder& holder : groups_[to_index(group)]) {

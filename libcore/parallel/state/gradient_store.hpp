@@ -23,7 +23,7 @@ namespace dt::parallel {
 /// The gradients of a step. Groups are local ones, units have their global numbers. A kind of store
 /// (WholeGradients, ShardedGradients) says how micro-batches and data-parallel ranks are summed. The sums of
 /// both kinds are bit-identical for one micro-batch a rank. Replicas of a shard are summed next. Last,
-/// tensor-parallel ranks sum the gradients of which they have only parts, in the gradients' dtype.
+/// tensor-parallel ranks sum the gradients of which they have only partial sums, in the gradients' dtype.
 /// Errors: internal, this rank does not hold the unit.
 class GradientStore {
  public:
@@ -38,7 +38,7 @@ class GradientStore {
   std::vector<Tensor> unit_gradients(const Context& context, int unit, std::int64_t micro_batch);
   /// Marks a micro-batch's gradients of a unit as added.
   virtual void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch) = 0;
-  /// Rehearse the sums over the ranks of reduce() and then complete(), whatever was added.
+  /// Warm up the sums over the ranks of reduce() and then complete(), whatever was added.
   /// Afterwards the groups have connected the peers and allocated the memory for them. The sums are
   /// discarded, and a step begins after them. warm_up_reduce() waits for its sums. Call
   /// warm_up_complete() after warm_up_reduce() of all this rank's units.
@@ -52,17 +52,17 @@ class GradientStore {
   /// Waits for every sum that was started.
   virtual void wait_reductions(const Context& context) = 0;
   /// Finishes the sum of this end's gradients of the tied table over all ranks. Call it if another
-  /// stage holds the table's other end. Returns this rank's part of the sum, which stays until the
+  /// stage holds the table's other end. Returns this rank's shard of the sum, which stays until the
   /// next step begins.
   Tensor finish_tied(const Context& context);
-  /// Returns, on the owner, the tensor in which the other end's part arrives. Call it before
+  /// Returns, on the owner, the tensor in which the other end's shard arrives. Call it before
   /// complete().
   Tensor remote_tied_gradient();
   /// Ends the step's sums. Finishes as wait_reductions() does, sums over replicas and
   /// tensor-parallel ranks, then adds the sums of a tied group's holders, always in their order.
   /// All units must have been reduced.
   void complete(const Context& context);
-  /// Returns this rank's part of a group's gradient, once complete.
+  /// Returns this rank's shard of a group's gradient, once complete.
   Tensor shard(int group) const;
 
   /// Return the bytes that stay allocated, and the most that gradients and values that travel take in
@@ -77,7 +77,7 @@ class GradientStore {
   /// One unit's gradient of a group, or the one of a tied table's end that another stage holds.
   struct Holder {
     Buffer shard_memory;      // set if the shard has memory of its own
-    Tensor shard;             // this rank's part of the sum
+    Tensor shard;             // this rank's shard of the sum
     Buffer wire;              // values that travel, if in another dtype
     bool is_reduced = false;  // shard holds something, or a sum into it has been started
     bool is_final = false;    // also summed over replicas and tensor-parallel ranks, or by another stage

@@ -35,7 +35,7 @@ class Groups {
   comm::Communicator* data() const { return data_; }
   /// The ranks of data() that divide the state with this rank; absent if the state is not divided.
   comm::Communicator* shards() const { return shards_; }
-  /// The ranks of data() that hold the same part of the state; absent if there are none.
+  /// The ranks of data() that hold the same shard of the state; absent if there are none.
   comm::Communicator* replicas() const { return replicas_; }
   bool has_replicas() const { return replicas_ && replicas_->size() > 1; }
 

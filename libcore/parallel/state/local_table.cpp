@@ -9,7 +9,7 @@ namespace dt::parallel {
 
 namespace {
 
-/// Returns the elements of a piece, laid from element `offset` of a flat buffer, that lie in a part
+/// Returns the elements of a piece, laid from element `offset` of a flat buffer, that lie in a range
 /// of that buffer; may be none.
 Piece piece_within(Piece piece, std::int64_t offset, const Range& part) {
   const std::int64_t shift = piece.begin - offset;
@@ -19,7 +19,7 @@ Piece piece_within(Piece piece, std::int64_t offset, const Range& part) {
   return piece;
 }
 
-/// Returns the elements of [begin, end) of the flat buffer that lie in a part of it; may be none.
+/// Returns the elements of [begin, end) of the flat buffer that lie in a range of it; may be none.
 Range intersection(const Range& part, std::int64_t begin, std::int64_t end) {
   begin = std::max(begin, part.begin);
   end = std::min(end, part.begin + part.count);
@@ -55,10 +55,10 @@ Tensor LocalParam::view_in_full(const Tensor& whole) const {
   return whole.flat(offset, piece.numel()).reshaped(piece.box);
 }
 
-Tensor LocalParam::view_in_shard(const Tensor& own_part) const {
-  if (owned_piece.numel() == 0) return own_part.flat(0, 0);
-  const Tensor held = own_part.flat(owned_offset, owned_piece.numel());
-  return owned_piece == piece ? held.reshaped(piece.box) : held;
+Tensor LocalParam::view_in_shard(const Tensor& own_shard) const {
+  if (owned_piece.numel() == 0) return own_shard.flat(0, 0);
+  const Tensor owned = own_shard.flat(owned_offset, owned_piece.numel());
+  return owned_piece == piece ? owned.reshaped(piece.box) : owned;
 }
 
 LocalTable::LocalTable(const model::ParameterTable& table, const model::Layout& layout,
@@ -179,8 +179,8 @@ std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const st
     }
   }
   std::vector<OwnedPiece> owned;
-  for (const IndexedPiece& share : partition_by_bytes(sized, local.replica(), local.num_replicas())) {
-    owned.push_back({alike[share.index].param, alike[share.index].kind, share.piece});
+  for (const IndexedPiece& own : partition_by_bytes(sized, local.replica(), local.num_replicas())) {
+    owned.push_back({alike[own.index].param, alike[own.index].kind, own.piece});
   }
   return owned;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Describes what one rank holds of a model: its units and groups of parameters, its slice of each
+// Describes what one rank holds of a model: its units and groups of parameters, its shard of each
 // parameter, the place in memory, and the owner. This is arithmetic alone: no rank needs to exist.
 
 #include <cstddef>
@@ -17,23 +17,23 @@
 
 namespace dt::parallel {
 
-/// A parameter in its group's flat buffer. The buffer holds the rank's slice of it, which units
-/// compute with. The rank's own part of the buffer, which its optimizer updates, holds some of that
-/// slice.
+/// A parameter in its group's flat buffer. The buffer holds the rank's shard of it, which units
+/// compute with. The rank's owned range of the buffer, which its optimizer updates, holds some of that
+/// shard.
 struct LocalParam {
   int param = 0;                  // index into the parameter table
   int group = 0;                  // index into LocalTable::groups()
-  Piece piece;                    // slice of the global parameter
-  std::int64_t offset = 0;        // offset of the slice in the buffer, in elements
-  Piece owned_piece;              // part of the slice in the own part; may be empty
-  std::int64_t owned_offset = 0;  // offset of `part` within the own part
+  Piece piece;                    // shard of the global parameter
+  std::int64_t offset = 0;        // offset of the shard in the buffer, in elements
+  Piece owned_piece;              // part of the shard in the owned range; may be empty
+  std::int64_t owned_offset = 0;  // offset of `owned_piece` within the owned range
   bool is_owned = false;          // only the rank and its replicas count it: norm, checkpoint
 
-  /// Returns the slice in the group's flat buffer, in the slice's shape.
+  /// Returns the shard in the group's flat buffer, in the shard's shape.
   Tensor view_in_full(const Tensor& whole) const;
-  /// Returns `part` in the rank's own part of the buffer: flat, or in the slice's shape if it is the
-  /// whole slice.
-  Tensor view_in_shard(const Tensor& own_part) const;
+  /// Returns `owned_piece` in the rank's owned range of the buffer: flat, or in the shard's shape if it is
+  /// the whole shard.
+  Tensor view_in_shard(const Tensor& own_shard) const;
 };
 
 /// A run that becomes a whole gradient only by a sum over tensor-parallel ranks. It lies at the same
@@ -53,8 +53,8 @@ struct LocalGroup {
   /// first). The other end of a tied table sends its sum there, and receives the updated weights from
   /// there.
   bool has_state = false;
-  ZeroSharding sharding;       // division of the flat buffer among ranks
-  Range owned_range = {0, 0};  // this rank's part of the flat buffer
+  ZeroSharding sharding;       // sharding of the flat buffer among ranks
+  Range owned_range = {0, 0};  // this rank's range of the flat buffer
   /// Runs of `own` that only the rank and its replicas count, padding included.
   std::vector<Range> counted_ranges;
   /// Runs of `own`, padding included, in order.
@@ -139,7 +139,7 @@ struct OwnedPiece {
 /// kinds of equal shapes (weights and each moment). The elements of the i-th kind have
 /// kind_bytes[i] bytes. Over all ranks of the mesh, each element of each kind has one owner. The
 /// owner is on the stage of its group's owner unit (for a tied table the first). Of the tp ranks
-/// that hold its slice, it is the first. Of the dp ranks, it is the one whose ZeRO part has the
+/// that hold its shard, it is the first. Of the dp ranks, it is the one whose ZeRO shard has the
 /// element. Replicas divide by bytes the state that they all hold. The pieces are sorted by
 /// parameter, then kind; none is empty.
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes);

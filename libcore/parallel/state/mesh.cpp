@@ -34,7 +34,7 @@ std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
   return above > spec.query_heads ? text : fmt::format("{} or tp={}", text, above);
 }
 
-/// Returns why tensor parallelism does not leave each rank its share, or "".
+/// Returns why tensor parallelism does not leave each rank its shard, or "".
 std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
   if (!divides_heads(tp, spec)) {
     return fmt::format(
@@ -162,18 +162,18 @@ std::string sequence_length_error(const model::Layout& mesh, const model::ModelS
 }
 
 Piece shard_piece(const model::ParamSpec& param, int tp, int tp_rank) {
-  Piece slice = Piece::whole(param.shape);
+  Piece piece = Piece::whole(param.shape);
   const model::Split& split = param.split;
-  if (split.dim < 0) return slice;
+  if (split.dim < 0) return piece;
   const auto shards = static_cast<int>(std::min<std::int64_t>(split.max_shards, tp));
   const Range own = even_range(shard_index(split, tp, tp_rank), shards, split.max_shards);
   const std::int64_t unit = param.shape[split.dim] / split.max_shards;
-  std::vector<std::int64_t> extents = slice.box.dims();
-  slice.start[to_index(split.dim)] = own.begin * unit;
+  std::vector<std::int64_t> extents = piece.box.dims();
+  piece.start[to_index(split.dim)] = own.begin * unit;
   extents[to_index(split.dim)] = own.count * unit;
-  slice.box = Shape(extents);
-  slice.end = slice.box.numel();
-  return slice;
+  piece.box = Shape(extents);
+  piece.end = piece.box.numel();
+  return piece;
 }
 
 int shard_index(const model::Split& split, int tp, int tp_rank) {

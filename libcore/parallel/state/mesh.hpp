@@ -1,5 +1,5 @@
 #pragma once
-// Computes the part of a model that each axis of the mesh leaves a rank. This is arithmetic alone:
+// Computes the shard of a model that each axis of the mesh leaves a rank. This is arithmetic alone:
 // no rank needs to exist.
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace dt::parallel {
 
-/// Returns the part that a data rank holds of its stage's tensor-parallel shard.
+/// Returns the ZeRO shard that a data rank holds of its stage's tensor-parallel shard.
 ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank);
 
-/// Returns the part of each layer that a place of the mesh has.
+/// Returns the shard of each layer that a place of the mesh has.
 model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
                                                  const model::MeshCoordinates& place);
 
@@ -38,19 +38,19 @@ std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec
 std::string sequence_length_error(const model::Layout& mesh, const model::ModelSpec& spec,
                                   std::int64_t sequence_length);
 
-/// Returns the slice of a parameter that rank `tp_rank` of `tp` holds. It is a range of
+/// Returns the shard of a parameter that rank `tp_rank` of `tp` holds. It is a range of
 /// `split.dim`, of whole heads (features, rows of the vocabulary), or all of the parameter if it is
-/// not split. Slices may be uneven. With fewer shards than ranks, several ranks hold the same
-/// slice.
+/// not split. Shards may be uneven. With fewer shards than ranks, several ranks hold the same
+/// shard.
 Piece shard_piece(const model::ParamSpec& param, int tp, int tp_rank);
-/// Returns the number of the rank's slice among the distinct ones: the rank's own number, or
+/// Returns the number of the rank's shard among the distinct ones: the rank's own number, or
 /// ⌊rank·shards/tp⌋ with fewer shards than ranks.
 int shard_index(const model::Split& split, int tp, int tp_rank);
-/// Returns whether that rank owns its slice: the owner is the first of the ranks that hold it.
+/// Returns whether that rank owns its shard: the owner is the first of the ranks that hold it.
 bool owns_shard(const model::ParamSpec& param, int tp, int tp_rank);
 
 /// The tp ranks whose gradients of a parameter make up its gradient. Each has only what comes from
-/// its own heads (`replicas`: the ranks that hold the same slice) or from its own rows of the
+/// its own heads (`replicas`: the ranks that hold the same shard) or from its own rows of the
 /// sequence (`all`).
 enum class TensorSum { none, replicas, all };
 TensorSum tensor_sum_of(const model::ParamSpec& param, const model::Layout& layout);

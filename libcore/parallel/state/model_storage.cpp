@@ -104,12 +104,12 @@ class Reductions {
   void add(const LocalGroup& group) {
     const auto whole = static_cast<std::size_t>(group.numel),
                part = static_cast<std::size_t>(group.owned_range.count);
-    const ZeroSharding& division = group.sharding;
-    if (division.shards_gradients()) {
+    const ZeroSharding& sharding = group.sharding;
+    if (sharding.shards_gradients()) {
       const std::size_t arrives = is_repeated_ ? part : 0;  // the first sum arrives where it stays
       for (const int unit : group.holders)
         units_[to_index(unit)] += (whole + arrives) * gradient_bytes_ + whole * wire_bytes_;
-    } else if (division.shards_optimizer() || local_.num_replicas() > 1) {
+    } else if (sharding.shards_optimizer() || local_.num_replicas() > 1) {
       until_end_ += group.holders.size() * whole * wire_bytes_;
     }
     if (local_.num_replicas() > 1) replicas_ += group.holders.size() * part * wire_bytes_;
@@ -134,12 +134,12 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     const std::size_t weight_bytes = dtype_bytes(precision.compute),
                       gradient_bytes = dtype_bytes(precision.gradient),
                       master_bytes = dtype_bytes(precision.master());
-    const ZeroSharding& division = group.sharding;
-    total.weights += (division.shards_weights() ? part : whole) * weight_bytes;
+    const ZeroSharding& sharding = group.sharding;
+    total.weights += (sharding.shards_weights() ? part : whole) * weight_bytes;
     for (const int unit : group.holders)
-      unit_weights[to_index(unit)] += division.shards_weights() ? whole * weight_bytes : 0;
+      unit_weights[to_index(unit)] += sharding.shards_weights() ? whole * weight_bytes : 0;
     if (!plan) continue;
-    total.gradients += (division.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
+    total.gradients += (sharding.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
                        group.holders.size() * gradient_bytes;
     if (local.has_remote_tied_end(group)) total.gradients += part * gradient_bytes;
     total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;

@@ -30,7 +30,7 @@ struct StorageBytes {
   std::size_t total() const { return weights + gradients + optimizer + gathered; }
 };
 
-/// The storage of one rank. Groups and parameters are the local table's. "This rank's part" of a
+/// The storage of one rank. Groups and parameters are the local table's. "This rank's shard" of a
 /// group is its whole flat buffer if nothing is divided.
 class ModelStorage {
  public:
@@ -48,12 +48,12 @@ class ModelStorage {
   /// Only for a storage for training.
   GradientStore& gradients() { return *gradients_; }
 
-  /// Sets the values of the part of a parameter that this rank holds. `fill` writes them, in the
+  /// Sets the values of the piece of a parameter that this rank holds. `fill` writes them, in the
   /// master's dtype, on the host (see fill_from_host). It is not called if the rank holds nothing.
   /// Weights in 16 bits are rounded from them.
   void set_weights(const Context& context, const LocalParam& param, const FillPiece& fill);
 
-  /// Return this rank's part of a group's flat buffers. The gradient must be complete. Without
+  /// Return this rank's shard of a group's flat buffers. The gradient must be complete. Without
   /// separate masters, the weights serve as masters. Masters and moments are absent if another
   /// stage holds the group's state.
   Tensor group_weights(int group) const { return weights_.shard(group); }

@@ -29,7 +29,7 @@ class ShardedGradients final : public GradientStore {
     int group;
     Buffer full;
     Buffer wire;   // the same, if another dtype travels
-    Buffer shard;  // part that arrives; empty if it arrives in the holder's own
+    Buffer shard;  // shard that arrives; empty if it arrives in the holder's own
     comm::Work work;
   };
   Tensor full_gradient(const Context& context, int group, int unit, std::int64_t micro_batch) override;

@@ -7,11 +7,11 @@
 
 namespace dt::parallel {
 
-/// Granule of parts of a flat buffer. Parts start on the blocks by which sums over ranks are made, so
-/// that these do not depend on the division.
+/// Granule of shards of a flat buffer. Shards start on the blocks by which sums over ranks are made, so
+/// that these do not depend on the sharding.
 inline constexpr std::int64_t shard_granule = 4096;
 
-/// The division of a flat buffer, and this rank's part. ZeRO's stage 0 divides nothing, 1 the
+/// The sharding of a flat buffer, and this rank's shard. ZeRO's stage 0 divides nothing, 1 the
 /// optimizer's state, 2 gradients too, 3 weights too.
 struct ZeroSharding {
   int zero = 0;

@@ -10,11 +10,11 @@ void add_squared_norm(const Context& context, const LocalTable& local, const Loc
                       const Tensor& gradient, DeviceSums& sums, int index) {
   constexpr std::int64_t block = kernels::sum_block_elements;
   static_assert(shard_granule % block == 0);
-  const Range share = even_range(local.replica(), local.num_replicas(), gradient.numel(), block);
+  const Range counted = even_range(local.replica(), local.num_replicas(), gradient.numel(), block);
   for (const Range& run : group.counted_ranges) {
-    const std::int64_t first = std::max(run.begin - group.owned_range.begin, share.begin);
+    const std::int64_t first = std::max(run.begin - group.owned_range.begin, counted.begin);
     const std::int64_t last =
-        std::min(run.begin + run.count - group.owned_range.begin, share.begin + share.count);
+        std::min(run.begin + run.count - group.owned_range.begin, counted.begin + counted.count);
     for (std::int64_t begin = first; begin < last;) {
       // Goes up to the next block's beginning, then takes all the rest.
       const std::int64_t end = begin % block == 0 ? last : std::min(last, (begin / block + 1) * block);

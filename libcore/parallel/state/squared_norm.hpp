@@ -1,5 +1,5 @@
 #pragma once
-// Computes the squared norm of gradients that ranks hold in part.
+// Computes the squared norm of gradients that ranks hold in shards.
 
 #include "parallel/state/device_sums.hpp"
 #include "parallel/state/local_table.hpp"
@@ -9,8 +9,8 @@
 namespace dt::parallel {
 
 /// Adds to sum number `index` of `sums` the squares of the elements of a group's gradient that this
-/// rank counts. Of the elements that replicas also hold, it counts its share. `gradient` is the
-/// rank's own part. Over all ranks, each element is counted once.
+/// rank counts. Of the elements that replicas also hold, it counts its range. `gradient` is the
+/// rank's own shard. Over all ranks, each element is counted once.
 /// Numerics: partial sums are of the whole flat buffer's blocks, so that the bits do not depend on
 /// ZeRO.
 void add_squared_norm(const Context& context, const LocalTable& local, const LocalGroup& group,

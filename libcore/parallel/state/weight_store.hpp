@@ -1,5 +1,5 @@
 #pragma once
-// Holds the weights that units compute with. If they are divided, each rank holds a part of every
+// Holds the weights that units compute with. If they are divided, each rank holds a shard of every
 // group, and a unit's weights are whole from its gather to its release.
 
 #include <optional>
@@ -22,9 +22,9 @@ class WeightStore {
   /// Table and groups must outlive the store.
   WeightStore(Device device, const LocalTable& local, DType dtype, const Groups& ranks);
 
-  /// Returns this rank's part of a group's flat buffer, which the optimizer writes.
+  /// Returns this rank's shard of a group's flat buffer, which the optimizer writes.
   Tensor shard(int group) const;
-  /// Records that parts have new values. Wholes are out of date until the next gather; none may be in
+  /// Records that shards have new values. Wholes are out of date until the next gather; none may be in
   /// use.
   void mark_updated();
 
@@ -39,7 +39,7 @@ class WeightStore {
   /// Errors: internal, they were not gathered.
   const std::vector<Tensor>& unit_weights(const Context& context, int unit);
 
-  /// Return the bytes of the parts, and the most that whole weights take in addition at one time.
+  /// Return the bytes of the shards, and the most that whole weights take in addition at one time.
   std::size_t bytes() const;
   BufferPool& pool() { return pool_; }
   std::size_t peak_gathered_bytes() const { return pool_.peak_bytes(); }

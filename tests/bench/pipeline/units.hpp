@@ -126,14 +126,14 @@ class CountedUnit final : public Stand {
   }
   void backward_input(const Context& context, const model::MicroBatch& micro_batch,
                       std::span<const Tensor> weights, const Tensor& x, const Tensor& dy, const Tensor& dx,
-                      std::span<std::byte> saved, std::span<std::byte> handover) const override {
-    of().backward_input(context, micro_batch, weights, x, dy, dx, saved, handover);
+                      std::span<std::byte> saved, std::span<std::byte> backward_handoff) const override {
+    of().backward_input(context, micro_batch, weights, x, dy, dx, saved, backward_handoff);
     if (has_gradients_in_forward()) count_.end(number_);
   }
   void backward_weight(const Context& context, const model::MicroBatch& micro_batch, const Tensor& dy,
                        std::span<const Tensor> grads, std::span<std::byte> saved,
-                       std::span<std::byte> handover) const override {
-    of().backward_weight(context, micro_batch, dy, grads, saved, handover);
+                       std::span<std::byte> backward_handoff) const override {
+    of().backward_weight(context, micro_batch, dy, grads, saved, backward_handoff);
     count_.end(number_);
   }
 

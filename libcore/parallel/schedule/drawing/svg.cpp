@@ -54,7 +54,7 @@ class SvgDrawing {
     begin();
     axis();
     for (int rank = 0; rank < num_ranks(); ++rank) row(rank);
-    for (const CommInterval& movement : drawing_.timeline.communications) line(movement);
+    for (const CommInterval& communication : drawing_.timeline.communications) line(communication);
     legend();
     return text_ + "</svg>\n";
   }

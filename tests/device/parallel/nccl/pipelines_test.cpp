@@ -37,7 +37,7 @@ struct Case {
   bool recomputes = false;
   int chunks = 1;  // number in which layers that ranks share exchange rows
   Precision precision{};
-  model::SavedActivations kept = model::SavedActivations::all;
+  model::SavedActivations saved_activations = model::SavedActivations::all;
   bool grows = true;  // kernels need more than the arena has at first
   int num_stages() const { return layout.pp * layout.virtual_stages; }
   /// Returns the most micro-batches of any rank.
@@ -69,10 +69,11 @@ class Rank {
         groups_(c.layout, with_streams(world, context_.device()), channels_of(pipeline_),
                 spec.key_value_heads),
         plan_(LanePlan(c.micro_batches, c.layout.dp).of_rank(local_.place().dp, c.layout.dp)),
-        seam_(c.layout, local_.place(), groups_, c.chunks),
-        units_(model::make_units(context_.device(), spec, table, c.precision.compute, c.kept, seam_)),
+        ops_(c.layout, local_.place(), groups_, c.chunks),
+        units_(model::make_units(context_.device(), spec, table, c.precision.compute, c.saved_activations,
+                                 ops_)),
         storage_(context_.device(), local_, c.precision, &plan_, groups_),
-        executor_(context_, units_, storage_, &seam_) {
+        executor_(context_, units_, storage_, &ops_) {
     context_.set_poll([this] { executor_.poll(); });
     for (const LocalParam& param : local_.params()) {
       storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
@@ -151,7 +152,7 @@ class Rank {
   Groups groups_;
   LanePlan plan_;
   ActionList list_ = list_of_steps();
-  CommTensorParallelOps seam_;
+  CommTensorParallelOps ops_;
   std::vector<std::unique_ptr<model::Unit>> units_;
   ModelStorage storage_;
   std::deque<Buffer> memory_;
@@ -272,7 +273,8 @@ TEST_CASE("from the first on no step of a pipeline allocates or frees memory of 
     INFO(c.layout.to_string() << ", " << c.micro_batches << " micro-batches of "
                               << dtype_name(c.precision.compute) << ", sums of "
                               << dtype_name(c.precision.wire()) << (c.recomputes ? ", all again" : "")
-                              << (c.kept == model::SavedActivations::matmuls ? ", some again" : ""));
+                              << (c.saved_activations == model::SavedActivations::matmuls ? ", some again"
+                                                                                          : ""));
     WaitingCalls calls{-1, -1};
     CHECK_NOTHROW(calls = calls_of_steps(c));
     CHECK(calls.memory == 0);
@@ -284,7 +286,10 @@ TEST_CASE("from the first on no step of a pipeline allocates or frees memory of 
     again = !again;
     check({.layout = layout, .micro_batches = 5, .recomputes = again, .precision = bf16, .grows = false});
     if (layout.virtual_stages == 1)
-      check({.layout = layout, .micro_batches = 5, .kept = model::SavedActivations::matmuls, .grows = false});
+      check({.layout = layout,
+             .micro_batches = 5,
+             .saved_activations = model::SavedActivations::matmuls,
+             .grows = false});
   }
   const std::array precisions{Precision{}, bf16, bf16_sums};
   std::size_t number = 0;
