@@ -19,11 +19,11 @@ struct Case {
   Seconds seconds = equal;
 };
 
-/// Returns the bubble that schedules/schedule.hpp states for the schedule.
+/// Returns the bubble that pipeline_schedule.hpp states for the schedule.
 double formula(const Case& c, int micro_batches) {
   const double least = (c.layout.pp - 1.0) / micro_batches;
   const auto [f, b, w] = c.seconds;
-  if (c.layout.schedule != PipelineSchedule::zero_bubble) return least / c.layout.virtual_stages;
+  if (c.layout.schedule != PipelineScheduleKind::zero_bubble) return least / c.layout.virtual_stages;
   return c.layout.virtual_stages == 1 ? least * (f + b - w) / c.seconds.sum()
                                       : least * f / (2 * c.seconds.sum());
 }
@@ -49,7 +49,7 @@ double measure(const Case& c) {
 }  // namespace
 
 void report_bubbles() {
-  using enum PipelineSchedule;
+  using enum PipelineScheduleKind;
   fmt::print("Bubbles of 4 ranks, 16 micro-batches, 16 units a rank of known times (ms)\n");
   fmt::print("  {:<18} {:>11}  {:>8} {:>8} {:>8} {:>10}\n", "schedule", "F:B:W", "measured", "formula",
              "walk", "÷ formula (within 0.10 of 1)");

@@ -56,7 +56,7 @@ Found measure(const Setting& setting) {
 }  // namespace
 
 void report_memory() {
-  using enum PipelineSchedule;
+  using enum model::PipelineScheduleKind;
   fmt::print("Activation memory of 4 ranks, 16 micro-batches, 8 units a rank of a llama of hidden size 64\n");
   fmt::print("  {:<18} {:>18} {:>14}   {}\n", "schedule", "micro-batches held", "most of a rank",
              "÷ the walk of its list, of the worst rank (within 0.05 of 1)");
