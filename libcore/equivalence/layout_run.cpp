@@ -44,8 +44,8 @@ WeightsDifference keep_or_compare(train::ModelRuntime& runtime, comm::Communicat
     if (request.is_reference) {
       request.reference->write(offset, values);
     } else {
-      const Buffer kept(Device::host(), values.bytes());
-      const Tensor expected(kept, values.dtype(), values.shape());
+      const Buffer copied(Device::host(), values.bytes());
+      const Tensor expected(copied, values.dtype(), values.shape());
       request.reference->read(offset, expected);
       difference.bit_identical =
           difference.bit_identical && std::memcmp(values.raw(), expected.raw(), values.bytes()) == 0;

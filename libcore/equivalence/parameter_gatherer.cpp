@@ -58,22 +58,23 @@ Tensor ParameterGatherer::assemble(int param) {
   const Shape& shape = local_.table().params()[static_cast<std::size_t>(param)].shape;
   whole_ = Buffer(Device::host(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype_));
   const Tensor whole(whole_, dtype_, shape);
-  for (const RankPiece& holding : pieces_of_param_[param]) add(holding, param, whole);
+  for (const RankPiece& rank_piece : pieces_of_param_[param]) add(rank_piece, param, whole);
   return whole;
 }
 
-void ParameterGatherer::add(const RankPiece& holding, int param, const Tensor& whole) const {
-  if (holding.rank == 0) {
+void ParameterGatherer::add(const RankPiece& rank_piece, int param, const Tensor& whole) const {
+  if (rank_piece.rank == 0) {
     for (const parallel::OwnedPiece& own : owned(local_)) {
-      if (local_.param(own.param).param == param && own.piece == holding.piece)
+      if (local_.param(own.param).param == param && own.piece == rank_piece.piece)
         copy(own.piece, values_of(own).tensor(), whole);
     }
     return;
   }
-  const Buffer arrived(Device::host(), static_cast<std::size_t>(holding.piece.numel()) * dtype_bytes(dtype_));
-  const Tensor values(arrived, dtype_, Shape{holding.piece.numel()});
-  world_.receive(holding.rank, values).wait_host();
-  copy(holding.piece, values, whole);
+  const Buffer arrived(Device::host(),
+                       static_cast<std::size_t>(rank_piece.piece.numel()) * dtype_bytes(dtype_));
+  const Tensor values(arrived, dtype_, Shape{rank_piece.piece.numel()});
+  world_.receive(rank_piece.rank, values).wait_host();
+  copy(rank_piece.piece, values, whole);
 }
 
 }  // namespace dt::equivalence

@@ -32,7 +32,7 @@ class ParameterGatherer {
   HostMirror values_of(const parallel::OwnedPiece& own) const;
   void send_all() const;
   Tensor assemble(int param);
-  void add(const RankPiece& holding, int param, const Tensor& whole) const;
+  void add(const RankPiece& rank_piece, int param, const Tensor& whole) const;
 
   const Context& context_;
   const parallel::ModelStorage& storage_;

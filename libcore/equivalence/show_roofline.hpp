@@ -8,7 +8,7 @@
 
 namespace dt::equivalence {
 
-/// Returns the settings with a GPU on paper for each rank if --roofline names one; otherwise
+/// Returns the settings with a simulated GPU for each rank if --roofline names one; otherwise
 /// unchanged.
 plan::Settings with_simulated_gpus(const plan::Settings& settings, int num_ranks);
 

@@ -22,7 +22,7 @@ namespace dt::plan {
 /// Collective: all ranks call it.
 Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_ranks);
 
-/// Returns the launch of `num_ranks` of --ranks on paper, without asking this machine. --device auto
+/// Returns the launch of `num_ranks` simulated ranks (--ranks), without asking this machine. --device auto
 /// is the CPU; cuda is a GPU for each rank, and the GPUs communicate through NCCL.
 /// Errors: usage, an option has no use on the device.
 Launch simulated_launch(const Settings& settings, int num_ranks);

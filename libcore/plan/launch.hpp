@@ -22,10 +22,9 @@ struct Launch {
   Gpu gpu{};
   std::size_t gpu_free_bytes = 0;      // before any rank of this job has allocated
   bool orders_attention_sums = false;  // see kernels::cuda::choose_backward_algorithm
-  std::string
-      device_collectives{};  // library through which ranks' GPUs communicate: see comm::decide_nccl
-  int gpus_per_node = 0;     // GPUs with ranks, each with as many ranks; on the node with the fewest
-  // For each rank, the number of its host and of its GPU among all that have ranks. A launch on paper
+  std::string device_collectives{};    // library through which ranks' GPUs communicate: see comm::decide_nccl
+  int gpus_per_node = 0;  // GPUs with ranks, each with as many ranks; on the node with the fewest
+  // For each rank, the number of its host and of its GPU among all that have ranks. A simulated launch
   // has none, and the numbers above stand for them.
   std::vector<int> hosts{}, gpus{};
   int host_of(int rank) const;

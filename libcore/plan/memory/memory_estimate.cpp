@@ -151,10 +151,10 @@ std::vector<std::uint64_t> state_bytes(const Plan& asked) {
 
 std::vector<MemoryEstimate> estimate_memory(const Plan& asked) {
   const model::ParameterTable table(asked.spec);
-  const model::TensorParallelOps seam(
+  const model::TensorParallelOps ops(
       parallel::tensor_parallel_shard(asked.layout, busiest_rank_plan(asked, 0).place));
   const Units units = model::make_units(Device::host(), asked.spec, table, asked.precision.compute,
-                                        asked.saved_activations(), seam);
+                                        asked.saved_activations(), ops);
   const std::vector<parallel::UnitBytes> bytes = bytes_of(asked, units);
   Plan plan = busiest_rank_plan(asked, 0);
   std::vector<MemoryEstimate> stages;

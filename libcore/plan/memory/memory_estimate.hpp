@@ -44,7 +44,7 @@ std::uint64_t host_memory_bytes(const Plan& plan, const std::vector<MemoryEstima
 /// state. In evaluation (a plan without micro-batches) these are weights alone.
 std::uint64_t host_state_bytes(const Plan& plan);
 /// Returns the bytes that all ranks that share a GPU take of it, on the GPU that needs most. In
-/// evaluation it counts weights alone. Contexts count on paper alone: otherwise they exist before
+/// evaluation it counts weights alone. Contexts count on simulated GPUs alone: otherwise they exist before
 /// dt asks for a GPU's free memory (Launch::gpu_free_bytes).
 std::uint64_t gpu_memory_bytes(const Plan& plan);
 

@@ -34,9 +34,9 @@ std::size_t kernel_bytes(const Plan& plan) {
 }  // namespace
 
 std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
-                          const std::vector<int>& held) {
+                          const std::vector<int>& own_units) {
   std::size_t scratch = 0;
-  for (const int unit : held)
+  for (const int unit : own_units)
     scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(
                                     plan.device, plan.micro_batch, plan.local_length()));
   if (plan.device != Device::host()) return scratch;

@@ -106,7 +106,7 @@ class SentBytesEstimate {
     return one_way(static_cast<double>(layer.ring_shifted), plan_.has_context_within_nodes());
   }
   /// Returns what an action sends. `bytes` is the action's value in CommVolume::bytes_of.
-  SentBytes of(const CommVolume& traffic, const Action& action, std::int64_t bytes) const {
+  SentBytes of(const CommVolume& volume, const Action& action, std::int64_t bytes) const {
     const auto all = static_cast<double>(bytes);
     switch (action.kind) {
       case ActionKind::send: {
@@ -117,7 +117,7 @@ class SentBytesEstimate {
       case ActionKind::gather:
         return all * gather_;
       case ActionKind::control: {
-        const parallel::ControlBytes control = traffic.control_bytes();
+        const parallel::ControlBytes control = volume.control_bytes();
         SentBytes sent = static_cast<double>(control.replicated) * over_replicas_;
         return sent += static_cast<double>(control.partial) * over_tensor_;
       }
@@ -125,7 +125,7 @@ class SentBytesEstimate {
         break;
     }
     if (!action.computes()) return all * reduce_;
-    const parallel::LayerBytes layer = traffic.layer_bytes(action);
+    const parallel::LayerBytes layer = volume.layer_bytes(action);
     SentBytes sent = to_tensor_ranks(layer);
     return sent += round(layer);
   }
@@ -147,13 +147,13 @@ class SentBytesEstimate {
   SentBytes gather_, reduce_, over_replicas_, over_tensor_, layer_sum_, layer_gather_;
 };
 
-SentByAction sent_by_action(const Plan& plan, const CommVolume& traffic, const ActionList& list,
+SentByAction sent_by_action(const Plan& plan, const CommVolume& volume, const ActionList& list,
                             const std::vector<std::int64_t>& bytes) {
   const SentBytesEstimate sending(plan);
   SentByAction most;
   for (std::size_t i = 0; i < list.size(); ++i) {
     SentBytes& known = most[{list[i].kind, list[i].unit, list[i].payload}];
-    const SentBytes sent = sending.of(traffic, list[i], bytes[i]);
+    const SentBytes sent = sending.of(volume, list[i], bytes[i]);
     if (sent.total() > known.total()) known = sent;
   }
   return most;
@@ -185,7 +185,7 @@ class PlanCommVolume {
   CommVolume traffic_;
 };
 
-/// Calls `visit(plan, traffic, list)` for each stage.
+/// Calls `visit(plan, volume, list)` for each stage.
 template <class Visit>
 void for_stages(Plan plan, const std::vector<ActionList>& lists, const Visit& visit) {
   for (plan.place.pp = 0; plan.place.pp < plan.layout.pp; ++plan.place.pp)
@@ -194,8 +194,8 @@ void for_stages(Plan plan, const std::vector<ActionList>& lists, const Visit& vi
 
 std::int64_t most_for_zero(const Plan& plan) {
   std::int64_t most = 0;
-  for_stages(plan, training_lists(plan), [&](const Plan&, const CommVolume& traffic, const ActionList& list) {
-    const parallel::CommBytes moved = parallel::sum_by_purpose(list, traffic.bytes_of(list));
+  for_stages(plan, training_lists(plan), [&](const Plan&, const CommVolume& volume, const ActionList& list) {
+    const parallel::CommBytes moved = parallel::sum_by_purpose(list, volume.bytes_of(list));
     most = std::max(most, moved.weights + moved.weight_gradients);
   });
   return most;
@@ -205,11 +205,11 @@ std::int64_t most_for_zero(const Plan& plan) {
 /// crosses nodes. Counts the stage that sends most.
 SentBytes tensor_parallel_bytes(const Plan& plan) {
   SentBytes most;
-  const auto count = [&](const Plan& of_stage, const CommVolume& traffic, const ActionList& list) {
+  const auto count = [&](const Plan& of_stage, const CommVolume& volume, const ActionList& list) {
     const SentBytesEstimate sending(of_stage);
     SentBytes sent;
     for (const Action& action : list) {
-      const parallel::LayerBytes bytes = traffic.layer_bytes(action);
+      const parallel::LayerBytes bytes = volume.layer_bytes(action);
       sent += sending.to_tensor_ranks(bytes);
       sent += sending.round(bytes);
     }
@@ -252,9 +252,9 @@ Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>&
   Forecast forecast{pipeline_of(plan), training_lists(plan), {}, {}};
   std::vector<SentByAction> sent;
   for_stages(plan, forecast.lists,
-             [&](const Plan& of_stage, const CommVolume& traffic, const ActionList& list) {
-               const std::vector<std::int64_t> bytes = traffic.bytes_of(list);
-               sent.push_back(sent_by_action(of_stage, traffic, list, bytes));
+             [&](const Plan& of_stage, const CommVolume& volume, const ActionList& list) {
+               const std::vector<std::int64_t> bytes = volume.bytes_of(list);
+               sent.push_back(sent_by_action(of_stage, volume, list, bytes));
                forecast.comm_bytes.push_back(parallel::sum_by_purpose(list, bytes));
              });
   const auto seconds = [&](int rank, const Action& a) {

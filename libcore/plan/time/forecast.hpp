@@ -1,5 +1,5 @@
 #pragma once
-// Forecasts a training step on paper: when each stage does what, and what its ranks move.
+// Forecasts a training step by simulation: when each stage does what, and what its ranks move.
 
 #include <functional>
 #include <string>
