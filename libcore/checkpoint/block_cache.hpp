@@ -1,6 +1,6 @@
 #pragma once
 // A cache of the most recently read blocks of a checkpoint's pieces. Several requests may need the
-// same block: consecutive reads of a tensor's parts, or rows of adjacent tensor-parallel slices.
+// same block: consecutive reads of a tensor's parts, or rows of adjacent tensor-parallel shards.
 // The cache reads and digests it once.
 
 #include <cstddef>

@@ -72,8 +72,8 @@ std::vector<std::string> tokenizer_file_names(const Manifest& manifest) {
 }
 
 std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs::path& folder) {
-  std::vector<StoredFile> companions = stored_tokenizer_files(checkpoint.manifest());
-  for (const StoredFile& file : companions) {
+  std::vector<StoredFile> tokenizer_files = stored_tokenizer_files(checkpoint.manifest());
+  for (const StoredFile& file : tokenizer_files) {
     const fs::path from = checkpoint.path() / file.name;
     StoredFile copy;
     try {
@@ -88,7 +88,7 @@ std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs:
                             to_hex(file.metadata_digest)),
                 "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is");
   }
-  return companions;
+  return tokenizer_files;
 }
 
 ReadAccess read_access_of(const Reader& checkpoint) {

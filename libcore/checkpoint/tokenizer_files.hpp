@@ -19,15 +19,15 @@ std::vector<std::string> find_tokenizer_files(const fs::path& hf_folder);
 /// Errors: input, environment.
 StoredFile copy_tokenizer_file(const fs::path& from, const fs::path& to);
 
-/// Returns the companion files of a checkpoint.
+/// Returns the tokenizer files of a checkpoint.
 std::vector<StoredFile> stored_tokenizer_files(const Manifest& manifest);
-/// Returns the companion files except the generation config.
+/// Returns the tokenizer files except the generation config.
 std::vector<std::string> tokenizer_file_names(const Manifest& manifest);
-/// Copies the companion files into a folder and syncs the copies. Returns their entries for the
+/// Copies the tokenizer files into a folder and syncs the copies. Returns their entries for the
 /// manifest.
 /// Errors: input, naming the file, if a digest differs; environment.
 std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs::path& folder);
-/// Writes the companion files as the part of one more writer, without pieces, into an unfinished
+/// Writes the tokenizer files as those of one more writer, without pieces, into an unfinished
 /// checkpoint.
 void write_tokenizer_manifest(const fs::path& unfinished, const Manifest& header, int writer,
                               std::vector<StoredFile> tokenizer_files);

@@ -28,20 +28,20 @@ void check_size(const fs::path& path, std::uint64_t expected) {
   throw environment_error("{} has {} bytes, expected {}", path.string(), actual, expected);
 }
 
-/// Returns a writer's part after checking it against the files that it lists.
+/// Returns a writer's manifest after checking it against the files that it lists.
 WriterManifest load_visible_writer_manifest(const fs::path& folder, const Manifest& header, int writer,
-                                            double patience_s) {
+                                            double timeout_s) {
   const fs::path path = folder / writer_manifest_name(writer);
-  wait_until_visible(path, patience_s);
+  wait_until_visible(path, timeout_s);
   try {
-    WriterManifest part = load_writer_manifest(folder, header.state.step, header.generation, writer);
-    for (const StoredFile& file : part.files) {
-      wait_until_visible(folder / file.name, patience_s);
+    WriterManifest manifest = load_writer_manifest(folder, header.state.step, header.generation, writer);
+    for (const StoredFile& file : manifest.files) {
+      wait_until_visible(folder / file.name, timeout_s);
       check_size(folder / file.name, file.bytes);
     }
-    return part;
+    return manifest;
   } catch (const Error& error) {
-    // A writer wrote and synced the part a moment ago. A defect is therefore a failed write, not
+    // A writer wrote and synced the manifest a moment ago. A defect is therefore a failed write, not
     // bad input.
     throw Error(ErrorKind::environment, error.message(), "nothing was committed");
   }
@@ -72,7 +72,7 @@ CheckpointTransaction CheckpointTransaction::at(const fs::path& final_path, std:
   return CheckpointTransaction(step, generation, final_path, overwrite);
 }
 
-fs::path CheckpointTransaction::commit(Manifest header, int num_writers, double patience_s) {
+fs::path CheckpointTransaction::commit(Manifest header, int num_writers, double timeout_s) {
   DT_CHECK(header.state.step == step_ && header.generation == generation_,
            "{} is committed as step {} of generation {}", final_path_.string(), header.state.step,
            header.generation);
@@ -82,9 +82,9 @@ fs::path CheckpointTransaction::commit(Manifest header, int num_writers, double 
   header.files.clear();
   header.pieces.clear();
   for (int writer = 0; writer < num_writers; ++writer) {
-    WriterManifest part = load_visible_writer_manifest(path(), header, writer, patience_s);
-    std::move(part.files.begin(), part.files.end(), std::back_inserter(header.files));
-    std::move(part.pieces.begin(), part.pieces.end(), std::back_inserter(header.pieces));
+    WriterManifest manifest = load_visible_writer_manifest(path(), header, writer, timeout_s);
+    std::move(manifest.files.begin(), manifest.files.end(), std::back_inserter(header.files));
+    std::move(manifest.pieces.begin(), manifest.pieces.end(), std::back_inserter(header.pieces));
   }
   for (int writer = 0; writer < num_writers; ++writer)
     remove_writer_manifest(path() / writer_manifest_name(writer));
@@ -95,22 +95,22 @@ fs::path CheckpointTransaction::commit(Manifest header, int num_writers, double 
 
 void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
                  std::span<const PieceSpec> pieces, const PayloadSource& source,
-                 const std::function<void(std::uint64_t)>& written, double patience_s) {
+                 const std::function<void(std::uint64_t)>& written, double timeout_s) {
   DT_CHECK(writer >= 0, "writer {}", writer);
-  wait_until_visible(unfinished, patience_s);
-  WriterManifest part{header.state.step, header.generation, writer, {}, {}};
+  wait_until_visible(unfinished, timeout_s);
+  WriterManifest manifest{header.state.step, header.generation, writer, {}, {}};
   if (std::any_of(pieces.begin(), pieces.end(), [](const PieceSpec& p) { return p.piece.numel() > 0; })) {
     PieceFile stored = write_piece_file(unfinished, piece_file_name(writer), header, pieces, source, written);
-    part.files = {std::move(stored.file)};
-    part.pieces = std::move(stored.pieces);
+    manifest.files = {std::move(stored.file)};
+    manifest.pieces = std::move(stored.pieces);
   }
-  write_synced(unfinished / writer_manifest_name(writer), to_json(part));
+  write_synced(unfinished / writer_manifest_name(writer), to_json(manifest));
   sync_directory(unfinished);
 }
 
 void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
                  std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written,
-                 double patience_s) {
+                 double timeout_s) {
   std::vector<PieceSpec> specs;
   for (const SourcePiece& p : pieces) {
     DT_CHECK(p.data.numel() == p.piece.numel() && p.data.device() == Device::host(),
@@ -121,7 +121,7 @@ void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
   const auto in_memory = [&](std::size_t index, std::uint64_t begin, std::size_t count) {
     return std::span<const std::byte>(pieces[index].data.span_bytes()).subspan(begin, count);
   };
-  write_shard(unfinished, header, writer, specs, in_memory, written, patience_s);
+  write_shard(unfinished, header, writer, specs, in_memory, written, timeout_s);
 }
 
 }  // namespace dt::checkpoint

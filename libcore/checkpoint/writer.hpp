@@ -56,18 +56,18 @@ class CheckpointTransaction {
   const fs::path& path() const { return directory_.path(); }
 
   /// Commits the checkpoint and returns its final path. Blocks. Composes the manifest from `header`
-  /// and the parts of writers 0 … num_writers−1, which must all have returned from write_shard().
+  /// and the manifests of writers 0 … num_writers−1, which must all have returned from write_shard().
   /// Fills in files and pieces of `header`, in the order of writers, and time and dt's version if
-  /// empty. Then removes the part files, syncs files and folder, renames the folder to its final
-  /// name and syncs the parent. `patience_s` bounds the wait for a part, which another host may
+  /// empty. Then removes the writers' manifests, syncs files and folder, renames the folder to its final
+  /// name and syncs the parent. `timeout_s` bounds the wait for a writer's manifest, which another host may
   /// have written.
-  /// Errors: environment, naming the file, if a part is missing, damaged, or of another step,
-  /// generation or writer. Environment, too, if a file that a part names is missing or of another
+  /// Errors: environment, naming the file, if a writer's manifest is missing, damaged, or of another step,
+  /// generation or writer. Environment, too, if a file that a manifest names is missing or of another
   /// size, or if writing fails (a full disk). Input if the final name exists by now. After an error
   /// the object can only be destroyed. The final name then does not exist, unless only the last
   /// sync failed: in that case the checkpoint is complete.
   /// After a crash: the complete checkpoint or the hidden folder remains.
-  fs::path commit(Manifest header, int num_writers, double patience_s = default_visibility_timeout_s);
+  fs::path commit(Manifest header, int num_writers, double timeout_s = default_visibility_timeout_s);
 
   /// Removes the hidden folder if it was not committed. Writers should have ended by then. If they
   /// still write, the folder may not be removable, and stays as after a crash.
@@ -82,23 +82,23 @@ class CheckpointTransaction {
   AtomicDirectory directory_;
 };
 
-/// Writes one writer's part, on any host: `pieces` into rank-NNNNN.h5 and its description into
+/// Writes one writer's files, on any host: `pieces` into rank-NNNNN.h5 and its description into
 /// part-NNNNN.json, both in `unfinished`. NNNNN is `writer`. Syncs both files and the folder.
 /// Blocks. Uses step and generation of `header`. A writer whose pieces hold no element writes the
-/// part file only. `written` receives the number of payload bytes as they are written.
+/// manifest only. `written` receives the number of payload bytes as they are written.
 /// Errors: environment if writing fails (a full disk), or this host does not see the folder within
-/// `patience_s`.
-/// Thread safety: several threads of a process may write parts at once.
-/// After a crash: files remain in the hidden folder. commit() accepts no part file unless
+/// `timeout_s`.
+/// Thread safety: several threads of a process may write shards at once.
+/// After a crash: files remain in the hidden folder. commit() accepts no manifest unless
 /// everything was synced.
 void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
                  std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written = {},
-                 double patience_s = default_visibility_timeout_s);
+                 double timeout_s = default_visibility_timeout_s);
 
 /// The same for pieces from `source`, which needs no memory beyond the caller's.
 void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
                  std::span<const PieceSpec> pieces, const PayloadSource& source,
                  const std::function<void(std::uint64_t)>& written = {},
-                 double patience_s = default_visibility_timeout_s);
+                 double timeout_s = default_visibility_timeout_s);
 
 }  // namespace dt::checkpoint

@@ -20,31 +20,32 @@ std::string writer_manifest_name(int writer) {
   return fmt::format("part-{:05}.json", writer);
 }
 
-std::string to_json(const WriterManifest& part) {
+std::string to_json(const WriterManifest& manifest) {
   DigestedJsonWriter text(format);
-  text.integer("step", part.step);
-  text.integer("generation", part.generation);
-  text.integer("writer", part.writer);
-  return text.finish(part.files, part.pieces);
+  text.integer("step", manifest.step);
+  text.integer("generation", manifest.generation);
+  text.integer("writer", manifest.writer);
+  return text.finish(manifest.files, manifest.pieces);
 }
 
 WriterManifest parse_writer_manifest(const std::string& text, const std::string& origin) {
   const JsonValue root = parse_digested_json(text, origin, format);
-  WriterManifest part;
-  part.step = root.integer("step", 0, INT64_MAX - 1);
-  part.generation = root.integer("generation", 0, INT64_MAX - 1);
-  part.writer = root.integer("writer", 0, INT32_MAX);
-  parse_files_and_pieces(root, format, part.files, part.pieces);
-  return part;
+  WriterManifest manifest;
+  manifest.step = root.integer("step", 0, INT64_MAX - 1);
+  manifest.generation = root.integer("generation", 0, INT64_MAX - 1);
+  manifest.writer = root.integer("writer", 0, INT32_MAX);
+  parse_files_and_pieces(root, format, manifest.files, manifest.pieces);
+  return manifest;
 }
 
 WriterManifest load_writer_manifest(const fs::path& folder, std::int64_t step, std::int64_t generation,
                                     int writer) {
   const fs::path path = folder / writer_manifest_name(writer);
-  WriterManifest part = parse_writer_manifest(read_file(path), path.string());
-  if (part.step == step && part.generation == generation && part.writer == writer) return part;
+  WriterManifest manifest = parse_writer_manifest(read_file(path), path.string());
+  if (manifest.step == step && manifest.generation == generation && manifest.writer == writer)
+    return manifest;
   throw input_error("{} is of step {}, generation {}, writer {}; expected {}, {}, {}", path.string(),
-                    part.step, part.generation, part.writer, step, generation, writer);
+                    manifest.step, manifest.generation, manifest.writer, step, generation, writer);
 }
 
 }  // namespace dt::checkpoint

@@ -61,11 +61,11 @@ void refuse_in_run(const fs::path& out) {
 /// Writes the tokenizer's files as the checkpoint's second writer.
 void import_tokenizer_files(const HfFolder& source, const fs::path& folder,
                             const checkpoint::Manifest& header) {
-  std::vector<checkpoint::StoredFile> companions;
+  std::vector<checkpoint::StoredFile> tokenizer_files;
   for (const std::string& name : checkpoint::find_tokenizer_files(source.path())) {
-    companions.push_back(checkpoint::copy_tokenizer_file(source.path() / name, folder / name));
+    tokenizer_files.push_back(checkpoint::copy_tokenizer_file(source.path() / name, folder / name));
   }
-  checkpoint::write_tokenizer_manifest(folder, header, 1, std::move(companions));
+  checkpoint::write_tokenizer_manifest(folder, header, 1, std::move(tokenizer_files));
 }
 
 }  // namespace

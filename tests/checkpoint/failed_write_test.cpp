@@ -178,7 +178,7 @@ TEST_CASE("writers that are processes: where one is killed nothing is committed,
     for (const pid_t child : children) ::waitpid(child, child == children[1] ? &status : nullptr, 0);
     const std::string message =
         test::error_of(ErrorKind::environment, [&] { unfinished.commit(header, num_writers, 0); });
-    if (WIFEXITED(status)) CHECK(message == "");  // a part may be whole before its writer says so
+    if (WIFEXITED(status)) CHECK(message == "");  // a manifest may be whole before its writer says so
     const fs::path path = folder / "step-00000010.g1";
     CHECK(fs::exists(path) == message.empty());
     if (message.empty()) {

@@ -177,10 +177,10 @@ TEST_CASE("a writer without elements leaves a part but no file of pieces") {
 }
 
 TEST_CASE("a part read back is the part written, and any changed byte of it is refused") {
-  WriterManifest part{20, 3, 7, {{"rank-00007.h5", 5000, 9}}, {}};
-  part.pieces = {
+  WriterManifest writer_manifest{20, 3, 7, {{"rank-00007.h5", 5000, 9}}, {}};
+  writer_manifest.pieces = {
       {"w", kind_weights, DType::f32, Piece::whole({2, 3}), "rank-00007.h5", "/weights/w", {5}, 2048}};
-  const std::string text = to_json(part);
+  const std::string text = to_json(writer_manifest);
   const WriterManifest back = parse_writer_manifest(text, "part");
   CHECK(to_json(back) == text);
   CHECK(back.step == 20);

@@ -9,18 +9,18 @@
 
 namespace dt::checkpoint::test {
 
-/// Returns writer `writer`'s share of `whole`, divided as tensor/piece_partition.hpp does, as views of the
+/// Returns writer `writer`'s shard of `whole`, divided as tensor/piece_partition.hpp does, as views of the
 /// same memory.
 inline std::vector<SourcePiece> share_of(std::span<const SourcePiece> whole, int writer, int num_writers) {
   std::vector<SizedPiece> sized;
   for (const SourcePiece& p : whole) sized.push_back({p.piece, dtype_bytes(p.data.dtype())});
-  std::vector<SourcePiece> share;
+  std::vector<SourcePiece> shard;
   for (const IndexedPiece& part : dt::partition_by_bytes(sized, writer, num_writers)) {
-    SourcePiece& own = share.emplace_back(whole[part.index]);
+    SourcePiece& own = shard.emplace_back(whole[part.index]);
     own.data = own.data.flat(part.piece.begin - own.piece.begin, part.piece.numel());
     own.piece = part.piece;
   }
-  return share;
+  return shard;
 }
 
 }  // namespace dt::checkpoint::test

@@ -21,14 +21,14 @@ void refresh(const fs::path& folder) {
 
 }  // namespace
 
-void wait_until_visible(const fs::path& path, double patience_s) {
+void wait_until_visible(const fs::path& path, double timeout_s) {
   constexpr double longest_pause_s = 0.25;
-  const double end_s = monotonic_s() + patience_s;
+  const double end_s = monotonic_s() + timeout_s;
   std::error_code error;
   for (double pause_s = 0.01; !fs::exists(path, error); pause_s = std::min(2 * pause_s, longest_pause_s)) {
     if (monotonic_s() >= end_s) {
       throw Error(ErrorKind::environment,
-                  fmt::format("host {} does not see {} after {} s{}", host_name(), path.string(), patience_s,
+                  fmt::format("host {} does not see {} after {} s{}", host_name(), path.string(), timeout_s,
                               error ? ": " + error.message() : ""),
                   "all hosts must see the run directory under the same path, on a shared file system");
     }

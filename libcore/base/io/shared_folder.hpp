@@ -11,9 +11,9 @@ namespace fs = std::filesystem;
 /// Default time for another host's file or folder to become visible here.
 inline constexpr double default_visibility_timeout_s = 5;
 
-/// Blocks until `path` exists here. Asks the file system repeatedly, until `patience_s` have
+/// Blocks until `path` exists here. Asks the file system repeatedly, until `timeout_s` have
 /// passed.
 /// Errors: environment, naming host and path, on timeout.
-void wait_until_visible(const fs::path& path, double patience_s);
+void wait_until_visible(const fs::path& path, double timeout_s);
 
 }  // namespace dt::checkpoint
