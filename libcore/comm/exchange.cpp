@@ -126,7 +126,7 @@ void on_subset(const Ranks& ranks, int count, const std::string& name,
   world.engine().recorder().set_role("");  // its former duty is over
   const bool takes_part = world.rank() < count;
   const auto group = world.split(takes_part ? std::optional(0) : std::nullopt, world.rank(), name);
-  const ScopedTimeout patience(world.engine(), takes_part ? world.engine().timeout() : 0);
+  const ScopedTimeout timeout(world.engine(), takes_part ? world.engine().timeout() : 0);
   std::optional<SharedError> failure;
   if (takes_part) {
     try {

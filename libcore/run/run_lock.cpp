@@ -16,8 +16,8 @@ using Outcome = FileLock::Outcome;
 
 /// Waits for a lock that other starts' probes hold for an instant. A running start holds it longer.
 template <class TryLock>
-Outcome wait_for_probes(double patience_s, TryLock try_lock) {
-  const double end_s = monotonic_s() + patience_s;
+Outcome wait_for_probes(double timeout_s, TryLock try_lock) {
+  const double end_s = monotonic_s() + timeout_s;
   for (;;) {
     const Outcome outcome = try_lock();
     if (outcome != Outcome::busy || monotonic_s() > end_s) return outcome;
@@ -27,7 +27,7 @@ Outcome wait_for_probes(double patience_s, TryLock try_lock) {
 
 /// Returns whether the start is alive. A member of a group may be unable to open another user's
 /// lock file. The start also holds a lock on its generation's file.
-bool is_held(const RunDirectory& run, std::int64_t number, double patience_s) {
+bool is_held(const RunDirectory& run, std::int64_t number, double timeout_s) {
   const fs::path path = run.generation_lock_path(number);
   FileLock probe;
   const auto try_lock = [&] {
@@ -38,7 +38,7 @@ bool is_held(const RunDirectory& run, std::int64_t number, double patience_s) {
       return probe.try_lock_shared(run.generation_path(number));
     }
   };
-  return wait_for_probes(patience_s, try_lock) == Outcome::busy;
+  return wait_for_probes(timeout_s, try_lock) == Outcome::busy;
 }
 
 /// Returns whether `holder` is an earlier life of this Slurm job. After a requeue its processes may
@@ -79,10 +79,10 @@ Error alive_error(const RunDirectory& run, const Generation& holder) {
 }  // namespace
 
 void RunLock::require_not_held(const RunDirectory& run) {
-  constexpr double patience_s = 0.5;
+  constexpr double timeout_s = 0.5;
   // If several starts met, the error names the lowest number that stays held.
   for (const Generation& other : run.generations()) {
-    if (!is_earlier_life(other) && is_held(run, other.number, patience_s)) throw alive_error(run, other);
+    if (!is_earlier_life(other) && is_held(run, other.number, timeout_s)) throw alive_error(run, other);
   }
 }
 
@@ -100,10 +100,10 @@ RunLock::RunLock(const RunDirectory& run, const Generation& own) {
 }
 
 void RunLock::acquire(const RunDirectory& run, const Generation& own) {
-  constexpr double patience_s = 2;  // for a start that is about to withdraw
+  constexpr double timeout_s = 2;  // for a start that is about to withdraw
   lock_path_ = run.generation_lock_path(own.number);
   const Outcome outcome =
-      wait_for_probes(patience_s, [&] { return lock_.try_lock(lock_path_, Owner::anyone); });
+      wait_for_probes(timeout_s, [&] { return lock_.try_lock(lock_path_, Owner::anyone); });
   if (outcome == Outcome::busy)
     throw Error(
         ErrorKind::environment,
@@ -125,7 +125,7 @@ void RunLock::acquire(const RunDirectory& run, const Generation& own) {
                 "wait for it to end, stop it, or use another run directory");
   for (const Generation& other : run.generations()) {
     const bool yields = other.number > own.number || (other.number < own.number && !is_earlier_life(other) &&
-                                                      is_held(run, other.number, patience_s));
+                                                      is_held(run, other.number, timeout_s));
     if (!yields) continue;
     run.withdraw(own);
     lock_ = FileLock();

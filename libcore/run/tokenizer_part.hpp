@@ -6,10 +6,10 @@
 
 namespace dt::run {
 
-/// Adds the files of run.tokenizer_path(), if any, as one more part before a checkpoint of
-/// `num_parts` parts is committed. Returns the new number of parts. Blocks.
+/// Adds the files of run.tokenizer_path(), if any, as those of one more writer before a checkpoint of
+/// `num_writers` writers is committed. Returns the new number of writers. Blocks.
 /// Errors: environment.
 int add_tokenizer_files(const RunDirectory& run, const fs::path& unfinished,
-                        const checkpoint::Manifest& header, int num_parts);
+                        const checkpoint::Manifest& header, int num_writers);
 
 }  // namespace dt::run

@@ -7,23 +7,23 @@
 namespace dt::run {
 namespace {
 
-LocalShard share(std::int64_t step, std::int64_t generation, std::vector<int> writers) {
-  LocalShard share;
-  share.header = checkpoint::test::sample_manifest(step, generation);
-  share.header.mesh = {1, 4, 1, 0};
-  share.header_text = to_json(share.header);
-  share.writers = std::move(writers);
-  return share;
+LocalShard shard(std::int64_t step, std::int64_t generation, std::vector<int> writers) {
+  LocalShard shard;
+  shard.header = checkpoint::test::sample_manifest(step, generation);
+  shard.header.mesh = {1, 4, 1, 0};
+  shard.header_text = to_json(shard.header);
+  shard.writers = std::move(writers);
+  return shard;
 }
 
-std::string says(std::vector<LocalShard> shares) {
-  return describe_shards(shares);
+std::string says(std::vector<LocalShard> shards) {
+  return describe_shards(shards);
 }
 
 TEST_CASE("shares of several nodes make a whole one where every writer is held by somebody") {
-  const std::vector<std::string> nodes = {says({share(10, 1, {0, 3}), share(20, 1, {0})}), "",
-                                          says({share(10, 1, {1, 2}), share(10, 1, {2, 3})}),
-                                          says({share(5, 2, {0, 1})})};
+  const std::vector<std::string> nodes = {says({shard(10, 1, {0, 3}), shard(20, 1, {0})}), "",
+                                          says({shard(10, 1, {1, 2}), shard(10, 1, {2, 3})}),
+                                          says({shard(5, 2, {0, 1})})};
   const std::vector<LocalCheckpoint> found = merge_shards(nodes);
   REQUIRE(found.size() == 3);
   CHECK(found[0].generation == 2);  // the newest comes first

@@ -113,7 +113,7 @@ struct Cluster {
   std::size_t entries(const fs::path& path) const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
   }
-  fs::path share(const std::string& host, std::int64_t step) const {
+  fs::path shard(const std::string& host, std::int64_t step) const {
     return LocalStore(disk(host), run, host, std::nullopt).path() /
            checkpoint::checkpoint_name(step, own.number);
   }
@@ -205,7 +205,7 @@ void crowd(int num_saves, int num_idle, int num_garbage, int num_replayed) {
   const std::vector<LocalCheckpoint> found = cluster.find(hosts);
   REQUIRE(found.size() == 1);
   CHECK(found[0].step == 10 * num_saves);
-  CHECK(found[0].holders == std::vector<std::vector<int>>{{0, 1}, {0, 1}});  // each part is on both nodes
+  CHECK(found[0].holders == std::vector<std::vector<int>>{{0, 1}, {0, 1}});  // each shard is on both nodes
 }
 
 TEST_CASE("storage that cannot be used ends a start, and holds nothing where ranks only tell what there is") {
@@ -261,11 +261,11 @@ TEST_CASE(
   const Cluster cluster;
   const std::vector<std::string> hosts = {"a", "b", "c", "d"};
   cluster.save(hosts, {10});
-  for (const std::string& host : hosts) fs::rename(cluster.share(host, 10), cluster.folder / host);
+  for (const std::string& host : hosts) fs::rename(cluster.shard(host, 10), cluster.folder / host);
   cluster.save(hosts, {20});
-  for (const std::string& host : hosts) fs::rename(cluster.folder / host, cluster.share(host, 10));
+  for (const std::string& host : hosts) fs::rename(cluster.folder / host, cluster.shard(host, 10));
   fs::remove_all(cluster.disk("a"));
-  const fs::path copy = cluster.share("b", 20) / checkpoint::piece_file_name(0);  // copy of rank 0's part
+  const fs::path copy = cluster.shard("b", 20) / checkpoint::piece_file_name(0);  // copy of rank 0's shard
   if (is_cut_off)
     fs::remove(copy);
   else
@@ -283,14 +283,14 @@ TEST_CASE(
 TEST_CASE("where a share is damaged, another node's is taken; where both are, nothing appears") {
   const Cluster cluster;
   cluster.save({"a", "b", "c"}, {10});
-  flip(cluster.share("a", 10) / checkpoint::piece_file_name(0));
-  flip(cluster.share("c", 10) / checkpoint::piece_file_name(1));
+  flip(cluster.shard("a", 10) / checkpoint::piece_file_name(0));
+  flip(cluster.shard("c", 10) / checkpoint::piece_file_name(1));
   SECTION("one of two") {
     CHECK(cluster.promote({"a", "b", "c"}) == "");
     CHECK(cluster.is_right(10));
   }
   SECTION("both") {
-    flip(cluster.share("b", 10) / checkpoint::piece_file_name(0));
+    flip(cluster.shard("b", 10) / checkpoint::piece_file_name(0));
     const std::string why = cluster.promote({"a", "b", "c"});
     CHECK(contains(why, "3 what rank 0 wrote: "));
     CHECK(contains(why, "digest"));
@@ -304,7 +304,7 @@ TEST_CASE("the newest local checkpoint alone is kept, and none once the run's st
   const std::vector<LocalCheckpoint> found = cluster.find({"a", "b"});
   REQUIRE(found.size() == 1);
   CHECK(found[0].step == 30);
-  CHECK_FALSE(fs::exists(cluster.share("a", 20)));
+  CHECK_FALSE(fs::exists(cluster.shard("a", 20)));
   cluster.job({"a", "b"}, [&](const comm::Ranks& ranks, const std::string& host) {
     LocalTarget target(ranks, {cluster.disk(host), 20}, cluster.run, cluster.own, host);
     target.clear();

@@ -40,7 +40,7 @@ struct Stage {
     for (const int writer : writers) write(store, step, writer);
     return store.commit(header(step), claim());
   }
-  std::vector<LocalShard> shares() const {
+  std::vector<LocalShard> shards() const {
     std::vector<checkpoint::Problem> problems;
     return store.shards(problems);
   }
@@ -63,25 +63,25 @@ TEST_CASE("a share is found once it is committed, with the writers whose files a
   const Stage stage;
   stage.store.begin(10, 1);
   stage.write(stage.store, 10, 1);
-  CHECK(stage.shares().empty());
+  CHECK(stage.shards().empty());
   const fs::path path = stage.store.commit(stage.header(10), stage.claim());
-  REQUIRE(stage.shares().size() == 1);
-  const LocalShard share = stage.shares().front();
-  CHECK(share.path == path);
-  CHECK(share.writers == std::vector<int>{1});
-  CHECK(share.header.state.data_digest == stage.header(10).state.data_digest);
-  CHECK(num_writers(share.header) == 2);
-  CHECK_FALSE(share.header.created.empty());
-  // Other code does not take the share for a checkpoint.
+  REQUIRE(stage.shards().size() == 1);
+  const LocalShard shard = stage.shards().front();
+  CHECK(shard.path == path);
+  CHECK(shard.writers == std::vector<int>{1});
+  CHECK(shard.header.state.data_digest == stage.header(10).state.data_digest);
+  CHECK(num_writers(shard.header) == 2);
+  CHECK_FALSE(shard.header.created.empty());
+  // Other code does not take the shard for a checkpoint.
   CHECK(contains(error_of(ErrorKind::input, [&] { checkpoint::load_manifest(path); }), "not a checkpoint"));
   CHECK(stage.store.shard_paths(10, 1) == std::vector<fs::path>{path});
   CHECK(stage.store.shard_paths(10, 2).empty());
 
   SECTION("a file that is short, or a part that is damaged, is not there") {
     fs::resize_file(path / checkpoint::piece_file_name(1), 100);
-    CHECK(stage.shares().front().writers.empty());
+    CHECK(stage.shards().front().writers.empty());
     flip(path / checkpoint::writer_manifest_name(1));
-    CHECK(stage.shares().front().writers.empty());
+    CHECK(stage.shards().front().writers.empty());
     CHECK(contains(
         error_of(ErrorKind::input,
                  [&] { stage.store.copy_writer_files(path, stage.header(10), 1, stage.folder / "run"); }),
@@ -101,13 +101,13 @@ TEST_CASE("shares of another run that had the same path are not taken, and remov
   const fs::path path = stage.save(10, {0, 1});
   fs::remove_all(stage.run.path());
   stage.run.create();
-  CHECK(stage.shares().empty());
+  CHECK(stage.shards().empty());
   stage.store.open();
   CHECK(fs::exists(path));  // the generation may be one that this host does not see yet
   Generation again = stage.run.claim("", 0);
   REQUIRE(again.number == 1);
   checkpoint::test::write_text(stage.run.generation_path(1), stage.claim() + " ");  // another second's claim
-  CHECK(stage.shares().empty());
+  CHECK(stage.shards().empty());
   CHECK(stage.store.shard_paths(10, 1).empty());
   stage.store.open();
   CHECK_FALSE(fs::exists(path));
@@ -147,9 +147,9 @@ TEST_CASE("older shares go, newer generations' stay, and so does nothing of a ki
   stage.store.remove_older(1, {{}, 30, 1});
   CHECK(fs::exists(newest));
   CHECK(fs::exists(of_next));
-  CHECK(stage.shares().size() == 2);
+  CHECK(stage.shards().size() == 2);
   stage.store.remove_older(2, {{}, 25, 2});
-  CHECK(stage.shares().size() == 1);
+  CHECK(stage.shards().size() == 1);
   stage.store.begin(30, 2);
   stage.write(stage.store, 30, 0);
   stage.store.open();
@@ -157,40 +157,40 @@ TEST_CASE("older shares go, newer generations' stay, and so does nothing of a ki
   CHECK(fs::exists(of_next));
   stage.store.clear(1);
   stage.store.clear(2, {{}, 25, 2});
-  CHECK(stage.shares().size() == 1);
+  CHECK(stage.shards().size() == 1);
   stage.store.clear(2);
-  CHECK(stage.shares().empty());
+  CHECK(stage.shards().empty());
   CHECK(fs::is_empty(stage.folder / "local" / fmt::format("dt-local-{}", ::geteuid())));
 }
 
 TEST_CASE("a part is copied with every byte checked; of a damaged one nothing is left") {
   const Stage stage;
-  const fs::path share = stage.save(10, {0, 1});
+  const fs::path shard = stage.save(10, {0, 1});
   checkpoint::CheckpointTransaction unfinished(stage.run.checkpoints_path(), 10, 1);
-  stage.store.copy_writer_files(share, stage.header(10), 0, unfinished.path());
-  const std::uint64_t bytes = fs::file_size(share / checkpoint::piece_file_name(1));
-  const std::string whole = read_file(share / checkpoint::piece_file_name(1));
+  stage.store.copy_writer_files(shard, stage.header(10), 0, unfinished.path());
+  const std::uint64_t bytes = fs::file_size(shard / checkpoint::piece_file_name(1));
+  const std::string whole = read_file(shard / checkpoint::piece_file_name(1));
   if (::geteuid() == 0) {  // another user's file is refused, even with the same bytes
-    REQUIRE(::chown((share / checkpoint::piece_file_name(1)).c_str(), 12345, 12345) == 0);
+    REQUIRE(::chown((shard / checkpoint::piece_file_name(1)).c_str(), 12345, 12345) == 0);
     CHECK(contains(
         error_of(ErrorKind::input,
-                 [&] { stage.store.copy_writer_files(share, stage.header(10), 1, unfinished.path()); }),
+                 [&] { stage.store.copy_writer_files(shard, stage.header(10), 1, unfinished.path()); }),
         "of uid 12345"));
-    REQUIRE(::chown((share / checkpoint::piece_file_name(1)).c_str(), 0, 0) == 0);
+    REQUIRE(::chown((shard / checkpoint::piece_file_name(1)).c_str(), 0, 0) == 0);
   }
   for (const std::uint64_t at : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
     std::string text = whole;
     text[at] ^= 1;
-    checkpoint::test::write_text(share / checkpoint::piece_file_name(1), text);
+    checkpoint::test::write_text(shard / checkpoint::piece_file_name(1), text);
     const std::string why = error_of(ErrorKind::input, [&] {
-      stage.store.copy_writer_files(share, stage.header(10), 1, unfinished.path());
+      stage.store.copy_writer_files(shard, stage.header(10), 1, unfinished.path());
     });
-    CHECK(contains(why, (share / checkpoint::piece_file_name(1)).string()));
+    CHECK(contains(why, (shard / checkpoint::piece_file_name(1)).string()));
     CHECK_FALSE(fs::exists(unfinished.path() / checkpoint::piece_file_name(1)));
     CHECK_FALSE(fs::exists(unfinished.path() / checkpoint::writer_manifest_name(1)));
   }
-  checkpoint::test::write_text(share / checkpoint::piece_file_name(1), whole);
-  stage.store.copy_writer_files(share, stage.header(10), 1, unfinished.path());
+  checkpoint::test::write_text(shard / checkpoint::piece_file_name(1), whole);
+  stage.store.copy_writer_files(shard, stage.header(10), 1, unfinished.path());
   const fs::path path = unfinished.commit(stage.header(10), 2);
   CHECK(checkpoint::verify_checkpoint(path).empty());
 }
@@ -242,10 +242,10 @@ TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be wr
   CHECK(other.send(0).empty());
   CHECK(other.send(1).empty());
   CHECK(other.send(1).empty());  // sent again, as after a lost answer
-  const fs::path share = other.store.commit(stage.header(10), stage.claim());
+  const fs::path shard = other.store.commit(stage.header(10), stage.claim());
   for (const std::string& name : {checkpoint::piece_file_name(0), checkpoint::writer_manifest_name(0),
                                   checkpoint::piece_file_name(1), checkpoint::writer_manifest_name(1)})
-    CHECK(read_file(share / name) == read_file(stage.store.unfinished_path(10, 1) / name));
+    CHECK(read_file(shard / name) == read_file(stage.store.unfinished_path(10, 1) / name));
   std::vector<checkpoint::Problem> problems;
   CHECK(other.store.shards(problems).at(0).writers == std::vector<int>{0, 1});
 }
@@ -377,7 +377,7 @@ TEST_CASE("a share that the run's key has not signed is no candidate, and that i
   SECTION("a part that came later") {
     checkpoint::test::write_text(path / checkpoint::writer_manifest_name(1),
                                  read_file(path / checkpoint::writer_manifest_name(0)));
-    CHECK(stage.shares().at(0).writers == std::vector<int>{0});
+    CHECK(stage.shards().at(0).writers == std::vector<int>{0});
   }
 }
 

@@ -37,14 +37,14 @@ TEST_CASE("a copy that fails keeps nobody from changing the state, and fails the
       {"a", checkpoint::kind_weights, Piece::whole({10}), DType::f32}};
   // The state has more pieces than the memory for its copy.
   const Context context(1, Device::host());
-  const StateShards shares{[&] { return state.list; }, [&](int) { return expected; }, context};
+  const StateShards shards{[&] { return state.list; }, [&](int) { return expected; }, context};
   comm::run_alone([&](comm::Communicator& world) {
     Console console(
         {.tool = "test", .json = false, .quiet = true, .verbose = false, .progress = ProgressMode::never});
     const comm::Ranks ranks{world, console, [](const Error&) {}, false};
     Nowhere target;
     {
-      Saver saver(ranks, shares, true, std::nullopt);
+      Saver saver(ranks, shards, true, std::nullopt);
       saver.begin(target, checkpoint::test::sample_manifest(), true);
       saver.wait_until_copied();
       CHECK_THROWS_AS(saver.finish(), Error);

@@ -28,7 +28,7 @@ TEST_CASE("who waits for a share that never comes can give up") {
   std::vector<float> memory(6);
   const Piece piece = Piece::whole({6});
   const Context context(1, Device::host());
-  const StateShards shares{
+  const StateShards shards{
       [&] {
         return std::vector{
             checkpoint::SourcePiece{"a", checkpoint::kind_weights, piece, host_tensor(memory)}};
@@ -39,9 +39,9 @@ TEST_CASE("who waits for a share that never comes can give up") {
       context};
   struct GivenUp {};
   const int given_up = comm::run_threads(2, [&](comm::Communicator& world) {
-    AggregationGroup group(world, shares, 1, false);
+    AggregationGroup group(world, shards, 1, false);
     if (!group.writes()) return 0;
-    std::vector<checkpoint::SourcePiece> pieces = shares.own();
+    std::vector<checkpoint::SourcePiece> pieces = shards.own();
     try {
       group.append_members(pieces, [] { throw GivenUp(); });
     } catch (const GivenUp&) {

@@ -13,7 +13,7 @@
 
 namespace dt::run {
 
-/// Receives copies into a store's unfinished share while it lives, on its own threads. It rejects
+/// Receives copies into a store's unfinished shard while it lives, on its own threads. It rejects
 /// strangers (see TcpListener), and any number of them cannot keep a rank out.
 class CopyReceiver {
  public:

@@ -23,13 +23,13 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Adds one share of node `node` to the checkpoint.
-void add(LocalCheckpoint& whole, const Json& share, int node) {
+/// Adds one shard of node `node` to the checkpoint.
+void add(LocalCheckpoint& whole, const Json& shard, int node) {
   if (whole.header_text.empty()) {
-    whole.header_text = share["header"].get<std::string>();
-    whole.holders.resize(share["num_writers"].get<std::size_t>());
+    whole.header_text = shard["header"].get<std::string>();
+    whole.holders.resize(shard["num_writers"].get<std::size_t>());
   }
-  for (const std::size_t writer : share["writers"].get<std::vector<std::size_t>>()) {
+  for (const std::size_t writer : shard["writers"].get<std::vector<std::size_t>>()) {
     if (writer >= whole.holders.size()) continue;
     std::vector<int>& holders = whole.holders[writer];
     if (holders.empty() || holders.back() != node) holders.push_back(node);
@@ -52,14 +52,14 @@ std::string LocalCheckpoint::why_incomplete() const {
                      fmt::join(missing, ", "), more, holders.size());
 }
 
-std::string describe_shards(std::span<const LocalShard> shares) {
+std::string describe_shards(std::span<const LocalShard> shards) {
   Json list = Json::array();
-  for (const LocalShard& share : shares) {
-    list.push_back({{"step", share.header.state.step},
-                    {"generation", share.header.generation},
-                    {"num_writers", num_writers(share.header)},
-                    {"header", share.header_text},
-                    {"writers", share.writers}});
+  for (const LocalShard& shard : shards) {
+    list.push_back({{"step", shard.header.state.step},
+                    {"generation", shard.header.generation},
+                    {"num_writers", num_writers(shard.header)},
+                    {"header", shard.header_text},
+                    {"writers", shard.writers}});
   }
   return dump(list);
 }
@@ -68,13 +68,13 @@ std::vector<LocalCheckpoint> merge_shards(std::span<const std::string> by_node) 
   std::map<std::pair<std::int64_t, std::int64_t>, LocalCheckpoint> found;
   for (std::size_t node = 0; node < by_node.size(); ++node) {
     if (by_node[node].empty()) continue;
-    for (const Json& share : parse(by_node[node])) {
-      const auto step = share["step"].get<std::int64_t>(),
-                 generation = share["generation"].get<std::int64_t>();
+    for (const Json& shard : parse(by_node[node])) {
+      const auto step = shard["step"].get<std::int64_t>(),
+                 generation = shard["generation"].get<std::int64_t>();
       LocalCheckpoint& whole = found[{generation, step}];
       whole.step = step;
       whole.generation = generation;
-      add(whole, share, static_cast<int>(node));
+      add(whole, shard, static_cast<int>(node));
     }
   }
   std::vector<LocalCheckpoint> list;

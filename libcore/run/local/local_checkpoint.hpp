@@ -13,16 +13,16 @@ namespace dt::run {
 struct LocalCheckpoint {
   std::int64_t step = 0;
   std::int64_t generation = 0;
-  std::string header_text;                // header text of its shares; "" if no node has one
+  std::string header_text;                // header text of its shards; "" if no node has one
   std::vector<std::vector<int>> holders;  // for each writer, the nodes that hold its files, ascending
 
   /// Returns "" if every writer has a holder, else what is missing.
   std::string why_incomplete() const;
 };
 
-/// Describe a node's shares as text, and unite the texts of all nodes into local checkpoints,
-/// newest first. A node's text may be "", which means no shares.
-std::string describe_shards(std::span<const LocalShard> shares);
+/// Describe a node's shards as text, and unite the texts of all nodes into local checkpoints,
+/// newest first. A node's text may be "", which means no shards.
+std::string describe_shards(std::span<const LocalShard> shards);
 std::vector<LocalCheckpoint> merge_shards(std::span<const std::string> by_node);
 
 /// Convert a local checkpoint to a text without NUL, and back.

@@ -1,4 +1,4 @@
-// Copying a writer's files from a share into the run directory.
+// Copying a writer's files from a shard into the run directory.
 
 #include <fcntl.h>
 
@@ -13,7 +13,7 @@ namespace dt::run {
 namespace {
 
 /// Runs `action` and turns its errors into input errors. Files that this node cannot read may exist
-/// on another, so the fault is the share's, not the start's.
+/// on another, so the fault is the shard's, not the start's.
 template <class Action>
 auto reading(Action action) {
   try {
@@ -23,7 +23,7 @@ auto reading(Action action) {
   }
 }
 
-/// Opens a file of this user only. The share's codes do not cover its files of weights, so another
+/// Opens a file of this user only. The shard's codes do not cover its files of weights, so another
 /// user's file must not be read.
 File open_own(const fs::path& path) {
   const File parent = File::adopt(open_parent(path, "open"), path.parent_path());
@@ -42,12 +42,12 @@ void copy_synced(const fs::path& from, const fs::path& to) {
 }
 
 void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::StoredFile& stored,
-                const checkpoint::WriterManifest& part) {
+                const checkpoint::WriterManifest& manifest) {
   const File file = File::open_read(path);
   if (file.size() != stored.bytes)
     throw input_error("{} has {} bytes, expected {}", origin.string(), file.size(), stored.bytes);
   std::vector<const checkpoint::StoredPiece*> pieces;
-  for (const checkpoint::StoredPiece& piece : part.pieces) pieces.push_back(&piece);
+  for (const checkpoint::StoredPiece& piece : manifest.pieces) pieces.push_back(&piece);
   for (const checkpoint::DigestedBytes& bytes : checkpoint::digested_bytes(stored, pieces)) {
     if (const std::string why = checkpoint::why_damaged(file, bytes); !why.empty())
       throw input_error("{}: {}", origin.string(), why);
@@ -56,22 +56,22 @@ void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::
 
 }  // namespace
 
-void LocalStore::copy_writer_files(const fs::path& share, const checkpoint::Manifest& header, int writer,
+void LocalStore::copy_writer_files(const fs::path& shard, const checkpoint::Manifest& header, int writer,
                                    const fs::path& unfinished) const {
   const std::string part_name = checkpoint::writer_manifest_name(writer);
   // Only content that matches its code is parsed.
-  const std::string text = reading([&] { return read_file(share / part_name); });
+  const std::string text = reading([&] { return read_file(shard / part_name); });
   ShardCodes own_codes = codes(header.state.step, header.generation);
-  reading([&] { own_codes.load(share); });
+  reading([&] { own_codes.load(shard); });
   own_codes.check(part_name, text);
-  const checkpoint::WriterManifest part =
-      checkpoint::parse_writer_manifest(text, (share / part_name).string());
+  const checkpoint::WriterManifest manifest =
+      checkpoint::parse_writer_manifest(text, (shard / part_name).string());
   std::vector<std::string> names = {part_name};
-  for (const checkpoint::StoredFile& file : part.files) names.push_back(file.name);
+  for (const checkpoint::StoredFile& file : manifest.files) names.push_back(file.name);
   try {
-    for (const checkpoint::StoredFile& file : part.files) {
-      copy_synced(share / file.name, unfinished / file.name);
-      check_copy(unfinished / file.name, share / file.name, file, part);
+    for (const checkpoint::StoredFile& file : manifest.files) {
+      copy_synced(shard / file.name, unfinished / file.name);
+      check_copy(unfinished / file.name, shard / file.name, file, manifest);
     }
     write_synced(unfinished / part_name, text);
     sync_directory(unfinished);

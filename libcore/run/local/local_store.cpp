@@ -68,14 +68,14 @@ class Removals {
   std::string failure_;
 };
 
-/// Renames a share before its files are removed, so that no process finds a share that has lost
+/// Renames a shard before its files are removed, so that no process finds a shard that has lost
 /// half of them.
-fs::path hide(const fs::path& share) {
-  const fs::path hidden = share.parent_path() / ("." + share.filename().string() + removed_suffix);
+fs::path hide(const fs::path& shard) {
+  const fs::path hidden = shard.parent_path() / ("." + shard.filename().string() + removed_suffix);
   std::error_code error;
-  fs::rename(share, hidden, error);
+  fs::rename(shard, hidden, error);
   if (error && error != std::errc::no_such_file_or_directory)
-    throw system_error(error.value(), "remove", share.string());
+    throw system_error(error.value(), "remove", shard.string());
   return hidden;
 }
 
@@ -88,14 +88,15 @@ int writer_of(const std::string& name) {
   return writer >= 0 && checkpoint::writer_manifest_name(writer) == name ? writer : -1;
 }
 
-bool has_valid_writer_files(const fs::path& share, const ShardCodes& codes, int writer) {
+bool has_valid_writer_files(const fs::path& shard, const ShardCodes& codes, int writer) {
   try {
     const std::string name = checkpoint::writer_manifest_name(writer);
-    const std::string text = read_file(share / name);
+    const std::string text = read_file(shard / name);
     codes.check(name, text);
-    const checkpoint::WriterManifest part = checkpoint::parse_writer_manifest(text, (share / name).string());
-    return std::all_of(part.files.begin(), part.files.end(), [&](const checkpoint::StoredFile& file) {
-      return File::open_read(share / file.name).size() == file.bytes;
+    const checkpoint::WriterManifest manifest =
+        checkpoint::parse_writer_manifest(text, (shard / name).string());
+    return std::all_of(manifest.files.begin(), manifest.files.end(), [&](const checkpoint::StoredFile& file) {
+      return File::open_read(shard / file.name).size() == file.bytes;
     });
   } catch (const Error& error) {
     if (!error.indicates_corruption()) throw;
@@ -103,12 +104,12 @@ bool has_valid_writer_files(const fs::path& share, const ShardCodes& codes, int 
   }
 }
 
-std::vector<int> writers_in(const fs::path& share, const checkpoint::Manifest& header,
+std::vector<int> writers_in(const fs::path& shard, const checkpoint::Manifest& header,
                             const ShardCodes& codes) {
   std::vector<int> writers;
-  for (const fs::path& path : entries_of(share)) {
+  for (const fs::path& path : entries_of(shard)) {
     const int writer = writer_of(path.filename().string());
-    if (writer >= 0 && writer < num_writers(header) && has_valid_writer_files(share, codes, writer))
+    if (writer >= 0 && writer < num_writers(header) && has_valid_writer_files(shard, codes, writer))
       writers.push_back(writer);
   }
   std::sort(writers.begin(), writers.end());
@@ -166,9 +167,9 @@ std::string LocalStore::open() const {
       if (folder.filename().string().starts_with(".step-")) removals.attempt([&] { remove_folder(folder); });
     }
   }
-  for (const checkpoint::CheckpointEntry& share : all_shards()) {
-    if (origin_of(share.path, share.generation) == Origin::another_run)
-      removals.attempt([&] { remove_folder(hide(share.path)); });
+  for (const checkpoint::CheckpointEntry& shard : all_shards()) {
+    if (origin_of(shard.path, shard.generation) == Origin::another_run)
+      removals.attempt([&] { remove_folder(hide(shard.path)); });
   }
   return removals.failure().empty() ? why_exposed(user_path_.parent_path()) : removals.failure();
 }
@@ -189,14 +190,14 @@ std::vector<checkpoint::CheckpointEntry> LocalStore::all_shards() const {
   return found;
 }
 
-/// Returns which run the share is from. A run that was removed and begun anew has other generations
+/// Returns which run the shard is from. A run that was removed and begun anew has other generations
 /// under the same numbers.
-LocalStore::Origin LocalStore::origin_of(const fs::path& share, std::int64_t generation) const {
+LocalStore::Origin LocalStore::origin_of(const fs::path& shard, std::int64_t generation) const {
   try {
     const std::string claimed = read_file(run_.generation_path(generation));
     if (claimed.empty())
       return Origin::unknown;  // withdrawn by hand: nothing was saved under a claim that a start withdrew
-    return read_file(share / claim_name) == claimed ? Origin::this_run : Origin::another_run;
+    return read_file(shard / claim_name) == claimed ? Origin::this_run : Origin::another_run;
   } catch (const Error&) {  // a file is missing or unreadable
     return Origin::unknown;
   }
@@ -251,31 +252,31 @@ LocalShard LocalStore::load(const checkpoint::CheckpointEntry& name) const {
   ShardCodes own_codes = codes(name.step, name.generation);
   own_codes.load(name.path);
   own_codes.check(claim_name, read_file(name.path / claim_name));
-  LocalShard share;
-  share.path = name.path;
-  share.header_text = read_file(name.path / header_name);
-  own_codes.check(header_name, share.header_text);
-  share.header = checkpoint::parse_manifest(share.header_text, (name.path / header_name).string());
-  if (share.header.state.step != name.step || share.header.generation != name.generation)
+  LocalShard shard;
+  shard.path = name.path;
+  shard.header_text = read_file(name.path / header_name);
+  own_codes.check(header_name, shard.header_text);
+  shard.header = checkpoint::parse_manifest(shard.header_text, (name.path / header_name).string());
+  if (shard.header.state.step != name.step || shard.header.generation != name.generation)
     throw input_error("{} is of step {}, generation {}", (name.path / header_name).string(),
-                      share.header.state.step, share.header.generation);
-  share.writers = writers_in(name.path, share.header, own_codes);
-  return share;
+                      shard.header.state.step, shard.header.generation);
+  shard.writers = writers_in(name.path, shard.header, own_codes);
+  return shard;
 }
 
 std::vector<LocalShard> LocalStore::shards(std::vector<checkpoint::Problem>& problems) const {
   std::vector<LocalShard> found;
-  for (const checkpoint::CheckpointEntry& share : all_shards()) {
-    const Origin origin = origin_of(share.path, share.generation);
+  for (const checkpoint::CheckpointEntry& shard : all_shards()) {
+    const Origin origin = origin_of(shard.path, shard.generation);
     if (origin == Origin::unknown)
-      problems.push_back({share.path.string(), "nothing tells whether it is this run's"});
+      problems.push_back({shard.path.string(), "nothing tells whether it is this run's"});
     if (origin != Origin::this_run) continue;
     try {
-      found.push_back(load(share));
+      found.push_back(load(shard));
     } catch (const Error& error) {
-      problems.push_back({share.path.string(), error.message()});
+      problems.push_back({shard.path.string(), error.message()});
     } catch (const fs::filesystem_error& error) {
-      problems.push_back({share.path.string(), error.code().message()});
+      problems.push_back({shard.path.string(), error.code().message()});
     }
   }
   return found;
@@ -283,10 +284,10 @@ std::vector<LocalShard> LocalStore::shards(std::vector<checkpoint::Problem>& pro
 
 std::vector<fs::path> LocalStore::shard_paths(std::int64_t step, std::int64_t generation) const {
   std::vector<fs::path> found;
-  for (const checkpoint::CheckpointEntry& share : all_shards()) {
-    if (share.step == step && share.generation == generation &&
-        origin_of(share.path, generation) == Origin::this_run)
-      found.push_back(share.path);
+  for (const checkpoint::CheckpointEntry& shard : all_shards()) {
+    if (shard.step == step && shard.generation == generation &&
+        origin_of(shard.path, generation) == Origin::this_run)
+      found.push_back(shard.path);
   }
   return found;
 }
@@ -294,11 +295,11 @@ std::vector<fs::path> LocalStore::shard_paths(std::int64_t step, std::int64_t ge
 void LocalStore::remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest,
                               std::optional<std::int64_t> kept) const {
   Removals removals;
-  for (const checkpoint::CheckpointEntry& share : all_shards()) {
-    if (share.generation == own_generation && share.step == kept) continue;
-    if (share.generation <= own_generation && is_newer(newest, share) &&
-        origin_of(share.path, share.generation) == Origin::this_run)
-      removals.attempt([&] { remove_folder(hide(share.path)); });
+  for (const checkpoint::CheckpointEntry& shard : all_shards()) {
+    if (shard.generation == own_generation && shard.step == kept) continue;
+    if (shard.generation <= own_generation && is_newer(newest, shard) &&
+        origin_of(shard.path, shard.generation) == Origin::this_run)
+      removals.attempt([&] { remove_folder(hide(shard.path)); });
   }
   if (!removals.failure().empty()) throw environment_error("{}", removals.failure());
 }

@@ -1,6 +1,6 @@
 #pragma once
 // Local checkpoints: a run's state on storage that each node has of its own. Each node holds a
-// share, the files of some of the checkpoint's writers. Shares that together hold the files of all
+// shard, the files of some of the checkpoint's writers. Shards that together hold the files of all
 // writers form a complete checkpoint. See FORMATS.md.
 
 #include <optional>
@@ -13,19 +13,19 @@
 
 namespace dt::run {
 
-/// One node's part of a local checkpoint.
+/// One node's shard of a local checkpoint.
 struct LocalShard {
   fs::path path;
-  std::string header_text;      // text as stored in the share
+  std::string header_text;      // text as stored in the shard
   checkpoint::Manifest header;  // the checkpoint's manifest without files and pieces
-  std::vector<int> writers;     // writers whose part matches its code and whose file has its size, ascending
+  std::vector<int> writers;  // writers whose manifest matches its code and whose file has its size, ascending
 };
 
 /// Returns the number of writers of a checkpoint with this header.
 int num_writers(const checkpoint::Manifest& header);
 
 /// One run's folder on this node's storage, private to this user. Only the first rank of a node
-/// commits, removes and lists shares.
+/// commits, removes and lists shards.
 /// Errors: environment, from every method that creates or lists, if the name belongs to another
 /// user's folder or to no folder. Environment, too, if others could exchange the folder (see
 /// make_private_storage()). The store then uses nothing in it.
@@ -33,14 +33,14 @@ class LocalStore {
  public:
   /// `folder` is the node's, for all users and runs. `run` must outlive the store. Each host has
   /// its own folder within `folder`, so nodes may share storage under the same name. `key` is the
-  /// run's key (see share_codes.hpp); without it no share counts as this run's.
+  /// run's key (see shard_codes.hpp); without it no shard counts as this run's.
   LocalStore(const fs::path& folder, const RunDirectory& run, const std::string& host,
              std::optional<Secret> key);
   const fs::path& path() const { return path_; }
 
-  /// Creates the folder and its ancestors. Removes what killed saves left, and shares of another
+  /// Creates the folder and its ancestors. Removes what killed saves left, and shards of another
   /// run that had the same path. Returns "", or the first of these that cannot be removed and why,
-  /// or which other users could exchange shares by this user's choice. Call it only while holding
+  /// or which other users could exchange shards by this user's choice. Call it only while holding
   /// RunLock, before the first save.
   /// Errors: environment if the folder cannot be created.
   std::string open() const;
@@ -55,39 +55,39 @@ class LocalStore {
   fs::path unfinished_path(std::int64_t step, std::int64_t generation) const;
   void begin(std::int64_t step, std::int64_t generation) const;
   /// Gives the unfinished folder, which its writers have synced, its final name. Blocks. `claim` is
-  /// the text of the generation's file. It identifies the share as this run's. Parts that are
-  /// missing at the call are not part of the share.
+  /// the text of the generation's file. It identifies the shard as this run's. Writers whose files are
+  /// missing at the call are not in the shard.
   /// Errors: environment.
-  /// After a crash: the complete share or the unfinished one remains.
+  /// After a crash: the complete shard or the unfinished one remains.
   fs::path commit(checkpoint::Manifest header, const std::string& claim) const;
   void discard(std::int64_t step, std::int64_t generation) const;
 
-  /// Returns the shares of this run in all hosts' folders. Shares that are unreadable, damaged or
+  /// Returns the shards of this run in all hosts' folders. Shards that are unreadable, damaged or
   /// without the run's code are left out and reported in `problems`.
   std::vector<LocalShard> shards(std::vector<checkpoint::Problem>& problems) const;
-  /// Returns the folders of one checkpoint's shares.
+  /// Returns the folders of one checkpoint's shards.
   std::vector<fs::path> shard_paths(std::int64_t step, std::int64_t generation) const;
-  /// Copies the files of `writer` from a share into an unfinished checkpoint, checks each byte of
+  /// Copies the files of `writer` from a shard into an unfinished checkpoint, checks each byte of
   /// the copy against its digest, and syncs it.
-  /// Errors: input if the share does not hold them whole, or this host cannot read them; the copy
+  /// Errors: input if the shard does not hold them whole, or this host cannot read them; the copy
   /// is then removed. Environment if the copy cannot be written.
-  void copy_writer_files(const fs::path& share, const checkpoint::Manifest& header, int writer,
+  void copy_writer_files(const fs::path& shard, const checkpoint::Manifest& header, int writer,
                          const fs::path& unfinished) const;
 
-  /// Removes the run's shares of this and older generations that are older than `newest`, except
-  /// step `kept` of this generation. Shares of a newer generation stay, since the caller may be a
+  /// Removes the run's shards of this and older generations that are older than `newest`, except
+  /// step `kept` of this generation. Shards of a newer generation stay, since the caller may be a
   /// zombie. Continues after a failure.
-  /// Errors: environment, after all other shares are removed.
+  /// Errors: environment, after all other shards are removed.
   void remove_older(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest,
                     std::optional<std::int64_t> kept = {}) const;
-  /// Remove the shares older than `newest`, or all shares, and then the folder if it is empty.
+  /// Remove the shards older than `newest`, or all shards, and then the folder if it is empty.
   void clear(std::int64_t own_generation, const checkpoint::CheckpointEntry& newest) const;
   void clear(std::int64_t own_generation) const;
 
  private:
   enum class Origin { this_run, another_run, unknown };
-  Origin origin_of(const fs::path& share, std::int64_t generation) const;
-  /// Returns all shares with their parsed names.
+  Origin origin_of(const fs::path& shard, std::int64_t generation) const;
+  /// Returns all shards with their parsed names.
   std::vector<checkpoint::CheckpointEntry> all_shards() const;
   void create() const;
   /// Returns whether the run has a folder.

@@ -110,15 +110,15 @@ void Promotion::promote(const LocalCheckpoint& local) const {
   const fs::path folder =
       comm::broadcast_text(ranks_.world, unfinished ? unfinished->path().string() : std::string());
   {
-    // Ranks without parts wait as long as other ranks copy.
-    const comm::ScopedTimeout patience(ranks_.world.engine(), 0);
+    // Ranks without files wait as long as other ranks copy.
+    const comm::ScopedTimeout timeout(ranks_.world.engine(), 0);
     collect_writer_files(local, header, folder);
   }
   comm::on_root(ranks_, [&] {
     try {
-      const auto num_parts = static_cast<int>(local.holders.size());
+      const auto num_writers = static_cast<int>(local.holders.size());
       const fs::path path =
-          unfinished->commit(header, add_tokenizer_files(run_, unfinished->path(), header, num_parts));
+          unfinished->commit(header, add_tokenizer_files(run_, unfinished->path(), header, num_writers));
       ranks_.console.info("brought {} together from what the nodes hold", path.string());
     } catch (const Error& error) {
       throw as_environment(error);
@@ -145,12 +145,12 @@ void Promotion::clear_older(const checkpoint::CheckpointEntry& newest) const {
   remove([&](const LocalStore& store) { store.clear(newest.generation, newest); });
 }
 
-void Promotion::remove(const std::function<void(const LocalStore&)>& shares) const {
+void Promotion::remove(const std::function<void(const LocalStore&)>& shards) const {
   if (!store_) return;
   std::string wrong;
   if (nodes_.leader(nodes_.own) == ranks_.world.rank()) {
     try {
-      shares(*store_);
+      shards(*store_);
     } catch (const Error& error) {
       wrong = fmt::format("{}: {}", nodes_.hosts[static_cast<std::size_t>(nodes_.own)], error.message());
     }
@@ -191,9 +191,9 @@ void Promotion::collect_writer_files(const LocalCheckpoint& local, const checkpo
 std::string Promotion::copy_writer_files(const checkpoint::Manifest& header, int writer,
                                          const fs::path& unfinished) const {
   std::string why = "the share has gone";
-  for (const fs::path& share : store_->shard_paths(header.state.step, header.generation)) {
+  for (const fs::path& shard : store_->shard_paths(header.state.step, header.generation)) {
     try {
-      store_->copy_writer_files(share, header, writer, unfinished);
+      store_->copy_writer_files(shard, header, writer, unfinished);
       return {};
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::input) throw;

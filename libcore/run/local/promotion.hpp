@@ -1,5 +1,5 @@
 #pragma once
-// Promotion of local checkpoints: the parts that the nodes of a job hold are collected in the run
+// Promotion of local checkpoints: the shards that the nodes of a job hold are collected in the run
 // directory and become an ordinary checkpoint.
 
 #include <functional>
@@ -23,7 +23,7 @@ class Promotion {
             const std::string& host = host_name());
 
   /// Returns the local checkpoints that the nodes hold, newest first, on any lineage or none. Warns
-  /// of damaged shares, unless survey() was called before.
+  /// of damaged shards, unless survey() was called before.
   /// Collective: called by all ranks together; blocks.
   /// Errors: environment on all ranks.
   std::vector<LocalCheckpoint> find(bool was_surveyed = false) const;
@@ -32,8 +32,8 @@ class Promotion {
   std::vector<LocalCheckpoint> survey() const;
 
   /// Collects `local` into the run directory as a checkpoint. `local` must be on the run's lineage,
-  /// and its name must be free. Each node copies the parts that it holds and checks every byte. If a
-  /// share is damaged, the next holder copies the part. The call writes before the run is held.
+  /// and its name must be free. Each node copies the writers' files that it holds and checks every byte. If a
+  /// shard is damaged, the next holder copies the writer's files. The call writes before the run is held.
   /// That is safe: it commits exactly what the checkpoint's generation saved, under its name, even
   /// if another start does the same.
   /// Collective: called by all ranks together with the same checkpoint; blocks.
@@ -46,25 +46,25 @@ class Promotion {
   /// Errors: environment on all ranks.
   void promote_newest(std::span<const LocalCheckpoint> newest_first) const;
 
-  /// Removes all shares of generations up to `newest_generation` from the nodes. Warns of those
+  /// Removes all shards of generations up to `newest_generation` from the nodes. Warns of those
   /// that cannot be removed.
   /// Collective: called by all ranks together; blocks.
   void clear(std::int64_t newest_generation) const;
-  /// The same for shares older than `newest`, the newest checkpoint of the run.
+  /// The same for shards older than `newest`, the newest checkpoint of the run.
   void clear_older(const checkpoint::CheckpointEntry& newest) const;
 
  private:
-  /// A node's shares, and its unusable shares, one per line. Both are "" on all ranks of a node
+  /// A node's shards, and its unusable shards, one per line. Both are "" on all ranks of a node
   /// except its leader.
   struct NodeShards {
     std::string shards, problems;
   };
   NodeShards list_own_shards() const;
   std::vector<LocalCheckpoint> merge(const NodeShards& own) const;
-  void remove(const std::function<void(const LocalStore&)>& shares) const;
+  void remove(const std::function<void(const LocalStore&)>& shards) const;
   void collect_writer_files(const LocalCheckpoint& local, const checkpoint::Manifest& header,
                             const fs::path& unfinished) const;
-  /// Copies a writer's files from this node's shares. Returns "" if one of the shares had them
+  /// Copies a writer's files from this node's shards. Returns "" if one of the shards had them
   /// whole.
   std::string copy_writer_files(const checkpoint::Manifest& header, int writer,
                                 const fs::path& unfinished) const;

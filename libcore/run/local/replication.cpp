@@ -96,7 +96,7 @@ class IncomingFiles {
   }
   void end() {
     if (failure_.empty()) paths_.clear();
-    remove();  // before the answer: a sender that reads the failure may let the share be committed
+    remove();  // before the answer: a sender that reads the failure may let the shard be committed
     answer(channel_, failure_);
   }
 
@@ -111,17 +111,17 @@ class IncomingFiles {
   std::string failure_;
 };
 
-/// Checks that the part is this writer's and describes the piece file that came with it.
+/// Checks that the manifest is this writer's and describes the piece file that came with it.
 /// Errors: input if it does not.
 void check_writer_files(const fs::path& folder, const CopyRequest& request) {
   const int writer = static_cast<int>(request.writer);
-  const checkpoint::WriterManifest part =
+  const checkpoint::WriterManifest manifest =
       checkpoint::load_writer_manifest(folder, request.step, request.generation, writer);
   const bool has_file = request.piece_file_bytes != CopyRequest::no_file;
   const std::size_t num_files = has_file ? 1 : 0;
-  if (part.files.size() == num_files &&
-      (!has_file || (part.files[0].name == checkpoint::piece_file_name(writer) &&
-                     part.files[0].bytes == request.piece_file_bytes)))
+  if (manifest.files.size() == num_files &&
+      (!has_file || (manifest.files[0].name == checkpoint::piece_file_name(writer) &&
+                     manifest.files[0].bytes == request.piece_file_bytes)))
     return;
   throw input_error("the part of rank {} does not name the file that came with it", writer);
 }
@@ -190,16 +190,16 @@ void probe_receiver(SecureChannel& channel) {
 void send_writer_files(SecureChannel& channel, const fs::path& folder, std::int64_t step,
                        std::int64_t generation, int writer, const std::function<void()>& accepted) {
   const fs::path pieces_path = folder / checkpoint::piece_file_name(writer);
-  const File part = File::open_read(folder / checkpoint::writer_manifest_name(writer));
+  const File manifest = File::open_read(folder / checkpoint::writer_manifest_name(writer));
   File pieces;
   if (path_exists(pieces_path)) pieces = File::open_read(pieces_path);
-  CopyRequest request{step, generation, writer, CopyRequest::no_file, part.size()};
+  CopyRequest request{step, generation, writer, CopyRequest::no_file, manifest.size()};
   if (pieces.is_open()) request.piece_file_bytes = pieces.size();
   channel.write(to_bytes(request));
   read_answer(channel);
   accepted();
   if (pieces.is_open()) send_file(channel, pieces, request.piece_file_bytes);
-  send_file(channel, part, request.writer_manifest_bytes);
+  send_file(channel, manifest, request.writer_manifest_bytes);
   read_answer(channel);
 }
 

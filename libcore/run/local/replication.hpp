@@ -3,11 +3,11 @@
 // channel (base/io/secure_channel.hpp) carries one copy:
 //
 //   sender    a request of 40 bytes: step, generation and writer, 8 bytes each, signed; size of the
-//             piece file, all ones if there is none; size of the part file. Writer -1 only asks whether
+//             piece file, all ones if there is none; size of the writer manifest. Writer -1 only asks whether
 //             the sender is admitted: the answer ends the exchange.
 //   receiver  an answer
-//   sender    the piece file and the part file, if the answer is empty
-//   receiver  an answer, once both files are synced; the share's commit syncs their names
+//   sender    the piece file and the writer manifest, if the answer is empty
+//   receiver  an answer, once both files are synced; the shard's commit syncs their names
 //
 // An answer is the length of a text, 4 bytes, and the text: an error, or nothing. Numbers are
 // little-endian.

@@ -87,10 +87,10 @@ void ShardCodes::write(const fs::path& folder, const std::vector<std::string>& n
   write_synced(folder / file_name, text);
 }
 
-void ShardCodes::load(const fs::path& share) {
-  shard_ = share;
+void ShardCodes::load(const fs::path& shard) {
+  shard_ = shard;
   codes_.clear();
-  const fs::path path = share / file_name;
+  const fs::path path = shard / file_name;
   if (!path_exists(path))
     throw input_error("{} is missing, so the share cannot be checked (older versions of dt write no codes)",
                       path.string());

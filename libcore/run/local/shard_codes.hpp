@@ -1,5 +1,5 @@
 #pragma once
-// Authentication of shares. A run recognizes the shares that its own jobs left on nodes' storage by
+// Authentication of shards. A run recognizes the shards that its own jobs left on nodes' storage by
 // codes made with the run's key. See FORMATS.md, local checkpoints.
 
 #include <map>
@@ -23,8 +23,8 @@ std::optional<Secret> load_shard_key(const RunDirectory& run, std::string& why);
 /// Errors: environment.
 Secret load_or_create_shard_key(const RunDirectory& run);
 
-/// The codes of one share: of its header, its generation and each part. Parts contain the digests
-/// of all other bytes.
+/// The codes of one shard: of its header, its generation and each writer manifest. Manifests contain the
+/// digests of all other bytes.
 class ShardCodes {
  public:
   static constexpr const char* file_name = "codes";
@@ -34,9 +34,9 @@ class ShardCodes {
   /// Writes the codes of the named files, except those missing in the folder, and syncs them.
   /// Errors: environment.
   void write(const fs::path& folder, const std::vector<std::string>& names) const;
-  /// Loads the codes of a share.
+  /// Loads the codes of a shard.
   /// Errors: input if there are none.
-  void load(const fs::path& share);
+  void load(const fs::path& shard);
   /// Checks a file's code.
   /// Errors: input if the code differs or is missing.
   void check(const std::string& name, std::string_view content) const;

@@ -1,6 +1,6 @@
 #pragma once
-// Saving on storage of each node (--checkpoint-local). Every rank writes into its node's share and
-// sends a copy to the share of the next node. The loss of any one node thus leaves a complete
+// Saving on storage of each node (--checkpoint-local). Every rank writes into its node's shard and
+// sends a copy to the shard of the next node. The loss of any one node thus leaves a complete
 // checkpoint. If a copy fails, the run warns of it and retries with the next save. Until then the
 // last checkpoint with all copies stays beside the newest.
 
@@ -38,19 +38,19 @@ class LocalTarget : public SaveTarget {
   void finish_shard(const std::function<void()>& check) override;
   int num_committers() const override { return nodes_.size(); }
   bool is_committer() const override { return is_leader_; }
-  /// Commits the node's share. A local checkpoint has one part per rank.
-  void commit(SavedCheckpoint& saved, int num_parts) override;
+  /// Commits the node's shard. A local checkpoint has one writer per rank.
+  void commit(SavedCheckpoint& saved, int num_writers) override;
   /// Warns of failed copies.
   void complete(SavedCheckpoint& saved) override;
   void end(bool is_announced) override;
-  /// Removes older shares once all nodes have the newer one and its weights are proven. Keeps the
+  /// Removes older shards once all nodes have the newer one and its weights are proven. Keeps the
   /// last checkpoint with all copies.
   void confirm_weights(std::int64_t step) override;
   void finish_removal() override;
   /// Returns the newest saved step whose weights are proven, or -1 if there is none.
   std::int64_t confirmed_step() const { return confirmed_step_; }
 
-  /// Removes all shares of the run from the nodes, once the state is in the run directory. Warns of
+  /// Removes all shards of the run from the nodes, once the state is in the run directory. Warns of
   /// those that cannot be removed.
   /// Collective: called by all ranks together; blocks.
   void clear();

@@ -19,8 +19,8 @@ struct SavedCheckpoint {
   std::int64_t step = 0;
   double stall_s = 0;        // time that this rank's training stood still
   double write_s = 0;        // time from begin() to the commit
-  int num_nodes = 0;         // nodes that hold a share of a local checkpoint; else 0
-  int num_without_copy = 0;  // ranks whose part of a local checkpoint has no copy on another node
+  int num_nodes = 0;         // nodes that hold a shard of a local checkpoint; else 0
+  int num_without_copy = 0;  // ranks whose shard of a local checkpoint has no copy on another node
 };
 
 /// Returns the size of all files in a folder.
@@ -37,20 +37,20 @@ std::uint64_t folder_bytes(const fs::path& folder);
 class SaveTarget {
  public:
   virtual ~SaveTarget() = default;
-  /// Returns the folder into which this rank writes its part.
+  /// Returns the folder into which this rank writes its shard.
   /// Collective: called by all ranks together; blocks.
   /// Errors: environment on all ranks.
   virtual fs::path begin(const checkpoint::Manifest& header) = 0;
-  /// Finishes this rank's part after it is on disk. Blocks. `check` is called repeatedly; it throws
-  /// if the save has been given up.
+  /// Finishes this rank's shard after it is on disk. Blocks. `check` is called repeatedly; it throws
+  /// if the save has been cancelled.
   /// Errors: environment.
   virtual void finish_shard(const std::function<void()>& check) = 0;
   /// Return how many ranks commit, and whether this rank does.
   virtual int num_committers() const = 0;
   virtual bool is_committer() const = 0;
-  /// Commits `num_parts` parts. Blocks.
+  /// Commits the shards of `num_writers` writers. Blocks.
   /// Errors: environment.
-  virtual void commit(SavedCheckpoint& saved, int num_parts) = 0;
+  virtual void commit(SavedCheckpoint& saved, int num_writers) = 0;
   /// Runs once all committers have committed.
   /// Collective: called by all ranks together.
   virtual void complete([[maybe_unused]] SavedCheckpoint& saved) {}

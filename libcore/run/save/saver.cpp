@@ -38,10 +38,10 @@ class CopyInProgress {
 
 }  // namespace
 
-Saver::Saver(const comm::Ranks& ranks, StateShards shares, bool in_background,
+Saver::Saver(const comm::Ranks& ranks, StateShards shards, bool in_background,
              std::optional<std::int64_t> writers_per_node)
     : ranks_(ranks),
-      shards_(std::move(shares)),
+      shards_(std::move(shards)),
       group_(ranks.world, shards_, writers_per_node, in_background) {}
 
 Saver::~Saver() {
@@ -114,7 +114,7 @@ SaveProgress Saver::progress() const {
 std::optional<SavedCheckpoint> Saver::advance(const SaveProgress& of_all) {
   if (phase_ == Phase::idle) return std::nullopt;
   if (of_all.has_failed) {
-    is_cancelled_ = true;  // parts of the other ranks are useless
+    is_cancelled_ = true;  // shards of the other ranks are useless
     join();
   }
   if (phase_ == Phase::writing && of_all.shards_written == ranks_.world.size()) begin_commit();

@@ -2,9 +2,9 @@
 // Checkpoints that all ranks write while training continues.
 //
 // begin() hands the present state to a thread on each rank. If training continues meanwhile, or the
-// state is on a device, the thread first copies the rank's share. It copies from a device on a
+// state is on a device, the thread first copies the rank's shard. It copies from a device on a
 // stream of its own. wait_until_copied() waits for that copy before the optimizer changes the state. The
-// thread then writes its share, or leaves the copy to the rank that writes for it (see
+// thread then writes its shard, or leaves the copy to the rank that writes for it (see
 // AggregationGroup). It exchanges no messages with other ranks. The result travels through the step's
 // decision point. Once all ranks have written, the target's committers commit. Once they are done,
 // or any rank has failed, all ranks learn of it.
@@ -27,7 +27,7 @@ class Saver {
   /// `in_background` allocates the memory for copies of a changing state. Without
   /// `writers_per_node` each rank writes its own file. All references must outlive the saver.
   /// Collective: called by all ranks together; blocks.
-  Saver(const comm::Ranks& ranks, StateShards shares, bool in_background,
+  Saver(const comm::Ranks& ranks, StateShards shards, bool in_background,
         std::optional<std::int64_t> writers_per_node);
   /// Cancels a save that has not ended.
   ~Saver();

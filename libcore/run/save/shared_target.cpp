@@ -17,10 +17,10 @@ fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   return comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
 }
 
-void SharedTarget::commit(SavedCheckpoint& saved, int num_parts) {
+void SharedTarget::commit(SavedCheckpoint& saved, int num_writers) {
   confirm_ownership(run_, own_, alive_);
   saved.path =
-      unfinished_->commit(header_, add_tokenizer_files(run_, unfinished_->path(), header_, num_parts));
+      unfinished_->commit(header_, add_tokenizer_files(run_, unfinished_->path(), header_, num_writers));
   saved.bytes = folder_bytes(saved.path);
 }
 

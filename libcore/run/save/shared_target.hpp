@@ -32,7 +32,7 @@ class SharedTarget : public SaveTarget {
   bool is_committer() const override { return ranks_.is_root(); }
   /// Errors: environment, also if a newer generation has taken the run over. The final name then
   /// does not exist, unless only the last sync failed: then the checkpoint is complete.
-  void commit(SavedCheckpoint& saved, int num_parts) override;
+  void commit(SavedCheckpoint& saved, int num_writers) override;
   /// Removes the hidden folder of a failed save. The final name exists with the complete
   /// checkpoint, or not at all.
   void end(bool is_announced) override;

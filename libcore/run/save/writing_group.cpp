@@ -28,16 +28,16 @@ std::size_t bytes_of(const PieceSpec& spec) {
   return static_cast<std::size_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
 }
 
-/// Returns the bytes of a share whose pieces lie one after another.
-std::size_t packed_bytes(std::span<const PieceSpec> share) {
+/// Returns the bytes of a shard whose pieces lie one after another.
+std::size_t packed_bytes(std::span<const PieceSpec> shard) {
   std::size_t bytes = 0;
-  for (const PieceSpec& spec : share) bytes += round_up(bytes_of(spec), alignment);
+  for (const PieceSpec& spec : shard) bytes += round_up(bytes_of(spec), alignment);
   return bytes;
 }
 
-std::vector<SourcePiece> pack_pieces(std::span<const PieceSpec> share, std::byte* memory) {
+std::vector<SourcePiece> pack_pieces(std::span<const PieceSpec> shard, std::byte* memory) {
   std::vector<SourcePiece> pieces;
-  for (const PieceSpec& spec : share) {
+  for (const PieceSpec& spec : shard) {
     pieces.push_back({spec.tensor, spec.kind, spec.piece,
                       Tensor(memory, spec.dtype, Shape{spec.piece.numel()}, Device::host())});
     memory += round_up(bytes_of(spec), alignment);
@@ -48,8 +48,8 @@ std::vector<SourcePiece> pack_pieces(std::span<const PieceSpec> share, std::byte
 // Shared memory begins with the number of copies made into it. The pieces follow.
 constexpr std::size_t count_bytes = alignment;
 
-comm::SharedMemory memory_for(std::span<const PieceSpec> share) {
-  return comm::SharedMemory(count_bytes + packed_bytes(share));
+comm::SharedMemory memory_for(std::span<const PieceSpec> shard) {
+  return comm::SharedMemory(count_bytes + packed_bytes(shard));
 }
 
 std::atomic_ref<std::uint64_t> num_copies(const comm::SharedMemory& memory) {
@@ -97,31 +97,31 @@ std::vector<int> assign_files(std::span<const std::string> hosts, std::int64_t p
   return files;
 }
 
-AggregationGroup::AggregationGroup(comm::Communicator& world, const StateShards& shares,
+AggregationGroup::AggregationGroup(comm::Communicator& world, const StateShards& shards,
                                    std::optional<std::int64_t> writers_per_node, bool in_background)
-    : trained_by_(shares.trained_by) {
+    : trained_by_(shards.trained_by) {
   std::vector<int> files(static_cast<std::size_t>(world.size()));
   std::iota(files.begin(), files.end(), 0);
   if (writers_per_node) files = assign_files(comm::gather_texts(world, host_name()), *writers_per_node);
   num_files_ = *std::max_element(files.begin(), files.end()) + 1;
   file_ = files[static_cast<std::size_t>(world.rank())];
   writes_ = std::find(files.begin(), files.end(), file_) - files.begin() == world.rank();
-  const std::vector<PieceSpec> share = shares.of_rank(world.rank());
-  comm::run_collectively(world, [&] { make_memory(share, in_background); });
-  if (num_files_ < world.size()) map_others(world, shares, files);
+  const std::vector<PieceSpec> shard = shards.of_rank(world.rank());
+  comm::run_collectively(world, [&] { make_memory(shard, in_background); });
+  if (num_files_ < world.size()) map_others(world, shards, files);
 }
 
-void AggregationGroup::make_memory(std::span<const PieceSpec> share, bool in_background) {
+void AggregationGroup::make_memory(std::span<const PieceSpec> shard, bool in_background) {
   const bool is_on_device = trained_by_.device() != Device::host();
   if (is_on_device) stream_.emplace(trained_by_.device(), "copying a checkpoint");
-  if (!writes_) return make_shared_memory(share);
+  if (!writes_) return make_shared_memory(shard);
   if (!in_background && !is_on_device) return;
-  own_memory_ = Buffer(Device::host(), packed_bytes(share), is_on_device ? Pages::pinned : Pages::huge);
-  copies_ = pack_pieces(share, own_memory_.data());
+  own_memory_ = Buffer(Device::host(), packed_bytes(shard), is_on_device ? Pages::pinned : Pages::huge);
+  copies_ = pack_pieces(shard, own_memory_.data());
 }
 
-void AggregationGroup::make_shared_memory(std::span<const PieceSpec> share) {
-  shared_memory_.emplace(memory_for(share));
+void AggregationGroup::make_shared_memory(std::span<const PieceSpec> shard) {
+  shared_memory_.emplace(memory_for(shard));
   offer_ = shared_memory_->make();
   if (offer_.descriptor < 0) {
     throw cannot_share(
@@ -130,20 +130,20 @@ void AggregationGroup::make_shared_memory(std::span<const PieceSpec> share) {
   // A device copies into unpinned memory synchronously, which blocks for ever if earlier work
   // hangs.
   if (stream_) pinned_.emplace(shared_memory_->data(), shared_memory_->bytes());
-  copies_ = pack_pieces(share, shared_memory_->data() + count_bytes);
+  copies_ = pack_pieces(shard, shared_memory_->data() + count_bytes);
 }
 
-void AggregationGroup::map_others(comm::Communicator& world, const StateShards& shares,
+void AggregationGroup::map_others(comm::Communicator& world, const StateShards& shards,
                                   std::span<const int> files) {
   const std::vector<std::string> offers = comm::gather_texts(world, to_text(offer_));
   comm::run_collectively(world, [&] {
     for (int rank = world.rank() + 1; writes_ && rank < world.size(); ++rank) {
       if (files[static_cast<std::size_t>(rank)] != file_) continue;
-      const std::vector<PieceSpec> share = shares.of_rank(rank);
-      Member& other = members_.emplace_back(Member{memory_for(share), {}});
+      const std::vector<PieceSpec> shard = shards.of_rank(rank);
+      Member& other = members_.emplace_back(Member{memory_for(shard), {}});
       if (!other.memory.accept(from_text(offers[static_cast<std::size_t>(rank)])))
         throw cannot_share(fmt::format("cannot map the memory that rank {} shares on {}", rank, host_name()));
-      other.pieces = pack_pieces(share, other.memory.data() + count_bytes);
+      other.pieces = pack_pieces(shard, other.memory.data() + count_bytes);
     }
   });
   if (shared_memory_) shared_memory_->close_offer();

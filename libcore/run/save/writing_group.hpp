@@ -1,8 +1,8 @@
 #pragma once
-// The ranks that write a checkpoint's files, and the transfer of other ranks' shares to them.
+// The ranks that write a checkpoint's files, and the transfer of other ranks' shards to them.
 //
 // Each rank writes its own file, or the ranks of a node form groups with one file each. A group's
-// first rank writes the file. The others copy their shares into memory that the writer maps, so
+// first rank writes the file. The others copy their shards into memory that the writer maps, so
 // that ranks exchange no messages while training continues.
 
 #include <cstdint>
@@ -21,16 +21,16 @@
 
 namespace dt::run {
 
-/// Returns, by rank, the number of the file that holds its share. The ranks of each host, in order,
+/// Returns, by rank, the number of the file that holds its shard. The ranks of each host, in order,
 /// form `per_host` groups whose sizes differ by at most one. If a host has no more ranks than that,
 /// each rank forms its own group. Files are numbered in the order of their groups' first ranks.
 std::vector<int> assign_files(std::span<const std::string> hosts, std::int64_t per_host);
 
 /// The state to be saved, as ranks hold it.
 struct StateShards {
-  /// Returns this rank's share at present, as views of memory that training changes.
+  /// Returns this rank's shard at present, as views of memory that training changes.
   std::function<std::vector<checkpoint::SourcePiece>()> own;
-  /// Returns the pieces of any rank's share, which never change.
+  /// Returns the pieces of any rank's shard, which never change.
   std::function<std::vector<checkpoint::PieceSpec>(int rank)> of_rank;
   /// The context that changes the state. The views lie on its device. It must outlive the objects
   /// made from this.
@@ -40,11 +40,11 @@ struct StateShards {
 class AggregationGroup {
  public:
   /// Without `writers_per_node` each rank forms its own group. Allocates memory for a copy of this
-  /// rank's share if another rank writes it, if it is written `in_background`, or if it lies on a
+  /// rank's shard if another rank writes it, if it is written `in_background`, or if it lies on a
   /// device.
   /// Collective: called by all ranks together; blocks.
   /// Errors: environment on all ranks if memory is short, or ranks of one host cannot share it.
-  AggregationGroup(comm::Communicator& world, const StateShards& shares,
+  AggregationGroup(comm::Communicator& world, const StateShards& shards,
                    std::optional<std::int64_t> writers_per_node, bool in_background);
 
   int num_files() const { return num_files_; }
@@ -57,26 +57,26 @@ class AggregationGroup {
   /// Makes the next copy() wait for all device work that this thread has enqueued for training so
   /// far. The thread that trains calls it.
   void order_after_training();
-  /// Copies this rank's share and replaces `pieces` by the copy. Blocks until it is copied. If
-  /// another rank writes the share, call it once per checkpoint, after the previous checkpoint is
+  /// Copies this rank's shard and replaces `pieces` by the copy. Blocks until it is copied. If
+  /// another rank writes the shard, call it once per checkpoint, after the previous checkpoint is
   /// committed.
   /// Thread safety: any thread.
   void copy(std::vector<checkpoint::SourcePiece>& pieces);
-  /// Waits until the group's other ranks have copied their shares, and appends those to `pieces`.
+  /// Waits until the group's other ranks have copied their shards, and appends those to `pieces`.
   /// Only the writing rank calls it, once per checkpoint. `waiting` is called repeatedly meanwhile,
   /// and may throw.
   void append_members(std::vector<checkpoint::SourcePiece>& pieces, const std::function<void()>& waiting);
 
  private:
-  /// A rank whose share this rank writes.
+  /// A rank whose shard this rank writes.
   struct Member {
     comm::SharedMemory memory;
     std::vector<checkpoint::SourcePiece> pieces;
   };
-  void make_memory(std::span<const checkpoint::PieceSpec> share, bool in_background);
-  void make_shared_memory(std::span<const checkpoint::PieceSpec> share);
+  void make_memory(std::span<const checkpoint::PieceSpec> shard, bool in_background);
+  void make_shared_memory(std::span<const checkpoint::PieceSpec> shard);
   void copy_piece(const Tensor& from, const Tensor& to);
-  void map_others(comm::Communicator& world, const StateShards& shares, std::span<const int> files);
+  void map_others(comm::Communicator& world, const StateShards& shards, std::span<const int> files);
 
   const Context& trained_by_;
   int num_files_ = 1;

@@ -114,7 +114,7 @@ StagedData stage_data(const plan::Settings& settings, const std::function<bool()
   StagedData staged;
   const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
   const bool copies = first == rank && settings.stage_dir;
-  const comm::ScopedTimeout patience(ranks.world.engine(), 0);  // copying has no time limit
+  const comm::ScopedTimeout timeout(ranks.world.engine(), 0);  // copying has no time limit
   const std::vector<std::string> results =
       comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.locks) : "");
   if (ranks.is_root()) report_staging(hosts, results, ranks.console);
