@@ -72,12 +72,12 @@ int encode_only(const Options& options, Console& console) {
       bar->set(done);
       printer.flush();
     };
-    const data::InputIssues flaws = data::encode_inputs(
+    const data::InputIssues issues = data::encode_inputs(
         encode, *tokenizer,
         [&](const data::DocumentPart& part) { printer.append(part.ids, part.ends_document); }, report);
     printer.flush();
     bar.reset();
-    const std::string passed_over = describe_input_issues(flaws, options);
+    const std::string passed_over = describe_input_issues(issues, options);
     for (const std::string& line : split(trim(passed_over), '\n')) console.info("{}", line);
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}", signal_name(interrupted.signal));

@@ -74,8 +74,8 @@ struct TokenRange {
 /// Errors: usage if the text has another form.
 TokenRange parse_range(const std::string& text);
 
-/// Returns the flaws that were skipped in the inputs, as lines for people.
-std::string describe_input_issues(const data::InputIssues& flaws, const Options& options);
+/// Returns the issues that were skipped in the inputs, as lines for people.
+std::string describe_input_issues(const data::InputIssues& issues, const Options& options);
 
 /// Prints ids instead of making a dataset.
 int encode_only(const Options& options, Console& console);

@@ -99,11 +99,11 @@ std::string left_out_text(const Counts& counts) {
   return text.empty() ? text : text + "\n";
 }
 
-void add_input_issues(Json& summary, const data::InputIssues& flaws) {
-  if (flaws.invalid_sequences > 0) summary["invalid_sequences"] = flaws.invalid_sequences;
-  if (flaws.bad_lines == 0) return;
-  summary["bad_lines"] = flaws.bad_lines;
-  summary["first_bad_line"] = escape_invalid_utf8(flaws.first_bad_line);
+void add_input_issues(Json& summary, const data::InputIssues& issues) {
+  if (issues.invalid_sequences > 0) summary["invalid_sequences"] = issues.invalid_sequences;
+  if (issues.bad_lines == 0) return;
+  summary["bad_lines"] = issues.bad_lines;
+  summary["first_bad_line"] = escape_invalid_utf8(issues.first_bad_line);
 }
 
 /// Runs `work`. Returns the exit code if a signal ended it, else none. `remains` describes what is
@@ -329,16 +329,16 @@ int decode(const TokenRange& range, Console& console) {
 
 }  // namespace
 
-std::string describe_input_issues(const data::InputIssues& flaws, const Options& options) {
+std::string describe_input_issues(const data::InputIssues& issues, const Options& options) {
   std::string text;
-  if (flaws.invalid_sequences > 0) {
-    text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(flaws.invalid_sequences, "sequence"),
-                        plural_form(flaws.invalid_sequences, "is", "are"),
+  if (issues.invalid_sequences > 0) {
+    text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(issues.invalid_sequences, "sequence"),
+                        plural_form(issues.invalid_sequences, "is", "are"),
                         options.invalid == "skip" ? "left out" : "replaced");
   }
-  if (flaws.bad_lines > 0) {
-    text += fmt::format("{} left out; the first: {}\n", pluralize(flaws.bad_lines, "bad line"),
-                        printable_line(flaws.first_bad_line));
+  if (issues.bad_lines > 0) {
+    text += fmt::format("{} left out; the first: {}\n", pluralize(issues.bad_lines, "bad line"),
+                        printable_line(issues.first_bad_line));
   }
   return text;
 }

@@ -31,11 +31,11 @@ const std::vector<Weights> several = {{1},
 
 TEST_CASE("after any number of samples, each source has its quota rounded down or up") {
   for (const Weights& weights : several) {
-    const WeightedInterleave quotas(weights);
+    const WeightedInterleave interleave(weights);
     const std::uint64_t sum = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
     Weights counts(weights.size());
     for (std::uint64_t n = 1; n <= 3 * sum; ++n) {
-      ++counts[quotas.at(n - 1).source];
+      ++counts[interleave.at(n - 1).source];
       for (std::size_t s = 0; s < weights.size(); ++s) {
         REQUIRE(counts[s] >= n * weights[s] / sum);
         REQUIRE(counts[s] <= (n * weights[s] + sum - 1) / sum);
@@ -46,23 +46,23 @@ TEST_CASE("after any number of samples, each source has its quota rounded down o
 
 TEST_CASE("a sample's index counts its source's samples before it, from any sample on") {
   for (const Weights& weights : several) {
-    const WeightedInterleave quotas(weights);
+    const WeightedInterleave interleave(weights);
     Weights counts(weights.size());
-    for (std::uint64_t i = 0; i < 3 * quotas.period(); ++i) {
-      for (std::size_t s = 0; s < weights.size(); ++s) REQUIRE(quotas.count(s, i) == counts[s]);
-      const WeightedInterleave::SourcePosition place = quotas.at(i);
+    for (std::uint64_t i = 0; i < 3 * interleave.period(); ++i) {
+      for (std::size_t s = 0; s < weights.size(); ++s) REQUIRE(interleave.count(s, i) == counts[s]);
+      const WeightedInterleave::SourcePosition place = interleave.at(i);
       REQUIRE(place.index == counts[place.source]++);
     }
   }
-  const WeightedInterleave quotas({7, 3});
+  const WeightedInterleave interleave({7, 3});
   const std::uint64_t far = std::uint64_t{1} << 50;
-  CHECK(quotas.count(0, far) + quotas.count(1, far) == far);
+  CHECK(interleave.count(0, far) + interleave.count(1, far) == far);
 }
 
 TEST_CASE("the order of sources never changes silently") {
   std::vector<std::size_t> sources;
-  const WeightedInterleave quotas({5, 3, 2});
-  for (std::uint64_t i = 0; i < 10; ++i) sources.push_back(quotas.at(i).source);
+  const WeightedInterleave interleave({5, 3, 2});
+  for (std::uint64_t i = 0; i < 10; ++i) sources.push_back(interleave.at(i).source);
   CHECK(sources == std::vector<std::size_t>{0, 1, 0, 2, 0, 1, 0, 1, 0, 2});
 }
 

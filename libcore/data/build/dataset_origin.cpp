@@ -52,11 +52,11 @@ std::string describe_origin(const MakeOptions& options) {
   return options_of(options).dump();
 }
 
-std::string describe_origin(const MakeOptions& options, const InputIssues& flaws,
+std::string describe_origin(const MakeOptions& options, const InputIssues& issues,
                             const FilteredDocuments& left_out) {
   Json made = options_of(options);
-  if (flaws.invalid_sequences > 0) made["invalid_sequences"] = flaws.invalid_sequences;
-  if (flaws.bad_lines > 0) made["bad_lines"] = flaws.bad_lines;
+  if (issues.invalid_sequences > 0) made["invalid_sequences"] = issues.invalid_sequences;
+  if (issues.bad_lines > 0) made["bad_lines"] = issues.bad_lines;
   if (left_out.too_short > 0) made["too_short"] = left_out.too_short;
   if (left_out.too_long > 0) made["too_long"] = left_out.too_long;
   if (left_out.duplicates > 0) made["duplicates"] = left_out.duplicates;

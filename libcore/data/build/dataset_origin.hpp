@@ -10,8 +10,8 @@ namespace dt::data {
 
 /// Returns the options as a JSON object.
 std::string describe_origin(const MakeOptions& options);
-/// Returns the same with the input flaws and the documents left out.
-std::string describe_origin(const MakeOptions& options, const InputIssues& flaws,
+/// Returns the same with the input issues and the documents left out.
+std::string describe_origin(const MakeOptions& options, const InputIssues& issues,
                             const FilteredDocuments& left_out);
 /// Returns whether a finished dataset's `made` names these options.
 bool was_made_with(const std::string& made, const MakeOptions& options);

@@ -104,7 +104,7 @@ class Encoding {
       submit(*std::move(chunk));
     }
     while (!in_flight_.empty()) finish_first();
-    return flaws_;
+    return issues_;
   }
 
  private:
@@ -147,7 +147,7 @@ class Encoding {
     work_.chunk(in_flight_.front().range, encoded);
     in_flight_.pop_front();
     documents_.append(encoded);
-    flaws_ += encoded.issues;
+    issues_ += encoded.issues;
     done_ += encoded.file_bytes;
     progress_(done_, work_.total_bytes);
   }
@@ -157,7 +157,7 @@ class Encoding {
   const ReadProgress& progress_;
   std::uint64_t done_ = 0;
   const TokenizerIdentity info_;
-  InputIssues flaws_;
+  InputIssues issues_;
   DocumentEnds documents_;
   ChunkReader reader_;
   std::deque<InFlight> in_flight_;  // in the order of reading

@@ -57,7 +57,7 @@ struct EncodeWork {
 
 /// Reads on the caller's thread, encodes on `options.threads` threads including the caller's, and
 /// calls `sink` on the caller's thread in the order of the inputs. Neither the calls of `sink`, nor
-/// the skipped flaws, nor the first error depend on `threads`.
+/// the skipped issues, nor the first error depend on `threads`.
 /// Errors: input for unreadable or malformed inputs, naming file and line; as `sink` and
 /// `progress`.
 InputIssues encode_inputs(const EncodeOptions& options, const Tokenizer& tokenizer, const DocumentSink& sink,

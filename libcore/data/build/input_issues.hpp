@@ -6,7 +6,7 @@
 
 namespace dt::data {
 
-/// Flaws of inputs that dt skipped because the options allow it.
+/// Issues of inputs that dt skipped because the options allow it.
 struct InputIssues {
   std::uint64_t invalid_sequences = 0;  // invalid UTF-8 sequences
   std::uint64_t bad_lines = 0;

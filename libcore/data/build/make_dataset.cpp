@@ -60,7 +60,7 @@ class Spooling {
       spool_.begin_range(range);
       range_ = range;
     }
-    flaws_ += chunk.issues;
+    issues_ += chunk.issues;
     roles_ += chunk.roles;
   }
   void append(const DocumentPart& part) {
@@ -72,7 +72,7 @@ class Spooling {
   }
   void end_range() {
     if (range_)
-      spool_.end_range(std::exchange(flaws_, {}), std::exchange(left_out_, {}), std::exchange(roles_, {}));
+      spool_.end_range(std::exchange(issues_, {}), std::exchange(left_out_, {}), std::exchange(roles_, {}));
     range_.reset();
   }
 
@@ -95,7 +95,7 @@ class Spooling {
   const MakeOptions& options_;
   SpoolWriter& spool_;
   std::optional<std::uint64_t> range_;
-  InputIssues flaws_;  // for the range, as are the next two members
+  InputIssues issues_;  // for the range, as are the next two members
   FilteredDocuments left_out_;
   SeenRoles roles_;
   std::uint64_t chars_ = 0;

@@ -37,7 +37,7 @@ struct MakeOptions : EncodeOptions {
 
 struct MadeDataset {
   DatasetFile dataset;
-  InputIssues issues;  // flaws of the inputs
+  InputIssues issues;  // issues of the inputs
   FilteredDocuments filtered;
 };
 

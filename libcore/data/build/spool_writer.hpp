@@ -41,7 +41,7 @@ class SpoolWriter {
   void end_document();
   /// Ends the document and leaves it out of the result.
   void drop_document();
-  /// Ends the range, between documents. `found` are the flaws in the range.
+  /// Ends the range, between documents. `found` are the issues in the range.
   void end_range(const InputIssues& found, const FilteredDocuments& left_out, const SeenRoles& roles = {});
   /// Waits until everything is written.
   void finish();

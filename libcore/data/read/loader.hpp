@@ -34,8 +34,8 @@ struct Batch {
 /// Errors: input if a train split has no window, naming its source if there are several.
 std::vector<Sampler> samplers_of(const Mixture& mixture, std::uint64_t seed, std::int64_t sequence_length);
 
-/// Loads batches. Sample i of the run is sample quotas().at(i).index of source
-/// quotas().at(i).source. Reads ahead on its own thread. With `documents` it also reads where
+/// Loads batches. Sample i of the run is sample interleave().at(i).index of source
+/// interleave().at(i).source. Reads ahead on its own thread. With `documents` it also reads where
 /// documents begin (Batch::first_BT).
 class Loader {
  public:

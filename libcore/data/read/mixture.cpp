@@ -131,17 +131,17 @@ std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
   return digester.value();
 }
 
-Mixture::Mixture(const std::string& text, const std::vector<DatasetCopy>& copies, const ShardSubset& share)
-    : Mixture(text, parse_mixture(text), copies, share) {}
+Mixture::Mixture(const std::string& text, const std::vector<DatasetCopy>& copies, const ShardSubset& subset)
+    : Mixture(text, parse_mixture(text), copies, subset) {}
 
 Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts,
-                 const std::vector<DatasetCopy>& copies, const ShardSubset& share)
+                 const std::vector<DatasetCopy>& copies, const ShardSubset& subset)
     : name_(std::move(name)), interleave_(weights_of(parts)) {
   check_meant(name_, parts);
   DT_CHECK(copies.empty() || copies.size() == parts.size(), "{} copies of {} datasets", copies.size(),
            parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    datasets_.emplace_back(parts[i].folder, share, copies.empty() ? DatasetCopy{} : copies[i]);
+    datasets_.emplace_back(parts[i].folder, subset, copies.empty() ? DatasetCopy{} : copies[i]);
     source_names_.push_back(parts[i].folder.string());
   }
   check_tokenizers();

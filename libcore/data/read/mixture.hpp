@@ -33,10 +33,10 @@ std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
 class Mixture {
  public:
   /// Opens a mixture in the form that users write; see parse_mixture(). `copies` has one entry per
-  /// dataset, or is empty if there are no copies. `share` applies to the shards of each dataset.
-  /// Errors: as TokenDataset and Quotas; input if tokenizers differ.
+  /// dataset, or is empty if there are no copies. `subset` applies to the shards of each dataset.
+  /// Errors: as TokenDataset and WeightedInterleave; input if tokenizers differ.
   explicit Mixture(const std::string& text, const std::vector<DatasetCopy>& copies = {},
-                   const ShardSubset& share = {});
+                   const ShardSubset& subset = {});
   /// Creates a mixture of a single dataset.
   explicit Mixture(TokenDataset dataset);
 
@@ -56,7 +56,7 @@ class Mixture {
 
  private:
   Mixture(std::string name, const std::vector<MixturePart>& parts, const std::vector<DatasetCopy>& copies,
-          const ShardSubset& share);
+          const ShardSubset& subset);
   void check_tokenizers() const;
   std::string name_;
   WeightedInterleave interleave_;

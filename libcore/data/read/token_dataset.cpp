@@ -68,7 +68,7 @@ struct TokenDataset::State {
   std::array<Sequence, all_splits.size()> sequences;
   bool masks_targets = false;
 
-  State(const fs::path& path, const ShardSubset& share, DatasetCopy read_from)
+  State(const fs::path& path, const ShardSubset& subset, DatasetCopy read_from)
       : folder(path),
         copy(std::move(read_from)),
         file(read_dataset_file(path)),
@@ -82,7 +82,7 @@ struct TokenDataset::State {
       sequence.shards.push_back(i);
       if (i == 0)
         use_shard(0, [&](const TokenShard& shard) { masks_targets = shard.header().masks_targets; });
-      if (i % share.count == share.index) use_shard(i, [](const TokenShard&) {});
+      if (i % subset.count == subset.index) use_shard(i, [](const TokenShard&) {});
     }
   }
 
@@ -135,8 +135,8 @@ struct TokenDataset::State {
   }
 };
 
-TokenDataset::TokenDataset(const std::filesystem::path& folder, const ShardSubset& share, DatasetCopy copy)
-    : state_(std::make_unique<State>(folder, share, std::move(copy))) {}
+TokenDataset::TokenDataset(const std::filesystem::path& folder, const ShardSubset& subset, DatasetCopy copy)
+    : state_(std::make_unique<State>(folder, subset, std::move(copy))) {}
 TokenDataset::~TokenDataset() = default;
 TokenDataset::TokenDataset(TokenDataset&&) noexcept = default;
 

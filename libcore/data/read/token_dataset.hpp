@@ -20,8 +20,8 @@ struct SplitInfo {
   std::uint64_t documents = 0;
 };
 
-/// The share of one of `count` processes that open the same dataset. Each opens the shards of its
-/// own share at once, and others on first use. Opening a shard is slow, and there may be thousands
+/// The subset of shards of one of `count` processes that open the same dataset. Each opens the shards of its
+/// own subset at once, and others on first use. Opening a shard is slow, and there may be thousands
 /// of shards and processes.
 struct ShardSubset {
   std::size_t index = 0;
@@ -45,7 +45,7 @@ struct DatasetCopy {
 /// Thread safety: safe from several threads.
 class TokenDataset {
  public:
-  explicit TokenDataset(const std::filesystem::path& folder, const ShardSubset& share = {},
+  explicit TokenDataset(const std::filesystem::path& folder, const ShardSubset& subset = {},
                         DatasetCopy copy = {});
   ~TokenDataset();
   TokenDataset(TokenDataset&&) noexcept;
