@@ -24,7 +24,7 @@ class RowChunk {
 
   int num_runs() const { return runs_; }
   std::int64_t count() const { return length_ * runs_; }
-  /// Return one run of a tensor of all rows (apart) and of a tensor of these rows only (run_in_packed).
+  /// Return one run of a tensor of all rows (run_in_full) and of a tensor of these rows only (run_in_packed).
   Tensor run_in_full(const Tensor& full_R, int run) const {
     return full_R.rows(first(run), first(run) + length_);
   }
