@@ -31,7 +31,7 @@ bench::DevicePlace place_of(const comm::HostGpus& seen, Device device, const std
 
 }  // namespace
 
-RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, double patience_s) {
+RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, double timeout_s) {
   const std::vector<comm::HostGpus> seen = comm::gather_gpus(ranks.world, asked == "cuda");
   comm::DeviceChoice choice;
   comm::run_collectively(ranks.world, [&] {
@@ -48,7 +48,7 @@ RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, doubl
   const comm::NcclDecision streams = comm::decide_nccl(ranks, choice, seen, ranks.world.size());
   if (!streams.library.empty())
     ranks.world.set_device_transport(
-        comm::device_transport_library()->open(ranks.world, context_->device(), patience_s));
+        comm::device_transport_library()->open(ranks.world, context_->device(), timeout_s));
 }
 
 }  // namespace dt::allreduce_bench

@@ -16,10 +16,10 @@ class RankDevice {
  public:
   /// Chooses devices. `asked` is cpu, or cuda, which gives each rank a GPU of its node. Rank 0
   /// warns if ranks share a GPU. GPUs communicate through NCCL as comm::decide_nccl() decides;
-  /// `patience_s` is the timeout for other ranks.
+  /// `timeout_s` is the timeout for other ranks.
   /// Collective: called by all ranks together with the same `asked`; blocks.
   /// Errors: environment, with the reason, if a rank has no device; as decide_nccl().
-  RankDevice(const std::string& asked, const comm::Ranks& ranks, double patience_s);
+  RankDevice(const std::string& asked, const comm::Ranks& ranks, double timeout_s);
 
   const Context& context() const { return *context_; }
   /// Returns the places of all ranks, by rank.

@@ -196,12 +196,12 @@ void print_table(const Json& plan, Console& console) {
   }
 }
 
-void add_sources(Json& plan, const std::vector<SourceEpochs>& shares) {
-  for (const SourceEpochs& share : shares) {
-    plan["sources"][escape_invalid_utf8(share.name)] = {{"weight", share.weight},
-                                                        {"samples", share.samples},
-                                                        {"windows", share.windows},
-                                                        {"epochs", share.epochs()}};
+void add_sources(Json& plan, const std::vector<SourceEpochs>& sources) {
+  for (const SourceEpochs& source : sources) {
+    plan["sources"][escape_invalid_utf8(source.name)] = {{"weight", source.weight},
+                                                         {"samples", source.samples},
+                                                         {"windows", source.windows},
+                                                         {"epochs", source.epochs()}};
   }
 }
 
@@ -265,15 +265,15 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   Json description = describe(settings, plan, state.step, origin);
   if (dataset) add_data(description, *dataset, plan, state);
   add_times_and_disk(description, settings, plan, state.step);
-  const std::vector<SourceEpochs> shares =
+  const std::vector<SourceEpochs> sources =
       dataset ? source_epochs_at_end(*dataset, plan, state) : std::vector<SourceEpochs>();
   if (console.json()) {
-    add_sources(description, shares);
+    add_sources(description, sources);
     console.print("{}\n", description.dump());
   } else {
     print_table(description, console);
-    for (const SourceEpochs& share : shares)
-      console.print("{:<18} {}\n", share.name, describe(share, *dataset));
+    for (const SourceEpochs& source : sources)
+      console.print("{:<18} {}\n", source.name, describe(source, *dataset));
   }
   console.info(
       "times are predicted for {:.3g} FLOP/s a rank (--rank-flops), {:.3g} bytes/s between ranks of a node "

@@ -126,8 +126,8 @@ void print_summary(const Start& start, const plan::Settings& settings, const dat
   if (const std::string ignored = describe_ignored_omp_num_threads(plan.threads);
       !settings.threads && !ignored.empty())
     console.info("{}", ignored);
-  for (const SourceEpochs& share : source_epochs_at_end(mixture, plan, start.state))
-    console.info("{}: {} by the end", share.name, describe(share, mixture));
+  for (const SourceEpochs& source : source_epochs_at_end(mixture, plan, start.state))
+    console.info("{}: {} by the end", source.name, describe(source, mixture));
   if (plan.layout.pp > 1) console.info("{}", plan::describe_pipeline(plan));
   if (const std::string price = plan::describe_zero_comm_cost(plan); !price.empty())
     console.info("{}", price);
@@ -388,7 +388,7 @@ std::vector<Candidate> find_candidates(const plan::Settings& settings, const run
 }
 
 /// Makes the newest checkpoint that nodes alone hold completely an ordinary one. All ranks take
-/// part, since nodes of idle ranks may hold parts that others lack. The search skips the rest.
+/// part, since nodes of idle ranks may hold shards that others lack. The search skips the rest.
 void promote_local_checkpoint(const plan::Settings& settings, const comm::Ranks& ranks) {
   if (!settings.checkpoint_local || settings.resume == "never") return;
   const run::RunDirectory run(*settings.run);

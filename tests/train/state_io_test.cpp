@@ -57,7 +57,7 @@ struct Saving {
 };
 
 /// Saves twice on a rank. `expected` gets what each rank has saved. Returns 0 if the writers got
-/// the shares of their groups.
+/// the shards of their groups.
 int save_twice(comm::Communicator& world, const Saving& c, const model::ParameterTable& table,
                std::vector<std::vector<checkpoint::SourcePiece>>& expected) {
   const parallel::LanePlan lanes = parallel::LanePlan(c.ranks, c.ranks).of_rank(world.rank(), c.ranks);

@@ -37,7 +37,7 @@ const model::ParameterTable& table() {
   return of;
 }
 
-/// A rank's part of the model, on a device.
+/// A rank's shard of the model, on a device.
 struct State {
   State(Device device, parallel::Precision precision, const model::Layout& layout, comm::Communicator& world,
         bool trains = true)

@@ -41,11 +41,11 @@ TEST_CASE("micro-batches take each window of each source once, and mix no source
     CHECK(windows.total() == 20);
     std::vector<std::uint64_t> next(3);
     for (std::int64_t i = 0; i < windows.num_micro_batches(); ++i) {
-      const ValidationWindows::SourceWindows part = windows.micro_batch(i);
-      CHECK(part.first == next[part.source]);
-      CHECK(part.count >= 1);
-      CHECK(part.count <= size);
-      next[part.source] += static_cast<std::uint64_t>(part.count);
+      const ValidationWindows::SourceWindows source_windows = windows.micro_batch(i);
+      CHECK(source_windows.first == next[source_windows.source]);
+      CHECK(source_windows.count >= 1);
+      CHECK(source_windows.count <= size);
+      next[source_windows.source] += static_cast<std::uint64_t>(source_windows.count);
     }
     CHECK(next == std::vector<std::uint64_t>{3, 0, 17});
   }

@@ -42,13 +42,13 @@ struct WindowBatches {
   std::vector<std::size_t> sources;  // source of each micro-batch
 
   void add(ModelRuntime& runtime, const data::Mixture& dataset, const EvaluationRequest& request,
-           const ValidationWindows::SourceWindows& part, std::vector<std::int64_t>& targets) {
-    batches.push_back(data::validation_batch(dataset.source(part.source), request.sequence_length, part.first,
-                                             part.count, request.mask_documents));
-    if (runtime.local().counts_targets()) targets[part.source] += data::num_targets(batches.back());
-    rows.push_back(runtime.micro_batches(batches.back(), part.count));
+           const ValidationWindows::SourceWindows& windows, std::vector<std::int64_t>& targets) {
+    batches.push_back(data::validation_batch(dataset.source(windows.source), request.sequence_length,
+                                             windows.first, windows.count, request.mask_documents));
+    if (runtime.local().counts_targets()) targets[windows.source] += data::num_targets(batches.back());
+    rows.push_back(runtime.micro_batches(batches.back(), windows.count));
     micro_batches.push_back(rows.back().list().front());
-    sources.push_back(part.source);
+    sources.push_back(windows.source);
   }
 };
 
@@ -135,11 +135,11 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   for (ExactSum& sum : nll) sums_of_sources.push_back(&sum);
   parallel::DeviceSums sums(runtime.context(), static_cast<int>(nll.size()));
   std::vector<std::int64_t> targets(dataset.size());
-  WindowBatches part;  // may be empty; other ranks may need this rank's part of the weights
+  WindowBatches batches;  // may be empty; other ranks may need this rank's shard of the weights
   parallel::StepHooks hooks;
   if (local.counts_loss()) {
     hooks.loss = [&](int micro_batch, const Tensor& nll_R) {
-      sums.add(static_cast<int>(part.sources[static_cast<std::size_t>(micro_batch)]), nll_R);
+      sums.add(static_cast<int>(batches.sources[static_cast<std::size_t>(micro_batch)]), nll_R);
     };
   }
   Progress progress = ranks.console.progress("evaluating", windows.total(), "windows");
@@ -150,10 +150,10 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
     control.all_reduce(shared, shared, comm::Reduction::max).wait_host();
     if (signal != 0) return {.stopped_by = static_cast<int>(signal)};
     const std::int64_t end = std::min(rounds, round + at_a_time);
-    part = {};
+    batches = {};
     for (std::int64_t i = round; i < std::min(end, own.count); ++i)
-      part.add(runtime, dataset, request, windows.micro_batch(own.begin + i), targets);
-    forward(runtime, part, end - round, hooks);
+      batches.add(runtime, dataset, request, windows.micro_batch(own.begin + i), targets);
+    forward(runtime, batches, end - round, hooks);
     sums.drain_into(sums_of_sources);
     progress.set(std::min(windows.total(), static_cast<std::uint64_t>(end * dp * request.micro_batch)));
   }

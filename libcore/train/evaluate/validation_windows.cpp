@@ -53,9 +53,9 @@ bool has_targets(const data::Mixture& mixture, const ValidationWindows& windows,
                  std::int64_t sequence_length) {
   if (!mixture.masks_targets()) return windows.total() > 0;
   for (std::int64_t i = 0; i < windows.num_micro_batches(); ++i) {
-    const ValidationWindows::SourceWindows part = windows.micro_batch(i);
-    const data::Batch batch =
-        data::validation_batch(mixture.source(part.source), sequence_length, part.first, part.count);
+    const ValidationWindows::SourceWindows source_windows = windows.micro_batch(i);
+    const data::Batch batch = data::validation_batch(mixture.source(source_windows.source), sequence_length,
+                                                     source_windows.first, source_windows.count);
     if (data::num_targets(batch) > 0) return true;
   }
   return false;

@@ -56,8 +56,8 @@ struct CheckpointRecord {
   std::uint64_t bytes = 0;
   double stall_s = 0;
   double write_s = 0;
-  int num_nodes = 0;         // nodes that hold a part of a local checkpoint; else 0
-  int num_without_copy = 0;  // ranks whose part of it has no copy on another node
+  int num_nodes = 0;         // nodes that hold a shard of a local checkpoint; else 0
+  int num_without_copy = 0;  // ranks whose shard of it has no copy on another node
 };
 
 /// A start, a resume or a stop.

@@ -12,12 +12,12 @@ std::vector<SourceEpochs> source_epochs(const data::Mixture& mixture, std::int64
                                         std::uint64_t samples) {
   if (mixture.size() == 1) return {};
   const std::vector<data::Sampler> samplers = data::samplers_of(mixture, 0, sequence_length);
-  std::vector<SourceEpochs> shares;
+  std::vector<SourceEpochs> sources;
   for (std::size_t s = 0; s < mixture.size(); ++s) {
-    shares.push_back({mixture.source_name(s), mixture.interleave().weights()[s],
-                      mixture.interleave().count(s, samples), samplers[s].num_windows()});
+    sources.push_back({mixture.source_name(s), mixture.interleave().weights()[s],
+                       mixture.interleave().count(s, samples), samplers[s].num_windows()});
   }
-  return shares;
+  return sources;
 }
 
 std::vector<SourceEpochs> source_epochs_at_end(const data::Mixture& mixture, const plan::Plan& plan,
@@ -27,9 +27,9 @@ std::vector<SourceEpochs> source_epochs_at_end(const data::Mixture& mixture, con
                        state.samples_consumed + static_cast<std::uint64_t>(steps * plan.global_batch));
 }
 
-std::string describe(const SourceEpochs& share, const data::Mixture& mixture) {
-  return fmt::format("weight {} of {}: {}, {:.3g} epochs", share.weight, mixture.interleave().period(),
-                     pluralize(share.samples, "sample"), share.epochs());
+std::string describe(const SourceEpochs& source, const data::Mixture& mixture) {
+  return fmt::format("weight {} of {}: {}, {:.3g} epochs", source.weight, mixture.interleave().period(),
+                     pluralize(source.samples, "sample"), source.epochs());
 }
 
 }  // namespace dt::train

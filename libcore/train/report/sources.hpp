@@ -18,17 +18,17 @@ struct SourceEpochs {
   double epochs() const { return static_cast<double>(samples) / static_cast<double>(windows); }
 };
 
-/// Returns the shares of a run's first `samples` samples by source; empty if there is only one
+/// Returns what each source contributes to a run's first `samples` samples; empty if there is only one
 /// dataset.
 /// Errors: as data::samplers_of.
 std::vector<SourceEpochs> source_epochs(const data::Mixture& mixture, std::int64_t sequence_length,
                                         std::uint64_t samples);
 
-/// Returns the shares until the plan's last step, for a run in `state`.
+/// Returns the same until the plan's last step, for a run in `state`.
 std::vector<SourceEpochs> source_epochs_at_end(const data::Mixture& mixture, const plan::Plan& plan,
                                                const checkpoint::TrainingState& state);
 
 /// Returns "weight 7 of 10: 2800 samples, 2.33 epochs".
-std::string describe(const SourceEpochs& share, const data::Mixture& mixture);
+std::string describe(const SourceEpochs& source, const data::Mixture& mixture);
 
 }  // namespace dt::train

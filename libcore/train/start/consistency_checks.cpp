@@ -108,7 +108,7 @@ void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, co
       {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
   const parallel::Groups& groups = storage.ranks();
   if (groups.replicas() == groups.control()) return require_equal(ranks, facts);
-  // The replicas of each part of divided state compare it. All ranks must then learn the result.
+  // The replicas of each shard of divided state compare it. All ranks must then learn the result.
   std::exception_ptr failure;
   if (groups.has_replicas()) {
     try {

@@ -68,7 +68,7 @@ std::vector<StagedCopy> parse_staged_copies(const std::string& text) {
   return places;
 }
 
-/// Returns the rank's share among the ranks of its host, which all see the same files.
+/// Returns the rank's subset of shards among the ranks of its host, which all see the same files.
 data::ShardSubset subset_among_host_ranks(const std::vector<std::string>& hosts, std::size_t rank) {
   const auto own = hosts.begin() + static_cast<std::ptrdiff_t>(rank);
   return {static_cast<std::size_t>(std::count(hosts.begin(), own, *own)),

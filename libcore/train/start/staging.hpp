@@ -1,5 +1,5 @@
 #pragma once
-// Copies of a run's datasets on the nodes (--stage-dir), and the part that each rank of a node
+// Copies of a run's datasets on the nodes (--stage-dir), and the shards that each rank of a node
 // opens first.
 
 #include <functional>
@@ -17,7 +17,7 @@ struct StagedData {
   /// The copy of each dataset of --data that this rank reads; empty: all are read from --data.
   std::vector<data::DatasetCopy> copies = {};
   data::ShardSubset shards_to_read_ahead =
-      {};  // this rank's shards_to_read_ahead among those of its host; all of copies
+      {};  // this rank's subset among the ranks of its host; all shards of copies
   std::vector<data::StagedDataset> locks = {};  // copies that this rank protects from removal
 };
 

@@ -39,25 +39,25 @@ std::vector<OwnedPiece> owned_state(const LocalTable& local, DType dtype) {
 
 std::vector<checkpoint::SourcePiece> state_pieces(const ModelStorage& storage) {
   const LocalTable& local = storage.local();
-  std::vector<checkpoint::SourcePiece> share;
+  std::vector<checkpoint::SourcePiece> pieces;
   for (const OwnedPiece& own : owned_state(local, storage.precision().master())) {
     const LocalParam& param = local.param(own.param);
     const Tensor state = (storage.*state_kind(own).of_group)(param.group);
     const std::int64_t begin = param.owned_offset + own.piece.begin - param.owned_piece.begin;
-    share.push_back(
+    pieces.push_back(
         {local.spec(param).name, state_kind(own).name, own.piece, state.flat(begin, own.piece.numel())});
   }
-  return share;
+  return pieces;
 }
 
 std::vector<checkpoint::PieceSpec> rank_state_pieces(const ModelStorage& storage, int rank) {
   const model::Layout& layout = storage.local().layout();
   const LocalTable local(storage.local().table(), layout, layout.coordinates_of(rank));
   const DType dtype = storage.precision().master();
-  std::vector<checkpoint::PieceSpec> share;
+  std::vector<checkpoint::PieceSpec> pieces;
   for (const OwnedPiece& own : owned_state(local, dtype))
-    share.push_back({local.name(own.param), state_kind(own).name, own.piece, dtype});
-  return share;
+    pieces.push_back({local.name(own.param), state_kind(own).name, own.piece, dtype});
+  return pieces;
 }
 
 run::StateShards pieces_of_ranks(const Context& context, const ModelStorage& storage) {

@@ -15,18 +15,18 @@ namespace dt::train {
 
 namespace {
 
-/// Returns the segments of this rank's part of each group.
+/// Returns the parameter ranges of this rank's shard of each group.
 std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parallel::LocalTable& local) {
-  std::vector<std::vector<optim::ParameterRange>> segments;
+  std::vector<std::vector<optim::ParameterRange>> ranges;
   for (const parallel::LocalGroup& group : local.groups()) {
-    std::vector<optim::ParameterRange>& list = segments.emplace_back();
+    std::vector<optim::ParameterRange>& list = ranges.emplace_back();
     for (const int index : group.params) {
       const parallel::LocalParam& param = local.param(index);
       if (param.owned_piece.numel() > 0)
         optim::append_range(list, {param.owned_offset, param.owned_piece.numel(), local.spec(param).decays});
     }
   }
-  return segments;
+  return ranges;
 }
 
 /// Checks that all stages read the same samples. The loss uses the first stage's tokens and the

@@ -71,7 +71,7 @@ class Stepper {
   comm::Communicator& control_;  // has all ranks
   data::Loader loader_;
   parallel::ActionList actions_;
-  std::vector<std::vector<optim::ParameterRange>> parameter_ranges_;  // segments of each group
+  std::vector<std::vector<optim::ParameterRange>> parameter_ranges_;  // ranges of each group
   optim::LossScale loss_scale_;
   parallel::DeviceSums sums_;
   std::string first_non_finite_;

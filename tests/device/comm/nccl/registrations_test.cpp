@@ -9,7 +9,7 @@ using namespace dt::comm::test;
 
 TEST_CASE("what is exchanged is registered once, and not any more when it goes", "[test-device]") {
   run_on_streams(1, 1, ReduceOrder::tree, [](Communicator& group, Computing& computing) {
-    const auto transport = device_transport_library()->open(group, computing.context.device(), patience_s);
+    const auto transport = device_transport_library()->open(group, computing.context.device(), timeout_s);
     std::optional<Buffer> memory(std::in_place, computing.context.device(), 1000);
     const Tensor first(*memory, DType::u8, {10}), second(*memory, DType::u8, {10}, 256);
     const ScopedStream stream(computing.context.device());
@@ -24,7 +24,7 @@ TEST_CASE("what is exchanged is registered once, and not any more when it goes",
 
 TEST_CASE("memory of an aborted communicator may go", "[test-device]") {
   run_on_streams(1, 1, ReduceOrder::tree, [](Communicator& group, Computing& computing) {
-    const auto transport = device_transport_library()->open(group, computing.context.device(), patience_s);
+    const auto transport = device_transport_library()->open(group, computing.context.device(), timeout_s);
     const ScopedStream stream(computing.context.device());
     {
       const Buffer memory(computing.context.device(), 1000);

@@ -12,7 +12,7 @@
 
 namespace dt::comm::test {
 
-inline constexpr double patience_s = 20;
+inline constexpr double timeout_s = 20;
 
 /// Runs `body` on every rank, each with a device of its own, on hosts of these names.
 /// Errors: throws what a rank throws.
@@ -20,12 +20,12 @@ inline void run_on_streams(std::uint64_t seed, int size, ReduceOrder order,
                            const std::function<void(Communicator&, Computing&)>& body,
                            const HostOf& host_of = same_host) {
   const test_device::Use device(seed);
-  accelerator().set_timeout(patience_s);
+  accelerator().set_timeout(timeout_s);
   test_device::use_nccl();
   const auto body_of_rank = [&](Communicator& group) {
     Computing computing(group, test_device::nccl_device_of(group.rank()));
-    group.set_device_transport(
-        device_transport_library()->open(group, computing.context.device(), patience_s), order);
+    group.set_device_transport(device_transport_library()->open(group, computing.context.device(), timeout_s),
+                               order);
     body(group, computing);
     return 0;
   };

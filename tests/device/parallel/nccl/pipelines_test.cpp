@@ -29,7 +29,7 @@ using test_device::Use;
 
 namespace {
 
-constexpr double patience_s = 20;
+constexpr double timeout_s = 20;
 
 struct Case {
   model::Layout layout;
@@ -116,7 +116,7 @@ class Rank {
     return build_training_steps(shape, pipeline_)[static_cast<std::size_t>(local_.place().pp)];
   }
   static comm::Communicator& with_streams(comm::Communicator& world, Device device) {
-    world.set_device_transport(comm::device_transport_library()->open(world, device, patience_s));
+    world.set_device_transport(comm::device_transport_library()->open(world, device, timeout_s));
     return world;
   }
   Tensor placed(const Tensor& values) {
@@ -165,12 +165,12 @@ void train(const Case& c, std::uint64_t seed) {
   Use device(seed);
   device.leave_open();
   device.load(Use::Loading::of_libraries);
-  accelerator().set_timeout(patience_s);
+  accelerator().set_timeout(timeout_s);
   test_device::use_nccl();
   const model::ModelSpec spec = grouped_spec(c.num_stages(), false);
   const model::ParameterTable table(spec);
   comm::run_threads(c.layout.size(), [&](comm::Communicator& world) {
-    world.engine().set_timeout(patience_s);
+    world.engine().set_timeout(timeout_s);
     Rank rank(c, table, spec, world);
     for (int step = 0; step < 2; ++step) rank.step();
     return 0;
@@ -191,13 +191,13 @@ WaitingCalls calls_of_steps(const Case& c) {
   device.leave_open();
   device.load(Use::Loading::of_libraries);
   device.wait_in_allocations();
-  accelerator().set_timeout(patience_s);
+  accelerator().set_timeout(timeout_s);
   test_device::use_nccl();
   const model::ModelSpec spec = grouped_spec(c.num_stages(), true);
   const model::ParameterTable table(spec);
   WaitingCalls calls;
   comm::run_threads(c.layout.size(), [&](comm::Communicator& world) {
-    world.engine().set_timeout(patience_s);
+    world.engine().set_timeout(timeout_s);
     Rank rank(c, table, spec, world);
     const auto add = [&](std::int64_t sign) {
       world.barrier().wait_host();
