@@ -99,12 +99,12 @@ void run_collectively(Communicator& group, const std::function<void()>& body) {
 
   const std::vector<std::string> whats = gather_texts(group, error ? error->what() : "");
   const std::vector<std::string> contexts = gather_texts(group, error ? error->context() : "");
-  const std::vector<std::string> speakers = gather_texts(group, rank_label(group));
+  const std::vector<std::string> rank_labels = gather_texts(group, rank_label(group));
   std::vector<std::string> messages;
   for (std::size_t r = 0; r < whats.size(); ++r) messages.push_back(whats[r] + '\0' + contexts[r]);
   const Verdict verdict = judge(kinds, messages);
   const auto rank = static_cast<std::size_t>(verdict.rank);
-  const std::string prefix = verdict.all_alike ? "" : speakers[rank] + ": ";
+  const std::string prefix = verdict.all_alike ? "" : rank_labels[rank] + ": ";
   throw SharedError(static_cast<ErrorKind>(kinds[rank]), prefix + whats[rank], contexts[rank]);
 }
 

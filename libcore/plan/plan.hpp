@@ -90,7 +90,7 @@ struct Plan {
 parallel::StepShape step_shape(const Plan& plan, int num_units);
 
 /// Makes the plan of training. `resumed` is the state that the run continues from, if any. A plan
-/// on paper need not have a dataset. Without a dataset, checks of the data are left out, and
+/// of simulated ranks need not have a dataset. Without a dataset, checks of the data are left out, and
 /// --epochs is refused.
 /// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide);
 /// input, data and model do not fit each other (vocabulary, positions, too little data).

@@ -1,6 +1,6 @@
 #pragma once
 // Describes which elements of which global tensor a buffer holds: a hyperrectangle (a
-// tensor-parallel slice) and an interval of its row-major order (a ZeRO shard). Files hold pieces;
+// tensor-parallel shard) and an interval of its row-major order (a ZeRO shard). Files hold pieces;
 // a reader in another layout copies intersections.
 
 #include <cstdint>

@@ -12,9 +12,9 @@ std::uint64_t bytes_of(const SizedPiece& p) {
   return static_cast<std::uint64_t>(p.piece.numel()) * p.element_bytes;
 }
 
-/// Returns ⌊total·part/num_parts⌋, even if the product exceeds 64 bits.
-std::uint64_t border(std::uint64_t total, std::uint64_t part, std::uint64_t num_parts) {
-  return total / num_parts * part + total % num_parts * part / num_parts;
+/// Returns ⌊total·shard/num_shards⌋, even if the product exceeds 64 bits.
+std::uint64_t border(std::uint64_t total, std::uint64_t shard, std::uint64_t num_shards) {
+  return total / num_shards * shard + total % num_shards * shard / num_shards;
 }
 
 /// Returns how many whole elements of a piece that begins at byte `at` of the sequence end at or before
@@ -26,25 +26,25 @@ std::int64_t elements_before(std::uint64_t limit, std::uint64_t at, const SizedP
 
 }  // namespace
 
-std::vector<IndexedPiece> partition_by_bytes(std::span<const SizedPiece> whole, int part, int num_parts) {
-  DT_CHECK(part >= 0 && part < num_parts, "part {} of {}", part, num_parts);
+std::vector<IndexedPiece> partition_by_bytes(std::span<const SizedPiece> whole, int shard, int num_shards) {
+  DT_CHECK(shard >= 0 && shard < num_shards, "part {} of {}", shard, num_shards);
   std::uint64_t total = 0;
   for (const SizedPiece& p : whole) total += bytes_of(p);
-  const auto number = static_cast<std::uint64_t>(part);
-  const std::uint64_t begin = border(total, number, static_cast<std::uint64_t>(num_parts));
-  const std::uint64_t end = border(total, number + 1, static_cast<std::uint64_t>(num_parts));
-  std::vector<IndexedPiece> share;
+  const auto number = static_cast<std::uint64_t>(shard);
+  const std::uint64_t begin = border(total, number, static_cast<std::uint64_t>(num_shards));
+  const std::uint64_t end = border(total, number + 1, static_cast<std::uint64_t>(num_shards));
+  std::vector<IndexedPiece> pieces;
   std::uint64_t at = 0;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const std::int64_t from = elements_before(begin, at, whole[i]);
     const std::int64_t to = elements_before(end, at, whole[i]);
     at += bytes_of(whole[i]);
     if (from == to) continue;
-    IndexedPiece& own = share.emplace_back(IndexedPiece{i, whole[i].piece});
+    IndexedPiece& own = pieces.emplace_back(IndexedPiece{i, whole[i].piece});
     own.piece.end = own.piece.begin + to;
     own.piece.begin += from;
   }
-  return share;
+  return pieces;
 }
 
 }  // namespace dt

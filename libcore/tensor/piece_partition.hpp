@@ -21,12 +21,12 @@ struct IndexedPiece {
   Piece piece;
 };
 
-/// Returns the share of `whole` that part `part` of `num_parts` takes. The pieces' S bytes count as
-/// laid end to end in the given order. The part takes bytes ⌊part·S/num_parts⌋ to
-/// ⌊(part+1)·S/num_parts⌋, with both borders rounded down to whole elements. So each element is in
-/// exactly one share, and a share's size differs from S/num_parts by less than an element. At most
-/// two pieces of a share are cut; a cut keeps the piece's box and narrows its interval. Shares may
+/// Returns shard `shard` of the `num_shards` shards of `whole`. The pieces' S bytes count as
+/// laid end to end in the given order. The shard takes bytes ⌊shard·S/num_shards⌋ to
+/// ⌊(shard+1)·S/num_shards⌋, with both borders rounded down to whole elements. So each element is in
+/// exactly one shard, and a shard's size differs from S/num_shards by less than an element. At most
+/// two pieces of a shard are cut; a cut keeps the piece's box and narrows its interval. Shards may
 /// be empty; none has empty pieces.
-std::vector<IndexedPiece> partition_by_bytes(std::span<const SizedPiece> whole, int part, int num_parts);
+std::vector<IndexedPiece> partition_by_bytes(std::span<const SizedPiece> whole, int shard, int num_shards);
 
 }  // namespace dt

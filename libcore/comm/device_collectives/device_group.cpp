@@ -25,7 +25,7 @@ constexpr std::size_t least_stretch_bytes = std::size_t{16} << 20;
 
 DeviceGroup::DeviceGroup(std::unique_ptr<DeviceTransport> transport, ReduceOrder order,
                          const std::optional<Placement>& placement, std::size_t staging_bytes,
-                         const std::string& name, std::function<void()> meanwhile)
+                         const std::string& name, std::function<void()> overlapped_work)
     : transport_(std::move(transport)),
       order_(order),
       rank_(transport_->rank()),
@@ -34,7 +34,7 @@ DeviceGroup::DeviceGroup(std::unique_ptr<DeviceTransport> transport, ReduceOrder
       name_(name),
       context_(transport_->device(), "communicating in group " + name),
       ahead_(context_.stream()),
-      overlapped_work_(std::move(meanwhile)) {
+      overlapped_work_(std::move(overlapped_work)) {
   // Both halves have whole lines, and enough for a line of each rank, whatever its levels and dtype.
   const std::size_t unit = num_halves * line_bytes;
   staging_bytes_ = std::max(staging_bytes / unit, static_cast<std::size_t>(4 * size_)) * unit;

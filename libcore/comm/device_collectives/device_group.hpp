@@ -35,11 +35,11 @@ class DeviceGroup {
  public:
   /// Creates the group's stream. `placement` is that of the ranks on nodes, if they have one (see
   /// placement_of). `staging_bytes` is the memory for what arrives at a time to be combined.
-  /// `meanwhile` is called repeatedly while the host is blocked, because other ranks have not come
+  /// `overlapped_work` is called repeatedly while the host is blocked, because other ranks have not come
   /// or because the host is far ahead of the stream.
   DeviceGroup(std::unique_ptr<DeviceTransport> transport, ReduceOrder order,
               const std::optional<Placement>& placement, std::size_t staging_bytes, const std::string& name,
-              std::function<void()> meanwhile);
+              std::function<void()> overlapped_work);
 
   DeviceTransport& transport() { return *transport_; }
   ReduceOrder order() const { return order_; }

@@ -31,7 +31,9 @@ class DeviceTransport {
   virtual ~DeviceTransport() = default;
   /// Sets a function that is called repeatedly while an operation blocks the host, as when two
   /// ranks first meet.
-  void set_overlapped_work(std::function<void()> meanwhile) { overlapped_work_ = std::move(meanwhile); }
+  void set_overlapped_work(std::function<void()> overlapped_work) {
+    overlapped_work_ = std::move(overlapped_work);
+  }
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Device device() const = 0;

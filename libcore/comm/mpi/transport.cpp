@@ -22,7 +22,7 @@ constexpr useconds_t sleep_us = 100;
 // The time that a cancelled receive may take to end; it only needs MPI to make progress.
 constexpr double withdraw_s = 0.1;
 
-/// Calls `call` with consecutive parts of no more than MPI's limit; once for no bytes.
+/// Calls `call` with consecutive ranges of no more than MPI's limit; once for no bytes.
 template <class Byte, class Call>
 void in_messages(std::span<Byte> bytes, const Call& call) {
   do {

@@ -64,7 +64,7 @@ class GradientSum {
   /// Sparse pages are for gradients that are mostly zero.
   GradientSum(Device device, std::int64_t numel, DType dtype, const LanePlan& plan,
               Pages pages = Pages::huge);
-  /// Begins a step, and forgets the previous step's sum. Then call current and finish, in turn, for
+  /// Begins a step, and drops the previous step's sum. Then call current and finish, in turn, for
   /// each of the plan's micro-batches in order.
   void start(const Context& context);
   /// Returns the tensor to which this micro-batch's gradient is added. It is zeroed if a sum starts.

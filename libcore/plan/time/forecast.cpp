@@ -171,18 +171,18 @@ class PlanCommVolume {
   explicit PlanCommVolume(const Plan& plan)
       : table_(plan.spec),
         local_(table_, plan.layout, plan.place),
-        traffic_{local_, plan.precision, plan.micro_batch * plan.local_length(), plan.spec.hidden,
-                 2 *
-                     model::shard_spec(plan.spec, parallel::tensor_parallel_shard(plan.layout, plan.place))
-                         .key_value_heads *
-                     plan.spec.head_dim} {}
-  const CommVolume& operator*() const { return traffic_; }
-  const CommVolume* operator->() const { return &traffic_; }
+        volume_{local_, plan.precision, plan.micro_batch * plan.local_length(), plan.spec.hidden,
+                2 *
+                    model::shard_spec(plan.spec, parallel::tensor_parallel_shard(plan.layout, plan.place))
+                        .key_value_heads *
+                    plan.spec.head_dim} {}
+  const CommVolume& operator*() const { return volume_; }
+  const CommVolume* operator->() const { return &volume_; }
 
  private:
   model::ParameterTable table_;
   parallel::LocalTable local_;
-  CommVolume traffic_;
+  CommVolume volume_;
 };
 
 /// Calls `visit(plan, volume, list)` for each stage.

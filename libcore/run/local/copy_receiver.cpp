@@ -57,7 +57,7 @@ void CopyReceiver::serve(SecureChannel channel) {
   end();
 }
 
-/// Admits one copy per writer at a time. A sender may have given up an attempt that this end still
+/// Admits one copy per writer at a time. A sender may have cancelled an attempt that this end still
 /// sees.
 fs::path CopyReceiver::begin(const CopyRequest& request) {
   const std::lock_guard lock(mutex_);

@@ -173,7 +173,7 @@ void Streams::synchronize_device(Device device) noexcept {
   };
   std::vector<std::unique_ptr<Event>> ends;
   {
-    const std::lock_guard lock(mutex_);  // no stream is closed while this marks streams
+    const std::lock_guard lock(mutex_);  // no stream is closed while this records events
     for (const auto& [stream, at] : known_) {
       if (at.device == device)
         attempt([&] { ends.push_back(record_event(stream, at, cudaEventDisableTiming)); });

@@ -20,9 +20,9 @@ class StreamThrottle {
 
   explicit StreamThrottle(Stream stream) : stream_(stream) {}
   /// Waits if the host is too far ahead, so that at most 2 · kernels_between_events kernels are
-  /// under way. Calls `meanwhile` repeatedly during the wait. Call before each kernel.
+  /// under way. Calls `overlapped_work` repeatedly during the wait. Call before each kernel.
   /// Errors: those of Event.
-  void wait_if_ahead(const std::function<void()>& meanwhile);
+  void wait_if_ahead(const std::function<void()>& overlapped_work);
 
  private:
   Stream stream_;
