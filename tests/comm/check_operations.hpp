@@ -47,10 +47,10 @@ void check_operations(Communicator& group, const Trial& trial) {
 
   std::ranges::copy(mine, in.data());
   std::ranges::fill(out.span(), Stored{});
-  const Tensor part = to.view(dtype).flat(own.begin, own.count);
-  group.reduce_scatter(in.view(dtype), part, trial.reduction, trial.granule).wait_host();
+  const Tensor local = to.view(dtype).flat(own.begin, own.count);
+  group.reduce_scatter(in.view(dtype), local, trial.reduction, trial.granule).wait_host();
   require(same(to.data() + own.begin, result.data() + own.begin, own.count), what("reduce_scatter"));
-  group.all_gather(part, to.view(dtype), trial.granule).wait_host();
+  group.all_gather(local, to.view(dtype), trial.granule).wait_host();
   require(same(to.data(), result.data(), trial.numel), what("all_gather"));
   require(in.is_intact() && out.is_intact(), what("outside"));
 }

@@ -36,11 +36,11 @@ TEST_CASE("parts cover all elements in order, without gaps") {
     for (const std::int64_t numel : {0LL, 1LL, 6LL, 63LL, 1000LL, (1LL << 61) + 3}) {
       std::int64_t end = 0;
       for (int rank = 0; rank < size; ++rank) {
-        const Range part = even_range(rank, size, numel);
-        REQUIRE(part.begin == end);
-        REQUIRE(part.count >= numel / size);
-        REQUIRE(part.count <= numel / size + 1);
-        end = part.begin + part.count;
+        const Range range = even_range(rank, size, numel);
+        REQUIRE(range.begin == end);
+        REQUIRE(range.count >= numel / size);
+        REQUIRE(range.count <= numel / size + 1);
+        end = range.begin + range.count;
       }
       REQUIRE(end == numel);
     }
@@ -90,14 +90,14 @@ TEST_CASE("a group of a group knows its members by their ranks among all") {
 
 TEST_CASE("traffic of a group and of its parts does not mix") {
   on_ranks([](Communicator& world) {
-    const std::unique_ptr<Communicator> part = world.split(world.rank() % 2, world.rank(), "part");
+    const std::unique_ptr<Communicator> subgroup = world.split(world.rank() % 2, world.rank(), "part");
     const std::unique_ptr<Communicator> twin = world.split(0, world.rank(), "twin");
     for (const std::size_t count : {std::size_t{3}, std::size_t{100'000}}) {
       std::vector<std::int64_t> of_world(count, 1);
       std::vector<std::int64_t> of_part(count, 100);
       std::vector<std::int64_t> of_twin(count, 10'000);
       const std::vector<std::pair<Communicator*, std::vector<std::int64_t>*>> jobs = {
-          {&world, &of_world}, {part.get(), &of_part}, {twin.get(), &of_twin}};
+          {&world, &of_world}, {subgroup.get(), &of_part}, {twin.get(), &of_twin}};
       std::vector<Work> works;
       for (std::size_t i = 0; i < jobs.size(); ++i) {
         const auto& [group, numbers] = jobs[(i + static_cast<std::size_t>(world.rank())) % jobs.size()];
@@ -105,7 +105,7 @@ TEST_CASE("traffic of a group and of its parts does not mix") {
       }
       for (const Work& work : works) work.wait_host();
       require(of_world == std::vector<std::int64_t>(count, world.size()), "the parent's sum is wrong");
-      require(of_part == std::vector<std::int64_t>(count, 100 * part->size()), "the part's sum is wrong");
+      require(of_part == std::vector<std::int64_t>(count, 100 * subgroup->size()), "the part's sum is wrong");
       require(of_twin == std::vector<std::int64_t>(count, 10'000 * world.size()), "the twin's sum is wrong");
     }
   });
@@ -113,16 +113,16 @@ TEST_CASE("traffic of a group and of its parts does not mix") {
 
 TEST_CASE("operations are recorded under the same numbers on all ranks of a group") {
   on_ranks([](Communicator& world) {
-    const std::unique_ptr<Communicator> part = world.split(world.rank() % 2, 0, "part");
+    const std::unique_ptr<Communicator> subgroup = world.split(world.rank() % 2, 0, "part");
     const std::int64_t before = world.engine().recorder().snapshot().operations;
     sum_of(world, 1);
-    sum_of(*part, 1);
+    sum_of(*subgroup, 1);
     world.barrier().wait_host();
     const Recorder::Snapshot snapshot = world.engine().recorder().snapshot();
     require(snapshot.operations == before + 3 && snapshot.in_flight.empty(), "operations are missing");
     require(snapshot.groups.size() == 2 && snapshot.groups[1].name == "part", "a group is missing");
     require(snapshot.groups[0].started == 3 && snapshot.groups[1].started == 1, "sequences are wrong");
-    require(snapshot.groups[1].members == part->members(), "members are wrong");
+    require(snapshot.groups[1].members == subgroup->members(), "members are wrong");
   });
 }
 

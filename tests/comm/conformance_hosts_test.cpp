@@ -157,7 +157,7 @@ TEST_CASE("between hosts pass as many times fewer bytes as a host has ranks", "[
     const std::int64_t numel = 16'384 * n;
     std::vector<float> data = wild_floats(group.rank(), numel);
     const Tensor all = host_tensor(data);
-    const Tensor part = all.flat(numel / n * group.rank(), numel / n);
+    const Tensor local = all.flat(numel / n * group.rank(), numel / n);
     group.all_reduce(all, all).wait_host();  // finds out on which hosts ranks are
     const auto sent_by = [&](const auto& operation) {
       const std::int64_t before = group.engine().recorder().message_bytes();
@@ -167,8 +167,8 @@ TEST_CASE("between hosts pass as many times fewer bytes as a host has ranks", "[
     const bool is_large = 4 * numel >= least_bytes;
     const std::int64_t peers = is_large ? n / neighbours - 1 : n - 1;
     const std::int64_t bytes = 4 * numel / n * peers;
-    require(sent_by([&] { return group.reduce_scatter(all, part); }) == bytes, "of a reduce_scatter");
-    require(sent_by([&] { return group.all_gather(part, all); }) == bytes, "of an all_gather");
+    require(sent_by([&] { return group.reduce_scatter(all, local); }) == bytes, "of a reduce_scatter");
+    require(sent_by([&] { return group.all_gather(local, all); }) == bytes, "of an all_gather");
     require(sent_by([&] { return group.all_reduce(all, all); }) == 2 * bytes, "of an all_reduce");
   });
 }

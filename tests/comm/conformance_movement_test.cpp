@@ -35,10 +35,10 @@ void check_all_gather(Communicator& group, std::int64_t numel, bool in_place, DT
   const Tensor in(source, dtype, {own.count}, Device::host());
   group.all_gather(in, out.view(dtype), granule).wait_host();
   for (int rank = 0; rank < group.size(); ++rank) {
-    const Range part = even_range(rank, group.size(), numel, granule);
-    require(std::ranges::equal(values_of<T>(rank, part.count),
-                               out.span().subspan(static_cast<std::size_t>(part.begin),
-                                                  static_cast<std::size_t>(part.count))),
+    const Range range = even_range(rank, group.size(), numel, granule);
+    require(std::ranges::equal(values_of<T>(rank, range.count),
+                               out.span().subspan(static_cast<std::size_t>(range.begin),
+                                                  static_cast<std::size_t>(range.count))),
             fmt::format("all_gather of {} elements: what rank {} brought is wrong", numel, rank));
   }
   require(out.is_intact() && apart.is_intact(), "all_gather wrote outside");

@@ -96,10 +96,10 @@ TEST_CASE("by messages or through a window, the bits of a part of the ranks are 
   std::vector<float> by_messages;
   const auto body = [](std::vector<float>& kept) {
     return [&kept](Communicator& world) {
-      const std::unique_ptr<Communicator> part =
+      const std::unique_ptr<Communicator> subgroup =
           world.split(world.rank() == 0 ? 1 : 0, -world.rank(), "part");
       std::vector<float> data = wild_floats(world.rank(), 100'003);
-      part->all_reduce(host_tensor(data), host_tensor(data)).wait_host();
+      subgroup->all_reduce(host_tensor(data), host_tensor(data)).wait_host();
       world.all_reduce(host_tensor(data), host_tensor(data), Reduction::max).wait_host();
       if (world.rank() == 0) kept.insert(kept.end(), data.begin(), data.end());
     };

@@ -105,13 +105,13 @@ inline void check_parts(Communicator& group, Computing& computing, const Case& c
   const Tensor expected = values.out.flat(own.begin, own.count);
   group.reduce_scatter(values.in, expected, Reduction::sum, c.granule).wait_host();
   const Tensor in = computing.placed(values.in);
-  const Tensor part = c.in_place ? in.flat(own.begin, own.count) : computing.unwritten(c.dtype, own.count);
-  group.reduce_scatter(in, part, Reduction::sum, c.granule).wait(computing.context);
-  require(computing.has_values(part, expected), words("reduce_scatter", c, group));
+  const Tensor local = c.in_place ? in.flat(own.begin, own.count) : computing.unwritten(c.dtype, own.count);
+  group.reduce_scatter(in, local, Reduction::sum, c.granule).wait(computing.context);
+  require(computing.has_values(local, expected), words("reduce_scatter", c, group));
 
   group.all_gather(expected, values.out, c.granule).wait_host();
   const Tensor all = c.in_place ? in : computing.unwritten(c.dtype, c.numel);
-  group.all_gather(part, all, c.granule).wait(computing.context);
+  group.all_gather(local, all, c.granule).wait(computing.context);
   require(computing.has_values(all, values.out), words("all_gather", c, group));
   computing.forget();
 }

@@ -56,9 +56,9 @@ TEST_CASE("when a rank throws, the others' waits throw, and its error is the run
 
 TEST_CASE("when a rank throws, waits in groups of groups throw, too") {
   const auto body = [](Communicator& world) {
-    const std::unique_ptr<Communicator> part = world.split(0, 0, "part");
+    const std::unique_ptr<Communicator> subgroup = world.split(0, 0, "part");
     if (world.rank() == 0) throw std::runtime_error("no");
-    const std::unique_ptr<Communicator> smaller = part->split(1, 0, "smaller");
+    const std::unique_ptr<Communicator> smaller = subgroup->split(1, 0, "smaller");
     return 0;
   };
   CHECK_THROWS_AS(run_threads(3, body), std::runtime_error);

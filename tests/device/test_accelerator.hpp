@@ -74,10 +74,10 @@ class TestAccelerator final : public Accelerator {
   void begin_range(const std::string& name) override;
   void end_range() override;
 
-  /// Does `deed` after the work that is kept back.
+  /// Does `deed` after the deferred work.
   void flush_and_run(Stream stream, const std::function<void()>& deed);
   void enqueue(Stream stream, StreamState::Work work);
-  /// Work that can be kept back. It goes to its stream, or to the graph that is being made of it.
+  /// Work that can be deferred. It goes to its stream, or to the graph that is being made of it.
   struct Operation {
     std::function<void()> run;
     bool is_kernel = true;
@@ -121,7 +121,7 @@ class TestAccelerator final : public Accelerator {
   bool is_pinned(const std::byte* address) const;
 
   /// Waits until all work of that device's streams is done, other ranks' part in it included. Without a
-  /// time limit it gives up after a while, and the next use of the device reports that.
+  /// time limit it stops waiting after a while, and the next use of the device reports that.
   void synchronize_device(Device of);
   [[noreturn]] void fail_to_settle(Device of, const std::string& work);
   void flush_all(Device device);

@@ -81,7 +81,7 @@ class Use {
   static int times();
 };
 
-/// Appends a launch to the context's stream: give() a kernel, which may be kept back (Accelerator::give),
+/// Appends a launch to the context's stream: submit() a kernel, which may be deferred (Accelerator::submit),
 /// enqueue() anything else.
 void submit(const Context& context, const WorkKey& key, Launch launch);
 void enqueue(const Context& context, Launch launch);

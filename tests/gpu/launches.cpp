@@ -20,7 +20,7 @@ double time_of_one(const Context& context, int times, const std::function<void()
   for (int i = 0; i < rounds_before + times; ++i) {
     const double before_s = monotonic_s();
     for (int k = 0; k < kernels; ++k) give();
-    accelerator().record_event(context.stream());  // submits the kernels that are kept back
+    accelerator().record_event(context.stream());  // submits the deferred kernels
     const double took_s = monotonic_s() - before_s;
     context.synchronize();
     if (i >= rounds_before) least_s = std::min(least_s, took_s);

@@ -24,26 +24,27 @@ std::vector<SizedPiece> mixed() {
           {part_of(box, 3, 10), 4}};
 }
 
-std::int64_t bytes_of(std::span<const IndexedPiece> share, std::span<const SizedPiece> whole) {
+std::int64_t bytes_of(std::span<const IndexedPiece> pieces, std::span<const SizedPiece> whole) {
   std::int64_t total = 0;
-  for (const IndexedPiece& part : share)
-    total += part.piece.numel() * static_cast<std::int64_t>(whole[part.index].element_bytes);
+  for (const IndexedPiece& piece : pieces)
+    total += piece.piece.numel() * static_cast<std::int64_t>(whole[piece.index].element_bytes);
   return total;
 }
 
 using Element = std::pair<std::size_t, std::int64_t>;  // a piece, and a place in the piece's box
 
-/// Returns how often each element is in a share.
-std::map<Element, int> counts(std::span<const SizedPiece> whole, int num_parts) {
+/// Returns how often each element is in a shard.
+std::map<Element, int> counts(std::span<const SizedPiece> whole, int num_shards) {
   std::map<Element, int> result;
-  for (int part = 0; part < num_parts; ++part) {
-    for (const IndexedPiece& share : partition_by_bytes(whole, part, num_parts)) {
-      const Piece& source = whole[share.index].piece;
-      CHECK(share.piece.numel() > 0);
-      CHECK(share.piece.global == source.global);
-      CHECK(share.piece.box == source.box);
-      CHECK(share.piece.start == source.start);
-      for (std::int64_t e = share.piece.begin; e < share.piece.end; ++e) ++result[{share.index, e}];
+  for (int shard = 0; shard < num_shards; ++shard) {
+    for (const IndexedPiece& shard_piece : partition_by_bytes(whole, shard, num_shards)) {
+      const Piece& source = whole[shard_piece.index].piece;
+      CHECK(shard_piece.piece.numel() > 0);
+      CHECK(shard_piece.piece.global == source.global);
+      CHECK(shard_piece.piece.box == source.box);
+      CHECK(shard_piece.piece.start == source.start);
+      for (std::int64_t e = shard_piece.piece.begin; e < shard_piece.piece.end; ++e)
+        ++result[{shard_piece.index, e}];
     }
   }
   return result;
@@ -52,22 +53,22 @@ std::map<Element, int> counts(std::span<const SizedPiece> whole, int num_parts) 
 }  // namespace
 
 TEST_CASE("every element is in exactly one share, whatever their number") {
-  const int num_parts = GENERATE(1, 2, 3, 5, 7, 11, 40, 41, 42, 100, 4096);
+  const int num_shards = GENERATE(1, 2, 3, 5, 7, 11, 40, 41, 42, 100, 4096);
   const std::vector<SizedPiece> pieces = mixed();
   std::map<Element, int> expected;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     for (std::int64_t e = pieces[i].piece.begin; e < pieces[i].piece.end; ++e) expected[{i, e}] = 1;
   }
-  CHECK(counts(pieces, num_parts) == expected);
+  CHECK(counts(pieces, num_shards) == expected);
 }
 
 TEST_CASE("shares are even to within an element") {
-  const int num_parts = GENERATE(1, 2, 3, 5, 7, 40, 100);
+  const int num_shards = GENERATE(1, 2, 3, 5, 7, 40, 100);
   const std::vector<SizedPiece> pieces = mixed();
-  const double even = static_cast<double>(bytes_of(partition_by_bytes(pieces, 0, 1), pieces)) / num_parts;
-  for (int part = 0; part < num_parts; ++part) {
-    const auto share = static_cast<double>(bytes_of(partition_by_bytes(pieces, part, num_parts), pieces));
-    CHECK(std::abs(share - even) < 8);
+  const double even = static_cast<double>(bytes_of(partition_by_bytes(pieces, 0, 1), pieces)) / num_shards;
+  for (int shard = 0; shard < num_shards; ++shard) {
+    const auto bytes = static_cast<double>(bytes_of(partition_by_bytes(pieces, shard, num_shards), pieces));
+    CHECK(std::abs(bytes - even) < 8);
   }
 }
 
@@ -86,11 +87,11 @@ TEST_CASE("what lies inside one share stays whole, and only the ends of a share 
 TEST_CASE("more shares than elements leave some of them empty") {
   const std::vector<SizedPiece> pieces = {{Piece::whole({3}), 8}};
   int empty = 0;
-  for (int part = 0; part < 10; ++part) {
-    const std::vector<IndexedPiece> share = partition_by_bytes(pieces, part, 10);
-    if (share.empty()) ++empty;
-    CHECK(share.size() <= 1);
-    CHECK(bytes_of(share, pieces) <= 8);
+  for (int shard = 0; shard < 10; ++shard) {
+    const std::vector<IndexedPiece> own = partition_by_bytes(pieces, shard, 10);
+    if (own.empty()) ++empty;
+    CHECK(own.size() <= 1);
+    CHECK(bytes_of(own, pieces) <= 8);
   }
   CHECK(empty == 7);
   CHECK(partition_by_bytes({}, 0, 3).empty());

@@ -29,21 +29,21 @@ TEST_CASE("MPI's own collectives do what dt's do") {
   std::vector<float> in(static_cast<std::size_t>(3 * n));
   std::iota(in.begin(), in.end(), static_cast<float>(rank));
   std::vector<float> out(in.size());
-  std::vector<float> part(3);
+  std::vector<float> local(3);
 
   theirs.all_reduce(host_tensor(in), host_tensor(out), Reduction::sum);
   CHECK(out[2] == static_cast<float>(n * (n - 1) / 2 + 2 * n));
-  theirs.reduce_scatter(host_tensor(in), host_tensor(part), Reduction::max);
-  CHECK(part[1] == static_cast<float>(n - 1 + 3 * rank + 1));
-  theirs.all_gather(host_tensor(part), host_tensor(out));
+  theirs.reduce_scatter(host_tensor(in), host_tensor(local), Reduction::max);
+  CHECK(local[1] == static_cast<float>(n - 1 + 3 * rank + 1));
+  theirs.all_gather(host_tensor(local), host_tensor(out));
   CHECK(out[static_cast<std::size_t>(3 * n - 1)] == static_cast<float>(n - 1 + 3 * n - 1));
   theirs.broadcast(host_tensor(in), n - 1);
   CHECK(in[0] == static_cast<float>(n - 1));
   theirs.barrier();
   if (n > 1 && rank == 0) theirs.send(1, host_tensor(in));
   if (rank == 1) theirs.receive(0, host_tensor(out));
-  part[0] = static_cast<float>(rank);
-  theirs.send_receive((rank + 1) % n, host_tensor(part), (rank + n - 1) % n, host_tensor(in).flat(0, 3));
+  local[0] = static_cast<float>(rank);
+  theirs.send_receive((rank + 1) % n, host_tensor(local), (rank + n - 1) % n, host_tensor(in).flat(0, 3));
   CHECK(in[0] == static_cast<float>((rank + n - 1) % n));
 }
 

@@ -60,13 +60,13 @@ class Rank {
     const Tensor in(in_, trial_.dtype, {trial_.numel});
     const Tensor out = trial_.in_place ? in : Tensor(out_, trial_.dtype, {trial_.numel});
     const Range own = trial_.part(rank_);
-    const auto parts = [this](int rank) { return trial_.part(rank); };
+    const auto range_of = [this](int rank) { return trial_.part(rank); };
     kernels::copy(context_, values.in, in);
     accelerator().wait_stream(group_.stream(), context_.stream());
     if (trial_.kind == OperationKind::all_reduce) group_.all_reduce(in, out, Reduction::sum);
     if (trial_.kind == OperationKind::reduce_scatter)
-      group_.reduce_scatter(in, flat_view(out, own), Reduction::sum, parts);
-    if (trial_.kind == OperationKind::all_gather) group_.all_gather(flat_view(in, own), out, parts);
+      group_.reduce_scatter(in, flat_view(out, own), Reduction::sum, range_of);
+    if (trial_.kind == OperationKind::all_gather) group_.all_gather(flat_view(in, own), out, range_of);
     accelerator().wait_stream(context_.stream(), group_.stream());
     if (!trial_.in_place) kernels::zero(context_, in);
     kernels::copy(context_, out, Tensor(result_, trial_.dtype, {trial_.numel}));
@@ -114,10 +114,11 @@ std::int64_t checked_bytes(const Trial& trial, bool parts_are_equal = false) {
   }
   for (Rank& rank : ranks) rank.start();
   for (int rank = 0; rank < trial.size(); ++rank) {
-    const Range part = trial.kind == OperationKind::reduce_scatter ? trial.part(rank) : Range{0, trial.numel};
+    const Range range =
+        trial.kind == OperationKind::reduce_scatter ? trial.part(rank) : Range{0, trial.numel};
     INFO("rank " << rank << " of " << trial.size());
-    CHECK(have_same_bits(flat_view(ranks[static_cast<std::size_t>(rank)].result(), part),
-                         flat_view(expected, part)));
+    CHECK(have_same_bits(flat_view(ranks[static_cast<std::size_t>(rank)].result(), range),
+                         flat_view(expected, range)));
     if (!parts_are_equal || trial.is_flat) continue;
     const SentBytes told =
         sent_bytes(trial.kind, static_cast<double>(expected.bytes()), trial.dtype, trial.hosts, rank);

@@ -32,12 +32,12 @@ TEST_CASE("a group that is split off has its own use's CTAs, not the whole's", "
   const auto held = [](std::optional<DeviceGroupUse> use) {
     test_device::take_most_nccl_ctas();
     run_on_streams(1, 2, ReduceOrder::tree, [&](Communicator& world, Computing& computing) {
-      const auto part = use ? world.split(0, world.rank(), "part", *use) : nullptr;
+      const auto subgroup = use ? world.split(0, world.rank(), "part", *use) : nullptr;
       const Tensor data = computing.unwritten(DType::f32, 100);
       world.barrier().wait_host();
       test_device::take_most_nccl_ctas();  // discards the CTAs of connecting the ranks
       world.barrier().wait_host();
-      (use ? *part : world).all_reduce(data, data).wait_host();
+      (use ? *subgroup : world).all_reduce(data, data).wait_host();
       world.barrier().wait_host();
     });
     return test_device::take_most_nccl_ctas();
