@@ -64,10 +64,10 @@ void WordCounter::take(std::span<const std::string_view> pieces) {
   for (const std::string_view piece : pieces) {
     if (!piece.empty()) table_.add(piece, digest(piece), 1);
   }
-  if (table_.size() > most_words || table_.text_bytes() > most_text_bytes) flush();
+  if (table_.size() > most_words || table_.text_bytes() > most_text_bytes) merge_counts();
 }
 
-void WordCounter::flush() {
+void WordCounter::merge_counts() {
   counts_.add(table_);
   table_.clear();
 }
@@ -90,7 +90,7 @@ void WordCounts::add(const WordTable& table) {
 }
 
 std::vector<CountedWord> WordCounts::words() {
-  for (const auto& counter : counters_) counter->flush();
+  for (const auto& counter : counters_) counter->merge_counts();
   std::vector<CountedWord> words;
   for (const Shard& part : shards_) part.table.append_to(words);
   return words;

@@ -54,7 +54,8 @@ class WordCounter final : private PieceSink {
   /// Splits `text` and counts its words.
   /// Errors: as Regex.
   void count(std::string_view text);
-  void flush();
+  /// Moves the small table's counts to the shared tables.
+  void merge_counts();
 
  private:
   void take(std::span<const std::string_view> pieces) override;
