@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 #include "base/io/files.hpp"
 #include "base/test_folder.hpp"
@@ -235,7 +236,7 @@ TEST_CASE("metrics history: a file of many blocks is read as far as needed") {
 
 TEST_CASE("metrics history: random histories give what reading all their lines gives") {
   std::mt19937 random(7);
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int trial = 0; trial < 100; ++trial) {
     const std::string text = random_history(random);
     const Metrics metrics(text);
     const Lineage lineage(text);
