@@ -16,8 +16,8 @@ kernels::AttentionShape attention_shape(const Plan& plan);
 kernels::cuda::AttentionUse attention_use(const Plan& plan);
 
 /// Returns how a library's backward pass sums: "ordered", or "kept weights" (see
-/// kernels::cuda::choose_backward_algorithm). Returns an empty text if dt's own kernels compute attention, and on
-/// CPUs.
+/// kernels::cuda::choose_backward_algorithm). Returns an empty text if dt's own kernels compute attention,
+/// and on CPUs.
 std::string attention_reduction_order(const Plan& plan);
 
 /// Returns why dt's own kernels, which are slow, compute all of a plan's attention, whichever

@@ -1,9 +1,10 @@
+#include "comm/topology/nccl_decision.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "comm/backend.hpp"
 #include "comm/device_collectives/library.hpp"
 #include "comm/threads/thread_group.hpp"
-#include "comm/topology/nccl_decision.hpp"
 
 using namespace dt;
 using namespace dt::comm;

@@ -75,9 +75,10 @@ const FusedProblem problems[] = {
     problem(DType::bf16, Mask::none, 1, 16, 4, 1024, 128),    // ring attention
     problem(DType::bf16, Mask::added, 2, 12, 12, 1024, 64),   // documents, windows
     problem(DType::f16, Mask::added, 1, 8, 2, 333, 96),
-    problem(DType::bf16, Mask::added, 1, 8, 2, 2048, 128),    // chunks of ring attention
-    problem(DType::bf16, Mask::causal, 1, 4, 1, 16384, 128),  // weights that do not fit: see choose_backward_algorithm
-    problem(DType::f16, Mask::added, 1, 4, 1, 16384, 128),    //
+    problem(DType::bf16, Mask::added, 1, 8, 2, 2048, 128),  // chunks of ring attention
+    problem(DType::bf16, Mask::causal, 1, 4, 1, 16384,
+            128),  // weights that do not fit: see choose_backward_algorithm
+    problem(DType::f16, Mask::added, 1, 4, 1, 16384, 128),  //
 };
 
 /// The outcome of a plan; `why` is empty if cuDNN makes a kernel.

@@ -18,7 +18,8 @@ struct Interrupted {
 /// Records stop requests while it lives: SIGTERM, SIGUSR1, SIGINT, and SIGHUP unless the process
 /// was started with it ignored. They do not end the process, with these exceptions:
 /// - A second SIGINT ends the process at once with status 130.
-/// - Until ignore_repeated_signals() is called, another signal that follows the first by a second or more ends it
+/// - Until ignore_repeated_signals() is called, another signal that follows the first by a second or more
+/// ends it
 ///   with 128 + its number. A start that hangs (in a file server, a lock, MPI) answers no request
 ///   and has nothing to lose. Signals that follow faster count as one request, which a launcher and
 ///   Slurm both deliver.

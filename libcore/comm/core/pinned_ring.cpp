@@ -23,7 +23,8 @@ bool PinnedRing::Turn::is_finished() {
 
 /// Returns a free place if there is one; otherwise each place in turn.
 std::size_t PinnedRing::next_place() {
-  const auto free = std::ranges::find_if(newest_, [](const auto& turn) { return !turn || turn->is_finished(); });
+  const auto free =
+      std::ranges::find_if(newest_, [](const auto& turn) { return !turn || turn->is_finished(); });
   if (free != newest_.end()) return static_cast<std::size_t>(free - newest_.begin());
   return newest_.size() < most_turns_ ? newest_.size() : (last_place_ + 1) % most_turns_;
 }
