@@ -20,9 +20,8 @@ Error invalid(const std::string& value, const char* option, const std::string& e
 void check_names(const OptionTable& table, const Options& options) {
   if (options.operations.empty() && table.given("operations"))
     throw invalid("", "operations", "all, or of " + bench::operation_names());
-  const std::vector<std::string> reductions = bench::reduction_names();
   for (const std::string& name : options.operations) {
-    if (std::ranges::find(reductions, name) != reductions.end()) {
+    if (value_in(bench::reduction_names, name)) {
       throw Error(
           ErrorKind::usage, fmt::format("unknown operation '{}'", name),
           fmt::format("nccl-tests' -o is -r here: write -r {} (--reduction); -o (--operations) takes {}",
@@ -42,27 +41,32 @@ std::string advise_root(const std::string& reduction) {
   return is_number ? fmt::format("nccl-tests' -r is --root here: write --root {}; ", reduction) : "";
 }
 
+/// The devices whose memory is measured.
+constexpr auto devices = std::to_array<EnumName<comm::DeviceRequest>>(
+    {{"cpu", comm::DeviceRequest::cpu}, {"cuda", comm::DeviceRequest::cuda}});
+
 /// Checks that backends support the device: MPI's operations take host memory only, NCCL's GPU
 /// memory only.
 void check_device(const Options& options) {
-  const auto check = [&](const char* name, const char* device, const std::string& what) {
+  const auto check = [&](const char* name, comm::DeviceRequest device, const std::string& what) {
     const bool is_asked = std::ranges::find(options.backends, name) != options.backends.end();
     if (!is_asked || options.device == device) return;
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("--backend {} takes memory of {} alone, not of --device {}", name, what, options.device),
-        fmt::format("give another --backend, or --device {}", device));
+    throw Error(ErrorKind::usage,
+                fmt::format("--backend {} takes memory of {} alone, not of --device {}", name, what,
+                            name_of(options.device)),
+                fmt::format("give another --backend, or --device {}", name_of(device)));
   };
-  check("mpi", "cpu", "hosts");
-  check("nccl", "cuda", "GPUs");
+  check("mpi", comm::DeviceRequest::cpu, "hosts");
+  check("nccl", comm::DeviceRequest::cuda, "GPUs");
 }
 
 void check_sizes(const OptionTable& table, const Options& options) {
-  const auto element = static_cast<std::int64_t>(dtype_bytes(bench::parse_dtype_name(options.dtype)));
+  const auto element = static_cast<std::int64_t>(dtype_bytes(options.dtype));
   const auto check_multiple = [&](const char* option, std::int64_t bytes) {
     if (bytes % element == 0) return;
     throw invalid(std::to_string(bytes), option,
-                  fmt::format("a multiple of {}, the bytes of a {}", element, options.dtype));
+                  fmt::format("a multiple of {}, the bytes of a {}", element,
+                              name_in(bench::dtype_names, options.dtype)));
   };
   check_multiple("min-bytes", options.min_bytes);
   if (options.step_bytes) check_multiple("step-bytes", *options.step_bytes);
@@ -141,11 +145,11 @@ void declare(OptionTable& table, Options& options) {
            "mpi,dt: "
            "one after the other; default: mpi under mpirun or srun, else dt; on GPUs dt")
       .require(a_message, has_messages)
-      .choice("device", &options.device, {"cpu", "cuda"},
+      .choice("device", &options.device, devices,
               "whose memory the elements lie in: hosts', or that of GPUs, of which each rank takes one")
-      .choice("dtype,d", &options.dtype, bench::dtype_names(), "type of the elements")
+      .choice("dtype,d", &options.dtype, bench::dtype_names, "type of the elements")
       .require(a_message, has_messages)
-      .choice("reduction,r", &options.reduction, bench::reduction_names(),
+      .choice("reduction,r", &options.reduction, bench::reduction_names,
               "how ranks' elements are combined (nccl-tests' -o)")
       .add_hint(advise_root)
       .require(an_operation, has_operations)

@@ -8,6 +8,7 @@
 
 #include "base/cli/options.hpp"
 #include "bench/measure.hpp"
+#include "comm/topology/gpus.hpp"
 
 namespace dt::allreduce_bench {
 
@@ -22,9 +23,9 @@ struct Options {
   std::optional<std::int64_t> step_bytes;
   bench::MeasureSettings measure;
   Duration timeout{300};  // per size of an operation
-  std::string dtype = "float";
-  std::string reduction = "sum";
-  std::string device = "cpu";
+  DType dtype = DType::f32;
+  comm::Reduction reduction = comm::Reduction::sum;
+  comm::DeviceRequest device = comm::DeviceRequest::cpu;
   std::int64_t root = 0;
   double slow_below = 0.8;
   std::optional<double> min_bandwidth;  // GB/s

@@ -7,9 +7,8 @@
 namespace dt::allreduce_bench {
 
 bench::LinkSettings link_settings(const Options& options) {
-  const bench::Problem problem{.operation = bench::Operation::send_receive,
-                               .dtype = bench::parse_dtype_name(options.dtype),
-                               .num_ranks = 2};
+  const bench::Problem problem{
+      .operation = bench::Operation::send_receive, .dtype = options.dtype, .num_ranks = 2};
   const std::vector<bench::Problem> sizes =
       bench::at_sizes(problem, std::array{options.min_bytes, options.max_bytes});
   return {sizes.front(), sizes.back(), options.measure, options.slow_below};

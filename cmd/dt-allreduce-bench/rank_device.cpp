@@ -31,8 +31,8 @@ bench::DevicePlace place_of(const comm::HostGpus& seen, Device device, const std
 
 }  // namespace
 
-RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, double timeout_s) {
-  const std::vector<comm::HostGpus> seen = comm::gather_gpus(ranks.world, asked == "cuda");
+RankDevice::RankDevice(comm::DeviceRequest asked, const comm::Ranks& ranks, double timeout_s) {
+  const std::vector<comm::HostGpus> seen = comm::gather_gpus(ranks.world, asked == comm::DeviceRequest::cuda);
   comm::DeviceChoice choice;
   comm::run_collectively(ranks.world, [&] {
     choice = comm::choose_devices(asked, seen);
@@ -44,7 +44,7 @@ RankDevice::RankDevice(const std::string& asked, const comm::Ranks& ranks, doubl
   const std::vector<std::string> instructions = comm::gather_texts(ranks.world, instruction_set());
   for (std::size_t rank = 0; rank < seen.size(); ++rank)
     places_.push_back(place_of(seen[rank], choice.of_rank[rank], instructions[rank]));
-  if (asked != "cuda") return;
+  if (asked != comm::DeviceRequest::cuda) return;
   const comm::NcclDecision streams = comm::decide_nccl(ranks, choice, seen, ranks.world.size());
   if (!streams.library.empty())
     ranks.world.set_device_transport(

@@ -7,6 +7,7 @@
 
 #include "bench/devices.hpp"
 #include "comm/ranks.hpp"
+#include "comm/topology/gpus.hpp"
 #include "tensor/context.hpp"
 
 namespace dt::allreduce_bench {
@@ -19,7 +20,7 @@ class RankDevice {
   /// `timeout_s` is the timeout for other ranks.
   /// Collective: called by all ranks together with the same `asked`; blocks.
   /// Errors: environment, with the reason, if a rank has no device; as decide_nccl().
-  RankDevice(const std::string& asked, const comm::Ranks& ranks, double timeout_s);
+  RankDevice(comm::DeviceRequest asked, const comm::Ranks& ranks, double timeout_s);
 
   const Context& context() const { return *context_; }
   /// Returns the places of all ranks, by rank.

@@ -58,10 +58,10 @@ void check_counts(const Options& options, const bench::Backend& backend, const b
   const std::int64_t most = backend.max_count();
   if (largest.count() <= most) return;
   const std::int64_t most_bytes = most * (largest.bytes() / largest.count());
-  throw Error(
-      ErrorKind::usage, fmt::format("invalid value '{}' for option '--max-bytes'", options.max_bytes),
-      fmt::format("expected at most {}, since --backend {} counts no more than {} {}s of {}", most_bytes,
-                  backend.name(), most, options.dtype, bench::traits(largest.operation).name));
+  throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--max-bytes'", options.max_bytes),
+              fmt::format("expected at most {}, since --backend {} counts no more than {} {}s of {}",
+                          most_bytes, backend.name(), most, name_in(bench::dtype_names, options.dtype),
+                          bench::traits(largest.operation).name));
 }
 
 std::vector<Sweep> make_sweeps(const Options& options, const comm::Ranks& ranks,
@@ -70,8 +70,8 @@ std::vector<Sweep> make_sweeps(const Options& options, const comm::Ranks& ranks,
   std::vector<Sweep> sweeps;
   for (const bench::Operation operation : options.chosen_operations()) {
     const bench::Problem problem{.operation = operation,
-                                 .dtype = bench::parse_dtype_name(options.dtype),
-                                 .reduction = bench::parse_reduction_name(options.reduction),
+                                 .dtype = options.dtype,
+                                 .reduction = options.reduction,
                                  .root = static_cast<int>(options.root),
                                  .num_ranks = ranks.world.size()};
     for (const auto& backend : backends) {
@@ -153,10 +153,10 @@ bench::RunDescription describe(const Request& request, const RankDevice& device,
   std::vector<std::string> hosts, gpus;
   for (const bench::DevicePlace& place : device.places()) {
     hosts.push_back(place.host);
-    if (request.options.device == "cuda") gpus.push_back(place.name);
+    if (request.options.device == comm::DeviceRequest::cuda) gpus.push_back(place.name);
   }
   run.hosts = bench::count_names(hosts);
-  run.device = request.options.device;
+  run.device = name_of(request.options.device);
   run.gpus = bench::count_names(gpus);
   run.environment = comm::environment_settings();
   run.num_ranks = ranks.world.size();

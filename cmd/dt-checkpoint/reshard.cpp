@@ -27,12 +27,6 @@ using checkpoint::PieceSpec;
 using checkpoint::StoredPiece;
 using model::Layout;
 
-model::PipelineScheduleKind parse_schedule(const model::LayoutText& given) {
-  const std::string& name = given.value("schedule");
-  if (const auto schedule = model::parse_pipeline_schedule(name)) return *schedule;
-  throw given.error("schedule=" + name, "schedule is one of " + model::pipeline_schedule_names());
-}
-
 /// Divides units into stages with about the same number of blocks each, in the order in which the
 /// schedule assigns them to ranks.
 model::StageUnits lay_units(const Layout& layout, const model::ModelSpec& spec) {
@@ -61,7 +55,7 @@ Layout parse_layout(const std::string& text) {
   given.read("zero", 0, 3, layout.zero);
   if (!given.has("zero-group") || given.value("zero-group") != "all")
     given.read("zero-group", 1, most_ranks, layout.zero_group);
-  if (given.has("schedule")) layout.schedule = parse_schedule(given);
+  given.read("schedule", layout.schedule);
   if (std::int64_t{layout.pp} * layout.dp * layout.cp * layout.tp > most_ranks)
     throw given.error("too many ranks", fmt::format("at most {}", most_ranks));
   return layout;

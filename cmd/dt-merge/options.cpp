@@ -10,14 +10,9 @@ namespace dt::merge_tool {
 
 namespace {
 
-struct Type {
-  const char* name;
-  DType dtype;
-};
-/// Types by their names in --dtype and --precision. Merging to fp64 is not offered, but a
-/// checkpoint may hold it.
-constexpr std::array<Type, 4> types = {
-    {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}}};
+/// Types by their names in --dtype and --precision.
+constexpr auto types =
+    std::to_array<EnumName<DType>>({{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}});
 
 void check_checkpoints(Options& options) {
   const std::size_t count = options.checkpoints.size();
@@ -55,18 +50,12 @@ void check_output(const Options& options) {
 }  // namespace
 
 bool Options::is_h5() const {
-  return format == "h5" || (format.empty() && out.ends_with(".h5"));
+  return format ? *format == OutputFormat::h5 : out.ends_with(".h5");
 }
 
-std::optional<DType> Options::element_type() const {
-  if (dtype.empty()) return std::nullopt;
-  return std::find_if(types.begin(), types.end(), [&](const Type& type) { return dtype == type.name; })
-      ->dtype;
-}
-
-std::string option_name(DType dtype) {
-  return std::find_if(types.begin(), types.end(), [&](const Type& type) { return type.dtype == dtype; })
-      ->name;
+std::string_view option_name(DType dtype) {
+  const std::string_view name = name_in(types, dtype);
+  return name.empty() ? "fp64" : name;  // which a checkpoint may hold, but no model is merged to
 }
 
 OptionTable make_options(Options& options) {
@@ -80,12 +69,12 @@ OptionTable make_options(Options& options) {
       .group("Output")
       .add("out", &options.out, "PATH", "the model's folder or file; it appears only when whole (required)")
       .choice(
-          "format", &options.format, {"hf", "h5"},
+          "format", &options.format, enum_names(OutputFormat{}),
           "hf: a Hugging Face folder with config.json, model.safetensors and the tokenizer of the run's data "
           "where it is found; h5: one HDF5 file with /parameters/NAME; default: h5 where PATH ends in .h5, "
           "else hf")
       .choice(
-          "dtype", &options.dtype, {"fp32", "bf16", "fp16"},
+          "dtype", &options.dtype, types,
           "of the weights, rounded once, to nearest, ties to even; default: as the checkpoint stores them; "
           "values beyond the type's largest are refused")
       .add("clamp", &options.clamp,

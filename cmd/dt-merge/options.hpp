@@ -12,11 +12,16 @@
 
 namespace dt::merge_tool {
 
+enum class OutputFormat { hf, h5 };
+constexpr auto enum_names(OutputFormat) {
+  return std::to_array<EnumName<OutputFormat>>({{"hf", OutputFormat::hf}, {"h5", OutputFormat::h5}});
+}
+
 struct Options {
   std::vector<std::string> checkpoints;  // one, or several with --average
   std::string out;
-  std::string format;                           // "hf", "h5", or "" to go by --out
-  std::string dtype;                            // "fp32", "bf16", "fp16", or "" for the stored type
+  std::optional<OutputFormat> format;           // none: by --out
+  std::optional<DType> dtype;                   // none: the stored type
   std::optional<std::int64_t> max_shard_bytes;  // for hf
   bool clamp = false;
   bool with_optimizer = false;
@@ -28,11 +33,10 @@ struct Options {
 
   /// Returns whether the format is h5. Without --format, a name ending in .h5 selects it.
   bool is_h5() const;
-  std::optional<DType> element_type() const;
 };
 
 /// Returns the type's name in options: "fp32", "bf16", …
-std::string option_name(DType dtype);
+std::string_view option_name(DType dtype);
 
 OptionTable make_options(Options& options);
 

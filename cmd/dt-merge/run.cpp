@@ -38,7 +38,7 @@ void warn_of_changed_ends(const ExportSource& source, const ExportOptions& how, 
 
 ExportOptions export_options(const Options& options, const ExportSource& source, Console& console) {
   ExportOptions result;
-  result.dtype = options.element_type();
+  result.dtype = options.dtype;
   result.clamp = options.clamp;
   result.with_optimizer = options.with_optimizer;
   if (options.max_shard_bytes) result.max_shard_bytes = static_cast<std::uint64_t>(*options.max_shard_bytes);

@@ -16,9 +16,10 @@ namespace dt::shard_data {
 
 namespace {
 
+using data::InputFormat;
+
 constexpr std::int64_t max_threads = 1024;
 /// Names of data::InputFormat, in its order.
-constexpr std::array<const char*, 6> formats = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
 
 /// Replaces the escapes \n, \t, \r and \\ by their characters.
 std::string unescape(const std::string& text, const char* option) {
@@ -80,18 +81,19 @@ void check_mode(const OptionTable& table, const Options& options) {
 
 /// Rejects options that have no use with the format.
 void check_format(const OptionTable& table, const Options& options) {
-  const bool is_tokens = options.format == "npy" || options.format == "bin" || options.format == "megatron";
+  const bool is_tokens = options.format == InputFormat::npy || options.format == InputFormat::bin ||
+                         options.format == InputFormat::megatron;
   const auto refuse = [&](const char* name, const char* what, bool has_no_use) {
     if (has_no_use && table.given(name))
-      throw usage_error("--{} is for {}, not --format {}", name, what, options.format);
+      throw usage_error("--{} is for {}, not --format {}", name, what, name_of(options.format));
   };
   for (const char* name : {"text-key", "skip-bad-lines", "turn-format"})
-    refuse(name, "JSON lines", is_tokens || options.format == "text");
-  refuse("document-separator", "text", is_tokens || options.format == "jsonl");
+    refuse(name, "JSON lines", is_tokens || options.format == InputFormat::text);
+  refuse("document-separator", "text", is_tokens || options.format == InputFormat::jsonl);
   for (const char* name : {"invalid", "min-chars", "max-chars"}) refuse(name, "text", is_tokens);
-  refuse("token-type", "--format bin", options.format != "bin");
+  refuse("token-type", "--format bin", options.format != InputFormat::bin);
   if (is_tokens && !table.given("tokenizer")) {
-    throw Error(ErrorKind::usage, fmt::format("--format {} needs --tokenizer", options.format),
+    throw Error(ErrorKind::usage, fmt::format("--format {} needs --tokenizer", name_of(options.format)),
                 "name the tokenizer that made the ids");
   }
   if (options.token_type && options.token_type != "u16" && options.token_type != "u32") {
@@ -116,7 +118,7 @@ Task task_of(const Options& options) {
 /// Checks that standard input has a stated format if an option needs JSON lines. Files need none,
 /// since their names tell the format.
 void check_says_format(const OptionTable& table, const Options& options) {
-  if (options.format != "auto" || !reads_stdin(options)) return;
+  if (options.format != InputFormat::automatic || !reads_stdin(options)) return;
   for (const char* name : {"text-key", "skip-bad-lines"}) {
     if (table.given(name) && !options.turn_format)
       throw Error(ErrorKind::usage,
@@ -197,7 +199,7 @@ void declare(OptionTable& table, Options& options) {
       .add("input-list", &options.input_list, "FILE",
            "more inputs: a file that names them, one a line, or - for standard input")
       .choice(
-          "format", &options.format, {formats.begin(), formats.end()},
+          "format", &options.format,
           "auto: JSON lines are known by name (.jsonl, .ndjson, .jsonl.gz, …) or by a first line that is an "
           "object "
           "with the text key, NumPy's and llm.c's token ids by their content; other JSON is refused, all "
@@ -225,7 +227,7 @@ void declare(OptionTable& table, Options& options) {
       .add("document-separator", &options.document_separator, "STRING",
            "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
            "document")
-      .choice("invalid", &options.invalid, {"fail", "replace", "skip"},
+      .choice("invalid", &options.invalid,
               "bytes that are not UTF-8: an error, or each sequence of them U+FFFD, or left out, and counted")
       .add("skip-bad-lines", &options.skip_bad_lines,
            "leave out and count lines that are no JSON object with a text")
@@ -269,7 +271,7 @@ void declare(OptionTable& table, Options& options) {
            1)
       .conflicts_with({"encode-only", "save-tokenizer"})
       .choice(
-          "val-by", &options.val_by, {"order", "digest"},
+          "val-by", &options.val_by,
           "order: the last documents of the final order validate; digest: each by its own digest, so that "
           "it stays on its side as data are added")
       .conflicts_with({"encode-only", "save-tokenizer"})
@@ -344,16 +346,13 @@ data::MakeOptions make_options(const Options& options, Console& console) {
   make.inputs = options.inputs;
   make.input_list = options.input_list.value_or("");
   if (make.inputs.empty() && make.input_list.empty()) make.inputs = {"-"};
-  make.read.format = static_cast<data::InputFormat>(
-      std::find(formats.begin(), formats.end(), options.format) - formats.begin());
+  make.read.format = options.format;
   if (options.turn_format) make.read.format = data::InputFormat::jsonl;  // whatever the file's name
   make.read.takes_tokens = options.names_tokenizer;
   if (options.token_type)
     make.read.raw_type = *options.token_type == "u16" ? data::TokenType::u16 : data::TokenType::u32;
   make.read.document_separator = unescape(options.document_separator.value_or(""), "document-separator");
-  make.read.invalid = options.invalid == "replace" ? data::InvalidUtf8::replace
-                      : options.invalid == "skip"  ? data::InvalidUtf8::skip
-                                                   : data::InvalidUtf8::fail;
+  make.read.invalid = options.invalid;
   make.read.text_key = options.text_key;
   make.read.decompress_memory = static_cast<std::uint64_t>(options.decompress_memory);
   if (options.max_output_bytes)
@@ -375,7 +374,7 @@ data::MakeOptions make_options(const Options& options, Console& console) {
   if (options.max_chars) make.max_chars = static_cast<std::uint64_t>(*options.max_chars);
   make.deduplicate = options.deduplicate;
   make.val_fraction = options.val_fraction;
-  make.split_by = options.val_by == "digest" ? data::SplitBy::digest : data::SplitBy::order;
+  make.split_by = options.val_by;
   make.seed = static_cast<std::uint64_t>(options.seed);
   make.shuffle = options.shuffle;
   make.append_eos = options.append_eos;

@@ -25,9 +25,9 @@ struct Options {
   std::optional<std::string> verify;
   std::optional<std::string> decode;
 
-  std::string format = "auto";
+  data::InputFormat format = data::InputFormat::automatic;
   std::string text_key = "text";
-  std::string invalid = "fail";
+  data::InvalidUtf8 invalid = data::InvalidUtf8::fail;
   std::optional<std::string> token_type;
   std::int64_t decompress_memory = std::int64_t{4} << 30;
   std::optional<std::int64_t> max_output_bytes;
@@ -47,7 +47,7 @@ struct Options {
   std::optional<std::int64_t> max_chars;
   bool deduplicate = false;
   double val_fraction = 0.01;
-  std::string val_by = "order";
+  data::SplitBy val_by = data::SplitBy::order;
   bool shuffle = true;
   std::int64_t seed = 0;
   std::int64_t threads = 1;

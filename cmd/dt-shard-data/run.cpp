@@ -334,7 +334,7 @@ std::string describe_input_issues(const data::InputIssues& issues, const Options
   if (issues.invalid_sequences > 0) {
     text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(issues.invalid_sequences, "sequence"),
                         plural_form(issues.invalid_sequences, "is", "are"),
-                        options.invalid == "skip" ? "left out" : "replaced");
+                        options.invalid == data::InvalidUtf8::skip ? "left out" : "replaced");
   }
   if (issues.bad_lines > 0) {
     text += fmt::format("{} left out; the first: {}\n", pluralize(issues.bad_lines, "bad line"),

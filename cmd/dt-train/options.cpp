@@ -27,6 +27,16 @@ constexpr std::initializer_list<const char*> proofs = {"compare-layouts", "show-
 constexpr std::initializer_list<const char*> all_but_kept_runs = {"eval-only", "compare-layouts",
                                                                   "show-schedule"};
 
+/// The types of --precision in which gradients are summed and travel.
+constexpr auto reduction_precisions =
+    std::to_array<EnumName<DType>>({{"fp32", DType::f32}, {"bf16", DType::bf16}});
+/// The formats of products that a user may ask for.
+constexpr auto products = std::to_array<EnumName<std::optional<Arithmetic>>>({{"auto", std::nullopt},
+                                                                              {"fp32", Arithmetic::fp32},
+                                                                              {"bf16", Arithmetic::bf16},
+                                                                              {"amx", Arithmetic::amx},
+                                                                              {"tf32", Arithmetic::tf32}});
+
 void add_model_and_data(OptionTable& t, Settings& s) {
   t.group("What to train")
       .add("model", &s.model, "PRESET|FILE",
@@ -80,22 +90,22 @@ void add_batch(OptionTable& t, Settings& s) {
 
 void add_arithmetic(OptionTable& t, Settings& s) {
   t.group("Arithmetic")
-      .choice("device", &s.device, {"auto", "cpu", "cuda"},
+      .choice("device", &s.device,
               "where ranks compute: cpu; cuda (NVIDIA GPUs, of sm_80 or newer, each rank on one); auto: cuda "
               "where every rank has a GPU")
-      .choice("precision", &s.precision, {"fp32", "bf16", "fp16", "fp64"},
+      .choice("precision", &s.precision, plan::precision_names,
               "of weights and activations; 16 bits keep fp32 masters; fp64 is slow: reference kernels, for "
               "proofs")
-      .choice("grad-dtype", &s.grad_dtype, {"fp32", "bf16"},
+      .choice("grad-dtype", &s.grad_dtype, reduction_precisions,
               "that gradients are summed in; with bf16 bits depend on the number of ranks")
       .conflicts_with(evaluation)
-      .choice("reduce-dtype", &s.reduce_dtype, {"fp32", "bf16"},
+      .choice("reduce-dtype", &s.reduce_dtype, reduction_precisions,
               "that gradients travel in between ranks; with bf16 bits depend on the number of ranks")
-      .choice("reduce-order", &s.reduce_order, {"tree", "free"},
+      .choice("reduce-order", &s.reduce_order,
               "in which GPUs that talk through NCCL sum: tree: dt's, of the same bits in any layout that has "
               "them, and by messages; free: NCCL's own, as NCCL_ALGO and NCCL_PROTO say")
       .choice(
-          "matmul", &s.matmul, {"auto", "fp32", "bf16", "amx", "tf32"},
+          "matmul", &s.matmul, products,
           "what matrices are multiplied in: on CPUs, of bf16: fp32; bf16 (AVX512_BF16); amx (AMX's tiles of "
           "bf16); auto: the fastest here, kept on resume; on GPUs, of fp32: fp32, or auto; tf32 (10 bits of "
           "mantissa, on tensor cores)")
@@ -104,7 +114,7 @@ void add_arithmetic(OptionTable& t, Settings& s) {
            "after 1000 steps that did not",
            1e-6, 1e9)
       .conflicts_with(evaluation)
-      .choice("recompute", &s.recompute, {"none", "selective", "full"},
+      .choice("recompute", &s.recompute,
               "computed again in the backward to save memory: nothing; norms and activations; whole blocks")
       .conflicts_with(evaluation);
 }
@@ -127,7 +137,7 @@ void add_ranks(OptionTable& t, Settings& s) {
            "else by size; no bit depends on it",
            0, 1024)
       .require("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
-      .choice("placement", &s.placement, {"hosts", "launcher"},
+      .choice("placement", &s.placement,
               "which ranks are neighbours, who share layers first: those of a host, whatever the launcher's "
               "numbers; or as it numbers them")
       .add("pp", &s.pp, "P",
@@ -135,7 +145,7 @@ void add_ranks(OptionTable& t, Settings& s) {
            "the others that make up whole pipelines share the batch, the rest sits out",
            1, max_stages)
       .choice(
-          "pp-schedule", &s.pp_schedule, {"gpipe", "1f1b", "interleaved", "zero-bubble"},
+          "pp-schedule", &s.pp_schedule,
           "in which order a stage computes, on which no bit depends; interleaved takes --virtual-stages of "
           "2 or more, zero-bubble 1 or 2")
       .add("virtual-stages", &s.virtual_stages, "V", "stages on each rank of a pipeline", 1, max_stages)
@@ -182,15 +192,16 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .conflicts_with(evaluation)
       .add("min-lr", &s.min_lr, "X", "at the end of the schedule; default: lr/10")
       .conflicts_with(evaluation)
-      .require("a schedule that falls", [&s] { return s.schedule != "constant"; })
+      .require("a schedule that falls",
+               [&s] { return s.schedule != optim::LearningRateScheduleKind::constant; })
       .add("warmup-steps", &s.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
       .conflicts_with(evaluation)
-      .choice("schedule", &s.schedule, {"cosine", "linear", "constant", "wsd"}, "after the warm-up")
+      .choice("schedule", &s.schedule, "after the warm-up")
       .conflicts_with(evaluation)
       .add("decay-steps", &s.decay_steps, "N",
            "the last steps of wsd, falling to min-lr; default: 20 % of the steps")
       .conflicts_with(evaluation)
-      .require("--schedule wsd", [&s] { return s.schedule == "wsd"; })
+      .require("--schedule wsd", [&s] { return s.schedule == optim::LearningRateScheduleKind::wsd; })
       .add("lr-reference-batch", &s.lr_reference_batch, "N",
            "linear scaling: learning rates × global-batch / N", 1)
       .conflicts_with(evaluation)
@@ -344,7 +355,7 @@ void check(const Settings& s) {
         fmt::format("give --ranks {}, whole nodes", round_up(*s.ranks, *s.ranks_per_node)));
   if (s.roofline && s.show_schedule) {
     plan::rates_of(*s.roofline);
-    if (s.device == "cpu") throw usage_error("--roofline is of GPUs, and --device is cpu");
+    if (s.device == comm::DeviceRequest::cpu) throw usage_error("--roofline is of GPUs, and --device is cpu");
     if (s.run) throw usage_error("--roofline works times out, and --run takes those that a run measured");
   }
   if (s.eval_only) return;

@@ -91,7 +91,7 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
   };
   const auto placed = [&](const comm::Ranks& ranks) {
     // in_host_order() is collective, so ranks call it even if they disagree about --placement.
-    return comm::in_host_order(ranks, settings.placement == "hosts" ? host_name() : "", work);
+    return comm::in_host_order(ranks, settings.placement == plan::Placement::hosts ? host_name() : "", work);
   };
   return comm::mpi::run_ranks(settings.comm, console, placed, comm::mpi::Threads::serialized, "--comm self");
 }

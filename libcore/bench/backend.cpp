@@ -39,7 +39,8 @@ int previous_rank(const comm::Communicator& group) {
 
 void DtBackend::require(Operation operation, DType dtype, comm::Reduction) const {
   if (!traits(operation).reduces || dtype != DType::u8) return;
-  throw Error(ErrorKind::usage, fmt::format("--backend {} does not reduce {}", name_, name_of(dtype)),
+  throw Error(ErrorKind::usage,
+              fmt::format("--backend {} does not reduce {}", name_, name_in(dtype_names, dtype)),
               "choose another --dtype, or --operations that only move data");
 }
 

@@ -43,45 +43,6 @@ constexpr std::array<OperationTraits, 6> all_operations = {{
      .has_data = false},
 }};
 
-constexpr std::array<std::pair<const char*, DType>, 9> dtypes = {{{"double", DType::f64},
-                                                                  {"float", DType::f32},
-                                                                  {"bfloat16", DType::bf16},
-                                                                  {"half", DType::f16},
-                                                                  {"int64", DType::i64},
-                                                                  {"int32", DType::i32},
-                                                                  {"uint64", DType::u64},
-                                                                  {"uint32", DType::u32},
-                                                                  {"uint8", DType::u8}}};
-
-constexpr std::array<std::pair<const char*, comm::Reduction>, 4> reductions = {
-    {{"sum", comm::Reduction::sum},
-     {"prod", comm::Reduction::product},
-     {"min", comm::Reduction::min},
-     {"max", comm::Reduction::max}}};
-
-template <class Table>
-std::vector<std::string> names_in(const Table& table) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : table) names.emplace_back(name);
-  return names;
-}
-
-template <class Table>
-auto value_in(const Table& table, const std::string& name) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.first == name; });
-  DT_CHECK(found != table.end(), "'{}' is not in the table", name);
-  return found->second;
-}
-
-template <class Table, class Value>
-std::string name_in(const Table& table, Value value) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.second == value; });
-  DT_CHECK(found != table.end(), "value {} is not in the table", static_cast<int>(value));
-  return found->first;
-}
-
 }  // namespace
 
 std::span<const OperationTraits> operations() {
@@ -107,25 +68,6 @@ Operation parse_operation(const std::string& name) {
   for (const OperationTraits& entry : all_operations) names.emplace_back(entry.name);
   throw Error(ErrorKind::usage, fmt::format("unknown operation '{}'", name),
               did_you_mean(name, names) + "expected " + operation_names());
-}
-
-std::vector<std::string> dtype_names() {
-  return names_in(dtypes);
-}
-std::vector<std::string> reduction_names() {
-  return names_in(reductions);
-}
-DType parse_dtype_name(const std::string& name) {
-  return value_in(dtypes, name);
-}
-comm::Reduction parse_reduction_name(const std::string& name) {
-  return value_in(reductions, name);
-}
-std::string name_of(DType dtype) {
-  return name_in(dtypes, dtype);
-}
-std::string name_of(comm::Reduction reduction) {
-  return name_in(reductions, reduction);
 }
 
 std::int64_t Problem::bytes() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/numeric/dtype.hpp"
+#include "base/text/enum_names.hpp"
 #include "comm/core/reduction.hpp"
 
 namespace dt::bench {
@@ -37,14 +38,20 @@ Operation parse_operation(const std::string& name);
 /// Returns "all_reduce, broadcast, ...".
 std::string operation_names();
 
-/// Return the names that element types and reductions have in nccl-tests: "float", "prod".
-std::vector<std::string> dtype_names();
-std::vector<std::string> reduction_names();
-/// Errors: internal, a name that is not among these.
-DType parse_dtype_name(const std::string& name);
-comm::Reduction parse_reduction_name(const std::string& name);
-std::string name_of(DType dtype);
-std::string name_of(comm::Reduction reduction);
+/// The names that element types and reductions have in nccl-tests.
+constexpr auto dtype_names = std::to_array<EnumName<DType>>({{"double", DType::f64},
+                                                             {"float", DType::f32},
+                                                             {"bfloat16", DType::bf16},
+                                                             {"half", DType::f16},
+                                                             {"int64", DType::i64},
+                                                             {"int32", DType::i32},
+                                                             {"uint64", DType::u64},
+                                                             {"uint32", DType::u32},
+                                                             {"uint8", DType::u8}});
+constexpr auto reduction_names = std::to_array<EnumName<comm::Reduction>>({{"sum", comm::Reduction::sum},
+                                                                           {"prod", comm::Reduction::product},
+                                                                           {"min", comm::Reduction::min},
+                                                                           {"max", comm::Reduction::max}});
 
 /// One line of a table: an operation on N elements.
 struct Problem {

@@ -54,8 +54,8 @@ Json to_json(const Row& row) {
           {"backend", row.backend},
           {"size", row.problem.bytes()},
           {"count", row.problem.count()},
-          {"type", operation.has_data ? Json(name_of(row.problem.dtype)) : Json()},
-          {"redop", operation.reduces ? Json(name_of(row.problem.reduction)) : Json()},
+          {"type", operation.has_data ? Json(name_in(dtype_names, row.problem.dtype)) : Json()},
+          {"redop", operation.reduces ? Json(name_in(reduction_names, row.problem.reduction)) : Json()},
           {"root", operation.has_root ? row.problem.root : -1},
           {"out_of_place", to_json(row, row.out_of_place)},
           {"in_place", row.in_place ? to_json(row, *row.in_place) : Json()}};

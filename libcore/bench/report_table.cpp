@@ -70,8 +70,8 @@ std::string table_row(const Row& row) {
   const Problem& problem = row.problem;
   const OperationTraits& operation = traits(problem.operation);
   return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", problem.bytes(), problem.count(),
-                     operation.has_data ? name_of(problem.dtype) : "none",
-                     operation.reduces ? name_of(problem.reduction) : "none",
+                     operation.has_data ? name_in(dtype_names, problem.dtype) : "none",
+                     operation.reduces ? name_in(reduction_names, problem.reduction) : "none",
                      operation.has_root ? problem.root : -1, timing_cells(row, row.out_of_place),
                      timing_cells(row, row.in_place));
 }

@@ -51,7 +51,7 @@ std::string to_json(const model::Layout& layout) {
             {"tp", layout.tp},
             {"zero", layout.zero},
             {"zero_group", layout.zero_group},
-            {"schedule", model::schedule_name(layout.schedule)},
+            {"schedule", name_of(layout.schedule)},
             {"virtual_stages", layout.virtual_stages},
             {"stages", stages_json(layout.stages)}};
   if (layout.sequence_parallel) mesh["sp"] = "on";
@@ -76,7 +76,8 @@ model::Layout parse_layout(const JsonValue& mesh, int num_units) {
   }
   if (!mesh.has("schedule")) return layout;
   layout.zero_group = number("zero_group", 0, layout.data_ranks());
-  layout.schedule = model::parse_pipeline_schedule(mesh.string("schedule")).value_or(layout.schedule);
+  layout.schedule =
+      parse_name<model::PipelineScheduleKind>(mesh.string("schedule")).value_or(layout.schedule);
   layout.virtual_stages = number("virtual_stages", 1, num_units);
   layout.sequence_parallel = mesh.has("sp") && mesh.string("sp") == "on";
   layout.stages = parse_stages(mesh, layout.pp, num_units);

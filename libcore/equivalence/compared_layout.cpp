@@ -45,9 +45,7 @@ void read_cuts(const model::LayoutText& text, plan::Settings& s) {
     throw text.error("sp=on without tp", "add tp=2 or more");
   text.read("pp", 1, plan::max_stages, s.pp);
   text.read("virtual-stages", 1, plan::max_stages, s.virtual_stages);
-  if (text.has("schedule")) s.pp_schedule = text.value("schedule");
-  if (!model::parse_pipeline_schedule(s.pp_schedule))
-    throw text.error("schedule=" + s.pp_schedule, "schedule is one of " + model::pipeline_schedule_names());
+  text.read("schedule", s.pp_schedule);
   if (s.pp != pp || s.virtual_stages != virtual_stages) s.stage_units.clear();  // they are for other stages
   if (text.has("stage-units")) s.stage_units = split(text.value("stage-units"), '+');
 }
@@ -69,9 +67,7 @@ ComparedLayout parse_layout(const std::string& name, const plan::Settings& base,
   text.read("micro-batch", 1, most, s.micro_batch);
   text.read("threads", 1, plan::max_threads, s.threads);
   if (text.has("zero-group")) s.zero_group = text.value("zero-group");
-  if (text.has("recompute")) s.recompute = text.value("recompute");
-  if (s.recompute != "none" && s.recompute != "selective" && s.recompute != "full")
-    throw text.error("recompute=" + s.recompute, "recompute is none, selective or full");
+  text.read("recompute", s.recompute);
   if (text.has("zero-group") && s.zero_group != "all" && s.zero == 0)
     throw text.error("zero-group without zero", "add zero=1, 2 or 3");
   check_ranks(layout, text, num_ranks);

@@ -111,7 +111,7 @@ Json operation_line(const Operation& operation, const GpuRates& rates) {
 plan::Settings with_simulated_gpus(const plan::Settings& asked, int num_ranks) {
   plan::Settings settings = asked;
   if (!settings.roofline) return settings;
-  settings.device = "cuda";
+  settings.device = comm::DeviceRequest::cuda;
   if (!settings.ranks) settings.ranks = num_ranks;
   return settings;
 }

@@ -14,8 +14,6 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-constexpr std::array schedule_names = {"gpipe", "1f1b", "interleaved", "zero-bubble"};
-
 }  // namespace
 
 MeshCoordinates Layout::coordinates_of(int rank) const {
@@ -25,27 +23,12 @@ MeshCoordinates Layout::coordinates_of(int rank) const {
 
 std::string Layout::to_string() const {
   std::string text = fmt::format("pp={}", pp);
-  if (schedule != PipelineScheduleKind::one_f_one_b)
-    text += fmt::format(",schedule={}", schedule_name(schedule));
+  if (schedule != PipelineScheduleKind::one_f_one_b) text += fmt::format(",schedule={}", name_of(schedule));
   if (virtual_stages > 1) text += fmt::format(",virtual-stages={}", virtual_stages);
   text += fmt::format(",dp={}", dp);
   if (cp > 1) text += fmt::format(",cp={}", cp);
   text += fmt::format(",tp={}{},zero={}", tp, sequence_parallel ? ",sp=on" : "", zero);
   return zero_group == 0 ? text : text + fmt::format(",zero-group={}", zero_group);
-}
-
-const char* schedule_name(PipelineScheduleKind schedule) {
-  return schedule_names[static_cast<std::size_t>(schedule)];
-}
-
-std::optional<PipelineScheduleKind> parse_pipeline_schedule(const std::string& name) {
-  const auto found = std::find(schedule_names.begin(), schedule_names.end(), name);
-  if (found == schedule_names.end()) return std::nullopt;
-  return static_cast<PipelineScheduleKind>(found - schedule_names.begin());
-}
-
-std::string pipeline_schedule_names() {
-  return fmt::format("{}", fmt::join(schedule_names, ", "));
 }
 
 StageUnits even_stages(int num_units, int pp) {
@@ -114,6 +97,11 @@ std::int64_t LayoutText::read_number(const std::string& key, std::int64_t least,
   if (number >= least && number <= most) return number;
   throw error(fmt::format("{}={}", key, value(key)),
               fmt::format("{} is a number from {} to {}", key, least, most));
+}
+
+void LayoutText::refuse_name(const std::string& key, const std::vector<std::string>& names) const {
+  throw error(fmt::format("{}={}", key, value(key)),
+              fmt::format("{} is one of {}", key, fmt::join(names, ", ")));
 }
 
 void LayoutText::read(const std::string& key, bool& is_on) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text/enum_names.hpp"
 
 namespace dt::model {
 
@@ -33,12 +34,11 @@ using StageUnits = std::vector<std::vector<UnitRange>>;
 
 /// The order in which a pipeline's stages compute. parallel/schedules implements the schedules.
 enum class PipelineScheduleKind { gpipe, one_f_one_b, interleaved, zero_bubble };
-/// Returns the name that users and files use, for example "1f1b".
-const char* schedule_name(PipelineScheduleKind schedule);
-/// Returns nothing for an unknown name.
-std::optional<PipelineScheduleKind> parse_pipeline_schedule(const std::string& name);
-/// Returns "gpipe, 1f1b, interleaved, zero-bubble".
-std::string pipeline_schedule_names();
+constexpr auto enum_names(PipelineScheduleKind) {
+  using enum PipelineScheduleKind;
+  return std::to_array<EnumName<PipelineScheduleKind>>(
+      {{"gpipe", gpipe}, {"1f1b", one_f_one_b}, {"interleaved", interleaved}, {"zero-bubble", zero_bubble}});
+}
 
 /// Ranks form axes pp × dp × cp × tp, tp fastest. Data ranks are the ranks of dp × cp at one place of
 /// pp and tp, cp slowest. They hold the same parameters and sum their gradients. ZeRO `zero` divides
@@ -102,6 +102,16 @@ class LayoutText {
   void read(const std::string& key, std::int64_t least, std::int64_t most, Integer& number) const {
     if (has(key)) number = static_cast<Integer>(read_number(key, least, most));
   }
+  /// Sets `value` if the key is present.
+  /// Errors: no value of the enum has that name.
+  template <class E>
+  requires std::is_enum_v<E>
+  void read(const std::string& key, E& value) const {
+    if (!has(key)) return;
+    const std::optional<E> named = parse_name<E>(this->value(key));
+    if (!named) refuse_name(key, names_of<E>());
+    value = *named;
+  }
   /// Sets `is_on` if the key is present.
   /// Errors: the value is neither on nor off.
   void read(const std::string& key, bool& is_on) const;
@@ -109,6 +119,7 @@ class LayoutText {
 
  private:
   std::int64_t read_number(const std::string& key, std::int64_t least, std::int64_t most) const;
+  [[noreturn]] void refuse_name(const std::string& key, const std::vector<std::string>& names) const;
 
   std::string origin_;
   std::map<std::string, std::string> values_;

@@ -4,17 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/error.hpp"
-
 namespace dt::optim {
-
-LearningRateScheduleKind parse_learning_rate_schedule(const std::string& name) {
-  if (name == "cosine") return LearningRateScheduleKind::cosine;
-  if (name == "linear") return LearningRateScheduleKind::linear;
-  if (name == "constant") return LearningRateScheduleKind::constant;
-  if (name == "wsd") return LearningRateScheduleKind::wsd;
-  throw usage_error("unknown schedule '{}': cosine, linear, constant or wsd", name);
-}
 
 double LearningRateSchedule::at(std::int64_t step) const {
   if (step <= warmup_steps) return lr * static_cast<double>(step) / static_cast<double>(warmup_steps);

@@ -2,12 +2,17 @@
 // Learning rate as a function of the step.
 
 #include <cstdint>
-#include <string>
+
+#include "base/text/enum_names.hpp"
 
 namespace dt::optim {
 
 enum class LearningRateScheduleKind { cosine, linear, constant, wsd };
-LearningRateScheduleKind parse_learning_rate_schedule(const std::string& name);
+constexpr auto enum_names(LearningRateScheduleKind) {
+  using enum LearningRateScheduleKind;
+  return std::to_array<EnumName<LearningRateScheduleKind>>(
+      {{"cosine", cosine}, {"linear", linear}, {"constant", constant}, {"wsd", wsd}});
+}
 
 struct LearningRateSchedule {
   LearningRateScheduleKind kind = LearningRateScheduleKind::cosine;

@@ -160,7 +160,7 @@ model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std
     return {};
   }
   parallel::Stages stages = parallel::balance_stages(
-      parallel::unit_costs(spec, sequence_length, s.recompute == "full"), num_stages);
+      parallel::unit_costs(spec, sequence_length, s.recompute == Recompute::full), num_stages);
   if (!s.stage_units.empty()) stages = asked_stages(s, stages);
   return parallel::stage_units_of(stages, parallel::schedule_of(layout, 1));
 }
@@ -218,7 +218,7 @@ bool make_change(const std::string& text, Settings& s, std::int64_t& length) {
     else if (key == "virtual-stages")
       s.virtual_stages = parse_count(value);
     else if (key == "schedule")
-      s.pp_schedule = value;
+      s.pp_schedule = parse_name<model::PipelineScheduleKind>(value).value();
     else if (key == "sp")
       s.sequence_parallel = value == "on";
     else
@@ -266,7 +266,7 @@ model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int6
   layout.cp = static_cast<int>(s.cp);
   layout.dp = static_cast<int>(launch.num_ranks / s.ranks_per_model());
   layout.sequence_parallel = s.sequence_parallel && s.tp > 1;
-  layout.schedule = model::parse_pipeline_schedule(s.pp_schedule).value();
+  layout.schedule = s.pp_schedule;
   layout.virtual_stages = static_cast<int>(s.virtual_stages);
   for (const std::string& why : {parallel::layout_error(layout, spec),
                                  parallel::sequence_length_error(layout, spec, sequence_length)}) {

@@ -13,6 +13,8 @@ namespace dt::plan {
 
 namespace {
 
+using comm::DeviceRequest;
+
 // Time limit of waits for a GPU, as a part of --comm-timeout. It is less than the limit for other
 // ranks: the rank of a GPU that hangs reports this before the ranks that wait for that rank fail.
 constexpr double of_comm_timeout = 0.8;
@@ -23,27 +25,30 @@ constexpr double after_comm_timeout_s = 60;
 /// Errors: usage, an option that only CPUs take.
 void check_options_of_gpus(const Settings& settings) {
   const bool is_short = dtype_bytes(precision_of(settings).compute) == 2;  // refuses tf32 without fp32
-  if (settings.matmul == "auto" || settings.matmul == "tf32" || (settings.matmul == "fp32" && !is_short))
+  if (!settings.matmul || settings.matmul == Arithmetic::tf32 ||
+      (settings.matmul == Arithmetic::fp32 && !is_short))
     return;
-  throw Error(ErrorKind::usage,
-              fmt::format("--matmul {} is how CPUs multiply {}, and --device {} computes on GPUs",
-                          settings.matmul, settings.precision, settings.device),
-              "give --matmul auto, or fp32 or tf32 with --precision fp32, or --device cpu");
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("--matmul {} is how CPUs multiply {}, and --device {} computes on GPUs",
+                  name_of(*settings.matmul), precision_name(settings.precision), name_of(settings.device)),
+      "give --matmul auto, or fp32 or tf32 with --precision fp32, or --device cpu");
 }
 
 /// Errors: usage, an option that only GPUs take.
 void check_options_of_cpus(const Settings& settings) {
-  if (settings.matmul != "tf32") return;
+  if (settings.matmul != Arithmetic::tf32) return;
   throw Error(ErrorKind::usage,
               fmt::format("--matmul tf32 is how GPUs multiply fp32, and --device {} computes on {}",
-                          settings.device, settings.device == "cpu" ? "CPUs" : "the CPUs of these hosts"),
+                          name_of(settings.device),
+                          settings.device == DeviceRequest::cpu ? "CPUs" : "the CPUs of these hosts"),
               "give --matmul auto, or --device cuda where ranks have GPUs");
 }
 
 /// Errors: usage, --reduce-order would have no effect.
 void check_reduce_order(const comm::Ranks& ranks, const Settings& settings, const Launch& launch) {
   comm::run_collectively(ranks.world, [&] {
-    if (settings.reduce_order == "free" && launch.device_collectives.empty())
+    if (settings.reduce_order == comm::ReduceOrder::free && launch.device_collectives.empty())
       throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which these ranks do not talk",
                   "give --reduce-order tree, or --comm nccl and a GPU for each rank");
   });
@@ -54,14 +59,15 @@ void check_reduce_order(const comm::Ranks& ranks, const Settings& settings, cons
 Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_ranks) {
   comm::Communicator& world = ranks.world;
   Launch launch = find_launch(world, num_ranks);
-  const std::string asked = comm::broadcast_text(world, settings.device);
-  std::vector<comm::HostGpus> seen = comm::gather_gpus(world, asked != "cpu");
+  const auto asked =
+      static_cast<DeviceRequest>(comm::broadcast_number(world, static_cast<std::int64_t>(settings.device)));
+  std::vector<comm::HostGpus> seen = comm::gather_gpus(world, asked != DeviceRequest::cpu);
   seen.resize(static_cast<std::size_t>(num_ranks));
   comm::DeviceChoice choice;
   kernels::AttentionLibrary attention;
   comm::run_collectively(world, [&] {
-    if (asked == "cuda") check_options_of_gpus(settings);
-    if (asked == "cpu") check_options_of_cpus(settings);
+    if (asked == DeviceRequest::cuda) check_options_of_gpus(settings);
+    if (asked == DeviceRequest::cpu) check_options_of_cpus(settings);
     choice = comm::choose_devices(asked, seen);
     launch.device = choice.of_rank[static_cast<std::size_t>(launch.rank)];
     launch.gpus_per_node = choice.gpus_per_node;
@@ -102,9 +108,9 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
 }
 
 Launch simulated_launch(const Settings& settings, int num_ranks) {
-  const bool is_cuda = settings.device == "cuda";
+  const bool is_cuda = settings.device == DeviceRequest::cuda;
   is_cuda ? check_options_of_gpus(settings) : check_options_of_cpus(settings);
-  if (settings.reduce_order == "free" && !is_cuda)
+  if (settings.reduce_order == comm::ReduceOrder::free && !is_cuda)
     throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which CPUs do not talk",
                 "give --reduce-order tree, or --device cuda");
   Launch all{.num_ranks = static_cast<int>(*settings.ranks),

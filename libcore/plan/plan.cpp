@@ -19,11 +19,6 @@ namespace {
 
 constexpr std::int64_t max_micro_batches = std::int64_t{1} << 24;
 
-Recompute parse_recompute(const std::string& name) {
-  if (name == "selective") return Recompute::selective;
-  return name == "full" ? Recompute::full : Recompute::none;
-}
-
 /// Returns the number of chunks of rows that tensor-parallel ranks exchange: as many as keep a size
 /// that a network carries well. Between ranks of a node it is 1, as a chunk's transfer takes less
 /// time there than smaller products lose.
@@ -56,10 +51,10 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
   Plan plan;
   plan.spec = spec;
   plan.precision = precision_of(s);
-  plan.recompute = parse_recompute(s.recompute);
+  plan.recompute = s.recompute;
   plan.launch = launch;
   plan.device = launch.device;
-  if (s.reduce_order == "free") plan.reduce_order = comm::ReduceOrder::free;
+  plan.reduce_order = s.reduce_order;
   plan.comm_timeout_s = s.comm_timeout.seconds;
   plan.threads = static_cast<int>(s.threads.value_or(launch.cores));
   plan.seed = static_cast<std::uint64_t>(s.seed);
@@ -140,7 +135,7 @@ optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
                                                   static_cast<double>(*s.lr_reference_batch)
                                             : 1.0;
   optim::LearningRateSchedule schedule;
-  schedule.kind = optim::parse_learning_rate_schedule(s.schedule);
+  schedule.kind = s.schedule;
   schedule.lr = s.lr * scale;
   schedule.min_lr = s.min_lr.value_or(s.lr / 10) * scale;
   schedule.total_steps = plan.total_steps;
@@ -158,11 +153,6 @@ optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
 }
 
 }  // namespace
-
-const char* recompute_name(Recompute recompute) {
-  if (recompute == Recompute::selective) return "selective";
-  return recompute == Recompute::full ? "full" : "none";
-}
 
 parallel::LanePlan Plan::lane_plan() const {
   return parallel::LanePlan(micro_batches_per_step, grad_lanes).of_rank(place.dp, layout.dp);

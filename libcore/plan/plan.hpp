@@ -24,11 +24,6 @@
 
 namespace dt::plan {
 
-/// The values that the backward pass recomputes instead of keeping them.
-enum class Recompute { none, selective, full };
-/// Returns the name that users and files use: "selective".
-const char* recompute_name(Recompute recompute);
-
 struct Plan {
   model::ModelSpec spec;
   parallel::Precision precision;

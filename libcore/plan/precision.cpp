@@ -21,13 +21,6 @@ constexpr double measurement_s = 0.25;
 /// machine choose the same.
 constexpr double clearly_faster = 1.1;
 
-DType parse_precision(const std::string& name) {
-  if (name == "fp64") return DType::f64;
-  if (name == "bf16") return DType::bf16;
-  if (name == "fp16") return DType::f16;
-  return DType::f32;
-}
-
 /// Arithmetics for bf16, the preferred one first.
 constexpr Arithmetic candidates[] = {Arithmetic::amx, Arithmetic::bf16, Arithmetic::fp32};
 
@@ -44,7 +37,7 @@ std::string who_cannot(Arithmetic arithmetic, const comm::Ranks& ranks) {
 }
 
 comm::SharedError cannot(Arithmetic asked, const std::string& why) {
-  return {ErrorKind::environment, fmt::format("--matmul {}: {}", arithmetic_name(asked), why),
+  return {ErrorKind::environment, fmt::format("--matmul {}: {}", name_of(asked), why),
           "leave --matmul out: dt then takes what is fastest there"};
 }
 
@@ -57,7 +50,7 @@ std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
     if (why.empty()) {
       common.push_back(arithmetic);
     } else if (kernels::cpu_has(arithmetic)) {
-      ranks.console.info("not multiplying bf16 in {}: {}", arithmetic_name(arithmetic), why);
+      ranks.console.info("not multiplying bf16 in {}: {}", name_of(arithmetic), why);
     }
   }
   return common;
@@ -65,7 +58,7 @@ std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
 
 Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Console& console) {
   if (choice.size() == 1) {
-    console.info("multiplying bf16 in {}: the CPU has nothing faster", arithmetic_name(choice[0]));
+    console.info("multiplying bf16 in {}: the CPU has nothing faster", name_of(choice[0]));
     return choice[0];
   }
   const Context context(threads, Device::host());
@@ -76,57 +69,49 @@ Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Consol
     const double rate = kernels::measure_matmul_rate(context, arithmetic, measurement_s);
     if (rate > clearly_faster * best) fastest = arithmetic, best = rate;
     rates += fmt::format("{}{:.0f} {}in {}", rates.empty() ? "" : ", ", rate * 1e-9,
-                         rates.empty() ? "GFLOP/s " : "", arithmetic_name(arithmetic));
+                         rates.empty() ? "GFLOP/s " : "", name_of(arithmetic));
   }
-  console.info("multiplying bf16 in {}: {} (--matmul)", arithmetic_name(fastest), rates);
+  console.info("multiplying bf16 in {}: {} (--matmul)", name_of(fastest), rates);
   return fastest;
 }
 
 /// Errors: usage, --matmul is for numbers of another precision.
 void check_matmul(const Settings& settings, DType compute) {
-  if (settings.matmul == "auto" || settings.matmul == "fp32") return;
-  const DType needed = settings.matmul == "tf32" ? DType::f32 : DType::bf16;
+  if (!settings.matmul || settings.matmul == Arithmetic::fp32) return;
+  const DType needed = settings.matmul == Arithmetic::tf32 ? DType::f32 : DType::bf16;
   if (compute != needed)
-    throw usage_error("--matmul {} needs --precision {}, not {}", settings.matmul, precision_name(needed),
-                      settings.precision);
+    throw usage_error("--matmul {} needs --precision {}, not {}", name_of(*settings.matmul),
+                      precision_name(needed), precision_name(settings.precision));
 }
 
 }  // namespace
 
 parallel::Precision precision_of(const Settings& settings) {
   parallel::Precision precision;
-  precision.compute = parse_precision(settings.precision);
+  precision.compute = settings.precision;
   const bool is_double = precision.compute == DType::f64;
-  precision.gradient = is_double ? DType::f64 : parse_precision(settings.grad_dtype);
-  precision.reduce = parse_precision(settings.reduce_dtype);
-  if (is_double && settings.reduce_dtype != "fp32")
-    throw usage_error("--reduce-dtype {} needs another --precision than fp64", settings.reduce_dtype);
-  if (is_double && settings.grad_dtype != "fp32")
-    throw usage_error("--grad-dtype {} needs another --precision than fp64", settings.grad_dtype);
+  precision.gradient = is_double ? DType::f64 : settings.grad_dtype;
+  precision.reduce = settings.reduce_dtype;
+  if (is_double && settings.reduce_dtype != DType::f32)
+    throw usage_error("--reduce-dtype {} needs another --precision than fp64",
+                      precision_name(settings.reduce_dtype));
+  if (is_double && settings.grad_dtype != DType::f32)
+    throw usage_error("--grad-dtype {} needs another --precision than fp64",
+                      precision_name(settings.grad_dtype));
   check_matmul(settings, precision.compute);
   if (settings.loss_scale && precision.compute != DType::f16)
-    throw usage_error("--loss-scale needs --precision fp16, not {}", settings.precision);
+    throw usage_error("--loss-scale needs --precision fp16, not {}", precision_name(settings.precision));
   return precision;
 }
 
-std::string precision_name(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return "fp64";
-    case DType::bf16:
-      return "bf16";
-    case DType::f16:
-      return "fp16";
-    default:
-      return "fp32";
-  }
+std::string_view precision_name(DType dtype) {
+  return name_in(precision_names, dtype);
 }
 
 void check_arithmetic(const Settings& settings) {
-  const auto asked = parse_arithmetic(settings.matmul);
-  if (!asked) return;
-  if (const std::string why = kernels::arithmetic_unavailable_reason(*asked); !why.empty())
-    throw cannot(*asked, fmt::format("the CPU of {} {}", host_name(), why));
+  if (!settings.matmul) return;
+  if (const std::string why = kernels::arithmetic_unavailable_reason(*settings.matmul); !why.empty())
+    throw cannot(*settings.matmul, fmt::format("the CPU of {} {}", host_name(), why));
 }
 
 void check_thread_limit(const Plan& plan, const comm::Ranks& ranks) {
@@ -136,17 +121,17 @@ void check_thread_limit(const Plan& plan, const comm::Ranks& ranks) {
 
 Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
                              const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
-  if (settings.matmul == "tf32") return Arithmetic::tf32;  // on a GPU, as find_launch has checked
+  if (settings.matmul == Arithmetic::tf32) return Arithmetic::tf32;  // on a GPU, as find_launch has checked
   const bool is_open = plan.device == Device::host() && plan.precision.compute == DType::bf16;
-  if (!is_open || settings.matmul == "fp32") return Arithmetic::fp32;
-  if (const auto asked = parse_arithmetic(settings.matmul)) {
+  if (!is_open || settings.matmul == Arithmetic::fp32) return Arithmetic::fp32;
+  if (const auto asked = settings.matmul) {
     if (const std::string why = who_cannot(*asked, ranks); !why.empty()) throw cannot(*asked, why);
     return *asked;
   }
   const std::vector<Arithmetic> common = common_arithmetics(ranks);
-  const auto before = resumed ? parse_arithmetic(resumed->matmul) : std::nullopt;
+  const auto before = resumed ? parse_name<Arithmetic>(resumed->matmul) : std::nullopt;
   if (before && std::ranges::count(common, *before) != 0) {
-    ranks.console.info("multiplying bf16 in {}, as the run did before", arithmetic_name(*before));
+    ranks.console.info("multiplying bf16 in {}, as the run did before", name_of(*before));
     return *before;
   }
   std::int64_t choice = 0;

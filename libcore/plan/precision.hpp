@@ -22,7 +22,7 @@ parallel::Precision precision_of(const Settings& settings);
 void check_arithmetic(const Settings& settings);
 
 /// Returns the name that options use: "fp32", "bf16", ….
-std::string precision_name(DType dtype);
+std::string_view precision_name(DType dtype);
 
 /// Checks that the system grants the plan's threads and dt's background threads. Call it before any
 /// rank computes with the plan's threads: if the system refuses one of these, the process ends.

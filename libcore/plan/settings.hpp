@@ -8,7 +8,14 @@
 #include <vector>
 
 #include "base/cli/options.hpp"
+#include "base/numeric/dtype.hpp"
+#include "base/text/enum_names.hpp"
 #include "comm/communicator.hpp"
+#include "comm/device_collectives/device_group.hpp"
+#include "comm/topology/gpus.hpp"
+#include "model/layout.hpp"
+#include "optim/learning_rate_schedule.hpp"
+#include "tensor/arithmetic.hpp"
 
 namespace dt::plan {
 
@@ -16,6 +23,23 @@ namespace dt::plan {
 constexpr std::int64_t max_stages = std::int64_t{1} << 16;
 /// The most threads of a rank. No node has as many cores.
 constexpr std::int64_t max_threads = 4096;
+
+/// The values that the backward pass recomputes instead of keeping them.
+enum class Recompute { none, selective, full };
+constexpr auto enum_names(Recompute) {
+  using enum Recompute;
+  return std::to_array<EnumName<Recompute>>({{"none", none}, {"selective", selective}, {"full", full}});
+}
+
+/// The order of ranks: hosts, those of a host follow each other; launcher, as the launcher numbers them.
+enum class Placement { hosts, launcher };
+constexpr auto enum_names(Placement) {
+  return std::to_array<EnumName<Placement>>({{"hosts", Placement::hosts}, {"launcher", Placement::launcher}});
+}
+
+/// The names of --precision and its like.
+constexpr auto precision_names = std::to_array<EnumName<DType>>(
+    {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}});
 
 struct Settings {
   std::optional<std::string> model;
@@ -38,7 +62,7 @@ struct Settings {
   double lr = 3e-4;
   std::optional<double> min_lr;
   std::optional<std::int64_t> warmup_steps;
-  std::string schedule = "cosine";
+  optim::LearningRateScheduleKind schedule = optim::LearningRateScheduleKind::cosine;
   std::optional<std::int64_t> decay_steps;
   std::optional<std::int64_t> lr_reference_batch;
   double weight_decay = 0.1;
@@ -47,23 +71,23 @@ struct Settings {
   double adam_eps = 1e-8;
   double clip_norm = 1.0;
 
-  std::string precision = "fp32";
-  std::string grad_dtype = "fp32";
-  std::string reduce_dtype = "fp32";
-  std::string reduce_order = "tree";
-  std::string matmul = "auto";
-  std::string device = "auto";
+  DType precision = DType::f32;
+  DType grad_dtype = DType::f32;
+  DType reduce_dtype = DType::f32;
+  comm::ReduceOrder reduce_order = comm::ReduceOrder::tree;
+  std::optional<Arithmetic> matmul;  // none: the fastest
+  comm::DeviceRequest device = comm::DeviceRequest::automatic;
   std::optional<double> loss_scale;
-  std::string recompute = "none";
+  Recompute recompute = Recompute::none;
   std::int64_t tp = 1;
   std::int64_t cp = 1;
   /// Returns how many ranks hold one model, once.
   std::int64_t ranks_per_model() const { return pp * tp * cp; }
   bool sequence_parallel = false;
   std::int64_t tp_overlap_chunks = 0;  // 0: by size
-  std::string placement = "hosts";
+  Placement placement = Placement::hosts;
   std::int64_t pp = 1;
-  std::string pp_schedule = "1f1b";
+  model::PipelineScheduleKind pp_schedule = model::PipelineScheduleKind::one_f_one_b;
   std::int64_t virtual_stages = 1;
   std::vector<std::string> stage_units;  // empty: by cost
   std::int64_t zero = 0;

@@ -2,8 +2,8 @@
 // The formats in which elements of matrices are multiplied.
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
+
+#include "base/text/enum_names.hpp"
 
 namespace dt {
 
@@ -18,9 +18,11 @@ enum class Arithmetic : std::uint8_t {
   tf32           // on GPUs: fp32 rounded to TF32 (10 bits of mantissa), with sums in fp32
 };
 
-/// Returns "fp32", "bf16", "amx", ...: the name in options, manifests and messages.
-std::string_view arithmetic_name(Arithmetic arithmetic);
-/// Returns the format of that name, or nothing if the name is unknown.
-std::optional<Arithmetic> parse_arithmetic(std::string_view name);
+/// The names in options, manifests and messages.
+constexpr auto enum_names(Arithmetic) {
+  using enum Arithmetic;
+  return std::to_array<EnumName<Arithmetic>>(
+      {{"fp32", fp32}, {"bf16", bf16}, {"amx", amx}, {"amx-by-loops", amx_by_loops}, {"tf32", tf32}});
+}
 
 }  // namespace dt

@@ -217,7 +217,7 @@ TrainingStanding Trainer::collect_standing() const {
   s.step = state_.step;
   s.first_step = first_step_;
   s.lr = settings_.lr;
-  s.precision = settings_.precision;
+  s.precision = plan_.precision.compute;
   s.init_from = settings_.init_from.value_or("");
   if (plan_.loss_scale && plan_.loss_scale->fixed) s.fixed_loss_scale = stepper_.loss_scale().value;
   if (newest_.step == state_.step) s.checkpoint = (run_.checkpoints_path() / newest_.name).string();

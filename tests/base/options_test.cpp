@@ -12,6 +12,12 @@ using dt_test::put;
 
 namespace {
 
+enum class Place { cpu, cuda, automatic };
+constexpr auto enum_names(Place) {
+  return std::to_array<EnumName<Place>>(
+      {{"cpu", Place::cpu}, {"cuda", Place::cuda}, {"auto", Place::automatic}});
+}
+
 struct Example {
   std::string name = "tiny";
   std::int64_t tokens = std::int64_t{64} << 20;
@@ -23,7 +29,7 @@ struct Example {
   std::optional<std::string> tokenizer;
   std::optional<std::int64_t> steps;
   std::optional<double> clip;
-  std::string device = "cpu";
+  Place device = Place::cpu;
   std::vector<std::string> inputs;
   OptionTable table{"dt-test", "shows what options can do"};
 
@@ -44,7 +50,7 @@ struct Example {
         .add("clip", &clip, "NORM", "the largest norm of a gradient")
         .add("save-every", &every, "TIME", "time between checkpoints")
         .add("overwrite", &overwrite, "replace what exists")
-        .choice("device", &device, {"cpu", "cuda", "auto"}, "where to run")
+        .choice("device", &device, "where to run")
         .positional(&inputs, "INPUT...", "files to read")
         .example("dt-test --name x a.txt", "train on a file");
   }
@@ -95,7 +101,7 @@ TEST_CASE("every type of option takes its value, after a space or an equals sign
   CHECK(e.tokenizer == "t.json");
   CHECK(e.steps == 7);
   CHECK(e.clip == 1.0);
-  CHECK(e.device == "cuda");
+  CHECK(e.device == Place::cuda);
   CHECK(e.inputs == std::vector<std::string>{"in1", "-", "in2"});
 }
 
@@ -349,7 +355,7 @@ TEST_CASE("an option is refused where what it needs does not hold, once all valu
     Example e;
     std::int64_t depth = 1;
     e.table.add("depth", &depth, "N", "how deep").require("--device cuda", [&e] {
-      return e.device == "cuda";
+      return e.device == Place::cuda;
     });
     return caught([&] { e.parse(std::move(arguments)); }).message;
   };
@@ -394,8 +400,10 @@ TEST_CASE("standard options fill the console's settings") {
 
 TEST_CASE("many choices are listed in the help's text") {
   OptionTable table("dt-test", "x");
-  std::string value = "alpha";
-  table.choice("schedule", &value, {"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"}, "which one");
+  constexpr auto names = std::to_array<EnumName<int>>(
+      {{"alpha", 1}, {"bravo", 2}, {"charlie", 3}, {"delta", 4}, {"echo", 5}, {"foxtrot", 6}});
+  int value = 1;
+  table.choice("schedule", &value, names, "which one");
   const std::string help = table.help();
   CHECK(help.find("--schedule NAME") != std::string::npos);
   for (const char* name : {"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"}) {

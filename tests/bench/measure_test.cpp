@@ -83,8 +83,8 @@ void check_all(Device device, const std::vector<int>& sizes, const std::vector<s
           if (entry.reduces && dtype == "uint8") continue;
           for (const std::string& reduction : reductions) {
             const Problem whole{.operation = entry.operation,
-                                .dtype = parse_dtype_name(dtype),
-                                .reduction = parse_reduction_name(reduction),
+                                .dtype = value_in(dtype_names, dtype).value(),
+                                .reduction = value_in(reduction_names, reduction).value(),
                                 .root = size - 1,
                                 .num_ranks = size};
             for (const Problem& problem : at_sizes(whole, std::vector<std::int64_t>{8, 6000, 200000})) {
@@ -126,7 +126,7 @@ void check_damage(Device device) {
 }  // namespace
 
 TEST_CASE("dt's operations are right out of place and in place") {
-  check_all(Device::host(), {1, 2, 3, 4}, dtype_names(), reduction_names());
+  check_all(Device::host(), {1, 2, 3, 4}, names_in(dtype_names), names_in(reduction_names));
 }
 
 TEST_CASE("dt's operations on a device are right out of place and in place", "[device]") {

@@ -24,11 +24,9 @@ TEST_CASE("operations are found by their names, and unknown ones are refused") {
 }
 
 TEST_CASE("element types and reductions have nccl-tests' names") {
-  CHECK(parse_dtype_name("float") == DType::f32);
-  CHECK(parse_dtype_name("bfloat16") == DType::bf16);
-  for (const std::string& name : dtype_names()) CHECK(name_of(parse_dtype_name(name)) == name);
-  for (const std::string& name : reduction_names()) CHECK(name_of(parse_reduction_name(name)) == name);
-  CHECK(reduction_names() == std::vector<std::string>{"sum", "prod", "min", "max"});
+  CHECK(value_in(dtype_names, "float") == DType::f32);
+  CHECK(name_in(dtype_names, DType::bf16) == "bfloat16");
+  CHECK(names_in(reduction_names) == std::vector<std::string>{"sum", "prod", "min", "max"});
 }
 
 TEST_CASE("bus bandwidth counts what a rank's link carries") {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fmt/format.h>
 #include <vector>
 
 #include "tensor/buffer.hpp"
@@ -64,13 +65,13 @@ std::int64_t wrong_in(const Problem& problem, int rank, Bytes bytes) {
 std::vector<Problem> all_problems(int num_ranks, std::int64_t part) {
   std::vector<Problem> problems;
   for (const OperationTraits& entry : operations()) {
-    for (const std::string& dtype : dtype_names()) {
-      for (const std::string& reduction : reduction_names()) {
-        if (!entry.has_data || (!entry.reduces && reduction != "sum")) continue;
-        if (entry.reduces && dtype == "uint8") continue;
+    for (const auto& [name, dtype] : dtype_names) {
+      for (const auto& [_, reduction] : reduction_names) {
+        if (!entry.has_data || (!entry.reduces && reduction != comm::Reduction::sum)) continue;
+        if (entry.reduces && dtype == DType::u8) continue;
         problems.push_back({.operation = entry.operation,
-                            .dtype = parse_dtype_name(dtype),
-                            .reduction = parse_reduction_name(reduction),
+                            .dtype = dtype,
+                            .reduction = reduction,
                             .root = num_ranks - 1,
                             .num_ranks = num_ranks,
                             .numel = num_ranks * part});
@@ -81,8 +82,8 @@ std::vector<Problem> all_problems(int num_ranks, std::int64_t part) {
 }
 
 std::string label(const Problem& problem) {
-  return std::string(traits(problem.operation).name) + " " + name_of(problem.dtype) + " " +
-         name_of(problem.reduction) + " " + std::to_string(problem.num_ranks);
+  return fmt::format("{} {} {} {}", traits(problem.operation).name, name_in(dtype_names, problem.dtype),
+                     name_in(reduction_names, problem.reduction), problem.num_ranks);
 }
 
 }  // namespace

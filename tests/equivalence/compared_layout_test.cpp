@@ -36,7 +36,7 @@ TEST_CASE("a layout says its pipeline, and takes pp × dp ranks") {
   CHECK(layouts[0].ranks == 2);
   CHECK(layouts[0].settings.pp == 1);
   CHECK(layouts[1].ranks == 6);
-  CHECK(layouts[1].settings.pp_schedule == "interleaved");
+  CHECK(name_of(layouts[1].settings.pp_schedule) == "interleaved");
   CHECK(layouts[1].settings.virtual_stages == 3);
   CHECK(layouts[1].settings.stage_units == std::vector<std::string>{"1", "2", "2", "2", "2", "3"});
   CHECK(layouts[2].ranks == 8);  // as many as make up whole pipelines
@@ -52,7 +52,7 @@ TEST_CASE("a layout is read as it is printed") {
                              .virtual_stages = 2};
   const ComparedLayout read = parse_layouts(layout.to_string(), {}, 8).at(0);
   CHECK(read.ranks == 8);
-  CHECK(read.settings.pp_schedule == "zero-bubble");
+  CHECK(name_of(read.settings.pp_schedule) == "zero-bubble");
   CHECK(read.settings.virtual_stages == 2);
   CHECK(read.settings.zero_group == "2");
   CHECK(parse_layouts("dp=2,tp=1,zero=0,zero-group=all", {}, 2).at(0).settings.zero_group == "all");
@@ -73,12 +73,12 @@ TEST_CASE("stages that are asked for are those of as many stages alone") {
 
 TEST_CASE("what a layout leaves out is as the command says") {
   plan::Settings base;
-  base.pp = 2, base.pp_schedule = "gpipe";
+  base.pp = 2, base.pp_schedule = model::PipelineScheduleKind::gpipe;
   const auto layouts = parse_layouts("dp=1; pp=1,schedule=1f1b", base, 4);
   CHECK(layouts[0].ranks == 2);
-  CHECK(layouts[0].settings.pp_schedule == "gpipe");
+  CHECK(name_of(layouts[0].settings.pp_schedule) == "gpipe");
   CHECK(layouts[1].ranks == 4);
-  CHECK(layouts[1].settings.pp_schedule == "1f1b");
+  CHECK(name_of(layouts[1].settings.pp_schedule) == "1f1b");
 }
 
 TEST_CASE("all have as many gradient lanes as the largest dp") {

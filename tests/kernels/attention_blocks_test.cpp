@@ -181,7 +181,7 @@ const Problem problems[] = {
 void check_in_blocks(DType dtype, Arithmetic arithmetic, double tolerance) {
   if (dtype != DType::f64 && !supports_arithmetic(arithmetic)) return;
   for (const Problem& p : problems) {
-    INFO(dtype_name(dtype) << " in " << arithmetic_name(arithmetic) << ", sequence " << p.shape.sequence
+    INFO(dtype_name(dtype) << " in " << name_of(arithmetic) << ", sequence " << p.shape.sequence
                            << ", chunks " << p.ring.chunks.size());
     Context context(2, Device::host());
     context.set_arithmetic(arithmetic);

@@ -81,7 +81,7 @@ inline PartialAttention partial(Fixture& f, const AttentionShape& s) {
 inline void for_each_arithmetic(const std::function<void(Fixture&)>& body) {
   const auto run = [&](DType dtype, Arithmetic arithmetic) {
     if (!supports_arithmetic(arithmetic)) return;
-    INFO(dtype_name(dtype) << " in " << arithmetic_name(arithmetic));
+    INFO(dtype_name(dtype) << " in " << name_of(arithmetic));
     Context context(1, Device::host());
     context.set_arithmetic(arithmetic);
     Fixture f(context, dtype);

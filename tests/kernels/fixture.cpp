@@ -123,7 +123,7 @@ void check_instruction_sets(const Case& run, const Variant& variant) {
   const std::vector<Tensor> expected = run(fixture);
   for_each_instruction_set([&] {
     if (!supports_arithmetic(variant.multiply)) return;
-    INFO(dtype_name(variant.dtype) << " multiplied in " << arithmetic_name(variant.multiply));
+    INFO(dtype_name(variant.dtype) << " multiplied in " << name_of(variant.multiply));
     check_variant(run, expected, variant);
   });
 }

@@ -215,7 +215,7 @@ constexpr Formats formats[] = {
 void for_each_format(const Case& shape, const std::function<void(const Case&)>& body) {
   for (const Formats& f : formats) {
     if (!arithmetic_unavailable_reason(f.arithmetic).empty()) continue;
-    INFO(dtype_name(f.operands) << " to " << dtype_name(f.output) << " by " << arithmetic_name(f.arithmetic));
+    INFO(dtype_name(f.operands) << " to " << dtype_name(f.output) << " by " << name_of(f.arithmetic));
     Case c = shape;
     c.operands = f.operands;
     c.output = f.output;

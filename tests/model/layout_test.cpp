@@ -86,7 +86,8 @@ TEST_CASE("a table's counts are in the order of the model, however many ranges a
 
 TEST_CASE("a pipeline's schedule has one name, read and printed") {
   for (const char* name : {"gpipe", "1f1b", "interleaved", "zero-bubble"})
-    CHECK(std::string(schedule_name(parse_pipeline_schedule(name).value())) == name);
-  CHECK(!parse_pipeline_schedule("dualpipe"));
-  CHECK(pipeline_schedule_names() == "gpipe, 1f1b, interleaved, zero-bubble");
+    CHECK(name_of(parse_name<PipelineScheduleKind>(name).value()) == name);
+  CHECK(!parse_name<PipelineScheduleKind>("dualpipe"));
+  CHECK(names_of<PipelineScheduleKind>() ==
+        std::vector<std::string>{"gpipe", "1f1b", "interleaved", "zero-bubble"});
 }

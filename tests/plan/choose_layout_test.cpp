@@ -21,10 +21,10 @@ model::ModelSpec spec_of(int layers) {
   return spec;
 }
 
-Settings asked(std::int64_t pp, std::string schedule = "1f1b", std::int64_t virtual_stages = 1) {
+Settings asked(std::int64_t pp, std::string_view schedule = "1f1b", std::int64_t virtual_stages = 1) {
   Settings s;
   s.pp = pp;
-  s.pp_schedule = std::move(schedule);
+  s.pp_schedule = parse_name<model::PipelineScheduleKind>(schedule).value();
   s.virtual_stages = virtual_stages;
   return s;
 }
@@ -146,7 +146,7 @@ TEST_CASE("blocks that are computed again weigh more against the head") {
     return model::stage_counts(choose_layout(s, spec, 1024, {.num_ranks = 3}).stages).back();
   };
   CHECK(last_stage() == 2);
-  s.recompute = "full";
+  s.recompute = Recompute::full;
   CHECK(last_stage() == 3);
 }
 
@@ -260,7 +260,7 @@ void follow(const std::string& suggestion, Settings& s, std::int64_t& length) {
     else if (word == "--virtual-stages")
       s.virtual_stages = std::stoll(value);
     else if (word == "--pp-schedule")
-      s.pp_schedule = value;
+      s.pp_schedule = parse_name<model::PipelineScheduleKind>(value).value();
     else if (word == "--zero-group")
       s.zero_group = value;
     else if (word == "--stage-units")

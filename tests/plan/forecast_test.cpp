@@ -26,10 +26,10 @@ Plan plan_of(const Settings& s, int ranks, std::int64_t layers, std::int64_t mic
   return plan;
 }
 
-Settings pipeline(std::int64_t pp, std::string schedule, std::int64_t virtual_stages = 1) {
+Settings pipeline(std::int64_t pp, std::string_view schedule, std::int64_t virtual_stages = 1) {
   Settings s;
   s.pp = pp;
-  s.pp_schedule = std::move(schedule);
+  s.pp_schedule = parse_name<model::PipelineScheduleKind>(schedule).value();
   s.virtual_stages = virtual_stages;
   return s;
 }

@@ -22,9 +22,7 @@ class Job {
     plan.spec = spec_;
     plan.launch = launch_;
     plan.sequence_length = 64;
-    plan.recompute = s.recompute == "full"        ? dt::plan::Recompute::full
-                     : s.recompute == "selective" ? dt::plan::Recompute::selective
-                                                  : dt::plan::Recompute::none;
+    plan.recompute = s.recompute;
     plan.global_batch = plan.micro_batches_per_step = s.global_batch;
     plan.micro_batch = 1;
     plan.layout = dt::plan::choose_layout(s, spec_, plan.sequence_length, launch_);

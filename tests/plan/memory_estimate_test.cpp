@@ -65,8 +65,8 @@ TEST_CASE("ranks that divide sequences hold as much less of activations, and all
 TEST_CASE("stages hold the activations that their lists make them hold") {
   Job job(4);
   job.settings.pp = 4;
-  const auto activations = [&](const char* schedule) {
-    job.settings.pp_schedule = schedule;
+  const auto activations = [&](std::string_view schedule) {
+    job.settings.pp_schedule = parse_name<model::PipelineScheduleKind>(schedule).value();
     std::vector<std::size_t> bytes;
     for (const MemoryEstimate& memory : estimate_memory(job.plan())) bytes.push_back(memory.activations);
     return bytes;
@@ -77,7 +77,7 @@ TEST_CASE("stages hold the activations that their lists make them hold") {
   CHECK(one_f_one_b[1] > one_f_one_b[2]);
   // GPipe holds 16 micro-batches, 1F1B 3. The comparison leaves the kernels' share aside.
   CHECK(gpipe[1] > 3 * one_f_one_b[1] - 2 * (std::size_t{30} << 20));
-  job.settings.recompute = "full";
+  job.settings.recompute = Recompute::full;
   CHECK(activations("gpipe")[1] < gpipe[1] / 4);
 }
 

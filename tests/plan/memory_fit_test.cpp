@@ -65,14 +65,14 @@ TEST_CASE("what would bring the whole estimate down may be to compute again") {
   const std::uint64_t all = needed(job.plan());
   CHECK(nearest(all - 1) == "--recompute selective");
   Settings full = job.settings;
-  full.recompute = "full";
+  full.recompute = Recompute::full;
   CHECK(nearest(needed(job.plan(full))) == "--recompute full");
   CHECK(nearest(all / 2).empty());
 }
 
 TEST_CASE("what makes long sequences fit may be to divide them") {
   Job job(2);
-  job.settings.recompute = "full";
+  job.settings.recompute = Recompute::full;
   const auto needed = [](const Plan& plan) { return host_memory_bytes(plan, estimate_memory(plan)); };
   Settings divided = job.settings;
   divided.cp = 2;

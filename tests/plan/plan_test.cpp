@@ -73,7 +73,7 @@ TEST_CASE("evaluation divides no state") {
 TEST_CASE("--adam-eps must be a normal number of the type that weights are updated in") {
   TwoHosts hosts(4);
   const auto accepts = [&](const char* precision, double eps) {
-    hosts.settings.precision = precision;
+    hosts.settings.precision = value_in(precision_names, precision).value();
     hosts.settings.adam_eps = eps;
     try {
       hosts.training();

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+using namespace dt;
 using namespace dt::train;
 using Catch::Contains;
 
@@ -12,7 +13,7 @@ TrainingStanding at(std::int64_t step, std::int64_t first_step = 0) {
   s.step = step;
   s.first_step = first_step;
   s.lr = 0.5;
-  s.precision = "fp32";
+  s.precision = DType::f32;
   return s;
 }
 
@@ -31,7 +32,7 @@ TEST_CASE(
              Contains("step-00000020.g1 is marked") &&
                  Contains("--resume run/checkpoints/step-00000010.g1 and a lower --lr"));
   CHECK_THAT(advise_on_weights(s), !Contains("--precision"));
-  s.precision = "fp16";
+  s.precision = DType::f16;
   CHECK_THAT(advise_on_weights(s),
              Contains("--resume run/checkpoints/step-00000020.g1 with --precision bf16 or fp32"));
   s.older = "step 15 on the nodes' own storage";
@@ -55,7 +56,7 @@ TEST_CASE("where no older checkpoint is left, the run's origin or a new beginnin
   CHECK_THAT(advise_on_weights(initial), Contains("the initial weights") && !Contains("--lr"));
   initial.init_from = "model";
   CHECK_THAT(advise_on_weights(initial), Contains("the weights of model") && Contains("--init-from"));
-  initial.precision = "fp16";
+  initial.precision = DType::f16;
   CHECK_THAT(advise_on_weights(initial), Contains("--precision bf16 or fp32"));
 }
 
@@ -68,7 +69,7 @@ TEST_CASE(
       advise_on_gradients(s) ==
       "the weights of step 20 are kept in c20, but the next step from them meets the same; start again with "
       "--resume c10 and a lower --lr (it was 0.5) or longer --warmup-steps");
-  s.precision = "fp16";
+  s.precision = DType::f16;
   CHECK_THAT(advise_on_gradients(s),
              Contains("--resume c10 and") && Contains("--resume c20 with --precision bf16"));
   s.fixed_loss_scale = 1e6;

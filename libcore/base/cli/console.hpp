@@ -8,9 +8,15 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/enum_names.hpp"
+
 namespace dt {
 
 enum class ProgressMode { automatic, always, never };
+constexpr auto enum_names(ProgressMode) {
+  return std::to_array<EnumName<ProgressMode>>(
+      {{"auto", ProgressMode::automatic}, {"always", ProgressMode::always}, {"never", ProgressMode::never}});
+}
 
 struct ConsoleSettings {
   std::string tool;

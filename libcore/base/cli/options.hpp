@@ -2,6 +2,7 @@
 // One table of options per tool. It parses, prints --help, validates, reads --config and records
 // which options were given. Only options.cpp sees the parser, Boost.Program_options.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/cli/console.hpp"
+#include "base/text/enum_names.hpp"
 
 namespace dt {
 
@@ -60,9 +62,19 @@ class OptionTable {
                    const std::string& help, std::int64_t minimum = 0, std::int64_t maximum = INT64_MAX);
   OptionTable& add(const std::string& name, std::optional<double>* target, const std::string& metavar,
                    const std::string& help, double minimum = 0, double maximum = 1e300);
-  /// Adds an option whose value is one of `allowed`.
-  OptionTable& choice(const std::string& name, std::string* target, std::vector<std::string> allowed,
-                      const std::string& help);
+  /// Adds an option whose value is one of those in `names`. T is E, or std::optional<E> without a default.
+  template <class T, class E, std::size_t N>
+  OptionTable& choice(const std::string& name, T* target, const std::array<EnumName<E>, N>& names,
+                      const std::string& help) {
+    return choice(
+        name, names_in(names), [=] { return std::string(name_in(names, *target)); },
+        [=](const std::string& text) { *target = value_in(names, text).value(); }, help);
+  }
+  /// Adds an option whose value is one of an enum's named ones.
+  template <class E>
+  OptionTable& choice(const std::string& name, E* target, const std::string& help) {
+    return choice(name, target, enum_names(*target), help);
+  }
   /// Rejects the last added option beside any of `others` that is given and not turned off. The
   /// error is "--NAME has no use with --OTHER", followed by `why` if it is not obvious.
   OptionTable& conflicts_with(std::initializer_list<const char*> others, const std::string& why = "");
@@ -125,6 +137,10 @@ class OptionTable {
   struct State;  // options_state.hpp
 
  private:
+  OptionTable& choice(const std::string& name, std::vector<std::string> allowed,
+                      std::function<std::string()> text, std::function<void(const std::string&)> assign,
+                      const std::string& help);
+
   std::unique_ptr<State> state_;
 };
 

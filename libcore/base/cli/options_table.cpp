@@ -102,11 +102,9 @@ Problem assign_list(const std::string& text, std::vector<std::string>* target) {
   return std::nullopt;
 }
 
-Problem assign_choice(const std::string& text, std::string* target, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), text) == allowed.end())
-    return "one of " + join(allowed, ", ");
-  *target = text;
-  return std::nullopt;
+Problem check_choice(const std::string& text, const std::vector<std::string>& allowed) {
+  if (std::ranges::find(allowed, text) != allowed.end()) return std::nullopt;
+  return "one of " + join(allowed, ", ");
 }
 
 template <class T>
@@ -189,11 +187,8 @@ void OptionTable::State::add_standard() {
       add("progress", "auto|always|never", "progress on standard error: a bar, or lines in a log file");
   progress.default_text = "auto";
   progress.assign = [this](const std::string& value) -> Problem {
-    std::string name;
-    if (auto problem = assign_choice(value, &name, {"auto", "always", "never"})) return problem;
-    settings.progress = name == "auto"     ? ProgressMode::automatic
-                        : name == "always" ? ProgressMode::always
-                                           : ProgressMode::never;
+    if (auto problem = check_choice(value, names_of<ProgressMode>())) return problem;
+    settings.progress = *parse_name<ProgressMode>(value);
     return std::nullopt;
   };
   const auto none = [](const std::string&) { return Problem(); };
@@ -330,14 +325,17 @@ OptionTable& OptionTable::add(const std::string& name, std::optional<double>* ta
   return *this;
 }
 
-OptionTable& OptionTable::choice(const std::string& name, std::string* target,
-                                 std::vector<std::string> allowed, const std::string& help) {
+OptionTable& OptionTable::choice(const std::string& name, std::vector<std::string> allowed,
+                                 std::function<std::string()> text,
+                                 std::function<void(const std::string&)> assign, const std::string& help) {
   OptionEntry& entry = state_->add(name, choice_metavar(allowed), choice_help(allowed, help));
   entry.hint = [allowed](const std::string& value) { return did_you_mean(value, allowed); };
-  entry.default_text = *target;
-  entry.text = [target] { return *target; };
-  entry.assign = [target, allowed = std::move(allowed)](const std::string& value) {
-    return assign_choice(value, target, allowed);
+  entry.default_text = text();
+  entry.text = std::move(text);
+  entry.assign = [allowed = std::move(allowed), assign = std::move(assign)](const std::string& value) {
+    Problem problem = check_choice(value, allowed);
+    if (!problem) assign(value);
+    return problem;
   };
   return *this;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/enum_names.hpp"
 #include "comm/core/collective.hpp"
 #include "comm/device_collectives/device_transport.hpp"
 #include "comm/device_collectives/rounds.hpp"
@@ -21,6 +22,9 @@ namespace dt::comm {
 /// The order in which ranks' values are added: dt's tree, with the same bits wherever ranks are; or
 /// the library's order, which may be faster.
 enum class ReduceOrder { tree, free };
+constexpr auto enum_names(ReduceOrder) {
+  return std::to_array<EnumName<ReduceOrder>>({{"tree", ReduceOrder::tree}, {"free", ReduceOrder::free}});
+}
 
 /// A group's operations on streams. Each function enqueues on the group's own stream, in the order
 /// of calls, and returns. In dt's order, ranks send each range to the rank that owns it, which

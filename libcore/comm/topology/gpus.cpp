@@ -232,13 +232,13 @@ std::vector<HostGpus> gather_gpus(Communicator& group, bool is_wanted) {
   return seen;
 }
 
-DeviceChoice choose_devices(const std::string& asked, const std::vector<HostGpus>& ranks) {
+DeviceChoice choose_devices(DeviceRequest asked, const std::vector<HostGpus>& ranks) {
   DeviceChoice on_cpus{.of_rank = std::vector<Device>(ranks.size(), Device::host())};
-  if (asked == "cpu") return on_cpus;
+  if (asked == DeviceRequest::cpu) return on_cpus;
   const auto without = std::ranges::find_if(ranks, [](const HostGpus& seen) { return seen.gpus.empty(); });
   if (without == ranks.end()) return on_gpus(ranks);
   const std::string who = fmt::format("rank {} on {}", without - ranks.begin(), without->host);
-  if (asked == "cuda") {
+  if (asked == DeviceRequest::cuda) {
     throw Error(ErrorKind::environment,
                 fmt::format("--device cuda: {}: {}", who, without->unavailable_reason),
                 without->remedy.empty() ? "--device cpu needs none" : without->remedy);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/enum_names.hpp"
 #include "comm/communicator.hpp"
 #include "tensor/device/accelerator.hpp"
 
@@ -20,6 +21,13 @@ struct HostGpus {
   bool are_unusable = false;  // there are GPUs, and why_none says what is wrong with them
 };
 
+/// The device that a user asks for; automatic: GPUs if ranks see them.
+enum class DeviceRequest { automatic, cpu, cuda };
+constexpr auto enum_names(DeviceRequest) {
+  using enum DeviceRequest;
+  return std::to_array<EnumName<DeviceRequest>>({{"auto", automatic}, {"cpu", cpu}, {"cuda", cuda}});
+}
+
 /// The devices on which ranks compute, the same on all ranks.
 struct DeviceChoice {
   std::vector<Device> of_rank;
@@ -33,7 +41,7 @@ struct DeviceChoice {
 /// Collective: all ranks call it; blocks.
 std::vector<HostGpus> gather_gpus(Communicator& group, bool is_wanted);
 
-/// Chooses devices as `asked`: cpu; cuda; or auto, which is cuda if ranks see GPUs. The ranks of a
+/// Chooses devices as `asked`. The ranks of a
 /// host divide its GPUs. They choose in turn: ranks that see the fewest GPUs first, and among
 /// these, ranks whose cores lie on the fewest NUMA domains. Each takes the GPU with the fewest
 /// ranks. It prefers GPUs near its cores that have fewer than ⌈ranks ÷ GPUs⌉ ranks, then other GPUs
@@ -41,6 +49,6 @@ std::vector<HostGpus> gather_gpus(Communicator& group, bool is_wanted);
 /// different GPUs, some may therefore share a GPU while another is idle.
 /// Errors: environment, naming the first rank that sees no GPU although cuda was asked for or other
 /// ranks see some, or whose GPUs cannot be used.
-DeviceChoice choose_devices(const std::string& asked, const std::vector<HostGpus>& ranks);
+DeviceChoice choose_devices(DeviceRequest asked, const std::vector<HostGpus>& ranks);
 
 }  // namespace dt::comm

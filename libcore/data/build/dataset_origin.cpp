@@ -19,15 +19,13 @@ std::vector<std::string> utf8_of_each(const std::vector<std::string>& words) {
 }
 
 Json options_of(const MakeOptions& options) {
-  constexpr const char* formats[] = {"auto", "text", "jsonl", "npy", "bin", "megatron"};
-  constexpr const char* invalid[] = {"fail", "replace", "skip"};
   Json made = {{"tool", options.tool}, {"inputs", utf8_of_each(options.inputs)}};
   if (!options.input_list.empty()) made["input_list"] = escape_invalid_utf8(options.input_list);
-  made["format"] = formats[static_cast<std::size_t>(options.read.format)];
+  made["format"] = name_of(options.read.format);
   if (options.read.raw_type) made["token_type"] = *options.read.raw_type == TokenType::u16 ? "u16" : "u32";
   made["text_key"] = escape_invalid_utf8(options.lines.text_key);
   made["document_separator"] = escape_invalid_utf8(options.read.document_separator);
-  made["invalid"] = invalid[static_cast<std::size_t>(options.read.invalid)];
+  made["invalid"] = name_of(options.read.invalid);
   made["skip_bad_lines"] = options.lines.skip_bad;
   if (const auto& turns = options.lines.turns) {
     made["turn_format"] = escape_invalid_utf8(turns->name.empty() ? turns->before + "{content}" + turns->after
@@ -38,7 +36,7 @@ Json options_of(const MakeOptions& options) {
   made["seed"] = options.seed;
   made["append_eos"] = options.append_eos;
   made["val_fraction"] = options.val_fraction;
-  made["split_by"] = options.split_by == SplitBy::order ? "order" : "digest";
+  made["split_by"] = name_of(options.split_by);
   made["deduplicate"] = options.deduplicate;
   made["min_chars"] = options.min_chars;
   if (options.max_chars < no_chars) made["max_chars"] = options.max_chars;

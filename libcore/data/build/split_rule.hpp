@@ -3,12 +3,16 @@
 
 #include <cstdint>
 
+#include "base/text/enum_names.hpp"
 #include "data/build/document_spool.hpp"
 #include "data/read/split.hpp"
 
 namespace dt::data {
 
 enum class SplitBy { order, digest };
+constexpr auto enum_names(SplitBy) {
+  return std::to_array<EnumName<SplitBy>>({{"order", SplitBy::order}, {"digest", SplitBy::digest}});
+}
 
 /// Decides the split of each document. The caller passes the documents one by one, in the final
 /// order.

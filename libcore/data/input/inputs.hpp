@@ -13,6 +13,7 @@
 
 #include "base/io/files.hpp"
 #include "base/io/read_access.hpp"
+#include "base/text/enum_names.hpp"
 #include "data/input/name_list.hpp"
 
 namespace dt::data {
@@ -21,9 +22,22 @@ namespace dt::data {
 /// by name (.jsonl, .ndjson) or first line (see sniff_json.hpp); anything else is text. bin:
 /// headerless ids or llm.c's. megatron: X.bin with X.idx beside it.
 enum class InputFormat { automatic, text, jsonl, npy, bin, megatron };
+constexpr auto enum_names(InputFormat) {
+  using enum InputFormat;
+  return std::to_array<EnumName<InputFormat>>({{"auto", automatic},
+                                               {"text", text},
+                                               {"jsonl", jsonl},
+                                               {"npy", npy},
+                                               {"bin", bin},
+                                               {"megatron", megatron}});
+}
 
 /// Treatment of bytes that are not UTF-8: an error, replacement by U+FFFD, or removal.
 enum class InvalidUtf8 { fail, replace, skip };
+constexpr auto enum_names(InvalidUtf8) {
+  using enum InvalidUtf8;
+  return std::to_array<EnumName<InvalidUtf8>>({{"fail", fail}, {"replace", replace}, {"skip", skip}});
+}
 
 struct InputFile {
   fs::path path;  // "-" is standard input

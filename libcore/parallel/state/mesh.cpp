@@ -84,7 +84,7 @@ std::string either(const std::vector<std::string>& options) {
 std::string why_not_scheduled(const model::Layout& layout) {
   using enum model::PipelineScheduleKind;
   const int number = layout.virtual_stages;
-  const std::string name = model::schedule_name(layout.schedule);
+  const std::string name(name_of(layout.schedule));
   const std::string given =
       fmt::format("schedule={} with virtual-stages={}: {} gives each rank ", name, number, name);
   if (layout.schedule == interleaved)

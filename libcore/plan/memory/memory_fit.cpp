@@ -19,9 +19,9 @@ class Variations {
   std::vector<Settings> of_recompute() const {
     std::vector<Settings> list;
     if (plan_.recompute == Recompute::none)
-      list.push_back(with(asked_, [](Settings& s) { s.recompute = "selective"; }));
+      list.push_back(with(asked_, [](Settings& s) { s.recompute = Recompute::selective; }));
     if (plan_.recompute != Recompute::full)
-      list.push_back(with(asked_, [](Settings& s) { s.recompute = "full"; }));
+      list.push_back(with(asked_, [](Settings& s) { s.recompute = Recompute::full; }));
     return list;
   }
   /// Divides rows of norms and residuals among tensor-parallel ranks.
@@ -86,7 +86,8 @@ class Variations {
 
 std::string difference(const Settings& asked, const Settings& other) {
   std::vector<std::string> options;
-  if (other.recompute != asked.recompute) options.push_back("--recompute " + other.recompute);
+  if (other.recompute != asked.recompute)
+    options.push_back(fmt::format("--recompute {}", name_of(other.recompute)));
   if (other.sequence_parallel != asked.sequence_parallel) options.emplace_back("--sequence-parallel");
   if (other.tp != asked.tp) options.push_back(fmt::format("--tp {}", other.tp));
   if (other.cp != asked.cp) options.push_back(fmt::format("--cp {}", other.cp));

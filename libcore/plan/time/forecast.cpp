@@ -282,7 +282,7 @@ std::string describe_pipeline(const Plan& plan) {
           ? fmt::format("{} virtual stages on {} ranks", stages.num_stages(), plan.layout.pp)
           : fmt::format("{} stages", stages.num_stages());
   return fmt::format("{} of {} units, {}, {} micro-batch{}: predicted bubble {:.1f} % over the busiest stage",
-                     virtual_stages, fmt::join(counts, "+"), model::schedule_name(plan.layout.schedule),
+                     virtual_stages, fmt::join(counts, "+"), name_of(plan.layout.schedule),
                      plan.max_micro_batches(), plan.max_micro_batches() == 1 ? "" : "es",
                      100 * predicted_bubble_ratio(plan));
 }

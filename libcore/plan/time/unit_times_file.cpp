@@ -36,7 +36,7 @@ void check_same_units(const JsonValue& file, const std::string& origin, const Pl
   check_same(origin, "--mask-documents", file.boolean("mask_documents"), plan.mask_documents);
   check_same(origin, "--precision", file.string("precision"),
              std::string(precision_name(plan.precision.compute)));
-  check_same(origin, "--recompute", file.string("recompute"), std::string(recompute_name(plan.recompute)));
+  check_same(origin, "--recompute", file.string("recompute"), std::string(name_of(plan.recompute)));
   check_same(origin, "--threads", file.integer("threads"), std::int64_t{plan.threads});
   check_same(origin, "--tp", file.integer("tp"), std::int64_t{plan.layout.tp});
   check_same(origin, "--sequence-parallel", file.boolean("sequence_parallel"), plan.layout.sequence_parallel);
@@ -64,7 +64,7 @@ void write_unit_times(const fs::path& run, const Plan& plan, const parallel::Uni
                   {"sequence_length", plan.sequence_length},
                   {"mask_documents", plan.mask_documents},
                   {"precision", precision_name(plan.precision.compute)},
-                  {"recompute", recompute_name(plan.recompute)},
+                  {"recompute", name_of(plan.recompute)},
                   {"threads", plan.threads},
                   {"tp", plan.layout.tp},
                   {"sequence_parallel", plan.layout.sequence_parallel},

@@ -19,7 +19,7 @@ std::string advise_older_checkpoint(const TrainingStanding& s) {
 }
 
 std::string wider_precision(const TrainingStanding& s) {
-  return s.precision == "fp16" ? "--precision bf16 or fp32" : "--precision fp32";
+  return s.precision == DType::f16 ? "--precision bf16 or fp32" : "--precision fp32";
 }
 
 /// Returns the advice on when the same weights would do. They would with a type of wider range
@@ -29,7 +29,7 @@ std::string advise_same_weights(const TrainingStanding& s) {
     return fmt::format(
         "; where another --precision or other --data made these weights, --resume {} with those",
         s.checkpoint);
-  if (s.precision != "fp16" || s.checkpoint.empty() || s.is_local) return {};
+  if (s.precision != DType::f16 || s.checkpoint.empty() || s.is_local) return {};
   return fmt::format("; where fp16's range alone is exceeded, --resume {} with {}", s.checkpoint,
                      wider_precision(s));
 }
@@ -40,9 +40,9 @@ std::string advise_on_weights(const TrainingStanding& s) {
   if (s.step == 0) {
     const std::string whose = s.init_from.empty() ? "the initial weights" : "the weights of " + s.init_from;
     return fmt::format("{} give it before any step: nothing is saved; {}", whose,
-                       s.precision != "fp32" ? "try " + wider_precision(s)
-                       : s.init_from.empty() ? "change --model or the data"
-                                             : "give other weights with --init-from");
+                       s.precision != DType::f32 ? "try " + wider_precision(s)
+                       : s.init_from.empty()     ? "change --model or the data"
+                                                 : "give other weights with --init-from");
   }
   std::string text =
       s.checkpoint.empty()
@@ -58,8 +58,9 @@ std::string advise_on_gradients(const TrainingStanding& s) {
   if (s.fixed_loss_scale)
     return fmt::format("{}; lower --loss-scale, which is {}", kept, *s.fixed_loss_scale);
   if (s.step == 0) {
-    return fmt::format("{}; {}", kept,
-                       s.precision == "fp32" ? "give other weights or data" : "try " + wider_precision(s));
+    return fmt::format(
+        "{}; {}", kept,
+        s.precision == DType::f32 ? "give other weights or data" : "try " + wider_precision(s));
   }
   return fmt::format("{}, but the next step from them meets the same; {}{}", kept, advise_older_checkpoint(s),
                      advise_same_weights(s));

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "base/numeric/dtype.hpp"
+
 namespace dt::train {
 
 /// The state of a run whose weights of `step` gave a loss or gradients that are not finite.
@@ -13,7 +15,7 @@ struct TrainingStanding {
   std::int64_t step = 0;
   std::int64_t first_step = 0;  // step of this start's first weights; no others have been loaded since
   double lr = 0;
-  std::string precision;
+  DType precision = DType::f32;
   std::string init_from;                   // "" without --init-from
   std::optional<double> fixed_loss_scale;  // --loss-scale
   std::string checkpoint;                  // checkpoint of these weights; "": they are not saved

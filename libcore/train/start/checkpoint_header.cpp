@@ -15,7 +15,7 @@ checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint:
   manifest.state.grad_lanes = plan.grad_lanes;
   manifest.state.precision = plan::precision_name(plan.precision.compute);
   if (plan.precision.compute == DType::bf16 && plan.device == Device::host())
-    manifest.state.matmul = arithmetic_name(plan.arithmetic);
+    manifest.state.matmul = name_of(plan.arithmetic);
   manifest.state.schedule = describe_schedule(plan.schedule);
   manifest.state.conditions = describe_conditions(plan, gpu_products);
   manifest.model = plan.spec;

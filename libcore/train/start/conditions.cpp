@@ -14,22 +14,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-const char* schedule_name(optim::LearningRateScheduleKind kind) {
-  switch (kind) {
-    case optim::LearningRateScheduleKind::cosine:
-      return "cosine";
-    case optim::LearningRateScheduleKind::linear:
-      return "linear";
-    case optim::LearningRateScheduleKind::constant:
-      return "constant";
-    case optim::LearningRateScheduleKind::wsd:
-      return "wsd";
-  }
-  return "";
-}
-
 std::string_view matmul_of(const plan::Plan& plan) {
-  if (plan.device == Device::host()) return arithmetic_name(plan.arithmetic);
+  if (plan.device == Device::host()) return name_of(plan.arithmetic);
   return plan.arithmetic == Arithmetic::tf32 ? "cuda tf32" : "cuda";
 }
 
@@ -72,12 +58,9 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
 }
 
 std::string describe_schedule(const optim::LearningRateSchedule& s) {
-  return Json{{"kind", schedule_name(s.kind)},
-              {"lr", s.lr},
-              {"min_lr", s.min_lr},
-              {"warmup_steps", s.warmup_steps},
-              {"decay_steps", s.decay_steps},
-              {"total_steps", s.total_steps}}
+  return Json{{"kind", name_of(s.kind)},      {"lr", s.lr},
+              {"min_lr", s.min_lr},           {"warmup_steps", s.warmup_steps},
+              {"decay_steps", s.decay_steps}, {"total_steps", s.total_steps}}
       .dump();
 }
 

@@ -22,13 +22,15 @@ std::optional<LearningRateSchedule> parse(const std::string& text) {
   const auto object = JsonValue::parse_if_object(text);
   if (!object) return std::nullopt;
   try {
-    return LearningRateSchedule{.kind = optim::parse_learning_rate_schedule(object->string("kind")),
+    const auto kind = parse_name<optim::LearningRateScheduleKind>(object->string("kind"));
+    if (!kind) return std::nullopt;  // one that this dt does not know
+    return LearningRateSchedule{.kind = *kind,
                                 .lr = object->number("lr"),
                                 .min_lr = object->number("min_lr"),
                                 .warmup_steps = object->integer("warmup_steps", 0, most_steps),
                                 .decay_steps = object->integer("decay_steps", 0, most_steps),
                                 .total_steps = object->integer("total_steps", 0, most_steps)};
-  } catch (const Error&) {  // a kind that this dt does not know, or no schedule
+  } catch (const Error&) {  // no schedule
     return std::nullopt;
   }
 }

@@ -53,7 +53,7 @@ std::vector<ActionList> lists_of(const Setting& setting) {
 }
 
 std::string name_of(const model::Layout& layout) {
-  const std::string name = model::schedule_name(layout.schedule);
+  const std::string name(dt::name_of(layout.schedule));
   return layout.virtual_stages > 1 ? fmt::format("{} V={}", name, layout.virtual_stages) : name;
 }
 

@@ -440,7 +440,7 @@ void multiply(const Context& context, const Product& p) {
            dtype_name(p.output));
   DT_CHECK(arithmetic_unavailable_reason(p.arithmetic).empty() &&
                (p.arithmetic == Arithmetic::fp32 || p.operands == DType::bf16),
-           "a matrix product of {} multiplied in {}", dtype_name(p.operands), arithmetic_name(p.arithmetic));
+           "a matrix product of {} multiplied in {}", dtype_name(p.operands), name_of(p.arithmetic));
   if (p.M == 0 || p.N == 0) return;
   constexpr std::int64_t serial_products = 64 * 64 * 64;
   const int threads = p.M * p.N * p.K <= serial_products ? 1 : context.threads();
