@@ -1,11 +1,10 @@
 #include "base/cli/tool.hpp"
 #include "cmd/dt-allreduce-bench/options.hpp"
-#include "cmd/dt-allreduce-bench/run.hpp"
 #ifdef DT_CUDA
 #include "kernels/cuda/register_gpus.hpp"
 #endif
 #ifdef DT_NCCL
-#include "comm/nccl/use.hpp"
+#include "comm/nccl/library.hpp"
 #endif
 
 int main(int argc, char** argv) {

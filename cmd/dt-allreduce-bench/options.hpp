@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cli/console.hpp"
 #include "base/cli/options.hpp"
 #include "bench/measure.hpp"
 #include "comm/topology/gpus.hpp"
@@ -45,5 +46,17 @@ struct Options {
 
 /// Fills the table. Its check rejects unknown names and meaningless sizes (usage errors).
 void declare(OptionTable& table, Options& options);
+
+/// Runs the measurements on every rank.
+struct Request {
+  const Options& options;
+  std::vector<OptionValue> values;     // values of all options, on which ranks must agree
+  std::vector<std::string> arguments;  // argv, for the record
+};
+
+/// Runs the measurements. Rank 0 writes the table, or with --json one object per line, to stdout,
+/// and the requested files. Returns the exit code.
+/// Errors: verification if results were wrong, after everything has been written.
+int run(const Request& request, Console& console);
 
 }  // namespace dt::allreduce_bench

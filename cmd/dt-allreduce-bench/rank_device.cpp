@@ -4,7 +4,7 @@
 
 #include "base/cli/build_info.hpp"
 #include "base/system/host.hpp"
-#include "comm/device_collectives/library.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "comm/exchange.hpp"
 #include "comm/topology/gpus.hpp"
 #include "comm/topology/nccl_decision.hpp"

@@ -1,27 +1,81 @@
-#include "cmd/dt-allreduce-bench/run.hpp"
-
 #include <algorithm>
+#include <array>
 
 #include "base/cli/build_info.hpp"
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/io/output_file.hpp"
 #include "base/system/host.hpp"
-#include "base/system/threads.hpp"
-#include "base/text/counted.hpp"
+#include "base/system/limits.hpp"
 #include "base/text/text.hpp"
 #include "bench/report.hpp"
 #include "bench/time_limit.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"
-#include "cmd/dt-allreduce-bench/qualify.hpp"
+#include "cmd/dt-allreduce-bench/options.hpp"
 #include "cmd/dt-allreduce-bench/rank_device.hpp"
 #include "cmd/dt-allreduce-bench/verdict.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
+#include "comm/ranks.hpp"
 #include "comm/topology/environment.hpp"
 
 namespace dt::allreduce_bench {
+
+// The measurements of --devices and --pairs.
+
+/// Returns the settings for messages between two ranks: the smallest and the largest size of the
+/// options.
+bench::LinkSettings link_settings(const Options& options);
+
+/// Measures each rank's device. Rank 0 prints a table, or with --json an object per rank.
+/// Collective: called by all ranks together; blocks.
+std::vector<bench::RankedDevice> measure_devices(const Options& options, const RankDevice& device,
+                                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
+                                                 const comm::Ranks& ranks);
+
+/// Measures the link between every two ranks. Prints the results as measure_devices() does.
+/// Collective: called by all ranks together; blocks.
+bench::LinkSection measure_links(const Options& options, const RankDevice& device, bench::Backend& backend,
+                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
+                                 const comm::Ranks& ranks);
+
+bench::LinkSettings link_settings(const Options& options) {
+  const bench::Problem problem{
+      .operation = bench::Operation::send_receive, .dtype = options.dtype, .num_ranks = 2};
+  const std::vector<bench::Problem> sizes =
+      bench::at_sizes(problem, std::array{options.min_bytes, options.max_bytes});
+  return {sizes.front(), sizes.back(), options.measure, options.slow_below};
+}
+
+std::vector<bench::RankedDevice> measure_devices(const Options& options, const RankDevice& device,
+                                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
+                                                 const comm::Ranks& ranks) {
+  const bench::DeviceSettings settings{
+      .copy_bytes = options.max_bytes, .measure = options.measure, .slow_below = options.slow_below};
+  const auto measure = [&](const Context& context) {
+    return bench::measure_devices(ranks.world, context, settings, device.places(), workspace, limit);
+  };
+  const bool is_gpu = device.context().device() != Device::host();
+  if (!is_gpu) comm::require_threads(ranks, device.cores());
+  std::vector<bench::RankedDevice> devices =
+      is_gpu ? measure(device.context()) : measure(Context(device.cores(), Device::host()));
+  ranks.console.write_text(ranks.console.json() ? bench::json_device_lines(devices)
+                                                : bench::device_table(devices));
+  return devices;
+}
+
+bench::LinkSection measure_links(const Options& options, const RankDevice& device, bench::Backend& backend,
+                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
+                                 const comm::Ranks& ranks) {
+  std::vector<std::string> hosts;
+  for (const bench::DevicePlace& place : device.places()) hosts.push_back(place.host);
+  bench::LinkSection section{
+      backend.name(),
+      bench::measure_links(ranks.world, backend, link_settings(options), hosts, workspace, limit)};
+  ranks.console.write_text(ranks.console.json() ? bench::json_link_lines(section, device.places())
+                                                : bench::link_table(section, device.places()));
+  return section;
+}
 
 namespace {
 

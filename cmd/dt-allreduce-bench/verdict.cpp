@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "bench/nvlink.hpp"
+#include "bench/links.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::allreduce_bench {

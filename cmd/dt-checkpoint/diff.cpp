@@ -2,10 +2,9 @@
 
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
-#include "base/text/counted.hpp"
 #include "base/text/text.hpp"
 #include "checkpoint/compare.hpp"
-#include "cmd/dt-checkpoint/run.hpp"
+#include "cmd/dt-checkpoint/options.hpp"
 
 namespace dt::checkpoint_tool {
 

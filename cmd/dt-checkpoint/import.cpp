@@ -5,7 +5,7 @@
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/tokenizer_files.hpp"
-#include "cmd/dt-checkpoint/run.hpp"
+#include "cmd/dt-checkpoint/options.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::checkpoint_tool {

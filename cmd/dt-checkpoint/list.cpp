@@ -9,7 +9,7 @@
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/reader.hpp"
-#include "cmd/dt-checkpoint/run.hpp"
+#include "cmd/dt-checkpoint/options.hpp"
 #include "run/run_directory.hpp"
 
 namespace dt::checkpoint_tool {

@@ -1,6 +1,5 @@
 #include "base/cli/tool.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
-#include "cmd/dt-checkpoint/run.hpp"
 
 int main(int argc, char** argv) {
   dt::checkpoint_tool::Options options;

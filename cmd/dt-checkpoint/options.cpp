@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "base/text/counted.hpp"
 #include "base/text/suggest.hpp"
+#include "base/text/text.hpp"
 
 namespace dt::checkpoint_tool {
 

@@ -8,15 +8,14 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/text/counted.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/compare.hpp"
-#include "cmd/dt-checkpoint/run.hpp"
+#include "cmd/dt-checkpoint/options.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/schedule/pipeline.hpp"
 #include "parallel/state/local_table.hpp"
-#include "run/failed_loads.hpp"
+#include "run/exclusion_records.hpp"
 
 namespace dt::checkpoint_tool {
 

@@ -1,9 +1,8 @@
-#include "cmd/dt-checkpoint/run.hpp"
-
 #include <array>
 
 #include "base/cli/tasks.hpp"
 #include "base/error.hpp"
+#include "cmd/dt-checkpoint/options.hpp"
 
 namespace dt::checkpoint_tool {
 

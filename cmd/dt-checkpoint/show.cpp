@@ -3,13 +3,10 @@
 
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
-#include "base/text/counted.hpp"
-#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
-#include "checkpoint/layout_json.hpp"
 #include "checkpoint/manifest.hpp"
-#include "cmd/dt-checkpoint/run.hpp"
+#include "cmd/dt-checkpoint/options.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::checkpoint_tool {

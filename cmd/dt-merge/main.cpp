@@ -1,6 +1,5 @@
 #include "base/cli/tool.hpp"
 #include "cmd/dt-merge/options.hpp"
-#include "cmd/dt-merge/run.hpp"
 
 int main(int argc, char** argv) {
   dt::merge_tool::Options options;

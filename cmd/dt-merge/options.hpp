@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cli/console.hpp"
 #include "base/cli/options.hpp"
 #include "base/cli/tasks.hpp"
 #include "base/numeric/dtype.hpp"
@@ -39,5 +40,11 @@ struct Options {
 std::string_view option_name(DType dtype);
 
 OptionTable make_options(Options& options);
+
+// Merges checkpoints and shows progress.
+
+/// Runs the tool and returns the exit code. Writes nothing to stdout, or with --json one object
+/// that describes the output.
+int run(const Options& options, Console& console);
 
 }  // namespace dt::merge_tool

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
-#include "data/build/chat_template.hpp"
+#include "data/build/tokenizer_config.hpp"
 #include "tokenizer/encode/vocabulary.hpp"
 
 namespace dt::shard_data {

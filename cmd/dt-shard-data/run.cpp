@@ -8,11 +8,8 @@
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/io/json.hpp"
-#include "base/io/output_file.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/signals.hpp"
-#include "base/text/counted.hpp"
-#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "cmd/dt-shard-data/options.hpp"
@@ -20,7 +17,7 @@
 #include "data/read/token_dataset.hpp"
 #include "data/read/token_shard.hpp"
 #include "data/read/verify_dataset.hpp"
-#include "data/target_flag.hpp"
+#include "data/tokenizer.hpp"
 
 namespace dt::shard_data {
 

@@ -6,12 +6,11 @@
 #include "base/cli/tool.hpp"
 #include "base/system/signals.hpp"
 #include "cmd/dt-train/options.hpp"
-#include "cmd/dt-train/run.hpp"
 #ifdef DT_CUDA
 #include "kernels/cuda/register_gpus.hpp"
 #endif
 #ifdef DT_NCCL
-#include "comm/nccl/use.hpp"
+#include "comm/nccl/library.hpp"
 #endif
 
 namespace {

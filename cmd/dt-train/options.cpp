@@ -5,8 +5,8 @@
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
 #include "model/model_spec.hpp"
-#include "plan/step_range.hpp"
-#include "plan/time/roofline_rates.hpp"
+#include "plan/settings.hpp"
+#include "plan/time/roofline.hpp"
 
 namespace dt::train_tool {
 

@@ -1,4 +1,4 @@
-#include "cmd/dt-train/run.hpp"
+#include "train/run.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,20 +6,17 @@
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
+#include "base/system/limits.hpp"
 #include "base/system/signals.hpp"
-#include "base/system/threads.hpp"
+#include "cmd/dt-train/options.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
-#include "comm/topology/host_order.hpp"
 #include "equivalence/compare_layouts.hpp"
 #include "equivalence/show_schedule.hpp"
 #include "plan/launch.hpp"
 #include "plan/precision.hpp"
-#include "train/dry_run.hpp"
-#include "train/evaluate_only.hpp"
-#include "train/run.hpp"
-#include "train/start/inherit_options.hpp"
+#include "train/start/inheritance.hpp"
 
 namespace dt::train_tool {
 

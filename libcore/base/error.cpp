@@ -6,7 +6,7 @@
 #include <new>
 #include <system_error>
 
-#include "base/system/threads.hpp"
+#include "base/system/limits.hpp"
 
 namespace dt {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "bench/measure.hpp"
-#include "bench/slow.hpp"
 #include "bench/time_limit.hpp"
 
 namespace dt::bench {

@@ -6,12 +6,32 @@
 #include <string>
 #include <vector>
 
+#include "bench/devices.hpp"
 #include "bench/measure.hpp"
-#include "bench/slow.hpp"
 #include "bench/time_limit.hpp"
-#include "bench/tournament.hpp"
 
 namespace dt::bench {
+
+// Decides in which order pairs of ranks are measured.
+
+/// Two ranks, the lower first.
+struct Pair {
+  int a, b;
+  auto operator<=>(const Pair&) const = default;
+};
+using PairRound = std::vector<Pair>;
+
+/// Returns rounds in which every two of n players meet once. In each round each player meets
+/// another; if n is odd, one player rests.
+/// Source: the circle method of round-robin tournaments.
+std::vector<PairRound> tournament(int n);
+
+/// Returns rounds in which every pair of ranks meets once. No host has two pairs in a round, so
+/// that pairs that meet at the same time do not share a host's network card or bus. First come the
+/// pairs within hosts, one of each host at a time. Then hosts meet as in a tournament, and two
+/// hosts that meet have one pair of ranks at a time. With R ranks on each of H hosts, the number of
+/// rounds is R (R − 1) / 2 + (H − 1) R² if H is even. If H is odd, it is R (R − 1) / 2 + H R².
+std::vector<PairRound> rounds_of_pairs(const std::vector<std::string>& host_by_rank);
 
 /// A link, measured by send_receive between two ranks, so both ways at once. Times are the slower
 /// rank's.
@@ -43,5 +63,22 @@ struct LinkSettings {
 std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, const LinkSettings& settings,
                                 const std::vector<std::string>& host_by_rank, Workspace& workspace,
                                 DeadlineTimer& limit);
+
+// Finds hosts whose GPUs have NVLink and do not use it. A comparison with the median does not find
+// them: if all links are equally slow, none is below it.
+
+/// A host of GPUs that have NVLink (tensor/device/gpu_probe.hpp), some of whose links are no faster than
+/// PCIe.
+struct HostWithoutNvlink {
+  std::string host;
+  std::string gpu;       // name of the GPUs of the fastest of these links
+  int num_links = 0;     // between its GPUs
+  int num_slow = 0;      // links no faster than PCIe
+  double most_gb_s = 0;  // the fastest of the slow links, each way
+};
+
+/// Returns the hosts with such links, in order. Ignores messages that are too small to tell.
+std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
+                                                    const std::vector<DevicePlace>& places);
 
 }  // namespace dt::bench

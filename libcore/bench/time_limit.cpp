@@ -5,8 +5,8 @@
 #include <system_error>
 
 #include "base/system/host.hpp"
+#include "base/system/limits.hpp"
 #include "base/system/signals.hpp"
-#include "base/system/threads.hpp"
 
 namespace dt::bench {
 

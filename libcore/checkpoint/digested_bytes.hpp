@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/piece_file.hpp"
+#include "checkpoint/writer.hpp"
 
 namespace dt::checkpoint {
 

@@ -3,16 +3,43 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/io/json.hpp"
 #include "base/numeric/dtype.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "tensor/piece.hpp"
 
 namespace dt::checkpoint {
+
+// The manifest's member `mesh`: the layout that wrote the checkpoint. See FORMATS.md.
+
+/// Returns the layout as a JSON object.
+std::string to_json(const model::Layout& layout);
+/// Parses the layout of a model with `num_units` units. Members that an older dt did not write keep
+/// their defaults. Replaces a schedule that only a later dt knows by the default.
+/// Errors: input, naming the member, if a table does not name each unit once.
+model::Layout parse_layout(const JsonValue& mesh, int num_units);
+
+namespace fs = std::filesystem;
+
+// Names of checkpoints. A name contains the step, and the generation of the run that saved it.
+
+/// Returns a name such as "step-00001000.g3".
+std::string checkpoint_name(std::int64_t step, std::int64_t generation);
+
+struct CheckpointEntry {
+  fs::path path;
+  std::int64_t step = 0;
+  std::int64_t generation = 0;
+};
+
+/// Parses a name such as "step-00001000.g3". Returns none for any other name.
+std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
 
 namespace fs = std::filesystem;
 

@@ -2,20 +2,87 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
-#include "checkpoint/block_cache.hpp"
-#include "checkpoint/block_reader.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/elements.hpp"
 #include "checkpoint/pieces_by_box.hpp"
 
 namespace dt::checkpoint {
+
+/// A cache of the most recently read blocks of a checkpoint's pieces. Several requests may need the
+/// same block: consecutive reads of a tensor's parts, or rows of adjacent tensor-parallel shards.
+/// The cache reads and digests it once.
+class BlockCache {
+ public:
+  using Block = std::shared_ptr<const std::vector<std::byte>>;
+  /// A block's identity: the address of its piece in the manifest, and its number in the payload.
+  struct Key {
+    const void* piece = nullptr;
+    std::uint64_t block = 0;
+    bool operator==(const Key&) const = default;
+  };
+
+  /// Creates a cache that holds at most `max_bytes`.
+  explicit BlockCache(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  /// Returns the block of `count` bytes. Calls `load` to fill it if it is not cached.
+  /// Thread safety: any thread. Threads that request a missing block at the same time each load it.
+  Block get(const Key& key, std::size_t count, const std::function<void(std::span<std::byte>)>& load);
+
+ private:
+  struct Entry {
+    Key key;
+    Block block;
+  };
+  Block find(const Key& key);
+  void insert(const Key& key, const Block& block);
+
+  std::mutex mutex_;
+  std::size_t max_bytes_;
+  std::size_t bytes_ = 0;
+  std::list<Entry> entries_;  // most recently used first
+};
+
+BlockCache::Block BlockCache::get(const Key& key, std::size_t count,
+                                  const std::function<void(std::span<std::byte>)>& load) {
+  if (const Block found = find(key)) return found;
+  const auto block = std::make_shared<std::vector<std::byte>>(count);
+  load(*block);
+  insert(key, block);
+  return block;
+}
+
+BlockCache::Block BlockCache::find(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  if (found == entries_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found);
+  return found->block;
+}
+
+void BlockCache::insert(const Key& key, const Block& block) {
+  const std::lock_guard lock(mutex_);
+  entries_.push_front({key, block});
+  bytes_ += block->size();
+  while (bytes_ > max_bytes_) {
+    bytes_ -= entries_.back().block->size();
+    entries_.pop_back();
+  }
+}
 
 namespace {
 
@@ -230,6 +297,58 @@ std::uint64_t Reader::bytes_read() const {
 
 std::vector<Problem> Reader::verify(const std::function<void(std::uint64_t)>& checked) const {
   return verify_checkpoint(path(), checked);
+}
+
+namespace {
+
+/// Verifies a file. Continues after a defect, so that one run reports all.
+void verify_file(const fs::path& path, const StoredFile& stored,
+                 const std::vector<const StoredPiece*>& pieces,
+                 const std::function<void(std::uint64_t)>& checked, std::vector<Problem>& problems) {
+  try {
+    const File file = File::open_read(path);
+    const std::uint64_t size = file.size();
+    if (size != stored.bytes) {
+      problems.push_back({stored.name, fmt::format("has {} bytes, expected {}", size, stored.bytes)});
+    }
+    for (const DigestedBytes& part : digested_bytes(stored, pieces)) {
+      if (std::string why = why_damaged(file, part); !why.empty()) problems.push_back({part.where, why});
+      if (checked) checked(part.bytes());
+    }
+  } catch (const Error& error) {
+    problems.push_back({stored.name, error.message(), !error.indicates_corruption()});
+  }
+}
+
+}  // namespace
+
+std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
+                                       const std::function<void(std::uint64_t)>& checked,
+                                       const std::function<bool()>& take) {
+  const auto is_mine = [&] { return !take || take(); };
+  std::vector<Problem> problems;
+  is_mine();  // the manifest itself, which every process needs for its share of the files
+  try {
+    const Manifest manifest = load_manifest(checkpoint);
+    PiecesByFile pieces = pieces_by_file(manifest);
+    for (const StoredFile& file : manifest.files) {
+      if (is_mine()) verify_file(checkpoint / file.name, file, pieces[file.name], checked, problems);
+    }
+  } catch (const Error& error) {
+    problems.push_back({manifest_name, error.message(), error.kind() != ErrorKind::input});
+  }
+  return problems;
+}
+
+std::vector<std::string> unlisted_files(const fs::path& checkpoint, const Manifest& manifest) {
+  std::set<std::string> known = {manifest_name};
+  for (const StoredFile& file : manifest.files) known.insert(file.name);
+  std::vector<std::string> names;
+  for (const fs::path& path : entries_of(checkpoint)) {
+    if (std::string name = path.filename().string(); !known.contains(name)) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace dt::checkpoint

@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/io/read_access.hpp"
-#include "checkpoint/checkpoint_name.hpp"
+#include "base/io/permissions.hpp"
 #include "checkpoint/digested_bytes.hpp"
+#include "checkpoint/manifest.hpp"
 
 namespace dt::checkpoint {
 

@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text/text.hpp"
-#include "checkpoint/checkpoint_name.hpp"
+#include "checkpoint/manifest.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 
 namespace dt::checkpoint {

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
-#include "checkpoint/writer_manifest.hpp"
+#include "checkpoint/writer.hpp"
 
 namespace dt::checkpoint {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/io/read_access.hpp"
+#include "base/io/permissions.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
 

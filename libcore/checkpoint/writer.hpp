@@ -8,17 +8,45 @@
 //   3. If all did, the first process calls unfinished.commit(header, num_writers).
 //      Otherwise it destroys `unfinished`.
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/io/files.hpp"
-#include "base/io/shared_folder.hpp"
+#include "base/io/paths.hpp"
 #include "checkpoint/manifest.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::checkpoint {
+
+/// part-NNNNN.json: what one writer of a checkpoint reports to the committing process. It exists
+/// only while the checkpoint has its temporary name, and in shards of local checkpoints. See
+/// FORMATS.md.
+struct WriterManifest {
+  std::int64_t step = 0;
+  std::int64_t generation = 0;
+  std::int64_t writer = 0;
+  std::vector<StoredFile> files;  // one, or none if the writer had no elements
+  std::vector<StoredPiece> pieces;
+};
+
+/// Returns a name such as "rank-00003.h5".
+std::string piece_file_name(int writer);
+/// Returns a name such as "part-00003.json".
+std::string writer_manifest_name(int writer);
+
+/// Returns the text of a writer's manifest. Its last member is the digest of all bytes before it.
+std::string to_json(const WriterManifest& manifest);
+/// Parses a writer's manifest.
+/// Errors: input, naming file and member, as parse_manifest().
+WriterManifest parse_writer_manifest(const std::string& text, const std::string& origin);
+/// Loads the manifest of `writer` from `folder`.
+/// Errors: input, naming the file: as parse_writer_manifest(); a manifest of another step, generation or
+/// writer.
+WriterManifest load_writer_manifest(const fs::path& folder, std::int64_t step, std::int64_t generation,
+                                    int writer);
 
 /// A piece in memory.
 struct SourcePiece {
@@ -100,5 +128,34 @@ void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
                  std::span<const PieceSpec> pieces, const PayloadSource& source,
                  const std::function<void(std::uint64_t)>& written = {},
                  double timeout_s = default_visibility_timeout_s);
+
+/// One HDF5 file of pieces, which a writing rank adds to a checkpoint's folder, and the digests over
+/// all its bytes.
+struct PieceFile {
+  StoredFile file;
+  std::vector<StoredPiece> pieces;  // in the order given, without empty pieces
+};
+
+/// Writes `folder`/`name`, with attributes that identify the state, and syncs it. Digests are
+/// computed from the source's memory before it is written. `written` receives the number of payload
+/// bytes as they are written.
+/// Errors: environment.
+/// After a crash: there is a file without the HDF5 signature, or none.
+PieceFile write_piece_file(const fs::path& folder, const std::string& name, const Manifest& manifest,
+                           std::span<const PieceSpec> pieces, const PayloadSource& source,
+                           const std::function<void(std::uint64_t)>& written);
+
+/// Bytes [begin, end) of a file.
+struct ByteRange {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
+/// Return the bytes of a file outside the given payloads, in file order.
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::vector<ByteRange> payloads);
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::span<const StoredPiece> pieces);
+/// Returns one digest over all ranges, which are read in small parts.
+/// Errors: input if the file is truncated.
+std::uint64_t digest_ranges(const File& file, std::span<const ByteRange> ranges);
 
 }  // namespace dt::checkpoint

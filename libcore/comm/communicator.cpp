@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "comm/algorithms/algorithms.hpp"
-#include "comm/core/transfer_chunks.hpp"
+#include "comm/core/collective.hpp"
 
 namespace dt::comm {
 

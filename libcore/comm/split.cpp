@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/device_collectives/single_rank_transport.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::comm {

@@ -9,7 +9,6 @@
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/numeric/integer.hpp"
-#include "checkpoint/block_reader.hpp"
 #include "checkpoint/elements.hpp"
 
 namespace dt::convert {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/io/read_access.hpp"
+#include "base/io/permissions.hpp"
 #include "convert/safetensors.hpp"
 #include "convert/weight_source.hpp"
 #include "model/hf/hf_names.hpp"

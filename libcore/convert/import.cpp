@@ -1,10 +1,9 @@
 #include "convert/import.hpp"
 
 #include "base/error.hpp"
-#include "checkpoint/checkpoint_name.hpp"
+#include "checkpoint/manifest.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 #include "checkpoint/writer.hpp"
-#include "checkpoint/writer_manifest.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::convert {

@@ -13,7 +13,7 @@
 
 #include "base/io/files.hpp"
 #include "base/numeric/dtype.hpp"
-#include "tensor/shape.hpp"
+#include "tensor/tensor.hpp"
 
 namespace dt::convert {
 

@@ -1,13 +1,15 @@
 #include "data/tokenizer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/io/file_or_pipe.hpp"
+#include "base/io/files.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/numeric/digest.hpp"
 #include "tokenizer/encode/encoder.hpp"
-#include "tokenizer/encode/safe_cut.hpp"
+#include "tokenizer/encode/tokenizer.hpp"
 #include "tokenizer/files/hf_tokenizer.hpp"
 #include "tokenizer/files/read_tokenizer.hpp"
 
@@ -151,6 +153,33 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const Tokenize
     throw input_error("{} was made by another version of the tokenizer '{}'", folder.string(), info.name);
   }
   return tokenizer;
+}
+
+namespace {
+
+using tokenizer::Vocabulary;
+
+Vocabulary vocabulary_of(const fs::path& file) {
+  const auto bytes = make_tokenizer("bytes");
+  if (digest(read_file(file)) != bytes->info().digest)
+    return tokenizer::read_tokenizer(file).tokenizer->bpe.vocabulary;
+  Vocabulary vocabulary;
+  for (std::uint32_t id = 0; id < bytes->info().vocabulary_size; ++id)
+    vocabulary.set(id, bytes->decode(std::array{id}));
+  return vocabulary;
+}
+
+}  // namespace
+
+std::string token_mismatch(const fs::path& of_model, const fs::path& of_data) {
+  if (digest(read_file(of_model)) == digest(read_file(of_data))) return {};
+  const Vocabulary model = vocabulary_of(of_model), data = vocabulary_of(of_data);
+  for (tokenizer::Id id = 0; id < std::min(model.size(), data.size()); ++id) {
+    if (!model.has(id) || !data.has(id) || model.bytes(id) == data.bytes(id)) continue;
+    return fmt::format("token {} is {:?} to {}, and {:?} to {}", id, model.bytes(id), of_model.string(),
+                       data.bytes(id), of_data.string());
+  }
+  return {};
 }
 
 }  // namespace dt::data

@@ -15,6 +15,20 @@
 
 namespace dt::data {
 
+// Tokens that a model reads but does not learn to predict.
+
+/// Bit set in a token that is not a target. Token ids are smaller, so that as an int32 label such a
+/// token is negative.
+inline constexpr std::uint32_t not_a_target = 0x80000000;
+
+inline std::uint32_t token_of(std::uint32_t stored) {
+  return stored & ~not_a_target;
+}
+
+inline bool is_target(std::uint32_t stored) {
+  return (stored & not_a_target) == 0;
+}
+
 /// Limit of a vocabulary, since models store tokens as int32.
 inline constexpr std::int64_t largest_vocabulary = std::int64_t{1} << 31;
 
@@ -83,5 +97,14 @@ std::unique_ptr<Tokenizer> tokenizer_of_text(std::string text, const std::string
 /// Opens the tokenizer in a dataset's folder, which made the data described by `info`.
 /// Errors: input if it is another tokenizer.
 std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerIdentity& info);
+
+// Compares the meaning of ids between two tokenizers.
+
+/// Returns "" if a model's tokenizer and a dataset's tokenizer.json are the same file, or every id
+/// that both have stands for the same bytes. Either may have more ids. Otherwise returns the first
+/// difference: "token 5 is "a" to FILE, and "b" to OTHER". Files are dt's own or any that
+/// read_tokenizer() reads.
+/// Errors: input if a file cannot be read as one.
+std::string token_mismatch(const fs::path& of_model, const fs::path& of_data);
 
 }  // namespace dt::data

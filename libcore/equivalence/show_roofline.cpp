@@ -1,10 +1,9 @@
-#include "equivalence/show_roofline.hpp"
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text/text.hpp"
+#include "equivalence/show_schedule.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "plan/time/roofline_step.hpp"
 

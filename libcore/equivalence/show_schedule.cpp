@@ -6,10 +6,8 @@
 #include <numeric>
 
 #include "base/io/files.hpp"
-#include "base/io/output_file.hpp"
 #include "base/text/text.hpp"
 #include "comm/exchange.hpp"
-#include "equivalence/show_roofline.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "parallel/schedule/validator.hpp"
 #include "plan/action_lists.hpp"

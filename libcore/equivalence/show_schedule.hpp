@@ -1,8 +1,11 @@
 #pragma once
 // dt-train --show-schedule: draws what ranks do in a step.
 
+#include "base/cli/console.hpp"
 #include "comm/ranks.hpp"
+#include "plan/plan.hpp"
 #include "plan/settings.hpp"
+#include "plan/time/forecast.hpp"
 
 namespace dt::equivalence {
 
@@ -12,5 +15,20 @@ namespace dt::equivalence {
 /// Nothing is run.
 /// Collective: all ranks call it.
 int show_schedule(const plan::Settings& settings, const comm::Ranks& ranks);
+
+// Prints a step's operations on a GPU that need not be there, with the time that each takes.
+
+/// Returns the settings with a simulated GPU for each rank if --roofline names one; otherwise
+/// unchanged.
+plan::Settings with_simulated_gpus(const plan::Settings& settings, int num_ranks);
+
+/// Returns the bandwidths of links that plans use: those of the options, and within nodes by default
+/// those of --roofline's GPU.
+plan::LinkBandwidths roofline_link_bandwidths(const plan::Settings& settings);
+
+/// Prints the roofline of a step of the busiest stage's ranks on --roofline's GPU. It lists the
+/// operations, the waits, the MFU, and the gain from each property of dt's kernels.
+/// Errors: usage, training that is not in 16 bits.
+void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Console& console);
 
 }  // namespace dt::equivalence

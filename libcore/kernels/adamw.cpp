@@ -3,7 +3,7 @@
 #include "kernels/check.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
-#include "kernels/reference/adamw.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels {
 

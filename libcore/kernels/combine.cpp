@@ -1,7 +1,7 @@
 #include "kernels/combine.hpp"
 
 #include "kernels/check.hpp"
-#include "kernels/gpu_kernels.hpp"
+#include "kernels/dispatch.hpp"
 
 namespace dt::kernels {
 

@@ -5,7 +5,7 @@
 #include "kernels/check.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
-#include "kernels/reference/cross_entropy.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels {
 namespace {

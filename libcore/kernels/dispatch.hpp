@@ -1,11 +1,87 @@
 #pragma once
 // The choice of a kernel's implementation, made only here.
 
-#include "kernels/gpu_kernels.hpp"
+#include "kernels/activation.hpp"
+#include "kernels/adamw.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/combine.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/linear.hpp"
+#include "kernels/norm.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels {
+
+// The table of GPU kernels. Most programs have none, and link none.
+
+/// All GPU kernels by op: KERNEL(name) once for each public function that GPUs have.
+#define DT_GPU_KERNELS(KERNEL)                 \
+  /* norm */                                   \
+  KERNEL(layer_norm)                           \
+  KERNEL(layer_norm_backward)                  \
+  KERNEL(rms_norm)                             \
+  KERNEL(rms_norm_backward)                    \
+  /* linear */                                 \
+  KERNEL(linear)                               \
+  KERNEL(linear_backward_input)                \
+  KERNEL(linear_backward_weight)               \
+  KERNEL(bias_backward)                        \
+  KERNEL(matmul_library)                       \
+  KERNEL(matmul_algorithms)                    \
+  /* activation */                             \
+  KERNEL(gelu)                                 \
+  KERNEL(gelu_backward)                        \
+  KERNEL(swiglu)                               \
+  KERNEL(swiglu_backward)                      \
+  /* attention */                              \
+  KERNEL(attention)                            \
+  KERNEL(attention_backward)                   \
+  KERNEL(attention_library)                    \
+  KERNEL(attention_fallbacks)                  \
+  KERNEL(merge_attention)                      \
+  KERNEL(first_visible)                        \
+  KERNEL(rotary)                               \
+  /* embedding */                              \
+  KERNEL(embedding)                            \
+  KERNEL(embedding_backward)                   \
+  /* cross-entropy */                          \
+  KERNEL(cross_entropy)                        \
+  KERNEL(cross_entropy_gradient)               \
+  KERNEL(cross_entropy_partial)                \
+  KERNEL(cross_entropy_from_partials)          \
+  KERNEL(cross_entropy_gradient_from_partials) \
+  /* elementwise */                            \
+  KERNEL(add)                                  \
+  KERNEL(add_bias_residual)                    \
+  KERNEL(accumulate)                           \
+  KERNEL(cast)                                 \
+  KERNEL(cast_columns)                         \
+  KERNEL(fill)                                 \
+  KERNEL(sum_squares_by_block)                 \
+  KERNEL(accumulate_exact)                     \
+  /* ranks */                                  \
+  KERNEL(combine_ranks)                        \
+  /* optimizer */                              \
+  KERNEL(adamw)
+
+/// Each member has the signature of the public function of its name, which has checked the
+/// arguments.
+struct GpuKernels {
+#define DT_MEMBER(name) decltype(kernels::name)* name;
+  DT_GPU_KERNELS(DT_MEMBER)
+#undef DT_MEMBER
+};
+
+/// Returns the table.
+/// Errors: internal if the program has none. In this case no context of a GPU exists.
+const GpuKernels& gpu_kernels();
+/// Returns the table for a call; see Context::throttle.
+const GpuKernels& gpu_kernels(const Context& context);
+/// Sets the table. Call it once, before the table is used; nullptr removes it.
+void set_gpu_kernels(const GpuKernels* kernels);
 
 /// The implementations of one public kernel; all have its signature.
 template <class Function>

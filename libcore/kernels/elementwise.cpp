@@ -4,7 +4,7 @@
 #include "kernels/check.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
-#include "kernels/reference/elementwise.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels {
 namespace {

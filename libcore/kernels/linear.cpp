@@ -9,7 +9,7 @@
 #include "kernels/cpu/gemm/gemm.hpp"
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/dispatch.hpp"
-#include "kernels/reference/linear.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels {
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
-#include "comm/device_collectives/library.hpp"
-#include "comm/device_collectives/single_rank_transport.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "parallel/schedule/validator.hpp"
 
 namespace dt::plan {

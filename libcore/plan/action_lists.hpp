@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "comm/device_collectives/ctas.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "parallel/schedule/builders.hpp"
 #include "parallel/schedule/pipeline.hpp"
 #include "parallel/state/groups.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kernels/attention.hpp"
-#include "kernels/cuda/attention/attention_chunks.hpp"
+#include "kernels/cuda/attention/attention_by_library.hpp"
 #include "plan/plan.hpp"
 
 namespace dt::plan {

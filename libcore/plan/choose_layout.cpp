@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/text/text.hpp"
 #include "parallel/schedule/pipeline.hpp"
-#include "parallel/schedule/unit_costs.hpp"
+#include "parallel/schedule/stages.hpp"
 #include "parallel/state/mesh.hpp"
 
 namespace dt::plan {

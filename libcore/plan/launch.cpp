@@ -8,9 +8,16 @@
 #include <sstream>
 #include <vector>
 
-#include "base/system/cgroup.hpp"
+#include "base/error.hpp"
 #include "base/system/host.hpp"
+#include "base/system/limits.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "comm/exchange.hpp"
+#include "comm/topology/nccl_decision.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/linear.hpp"
+#include "plan/precision.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::plan {
 
@@ -112,6 +119,129 @@ Launch launch_on_subset(const Launch& launch, int num_ranks) {
   first.ranks_per_node = std::min(launch.ranks_per_node, first.num_ranks);
   if (first.ranks_per_node > 0 && first.num_ranks % first.ranks_per_node != 0) first.ranks_per_node = 0;
   return first;
+}
+
+namespace {
+
+using comm::DeviceRequest;
+
+// Time limit of waits for a GPU, as a part of --comm-timeout. It is less than the limit for other
+// ranks: the rank of a GPU that hangs reports this before the ranks that wait for that rank fail.
+constexpr double of_comm_timeout = 0.8;
+// Time added to --comm-timeout if GPUs wait for each other. The watchdog, and after it the engine,
+// can then report which ranks they wait for.
+constexpr double after_comm_timeout_s = 60;
+
+/// Errors: usage, an option that only CPUs take.
+void check_options_of_gpus(const Settings& settings) {
+  const bool is_short = dtype_bytes(precision_of(settings).compute) == 2;  // refuses tf32 without fp32
+  if (!settings.matmul || settings.matmul == Arithmetic::tf32 ||
+      (settings.matmul == Arithmetic::fp32 && !is_short))
+    return;
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("--matmul {} is how CPUs multiply {}, and --device {} computes on GPUs",
+                  name_of(*settings.matmul), precision_name(settings.precision), name_of(settings.device)),
+      "give --matmul auto, or fp32 or tf32 with --precision fp32, or --device cpu");
+}
+
+/// Errors: usage, an option that only GPUs take.
+void check_options_of_cpus(const Settings& settings) {
+  if (settings.matmul != Arithmetic::tf32) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("--matmul tf32 is how GPUs multiply fp32, and --device {} computes on {}",
+                          name_of(settings.device),
+                          settings.device == DeviceRequest::cpu ? "CPUs" : "the CPUs of these hosts"),
+              "give --matmul auto, or --device cuda where ranks have GPUs");
+}
+
+/// Errors: usage, --reduce-order would have no effect.
+void check_reduce_order(const comm::Ranks& ranks, const Settings& settings, const Launch& launch) {
+  comm::run_collectively(ranks.world, [&] {
+    if (settings.reduce_order == comm::ReduceOrder::free && launch.device_collectives.empty())
+      throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which these ranks do not talk",
+                  "give --reduce-order tree, or --comm nccl and a GPU for each rank");
+  });
+}
+
+}  // namespace
+
+Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_ranks) {
+  comm::Communicator& world = ranks.world;
+  Launch launch = find_launch(world, num_ranks);
+  const auto asked =
+      static_cast<DeviceRequest>(comm::broadcast_number(world, static_cast<std::int64_t>(settings.device)));
+  std::vector<comm::HostGpus> seen = comm::gather_gpus(world, asked != DeviceRequest::cpu);
+  seen.resize(static_cast<std::size_t>(num_ranks));
+  comm::DeviceChoice choice;
+  kernels::AttentionLibrary attention;
+  comm::run_collectively(world, [&] {
+    if (asked == DeviceRequest::cuda) check_options_of_gpus(settings);
+    if (asked == DeviceRequest::cpu) check_options_of_cpus(settings);
+    choice = comm::choose_devices(asked, seen);
+    launch.device = choice.of_rank[static_cast<std::size_t>(launch.rank)];
+    launch.gpus_per_node = choice.gpus_per_node;
+    launch.gpus = choice.gpu_of_rank;
+    if (launch.device == Device::host()) return check_options_of_cpus(settings);
+    if (world.rank() >= num_ranks) return;
+    check_options_of_gpus(settings);
+    launch.gpu = accelerator().gpus().at(static_cast<std::size_t>(launch.device.index()));
+    attention = kernels::attention_library();
+    launch.gpu.software += fmt::format(", {}, {}", kernels::matmul_library(),
+                                       attention.name.empty() ? "no cuDNN" : attention.name);
+    launch.orders_attention_sums =
+        attention.ordered_major != 0 && launch.gpu.major == attention.ordered_major;
+    launch.gpu_free_bytes = accelerator().free_bytes(launch.device);
+  });
+  std::vector<std::string> software = comm::gather_texts(world, launch.gpu.software);
+  software.resize(static_cast<std::size_t>(num_ranks));
+  if (!choice.announcement.empty()) ranks.console.info("{}", choice.announcement);
+  for (const std::string& warning : choice.warnings) ranks.console.warn("{}", warning);
+  const comm::NcclDecision streams = comm::decide_nccl(ranks, choice, seen, num_ranks);
+  launch.device_collectives = streams.library;
+  if (!streams.library.empty())
+    ranks.console.info("between GPUs: {}; {}", streams.library, comm::device_transport_library()->limits());
+  if (!streams.reason.empty())
+    ranks.console.warn("messages between GPUs go through their hosts' memory, which is slow: {}",
+                       streams.reason);
+  if (launch.device != Device::host()) {
+    const double seconds = settings.comm_timeout.seconds;
+    accelerator().set_timeout(launch.device_collectives.empty() ? of_comm_timeout * seconds
+                                                                : seconds + after_comm_timeout_s);
+  }
+  check_reduce_order(ranks, settings, launch);
+  if (launch.device != Device::host() && attention.name.empty())
+    ranks.console.warn("{}: slower kernels compute attention in 16 bits", attention.unavailable_reason);
+  const std::string difference = describe_software_mismatch(software, seen);
+  if (!difference.empty()) ranks.console.warn("{}", difference);
+  return launch;
+}
+
+Launch simulated_launch(const Settings& settings, int num_ranks) {
+  const bool is_cuda = settings.device == DeviceRequest::cuda;
+  is_cuda ? check_options_of_gpus(settings) : check_options_of_cpus(settings);
+  if (settings.reduce_order == comm::ReduceOrder::free && !is_cuda)
+    throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which CPUs do not talk",
+                "give --reduce-order tree, or --device cuda");
+  Launch all{.num_ranks = static_cast<int>(*settings.ranks),
+             .ranks_per_node = static_cast<int>(settings.ranks_per_node.value_or(*settings.ranks))};
+  if (is_cuda) {
+    all.device = Device::gpu(0);
+    all.gpu.name = "on paper";
+    all.device_collectives = "NCCL";
+    all.gpus_per_node = all.ranks_per_node;
+  }
+  return launch_on_subset(all, num_ranks);
+}
+
+std::string describe_software_mismatch(const std::vector<std::string>& of_ranks,
+                                       const std::vector<comm::HostGpus>& seen) {
+  for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
+    if (of_ranks[rank] == of_ranks[0]) continue;
+    return fmt::format("{} has {}, and {} has {}: bits may differ from those of nodes that are alike",
+                       seen[0].host, of_ranks[0], seen[rank].host, of_ranks[rank]);
+  }
+  return {};
 }
 
 }  // namespace dt::plan

@@ -11,7 +11,7 @@
 #include "model/flops.hpp"
 #include "model/units/unit.hpp"
 #include "plan/precision.hpp"
-#include "plan/step_range.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::plan {
 

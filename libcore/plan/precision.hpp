@@ -9,7 +9,7 @@
 #include "parallel/state/precision.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
-#include "tensor/arithmetic.hpp"
+#include "tensor/context.hpp"
 
 namespace dt::plan {
 

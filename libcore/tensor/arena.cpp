@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/numeric/integer.hpp"
-#include "tensor/deferred_free.hpp"
+#include "tensor/buffer.hpp"
 
 namespace dt {
 

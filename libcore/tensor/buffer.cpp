@@ -12,7 +12,6 @@
 #include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
-#include "tensor/deferred_free.hpp"
 #include "tensor/device/accelerator.hpp"
 
 namespace dt {
@@ -109,6 +108,26 @@ Buffer::~Buffer() {
   } else {
     ::munmap(data_, round_up(bytes_, page_bytes));
   }
+}
+
+constinit thread_local DeferredFree* DeferredFree::current_ = nullptr;
+
+DeferredFree::DeferredFree() : outer_(std::exchange(current_, this)) {}
+
+DeferredFree::~DeferredFree() {
+  current_ = outer_;
+}
+
+std::size_t DeferredFree::bytes() const {
+  std::size_t total = 0;
+  for (const Buffer& buffer : buffers_) total += buffer.bytes();
+  return total;
+}
+
+void DeferredFree::free() {
+  DeferredFree* const inner = std::exchange(current_, outer_);
+  buffers_.clear();
+  current_ = inner;
 }
 
 }  // namespace dt

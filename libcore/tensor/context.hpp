@@ -2,18 +2,63 @@
 // The argument of every kernel, unit and collective: where to run, with how many threads, and scratch
 // memory.
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/text/enum_names.hpp"
 #include "tensor/arena.hpp"
-#include "tensor/arithmetic.hpp"
 #include "tensor/device/accelerator.hpp"
 #include "tensor/device/device.hpp"
-#include "tensor/device/stream_throttle.hpp"
 
 namespace dt {
+
+// Bounds how far the host runs ahead of a device. A driver's queue is bounded (CUDA's holds about a
+// thousand pieces of work). A caller that enqueues more blocks there without a time limit, and
+// sends no messages.
+
+/// The bound of one stream.
+class StreamThrottle {
+ public:
+  /// The number of kernels between two events; a kernel may be several pieces of work. The first
+  /// event comes early, since it enqueues deferred work (Accelerator::defer) on a device that is
+  /// still idle.
+  static constexpr int kernels_between_events = 64, kernels_before_first_event = 8;
+
+  explicit StreamThrottle(Stream stream) : stream_(stream) {}
+  /// Waits if the host is too far ahead, so that at most 2 · kernels_between_events kernels are
+  /// under way. Calls `overlapped_work` repeatedly during the wait. Call before each kernel.
+  /// Errors: those of Event.
+  void wait_if_ahead(const std::function<void()>& overlapped_work);
+
+ private:
+  Stream stream_;
+  int num_enqueued_ = kernels_between_events - kernels_before_first_event;  // since the last event
+  std::unique_ptr<Event> last_event_;
+};
+
+// The formats in which elements of matrices are multiplied.
+
+/// A format for products.
+/// Numerics: each format gives its own bits. On a CPU they depend neither on sizes nor on the
+/// number of threads.
+enum class Arithmetic : std::uint8_t {
+  fp32,          // operands are widened to fp32 first
+  bf16,          // pairs of bf16 by AVX512_BF16's vdpbf16ps
+  amx,           // tiles of bf16 by AMX's tdpbf16ps
+  amx_by_loops,  // the bits of amx by plain loops, for tests on processors without AMX
+  tf32           // on GPUs: fp32 rounded to TF32 (10 bits of mantissa), with sums in fp32
+};
+
+/// The names in options, manifests and messages.
+constexpr auto enum_names(Arithmetic) {
+  using enum Arithmetic;
+  return std::to_array<EnumName<Arithmetic>>(
+      {{"fp32", fp32}, {"bf16", bf16}, {"amx", amx}, {"amx-by-loops", amx_by_loops}, {"tf32", tf32}});
+}
 
 /// The context of a rank. On the CPU, work is done when the call returns. On a GPU, calls enqueue
 /// work on the context's stream.

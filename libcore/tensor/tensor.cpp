@@ -1,6 +1,27 @@
 #include "tensor/tensor.hpp"
 
+#include "base/error.hpp"
+
 namespace dt {
+
+std::int64_t Shape::numel() const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : dims_) {
+    DT_CHECK(extent >= 0 && !__builtin_mul_overflow(count, extent, &count),
+             "shape {} has no number of elements", to_string());
+  }
+  return count;
+}
+
+std::string Shape::to_string() const {
+  std::string text = "[";
+  for (const std::int64_t extent : dims_) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(extent);
+  }
+  text += ']';
+  return text;
+}
 
 Tensor::Tensor(const Buffer& buffer, DType dtype, Shape shape, std::size_t begin)
     : Tensor(buffer.data() == nullptr ? nullptr : buffer.data() + begin, dtype, std::move(shape),

@@ -4,16 +4,37 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/numeric/dtype.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/device/device.hpp"
-#include "tensor/shape.hpp"
 
 namespace dt {
+
+/// The extents of a tensor, row-major, outermost first.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims) : dims_(dims) {}
+  explicit Shape(std::vector<std::int64_t> dims) : dims_(std::move(dims)) {}
+
+  int rank() const { return static_cast<int>(dims_.size()); }
+  std::int64_t operator[](int dim) const { return dims_[static_cast<std::size_t>(dim)]; }
+  const std::vector<std::int64_t>& dims() const { return dims_; }
+  std::int64_t numel() const;
+  /// Returns "[2, 1024, 768]".
+  std::string to_string() const;
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::vector<std::int64_t> dims_;
+};
 
 /// A view of a tensor's elements. Copying a Tensor copies the view. An empty Tensor (no data) stands
 /// for "absent", such as a bias that a model lacks.

@@ -1,5 +1,3 @@
-#include "train/dry_run.hpp"
-
 #include <algorithm>
 #include <fmt/ranges.h>
 #include <functional>
@@ -10,8 +8,6 @@
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
-#include "base/text/counted.hpp"
-#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/reader.hpp"
@@ -27,7 +23,8 @@
 #include "plan/time/forecast.hpp"
 #include "run/run_directory.hpp"
 #include "train/evaluate/evaluation.hpp"
-#include "train/report/sources.hpp"
+#include "train/report/reporter.hpp"
+#include "train/run.hpp"
 #include "train/start/idle_ranks.hpp"
 #include "train/start/start.hpp"
 

@@ -1,23 +1,22 @@
-#include "train/evaluate_only.hpp"
-
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/io/output_file.hpp"
+#include "base/io/files.hpp"
 #include "base/system/host.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "convert/weight_source.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/choose_layout.hpp"
-#include "plan/device.hpp"
+#include "plan/launch.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "run/run_directory.hpp"
 #include "train/evaluate/evaluation.hpp"
 #include "train/report/reporter.hpp"
+#include "train/run.hpp"
 #include "train/start/consistency_checks.hpp"
 #include "train/start/idle_ranks.hpp"
 #include "train/start/run_tokenizer.hpp"

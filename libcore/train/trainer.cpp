@@ -12,9 +12,8 @@
 #include "plan/time/unit_times_file.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/evaluate/evaluation.hpp"
-#include "train/start/checkpoint_header.hpp"
+#include "train/start/conditions.hpp"
 #include "train/start/state_io.hpp"
-#include "train/step/gpu_products.hpp"
 #include "train/step/non_finite.hpp"
 
 namespace dt::train {

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
-#include "base/io/read_access.hpp"
+#include "base/io/permissions.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

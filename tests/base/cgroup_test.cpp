@@ -1,10 +1,9 @@
-#include "base/system/cgroup.hpp"
-
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 #include <tuple>
 
 #include "base/system/host.hpp"
+#include "base/system/limits.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <thread>
 
-#include "base/io/file_or_pipe.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/system/signals.hpp"
 #include "base/test_folder.hpp"

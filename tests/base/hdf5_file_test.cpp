@@ -9,7 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "base/hdf5/messages.hpp"
+#include "base/hdf5/object_header.hpp"
 #include "base/test_folder.hpp"
 #include "support/hdf5_hostile.hpp"
 #include "support/hdf5_reference.hpp"

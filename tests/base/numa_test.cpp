@@ -1,8 +1,7 @@
-#include "base/system/numa.hpp"
-
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "base/system/host.hpp"
 #include "test_folder.hpp"
 
 using namespace dt;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/io/owned_folder.hpp"
-#include "base/io/ownership.hpp"
+#include "base/io/permissions.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

@@ -1,6 +1,6 @@
-#include "base/text/printable.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "base/text/text.hpp"
 
 using namespace dt;
 

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
-#include "base/text/counted.hpp"
 
 using namespace dt;
 using dt_test::caught;

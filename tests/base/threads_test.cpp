@@ -1,10 +1,9 @@
-#include "base/system/threads.hpp"
-
 #include <catch2/catch.hpp>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/system/limits.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

@@ -25,7 +25,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
-#include "checkpoint/checkpoint_name.hpp"
+#include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/state/local_table.hpp"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <thread>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"

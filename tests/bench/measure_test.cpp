@@ -7,7 +7,7 @@
 #include "bench/pattern.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "device/test_device.hpp"
-#include "tensor/host_mirror.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::bench;

@@ -1,6 +1,6 @@
-#include "bench/nvlink.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "bench/links.hpp"
 
 using namespace dt::bench;
 

@@ -1,6 +1,6 @@
-#include "bench/slow.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "bench/measure.hpp"
 
 using namespace dt::bench;
 

@@ -12,7 +12,7 @@
 
 #include "base/io/files.hpp"
 #include "tokenizer/encode/encoder.hpp"
-#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/encode/scanners.hpp"
 #include "tokenizer/files/read_tokenizer.hpp"
 

@@ -1,7 +1,7 @@
-#include "bench/tournament.hpp"
-
 #include <catch2/catch.hpp>
 #include <set>
+
+#include "bench/links.hpp"
 
 using namespace dt::bench;
 

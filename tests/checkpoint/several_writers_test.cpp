@@ -5,7 +5,7 @@
 #include "base/system/host.hpp"
 #include "checkpoint/compare.hpp"
 #include "checkpoint/sample.hpp"
-#include "checkpoint/writer_manifest.hpp"
+#include "checkpoint/writer.hpp"
 #include "convert/export.hpp"
 #include "tensor/host_tensor.hpp"
 

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "checkpoint/writer.hpp"
-#include "tensor/piece_partition.hpp"
+#include "tensor/piece.hpp"
 
 namespace dt::checkpoint::test {
 
-/// Returns writer `writer`'s shard of `whole`, divided as tensor/piece_partition.hpp does, as views of the
+/// Returns writer `writer`'s shard of `whole`, divided as tensor/piece.hpp does, as views of the
 /// same memory.
 inline std::vector<SourcePiece> share_of(std::span<const SourcePiece> whole, int writer, int num_writers) {
   std::vector<SizedPiece> sized;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "comm/backend.hpp"
-#include "comm/device_collectives/library.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "comm/threads/thread_group.hpp"
 
 using namespace dt;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "comm/core/reduction.hpp"
 #include "tensor/tensor.hpp"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hdf5/hdf5_file.hpp"
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "convert/export.hpp"
 #include "convert/export_sample.hpp"
 #include "convert/safetensors.hpp"

@@ -1,9 +1,7 @@
-#include "convert/export_source.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/hdf5/hdf5_file.hpp"
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "convert/export.hpp"
 #include "convert/export_sample.hpp"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/hdf5/hdf5_file.hpp"
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "checkpoint/sample.hpp"
 #include "convert/export.hpp"
 #include "convert/safetensors.hpp"

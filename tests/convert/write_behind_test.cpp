@@ -1,5 +1,3 @@
-#include "convert/write_behind.hpp"
-
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -7,6 +5,8 @@
 #include <string>
 #include <thread>
 #include <utility>
+
+#include "convert/tensor_copier.hpp"
 
 namespace dt::convert {
 namespace {

@@ -1,9 +1,8 @@
-#include "data/build/chat_template.hpp"
-
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/test_folder.hpp"
+#include "data/build/tokenizer_config.hpp"
 
 using namespace dt;
 using namespace dt::data;

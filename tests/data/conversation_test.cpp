@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/test_folder.hpp"
-#include "data/target_flag.hpp"
+#include "data/tokenizer.hpp"
 
 using namespace dt;
 using namespace dt::data;

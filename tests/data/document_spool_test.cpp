@@ -6,7 +6,7 @@
 
 #include "base/test_folder.hpp"
 #include "data/build/spool_writer.hpp"
-#include "data/target_flag.hpp"
+#include "data/tokenizer.hpp"
 
 using namespace dt;
 using namespace dt::data;

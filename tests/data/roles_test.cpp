@@ -1,8 +1,7 @@
-#include "data/build/roles.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
+#include "data/build/input_findings.hpp"
 
 using namespace dt;
 using namespace dt::data;

@@ -1,8 +1,7 @@
-#include "data/build/split_rule.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
+#include "data/build/document_spool.hpp"
 #include "data/build/spool_writer.hpp"
 
 using namespace dt;

@@ -1,10 +1,9 @@
-#include "data/read/weighted_interleave.hpp"
-
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <vector>
 
 #include "base/test_folder.hpp"
+#include "data/read/mixture.hpp"
 
 using namespace dt;
 using namespace dt::data;

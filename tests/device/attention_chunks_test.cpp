@@ -1,8 +1,7 @@
-#include "kernels/cuda/attention/attention_chunks.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/numeric/integer.hpp"
+#include "kernels/cuda/attention/attention_by_library.hpp"
 
 namespace dt::kernels::cuda {
 namespace {

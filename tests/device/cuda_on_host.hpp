@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "device/fiber_block.hpp"
 #include "device/test_device.hpp"
 #include "kernels/cuda/launch/grid.hpp"

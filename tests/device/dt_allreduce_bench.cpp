@@ -6,10 +6,9 @@
 
 #include "base/cli/tool.hpp"
 #include "cmd/dt-allreduce-bench/options.hpp"
-#include "cmd/dt-allreduce-bench/run.hpp"
 #include "device/test_device.hpp"
 #ifdef DT_NCCL
-#include "comm/nccl/use.hpp"
+#include "comm/nccl/library.hpp"
 #include "device/nccl/stand_in.hpp"
 #endif
 

@@ -15,10 +15,9 @@
 #include "base/system/host.hpp"
 #include "base/system/signals.hpp"
 #include "cmd/dt-train/options.hpp"
-#include "cmd/dt-train/run.hpp"
 #include "device/test_device.hpp"
 #ifdef DT_NCCL
-#include "comm/nccl/use.hpp"
+#include "comm/nccl/library.hpp"
 #include "device/nccl/stand_in.hpp"
 #endif
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "device/test_device.hpp"
-#include "kernels/cuda/attention/attention_fallbacks.hpp"
 #include "kernels/cuda/launch/elements.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 

@@ -13,7 +13,7 @@
 #include "kernels/cuda/launch/elements.hpp"
 #include "kernels/cuda/launch/grid.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
-#include "kernels/reference/linear.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::test_device {
 

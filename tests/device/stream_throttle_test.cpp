@@ -1,10 +1,9 @@
-#include "tensor/device/stream_throttle.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "device/test_device.hpp"
 #include "kernels/elementwise.hpp"
+#include "tensor/context.hpp"
 
 namespace dt::test_device {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "tensor/deferred_free.hpp"
+#include "tensor/buffer.hpp"
 
 namespace dt::test_device {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "device/test_accelerator.hpp"
-#include "kernels/cuda/table.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
 
 namespace dt::test_device {
 

@@ -10,7 +10,7 @@
 
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
-#include "tensor/deferred_free.hpp"
+#include "tensor/buffer.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::test_device {

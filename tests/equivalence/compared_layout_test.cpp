@@ -1,8 +1,7 @@
-#include "equivalence/compared_layout.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "equivalence/compare_layouts.hpp"
 
 using namespace dt;
 using namespace dt::equivalence;

@@ -9,7 +9,7 @@
 #include "data/tokenizer.hpp"
 #include "fuzz/fuzz.hpp"
 #include "tokenizer/encode/scanners.hpp"
-#include "tokenizer/files/hf_writer.hpp"
+#include "tokenizer/files/hf_tokenizer.hpp"
 #include "tokenizer/files/tiktoken_file.hpp"
 
 namespace {

@@ -1,7 +1,6 @@
 // A file as dt-shard-data takes it, known by its content: compressions and archives, within each other,
 // formats that are named and not read, token ids, JSON lines, text.
 #include "data/build/chunk_encoder.hpp"
-#include "data/build/token_encoder.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace dt::data;

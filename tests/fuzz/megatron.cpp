@@ -1,6 +1,6 @@
 // Megatron's X.idx and X.bin: the first byte is the number of bytes of ids that follow it, the rest is the
 // index.
-#include "data/build/token_encoder.hpp"
+#include "data/build/chunk_encoder.hpp"
 #include "data/input/chunk_reader.hpp"
 #include "fuzz/fuzz.hpp"
 

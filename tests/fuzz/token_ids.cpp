@@ -1,6 +1,6 @@
 // Files of token ids: NumPy's and llm.c's. Files that begin like neither are plain ids of a type that the
 // first byte chooses.
-#include "data/input/token_reader.hpp"
+#include "data/input/token_file.hpp"
 #include "fuzz/fuzz.hpp"
 
 namespace {

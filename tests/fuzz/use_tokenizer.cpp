@@ -3,7 +3,7 @@
 #include "fuzz/fuzz.hpp"
 #include "tokenizer/encode/decoder.hpp"
 #include "tokenizer/encode/encoder.hpp"
-#include "tokenizer/encode/safe_cut.hpp"
+#include "tokenizer/encode/tokenizer.hpp"
 #include "tokenizer/files/hf_tokenizer.hpp"
 
 namespace dt_fuzz {

@@ -10,7 +10,7 @@
 
 #include "gpu/cublas_lt_stand_in.hpp"
 #include "gpu/no_device.hpp"
-#include "kernels/cuda/matmul/cublas_lt/algorithms.cuh"
+#include "kernels/cuda/matmul/cublas_lt/multiply.cuh"
 #include "tensor/context.hpp"
 
 namespace {

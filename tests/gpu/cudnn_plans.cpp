@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 #include <iostream>
 
-#include "kernels/cuda/attention/attention_chunks.hpp"
-#include "kernels/cuda/attention/cudnn/front_end.cuh"
-#include "kernels/cuda/attention/cudnn/graphs.hpp"
+#include "kernels/cuda/attention/attention_by_library.hpp"
+#include "kernels/cuda/attention/cudnn/graphs.cuh"
 #include "kernels/cuda/launch/kernels.hpp"
 
 namespace {

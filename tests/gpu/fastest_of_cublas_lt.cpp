@@ -6,7 +6,7 @@
 
 #include "gpu/comparisons.hpp"
 #include "kernels/cuda/launch/device_stream.hpp"
-#include "kernels/cuda/matmul/cublas_lt/description.cuh"
+#include "kernels/cuda/matmul/cublas_lt/library.cuh"
 
 namespace dt::test_device {
 

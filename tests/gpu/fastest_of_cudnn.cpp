@@ -1,8 +1,7 @@
 #include <map>
 
 #include "gpu/comparisons.hpp"
-#include "kernels/cuda/attention/cudnn/front_end.cuh"
-#include "kernels/cuda/attention/cudnn/graphs.hpp"
+#include "kernels/cuda/attention/cudnn/graphs.cuh"
 #include "kernels/cuda/launch/device_stream.hpp"
 
 namespace dt::test_device {

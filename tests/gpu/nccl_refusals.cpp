@@ -5,8 +5,8 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "comm/device_collectives/library.hpp"
-#include "comm/nccl/use.hpp"
+#include "comm/device_collectives/device_transport.hpp"
+#include "comm/nccl/library.hpp"
 #include "comm/threads/thread_group.hpp"
 
 namespace {

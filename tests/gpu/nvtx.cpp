@@ -2,10 +2,10 @@
 // begin and end.
 
 #define NVTX_NO_IMPL
-#include "tensor/cuda/nvtx.hpp"
-
 #include <iostream>
 #include <nvtx3/nvToolsExt.h>
+
+#include "tensor/cuda/accelerator.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "device/test_device.hpp"
 #include "kernels/cuda/register_gpus.hpp"
-#include "kernels/gpu_kernels.hpp"
+#include "kernels/dispatch.hpp"
 #include "tensor/device/accelerator.hpp"
 
 namespace dt::test_device {

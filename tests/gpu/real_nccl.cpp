@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "base/error.hpp"
-#include "comm/device_collectives/library.hpp"
-#include "comm/nccl/use.hpp"
+#include "comm/device_collectives/device_transport.hpp"
+#include "comm/nccl/library.hpp"
 #include "device/nccl/in_tests.hpp"
 
 namespace dt::test_device {

@@ -1,5 +1,5 @@
 // test_gpu_rounding [all]: checks that GPUs' instructions round fp32 to 16 bits, and widen 16 bits to fp32,
-// as base/numeric/half.hpp does. CUDA's headers promise it for the host. Only NaNs differ. Both round in
+// as base/numeric/dtype.hpp does. CUDA's headers promise it for the host. Only NaNs differ. Both round in
 // steps. So they are equal everywhere if they are equal beside every step. `all` checks every fp32, which
 // takes a minute.
 
@@ -11,7 +11,7 @@
 #include <cuda_fp16.h>
 #include <string_view>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 
 namespace {
 

@@ -6,7 +6,6 @@
 
 #include "kernels/attention_cases.hpp"
 #include "kernels/cuda/attention/attention_by_library.hpp"
-#include "kernels/cuda/attention/attention_chunks.hpp"
 #include "tensor/device/accelerator.hpp"
 
 namespace dt::kernels::test {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <span>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
 #include "tensor/host_tensor.hpp"
@@ -72,7 +72,7 @@ void check_rounding(const Context& context) {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("every 16-bit float is widened, and every fp32 rounded, as in base/numeric/half.hpp") {
+TEST_CASE("every 16-bit float is widened, and every fp32 rounded, as in base/numeric/dtype.hpp") {
   const auto check = [](const Context& context) {
     check_widening<BFloat16>(context);
     check_widening<Float16>(context);

@@ -7,7 +7,7 @@
 
 #include <hwy/targets.h>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "device/test_device.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"

@@ -7,7 +7,7 @@
 
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
-#include "tensor/host_mirror.hpp"
+#include "tensor/host_tensor.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels::test {

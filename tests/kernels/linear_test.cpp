@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "kernels/cuda/matmul/matmul.hpp"
 #include "kernels/fixture.hpp"
 

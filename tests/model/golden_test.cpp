@@ -13,7 +13,7 @@
 #include "kernels/linear.hpp"
 #include "model/hf/hf_names.hpp"
 #include "support/unit_runner.hpp"
-#include "tensor/host_mirror.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::model;

@@ -3,7 +3,7 @@
 
 #include "device/test_device.hpp"
 #include "model/layers/attention_layer.hpp"
-#include "tensor/host_mirror.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::model;

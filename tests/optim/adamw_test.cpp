@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "optim/clipping.hpp"
+#include "optim/gradient_scale.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;

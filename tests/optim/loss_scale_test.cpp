@@ -1,6 +1,6 @@
-#include "optim/loss_scale.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "optim/gradient_scale.hpp"
 
 using namespace dt::optim;
 

@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 #include <regex>
 
-#include "base/numeric/index.hpp"
+#include "base/numeric/integer.hpp"
 #include "base/text/text.hpp"
 #include "parallel/schedule/builders.hpp"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "kernels/elementwise.hpp"
 #include "parallel/executor_rig.hpp"
 #include "parallel/one_rank.hpp"

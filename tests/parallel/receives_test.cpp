@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/device_collectives/ctas.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "parallel/schedule/builders.hpp"
 
 using namespace dt::parallel;

@@ -1,11 +1,10 @@
-#include "parallel/state/squared_norm.hpp"
-
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <vector>
 
 #include "model/model_spec.hpp"
+#include "parallel/state/device_sums.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;

@@ -15,9 +15,9 @@
 #include "model/model_spec.hpp"
 #include "parallel/one_rank.hpp"
 #include "parallel/state/comm_volume.hpp"
+#include "parallel/state/device_sums.hpp"
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/model_storage.hpp"
-#include "parallel/state/squared_norm.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

@@ -11,7 +11,7 @@
 #include "base/numeric/integer.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
-#include "model/layers/zigzag.hpp"
+#include "model/layers/ring_attention.hpp"
 #include "parallel/engine/executor.hpp"
 #include "parallel/engine/tensor_parallel_ops.hpp"
 #include "parallel/grouped_spec.hpp"

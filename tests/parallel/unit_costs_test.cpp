@@ -1,8 +1,7 @@
-#include "parallel/schedule/unit_costs.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "model/flops.hpp"
+#include "parallel/schedule/stages.hpp"
 
 using namespace dt;
 using namespace dt::parallel;

@@ -1,6 +1,6 @@
-#include "parallel/engine/unit_times.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "parallel/schedule/step_observer.hpp"
 
 using namespace dt::parallel;
 

@@ -1,6 +1,6 @@
-#include "plan/device.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "plan/launch.hpp"
 
 using namespace dt;
 

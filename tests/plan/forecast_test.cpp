@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/text/text.hpp"
-#include "parallel/schedule/unit_costs.hpp"
+#include "parallel/schedule/stages.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/choose_layout.hpp"
 

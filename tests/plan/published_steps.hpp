@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/time/roofline_operations.hpp"
+#include "plan/time/roofline.hpp"
 
 namespace dt_test {
 

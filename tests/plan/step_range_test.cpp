@@ -1,8 +1,7 @@
-#include "plan/step_range.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "plan/settings.hpp"
 
 using namespace dt;
 using namespace dt::plan;

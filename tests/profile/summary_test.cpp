@@ -1,8 +1,7 @@
-#include "profile/summary.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "profile/profiles.hpp"
+#include "profile/step_profile.hpp"
 
 using namespace dt_test;
 

@@ -1,9 +1,8 @@
-#include "run/failed_loads.hpp"
-
 #include <catch2/catch.hpp>
 #include <sys/wait.h>
 
 #include "checkpoint/sample.hpp"
+#include "run/exclusion_records.hpp"
 #include "run/run_directory.hpp"
 
 namespace dt::run {

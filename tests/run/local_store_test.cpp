@@ -7,9 +7,8 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "checkpoint/sample.hpp"
-#include "checkpoint/writer_manifest.hpp"
-#include "run/local/copy_receiver.hpp"
-#include "run/local/copy_sender.hpp"
+#include "checkpoint/writer.hpp"
+#include "run/local/replication.hpp"
 
 namespace dt::run {
 namespace {

@@ -1,9 +1,8 @@
-#include "run/not_finite.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "checkpoint/sample.hpp"
+#include "run/exclusion_records.hpp"
 #include "run/run_directory.hpp"
 
 namespace dt::run {

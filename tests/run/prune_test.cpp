@@ -1,6 +1,6 @@
-#include "run/prune.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "run/run_directory.hpp"
 
 namespace dt::run {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "base/error.hpp"
 #include "base/io/json.hpp"
-#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/files/hf_parts.hpp"
-#include "tokenizer/files/tiktoken_regex.hpp"
+#include "tokenizer/files/tiktoken_file.hpp"
 
 using namespace dt::tokenizer;
 using nlohmann::json;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "model/initialise.hpp"
 #include "model/units/unit.hpp"
 #include "support/whole_layout.hpp"

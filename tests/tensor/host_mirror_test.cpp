@@ -1,10 +1,9 @@
-#include "tensor/host_mirror.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
 #include "device/test_device.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 

@@ -1,6 +1,6 @@
-#include "tensor/device/nvlink.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "tensor/device/gpu_probe.hpp"
 
 using namespace dt;
 

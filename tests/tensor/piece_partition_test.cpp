@@ -1,8 +1,8 @@
-#include "tensor/piece_partition.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+
+#include "tensor/piece.hpp"
 
 using namespace dt;
 

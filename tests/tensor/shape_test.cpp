@@ -1,8 +1,7 @@
-#include "tensor/shape.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "tensor/tensor.hpp"
 
 using namespace dt;
 

@@ -1,8 +1,7 @@
-#include "tokenizer/encode/alphabet_splitter.hpp"
-
 #include <catch2/catch.hpp>
 
-#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/encode/byte_alphabet.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/pieces.hpp"
 
 using namespace dt::tokenizer;

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <random>
 
-#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 
 using namespace dt::tokenizer;
 using Ids = std::vector<Id>;

@@ -1,6 +1,6 @@
-#include "tokenizer/encode/letter_normalizers.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "tokenizer/encode/normalizer.hpp"
 
 using namespace dt::tokenizer;
 

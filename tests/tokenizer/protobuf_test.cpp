@@ -1,8 +1,7 @@
-#include "tokenizer/files/protobuf.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
+#include "tokenizer/files/sentencepiece_file.hpp"
 #include "tokenizer/sentencepiece_bytes.hpp"
 
 using namespace dt::tokenizer;

@@ -1,8 +1,7 @@
-#include "tokenizer/encode/regex_splitter.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/pieces.hpp"
 
 using namespace dt::tokenizer;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/test_folder.hpp"
-#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/encode/regex_watch.hpp"
 #include "tokenizer/pieces.hpp"
 

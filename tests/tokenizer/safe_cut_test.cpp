@@ -1,11 +1,10 @@
-#include "tokenizer/encode/safe_cut.hpp"
-
 #include <catch2/catch.hpp>
 #include <random>
 
 #include "tokenizer/encode/encoder.hpp"
-#include "tokenizer/encode/letter_normalizers.hpp"
+#include "tokenizer/encode/normalizer.hpp"
 #include "tokenizer/encode/scanners.hpp"
+#include "tokenizer/encode/tokenizer.hpp"
 
 using namespace dt::tokenizer;
 

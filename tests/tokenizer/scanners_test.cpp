@@ -4,7 +4,7 @@
 #include <random>
 
 #include "base/text/utf8.hpp"
-#include "tokenizer/encode/regex_splitter.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/pieces.hpp"
 
 using namespace dt::tokenizer;

@@ -6,7 +6,6 @@
 #include "base/test_folder.hpp"
 #include "tokenizer/encode/encoder.hpp"
 #include "tokenizer/files/hf_tokenizer.hpp"
-#include "tokenizer/files/sentencepiece_model.hpp"
 #include "tokenizer/sentencepiece_bytes.hpp"
 
 using namespace dt::tokenizer;

@@ -1,7 +1,6 @@
-#include "tokenizer/encode/word_splitter.hpp"
-
 #include <catch2/catch.hpp>
 
+#include "tokenizer/encode/tokenizer.hpp"
 #include "tokenizer/pieces.hpp"
 
 using namespace dt::tokenizer;

@@ -1,9 +1,8 @@
-#include "train/step/context_share.hpp"
-
 #include <catch2/catch.hpp>
 #include <numeric>
 
 #include "base/error.hpp"
+#include "train/step/micro_batches.hpp"
 
 using namespace dt;
 using namespace dt::train;

@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "device/test_device.hpp"
-#include "tensor/host_mirror.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::train;

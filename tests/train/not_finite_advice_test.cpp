@@ -1,6 +1,6 @@
-#include "train/report/not_finite_advice.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "train/step/non_finite.hpp"
 
 using namespace dt;
 using namespace dt::train;

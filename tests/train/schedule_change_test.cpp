@@ -1,5 +1,3 @@
-#include "train/start/schedule_change.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "train/start/conditions.hpp"

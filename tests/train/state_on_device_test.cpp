@@ -12,7 +12,6 @@
 #include "model/initialise.hpp"
 #include "run/save/saver.hpp"
 #include "run/save/shared_target.hpp"
-#include "tensor/host_mirror.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/start/consistency_checks.hpp"
 #include "train/start/state_io.hpp"

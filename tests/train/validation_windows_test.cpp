@@ -1,8 +1,7 @@
-#include "train/evaluate/validation_windows.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "data/test_dataset.hpp"
+#include "train/evaluate/evaluation.hpp"
 
 using namespace dt;
 using namespace dt::train;

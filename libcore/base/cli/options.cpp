@@ -9,7 +9,6 @@
 
 #include "base/cli/options_state.hpp"
 #include "base/error.hpp"
-#include "base/io/file_or_pipe.hpp"
 #include "base/io/files.hpp"
 #include "base/text/suggest.hpp"
 #include "base/text/text.hpp"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/hdf5/btree_v2.hpp"
-#include "base/hdf5/fractal_heap.hpp"
-#include "base/hdf5/messages.hpp"
+#include "base/hdf5/dense_storage.hpp"
+#include "base/hdf5/object_header.hpp"
 #include "base/numeric/integer.hpp"
 
 namespace dt::hdf5 {

@@ -1,5 +1,8 @@
 #include "base/hdf5/object_header.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace dt::hdf5 {
 
 namespace {
@@ -112,6 +115,191 @@ const Message* ObjectHeader::find(MessageType type, const MetadataReader& source
     found = &message;
   }
   return found;
+}
+
+namespace {
+
+/// Limit of the specification.
+constexpr std::uint8_t largest_rank = 32;
+
+std::uint64_t product(const MetadataReader& source, const std::vector<std::uint64_t>& shape) {
+  if (std::ranges::find(shape, 0U) != shape.end()) return 0;  // for any other extents
+  std::uint64_t elements = 1;
+  for (const std::uint64_t extent : shape) {
+    if (__builtin_mul_overflow(elements, extent, &elements))
+      throw source.damaged_error("the shape of a dataset or attribute has more than 2^64 elements");
+  }
+  return elements;
+}
+
+/// "Fixed-Point Numbers": order and sign in the class's bits; bit offset and precision after the size.
+void parse_integer(FieldReader& fields, std::uint32_t bits, Datatype& type) {
+  constexpr std::uint32_t big_endian_bit = 0x01, signed_bit = 0x08;
+  const std::uint16_t bit_offset = fields.u16(), precision = fields.u16();
+  if (bit_offset != 0 || precision != 8 * type.bytes || type.bytes == 0 || type.bytes > 8) return;
+  type.kind = Datatype::Kind::number;
+  type.is_integer = true;
+  type.is_signed = (bits & signed_bit) != 0;
+  type.is_big_endian = (bits & big_endian_bit) != 0;
+  if (type.is_big_endian) return;
+  for (const auto& [dtype, is_signed] : {std::pair{DType::i64, true},
+                                         {DType::i32, true},
+                                         {DType::u64, false},
+                                         {DType::u32, false},
+                                         {DType::u16, false},
+                                         {DType::u8, false}}) {
+    if (is_signed == type.is_signed && dtype_bytes(dtype) == type.bytes) type.dtype = dtype;
+  }
+}
+
+/// "Floating-Point Numbers": the places and sizes of sign, exponent and mantissa, and the exponent's bias.
+void parse_real(FieldReader& fields, std::uint32_t bits, Datatype& type) {
+  struct Format {
+    DType dtype;
+    std::uint8_t exponent_bits, mantissa_bits;
+  };
+  constexpr std::array<Format, 4> formats = {
+      {{DType::f64, 11, 52}, {DType::f32, 8, 23}, {DType::bf16, 8, 7}, {DType::f16, 5, 10}}};
+  constexpr std::uint32_t order_bits = 0x41, normalization_bits = 0x30, implied_one = 0x20;
+  const std::uint16_t bit_offset = fields.u16(), precision = fields.u16();
+  const std::uint8_t exponent_at = fields.u8(), exponent_bits = fields.u8();
+  const std::uint8_t mantissa_at = fields.u8(), mantissa_bits = fields.u8();
+  const std::uint32_t bias = fields.u32(), sign_at = bits >> 8 & 0xff;
+  if ((bits & order_bits) != 0 || (bits & normalization_bits) != implied_one || bit_offset != 0) return;
+  for (const Format& format : formats) {
+    if (8 * type.bytes == precision && type.bytes == dtype_bytes(format.dtype) &&
+        exponent_bits == format.exponent_bits && mantissa_bits == format.mantissa_bits && mantissa_at == 0 &&
+        exponent_at == mantissa_bits && sign_at == precision - 1U &&
+        bias == (1U << (exponent_bits - 1)) - 1) {
+      type.kind = Datatype::Kind::number;
+      type.dtype = format.dtype;
+    }
+  }
+}
+
+const Message& needed(const MetadataReader& source, const ObjectHeader& object, MessageType type,
+                      const char* name) {
+  const Message* message = object.find(type, source);
+  if (message == nullptr) throw source.damaged_error(fmt::format("a dataset has no {}", name));
+  return *message;
+}
+
+/// Returns the content of a message that is not shared. A shared message lies elsewhere. HDF5
+/// shares named types, and other messages only if a program asks for it.
+Bytes own_content(const MetadataReader& source, const Message& message, const char* name) {
+  if (message.is_shared)
+    throw source.unsupported_error(
+        fmt::format("the {} of a dataset is shared, which dt does not read", name));
+  return message.content;
+}
+
+/// "IV.A.2.l. The Data Storage - Filter Pipeline Message": version, then the number of filters.
+bool has_filters(const MetadataReader& source, const ObjectHeader& object) {
+  const Message* message = object.find(MessageType::filter_pipeline, source);
+  if (message == nullptr) return false;
+  FieldReader fields(source, message->content, "filter pipeline");
+  fields.skip(1);
+  return fields.u8() > 0;
+}
+
+std::string why_unreadable(const MetadataReader& source, const ObjectHeader& object,
+                           const StoredDataset& dataset, const std::optional<ContiguousLayout>& layout) {
+  if (!dataset.dtype) {
+    return "has an element type that dt does not read: little-endian f64, f32, f16, bf16, i64, i32, u64, "
+           "u32, u16 or u8 is expected";
+  }
+  if (!layout || object.find(MessageType::external_files, source) != nullptr || has_filters(source, object))
+    return "is not contiguous: rewrite it without chunks, compression and external files";
+  if (dataset.bytes > 0 && layout->offset == undefined_address)
+    return "has no data: it was declared but never written";
+  if (layout->bytes != dataset.bytes) {
+    return fmt::format("is damaged: its shape and element type take {} bytes, but {} are stored",
+                       dataset.bytes, layout->bytes);
+  }
+  if (dataset.bytes > 0 &&
+      (layout->offset > source.file_bytes() || dataset.bytes > source.file_bytes() - layout->offset)) {
+    return fmt::format("is truncated: it takes {} bytes from byte {} on, but the file ends at {}",
+                       dataset.bytes, layout->offset, source.file_bytes());
+  }
+  return {};
+}
+
+}  // namespace
+
+Dataspace parse_dataspace(const MetadataReader& source, Bytes message) {
+  FieldReader fields(source, message, "dataspace");
+  const std::uint8_t version = fields.u8();
+  if (version != 1 && version != 2) throw fields.damaged_error(fmt::format("is of version {}", version));
+  const std::uint8_t rank = fields.u8();
+  if (rank > largest_rank) throw fields.damaged_error(fmt::format("has {} dimensions", rank));
+  fields.skip(1);  // flag: maximum extents follow
+  constexpr std::uint8_t null_space = 2;
+  const std::uint8_t kind = version == 2 ? fields.u8() : 0;
+  if (version == 1) fields.skip(5);
+  Dataspace extent;
+  for (std::uint8_t i = 0; i < rank; ++i) extent.shape.push_back(fields.u64());
+  extent.elements = kind == null_space ? 0 : product(source, extent.shape);
+  return extent;
+}
+
+Datatype parse_datatype(const MetadataReader& source, Bytes message) {
+  constexpr std::uint8_t integer = 0, real = 1, text = 3, variable = 9, variable_text = 1;
+  FieldReader fields(source, message, "datatype");
+  const std::uint8_t class_and_version = fields.u8();
+  const auto bits = static_cast<std::uint32_t>(fields.number(3));
+  Datatype type;
+  type.bytes = fields.u32();
+  switch (class_and_version & 0x0f) {
+    case integer:
+      parse_integer(fields, bits, type);
+      break;
+    case real:
+      parse_real(fields, bits, type);
+      break;
+    case text:
+      type.kind = Datatype::Kind::text;
+      type.padding = static_cast<Datatype::Padding>(bits & 0x0f);
+      break;
+    case variable:
+      if ((bits & 0x0f) == variable_text) type.kind = Datatype::Kind::variable_text;
+      break;
+    default:
+      break;
+  }
+  return type;
+}
+
+std::optional<ContiguousLayout> parse_layout(const MetadataReader& source, Bytes message) {
+  constexpr std::uint8_t contiguous = 1;
+  FieldReader fields(source, message, "data layout");
+  const std::uint8_t version = fields.u8();
+  if (version < 3 || version > 5 || fields.u8() != contiguous) return std::nullopt;
+  ContiguousLayout layout;
+  layout.offset = fields.u64();
+  layout.bytes = fields.u64();
+  return layout;
+}
+
+bool is_dataset(const ObjectHeader& object) {
+  for (const Message& message : object.messages()) {
+    if (message.type == MessageType::data_layout) return true;
+  }
+  return false;
+}
+
+StoredDataset parse_dataset(const MetadataReader& source, const ObjectHeader& object) {
+  const Message& type_message = needed(source, object, MessageType::datatype, "datatype");
+  const Message& extent_message = needed(source, object, MessageType::dataspace, "dataspace");
+  const Message& layout_message = needed(source, object, MessageType::data_layout, "data layout");
+  const Dataspace extent = parse_dataspace(source, own_content(source, extent_message, "dataspace"));
+  const Datatype type = type_message.is_shared ? Datatype{} : parse_datatype(source, type_message.content);
+  StoredDataset dataset{type.dtype, extent.shape, 0, 0, {}};
+  if (__builtin_mul_overflow(extent.elements, type.bytes, &dataset.bytes))
+    throw source.damaged_error("a dataset has more than 2^64 bytes");
+  const auto layout = parse_layout(source, own_content(source, layout_message, "data layout"));
+  dataset.why_unreadable = why_unreadable(source, object, dataset, layout);
+  if (dataset.bytes > 0 && layout) dataset.offset = layout->offset;
+  return dataset;
 }
 
 }  // namespace dt::hdf5

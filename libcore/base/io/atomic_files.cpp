@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/io/output_file.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/system/host.hpp"
 

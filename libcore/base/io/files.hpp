@@ -230,4 +230,21 @@ class FileLock {
   File file_;
 };
 
+// Files named on the command line, which may be pipes: `--config <(…)`.
+
+/// Returns all bytes of a regular file or a pipe. Waits for a pipe's writer; a stop request ends
+/// the wait. Use it for names that the user gave; use read_file() for files found in a folder.
+/// Errors: as read_file(); Interrupted.
+std::string read_file_or_pipe(const fs::path& path, std::uint64_t max_bytes = max_parsed_file_bytes);
+
+// Output files that a user names.
+
+/// Checks, before the work begins, that the folder of `file` exists.
+/// Errors: environment if it does not.
+void require_parent_folder(const std::filesystem::path& file);
+
+/// Opens a device or a pipe for writing; opening a pipe waits for its reader.
+/// Errors: environment if it belongs to another user, or is a link that another user made.
+File open_device(const std::filesystem::path& path);
+
 }  // namespace dt

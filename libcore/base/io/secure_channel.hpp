@@ -42,8 +42,8 @@
 #include <string>
 #include <vector>
 
-#include "base/io/duplex.hpp"
 #include "base/io/secret.hpp"
+#include "base/io/tcp.hpp"
 
 namespace dt {
 

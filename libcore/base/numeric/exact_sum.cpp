@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/numeric/exact_term.hpp"
-
 namespace dt {
 
 namespace {

@@ -2,6 +2,7 @@
 // Integer division by rounding up or down. Device code may call these functions, too.
 
 #include <concepts>
+#include <cstddef>
 #include <type_traits>
 
 namespace dt {
@@ -30,6 +31,11 @@ constexpr std::common_type_t<T, U> round_down(T count, U unit) {
   static_assert(std::is_signed_v<Result> == (std::is_signed_v<T> || std::is_signed_v<U>),
                 "the common type of the operands does not hold their values");
   return static_cast<Result>(count) / static_cast<Result>(unit) * static_cast<Result>(unit);
+}
+
+/// Converts the int numbers of units, parameters and groups to indices.
+inline std::size_t to_index(int i) {
+  return static_cast<std::size_t>(i);
 }
 
 }  // namespace dt

@@ -2,21 +2,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fmt/core.h>
 #include <fstream>
 #include <memory>
 #include <sched.h>
+#include <sstream>
 #include <string_view>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/system/cgroup.hpp"
+#include "base/system/limits.hpp"
 
 namespace dt {
 
@@ -113,6 +116,47 @@ std::string utc_timestamp() {
   std::array<char, 32> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text.data();
+}
+
+namespace fs = std::filesystem;
+
+std::vector<int> parse_core_list(const std::string& text) {
+  std::vector<int> cores;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    std::istringstream range(item);
+    int first = 0;
+    if (!(range >> first)) continue;
+    int last = first;
+    if (range.get() == '-' && !(range >> last)) continue;
+    for (int core = first; core <= last; ++core) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::vector<int> numa_domains(const std::vector<int>& cores, const fs::path& nodes) {
+  std::error_code error;
+  std::vector<int> domains;
+  for (const fs::directory_entry& entry : fs::directory_iterator(nodes, error)) {
+    const std::string name = entry.path().filename();
+    int domain = 0;
+    if (std::sscanf(name.c_str(), "node%d", &domain) != 1) continue;
+    std::string list;
+    std::getline(std::ifstream(entry.path() / "cpulist") >> std::ws, list);
+    const std::vector<int> near = parse_core_list(list);
+    if (std::ranges::any_of(cores, [&](int core) { return std::ranges::count(near, core) > 0; }))
+      domains.push_back(domain);
+  }
+  std::ranges::sort(domains);
+  return domains;
+}
+
+int numa_domain_of_pci(const std::string& address, const fs::path& devices) {
+  std::string folder;  // CUDA writes hexadecimal digits in upper case, Linux in lower case
+  for (const char c : address) folder += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  int domain = -1;
+  if (!folder.empty() && !(std::ifstream(devices / folder / "numa_node") >> domain)) return -1;
+  return domain;
 }
 
 }  // namespace dt

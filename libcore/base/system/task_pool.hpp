@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/system/threads.hpp"
+#include "base/system/limits.hpp"
 
 namespace dt {
 

@@ -7,9 +7,6 @@
 #include <vector>
 
 #include "base/numeric/integer.hpp"
-#include "comm/algorithms/hierarchical_algorithms.hpp"
-#include "comm/algorithms/small_all_reduce.hpp"
-#include "comm/algorithms/topology_discovery.hpp"
 #include "comm/algorithms/window_algorithms.hpp"
 #include "comm/core/collective.hpp"
 

@@ -1,11 +1,10 @@
-#include "comm/algorithms/hierarchical_algorithms.hpp"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/numeric/integer.hpp"
-#include "comm/algorithms/window_steps.hpp"
+#include "comm/algorithms/algorithms.hpp"
+#include "comm/algorithms/window_algorithms.hpp"
 
 namespace dt::comm {
 

@@ -1,11 +1,10 @@
-#include "comm/algorithms/small_all_reduce.hpp"
-
 #include <array>
 #include <bit>
 #include <utility>
 #include <vector>
 
 #include "base/numeric/integer.hpp"
+#include "comm/algorithms/algorithms.hpp"
 
 namespace dt::comm {
 

@@ -1,9 +1,9 @@
-#include "comm/algorithms/topology_discovery.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "comm/algorithms/algorithms.hpp"
 
 namespace dt::comm {
 

@@ -1,11 +1,154 @@
 #include "comm/algorithms/window_algorithms.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "base/numeric/integer.hpp"
-#include "comm/algorithms/window_steps.hpp"
+#include "comm/core/stream_copy.hpp"
 
 namespace dt::comm {
+
+namespace {
+
+/// Mixes several numbers into one.
+std::uint64_t mix(std::initializer_list<std::uint64_t> numbers) {
+  std::uint64_t mixed = 0;
+  for (const std::uint64_t number : numbers) mixed = mixed * 0x9e3779b97f4a7c15U + number;
+  return mixed;
+}
+
+}  // namespace
+
+std::uint64_t content_of(const Collective& collective) {
+  return mix({static_cast<std::uint64_t>(collective.kind), static_cast<std::uint64_t>(collective.reduction),
+              static_cast<std::uint64_t>(collective.in.dtype()),
+              static_cast<std::uint64_t>(collective.numel())});
+}
+
+WindowOperation::WindowOperation(std::shared_ptr<NodeWindow> window, std::size_t num_segments,
+                                 Reduction reduction, std::uint64_t content, bool streams)
+    : window_(std::move(window)),
+      reduction_(reduction),
+      content_(content),
+      streams_(streams),
+      first_(window_->allot(num_segments)),
+      num_left_(num_segments) {}
+
+WindowOperation::~WindowOperation() {
+  if (num_left_ > 0) window_->cancel();
+}
+
+/// Returns a number that tells segments of different operations, and of different sizes, from each
+/// other.
+std::uint64_t WindowOperation::content(const WindowSegment& segment) const {
+  return mix({content_, segment.number});
+}
+
+std::function<bool()> WindowOperation::may_begin(Step step, const WindowSegment& segment,
+                                                 bool is_second) const {
+  return [this, step, is_second, number = first_ + segment.number, content = content(segment)] {
+    if (!window_->may_begin(step, number)) return false;
+    if (is_second) window_->check_content(number, content);
+    return true;
+  };
+}
+
+void WindowOperation::add_step(const WindowSegment& segment, int index, Round& round) {
+  const Step step = index == 0 ? Step::copy : index == 1 && segment.reduces() ? Step::reduce : Step::gather;
+  round.ready = may_begin(step, segment, index == 1);
+  round.then = [this, step, segment] {
+    if (step == Step::copy) copy(segment);
+    if (step == Step::reduce) reduce(segment);
+    if (step == Step::gather) gather(segment);
+  };
+}
+
+void WindowOperation::add_refill(const WindowSegment& segment, const WindowSegment& next, Round& round) {
+  round.ready = may_begin(Step::gather, segment, false);
+  round.then = [this, segment, next] { refill(segment, next); };
+}
+
+Tensor WindowOperation::in_slot(const WindowSegment& segment, int rank, int owner, std::int64_t count) const {
+  return {window_->piece(rank, first_ + segment.number, owner), segment.dtype, {count}, Device::host()};
+}
+
+/// Chooses the stores. Streamed ones must begin at cache lines.
+StoreKind WindowOperation::stores_to(const Tensor& out) const {
+  const bool at_line = reinterpret_cast<std::uintptr_t>(out.raw()) % line_bytes == 0;
+  return streams_ && at_line ? StoreKind::streamed : StoreKind::cached;
+}
+
+/// Takes other ranks in the order of their distance, so that ranks do not all begin with the same one.
+void WindowOperation::copy(const WindowSegment& segment) {
+  const int rank = window_->rank();
+  if (segment.reduces()) {
+    for (int distance = 1; distance < window_->size(); ++distance) {
+      const int owner = (rank + distance) % window_->size();
+      const Tensor in = segment.in(owner);
+      comm::copy(in.span_bytes(), in_slot(segment, rank, owner, in.numel()).span_bytes(), Source::memory,
+                 StoreKind::cached);
+    }
+  } else {
+    const Tensor& mine = segment.local;
+    const Tensor slot = in_slot(segment, rank, rank, mine.numel());
+    comm::copy(mine.span_bytes(), slot.span_bytes(), Source::memory, StoreKind::cached);
+    if (const Tensor out = segment.out(rank); out.raw() != mine.raw()) {
+      comm::copy(slot.span_bytes(), out.span_bytes(), Source::memory, stores_to(out));
+    }
+  }
+  window_->describe(first_ + segment.number, content(segment));
+  finish(segment.reduces() ? Step::copy : Step::reduce, segment);
+}
+
+void WindowOperation::reduce(const WindowSegment& segment) {
+  const int own_rank = window_->rank();
+  const Tensor own = segment.in(own_rank);
+  std::vector<Tensor> inputs;
+  for (int rank = 0; rank < window_->size(); ++rank) {
+    inputs.push_back(rank == own_rank ? own : in_slot(segment, rank, own_rank, own.numel()));
+  }
+  if (!segment.gathers()) {
+    combine(reduction_, inputs, segment.local);
+    return finish(Step::gather, segment);
+  }
+  const Tensor out = segment.out(own_rank);
+  combine_in_slots(reduction_, inputs, static_cast<std::size_t>(own_rank), out, stores_to(out));
+  window_->leave(first_ + segment.number);
+  finish(Step::reduce, segment);
+}
+
+void WindowOperation::gather(const WindowSegment& segment) {
+  const int rank = window_->rank();
+  for (int distance = 1; distance < window_->size(); ++distance) {
+    const int owner = (rank + distance) % window_->size();
+    const Tensor out = segment.out(owner);
+    const Tensor slot = in_slot(segment, segment.reduces() ? rank : owner, owner, out.numel());
+    comm::copy(slot.span_bytes(), out.span_bytes(),
+               segment.reduces() ? Source::handed_over : Source::other_core, stores_to(out));
+  }
+  finish(Step::gather, segment);
+}
+
+void WindowOperation::refill(const WindowSegment& segment, const WindowSegment& next) {
+  const int rank = window_->rank();
+  for (int distance = 1; distance < window_->size(); ++distance) {
+    const int owner = (rank + distance) % window_->size();
+    const Tensor out = segment.out(owner), in = next.in(owner);
+    const Tensor slot = in_slot(segment, rank, owner, std::max(out.numel(), in.numel()));
+    comm::refill(slot.span_bytes(), out.span_bytes(), in.span_bytes(), stores_to(out));
+  }
+  finish(Step::gather, segment);
+  window_->describe(first_ + next.number, content(next));
+  finish(Step::copy, next);
+}
+
+/// Announces that a step is done. After the last step the slot is free for another segment.
+void WindowOperation::finish(Step step, const WindowSegment& segment) {
+  window_->finish(step, first_ + segment.number);
+  if (step == Step::gather) --num_left_;
+}
 
 namespace {
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "comm/core/device_side.hpp"
-#include "comm/core/operation_name.hpp"
 #include "comm/core/recorder.hpp"
 #include "comm/core/transport.hpp"
 

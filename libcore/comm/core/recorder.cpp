@@ -1,6 +1,7 @@
 #include "comm/core/recorder.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/error.hpp"
@@ -131,6 +132,14 @@ double Recorder::oldest_start_s() const {
 std::int64_t Recorder::bytes(OperationKind kind) const {
   const std::lock_guard lock(mutex_);
   return bytes_by_kind_.at(static_cast<std::size_t>(kind));
+}
+
+std::string to_string(const OperationName& name) {
+  std::string text = operation_name(name.kind);
+  if (name.sequence > 0) text += fmt::format(" {}", name.sequence);
+  if (name.kind == OperationKind::send) text += fmt::format(" to rank {}", name.peer);
+  if (name.kind == OperationKind::receive) text += fmt::format(" from rank {}", name.peer);
+  return fmt::format("{} of {} bytes in group {}", text, name.bytes, name.group);
 }
 
 }  // namespace dt::comm

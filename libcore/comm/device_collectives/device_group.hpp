@@ -15,7 +15,6 @@
 #include "comm/device_collectives/rounds.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
-#include "tensor/device/stream_throttle.hpp"
 
 namespace dt::comm {
 

@@ -1,6 +1,7 @@
 #pragma once
 // The interface of a backend that moves device memory by itself, in the order of a stream: NCCL.
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,12 +9,43 @@
 #include <string>
 #include <utility>
 
-#include "comm/device_collectives/ctas.hpp"
+#include "base/error.hpp"
 #include "tensor/device/accelerator.hpp"
 #include "tensor/reduction.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
+
+// Limits the SMs of a GPU that a group's operations may hold. NCCL's kernels run one block (CTA) a
+// channel, and a block holds an SM until its data have come.
+
+/// The work beside which a group's operations run.
+enum class DeviceGroupUse {
+  world,        // all ranks: decisions, and what has no group of its own
+  overlapping,  // sums of gradients and gathers of weights, while units compute
+  waited_for,   // layers and sequences that ranks divide: computing waits for the exchange
+  pipeline,     // one channel between two stages, whose receives are posted before the data are sent
+};
+
+/// Returns the most CTAs of a communicator of that use (NCCL's maxCTAs); 0: as many as NCCL chooses. The
+/// communicator's configuration and the memory estimate both read it.
+constexpr int max_ctas(DeviceGroupUse use) {
+  // An H100 has 132 SMs. A stage's two standing receives hold 4 of them, and what overlaps holds
+  // 16. NCCL takes two channels for a peer behind a network or PCIe, and up to 32 behind NVLink
+  // (ncclTopoGetNchannels in src/graph/paths.cc of 2.28). The latter move data faster than a stage
+  // computes them.
+  constexpr int of_overlapping = 16, of_pipeline = 2;
+  switch (use) {
+    case DeviceGroupUse::overlapping:
+      return of_overlapping;
+    case DeviceGroupUse::pipeline:
+      return of_pipeline;
+    case DeviceGroupUse::world:
+    case DeviceGroupUse::waited_for:
+      return 0;
+  }
+  return 0;
+}
 
 /// Moves data between ranks 0 … size−1 of one group, each with a device of its own. An operation
 /// begins when the earlier work on its stream has ended. It ends when all ranks that take part have
@@ -66,5 +98,70 @@ class DeviceTransport {
  protected:
   std::function<void()> overlapped_work_;
 };
+
+// The stream transport of a group of one rank.
+
+/// Copies the inputs of sums and gathers to their outputs. Takes no communicator and no memory of a
+/// library.
+class SingleRankTransport final : public DeviceTransport {
+ public:
+  explicit SingleRankTransport(Device device) : device_(device) {}
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  Device device() const override { return device_; }
+  void exchange(Stream, std::span<const Transfer> transfers) override {
+    DT_CHECK(transfers.empty(), "a rank alone exchanges with rank {}", transfers.front().peer);
+  }
+  void broadcast(Stream, const Tensor&, int) override {}
+  void all_gather(Stream stream, const Tensor& in, const Tensor& out) override { copy(stream, in, out); }
+  void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction) override {
+    copy(stream, in, out);
+  }
+  void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction) override {
+    copy(stream, in, out);
+  }
+  void check() override {}
+  void abort() noexcept override {}
+  std::unique_ptr<DeviceTransport> split(std::optional<int> color, int, DeviceGroupUse) override {
+    return color ? std::make_unique<SingleRankTransport>(device_) : nullptr;
+  }
+
+ private:
+  static void copy(Stream stream, const Tensor& from, const Tensor& to) {
+    if (from.bytes() > 0 && from.raw() != to.raw())
+      accelerator().copy(stream, to.raw(), from.raw(), from.bytes());
+  }
+
+  Device device_;
+};
+
+/// The library that makes the program's stream transports.
+class Communicator;
+
+class DeviceTransportLibrary {
+ public:
+  virtual ~DeviceTransportLibrary() = default;
+  /// Returns "NCCL 2.28.9".
+  /// Errors: environment, the library is missing, or another than the program was built for.
+  virtual std::string version() = 0;
+  /// Returns whether several ranks of a group may compute on one GPU.
+  virtual bool takes_shared_gpus() = 0;
+  /// Makes the group's transport, each rank for its device. Waits for the other ranks for `timeout_s`
+  /// (0: for ever).
+  /// Errors: environment.
+  /// Collective: all ranks of the group call it, and no others; blocks.
+  virtual std::unique_ptr<DeviceTransport> open(Communicator& group, Device device, double timeout_s,
+                                                DeviceGroupUse use = DeviceGroupUse::world) = 0;
+  /// Returns a text that says which limits on CTAs (most_ctas) take effect, given the environment.
+  virtual std::string limits() { return {}; }
+  /// Aborts all operations under way on the transports of this library. Aborts them all at once,
+  /// since the stream of one may wait for another's. Leaves transports of other libraries alone.
+  virtual void abort(std::span<DeviceTransport* const> transports) noexcept = 0;
+};
+
+/// Returns the program's library; null: there is none.
+DeviceTransportLibrary* device_transport_library();
+/// Sets the program's library; null removes it. Call once, before device_transport_library().
+void set_device_transport_library(DeviceTransportLibrary* library);
 
 }  // namespace dt::comm

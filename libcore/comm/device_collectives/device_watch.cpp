@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
-#include "comm/device_collectives/library.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 
 namespace dt::comm {
 

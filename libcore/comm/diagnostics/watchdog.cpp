@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/system/host.hpp"
+#include "base/system/limits.hpp"
 #include "base/system/signals.hpp"
-#include "base/system/threads.hpp"
 #include "comm/diagnostics/diagnosis.hpp"
 
 namespace dt::comm {

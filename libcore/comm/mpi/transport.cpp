@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/system/host.hpp"
-#include "comm/mpi/check.hpp"
 
 namespace dt::comm::mpi {
 

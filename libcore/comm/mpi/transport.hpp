@@ -2,11 +2,24 @@
 // Sends messages through an MPI communicator.
 
 #include <mpi.h>
+#include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "comm/core/transport.hpp"
 
 namespace dt::comm::mpi {
+
+// Turns MPI's error codes into dt's errors.
+
+/// Returns MPI's words for one of its error codes.
+std::string words_of(int code);
+
+/// Throws if an MPI call failed.
+/// Errors: environment, "MPI cannot <action>: <MPI's words>".
+inline void check(int code, const char* action) {
+  if (code != MPI_SUCCESS) throw environment_error("MPI cannot {}: {}", action, words_of(code));
+}
 
 class MpiTransport : public Transport {
  public:

@@ -1,17 +1,74 @@
 #include "comm/nccl/transport.cuh"
 
 #include <array>
+#include <chrono>
 #include <exception>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/diagnostics/watchdog.hpp"
-#include "comm/nccl/abort.cuh"
-#include "comm/nccl/config.hpp"
+#include "comm/nccl/library.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/device/device_timeout.hpp"
 
 namespace dt::comm::nccl {
+
+namespace {
+
+constexpr std::chrono::seconds longest_wait(3);
+
+void abort_now(const std::vector<ncclComm_t>& comms) noexcept {
+  functions().ncclGroupStart();
+  for (const ncclComm_t comm : comms) functions().ncclCommAbort(comm);
+  functions().ncclGroupEnd();
+}
+
+}  // namespace
+
+void abort_all(std::vector<ncclComm_t> comms) noexcept {
+  std::erase(comms, nullptr);
+  if (comms.empty()) return;
+  try {
+    const auto ended = std::make_shared<std::promise<void>>();
+    std::thread([comms, ended] {
+      abort_now(comms);
+      ended->set_value();
+    }).detach();
+    ended->get_future().wait_for(longest_wait);
+  } catch (const std::exception&) {
+    abort_now(comms);  // no thread can be started
+  }
+}
+
+ncclResult_t Registrations::add(const Tensor& exchanged) {
+  const std::span<std::byte> memory = accelerator().allocations().around(exchanged.raw());
+  const std::lock_guard lock(mutex_);
+  if (handles_.contains(memory.data())) return ncclSuccess;
+  void* handle = nullptr;  // stays null if NCCL has no use for it
+  const ncclResult_t result = functions().ncclCommRegister(comm_, memory.data(), memory.size(), &handle);
+  if (result == ncclSuccess) handles_.emplace(memory.data(), handle);
+  return result;
+}
+
+void Registrations::deregister(const std::byte* begin) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto place = handles_.find(begin);
+  if (place == handles_.end()) return;
+  if (place->second != nullptr) functions().ncclCommDeregister(comm_, place->second);
+  handles_.erase(place);
+}
+
+void Registrations::clear(bool tells_nccl) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [begin, handle] : handles_) {
+    if (tells_nccl && handle != nullptr) functions().ncclCommDeregister(comm_, handle);
+  }
+  handles_.clear();
+}
 
 namespace {
 

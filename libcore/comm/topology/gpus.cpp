@@ -12,7 +12,6 @@
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
-#include "base/system/numa.hpp"
 #include "comm/exchange.hpp"
 #include "tensor/device/gpu_probe.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "comm/device_collectives/library.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::comm {

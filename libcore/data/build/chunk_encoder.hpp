@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/build/input_issues.hpp"
-#include "data/build/roles.hpp"
+#include "data/build/input_findings.hpp"
 #include "data/input/chunk_reader.hpp"
 #include "data/input/conversation.hpp"
 #include "data/tokenizer.hpp"
@@ -45,5 +44,12 @@ struct EncodedChunk {
 /// json_line.hpp), unless `options` skip those.
 /// Thread safety: several threads may call it at once, each with its own encoder.
 EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options);
+
+// Encodes one chunk of token ids from other programs.
+
+/// Returns the chunk's documents. They are the chunk's parts or, if it has none, the ids between
+/// EOS ids. An EOS that ends a document is left out, as if its text had been encoded.
+/// Errors: input, naming the file and the id's position, for an id that the tokenizer lacks.
+EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerIdentity& tokenizer);
 
 }  // namespace dt::data

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/cli/tasks.hpp"
+#include "data/build/document_spool.hpp"
 #include "data/build/encode_inputs.hpp"
-#include "data/build/split_rule.hpp"
 #include "data/read/dataset_file.hpp"
 
 namespace dt::data {

@@ -15,8 +15,7 @@
 
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
-#include "data/build/input_issues.hpp"
-#include "data/build/roles.hpp"
+#include "data/build/input_findings.hpp"
 
 namespace dt::data {
 

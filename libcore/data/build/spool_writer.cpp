@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/random.hpp"
-#include "data/target_flag.hpp"
+#include "data/tokenizer.hpp"
 
 namespace dt::data {
 

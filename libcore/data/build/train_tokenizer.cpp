@@ -5,7 +5,6 @@
 #include "data/build/encode_inputs.hpp"
 #include "tokenizer/encode/scanners.hpp"
 #include "tokenizer/files/hf_tokenizer.hpp"
-#include "tokenizer/files/hf_writer.hpp"
 #include "tokenizer/train/bpe_trainer.hpp"
 
 namespace dt::data {

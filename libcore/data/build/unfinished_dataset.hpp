@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/io/files.hpp"
-#include "base/io/read_access.hpp"
+#include "base/io/permissions.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {

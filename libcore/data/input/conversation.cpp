@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "data/target_flag.hpp"
+#include "data/tokenizer.hpp"
 
 namespace dt::data {
 

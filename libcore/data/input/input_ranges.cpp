@@ -8,8 +8,7 @@
 #include "data/input/byte_source.hpp"
 #include "data/input/content.hpp"
 #include "data/input/sniff_json.hpp"
-#include "data/input/token_head.hpp"
-#include "data/input/unread.hpp"
+#include "data/input/token_file.hpp"
 
 namespace dt::data {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/io/files.hpp"
-#include "base/io/read_access.hpp"
+#include "base/io/permissions.hpp"
 #include "data/input/chunk_reader.hpp"
 #include "data/input/inputs.hpp"
 

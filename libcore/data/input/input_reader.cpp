@@ -11,7 +11,6 @@
 #include "data/input/content.hpp"
 #include "data/input/decompressor.hpp"
 #include "data/input/sniff_json.hpp"
-#include "data/input/unread.hpp"
 #include "data/input/utf8_mender.hpp"
 
 namespace dt::data {

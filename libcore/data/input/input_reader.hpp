@@ -17,7 +17,7 @@
 #include "data/input/content.hpp"
 #include "data/input/input_options.hpp"
 #include "data/input/inputs.hpp"
-#include "data/input/token_reader.hpp"
+#include "data/input/token_file.hpp"
 
 namespace dt::data {
 

@@ -12,11 +12,27 @@
 #include <vector>
 
 #include "base/io/files.hpp"
-#include "base/io/read_access.hpp"
+#include "base/io/permissions.hpp"
 #include "base/text/enum_names.hpp"
-#include "data/input/name_list.hpp"
 
 namespace dt::data {
+
+// Millions of names, in little more memory than their letters.
+
+/// A list of file names, which contain no NUL.
+class NameList {
+ public:
+  void add(std::string_view name);
+  /// Sorts the names in byte order, last to first.
+  void sort_descending();
+  bool empty() const { return begins_.empty(); }
+  /// Removes and returns the last name.
+  std::string take_last();
+
+ private:
+  std::string letters_;                // all names, each ended by a NUL
+  std::vector<std::uint64_t> begins_;  // offsets in letters_ of the remaining names
+};
 
 /// The format of inputs. automatic: token ids of NumPy and llm.c by their first bytes; JSON lines
 /// by name (.jsonl, .ndjson) or first line (see sniff_json.hpp); anything else is text. bin:

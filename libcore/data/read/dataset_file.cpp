@@ -1,6 +1,7 @@
 #include "data/read/dataset_file.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -8,6 +9,7 @@
 #include "base/io/json.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/numeric/digest.hpp"
+#include "data/tokenizer.hpp"
 
 namespace dt::data {
 
@@ -181,6 +183,22 @@ DatasetFile read_dataset_file(const fs::path& folder) {
   if (version == dataset_version) return from_object(object);
   throw Error(ErrorKind::input, fmt::format("{} is of version {}", path.string(), version),
               fmt::format("this dt reads version {}: make the dataset again with it", dataset_version));
+}
+
+TokenTally::TokenTally(bool masks_targets) {
+  if (masks_targets) targets_ = 0;
+}
+
+void TokenTally::update(std::span<const std::byte> tokens) {
+  digester_.update(tokens);
+  if (!targets_) return;
+  std::uint64_t targets = 0;
+  for (std::size_t at = 0; at + sizeof(std::uint32_t) <= tokens.size(); at += sizeof(std::uint32_t)) {
+    std::uint32_t stored = 0;
+    std::memcpy(&stored, tokens.data() + at, sizeof(stored));
+    targets += is_target(stored) ? 1 : 0;
+  }
+  *targets_ += targets;
 }
 
 }  // namespace dt::data

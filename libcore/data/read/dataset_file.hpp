@@ -2,16 +2,29 @@
 // dataset.json: the contents of a finished dataset (FORMATS.md, "dataset.json").
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/io/files.hpp"
-#include "data/read/split.hpp"
+#include "base/numeric/digest.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
+
+/// The two parts of a dataset.
+enum class Split { train, validation };
+
+inline constexpr std::array all_splits = {Split::train, Split::validation};
+
+/// Returns the split's name in files.
+constexpr std::string_view split_name(Split split) {
+  return split == Split::train ? "train" : "validation";
+}
 
 inline constexpr const char* dataset_file_name = "dataset.json";
 inline constexpr std::int64_t dataset_version = 1;
@@ -61,5 +74,23 @@ void write_dataset_file(const fs::path& folder, const DatasetFile& dataset);
 /// Errors: input, naming the file, if it is missing, is no dataset.json of this version, or
 /// contradicts itself.
 DatasetFile read_dataset_file(const fs::path& folder);
+
+// Totals over a split's tokens.
+
+/// Digests stored tokens in order. Counts the targets if some tokens are not targets.
+class TokenTally {
+ public:
+  explicit TokenTally(bool masks_targets);
+  TokenTally(const TokenTally&) = delete;
+  /// Adds whole tokens in the format of shards.
+  void update(std::span<const std::byte> tokens);
+  std::uint64_t digest() const { return digester_.value(); }
+  /// Returns the number of targets, or none if all tokens are targets.
+  std::optional<std::uint64_t> targets() const { return targets_; }
+
+ private:
+  Digester digester_;
+  std::optional<std::uint64_t> targets_;
+};
 
 }  // namespace dt::data

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/host.hpp"
-#include "data/target_flag.hpp"
+#include "data/tokenizer.hpp"
 
 namespace dt::data {
 

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/io/owned_folder.hpp"
-#include "base/io/ownership.hpp"
+#include "base/io/permissions.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/text/text.hpp"
 #include "data/read/dataset_file.hpp"

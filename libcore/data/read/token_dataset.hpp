@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "data/read/split.hpp"
+#include "data/read/dataset_file.hpp"
 
 namespace dt::data {
 

@@ -13,7 +13,7 @@
 #include "base/io/mapped_file.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/numeric/integer.hpp"
-#include "data/target_flag.hpp"
+#include "data/tokenizer.hpp"
 
 namespace dt::data {
 

@@ -10,7 +10,6 @@
 #include "base/io/files.hpp"
 #include "base/numeric/dtype.hpp"
 #include "data/read/dataset_file.hpp"
-#include "data/read/split.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {

@@ -8,7 +8,6 @@
 #include "base/numeric/digest.hpp"
 #include "data/read/dataset_file.hpp"
 #include "data/read/token_shard.hpp"
-#include "data/read/token_tally.hpp"
 
 namespace dt::data {
 

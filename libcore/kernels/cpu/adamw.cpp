@@ -1,4 +1,5 @@
-#include "kernels/adamw_factors.hpp"
+#include "kernels/adamw.hpp"
+
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
 

@@ -1,13 +1,25 @@
 #pragma once
 // Sums over rows whose bits do not depend on the number of threads.
 
+#include <cstdint>
 #include <initializer_list>
 
 #include "base/numeric/integer.hpp"
-#include "kernels/cpu/ranges.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
+#include "tensor/tensor.hpp"
 
 namespace dt::kernels::cpu {
+
+// Single-threaded vector loops that several kernels share.
+
+/// Computes y = a + b. y may alias either input.
+void add_range(const float* a, const float* b, float* y, std::int64_t count);
+
+/// Computes target[i] += source[i] for i in [begin, end). The target is fp32 or bf16.
+void accumulate_range(const float* source, const Tensor& target, std::int64_t begin, std::int64_t end);
+
+/// Computes sums_C = Σ over rows [begin, end) of x_RC.
+void sum_columns(const Tensor& x_RC, std::int64_t begin, std::int64_t end, float* sums);
 
 /// Computes targets[i][c] += Σ over rows. The targets are gradients (fp32 or bf16) of C elements;
 /// absent ones are skipped. body(begin, end, sums) writes the sums of rows [begin, end): C floats

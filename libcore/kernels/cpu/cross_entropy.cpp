@@ -6,7 +6,6 @@
 
 #include "kernels/cpu/kernels.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
-#include "kernels/cross_entropy_partials.hpp"
 
 #ifndef DT_KERNELS_CPU_CROSS_ENTROPY_RUN
 #define DT_KERNELS_CPU_CROSS_ENTROPY_RUN

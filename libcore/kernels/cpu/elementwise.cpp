@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "kernels/cpu/column_sums.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/ranges.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/elementwise.cpp"

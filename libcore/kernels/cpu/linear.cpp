@@ -5,7 +5,6 @@
 #include "kernels/cpu/column_sums.hpp"
 #include "kernels/cpu/gemm/gemm.hpp"
 #include "kernels/cpu/kernels.hpp"
-#include "kernels/cpu/ranges.hpp"
 
 namespace dt::kernels::cpu {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "kernels/adamw_factors.hpp"
-#include "kernels/cuda/launch/gradients.hpp"
+#include "kernels/adamw.hpp"
+#include "kernels/cuda/launch/elements.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/launch/vec.cuh"
 

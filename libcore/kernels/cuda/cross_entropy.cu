@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "kernels/cross_entropy.hpp"
-#include "kernels/cross_entropy_partials.hpp"
 #include "kernels/cuda/launch/block_reduce.cuh"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/launch/vec.cuh"

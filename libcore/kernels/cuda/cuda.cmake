@@ -66,7 +66,7 @@ if(NOT no_cuda AND NOT CUDA STREQUAL "off")
   # Ranks on several GPUs communicate through NCCL, which is also loaded when it is needed.
   find_path(NCCL_INCLUDE nccl.h HINTS ${nvcc_folder}/../include)
   if(NCCL_INCLUDE)
-    add_library(dt_comm_nccl STATIC libcore/comm/nccl/abort.cpp libcore/comm/nccl/config.cpp libcore/comm/nccl/functions.cpp libcore/comm/nccl/registrations.cpp libcore/comm/nccl/transport.cpp libcore/comm/nccl/use.cpp)
+    add_library(dt_comm_nccl STATIC libcore/comm/nccl/functions.cpp libcore/comm/nccl/library.cpp libcore/comm/nccl/transport.cpp)
     target_include_directories(dt_comm_nccl SYSTEM PUBLIC ${NCCL_INCLUDE} ${nvcc_folder}/../include)
     target_compile_definitions(dt_comm_nccl INTERFACE DT_NCCL)
     target_link_libraries(dt_comm_nccl PUBLIC dt_comm PRIVATE ${CMAKE_DL_LIBS})

@@ -1,7 +1,6 @@
 #include "base/numeric/exact_sum.hpp"
-#include "base/numeric/exact_term.hpp"
 #include "kernels/cuda/launch/block_reduce.cuh"
-#include "kernels/cuda/launch/gradients.hpp"
+#include "kernels/cuda/launch/elements.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/launch/vec.cuh"
 

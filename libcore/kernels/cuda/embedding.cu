@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/cuda/launch/gradients.hpp"
+#include "kernels/cuda/launch/elements.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/launch/vec.cuh"
 #include "kernels/embedding.hpp"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/cuda/attention/fused_attention.hpp"
-#include "kernels/cuda/table.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
 #include "tensor/cuda/accelerator.hpp"
 
 namespace dt::kernels::cuda {

@@ -1,7 +1,7 @@
-#include "kernels/reference/activation.hpp"
-
 #include <cmath>
 #include <numbers>
+
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
 namespace {

@@ -1,8 +1,6 @@
-#include "kernels/reference/adamw.hpp"
-
 #include <cmath>
 
-#include "kernels/reference/elementwise.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
 

@@ -1,11 +1,11 @@
 // Legend: see kernels/attention.hpp.
-#include "kernels/reference/attention.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <vector>
+
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
 namespace {

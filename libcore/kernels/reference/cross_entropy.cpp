@@ -1,10 +1,10 @@
-#include "kernels/reference/cross_entropy.hpp"
+#include "kernels/cross_entropy.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "kernels/cross_entropy_partials.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
 

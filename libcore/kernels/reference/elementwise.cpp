@@ -1,9 +1,8 @@
-#include "kernels/reference/elementwise.hpp"
-
 #include <algorithm>
 #include <type_traits>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
 namespace {

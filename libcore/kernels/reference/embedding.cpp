@@ -1,6 +1,6 @@
-#include "kernels/reference/embedding.hpp"
-
 #include <algorithm>
+
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
 

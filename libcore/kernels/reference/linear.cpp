@@ -1,4 +1,4 @@
-#include "kernels/reference/linear.hpp"
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
 

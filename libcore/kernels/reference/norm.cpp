@@ -1,6 +1,6 @@
-#include "kernels/reference/norm.hpp"
-
 #include <cmath>
+
+#include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/model_spec.hpp"
-#include "tensor/shape.hpp"
+#include "tensor/tensor.hpp"
 
 namespace dt::model {
 

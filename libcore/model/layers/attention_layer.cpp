@@ -1,9 +1,9 @@
 #include "model/layers/attention_layer.hpp"
 
 #include "kernels/linear.hpp"
-#include "model/layers/fused_view.hpp"
 #include "model/layers/ring_attention.hpp"
-#include "tensor/host_mirror.hpp"
+#include "model/tensor_parallel/parallel_linear.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::model {
 

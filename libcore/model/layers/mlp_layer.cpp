@@ -4,7 +4,7 @@
 
 #include "kernels/activation.hpp"
 #include "kernels/linear.hpp"
-#include "model/layers/fused_view.hpp"
+#include "model/tensor_parallel/parallel_linear.hpp"
 
 namespace dt::model {
 

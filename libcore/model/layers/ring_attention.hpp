@@ -6,14 +6,31 @@
 // Legend: see kernels/attention.hpp. A rank's rows are its earlier chunk of all sequences, then its
 // later chunk (see Zigzag).
 
+#include <cstdint>
 #include <optional>
 
 #include "kernels/attention.hpp"
-#include "model/layers/zigzag.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "tensor/context.hpp"
 
 namespace dt::model {
+
+// The zigzag order, which divides a sequence so that all ranks compute equal parts of the causal
+// triangle. Of 2·cp chunks of equal length, rank r has chunk r and the chunk at the same distance
+// from the end.
+
+/// A rank's two chunks, of `length` positions each, the earlier first.
+struct Zigzag {
+  std::int64_t length = 0;
+  int rank = 0;
+  int size = 1;
+
+  static constexpr int num_chunks = 2;
+  /// Returns the first position of one of the rank's chunks.
+  std::int64_t position(int chunk) const {
+    return length * (chunk == 0 ? rank : std::int64_t{2} * size - 1 - rank);
+  }
+};
 
 class RingAttention {
  public:

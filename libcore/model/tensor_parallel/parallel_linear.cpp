@@ -1,11 +1,96 @@
 #include "model/tensor_parallel/parallel_linear.hpp"
 
+#include <algorithm>
 #include <vector>
 
+#include "base/error.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 
 namespace dt::model {
+
+Tensor RowChunk::packed_buffer(const Context& context, const Tensor& full_R) const {
+  if (!full_R) return {};
+  if (runs_ == 1) return run_in_full(full_R, 0);
+  std::vector<std::int64_t> dims = full_R.shape().dims();
+  dims[0] = count();
+  return context.scratch().allocate(full_R.dtype(), Shape(dims));
+}
+
+void RowChunk::pack(const Context& context, const Tensor& full_R, const Tensor& together_R) const {
+  for (int run = 0; runs_ > 1 && full_R && run < runs_; ++run)
+    kernels::copy(context, run_in_full(full_R, run), run_in_packed(together_R, run));
+}
+
+void RowChunk::unpack(const Context& context, const Tensor& together_R, const Tensor& full_R) const {
+  for (int run = 0; runs_ > 1 && full_R && run < runs_; ++run)
+    kernels::copy(context, run_in_packed(together_R, run), run_in_full(full_R, run));
+}
+
+namespace {
+
+constexpr std::size_t most_under_way = 2;
+
+}  // namespace
+
+AsyncAllGather::AsyncAllGather(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
+                               const Tensor& all_RC)
+    : context_(&context), ops_(&ops), local_rows_(local_LC.dim(0)), all_RC_(all_RC) {
+  chunks_.push_back({RowChunk(ops.shard(), local_rows_, 0, local_rows_), local_LC, all_RC, {}});
+}
+
+AsyncAllGather::AsyncAllGather(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
+                               const Tensor& memory_RC, const Tensor& all_RC)
+    : context_(&context), ops_(&ops), local_rows_(local_LC.dim(0)), all_RC_(all_RC) {
+  for_chunks(local_rows_, ops.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
+    const RowChunk rows(ops.shard(), local_rows_, begin, end);
+    const bool is_in_place = rows.num_runs() == 1 && all_RC;
+    chunks_.push_back({rows, local_LC.rows(begin, end), is_in_place ? all_RC : rows.place_in(memory_RC), {}});
+  });
+}
+
+void AsyncAllGather::start(std::size_t num_chunks) {
+  for (; num_started_ < std::min(num_chunks, chunks_.size()); ++num_started_) {
+    Chunk& chunk = chunks_[num_started_];
+    chunk.pending = ops_->start_all_gather_rows(chunk.local, chunk.packed);
+  }
+}
+
+void AsyncAllGather::start_all() {
+  start(chunks_.size());
+}
+
+void AsyncAllGather::wait_until(std::size_t num_chunks) {
+  while (num_arrived_ < num_chunks) {
+    start(num_arrived_ + most_under_way);
+    Chunk& chunk = chunks_[num_arrived_++];
+    wait(*context_, chunk.pending);
+    start(num_arrived_ + most_under_way);
+    if (next_ && num_arrived_ + 1 >= chunks_.size()) next_->start_all();
+    chunk.rows.unpack(*context_, chunk.packed, all_RC_);
+  }
+}
+
+const Tensor& AsyncAllGather::wait_for(std::int64_t begin) {
+  while (num_arrived_ < chunks_.size() && begin % local_rows_ >= chunks_[num_arrived_].rows.first(0))
+    wait_until(num_arrived_ + 1);
+  return all_RC_;
+}
+
+const Tensor& AsyncAllGather::all() {
+  wait_until(chunks_.size());
+  return all_RC_;
+}
+
+AsyncAllGather all_gather_rows_async(const Context& context, const TensorParallelOps& ops,
+                                     const Tensor& local_LC) {
+  if (!ops.shard().sequence_parallel) return AsyncAllGather(local_LC);
+  const auto all_rows = [&] {
+    return context.scratch().allocate(local_LC.dtype(),
+                                      {local_LC.dim(0) * ops.shard().size, local_LC.dim(1)});
+  };
+  return AsyncAllGather(context, ops, local_LC, all_rows(), all_rows());
+}
 
 namespace {
 
@@ -123,6 +208,22 @@ void row_parallel_backward_weight(const Context& context, const TensorParallelOp
   const bool divides = ops.shard().sequence_parallel;
   kernels::linear_backward_weight(context, dy_RC, x_RF, dw_CF, divides ? Tensor() : dbias_C);
   if (divides && dbias_C) kernels::bias_backward(context, ops.shard().local_rows_of(dy_RC), dbias_C);
+}
+
+Tensor fused_view(std::span<const Tensor> parts) {
+  const Tensor& first = parts.front();
+  std::vector<std::int64_t> dims = first.shape().dims();
+  dims[0] = 0;
+  const std::byte* end = first.raw();
+  for (const Tensor& part : parts) {
+    DT_CHECK(
+        part.raw() == end && part.dtype() == first.dtype() && part.shape().rank() == first.shape().rank(),
+        "parameters of {} and {} do not lie beside each other", first.shape().to_string(),
+        part.shape().to_string());
+    dims[0] += part.dim(0);
+    end += part.bytes();
+  }
+  return Tensor(first.raw(), first.dtype(), Shape(dims), first.device());
 }
 
 }  // namespace dt::model

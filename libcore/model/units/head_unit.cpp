@@ -7,7 +7,6 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "model/tensor_parallel/parallel_linear.hpp"
-#include "model/tensor_parallel/row_chunk.hpp"
 
 namespace dt::model {
 

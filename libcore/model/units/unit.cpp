@@ -1,10 +1,92 @@
 #include "model/units/unit.hpp"
 
+#include "kernels/embedding.hpp"
+#include "model/tensor_parallel/parallel_linear.hpp"
+#include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "model/units/block_unit.hpp"
-#include "model/units/embedding_unit.hpp"
 #include "model/units/head_unit.hpp"
 
 namespace dt::model {
+
+// Maps tokens to features.
+// Legend: R rows, L this rank's rows (see TensorParallelOps), C hidden.
+
+/// The embedding of tokens and of learned positions. Saves nothing.
+/// Parameters: the token table, whose rows the tensor-parallel ranks divide, and the position table
+/// if the model learns its positions.
+class EmbeddingUnit final : public Unit {
+ public:
+  EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops);
+  const UnitSpec& spec() const override { return unit_; }
+  DType output_dtype() const override { return dtype_; }
+  Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
+  std::size_t saved_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  std::size_t backward_handoff_bytes(Device, std::int64_t, std::int64_t) const override { return 0; }
+  /// Returns the bytes of all rows if ranks divide rows, else 0.
+  std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
+
+  void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+               const Tensor& x, const Tensor& y_LC, std::span<std::byte> saved,
+               std::span<const Tensor> grads) const override;
+  /// Does nothing: tokens have no gradient.
+  void backward_input(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
+                      const Tensor& x, const Tensor& dy_LC, const Tensor& dx, std::span<std::byte> saved,
+                      std::span<std::byte> backward_handoff) const override;
+  void backward_weight(const Context& context, const MicroBatch& micro_batch, const Tensor& dy_LC,
+                       std::span<const Tensor> grads, std::span<std::byte> saved,
+                       std::span<std::byte> backward_handoff) const override;
+
+ private:
+  UnitSpec unit_;
+  std::int64_t hidden_;
+  bool learned_positions_;
+  kernels::DimShard rows_;  // this rank's rows of the token table
+  DType dtype_;
+  const TensorParallelOps& ops_;
+};
+
+EmbeddingUnit::EmbeddingUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, const TensorParallelOps& ops)
+    : unit_(std::move(unit)),
+      hidden_(spec.hidden),
+      learned_positions_(spec.position == Position::learned),
+      rows_{ops.shard().vocabulary_range(spec).begin, spec.vocabulary},
+      dtype_(dtype),
+      ops_(ops) {}
+
+Shape EmbeddingUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
+  return {ops_.shard().local_rows(batch * sequence), hidden_};
+}
+
+std::size_t EmbeddingUnit::scratch_bytes(Device, std::int64_t batch, std::int64_t sequence) const {
+  if (!ops_.shard().sequence_parallel) return 0;
+  return static_cast<std::size_t>(batch * sequence * hidden_) * dtype_bytes(dtype_);
+}
+
+void EmbeddingUnit::forward(const Context& context, const MicroBatch& micro_batch,
+                            std::span<const Tensor> weights, const Tensor&, const Tensor& y_LC,
+                            std::span<std::byte>, std::span<const Tensor>) const {
+  const Arena::Scope scope(context.scratch());
+  const Tensor partial_RC = partial_sum_buffer(context, ops_, micro_batch.tokens_R.dim(0), y_LC);
+  kernels::embedding(context, micro_batch.tokens_R, weights[0], false, partial_RC, rows_);
+  reduce_rows(context, ops_, partial_RC, y_LC);
+  if (learned_positions_)
+    kernels::embedding(context, ops_.shard().local_rows_of(micro_batch.positions_R), weights[1], true, y_LC);
+}
+
+void EmbeddingUnit::backward_input(const Context&, const MicroBatch&, std::span<const Tensor>, const Tensor&,
+                                   const Tensor&, const Tensor&, std::span<std::byte>,
+                                   std::span<std::byte>) const {}
+
+void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& micro_batch,
+                                    const Tensor& dy_LC, std::span<const Tensor> grads, std::span<std::byte>,
+                                    std::span<std::byte>) const {
+  const Arena::Scope scope(context.scratch());
+  kernels::embedding_backward(context, micro_batch.tokens_R, all_gather_rows(context, ops_, dy_LC), grads[0],
+                              rows_);
+  if (learned_positions_)
+    kernels::embedding_backward(context, ops_.shard().local_rows_of(micro_batch.positions_R), dy_LC,
+                                grads[1]);
+}
 
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,

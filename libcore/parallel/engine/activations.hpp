@@ -10,7 +10,7 @@
 #include "comm/communicator.hpp"
 #include "model/units/unit.hpp"
 #include "parallel/schedule/action.hpp"
-#include "parallel/state/simulated_pool.hpp"
+#include "parallel/state/buffer_pool.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/device/device.hpp"
 

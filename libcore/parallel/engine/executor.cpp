@@ -9,7 +9,7 @@
 #include "base/system/host.hpp"
 #include "kernels/elementwise.hpp"
 #include "parallel/engine/preallocation.hpp"
-#include "tensor/deferred_free.hpp"
+#include "tensor/buffer.hpp"
 
 namespace dt::parallel {
 

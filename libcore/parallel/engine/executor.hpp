@@ -9,15 +9,21 @@
 
 #include "model/units/unit.hpp"
 #include "parallel/engine/activations.hpp"
-#include "parallel/engine/named_ranges.hpp"
 #include "parallel/engine/tensor_parallel_ops.hpp"
 #include "parallel/engine/transfers.hpp"
-#include "parallel/engine/unit_times.hpp"
 #include "parallel/schedule/action.hpp"
 #include "parallel/schedule/step_observer.hpp"
 #include "parallel/state/model_storage.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::parallel {
+
+/// Names actions in profilers, which draw what host and device do.
+class NamedRanges final : public StepObserver {
+ public:
+  void on_action_begin(const Action& action) override { accelerator().begin_range(to_string(action)); }
+  void on_action_end(const Action&, const ActionTimes&) override { accelerator().end_range(); }
+};
 
 /// Callbacks at the fixed points of a step.
 struct StepHooks {

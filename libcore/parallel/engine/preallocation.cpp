@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "parallel/schedule/channels.hpp"
+#include "parallel/schedule/pipeline.hpp"
 
 namespace dt::parallel {
 

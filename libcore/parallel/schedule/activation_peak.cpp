@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "parallel/schedule/channels.hpp"
+#include "parallel/schedule/pipeline.hpp"
 
 namespace dt::parallel {
 

@@ -1,7 +1,13 @@
 #pragma once
 // The interface of observers of a rank's actions and their times.
 
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "parallel/schedule/action.hpp"
+#include "parallel/schedule/stages.hpp"
 
 namespace dt::parallel {
 
@@ -23,6 +29,31 @@ class StepObserver {
   virtual void on_action_end(const Action&, const ActionTimes&) {}
   /// Reports that communication took this time from computing, within an action or between two.
   virtual void on_exposed_communication([[maybe_unused]] double started_s, [[maybe_unused]] double ended_s) {}
+};
+
+// Measures how long a rank's computations take, by unit.
+
+/// Sums of times over a training's steps. A recompute counts as none of the three.
+class UnitTimes final : public StepObserver {
+ public:
+  explicit UnitTimes(std::size_t num_units) : sums_(num_units * 6) {}
+
+  void add(const Action& action, double seconds);
+  /// Adds the time of computing, without communication.
+  void on_action_end(const Action& action, const ActionTimes& times) override {
+    add(action, times.compute_s());
+  }
+  void clear() { sums_.assign(sums_.size(), 0); }
+  /// Returns for each unit the nanoseconds and the number of its forwards, backward_inputs and
+  /// backward_weights in turn. Times of several ranks add up by these.
+  std::span<std::int64_t> sums() { return sums_; }
+
+  int num_units() const { return static_cast<int>(sums_.size() / 6); }
+  /// Returns the mean of each, in seconds, or nothing if one of them was never done.
+  std::optional<UnitCost> mean(int unit) const;
+
+ private:
+  std::vector<std::int64_t> sums_;
 };
 
 }  // namespace dt::parallel

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "base/error.hpp"
-#include "base/numeric/index.hpp"
-#include "parallel/schedule/channels.hpp"
+#include "base/numeric/integer.hpp"
+#include "parallel/schedule/pipeline.hpp"
 
 namespace dt::parallel {
 

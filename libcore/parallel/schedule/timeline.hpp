@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/numeric/interval.hpp"
+#include "base/numeric/range.hpp"
 #include "parallel/schedule/action.hpp"
 
 namespace dt::parallel {

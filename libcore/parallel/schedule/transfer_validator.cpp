@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "parallel/schedule/channels.hpp"
+#include "parallel/schedule/pipeline.hpp"
 
 namespace dt::parallel {
 

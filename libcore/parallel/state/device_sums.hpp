@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/numeric/exact_sum.hpp"
+#include "parallel/state/local_table.hpp"
 #include "tensor/buffer.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
@@ -27,5 +28,15 @@ class DeviceSums {
   std::int64_t count_;
   Buffer digits_, host_digits_;  // on the device, and its copy on the host (one buffer if they are the same)
 };
+
+// Computes the squared norm of gradients that ranks hold in shards.
+
+/// Adds to sum number `index` of `sums` the squares of the elements of a group's gradient that this
+/// rank counts. Of the elements that replicas also hold, it counts its range. `gradient` is the
+/// rank's own shard. Over all ranks, each element is counted once.
+/// Numerics: partial sums are of the whole flat buffer's blocks, so that the bits do not depend on
+/// ZeRO.
+void add_squared_norm(const Context& context, const LocalTable& local, const LocalGroup& group,
+                      const Tensor& gradient, DeviceSums& sums, int index);
 
 }  // namespace dt::parallel

@@ -5,10 +5,22 @@
 
 #include "base/error.hpp"
 #include "kernels/elementwise.hpp"
-#include "parallel/state/sharded_gradients.hpp"
-#include "parallel/state/whole_gradients.hpp"
+#include "parallel/state/gradient_store_kinds.hpp"
 
 namespace dt::parallel {
+
+void SimulatedGradients::finish(std::optional<int> group) {
+  wait_reductions();
+  if (!has_replicas_) return;
+  for (int number = 0; number < static_cast<int>(local_.groups().size()); ++number) {
+    const LocalGroup& spec = local_.group(number);
+    if ((group && *group != number) || !spec.sharding.shards_optimizer() || is_final_.contains(number))
+      continue;
+    for (std::size_t holder = 0; holder < spec.holders.size(); ++holder) hold_wire(spec.owned_range.count);
+  }
+  release_wires();
+  if (group) is_final_.insert(*group);
+}
 
 std::unique_ptr<GradientStore> make_gradient_store(Device device, const LocalTable& local,
                                                    const Precision& precision, const LanePlan& plan,

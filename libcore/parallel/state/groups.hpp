@@ -10,7 +10,7 @@
 
 #include "comm/communicator.hpp"
 #include "model/layout.hpp"
-#include "parallel/schedule/channels.hpp"
+#include "parallel/schedule/pipeline.hpp"
 #include "parallel/state/exposed_time.hpp"
 
 namespace dt::parallel {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "tensor/piece_partition.hpp"
+#include "tensor/piece.hpp"
 
 namespace dt::parallel {
 

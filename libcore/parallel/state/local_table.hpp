@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/numeric/index.hpp"
+#include "base/numeric/integer.hpp"
 #include "model/parameter_table.hpp"
 #include "parallel/state/mesh.hpp"
-#include "parallel/state/sharding.hpp"
 #include "tensor/piece.hpp"
 #include "tensor/tensor.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/numeric/index.hpp"
+#include "base/numeric/integer.hpp"
 
 namespace dt::parallel {
 

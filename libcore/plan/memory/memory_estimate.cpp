@@ -3,15 +3,144 @@
 #include <algorithm>
 #include <map>
 
+#include "comm/core/device_side.hpp"
+#include "kernels/cuda/launch/grid.hpp"
+#include "kernels/cuda/matmul/matmul.hpp"
 #include "model/units/unit.hpp"
+#include "parallel/schedule/action.hpp"
 #include "parallel/schedule/activation_peak.hpp"
+#include "parallel/schedule/pipeline.hpp"
+#include "parallel/state/local_table.hpp"
 #include "parallel/state/mesh.hpp"
 #include "plan/action_lists.hpp"
+#include "plan/attention.hpp"
 #include "plan/memory/nccl_groups.hpp"
-#include "plan/memory/pinned_estimate.hpp"
-#include "plan/memory/scratch_estimate.hpp"
+#include "plan/plan.hpp"
 
 namespace dt::plan {
+
+// Estimates what messages of a GPU's memory, which pass through the host's, take there.
+
+/// Returns the most bytes that a rank pins: the sum over all lanes (see comm::PinnedRing) of its list
+/// and its groups.
+std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
+                              const parallel::ActionList& list);
+
+namespace {
+
+class PinnedRingUse {
+ public:
+  void add(std::size_t largest_operation) {
+    bytes_ += comm::PinnedLimits().max_lane_bytes(largest_operation);
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+/// Returns the bytes of a micro-batch's rows with all their features.
+std::size_t rows_bytes(const Plan& plan) {
+  return static_cast<std::size_t>(plan.micro_batch * plan.local_length() * plan.spec.hidden) *
+         dtype_bytes(plan.precision.compute);
+}
+
+std::size_t largest_group(const parallel::LocalTable& local) {
+  std::int64_t numel = 0;
+  for (const parallel::LocalGroup& group : local.groups()) numel = std::max(numel, group.numel);
+  return static_cast<std::size_t>(numel);
+}
+
+void add_data(const Plan& plan, const parallel::LocalTable& local, PinnedRingUse& lanes) {
+  if (plan.layout.data_ranks() == 1) return;
+  const std::size_t bytes = largest_group(local) *
+                            std::max(dtype_bytes(plan.precision.wire()), dtype_bytes(plan.precision.compute));
+  if (plan.layout.zero > 0) lanes.add(bytes);
+  if (local.num_replicas() > 1) lanes.add(bytes);
+}
+
+/// Adds lanes for rows, and for sums of gradients of which tensor-parallel ranks have only parts.
+void add_tensor(const Plan& plan, const parallel::LocalTable& local, PinnedRingUse& lanes) {
+  if (plan.layout.tp == 1) return;
+  std::map<parallel::TensorSum, std::size_t> largest;
+  largest[parallel::TensorSum::all] = rows_bytes(plan);
+  for (const parallel::LocalGroup& group : local.groups()) {
+    for (const auto& [over, run] : group.tensor_sums) {
+      const std::size_t bytes = static_cast<std::size_t>(run.count) * dtype_bytes(plan.precision.gradient);
+      largest[over] = std::max(largest[over], bytes);
+    }
+  }
+  for (const auto& [over, bytes] : largest) lanes.add(bytes);
+}
+
+/// Adds a lane each way, for keys and values of at most all heads.
+void add_context(const Plan& plan, PinnedRingUse& lanes) {
+  for (int way = 0; plan.layout.cp > 1 && way < 2; ++way) lanes.add(2 * rows_bytes(plan));
+}
+
+void add_channels(const Plan& plan, const parallel::LocalTable& local, const parallel::ActionList& list,
+                  PinnedRingUse& lanes) {
+  std::map<parallel::Channel, std::size_t> channels;
+  for (const parallel::Action& action : list) {
+    if (action.kind != parallel::ActionKind::send && action.kind != parallel::ActionKind::receive) continue;
+    const bool is_rows =
+        action.payload == parallel::Payload::activation || action.payload == parallel::Payload::gradient;
+    channels[parallel::channel_of(action, plan.place.pp)] =
+        is_rows ? rows_bytes(plan) : largest_group(local) * dtype_bytes(plan.precision.gradient);
+  }
+  for (const auto& [channel, bytes] : channels) lanes.add(bytes);
+}
+
+}  // namespace
+
+std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
+                              const parallel::ActionList& list) {
+  PinnedRingUse lanes;
+  add_data(plan, local, lanes);
+  add_tensor(plan, local, lanes);
+  add_context(plan, lanes);
+  add_channels(plan, local, list, lanes);
+  return lanes.bytes();
+}
+
+namespace {
+
+/// Approximate memory in which a matrix product and attention pack their operands, and what each
+/// thread packs beside it.
+constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
+
+/// Returns the most bytes that one kernel of a GPU takes in addition to its unit's scratch. The
+/// kernels are: attention; a product's workspace, and the product itself if gradients are rounded;
+/// sums of columns (a norm's take most); what the embedding sorts.
+std::size_t kernel_bytes(const Plan& plan) {
+  const model::ModelSpec& spec = plan.spec;
+  const std::int64_t rows = plan.micro_batch * plan.local_length();
+  const std::size_t value = std::max(dtype_bytes(plan.precision.compute), sizeof(float));
+  const bool rounds = plan.precision.gradient == DType::bf16 && plan.precision.compute != DType::bf16;
+  const auto largest =
+      static_cast<std::size_t>(spec.hidden * std::max(spec.mlp_hidden, spec.vocabulary) / plan.layout.tp);
+  const std::size_t product =
+      kernels::cuda::most_workspace_bytes + (rounds ? largest * sizeof(float) : std::size_t{0});
+  const std::size_t sorted = 2 * static_cast<std::size_t>(rows) * sizeof(std::uint64_t);
+  return std::max({kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan)),
+                   product, kernels::cuda::sums_of_runs_bytes(rows, 2 * spec.hidden, value), sorted});
+}
+
+}  // namespace
+
+std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
+                          const std::vector<int>& own_units) {
+  std::size_t scratch = 0;
+  for (const int unit : own_units)
+    scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(
+                                    plan.device, plan.micro_batch, plan.local_length()));
+  if (plan.device != Device::host()) return scratch;
+  return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
+}
+
+std::size_t workspace_bytes(const Plan& plan) {
+  return plan.device == Device::host() ? 0 : kernel_bytes(plan);
+}
 
 namespace {
 

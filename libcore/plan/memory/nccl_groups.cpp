@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
-#include "comm/device_collectives/levels.hpp"
-#include "parallel/schedule/channels.hpp"
+#include "comm/device_collectives/rounds.hpp"
+#include "parallel/schedule/pipeline.hpp"
 #include "plan/action_lists.hpp"
-#include "tensor/device/nvlink.hpp"
+#include "tensor/device/gpu_probe.hpp"
 
 namespace dt::plan {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/device_collectives/ctas.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "parallel/state/local_table.hpp"
 #include "plan/memory/nccl_memory.hpp"
 #include "plan/plan.hpp"
@@ -23,9 +23,9 @@ struct NamedNcclGroup {
 std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalTable& local);
 
 /// Returns the links between GPUs. Within a node the GPUs' name decides: GPUs with NVLink
-/// (tensor/device/nvlink.hpp) and simulated GPUs count as joined by NVSwitch. Between nodes the links count
-/// as InfiniBand with GPUDirect, which takes more of a GPU's memory than TCP.
-/// `library` is "NCCL 2.28.9"; without a number, as on simulated ranks, it is that version.
+/// (tensor/device/gpu_probe.hpp) and simulated GPUs count as joined by NVSwitch. Between nodes the links
+/// count as InfiniBand with GPUDirect, which takes more of a GPU's memory than TCP. `library` is
+/// "NCCL 2.28.9"; without a number, as on simulated ranks, it is that version.
 NcclTopology nccl_topology(const Gpu& gpu, const std::string& library);
 
 /// Returns the memory that all of the rank's communicators take, or nothing if ranks do not use NCCL.

@@ -8,7 +8,7 @@
 
 #include "base/text/text.hpp"
 #include "comm/sent_bytes.hpp"
-#include "parallel/schedule/unit_costs.hpp"
+#include "parallel/schedule/stages.hpp"
 #include "parallel/state/mesh.hpp"
 #include "plan/action_lists.hpp"
 

@@ -8,7 +8,7 @@
 #include "parallel/schedule/stages.hpp"
 #include "plan/plan.hpp"
 #include "plan/time/forecast.hpp"
-#include "plan/time/roofline_operations.hpp"
+#include "plan/time/roofline.hpp"
 
 namespace dt::plan {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/io/files.hpp"
-#include "parallel/engine/unit_times.hpp"
+#include "parallel/schedule/step_observer.hpp"
 #include "plan/plan.hpp"
 
 namespace dt::plan {

@@ -10,7 +10,6 @@
 
 #include "comm/ranks.hpp"
 #include "run/local/local_checkpoint.hpp"
-#include "run/local/nodes.hpp"
 
 namespace dt::run {
 

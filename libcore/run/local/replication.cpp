@@ -1,13 +1,16 @@
 #include "run/local/replication.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
-#include "checkpoint/writer_manifest.hpp"
+#include "base/system/host.hpp"
+#include "checkpoint/writer.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::run {
@@ -222,6 +225,148 @@ void receive_writer_files(SecureChannel& channel, const std::function<fs::path(c
   receiving.file(folder / checkpoint::writer_manifest_name(writer), request.writer_manifest_bytes);
   receiving.attempt([&] { check_writer_files(folder, request); });
   receiving.end();
+}
+
+namespace {
+
+constexpr double handshake_timeout_s = 5;
+/// Limits on attempts, and on copies that break off. Strangers may crowd a receiver, but its
+/// refusals cost little. A copy that breaks off costs its bytes.
+constexpr int max_attempts = 24, max_copies = 3;
+/// Pause between attempts; doubled after each.
+constexpr double first_pause_s = 0.1, longest_pause_s = 2;
+/// Minimum speed of a copy. A slower copy has failed, even if it advances steadily.
+constexpr double least_bytes_per_s = 1 << 20;
+
+void pause(double seconds, const std::function<void()>& check) {
+  for (const double end_s = monotonic_s() + seconds; monotonic_s() < end_s;) {
+    check();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+double bytes_of(const fs::path& path) {
+  return path_exists(path) ? static_cast<double>(File::open_read(path).size()) : 0;
+}
+
+}  // namespace
+
+CopySender::CopySender(std::span<const TcpListener::Endpoint> endpoints, const Secret& secret,
+                       const ChannelTerms& terms, double timeout_s)
+    : secret_(secret), terms_(terms), timeout_s_(timeout_s) {
+  constexpr int max_rounds = 3;  // strangers may crowd a receiver for a moment
+  std::string failures;
+  for (int round = 0; round < max_rounds; ++round) {
+    failures.clear();
+    for (const TcpListener::Endpoint& endpoint : endpoints) {
+      try {
+        TcpConnection connection(endpoint.address, endpoint.port, handshake_timeout_s);
+        SecureChannel channel = SecureChannel::initiate(connection, secret_, terms_);
+        probe_receiver(channel);
+        endpoint_ = endpoint;
+        return;
+      } catch (const ConnectionError& error) {
+        failures += (failures.empty() ? "" : "; ") + error.message();
+      }
+    }
+  }
+  throw ConnectionError(ErrorKind::environment, failures);
+}
+
+std::string CopySender::send(const fs::path& folder, std::int64_t step, std::int64_t generation, int writer,
+                             const std::function<void()>& check) const {
+  const double bytes = bytes_of(folder / checkpoint::piece_file_name(writer)) +
+                       bytes_of(folder / checkpoint::writer_manifest_name(writer));
+  const double give_up_s = monotonic_s() + timeout_s_;
+  double pause_s = first_pause_s;
+  int num_copies = 0;
+  for (int attempt = 1;; ++attempt) {
+    const double end_s = monotonic_s() + timeout_s_ + bytes / least_bytes_per_s;
+    const auto check_time = [&] {
+      check();
+      if (monotonic_s() > end_s)
+        throw ConnectionError(ErrorKind::environment, fmt::format("{} port {} takes less than 1 MiB/s",
+                                                                  endpoint_.address, endpoint_.port));
+    };
+    try {
+      TcpConnection connection(endpoint_.address, endpoint_.port, std::min(timeout_s_, handshake_timeout_s),
+                               check_time);
+      SecureChannel channel = SecureChannel::initiate(connection, secret_, terms_);
+      connection.set_timeout(timeout_s_);
+      send_writer_files(channel, folder, step, generation, writer, [&] { ++num_copies; });
+      return {};
+    } catch (const ConnectionError& error) {
+      if (attempt == max_attempts || num_copies == max_copies || monotonic_s() + pause_s > give_up_s)
+        return error.message();
+    }
+    pause(pause_s, check);
+    pause_s = std::min(2 * pause_s, longest_pause_s);
+  }
+}
+
+namespace {
+
+class ProofOfSecret : public Handshake {
+ public:
+  ProofOfSecret(const Secret& secret, const ChannelTerms& terms) : handshake(secret, terms) {}
+  std::size_t num_expected_bytes() const override { return handshake.num_expected_bytes(); }
+  std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes) override {
+    return handshake.receive(bytes);
+  }
+  AcceptorHandshake handshake;
+};
+
+}  // namespace
+
+CopyReceiver::CopyReceiver(const LocalStore& store, const Secret& secret, const ChannelTerms& terms,
+                           double timeout_s, std::span<const std::string> addresses)
+    : store_(store) {
+  listener_ = std::make_unique<TcpListener>(
+      addresses, timeout_s, [secret, terms] { return std::make_unique<ProofOfSecret>(secret, terms); },
+      [this](TcpConnection& connection, Handshake& admission) {
+        serve(SecureChannel(connection, static_cast<ProofOfSecret&>(admission).handshake));
+      });
+}
+
+/// Destroys the listener first, since its threads use the other members.
+CopyReceiver::~CopyReceiver() {
+  listener_.reset();
+}
+
+void CopyReceiver::expect(ExpectedCopies expected) {
+  const std::lock_guard lock(mutex_);
+  expected_ = std::move(expected);
+}
+
+void CopyReceiver::serve(SecureChannel channel) {
+  std::optional<std::int64_t> writer;
+  const auto end = [&] {
+    const std::lock_guard lock(mutex_);
+    if (writer) receiving_.erase(*writer);
+  };
+  try {
+    receive_writer_files(channel, [&](const CopyRequest& request) {
+      const fs::path folder = begin(request);
+      writer = request.writer;
+      return folder;
+    });
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+}
+
+/// Admits one copy per writer at a time. A sender may have cancelled an attempt that this end still
+/// sees.
+fs::path CopyReceiver::begin(const CopyRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (const std::string why = expected_.why_refused(request); !why.empty())
+    throw environment_error("refused: {}", why);
+  if (!receiving_.insert(request.writer).second)
+    throw environment_error("refused: an earlier copy of what rank {} wrote is still on its way",
+                            request.writer);
+  return store_.unfinished_path(request.step, request.generation);
 }
 
 }  // namespace dt::run

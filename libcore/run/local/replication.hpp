@@ -14,11 +14,15 @@
 
 #include <array>
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/io/secure_channel.hpp"
+#include "base/io/tcp.hpp"
 #include "run/local/local_store.hpp"
 
 namespace dt::run {
@@ -68,5 +72,65 @@ void send_writer_files(SecureChannel& channel, const fs::path& folder, std::int6
 /// Errors: as the channel.
 /// After a crash: files remain in the folder.
 void receive_writer_files(SecureChannel& channel, const std::function<fs::path(const CopyRequest&)>& place);
+
+// The sending end of copies: a rank's connection to the node that receives them
+// (run/local/replication.hpp).
+
+/// Sends copies to one receiver.
+class CopySender {
+ public:
+  /// Tries a receiver's endpoints in turn and keeps the first that answers. Some addresses of a
+  /// host cannot be reached from others, or mean the sender's own host. A receiver that is silent
+  /// for `timeout_s` has failed.
+  /// Errors: ConnectionError with the failure of each endpoint.
+  CopySender(std::span<const TcpListener::Endpoint> endpoints, const Secret& secret,
+             const ChannelTerms& terms, double timeout_s);
+  const std::string& address() const { return endpoint_.address; }
+
+  /// Sends the files that `writer` wrote and synced in `folder`. Returns "" once the copy is
+  /// synced, or why there is none: after several attempts, or when `timeout_s` has passed since the
+  /// first. Blocks. `check` is called repeatedly; it throws if the copy is no longer needed.
+  /// Errors: environment and input if this host cannot read the files; as `check`.
+  std::string send(const fs::path& folder, std::int64_t step, std::int64_t generation, int writer,
+                   const std::function<void()>& check) const;
+
+ private:
+  TcpListener::Endpoint endpoint_;
+  Secret secret_;
+  ChannelTerms terms_;
+  double timeout_s_;
+};
+
+// The receiving end of copies that other nodes send (run/local/replication.hpp).
+
+/// Receives copies into a store's unfinished shard while it lives, on its own threads. It rejects
+/// strangers (see TcpListener), and any number of them cannot keep a rank out.
+class CopyReceiver {
+ public:
+  /// `store` must outlive the receiver. A sender that is silent for `timeout_s` has failed.
+  /// Errors: environment if the host cannot listen on any of the addresses.
+  CopyReceiver(const LocalStore& store, const Secret& secret, const ChannelTerms& terms, double timeout_s,
+               std::span<const std::string> addresses);
+  ~CopyReceiver();
+
+  std::vector<TcpListener::Endpoint> endpoints() const { return listener_->endpoints(); }
+  /// Stops listening on addresses that no sender has chosen.
+  void close_other_addresses(std::span<const std::string> addresses) {
+    listener_->close_other_addresses(addresses);
+  }
+  /// Accepts these copies from now on, and no others.
+  /// Thread safety: any thread.
+  void expect(ExpectedCopies expected);
+
+ private:
+  void serve(SecureChannel channel);
+  fs::path begin(const CopyRequest& request);
+
+  const LocalStore& store_;
+  std::mutex mutex_;
+  ExpectedCopies expected_;
+  std::set<std::int64_t> receiving_;  // writers whose copies are arriving
+  std::unique_ptr<TcpListener> listener_;
+};
 
 }  // namespace dt::run

@@ -9,10 +9,9 @@
 #include <optional>
 
 #include "comm/ranks.hpp"
-#include "run/local/copy_receiver.hpp"
-#include "run/local/copy_sender.hpp"
+#include "run/local/local_checkpoint.hpp"
 #include "run/local/local_store.hpp"
-#include "run/local/nodes.hpp"
+#include "run/local/replication.hpp"
 #include "run/save/save_target.hpp"
 
 namespace dt::run {

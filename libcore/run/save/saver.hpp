@@ -16,7 +16,6 @@
 
 #include "checkpoint/writer.hpp"
 #include "comm/ranks.hpp"
-#include "run/save/save_progress.hpp"
 #include "run/save/save_target.hpp"
 #include "run/save/writing_group.hpp"
 

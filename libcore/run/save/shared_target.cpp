@@ -2,9 +2,16 @@
 
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
+#include "run/save/save_target.hpp"
 #include "run/tokenizer_part.hpp"
 
 namespace dt::run {
+
+std::uint64_t folder_bytes(const fs::path& folder) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) bytes += entry.file_size();
+  return bytes;
+}
 
 fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   header_ = header;

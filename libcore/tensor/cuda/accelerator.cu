@@ -1,11 +1,157 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <nvtx3/nvToolsExt.h>
+
+#include "base/error.hpp"
+#include "base/system/host.hpp"
+#include "base/text/text.hpp"
 #include "tensor/cuda/accelerator.hpp"
 #include "tensor/cuda/check.cuh"
 #include "tensor/cuda/gpus.hpp"
-#include "tensor/cuda/memory.hpp"
-#include "tensor/cuda/nvtx.hpp"
 #include "tensor/cuda/streams.hpp"
+#include "tensor/device/device.hpp"
 
 namespace dt::cuda {
+
+namespace {
+
+/// Returns dt's NVTX domain, or null if no profiler is attached.
+nvtxDomainHandle_t domain() {
+  static const nvtxDomainHandle_t the_domain = nvtxDomainCreateA("dt");
+  return the_domain;
+}
+
+}  // namespace
+
+bool profiler_attached() {
+  return domain() != nullptr;
+}
+
+void begin_range(const std::string& name) {
+  nvtxEventAttributes_t range{};
+  range.version = NVTX_VERSION;
+  range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  range.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  range.message.ascii = name.c_str();
+  nvtxDomainRangePushEx(domain(), &range);
+}
+
+void end_range() {
+  nvtxDomainRangePop(domain());
+}
+
+// Allocates memory of GPUs, and pins memory of the host.
+
+/// Memory as Accelerator specifies it.
+/// Thread safety: safe from several threads.
+class Memory {
+ public:
+  static std::size_t free_bytes(Device device);
+  std::byte* allocate(Device device, std::size_t bytes);
+  /// Frees memory that nothing uses any more. Ignores errors, as callers that wait for the device's
+  /// work get them.
+  void release(Device device, std::byte* memory, std::size_t bytes);
+  static std::byte* allocate_pinned(std::size_t bytes);
+  static void release_pinned(std::byte* memory);
+  static void pin(std::byte* memory, std::size_t bytes);
+  static void unpin(std::byte* memory);
+
+ private:
+  Error is_short(Device device, std::size_t bytes);
+
+  std::mutex mutex_;
+  std::map<int, std::size_t> allocated_bytes_;  // by device
+};
+
+namespace {
+
+struct Amount {
+  std::size_t free = 0, total = 0;
+};
+
+Amount amount_of(Device device) {
+  select(device);
+  Amount amount;
+  check(device, "asking for its memory", cudaMemGetInfo(&amount.free, &amount.total));
+  return amount;
+}
+
+void check_pinned(Device device, std::size_t bytes, cudaError_t error) {
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Error(ErrorKind::environment, fmt::format("{} has no {} of memory to pin for copies to GPUs",
+                                                    host_name(), format_bytes(bytes)));
+  }
+  check(device, "pinning memory of the host", error);
+}
+
+}  // namespace
+
+std::size_t Memory::free_bytes(Device device) {
+  return amount_of(device).free;
+}
+
+std::byte* Memory::allocate(Device device, std::size_t bytes) {
+  select(device);
+  void* memory = nullptr;
+  const cudaError_t error = cudaMalloc(&memory, std::max<std::size_t>(bytes, 1));
+  if (error == cudaErrorMemoryAllocation) throw is_short(device, bytes);
+  check(device, "allocating", error);
+  // The default stream clears the memory. dt's streams do not wait for it, so the host does.
+  check(device, "clearing memory", cudaMemset(memory, 0, bytes));
+  check(device, "clearing memory", cudaStreamSynchronize(nullptr));
+  const std::lock_guard lock(mutex_);
+  allocated_bytes_[device.index()] += bytes;
+  return static_cast<std::byte*>(memory);
+}
+
+void Memory::release(Device device, std::byte* memory, std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    allocated_bytes_[device.index()] -= bytes;
+  }
+  cudaSetDevice(ordinal_of(device));
+  cudaFree(memory);
+}
+
+std::byte* Memory::allocate_pinned(std::size_t bytes) {
+  const Device device = selected();
+  select(device);
+  void* memory = nullptr;
+  const cudaError_t error = cudaHostAlloc(&memory, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable);
+  check_pinned(device, bytes, error);
+  std::memset(memory, 0, bytes);
+  return static_cast<std::byte*>(memory);
+}
+
+void Memory::pin(std::byte* memory, std::size_t bytes) {
+  const Device device = selected();
+  select(device);
+  check_pinned(device, bytes,
+               cudaHostRegister(memory, std::max<std::size_t>(bytes, 1), cudaHostRegisterPortable));
+}
+
+void Memory::unpin(std::byte* memory) {
+  cudaHostUnregister(memory);
+}
+
+void Memory::release_pinned(std::byte* memory) {
+  cudaFreeHost(memory);
+}
+
+Error Memory::is_short(Device device, std::size_t bytes) {
+  cudaGetLastError();
+  const Amount amount = amount_of(device);
+  const std::lock_guard lock(mutex_);
+  return Error(ErrorKind::environment,
+               fmt::format("{} has no {} of memory left: of {} {} are free, {} are this process's",
+                           device_label(device), format_bytes(bytes), format_bytes(amount.total),
+                           format_bytes(amount.free), format_bytes(allocated_bytes_[device.index()])),
+               "smaller micro-batches, --recompute or more ranks need less");
+}
 
 namespace {
 

@@ -1,9 +1,20 @@
 #pragma once
 // Drives NVIDIA's GPUs.
 
+#include <string>
+
 #include "tensor/device/accelerator.hpp"
 
 namespace dt::cuda {
+
+// Names the host's activity by NVTX ranges, for NVIDIA's profilers (Nsight Systems).
+
+/// Returns whether such a profiler was attached at the first call. Without one, ranges cost next to
+/// nothing.
+bool profiler_attached();
+/// See Accelerator::begin_range.
+void begin_range(const std::string& name);
+void end_range();
 
 /// Returns the accelerator that uses the CUDA runtime linked into this program. Its streams are
 /// CUDA's. Does not call the driver.

@@ -4,15 +4,82 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
-#include "tensor/device/allocations.hpp"
 #include "tensor/device/device.hpp"
-#include "tensor/device/work_key.hpp"
 
 namespace dt {
+
+// Tracks device memory, for callers that must know the whole allocation in which a tensor lies, and
+// when it is freed.
+
+/// The device allocations that are not released yet.
+/// Thread safety: safe from several threads.
+class Allocations {
+ public:
+  /// A function that the releasing thread calls before memory is freed. It must not throw.
+  using Watcher = std::function<void(std::span<std::byte> memory)>;
+
+  void add(std::byte* begin, std::size_t bytes);
+  /// Calls the watchers, removes the allocation and returns its bytes. Call before the same address
+  /// can be allocated again.
+  std::size_t remove(std::byte* begin);
+  bool has(const std::byte* address) const;
+  /// Returns the allocation in which `address` lies.
+  /// Errors: internal, there is none.
+  std::span<std::byte> around(const std::byte* address) const;
+
+  /// Registers a watcher for the object's lifetime.
+  class Watch {
+   public:
+    Watch(Allocations& of, Watcher watcher);
+    Watch(const Watch&) = delete;
+    ~Watch();
+
+   private:
+    Allocations& of_;
+  };
+
+ private:
+  using Memories = std::map<const std::byte*, std::span<std::byte>>;
+  /// Returns the allocation in which an address lies, or memories_.end().
+  Memories::const_iterator find(const std::byte* address) const;
+
+  mutable std::recursive_mutex mutex_;
+  Memories memories_;  // by first byte
+  std::map<const Watch*, Watcher> watchers_;
+};
+
+/// The values on which a piece of a device's work depends, as bytes. Pieces whose keys have the same
+/// bytes are the same work.
+class WorkKey {
+ public:
+  template <class... Values>
+  explicit WorkKey(const Values&... values) {
+    bytes_.reserve(typical_bytes);
+    (add(values), ...);
+  }
+  /// Adds a value. Its padding bytes, if it has any, must be the same each time; otherwise repeated
+  /// work counts as new.
+  template <class Value>
+  WorkKey& add(const Value& value) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t typical_bytes = 256;
+  std::string bytes_;
+};
 
 /// A stream, as in CUDA: each piece of work begins when the work enqueued before it has ended.
 using Stream = struct StreamState*;

@@ -28,4 +28,14 @@ class Device {
   int index_;
 };
 
+std::string Device::to_string() const {
+  switch (kind_) {
+    case DeviceKind::cpu:
+      return "cpu";
+    case DeviceKind::cuda:
+      return "cuda:" + std::to_string(index_);
+  }
+  return "unknown";
+}
+
 }  // namespace dt

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/numeric/interval.hpp"
+#include "base/numeric/range.hpp"
 #include "tensor/device/accelerator.hpp"
 
 namespace dt {

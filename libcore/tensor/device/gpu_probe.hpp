@@ -50,4 +50,10 @@ std::string cuda_version_text(int version);
 /// the GPU.
 std::string gpu_device_file(const std::filesystem::path& folder = "/dev");
 
+// Derives from a GPU's name how GPUs of its kind are connected within a host.
+
+/// Returns whether NVLink connects every two GPUs of this name in a host. It connects those named
+/// "NVIDIA H100 80GB HBM3", not those named "NVIDIA H100 PCIe".
+bool has_nvlink(const std::string& gpu);
+
 }  // namespace dt

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "tensor/device/work_key.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt {
 

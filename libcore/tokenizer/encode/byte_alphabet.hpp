@@ -4,9 +4,12 @@
 // Source: Radford et al. 2019, GPT-2's encoder.
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "tokenizer/encode/pre_tokenizer.hpp"
 
 namespace dt::tokenizer {
 
@@ -15,5 +18,13 @@ std::optional<std::string> bytes_of_alphabet(std::string_view text);
 /// Returns `bytes` written in the alphabet.
 std::string in_alphabet(std::string_view bytes);
 void append_in_alphabet(std::string_view bytes, std::string& text);
+
+// Splits text that ByteLevel has rewritten in the byte alphabet.
+
+/// Returns a pre-tokenizer that splits the pieces of `first` (null: the whole text) as `then` splits
+/// them in the byte alphabet (see byte_alphabet.hpp). In that alphabet a space is a letter, and a part
+/// of a character may be a number.
+std::unique_ptr<PreTokenizer> make_alphabet_splitter(std::unique_ptr<PreTokenizer> first,
+                                                     std::unique_ptr<PreTokenizer> then);
 
 }  // namespace dt::tokenizer

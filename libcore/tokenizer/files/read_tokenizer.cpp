@@ -2,10 +2,7 @@
 
 #include "base/error.hpp"
 #include "tokenizer/files/hf_tokenizer.hpp"
-#include "tokenizer/files/name_origin.hpp"
 #include "tokenizer/files/sentencepiece_file.hpp"
-#include "tokenizer/files/sentencepiece_model.hpp"
-#include "tokenizer/files/tekken_file.hpp"
 #include "tokenizer/files/tiktoken_file.hpp"
 
 namespace dt::tokenizer {

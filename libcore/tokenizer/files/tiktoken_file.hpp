@@ -34,4 +34,25 @@ std::string regex_of_tiktoken_pattern(const std::string& pattern);
 /// Errors: input if a byte has no token.
 Bpe bpe_of_ranks(Vocabulary vocabulary, const std::string& origin);
 
+// Mistral's tekken.json: tiktoken's ranks, the pattern and the special tokens in one file.
+
+/// Returns whether `text`, a JSON object, looks like a tekken.json.
+bool is_tekken_file(std::string_view text);
+
+/// Returns the file as a tokenizer.json. It has as many tokens of the vocabulary as the file says that
+/// the model has. Their ids follow those of the special tokens, which text never contains.
+/// Errors: input, naming `origin` and the path in it: missing members or wrong types; tokens that are
+/// there twice or not at all; a byte without a token.
+std::string tekken_as_hugging_face(std::string_view text, const std::string& origin);
+
+// Translates tiktoken's regular expressions into Oniguruma's syntax, which a tokenizer.json has.
+
+/// Returns the expression with which Oniguruma matches what fancy-regex, in its default mode, matches
+/// with `pattern`. Character classes are those of Rust's regex crate. ^ and $ are the text's ends,
+/// {n,m}+ is possessive, and (?i) uses simple case folding. Names become numbers.
+/// Errors: input, naming the pattern: one that fancy-regex refuses, one that can match the empty
+/// text, and one with constructs that dt does not follow: conditions, subroutines, absent groups,
+/// \K, (?R), references under (?i).
+std::string regex_of_tiktoken(const std::string& pattern);
+
 }  // namespace dt::tokenizer

@@ -1,5 +1,3 @@
-#include "tokenizer/files/tiktoken_regex.hpp"
-
 #include <charconv>
 #include <map>
 #include <optional>
@@ -8,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/text/utf8.hpp"
 #include "tokenizer/encode/regex.hpp"
+#include "tokenizer/files/tiktoken_file.hpp"
 #include "tokenizer/unicode/rust_class.hpp"
 
 namespace dt::tokenizer {

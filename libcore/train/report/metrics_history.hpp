@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "checkpoint/checkpoint_name.hpp"
+#include "checkpoint/manifest.hpp"
 
 namespace dt::train {
 

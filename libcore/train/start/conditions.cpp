@@ -1,14 +1,47 @@
 #include "train/start/conditions.hpp"
 
+#include <algorithm>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <vector>
 
 #include "base/cli/build_info.hpp"
+#include "base/error.hpp"
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
+#include "comm/exchange.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/linear.hpp"
 #include "plan/attention.hpp"
 #include "plan/precision.hpp"
 
 namespace dt::train {
+
+namespace {
+
+/// Returns each line that any rank has, once, sorted.
+std::vector<std::string> gather_distinct_lines(comm::Communicator& ranks,
+                                               const std::vector<std::string>& own) {
+  std::set<std::string> all;
+  for (const std::string& text : comm::gather_texts(ranks, fmt::format("{}", fmt::join(own, "\n")))) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) all.insert(line);
+  }
+  return {all.begin(), all.end()};
+}
+
+}  // namespace
+
+std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks) {
+  return gather_distinct_lines(ranks, kernels::matmul_algorithms());
+}
+
+std::vector<std::string> attention_fallbacks_used(comm::Communicator& ranks) {
+  return gather_distinct_lines(ranks, kernels::attention_fallbacks());
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -74,6 +107,102 @@ std::vector<std::string> condition_differences(const std::string& then, const st
     if (before != after) differences.push_back(fmt::format("{} {} → {}", name, before, after));
   }
   return differences;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using optim::LearningRateSchedule;
+
+std::optional<LearningRateSchedule> parse(const std::string& text) {
+  constexpr std::int64_t most_steps = std::int64_t{1} << 56;
+  const auto object = JsonValue::parse_if_object(text);
+  if (!object) return std::nullopt;
+  try {
+    const auto kind = parse_name<optim::LearningRateScheduleKind>(object->string("kind"));
+    if (!kind) return std::nullopt;  // one that this dt does not know
+    return LearningRateSchedule{.kind = *kind,
+                                .lr = object->number("lr"),
+                                .min_lr = object->number("min_lr"),
+                                .warmup_steps = object->integer("warmup_steps", 0, most_steps),
+                                .decay_steps = object->integer("decay_steps", 0, most_steps),
+                                .total_steps = object->integer("total_steps", 0, most_steps)};
+  } catch (const Error&) {  // no schedule
+    return std::nullopt;
+  }
+}
+
+Json members_of(const LearningRateSchedule& schedule) {
+  return parse_json(describe_schedule(schedule), {"schedule"});
+}
+
+/// Returns whether two schedules differ in rate at a step from `first` to `last`. In long ranges it
+/// samples steps: schedules that cross agree only at single steps.
+bool differ(const LearningRateSchedule& a, const LearningRateSchedule& b, std::int64_t first,
+            std::int64_t last) {
+  constexpr std::int64_t max_looks = 1000;
+  const std::int64_t stride = std::max<std::int64_t>(1, (last - first) / max_looks);
+  const auto at = [&](std::int64_t step) { return a.at(step) != b.at(step); };
+  for (std::int64_t step = first; step <= last; step += stride) {
+    if (at(step)) return true;
+  }
+  for (const LearningRateSchedule& s : {a, b}) {
+    for (const std::int64_t step : {s.warmup_steps, s.total_steps - s.decay_steps + 1, s.total_steps, last}) {
+      if (step >= first && step <= last && at(step)) return true;
+    }
+  }
+  return false;
+}
+
+std::string length_option(const plan::Settings& s) {
+  if (s.tokens) return "--tokens";
+  return s.epochs ? "--epochs" : "--steps";
+}
+
+/// Returns the option that determines a member of the schedule.
+std::string option_of(const std::string& member, const plan::Settings& s) {
+  const bool is_lr = member == "lr" || (member == "min_lr" && !s.min_lr);
+  if (is_lr) return s.lr_reference_batch ? "--lr or --global-batch with --lr-reference-batch" : "--lr";
+  if (member == "kind") return "--schedule";
+  if (member == "min_lr") return "--min-lr";
+  if (member == "warmup_steps" && s.warmup_steps) return "--warmup-steps";
+  if (member == "decay_steps" && s.decay_steps) return "--decay-steps";
+  return length_option(s);
+}
+
+}  // namespace
+
+std::string describe_schedule_change(const std::string& then, const LearningRateSchedule& now,
+                                     const plan::Settings& settings, std::int64_t step) {
+  const auto old = parse(then);
+  if (!old) return "";
+  const std::int64_t first = step + 1, last = std::max(first, now.total_steps);
+  if (!differ(*old, now, first, last)) return "";
+  const Json before = members_of(*old), after = members_of(now);
+  std::vector<std::pair<std::string, std::string>> options;  // options and their changes
+  // A member matters if the new schedule with the member's old value has other rates. Two members
+  // may hide each other, so that none matters alone. A member then matters if the old schedule with
+  // its new value has other rates.
+  const auto collect = [&](bool into_old) {
+    for (const auto& [member, value] : after.items()) {
+      if (before[member] == value) continue;
+      Json mixed = into_old ? before : after;
+      mixed[member] = into_old ? value : before[member];
+      if (!differ(*parse(mixed.dump()), into_old ? *old : now, first, last)) continue;
+      const std::string option = option_of(member, settings);
+      const std::string change = fmt::format("{} {} → {}", member, before[member].dump(), value.dump());
+      const auto found = std::ranges::find(options, option, &std::pair<std::string, std::string>::first);
+      if (found == options.end())
+        options.emplace_back(option, change);
+      else
+        found->second += ", " + change;
+    }
+  };
+  collect(false);
+  if (options.empty()) collect(true);
+  std::vector<std::string> texts;
+  for (const auto& [option, changes] : options) texts.push_back(fmt::format("{} ({})", option, changes));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 }  // namespace dt::train

@@ -7,12 +7,12 @@
 
 #include "base/cli/build_info.hpp"
 #include "base/error.hpp"
-#include "base/io/shared_folder.hpp"
+#include "base/io/paths.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "comm/topology/environment.hpp"
-#include "tensor/host_mirror.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::train {
 

@@ -1,9 +1,9 @@
 #include "train/start/idle_ranks.hpp"
 
-#include "base/text/counted.hpp"
+#include "base/text/text.hpp"
 #include "comm/exchange.hpp"
 #include "plan/choose_layout.hpp"
-#include "plan/device.hpp"
+#include "plan/launch.hpp"
 
 namespace dt::train {
 

@@ -8,13 +8,12 @@
 
 #include "base/error.hpp"
 #include "base/io/json.hpp"
-#include "base/io/read_access.hpp"
+#include "base/io/permissions.hpp"
 #include "base/numeric/digest.hpp"
 #include "checkpoint/tokenizer_files.hpp"
-#include "data/build/chat_template.hpp"
 #include "data/build/tokenizer_config.hpp"
 #include "data/read/dataset_file.hpp"
-#include "data/read/same_tokens.hpp"
+#include "data/tokenizer.hpp"
 #include "model/model_spec.hpp"
 
 namespace dt::train {

@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/text/counted.hpp"
+#include "base/text/text.hpp"
 #include "comm/exchange.hpp"
 #include "plan/resumable.hpp"
-#include "run/failed_loads.hpp"
-#include "run/not_finite.hpp"
+#include "run/exclusion_records.hpp"
 #include "train/start/conditions.hpp"
 #include "train/start/consistency_checks.hpp"
-#include "train/start/schedule_change.hpp"
 #include "train/start/state_io.hpp"
 
 namespace dt::train {

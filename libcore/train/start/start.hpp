@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cli/console.hpp"
 #include "comm/ranks.hpp"
 #include "convert/weight_source.hpp"
 #include "data/read/mixture.hpp"
@@ -84,5 +85,12 @@ std::string load_initial_weights(ModelRuntime& runtime, const plan::Settings& se
 
 /// Returns the state of a run before its first step.
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset);
+
+// Tells what a start is about to train.
+
+/// Prints model, data, steps, ranks and layout of a start, what the layout costs, and the checkpoint
+/// that it continues from. Warns of ranks without work. `hosts` are the hosts' names by rank.
+void print_summary(const Start& start, const plan::Settings& settings, const data::Mixture& mixture,
+                   const std::vector<std::string>& hosts, Console& console);
 
 }  // namespace dt::train

@@ -6,9 +6,18 @@
 #include "checkpoint/reader.hpp"
 #include "checkpoint/writer.hpp"
 #include "parallel/state/model_storage.hpp"
+#include "plan/plan.hpp"
+#include "run/run_directory.hpp"
 #include "run/save/writing_group.hpp"
 
 namespace dt::train {
+
+// The header of a checkpoint's manifest: what it says of the run before its files are known.
+
+/// For `gpu_products`, see describe_conditions().
+checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint::TrainingState& state,
+                                       const run::Generation& generation,
+                                       const std::vector<std::string>& gpu_products);
 
 /// Returns the views that this rank writes into a checkpoint: its pieces of the weights (the
 /// masters) and of both moments (see parallel::owned_pieces).

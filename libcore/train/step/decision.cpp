@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/exchange.hpp"
-#include "optim/clipping.hpp"
+#include "optim/gradient_scale.hpp"
 
 namespace dt::train {
 

@@ -6,7 +6,7 @@
 
 #include "base/numeric/exact_sum.hpp"
 #include "comm/communicator.hpp"
-#include "run/save/save_progress.hpp"
+#include "run/save/save_target.hpp"
 
 namespace dt::train {
 

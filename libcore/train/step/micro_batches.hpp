@@ -1,16 +1,54 @@
 #pragma once
 // A batch in micro-batches, on the device of the rank.
 
+#include <cstddef>
+#include <deque>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "comm/core/staging.hpp"
 #include "data/read/loader.hpp"
+#include "model/layout.hpp"
 #include "model/units/unit.hpp"
 #include "parallel/state/buffer_pool.hpp"
 #include "tensor/context.hpp"
-#include "train/step/pinned_rows.hpp"
+#include "tensor/tensor.hpp"
 
 namespace dt::train {
+
+// Selects a rank's part of a batch whose sequences the ranks divide.
+
+/// Reduces a batch to the rank's part of each sequence, and sets the tokens' positions. Rows are in
+/// the order that micro-batches of `size` samples need (see model::MicroBatch); the last
+/// micro-batch may be smaller. The batch's sequence length becomes that of the part. 2·cp divides
+/// it.
+/// Errors: internal if the batch has positions, because it has been reduced before.
+void slice_context_rows(data::Batch& batch, std::int64_t size, const model::Layout& layout,
+                        const model::MeshCoordinates& place);
+
+// Copies of a rank's batches to its device.
+
+/// Pinned memory that is kept from batch to batch. Copies from it are asynchronous, and it is not
+/// written again before they are done.
+class PinnedUploader {
+ public:
+  /// The context must outlive it.
+  explicit PinnedUploader(const Context& context);
+  ~PinnedUploader();
+  PinnedUploader(const PinnedUploader&) = delete;
+
+  /// Enqueues a copy of the rows, one after the other, to `there` on the device. The rows may be
+  /// freed after the call.
+  void copy(std::span<const Tensor> rows, const Tensor& there);
+  std::size_t peak_bytes() const { return pool_->peak_bytes(); }
+
+ private:
+  const Context& context_;
+  std::shared_ptr<comm::StagingPool> pool_;
+  std::deque<std::pair<std::unique_ptr<Event>, comm::StagingPool::Block>> in_flight_;
+};
 
 /// The micro-batches of a batch. On the host they are views of the batch, on a device views of a
 /// copy. The copy's memory returns to a pool.

@@ -2,9 +2,9 @@
 
 #include "kernels/elementwise.hpp"
 #include "model/initialise.hpp"
-#include "plan/memory/scratch_estimate.hpp"
+#include "plan/memory/memory_estimate.hpp"
 #include "tensor/host_tensor.hpp"
-#include "train/step/context_share.hpp"
+#include "train/step/micro_batches.hpp"
 
 namespace dt::train {
 

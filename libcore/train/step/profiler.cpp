@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
-#include "profile/summary.hpp"
+#include "profile/step_profile.hpp"
 #include "profile/trace_file.hpp"
 #include "tensor/host_tensor.hpp"
 

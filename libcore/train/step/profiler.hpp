@@ -9,7 +9,6 @@
 #include "comm/ranks.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
-#include "plan/step_range.hpp"
 #include "profile/action_trace.hpp"
 #include "profile/step_profile.hpp"
 #include "run/run_directory.hpp"

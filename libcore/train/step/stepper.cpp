@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
-#include "parallel/state/squared_norm.hpp"
+#include "parallel/state/device_sums.hpp"
 #include "plan/action_lists.hpp"
 #include "train/step/non_finite.hpp"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <numeric>
 
-#include "base/numeric/index.hpp"
+#include "base/numeric/integer.hpp"
 #include "model/initialise.hpp"
 #include "tensor/host_tensor.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "comm/core/reduction.hpp"
-#include "comm/nccl/use.hpp"
+#include "comm/nccl/library.hpp"
 #include "device/nccl/in_tests.hpp"
 #include "device/nccl/steps.hpp"
 #include "device/test_device.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/nccl/use.hpp"
+#include "comm/nccl/library.hpp"
 #include "device/nccl/shared_boxes.hpp"
 #include "device/nccl/stand_in.hpp"
 #include "device/test_device.hpp"

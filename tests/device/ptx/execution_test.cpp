@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 #include "device/ptx/in_tests.hpp"
 
 namespace dt::ptx {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 
 namespace dt::ptx {
 

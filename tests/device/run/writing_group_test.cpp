@@ -6,7 +6,7 @@
 
 #include "comm/threads/thread_group.hpp"
 #include "device/test_device.hpp"
-#include "tensor/host_mirror.hpp"
+#include "tensor/host_tensor.hpp"
 
 using namespace dt;
 using namespace dt::run;

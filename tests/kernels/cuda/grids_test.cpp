@@ -16,7 +16,6 @@
 
 #include "base/numeric/integer.hpp"
 #include "kernels/cuda/launch/grid.hpp"
-#include "kernels/cuda/launch/runs.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace dt::kernels::cuda {

@@ -15,7 +15,7 @@
 #include "kernels/cpu/simd/parallel.hpp"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention/attention_backward.cpp"
-#include "kernels/cpu/attention/attention_backward_tiles.hpp"
+#include "kernels/cpu/attention/attention_backward.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {

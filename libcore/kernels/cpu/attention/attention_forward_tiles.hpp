@@ -6,7 +6,7 @@
 // Legend: see attention_panels.hpp; S keys of a block, N queries of a panel.
 #include <limits>
 
-#include "kernels/cpu/attention/attention_tiles.hpp"
+#include "kernels/cpu/attention/attention_panels.hpp"
 
 #if HWY_TARGET == HWY_AVX3
 HWY_BEFORE_NAMESPACE();

@@ -11,7 +11,6 @@
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemm/gemm.cpp"
 #include "kernels/cpu/gemm/gemm_pack.hpp"
-#include "kernels/cpu/gemm/gemm_pack_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {

@@ -5,7 +5,7 @@
 
 #include "base/numeric/dtype.hpp"
 #include "base/numeric/integer.hpp"
-#include "kernels/cpu/gemm/prefetch.hpp"
+#include "kernels/cpu/gemm/tile_amx.hpp"
 
 namespace dt::kernels::cpu {
 

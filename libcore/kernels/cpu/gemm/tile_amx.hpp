@@ -15,9 +15,27 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/cpu/gemm/prefetch.hpp"
-
 namespace dt::kernels::cpu {
+
+// Prefetch of memory that a kernel needs next.
+
+/// A prefetch into the L2 cache by an inner kernel: `unit_bytes` for each unit of k that it
+/// multiplies. Kernels of tiles fetch a part with each unit. All at once would fill the core's
+/// queue of misses, behind which their own loads wait. Kernels of vectors, which need every load
+/// that the core can make, fetch all at once.
+///
+/// Kernels take it by reference. A copy on the stack that is read in another width than it was
+/// written waits for every store before it.
+struct Prefetch {
+  const char* from = nullptr;
+  std::int64_t unit_bytes = 0;
+
+  void fetch(std::int64_t first_unit, std::int64_t units) const {
+    constexpr std::int64_t line = 64;
+    const char* p = from + first_unit * unit_bytes;
+    for (std::int64_t i = 0; i < units * unit_bytes; i += line) __builtin_prefetch(p + i, 0, 2);
+  }
+};
 
 inline constexpr std::int64_t amx_rows = 16, amx_columns = 16, amx_units = 16;
 

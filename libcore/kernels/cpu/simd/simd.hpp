@@ -21,7 +21,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "base/numeric/half.hpp"
+#include "base/numeric/dtype.hpp"
 
 // Compiled once per instruction set, however often it is included.
 #if defined(DT_KERNELS_CPU_SIMD_TOGGLE) == defined(HWY_TARGET_TOGGLE)

@@ -9,8 +9,6 @@
 #include <initializer_list>
 
 #include "kernels/cuda/attention/attention_by_library.hpp"
-#include "kernels/cuda/attention/attention_chunks.hpp"
-#include "kernels/cuda/attention/attention_fallbacks.hpp"
 #include "kernels/cuda/attention/attention_problem.cuh"
 #include "kernels/cuda/attention/fused_attention.hpp"
 #include "kernels/cuda/launch/kernels.hpp"

@@ -1,6 +1,10 @@
 #include "kernels/cuda/attention/fused_attention.hpp"
 
+#include <mutex>
+#include <set>
+
 #include "kernels/cuda/launch/kernel_key.hpp"
+#include "kernels/cuda/launch/kernels.hpp"
 
 namespace dt::kernels::cuda {
 
@@ -32,6 +36,30 @@ WorkKey key_of(const FusedAttention& attention, const FusedAttentionGradients& g
   add_columns(key, gradients.dy);
   add_columns(key, gradients.to);
   return key;
+}
+
+namespace {
+
+struct Declines {
+  std::mutex mutex;
+  std::set<std::string> lines;
+};
+
+Declines& declines() {
+  static Declines all;
+  return all;
+}
+
+}  // namespace
+
+void record_attention_fallback(const std::string& line) {
+  const std::lock_guard lock(declines().mutex);
+  declines().lines.insert(line);
+}
+
+std::vector<std::string> attention_fallbacks() {
+  const std::lock_guard lock(declines().mutex);
+  return {declines().lines.begin(), declines().lines.end()};
 }
 
 }  // namespace dt::kernels::cuda

@@ -3,8 +3,10 @@
 // with one of them, which also defines kernels::attention_library.
 // Legend: as kernels/attention.hpp.
 
+#include <string>
+
 #include "kernels/attention.hpp"
-#include "tensor/device/work_key.hpp"
+#include "tensor/device/accelerator.hpp"
 
 namespace dt::kernels::cuda {
 
@@ -46,5 +48,11 @@ bool attend_backward(const Context& context, const FusedAttention& attention,
 /// Sets what the library reads of the environment. Loads nothing.
 /// Thread safety: call while the program has one thread.
 void prepare_fused_attention();
+
+// Collects what a library on GPUs has no kernel for. A run reports it once, after its first step.
+
+/// Keeps a line for attention_fallbacks, unless it has the line already.
+/// Thread safety: safe from several threads.
+void record_attention_fallback(const std::string& line);
 
 }  // namespace dt::kernels::cuda

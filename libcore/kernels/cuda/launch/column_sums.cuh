@@ -5,8 +5,8 @@
 // atomics: they would add in any order.
 
 #include "kernels/cuda/launch/block_reduce.cuh"
-#include "kernels/cuda/launch/gradients.hpp"
-#include "kernels/cuda/launch/runs.hpp"
+#include "kernels/cuda/launch/elements.hpp"
+#include "kernels/cuda/launch/grid.hpp"
 
 namespace dt::kernels::cuda {
 

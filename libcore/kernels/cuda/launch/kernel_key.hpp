@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "kernels/cuda/launch/grid.hpp"
-#include "tensor/device/work_key.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels::cuda {
@@ -20,5 +20,13 @@ WorkKey key_of(Grid grid, void (*kernel)(Parameters...), const std::tuple<Parame
 
 /// Adds the tensor's address and all of its layout.
 void add_tensor(WorkKey& key, const Tensor& tensor);
+
+void add_tensor(WorkKey& key, const Tensor& tensor) {
+  key.add(tensor.raw());
+  if (!tensor) return;
+  key.add(tensor.dtype());
+  for (int i = 0; i < tensor.shape().rank(); ++i) key.add(tensor.dim(i));
+  if (tensor.shape().rank() == 2) key.add(tensor.pitch());
+}
 
 }  // namespace dt::kernels::cuda

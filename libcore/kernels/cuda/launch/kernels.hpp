@@ -2,12 +2,19 @@
 // Declares the kernels for GPUs, with the public functions' signatures. Arguments were checked
 // already.
 
-#include "kernels/gpu_kernels.hpp"
+#include "kernels/dispatch.hpp"
 
 namespace dt::kernels::cuda {
 
 #define DT_DECLARATION(name) decltype(kernels::name) name;
 DT_GPU_KERNELS(DT_DECLARATION)
 #undef DT_DECLARATION
+
+/// Lists all kernels for GPUs, by the names of the public functions.
+extern const GpuKernels table;
+
+#define DT_ENTRY(name) .name = name,
+const GpuKernels table{DT_GPU_KERNELS(DT_ENTRY)};
+#undef DT_ENTRY
 
 }  // namespace dt::kernels::cuda

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tensor/context.hpp"
-#include "tensor/device/work_key.hpp"
+#include "tensor/device/accelerator.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels::cuda {

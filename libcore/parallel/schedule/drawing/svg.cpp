@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fmt/core.h>
 
-#include "base/numeric/index.hpp"
+#include "base/numeric/integer.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 
 namespace dt::parallel {

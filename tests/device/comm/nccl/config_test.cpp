@@ -1,7 +1,6 @@
 // Limits on what groups of a use may hold of a GPU, as NCCL applies them.
 
-#include "comm/nccl/config.hpp"
-
+#include "comm/nccl/library.hpp"
 #include "device/comm/nccl/streams.hpp"
 #include "device/nccl/stand_in.hpp"
 

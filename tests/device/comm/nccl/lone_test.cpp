@@ -1,6 +1,6 @@
 // Groups of one rank on streams: they have no communicator of NCCL's, and the results of any group.
 
-#include "comm/device_collectives/single_rank_transport.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "device/comm/nccl/streams.hpp"
 #include "device/nccl/stand_in.hpp"
 

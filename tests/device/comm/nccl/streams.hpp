@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "comm/device_collectives/library.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "comm/device_operations.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "device/nccl/in_tests.hpp"

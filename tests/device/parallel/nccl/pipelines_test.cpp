@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/numeric/integer.hpp"
-#include "comm/device_collectives/library.hpp"
+#include "comm/device_collectives/device_transport.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "device/nccl/in_tests.hpp"
 #include "device/nccl/stand_in.hpp"

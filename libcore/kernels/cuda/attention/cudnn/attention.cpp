@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "kernels/cuda/attention/attention_chunks.hpp"
-#include "kernels/cuda/attention/attention_fallbacks.hpp"
-#include "kernels/cuda/attention/cudnn/front_end.cuh"
-#include "kernels/cuda/attention/cudnn/graphs.hpp"
+#include "kernels/cuda/attention/attention_by_library.hpp"
+#include "kernels/cuda/attention/cudnn/graphs.cuh"
 #include "kernels/cuda/attention/cudnn/libraries.hpp"
 #include "kernels/cuda/attention/cudnn/thread_cache.hpp"
+#include "kernels/cuda/attention/fused_attention.hpp"
 #include "kernels/cuda/launch/device_stream.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 

@@ -1,12 +1,11 @@
 // Builds cuDNN's graphs. The front end knows, by the library's version and the GPU, what cuDNN's
 // kernels for attention take, and what they lack.
 // Source: NVIDIA cuDNN documentation, "Attention" (scaled dot product attention).
-#include "kernels/cuda/attention/cudnn/graphs.hpp"
+#include "kernels/cuda/attention/cudnn/graphs.cuh"
 
 #include <cmath>
 
 #include "base/error.hpp"
-#include "kernels/cuda/attention/cudnn/front_end.cuh"
 
 namespace dt::kernels::cuda {
 

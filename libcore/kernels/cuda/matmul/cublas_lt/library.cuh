@@ -2,7 +2,9 @@
 // Loads cuBLASLt when it is first asked for. The program starts, and trains on CPUs, without it.
 
 #include <cublasLt.h>
+#include <memory>
 
+#include "kernels/cuda/matmul/matmul.hpp"
 #include "tensor/device/device.hpp"
 
 namespace dt::kernels::cuda::cublas_lt {
@@ -51,5 +53,18 @@ cublasLtHandle_t handle_of(Device device);
 /// Throws unless `status` is success.
 /// Errors: environment, naming the GPU, what was tried and what the library says.
 void check(Device device, const char* what, cublasStatus_t status);
+
+using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<&Library::cublasLtMatmulDescDestroy>>;
+using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&Library::cublasLtMatrixLayoutDestroy>>;
+
+// Describes a product to cuBLASLt.
+
+/// outputᵀ = rightᵀ · leftᵀ, whose bias is a column. The library's matrices are column-major, so it
+/// reads a row-major matrix as its transpose.
+struct Description {
+  Description(Device device, Arithmetic arithmetic, const Matmul& product);
+  Layout right, left, output;
+  Operation operation;
+};
 
 }  // namespace dt::kernels::cuda::cublas_lt

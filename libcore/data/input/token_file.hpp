@@ -1,0 +1,138 @@
+#pragma once
+// Reads the ids of a stream block by block.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/io/files.hpp"
+#include "data/input/byte_source.hpp"
+
+namespace dt::data {
+
+// Headers of files of token ids: NumPy's and llm.c's.
+
+// Number formats in files of token ids.
+
+/// Storage of a token id, little-endian.
+enum class TokenType { u8, i8, i16, u16, i32, u32, i64 };
+
+std::size_t token_bytes(TokenType type);
+/// Returns the type for NumPy's name ("<u2").
+std::optional<TokenType> token_type_of_numpy(const std::string& name);
+/// Returns the type for Megatron's code.
+std::optional<TokenType> token_type_of_megatron(std::uint8_t code);
+
+struct TokenHead {
+  TokenType type;
+  std::optional<std::uint64_t> num_tokens;  // none: up to the end of the file
+};
+
+/// Return whether `first`, the first bytes of a file, begin NumPy's or llm.c's format.
+bool is_npy(std::string_view first);
+bool is_llmc(std::string_view first);
+
+/// Checks that a file to be recognized by content is not a file of ids, or of an index, without a
+/// stated type. `first` holds its first 512 bytes; `plain_name` is the name without the suffix of a
+/// compression.
+/// Errors: input, with the option to give, if it looks like one and not like text.
+void check_is_text(std::string_view first, const std::string& name, const std::string& plain_name);
+
+/// Reads NumPy's header (versions 1 to 3) off the front.
+/// Errors: input, naming the defect, if it does not describe one row of integers.
+TokenHead read_npy_head(ByteSource& bytes, const std::string& name);
+
+/// Reads llm.c's header (256 int32: magic, version, number of tokens) off the front.
+/// Errors: input if it is truncated.
+TokenHead read_llmc_head(ByteSource& bytes, const std::string& name);
+
+// Megatron's index of a file of token ids: X.idx beside X.bin.
+// Source: megatron/core/datasets/indexed_dataset.py.
+
+/// Returns the documents' lengths one by one, in memory that does not grow with their number.
+/// Errors: input, naming the file, if it is no index of version 1, is truncated, or has its
+/// sequences in another order than the ids.
+class MegatronIndex {
+ public:
+  explicit MegatronIndex(const fs::path& path);
+  TokenType type() const { return type_; }
+  /// Returns the number of tokens of the next document, or nullopt after the last.
+  std::optional<std::uint64_t> next_document();
+
+ private:
+  /// A consecutive sequence of numbers in the file, `bytes` each.
+  class Numbers {
+   public:
+    Numbers(const File& file, std::uint64_t offset, std::uint64_t count, std::size_t bytes);
+    bool at_end() const { return left_ == 0; }
+    std::int64_t next();
+    std::uint64_t end() const { return end_; }
+
+   private:
+    void refill();
+    const File& file_;
+    std::uint64_t offset_;
+    std::uint64_t left_;  // numbers not yet taken
+    std::size_t bytes_;
+    std::uint64_t end_;
+    std::vector<char> buffer_;
+    std::size_t taken_ = 0;
+  };
+
+  std::uint64_t next_sequence();
+
+  File file_;
+  TokenType type_ = TokenType::u16;
+  std::uint64_t num_sequences_ = 0;
+  std::optional<Numbers> lengths_;   // lengths of sequences, in tokens
+  std::optional<Numbers> pointers_;  // offsets of sequences, in bytes
+  std::optional<Numbers> ends_;      // ends of documents, in sequences
+  std::uint64_t sequence_ = 0;
+  std::uint64_t pointer_ = 0;
+};
+
+// The place of documents within a chunk.
+
+/// A range of a chunk that belongs to one document. The document ends with it or continues in the
+/// next part.
+struct DocumentRange {
+  std::size_t begin;
+  std::size_t end;
+  bool ends_document;
+};
+
+struct TokenBlock {
+  std::string bytes;                 // whole ids
+  std::vector<DocumentRange> parts;  // ranges of the bytes; none if documents end at EOS
+  std::uint64_t first_token = 0;
+  bool is_last = false;
+};
+
+class TokenReader {
+ public:
+  /// `bytes` are positioned after the header. `index` says where documents end; without one, EOS
+  /// ids do. Both must outlive the reader.
+  TokenReader(ByteSource& bytes, std::string name, TokenHead head, MegatronIndex* index = nullptr);
+  /// Returns the next block. Call it until a block is the last.
+  /// Errors: input if there are more or fewer ids than header or index say.
+  TokenBlock next();
+
+ private:
+  void check_count(bool is_last) const;
+  std::vector<DocumentRange> parts_of(std::size_t num_bytes, bool is_last);
+  bool next_document();
+
+  ByteSource& bytes_;
+  std::string name_;
+  TokenHead head_;
+  MegatronIndex* index_;
+  std::uint64_t num_read_ = 0;
+  std::uint64_t document_left_ = 0;  // tokens left of the present document
+};
+
+}  // namespace dt::data

@@ -1,0 +1,118 @@
+#pragma once
+// kernels/activation.hpp as plain loops. Sums are in double.
+
+#include "kernels/activation.hpp"
+#include "kernels/adamw.hpp"
+#include "kernels/attention.hpp"
+#include "kernels/cross_entropy.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/linear.hpp"
+#include "kernels/norm.hpp"
+
+namespace dt::kernels::reference {
+
+template <class T>
+void gelu(const Context&, const Tensor& x_RF, const Tensor& y_RF);
+template <class T>
+void gelu_backward(const Context&, const Tensor& dy_RF, const Tensor& x_RF, const Tensor& dx_RF);
+template <class T>
+void swiglu(const Context&, const Tensor& gate_up_RG, const Tensor& y_RF);
+template <class T>
+void swiglu_backward(const Context&, const Tensor& dy_RF, const Tensor& gate_up_RG,
+                     const Tensor& dgate_up_RG);
+
+/// kernels/adamw.hpp as plain loops. Sums are in double.
+template <class T>
+void adamw(const Context&, const AdamWStep& step, const Tensor& w, const Tensor& grad, const Tensor& m,
+           const Tensor& v, const Tensor& copy);
+
+/// kernels/attention.hpp as plain loops. Sums are in double.
+template <class T>
+void attention(const Context&, const AttentionShape& shape, const Visibility& visibility,
+               const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT);
+template <class T>
+void attention_backward(const Context&, const AttentionShape& shape, const Visibility& visibility,
+                        const Tensor& dy_RQ, const QueriesKeysValues& qkv, const Tensor& y_RQ,
+                        const Tensor& lse_BHT, const AttentionGradients& gradients);
+template <class T>
+void merge_attention(const Context&, const AttentionShape& shape, const PartialAttention& a,
+                     const PartialAttention& b, const PartialAttention& to);
+void first_visible(const Context&, std::int64_t sequence, std::int64_t position, std::int64_t window,
+                   const Tensor& starts_R, const Tensor& first_R);
+void document_starts(const Context&, const Tensor& bounds_N1, const Tensor& first_R);
+template <class T>
+void rotary_tables(const RotaryFrequencies& frequencies, const Tensor& cos_PD2, const Tensor& sin_PD2);
+template <class T>
+void rotary(const Context&, const AttentionShape& shape, const Tensor& positions_R, const Tensor& cos_PD2,
+            const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE);
+
+/// kernels/cross_entropy.hpp as plain loops. Sums are in double.
+template <class T>
+void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R);
+template <class T>
+void cross_entropy_gradient(const Context&, const Tensor& labels_R, double scale, const Tensor& nll_R,
+                            const Tensor& logits_RV);
+
+template <class T>
+void cross_entropy_partial(const Context&, const Tensor& logits_RV, const Tensor& labels_R, DimShard columns,
+                           const Tensor& part_3R);
+void cross_entropy_from_partials(const Context&, const Tensor& parts_N3R, const Tensor& labels_R,
+                                 const Tensor& nll_R);
+template <class T>
+void cross_entropy_gradient_from_partials(const Context&, const Tensor& parts_N3R, const Tensor& labels_R,
+                                          DimShard columns, double scale, const Tensor& nll_R,
+                                          const Tensor& logits_RV);
+
+/// kernels/elementwise.hpp as plain loops. Sums are in double.
+template <class T>
+void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& y);
+template <class T>
+void add_bias_residual(const Context&, const Tensor& x_RN, const Tensor& bias_N, const Tensor& residual_RN,
+                       const Tensor& y_RN);
+template <class T>
+void accumulate(const Context&, const Tensor& source, const Tensor& target);
+void cast(const Context&, const Tensor& source, const Tensor& target);
+void cast_columns(const Context&, const ColumnBlock& source, const ColumnBlock& target, std::int64_t width);
+void fill(const Context&, double value, const Tensor& target);
+template <class T>
+void sum_squares_by_block(const Context&, const Tensor& x, const Tensor& partials_N);
+
+/// kernels/embedding.hpp as plain loops. Sums are in double.
+template <class T>
+void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC,
+               DimShard shard);
+template <class T>
+void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
+                        DimShard shard);
+
+/// kernels/linear.hpp as plain loops. Sums are in double.
+template <class T>
+void linear(const Context&, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
+            const Tensor& residual_RN, const Tensor& y_RN);
+template <class T>
+void linear_backward_input(const Context&, const Tensor& dy_RN, const Tensor& w_NK, const Tensor& dx_RK);
+template <class T>
+void linear_backward_weight(const Context&, const Tensor& dy_RN, const Tensor& x_RK, const Tensor& dw_NK,
+                            const Tensor& dbias_N);
+
+template <class T>
+void bias_backward(const Context&, const Tensor& dy_RN, const Tensor& dbias_N);
+
+/// kernels/norm.hpp as plain loops. Sums are in double.
+template <class T>
+void layer_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C, double eps,
+                const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R);
+template <class T>
+void layer_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
+                         const Tensor& mean_R, const Tensor& rstd_R, const Tensor& dresidual_RC,
+                         const Tensor& dx_RC, const Tensor& dweight_C, const Tensor& dbias_C);
+template <class T>
+void rms_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, double eps, const Tensor& y_RC,
+              const Tensor& rstd_R);
+template <class T>
+void rms_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
+                       const Tensor& rstd_R, const Tensor& dresidual_RC, const Tensor& dx_RC,
+                       const Tensor& dweight_C);
+
+}  // namespace dt::kernels::reference

@@ -1,0 +1,31 @@
+#include "plan/settings.hpp"
+
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text/text.hpp"
+
+namespace dt::plan {
+
+namespace {
+
+/// Returns an empty range if the text is no step, or several ranges.
+StepRange range_of(const std::vector<std::string>& bounds) {
+  if (bounds.empty() || bounds.size() > 2) return {};
+  try {
+    return {parse_count(bounds.front()), parse_count(bounds.back())};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+StepRange parse_step_range(const std::string& option, const std::string& text) {
+  const StepRange range = range_of(split(text, '-'));
+  if (range.first >= 1 && range.last >= range.first) return range;
+  throw Error(ErrorKind::usage, fmt::format("{} '{}' names no steps", option, text),
+              "give a step, such as 10, or the first and the last of several, such as 10-12");
+}
+
+}  // namespace dt::plan

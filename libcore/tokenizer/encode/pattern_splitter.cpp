@@ -1,0 +1,224 @@
+#include "tokenizer/encode/pattern_splitter.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/text/utf8.hpp"
+#include "tokenizer/encode/regex.hpp"
+
+namespace dt::tokenizer {
+
+namespace {
+
+class RegexSplitter final : public PreTokenizer {
+ public:
+  RegexSplitter(const std::string& regex, SplitBehavior behavior, bool invert, bool must_cover)
+      : pattern_(regex), regex_(regex), behavior_(behavior), invert_(invert), must_cover_(must_cover) {}
+
+  void split(std::string_view text, PieceSink& sink) const override { split_each({&text, 1}, sink); }
+  void split_each(std::span<const std::string_view> texts, PieceSink& sink) const override {
+    Regex::Search search(regex_);
+    SplitJoiner joiner(behavior_, invert_, sink);
+    for (const std::string_view text : texts) {
+      if (text.empty()) continue;
+      search.start(text);
+      split_one(text, search, joiner);
+    }
+  }
+  bool runs_regex() const override { return true; }
+
+ private:
+  void split_one(std::string_view text, Regex::Search& search, SplitJoiner& joiner) const {
+    std::size_t at = 0;
+    const auto add_between = [&](std::size_t end) {
+      if (end == at) return;
+      if (must_cover_) refuse("leaves out", text.substr(at, end - at));
+      joiner.add(text.substr(at, end - at), false);
+    };
+    while (const auto found = search.next()) {
+      add_between(found->begin);
+      if (must_cover_ && found->begin == found->end)
+        refuse("matches nothing before", text.substr(found->end));
+      joiner.add(text.substr(found->begin, found->end - found->begin), true);
+      at = found->end;
+    }
+    add_between(text.size());
+    joiner.finish();
+  }
+
+  [[noreturn]] void refuse(std::string_view fault, std::string_view text) const {
+    std::size_t end = 0;
+    for (int i = 0; i < 20 && end < text.size(); ++i) end += character_length(text.substr(end));
+    throw Error(ErrorKind::input,
+                fmt::format("the pattern {} {} \"{}\"", pattern_, fault, text.substr(0, end)),
+                "expected: a pattern whose matches are never empty and cover every text");
+  }
+
+  std::string pattern_;
+  Regex regex_;
+  SplitBehavior behavior_;
+  bool invert_, must_cover_;
+};
+
+/// Splits pieces further and passes them on.
+class SplittingSink final : public PieceSink {
+ public:
+  SplittingSink(const PreTokenizer& splitter, PieceSink& next) : splitter_(splitter), next_(next) {}
+
+ protected:
+  void take(std::span<const std::string_view> pieces) override { splitter_.split_each(pieces, next_); }
+
+ private:
+  const PreTokenizer& splitter_;
+  PieceSink& next_;
+};
+
+class SequenceSplitter final : public PreTokenizer {
+ public:
+  explicit SequenceSplitter(std::vector<std::unique_ptr<PreTokenizer>> splitters)
+      : splitters_(std::move(splitters)) {}
+  void split(std::string_view text, PieceSink& sink) const override { split_each({&text, 1}, sink); }
+  void split_each(std::span<const std::string_view> texts, PieceSink& sink) const override {
+    std::vector<std::unique_ptr<SplittingSink>> stages;  // last stage first
+    PieceSink* next = &sink;
+    for (std::size_t i = splitters_.size() - 1; i > 0; --i) {
+      stages.push_back(std::make_unique<SplittingSink>(*splitters_[i], *next));
+      next = stages.back().get();
+    }
+    splitters_[0]->split_each(texts, *next);
+    for (std::size_t i = stages.size(); i > 0; --i) stages[i - 1]->flush();
+  }
+  bool runs_regex() const override {
+    return std::ranges::any_of(splitters_, [](const auto& splitter) { return splitter->runs_regex(); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<PreTokenizer>> splitters_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreTokenizer> make_regex_splitter(const std::string& regex, SplitBehavior behavior,
+                                                  bool invert, bool must_cover) {
+  return std::make_unique<RegexSplitter>(regex, behavior, invert, must_cover);
+}
+
+std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters) {
+  DT_CHECK(!splitters.empty(), "nothing to split by");
+  if (splitters.size() == 1) return std::move(splitters.front());
+  return std::make_unique<SequenceSplitter>(std::move(splitters));
+}
+
+std::string escaped_for_regex(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("\\^$.[]|()?*+{}-/#").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+namespace {
+
+/// The first character of a text. An invalid byte has a code point above all characters.
+struct Character {
+  char32_t code_point;
+  std::size_t length;
+};
+Character first_character(std::string_view text) {
+  if (static_cast<unsigned char>(text.front()) < 0x80) return {static_cast<char32_t>(text.front()), 1};
+  const std::size_t length = character_length(text);
+  if (!is_valid_utf8(text.substr(0, length))) return {CodePointSet::last_code_point + 1, 1};
+  return {first_code_point(text), length};
+}
+
+class CharacterSplitter final : public PreTokenizer {
+ public:
+  CharacterSplitter(const CodePointSet& set, SplitBehavior behavior) : table_(set), behavior_(behavior) {}
+
+  void split(std::string_view text, PieceSink& sink) const override {
+    SplitJoiner joiner(behavior_, false, sink);
+    std::size_t begin = 0;  // start of the text between matches
+    for (std::size_t at = 0; at < text.size();) {
+      const Character next = first_character(text.substr(at));
+      if (table_.contains(next.code_point)) {
+        if (at > begin) joiner.add(text.substr(begin, at - begin), false);
+        joiner.add(text.substr(at, next.length), true);
+        begin = at + next.length;
+      }
+      at += next.length;
+    }
+    if (begin < text.size()) joiner.add(text.substr(begin), false);
+    joiner.finish();
+  }
+
+ private:
+  CodePointTable table_;
+  SplitBehavior behavior_;
+};
+
+class WordAndPunctuationSplitter final : public PreTokenizer {
+ public:
+  void split(std::string_view text, PieceSink& sink) const override {
+    std::size_t begin = 0;
+    Kind kind = Kind::space;
+    for (std::size_t at = 0; at < text.size();) {
+      const Character next = first_character(text.substr(at));
+      const Kind next_kind = kind_of(next.code_point);
+      if (next_kind != kind) {
+        if (kind != Kind::space) sink.add(text.substr(begin, at - begin));
+        begin = at;
+        kind = next_kind;
+      }
+      at += next.length;
+    }
+    if (kind != Kind::space) sink.add(text.substr(begin));
+  }
+
+ private:
+  enum class Kind { space, word, other };
+  Kind kind_of(char32_t code_point) const {
+    if (words_.contains(code_point)) return Kind::word;
+    return spaces_.contains(code_point) ? Kind::space : Kind::other;
+  }
+  CodePointTable words_{rust_word_characters()};
+  CodePointTable spaces_{property("whitespace")};
+};
+
+class TextSplitter final : public PreTokenizer {
+ public:
+  TextSplitter(std::string text, SplitBehavior behavior, bool invert)
+      : sought_(std::move(text)), behavior_(behavior), invert_(invert) {
+    DT_CHECK(!sought_.empty(), "nothing to split by");
+  }
+
+  void split(std::string_view text, PieceSink& sink) const override {
+    SplitJoiner joiner(behavior_, invert_, sink);
+    std::size_t at = 0;
+    for (std::size_t found; (found = text.find(sought_, at)) != text.npos; at = found + sought_.size()) {
+      if (found > at) joiner.add(text.substr(at, found - at), false);
+      joiner.add(text.substr(found, sought_.size()), true);
+    }
+    if (at < text.size()) joiner.add(text.substr(at), false);
+    joiner.finish();
+  }
+
+ private:
+  std::string sought_;
+  SplitBehavior behavior_;
+  bool invert_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreTokenizer> make_character_splitter(const CodePointSet& set, SplitBehavior behavior) {
+  return std::make_unique<CharacterSplitter>(set, behavior);
+}
+std::unique_ptr<PreTokenizer> make_word_and_punctuation_splitter() {
+  return std::make_unique<WordAndPunctuationSplitter>();
+}
+std::unique_ptr<PreTokenizer> make_text_splitter(std::string text, SplitBehavior behavior, bool invert) {
+  return std::make_unique<TextSplitter>(std::move(text), behavior, invert);
+}
+
+}  // namespace dt::tokenizer
