@@ -1,5 +1,5 @@
 #pragma once
-// The options of dt-allreduce-bench.
+// The options of dt-allreduce-bench and the measurements that they request.
 
 #include <cstdint>
 #include <optional>
@@ -47,7 +47,7 @@ struct Options {
 /// Fills the table. Its check rejects unknown names and meaningless sizes (usage errors).
 void declare(OptionTable& table, Options& options);
 
-/// Runs the measurements on every rank.
+/// A request for measurements, and the command that made it.
 struct Request {
   const Options& options;
   std::vector<OptionValue> values;     // values of all options, on which ranks must agree

@@ -21,24 +21,10 @@
 
 namespace dt::allreduce_bench {
 
-// The measurements of --devices and --pairs.
+namespace {
 
 /// Returns the settings for messages between two ranks: the smallest and the largest size of the
 /// options.
-bench::LinkSettings link_settings(const Options& options);
-
-/// Measures each rank's device. Rank 0 prints a table, or with --json an object per rank.
-/// Collective: called by all ranks together; blocks.
-std::vector<bench::RankedDevice> measure_devices(const Options& options, const RankDevice& device,
-                                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
-                                                 const comm::Ranks& ranks);
-
-/// Measures the link between every two ranks. Prints the results as measure_devices() does.
-/// Collective: called by all ranks together; blocks.
-bench::LinkSection measure_links(const Options& options, const RankDevice& device, bench::Backend& backend,
-                                 bench::Workspace& workspace, bench::DeadlineTimer& limit,
-                                 const comm::Ranks& ranks);
-
 bench::LinkSettings link_settings(const Options& options) {
   const bench::Problem problem{
       .operation = bench::Operation::send_receive, .dtype = options.dtype, .num_ranks = 2};
@@ -47,6 +33,8 @@ bench::LinkSettings link_settings(const Options& options) {
   return {sizes.front(), sizes.back(), options.measure, options.slow_below};
 }
 
+/// Measures each rank's device. Rank 0 prints a table, or with --json an object per rank.
+/// Collective: called by all ranks together; blocks.
 std::vector<bench::RankedDevice> measure_devices(const Options& options, const RankDevice& device,
                                                  bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                                  const comm::Ranks& ranks) {
@@ -64,6 +52,8 @@ std::vector<bench::RankedDevice> measure_devices(const Options& options, const R
   return devices;
 }
 
+/// Measures the link between every two ranks. Prints the results as measure_devices() does.
+/// Collective: called by all ranks together; blocks.
 bench::LinkSection measure_links(const Options& options, const RankDevice& device, bench::Backend& backend,
                                  bench::Workspace& workspace, bench::DeadlineTimer& limit,
                                  const comm::Ranks& ranks) {
@@ -76,8 +66,6 @@ bench::LinkSection measure_links(const Options& options, const RankDevice& devic
                                                 : bench::link_table(section, device.places()));
   return section;
 }
-
-namespace {
 
 /// One operation of one backend at all its sizes.
 struct Sweep {

@@ -1,5 +1,5 @@
 #pragma once
-// The options of dt-checkpoint.
+// The options of dt-checkpoint and its commands.
 
 #include <optional>
 #include <string>
@@ -28,9 +28,10 @@ struct Options {
 /// Returns the table. Its check rejects unknown commands and wrong numbers of paths (usage errors).
 OptionTable make_options(Options& options);
 
-/// The commands of dt-checkpoint. Each writes its data to stdout and returns the exit code.
+/// Runs the command that the options name, and returns the exit code.
 int run(const Options& options, Console& console);
 
+// The commands. Each writes its data to stdout and returns the exit code.
 int list(const std::string& run, Console& console);
 int show(const std::string& checkpoint, Console& console);
 int verify(const std::vector<std::string>& checkpoints, Task task, Console& console);

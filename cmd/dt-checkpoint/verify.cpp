@@ -1,3 +1,5 @@
+// The commands verify, which finds damage, and repair, which mends it.
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +15,7 @@
 
 namespace dt::checkpoint {
 
-/// Converts a Problem to JSON for all commands. nlohmann's conversion finds it through its
+/// Converts a Problem to JSON for both commands. nlohmann's conversion finds it through its
 /// argument's namespace.
 template <class Json>
 void to_json(Json& json, const Problem& problem) {
@@ -141,11 +143,7 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
   return unreadable > 0 ? static_cast<int>(ErrorKind::environment) : 0;
 }
 
-using json = nlohmann::ordered_json;
-
 namespace {
-
-using checkpoint::Problem;
 
 void print(const std::string& path, const checkpoint::Repair& repair, Console& console) {
   if (console.json()) {

@@ -14,15 +14,6 @@
 
 namespace dt::merge_tool {
 
-// The option --average: the weight of each checkpoint.
-
-/// Returns one weight per checkpoint, in their order. The mean is Σ wᵢxᵢ ÷ Σ wᵢ.
-///   uniform        1 each
-///   weights=W,…    as given: one per checkpoint, finite, with sum 1 (to 1e-6)
-///   ema=D          D^(n−1−i) for i = 0 … n−1, so that the last and newest counts 1; 0 < D ≤ 1
-/// Errors: usage, naming the value.
-std::vector<double> average_weights(const std::string& average, std::size_t num_checkpoints);
-
 namespace {
 
 Error invalid_average(const std::string& average, const std::string& expected) {
@@ -64,16 +55,17 @@ std::vector<double> exponential_weights(const std::string& average, const std::s
   return weights;
 }
 
-}  // namespace
-
+/// Parses --average: returns one weight per checkpoint, in their order. The mean is Σ wᵢxᵢ ÷ Σ wᵢ.
+///   uniform        1 each
+///   weights=W,…    as given: one per checkpoint, finite, with sum 1 (to 1e-6)
+///   ema=D          D^(n−1−i) for i = 0 … n−1, so that the last and newest counts 1; 0 < D ≤ 1
+/// Errors: usage, naming the value.
 std::vector<double> average_weights(const std::string& average, std::size_t num_checkpoints) {
   if (average == "uniform") return std::vector<double>(num_checkpoints, 1);
   if (average.starts_with("weights=")) return parse_weights(average, average.substr(8), num_checkpoints);
   if (average.starts_with("ema=")) return exponential_weights(average, average.substr(4), num_checkpoints);
   throw invalid_average(average, "expected uniform, weights=W1,W2,… or ema=DECAY");
 }
-
-namespace {
 
 /// Types by their names in --dtype and --precision.
 constexpr auto types =
@@ -120,7 +112,7 @@ bool Options::is_h5() const {
 
 std::string_view option_name(DType dtype) {
   const std::string_view name = name_in(types, dtype);
-  return name.empty() ? "fp64" : name;  // which a checkpoint may hold, but no model is merged to
+  return name.empty() ? "fp64" : name;  // checkpoints may hold fp64, but no model is merged to it
 }
 
 OptionTable make_options(Options& options) {

@@ -1,5 +1,5 @@
 #pragma once
-// The options of dt-merge.
+// The options of dt-merge and what they run.
 
 #include <cstdint>
 #include <optional>
@@ -41,10 +41,8 @@ std::string_view option_name(DType dtype);
 
 OptionTable make_options(Options& options);
 
-// Merges checkpoints and shows progress.
-
-/// Runs the tool and returns the exit code. Writes nothing to stdout, or with --json one object
-/// that describes the output.
+/// Merges the checkpoints, shows progress, and returns the exit code. Writes nothing to stdout, or with
+/// --json one object that describes the output.
 int run(const Options& options, Console& console);
 
 }  // namespace dt::merge_tool

@@ -21,24 +21,19 @@
 
 namespace dt::merge_tool {
 
-// Finds the tokenizer of a checkpoint's model.
+namespace {
 
-/// The result of the search: a tokenizer.json, or why there is none ("" if nothing leads to one).
-/// If the data are found, also the token that ends their documents.
+using convert::ExportOptions;
+using convert::ExportResult;
+using convert::ExportSource;
+
+/// The result of the search for a tokenizer: a tokenizer.json, or why there is none ("" if nothing leads to
+/// one). If the data are found, also the token that ends their documents.
 struct FoundTokenizer {
   std::filesystem::path file;
   std::string missing_reason;
   std::optional<std::int64_t> end_of_text;
 };
-
-/// Finds the tokenizer of the dataset that run.json, two folders above the checkpoint, names last.
-/// A relative path is tried as it stands, then from the folder that holds the run. The dataset must
-/// match the manifest's digest.
-/// Errors: those of reading, except for datasets that are gone, have changed or may not be read: a
-/// model without its tokenizer is complete.
-FoundTokenizer find_tokenizer(const std::filesystem::path& checkpoint, const checkpoint::Manifest& manifest);
-
-namespace {
 
 /// Returns the last value of --data in the run's record, or "".
 std::string data_of(const fs::path& run_record) {
@@ -58,13 +53,13 @@ std::string data_of(const fs::path& run_record) {
 /// `why_not` if they may not be read.
 /// Errors: those of reading, except for files that are gone, have become something else, or may not
 /// be read.
-bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, std::uint64_t digest,
+bool is_data(const fs::path& base, const std::vector<data::MixtureSource>& sources, std::uint64_t digest,
              std::string& why_not) {
   std::vector<std::uint64_t> contents, weights;
   try {
-    for (const data::MixturePart& part : parts) {
-      contents.push_back(data::read_dataset_file(base / part.folder).content_digest());
-      weights.push_back(part.weight);
+    for (const data::MixtureSource& source : sources) {
+      contents.push_back(data::read_dataset_file(base / source.folder).content_digest());
+      weights.push_back(source.weight);
     }
     return data::mixture_digest(contents, data::WeightedInterleave(weights).weights()) == digest;
   } catch (const Error& error) {
@@ -75,32 +70,29 @@ bool is_data(const fs::path& base, const std::vector<data::MixturePart>& parts, 
   }
 }
 
-}  // namespace
-
+/// Finds the tokenizer of the dataset that run.json, two folders above the checkpoint, names last.
+/// A relative path is tried as it stands, then from the folder that holds the run. The dataset must
+/// match the manifest's digest.
+/// Errors: those of reading, except for datasets that are gone, have changed or may not be read: a
+/// model without its tokenizer is complete.
 FoundTokenizer find_tokenizer(const fs::path& checkpoint, const checkpoint::Manifest& manifest) {
   std::error_code error;
-  const fs::path run = fs::canonical(checkpoint, error).parent_path().parent_path();
-  if (error || !file_exists(run / "run.json")) return {};
-  const std::string data = data_of(run / "run.json");
+  const fs::path run_folder = fs::canonical(checkpoint, error).parent_path().parent_path();
+  if (error || !file_exists(run_folder / "run.json")) return {};
+  const std::string data = data_of(run_folder / "run.json");
   if (data.empty()) return {};
-  const std::vector<data::MixturePart> parts = data::parse_mixture(data);
+  const std::vector<data::MixtureSource> sources = data::parse_mixture(data);
   std::string why_not = fmt::format("{} names the dataset {}, which is missing or has changed",
-                                    (run / "run.json").string(), data);
-  for (const fs::path& base : {fs::path(), run.parent_path()}) {
-    const fs::path folder = base / parts.front().folder;  // all parts have the same tokenizer
-    if (!is_data(base, parts, manifest.state.dataset_digest, why_not)) continue;
+                                    (run_folder / "run.json").string(), data);
+  for (const fs::path& base : {fs::path(), run_folder.parent_path()}) {
+    const fs::path folder = base / sources.front().folder;  // all sources have the same tokenizer
+    if (!is_data(base, sources, manifest.state.dataset_digest, why_not)) continue;
     const fs::path file = folder / data::tokenizer_file_name;
     if (!file_exists(file)) continue;
     return {file, "", data::read_dataset_file(folder).tokenizer.eos};
   }
   return {{}, why_not, std::nullopt};
 }
-
-namespace {
-
-using convert::ExportOptions;
-using convert::ExportResult;
-using convert::ExportSource;
 
 /// Returns whether the checkpoint contains its tokenizer's files.
 bool keeps_tokenizer(const ExportSource& source) {

@@ -74,7 +74,8 @@ int encode_only(const Options& options, Console& console) {
     };
     const data::InputIssues issues = data::encode_inputs(
         encode, *tokenizer,
-        [&](const data::DocumentPart& part) { printer.append(part.ids, part.ends_document); }, report);
+        [&](const data::DocumentTokens& tokens) { printer.append(tokens.ids, tokens.ends_document); },
+        report);
     printer.flush();
     bar.reset();
     const std::string passed_over = describe_input_issues(issues, options);

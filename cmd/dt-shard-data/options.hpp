@@ -1,5 +1,5 @@
 #pragma once
-// The options of dt-shard-data.
+// The options of dt-shard-data and what they run.
 
 #include <cstdint>
 #include <optional>
@@ -80,6 +80,7 @@ std::string describe_input_issues(const data::InputIssues& issues, const Options
 /// Prints ids instead of making a dataset.
 int encode_only(const Options& options, Console& console);
 
+/// Does what the options request and returns the exit code.
 int run(const Options& options, Console& console);
 
 }  // namespace dt::shard_data

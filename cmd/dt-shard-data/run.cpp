@@ -326,6 +326,24 @@ int decode(const TokenRange& range, Console& console) {
 
 }  // namespace
 
+TokenRange parse_range(const std::string& text) {
+  const Error error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--decode'", text),
+                    "expected SHARD:OFFSET:COUNT, such as data/train-00000.h5:0:200");
+  // The path may contain colons.
+  const std::size_t second = text.rfind(':');
+  const std::size_t first =
+      second == std::string::npos || second == 0 ? std::string::npos : text.rfind(':', second - 1);
+  if (first == std::string::npos || first == 0) throw error;
+  try {
+    const std::int64_t offset = parse_count(text.substr(first + 1, second - first - 1));
+    const std::int64_t count = parse_count(text.substr(second + 1));
+    if (offset < 0 || count < 0) throw error;
+    return {text.substr(0, first), static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(count)};
+  } catch (const Error&) {
+    throw error;
+  }
+}
+
 std::string describe_input_issues(const data::InputIssues& issues, const Options& options) {
   std::string text;
   if (issues.invalid_sequences > 0) {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.hpp"
-#include "base/numeric/integer.hpp"
 #include "model/model_spec.hpp"
 #include "plan/settings.hpp"
 #include "plan/time/roofline.hpp"
@@ -339,43 +337,6 @@ void add_planning(OptionTable& t, Settings& s) {
       .require(planning, is_planning);
 }
 
-void check(const Settings& s) {
-  if (s.data.empty() && !s.dry_run && !s.show_schedule)
-    throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
-  if (s.stage_dir && s.stage_dir->empty())
-    throw Error(ErrorKind::usage, "--stage-dir names no folder", "give one on storage of each node's own");
-  if (s.run && s.run->empty())
-    throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
-  if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
-  if (s.profile) plan::parse_step_range("--profile", *s.profile);
-  if (s.ranks && s.ranks_per_node && *s.ranks % *s.ranks_per_node != 0)
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("--ranks {} do not fill nodes of --ranks-per-node {}", *s.ranks, *s.ranks_per_node),
-        fmt::format("give --ranks {}, whole nodes", round_up(*s.ranks, *s.ranks_per_node)));
-  if (s.roofline && s.show_schedule) {
-    plan::rates_of(*s.roofline);
-    if (s.device == comm::DeviceRequest::cpu) throw usage_error("--roofline is of GPUs, and --device is cpu");
-    if (s.run) throw usage_error("--roofline works times out, and --run takes those that a run measured");
-  }
-  if (s.eval_only) return;
-  const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;
-  if (int(s.dry_run) + int(s.show_schedule) + int(s.compare_layouts.has_value()) > 1)
-    throw usage_error("give one of --dry-run, --show-schedule and --compare-layouts");
-  if (!s.run && !needs_no_run) throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");
-  const int ends = int(s.steps.has_value()) + int(s.tokens.has_value()) + int(s.epochs.has_value());
-  if (ends != 1) {
-    throw Error(ErrorKind::usage,
-                ends == 0 ? "nothing says when to stop" : "several options say when to stop",
-                "give one of --steps, --tokens and --epochs");
-  }
-  if (s.checkpoint_local && s.checkpoint_local->empty())
-    throw Error(ErrorKind::usage, "--checkpoint-local names no folder",
-                "give one on storage of each node's own");
-  if (s.comm_timeout.seconds <= 0) throw usage_error("--comm-timeout must be more than 0");
-  if (s.beta1 >= 1 || s.beta2 >= 1) throw usage_error("--beta1 and --beta2 must be below 1");
-}
-
 }  // namespace
 
 OptionTable make_options(Settings& settings) {
@@ -413,7 +374,7 @@ OptionTable make_options(Settings& settings) {
       "\"dp=1; dp=4,zero=3\"",
       "proves that the layout changes no bit");
   table.example("dt-train --eval-only --run runs/a --json", "the validation loss of the newest checkpoint");
-  table.check([&settings] { check(settings); });
+  table.check([&settings] { check_settings(settings); });
   table.defer_checks();  // a resume first supplies omitted options from its run
   return table;
 }

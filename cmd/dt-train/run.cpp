@@ -24,14 +24,6 @@ namespace {
 
 using plan::Settings;
 
-/// Checks the precision options, and that --eval-only has one source of weights.
-/// Errors: usage.
-void check_values(const Settings& s, const OptionTable& options) {
-  plan::precision_of(s);
-  if (s.eval_only && s.init_from && options.given("resume"))
-    throw usage_error("--eval-only takes --init-from or --resume, not both");
-}
-
 /// Rejects --ranks under a launcher, since dt-train then plans for the ranks that the launcher
 /// started.
 /// Errors: usage.
@@ -77,7 +69,7 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
     train::inherit_options(settings, options, launch_for_inheritance(settings, ranks), ranks);
     comm::run_collectively(ranks.world, [&] {
       if (ranks.are_processes || ranks.is_root()) options.check_all();
-      check_values(settings, options);
+      check_precision_and_weights(settings, options);
     });
     if (settings.eval_only) return train::evaluate_only(settings, options.values(), signals, ranks);
     if (settings.compare_layouts)

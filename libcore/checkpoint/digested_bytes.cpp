@@ -43,6 +43,39 @@ std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
   return parts;
 }
 
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::span<const StoredPiece> pieces) {
+  std::vector<ByteRange> payloads;
+  for (const StoredPiece& p : pieces) payloads.push_back({p.offset, p.offset + p.bytes()});
+  return metadata_ranges(file_bytes, std::move(payloads));
+}
+
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::vector<ByteRange> payloads) {
+  std::sort(payloads.begin(), payloads.end(),
+            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
+  std::vector<ByteRange> ranges;
+  std::uint64_t position = 0;
+  for (const ByteRange& payload : payloads) {
+    if (payload.begin > position) ranges.push_back({position, payload.begin});
+    position = std::max(position, payload.end);
+  }
+  if (file_bytes > position) ranges.push_back({position, file_bytes});
+  return ranges;
+}
+
+std::uint64_t digest_ranges(const File& file, std::span<const ByteRange> ranges) {
+  constexpr std::uint64_t part_bytes = 1 << 16;
+  std::vector<std::byte> buffer(part_bytes);
+  Digester digester;
+  for (const ByteRange& range : ranges) {
+    for (std::uint64_t begin = range.begin; begin < range.end; begin += part_bytes) {
+      const auto part = std::span(buffer).first(std::min(part_bytes, range.end - begin));
+      file.read_at(begin, part);
+      digester.update(part);
+    }
+  }
+  return digester.value();
+}
+
 std::string describe(const DigestedBytes& part, std::uint64_t actual) {
   return fmt::format("{} have the digest {}, expected {}", part.what, to_hex(actual), to_hex(part.digest));
 }

@@ -1,15 +1,23 @@
 #pragma once
-// The list of a checkpoint's digests and the file bytes that each covers. Verification, repair and
-// reading all use it.
+// The list of a checkpoint's digests and the file bytes that each covers. Writing, verification, repair
+// and reading all use it.
 
+#include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/io/files.hpp"
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/writer.hpp"
 
 namespace dt::checkpoint {
+
+/// Bytes [begin, end) of a file.
+struct ByteRange {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
 
 /// The bytes of one file that one digest covers: a block of a piece's payload, or everything
 /// outside pieces.
@@ -31,6 +39,13 @@ DigestedBytes metadata_of(const StoredFile& file, const std::vector<const Stored
 /// Returns every byte of a file: its pieces block by block, then the rest.
 std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
                                           const std::vector<const StoredPiece*>& pieces);
+
+/// Return the bytes of a file outside the given payloads, in file order.
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::vector<ByteRange> payloads);
+std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::span<const StoredPiece> pieces);
+/// Returns one digest over all ranges, which are read in small parts.
+/// Errors: input if the file is truncated.
+std::uint64_t digest_ranges(const File& file, std::span<const ByteRange> ranges);
 
 /// Returns the message that the bytes have the digest `actual` instead of the expected one.
 std::string describe(const DigestedBytes& part, std::uint64_t actual);

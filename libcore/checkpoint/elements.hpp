@@ -1,5 +1,5 @@
 #pragma once
-// Conversion of elements between the types of files and of memory.
+// Copies of elements between files and memory, with conversion of their type.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +20,6 @@ bool is_convertible(DType from, DType to);
 /// Copies `count` elements. `source` may be unaligned.
 /// Numerics: rounds once, to nearest, ties to even. A value too large becomes infinite.
 void copy_elements(DType from, const std::byte* source, DType to, std::byte* target, std::int64_t count);
-
-// Runs of elements copied from a payload that is read in blocks.
 
 /// Fills `bytes` with block number `block` of the payload, or throws. Blocks have
 /// digest_block_bytes; the last may be short.

@@ -1,5 +1,5 @@
 #pragma once
-// The manifest, manifest.json, which describes a checkpoint. See FORMATS.md.
+// The names of checkpoints, and the manifest, manifest.json, which describes one. See FORMATS.md.
 
 #include <cstdint>
 #include <filesystem>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/io/json.hpp"
 #include "base/numeric/dtype.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
@@ -16,20 +15,10 @@
 
 namespace dt::checkpoint {
 
-// The manifest's member `mesh`: the layout that wrote the checkpoint. See FORMATS.md.
-
-/// Returns the layout as a JSON object.
-std::string to_json(const model::Layout& layout);
-/// Parses the layout of a model with `num_units` units. Members that an older dt did not write keep
-/// their defaults. Replaces a schedule that only a later dt knows by the default.
-/// Errors: input, naming the member, if a table does not name each unit once.
-model::Layout parse_layout(const JsonValue& mesh, int num_units);
-
 namespace fs = std::filesystem;
 
-// Names of checkpoints. A name contains the step, and the generation of the run that saved it.
-
-/// Returns a name such as "step-00001000.g3".
+/// Returns a checkpoint's name, such as "step-00001000.g3", which contains the step and the generation
+/// of the run that saved it.
 std::string checkpoint_name(std::int64_t step, std::int64_t generation);
 
 struct CheckpointEntry {
@@ -40,8 +29,6 @@ struct CheckpointEntry {
 
 /// Parses a name such as "step-00001000.g3". Returns none for any other name.
 std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
-
-namespace fs = std::filesystem;
 
 inline constexpr std::int64_t format_version = 1;
 
@@ -105,6 +92,8 @@ struct Manifest {
 /// The manifest's name in a checkpoint's folder.
 inline constexpr const char* manifest_name = "manifest.json";
 
+/// Returns the manifest's member `mesh`, the layout that wrote the checkpoint, as a JSON object.
+std::string to_json(const model::Layout& layout);
 /// Returns the manifest's member `state` as a JSON object.
 std::string to_json(const TrainingState& state);
 /// Returns the text of manifest.json. Its last member is the digest of all bytes before it.

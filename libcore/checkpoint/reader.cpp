@@ -22,6 +22,8 @@
 
 namespace dt::checkpoint {
 
+namespace {
+
 /// A cache of the most recently read blocks of a checkpoint's pieces. Several requests may need the
 /// same block: consecutive reads of a tensor's parts, or rows of adjacent tensor-parallel shards.
 /// The cache reads and digests it once.
@@ -84,8 +86,6 @@ void BlockCache::insert(const Key& key, const Block& block) {
   }
 }
 
-namespace {
-
 constexpr const char* remedy_damaged = "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is";
 
 struct Range {
@@ -115,6 +115,25 @@ std::string why_incomplete(const fs::path& path, std::uint64_t bytes) {
   if (error) throw system_error(error.value(), "look at", path.string());
   if (actual == bytes) return {};
   return fmt::format("has {} bytes, expected {}", actual, bytes);
+}
+
+/// Verifies a file. Continues after a defect, so that one run reports all.
+void verify_file(const fs::path& path, const StoredFile& stored,
+                 const std::vector<const StoredPiece*>& pieces,
+                 const std::function<void(std::uint64_t)>& checked, std::vector<Problem>& problems) {
+  try {
+    const File file = File::open_read(path);
+    const std::uint64_t size = file.size();
+    if (size != stored.bytes) {
+      problems.push_back({stored.name, fmt::format("has {} bytes, expected {}", size, stored.bytes)});
+    }
+    for (const DigestedBytes& part : digested_bytes(stored, pieces)) {
+      if (std::string why = why_damaged(file, part); !why.empty()) problems.push_back({part.where, why});
+      if (checked) checked(part.bytes());
+    }
+  } catch (const Error& error) {
+    problems.push_back({stored.name, error.message(), !error.indicates_corruption()});
+  }
 }
 
 }  // namespace
@@ -277,20 +296,6 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
   }
 }
 
-bool has_weights_only(const Manifest& manifest) {
-  const auto is_of_weights = [](const StoredPiece& piece) { return piece.kind == kind_weights; };
-  return std::all_of(manifest.pieces.begin(), manifest.pieces.end(), is_of_weights);
-}
-
-void require_optimizer_state(const Reader& reader) {
-  if (!has_weights_only(reader.manifest())) return;
-  const std::string path = reader.path().string();
-  throw Error(
-      ErrorKind::input,
-      fmt::format("{} holds weights alone, no optimizer's state: there is nothing to go on from", path),
-      fmt::format("begin a run with them: --init-from {}", path));
-}
-
 std::uint64_t Reader::bytes_read() const {
   return state_->bytes_read;
 }
@@ -298,29 +303,6 @@ std::uint64_t Reader::bytes_read() const {
 std::vector<Problem> Reader::verify(const std::function<void(std::uint64_t)>& checked) const {
   return verify_checkpoint(path(), checked);
 }
-
-namespace {
-
-/// Verifies a file. Continues after a defect, so that one run reports all.
-void verify_file(const fs::path& path, const StoredFile& stored,
-                 const std::vector<const StoredPiece*>& pieces,
-                 const std::function<void(std::uint64_t)>& checked, std::vector<Problem>& problems) {
-  try {
-    const File file = File::open_read(path);
-    const std::uint64_t size = file.size();
-    if (size != stored.bytes) {
-      problems.push_back({stored.name, fmt::format("has {} bytes, expected {}", size, stored.bytes)});
-    }
-    for (const DigestedBytes& part : digested_bytes(stored, pieces)) {
-      if (std::string why = why_damaged(file, part); !why.empty()) problems.push_back({part.where, why});
-      if (checked) checked(part.bytes());
-    }
-  } catch (const Error& error) {
-    problems.push_back({stored.name, error.message(), !error.indicates_corruption()});
-  }
-}
-
-}  // namespace
 
 std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
                                        const std::function<void(std::uint64_t)>& checked,
@@ -349,6 +331,20 @@ std::vector<std::string> unlisted_files(const fs::path& checkpoint, const Manife
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool has_weights_only(const Manifest& manifest) {
+  const auto is_of_weights = [](const StoredPiece& piece) { return piece.kind == kind_weights; };
+  return std::all_of(manifest.pieces.begin(), manifest.pieces.end(), is_of_weights);
+}
+
+void require_optimizer_state(const Reader& reader) {
+  if (!has_weights_only(reader.manifest())) return;
+  const std::string path = reader.path().string();
+  throw Error(
+      ErrorKind::input,
+      fmt::format("{} holds weights alone, no optimizer's state: there is nothing to go on from", path),
+      fmt::format("begin a run with them: --init-from {}", path));
 }
 
 }  // namespace dt::checkpoint

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
@@ -91,6 +92,25 @@ std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs:
   return tokenizer_files;
 }
 
+void write_tokenizer_manifest(const fs::path& unfinished, const Manifest& header, int writer,
+                              std::vector<StoredFile> tokenizer_files) {
+  File file = File::create(unfinished / writer_manifest_name(writer));
+  file.write(
+      to_json(WriterManifest{header.state.step, header.generation, writer, std::move(tokenizer_files), {}}));
+  file.sync();
+  file.close();
+}
+
+int add_tokenizer_files(const fs::path& tokenizer_folder, const fs::path& unfinished, const Manifest& header,
+                        int num_writers) {
+  std::vector<StoredFile> files;
+  for (const std::string& name : find_tokenizer_files(tokenizer_folder))
+    files.push_back(copy_tokenizer_file(tokenizer_folder / name, unfinished / name));
+  if (files.empty()) return num_writers;
+  write_tokenizer_manifest(unfinished, header, num_writers, std::move(files));
+  return num_writers + 1;
+}
+
 ReadAccess read_access_of(const Reader& checkpoint) {
   const fs::path folder = fs::absolute(without_trailing_slash(checkpoint.path()));
   ReadAccess readers = ReadAccess::of(folder);
@@ -100,15 +120,6 @@ ReadAccess read_access_of(const Reader& checkpoint) {
   }
   for (const StoredFile& file : checkpoint.manifest().files) readers &= ReadAccess::of(folder / file.name);
   return readers;
-}
-
-void write_tokenizer_manifest(const fs::path& unfinished, const Manifest& header, int writer,
-                              std::vector<StoredFile> tokenizer_files) {
-  File file = File::create(unfinished / writer_manifest_name(writer));
-  file.write(
-      to_json(WriterManifest{header.state.step, header.generation, writer, std::move(tokenizer_files), {}}));
-  file.sync();
-  file.close();
 }
 
 }  // namespace dt::checkpoint

@@ -32,6 +32,12 @@ std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs:
 void write_tokenizer_manifest(const fs::path& unfinished, const Manifest& header, int writer,
                               std::vector<StoredFile> tokenizer_files);
 
+/// Adds the files of `tokenizer_folder`, if any, as those of one more writer before a checkpoint of
+/// `num_writers` writers is committed. Returns the new number of writers. Blocks.
+/// Errors: environment.
+int add_tokenizer_files(const fs::path& tokenizer_folder, const fs::path& unfinished, const Manifest& header,
+                        int num_writers);
+
 /// Returns the users that may read a checkpoint, by the modes of its files, its folder and its
 /// run's folders. Files derived from the checkpoint must admit no other users.
 /// Errors: environment, input.

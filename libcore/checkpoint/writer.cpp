@@ -10,14 +10,18 @@
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/host.hpp"
+#include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/digested_json.hpp"
 #include "checkpoint/manifest.hpp"
 
 namespace dt::checkpoint {
 
 namespace {
-constexpr DigestedJsonFormat format = {"dt-checkpoint-part", 1, "what the writer wrote is damaged"};
-}
+
+constexpr DigestedJsonFormat writer_manifest_format = {"dt-checkpoint-part", 1,
+                                                       "what the writer wrote is damaged"};
+
+}  // namespace
 
 std::string piece_file_name(int writer) {
   return fmt::format("rank-{:05}.h5", writer);
@@ -28,7 +32,7 @@ std::string writer_manifest_name(int writer) {
 }
 
 std::string to_json(const WriterManifest& manifest) {
-  DigestedJsonWriter text(format);
+  DigestedJsonWriter text(writer_manifest_format);
   text.integer("step", manifest.step);
   text.integer("generation", manifest.generation);
   text.integer("writer", manifest.writer);
@@ -36,12 +40,12 @@ std::string to_json(const WriterManifest& manifest) {
 }
 
 WriterManifest parse_writer_manifest(const std::string& text, const std::string& origin) {
-  const JsonValue root = parse_digested_json(text, origin, format);
+  const JsonValue root = parse_digested_json(text, origin, writer_manifest_format);
   WriterManifest manifest;
   manifest.step = root.integer("step", 0, INT64_MAX - 1);
   manifest.generation = root.integer("generation", 0, INT64_MAX - 1);
   manifest.writer = root.integer("writer", 0, INT32_MAX);
-  parse_files_and_pieces(root, format, manifest.files, manifest.pieces);
+  parse_files_and_pieces(root, writer_manifest_format, manifest.files, manifest.pieces);
   return manifest;
 }
 
@@ -137,37 +141,6 @@ fs::path CheckpointTransaction::commit(Manifest header, int num_writers, double 
   return final_path_;
 }
 
-void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
-                 std::span<const PieceSpec> pieces, const PayloadSource& source,
-                 const std::function<void(std::uint64_t)>& written, double timeout_s) {
-  DT_CHECK(writer >= 0, "writer {}", writer);
-  wait_until_visible(unfinished, timeout_s);
-  WriterManifest manifest{header.state.step, header.generation, writer, {}, {}};
-  if (std::any_of(pieces.begin(), pieces.end(), [](const PieceSpec& p) { return p.piece.numel() > 0; })) {
-    PieceFile stored = write_piece_file(unfinished, piece_file_name(writer), header, pieces, source, written);
-    manifest.files = {std::move(stored.file)};
-    manifest.pieces = std::move(stored.pieces);
-  }
-  write_synced(unfinished / writer_manifest_name(writer), to_json(manifest));
-  sync_directory(unfinished);
-}
-
-void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
-                 std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written,
-                 double timeout_s) {
-  std::vector<PieceSpec> specs;
-  for (const SourcePiece& p : pieces) {
-    DT_CHECK(p.data.numel() == p.piece.numel() && p.data.device() == Device::host(),
-             "{} {}: {} elements on {} for a piece of {}", p.kind, p.tensor, p.data.numel(),
-             p.data.device().to_string(), p.piece.numel());
-    specs.push_back({p.tensor, p.kind, p.piece, p.data.dtype()});
-  }
-  const auto in_memory = [&](std::size_t index, std::uint64_t begin, std::size_t count) {
-    return std::span<const std::byte>(pieces[index].data.span_bytes()).subspan(begin, count);
-  };
-  write_shard(unfinished, header, writer, specs, in_memory, written, timeout_s);
-}
-
 namespace {
 
 bool fills_its_box(const Piece& piece) {
@@ -229,8 +202,18 @@ void write_payload(Hdf5Writer& file, StoredPiece& stored, std::size_t index, con
   }
 }
 
-}  // namespace
+/// One HDF5 file of pieces, which a writing rank adds to a checkpoint's folder, and the digests over
+/// all its bytes.
+struct PieceFile {
+  StoredFile file;
+  std::vector<StoredPiece> pieces;  // in the order given, without empty pieces
+};
 
+/// Writes `folder`/`name`, with attributes that identify the state, and syncs it. Digests are
+/// computed from the source's memory before it is written. `written` receives the number of payload
+/// bytes as they are written.
+/// Errors: environment.
+/// After a crash: there is a file without the HDF5 signature, or none.
 PieceFile write_piece_file(const fs::path& folder, const std::string& name, const Manifest& manifest,
                            std::span<const PieceSpec> pieces, const PayloadSource& source,
                            const std::function<void(std::uint64_t)>& written) {
@@ -249,37 +232,37 @@ PieceFile write_piece_file(const fs::path& folder, const std::string& name, cons
   return result;
 }
 
-std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::span<const StoredPiece> pieces) {
-  std::vector<ByteRange> payloads;
-  for (const StoredPiece& p : pieces) payloads.push_back({p.offset, p.offset + p.bytes()});
-  return metadata_ranges(file_bytes, std::move(payloads));
+}  // namespace
+
+void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
+                 std::span<const PieceSpec> pieces, const PayloadSource& source,
+                 const std::function<void(std::uint64_t)>& written, double timeout_s) {
+  DT_CHECK(writer >= 0, "writer {}", writer);
+  wait_until_visible(unfinished, timeout_s);
+  WriterManifest manifest{header.state.step, header.generation, writer, {}, {}};
+  if (std::any_of(pieces.begin(), pieces.end(), [](const PieceSpec& p) { return p.piece.numel() > 0; })) {
+    PieceFile stored = write_piece_file(unfinished, piece_file_name(writer), header, pieces, source, written);
+    manifest.files = {std::move(stored.file)};
+    manifest.pieces = std::move(stored.pieces);
+  }
+  write_synced(unfinished / writer_manifest_name(writer), to_json(manifest));
+  sync_directory(unfinished);
 }
 
-std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::vector<ByteRange> payloads) {
-  std::sort(payloads.begin(), payloads.end(),
-            [](const ByteRange& a, const ByteRange& b) { return a.begin < b.begin; });
-  std::vector<ByteRange> ranges;
-  std::uint64_t position = 0;
-  for (const ByteRange& payload : payloads) {
-    if (payload.begin > position) ranges.push_back({position, payload.begin});
-    position = std::max(position, payload.end);
+void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
+                 std::span<const SourcePiece> pieces, const std::function<void(std::uint64_t)>& written,
+                 double timeout_s) {
+  std::vector<PieceSpec> specs;
+  for (const SourcePiece& p : pieces) {
+    DT_CHECK(p.data.numel() == p.piece.numel() && p.data.device() == Device::host(),
+             "{} {}: {} elements on {} for a piece of {}", p.kind, p.tensor, p.data.numel(),
+             p.data.device().to_string(), p.piece.numel());
+    specs.push_back({p.tensor, p.kind, p.piece, p.data.dtype()});
   }
-  if (file_bytes > position) ranges.push_back({position, file_bytes});
-  return ranges;
-}
-
-std::uint64_t digest_ranges(const File& file, std::span<const ByteRange> ranges) {
-  constexpr std::uint64_t part_bytes = 1 << 16;
-  std::vector<std::byte> buffer(part_bytes);
-  Digester digester;
-  for (const ByteRange& range : ranges) {
-    for (std::uint64_t begin = range.begin; begin < range.end; begin += part_bytes) {
-      const auto part = std::span(buffer).first(std::min(part_bytes, range.end - begin));
-      file.read_at(begin, part);
-      digester.update(part);
-    }
-  }
-  return digester.value();
+  const auto in_memory = [&](std::size_t index, std::uint64_t begin, std::size_t count) {
+    return std::span<const std::byte>(pieces[index].data.span_bytes()).subspan(begin, count);
+  };
+  write_shard(unfinished, header, writer, specs, in_memory, written, timeout_s);
 }
 
 }  // namespace dt::checkpoint

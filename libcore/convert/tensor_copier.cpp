@@ -45,7 +45,7 @@ WriteBehind::Buffer WriteBehind::acquire(std::size_t bytes) {
 void WriteBehind::submit(Buffer buffer, Write write) {
   {
     const std::lock_guard lock(mutex_);
-    if (error_) return;  // it came after take()
+    if (error_) return;  // a write has failed since acquire()
     jobs_.push_back({std::move(buffer), std::move(write)});
   }
   changed_.notify_all();

@@ -17,9 +17,7 @@
 
 namespace dt::convert {
 
-// Writes on its own thread the data that the caller's thread reads, so that reading and writing
-// overlap.
-
+/// Writes on its own thread the data that the caller's thread reads, so that reading and writing overlap.
 /// Circulates two buffers, which bound the memory: the caller takes one, fills it, and gives it back
 /// with the write to do.
 /// Thread safety: one thread calls all methods.
@@ -66,7 +64,7 @@ class WriteBehind {
 /// Reads and checks blocks on the caller's thread and writes them on another.
 class TensorCopier {
  public:
-  /// Writes bytes at an offset of the target tensor. The mover calls it on the other thread until
+  /// Writes bytes at an offset of the target tensor. The copier calls it on the other thread until
   /// finish().
   using WriteAt = std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>;
 
@@ -74,7 +72,7 @@ class TensorCopier {
       : source_(source), clamp_(clamp), done_(done) {}
 
   /// Puts a tensor in row-major order behind the first `first` elements of the target.
-  /// Errors: input, naming the tensor: finite values that `dtype` holds as infinities, unless the mover
+  /// Errors: input, naming the tensor: finite values that `dtype` holds as infinities, unless the copier
   /// clamps.
   void copy(const std::string& kind, const std::string& tensor, const Shape& shape, DType dtype,
             std::int64_t first, WriteAt put);

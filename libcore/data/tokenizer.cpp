@@ -17,6 +17,8 @@ namespace dt::data {
 
 namespace {
 
+using tokenizer::Vocabulary;
+
 constexpr std::uint32_t byte_eos = 256;
 constexpr std::string_view eos_text = "<|endoftext|>";
 constexpr std::string_view bytes_file =
@@ -119,6 +121,17 @@ std::optional<std::uint32_t> eos_of(const tokenizer::Tokenizer& tokenizer, const
   throw input_error("{} has no token '{}' to end documents with", path, eos);
 }
 
+/// Returns the bytes of each id in a file of dt's own or of another program.
+Vocabulary vocabulary_of(const fs::path& file) {
+  const auto bytes = make_tokenizer("bytes");
+  if (digest(read_file(file)) != bytes->info().digest)
+    return tokenizer::read_tokenizer(file).tokenizer->bpe.vocabulary;
+  Vocabulary vocabulary;
+  for (std::uint32_t id = 0; id < bytes->info().vocabulary_size; ++id)
+    vocabulary.set(id, bytes->decode(std::array{id}));
+  return vocabulary;
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::string& pattern,
@@ -154,22 +167,6 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const Tokenize
   }
   return tokenizer;
 }
-
-namespace {
-
-using tokenizer::Vocabulary;
-
-Vocabulary vocabulary_of(const fs::path& file) {
-  const auto bytes = make_tokenizer("bytes");
-  if (digest(read_file(file)) != bytes->info().digest)
-    return tokenizer::read_tokenizer(file).tokenizer->bpe.vocabulary;
-  Vocabulary vocabulary;
-  for (std::uint32_t id = 0; id < bytes->info().vocabulary_size; ++id)
-    vocabulary.set(id, bytes->decode(std::array{id}));
-  return vocabulary;
-}
-
-}  // namespace
 
 std::string token_mismatch(const fs::path& of_model, const fs::path& of_data) {
   if (digest(read_file(of_model)) == digest(read_file(of_data))) return {};

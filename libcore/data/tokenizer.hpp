@@ -1,6 +1,6 @@
 #pragma once
-// Converts text to token ids and back. A new tokenizer is a class with this interface and a line in
-// make_tokenizer().
+// Converts text to token ids and back, and says how ids are stored. A new tokenizer is a class with
+// this interface and a line in make_tokenizer().
 
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,14 @@
 
 namespace dt::data {
 
-// Tokens that a model reads but does not learn to predict.
+/// Limit of a vocabulary, since models store tokens as int32.
+inline constexpr std::int64_t largest_vocabulary = std::int64_t{1} << 31;
 
-/// Bit set in a token that is not a target. Token ids are smaller, so that as an int32 label such a
-/// token is negative.
+/// Bit set in a stored token that is not a target: a model reads it but does not learn to predict it.
+/// Token ids are smaller, so that as an int32 label such a token is negative.
 inline constexpr std::uint32_t not_a_target = 0x80000000;
 
+/// Returns the id of a stored token.
 inline std::uint32_t token_of(std::uint32_t stored) {
   return stored & ~not_a_target;
 }
@@ -28,9 +30,6 @@ inline std::uint32_t token_of(std::uint32_t stored) {
 inline bool is_target(std::uint32_t stored) {
   return (stored & not_a_target) == 0;
 }
-
-/// Limit of a vocabulary, since models store tokens as int32.
-inline constexpr std::int64_t largest_vocabulary = std::int64_t{1} << 31;
 
 /// The description of a tokenizer in the files that it made.
 struct TokenizerIdentity {
@@ -97,8 +96,6 @@ std::unique_ptr<Tokenizer> tokenizer_of_text(std::string text, const std::string
 /// Opens the tokenizer in a dataset's folder, which made the data described by `info`.
 /// Errors: input if it is another tokenizer.
 std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const TokenizerIdentity& info);
-
-// Compares the meaning of ids between two tokenizers.
 
 /// Returns "" if a model's tokenizer and a dataset's tokenizer.json are the same file, or every id
 /// that both have stands for the same bytes. Either may have more ids. Otherwise returns the first

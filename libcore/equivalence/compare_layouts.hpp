@@ -12,7 +12,7 @@
 
 namespace dt::equivalence {
 
-/// Layouts of training as text, and the promise for any two of them.
+/// A layout of training, parsed from text.
 struct ComparedLayout {
   std::string name;         // "dp=4,zero=3"
   int ranks = 1;            // pp × dp × cp × tp, the first of all ranks

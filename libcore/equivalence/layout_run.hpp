@@ -10,16 +10,14 @@
 #include "comm/communicator.hpp"
 #include "comm/ranks.hpp"
 #include "data/read/mixture.hpp"
-#include "equivalence/compare_layouts.hpp"
 #include "parallel/state/model_storage.hpp"
 #include "plan/plan.hpp"
+#include "plan/settings.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::equivalence {
 
-// Gathers a model's parameters on rank 0 from the ranks that own them.
-
-/// Assembles parameters from the pieces that each rank owns, as a checkpoint would have them.
+/// Assembles parameters on rank 0 from the pieces that each rank owns, as a checkpoint would have them.
 class ParameterGatherer {
  public:
   /// The arguments must outlive the object.

@@ -1,5 +1,6 @@
 #pragma once
-// dt-train --show-schedule: draws what ranks do in a step.
+// dt-train --show-schedule: draws what ranks do in a step; with --roofline, what its operations take
+// on a GPU that need not be there.
 
 #include "base/cli/console.hpp"
 #include "comm/ranks.hpp"
@@ -15,8 +16,6 @@ namespace dt::equivalence {
 /// Nothing is run.
 /// Collective: all ranks call it.
 int show_schedule(const plan::Settings& settings, const comm::Ranks& ranks);
-
-// Prints a step's operations on a GPU that need not be there, with the time that each takes.
 
 /// Returns the settings with a simulated GPU for each rank if --roofline names one; otherwise
 /// unchanged.

@@ -1,12 +1,13 @@
 #pragma once
-// Loss scaling for fp16: without it, small gradients lie below the smallest fp16 numbers.
-// Source: Micikevicius et al. 2018, section 3.2.
+// The factors of gradients before an update: loss scaling for fp16 and clipping by the global norm.
 
 #include <cstdint>
 #include <optional>
 
 namespace dt::optim {
 
+/// Settings of loss scaling for fp16. Without it, small gradients lie below the smallest fp16 numbers.
+/// Source: Micikevicius et al. 2018, section 3.2.
 struct LossScaleSettings {
   /// The scale of the whole run; none: the scale begins at `initial` and follows what gradients bear.
   std::optional<double> fixed;
@@ -29,11 +30,9 @@ void grow(const LossScaleSettings& settings, LossScale& scale);
 /// is fixed or already 1, so that a lower one is no remedy.
 bool back_off(const LossScaleSettings& settings, LossScale& scale);
 
-// Clipping by the global norm.
-// Source: Pascanu et al. 2013, algorithm 1.
-
 /// Returns the factor for gradients that makes their norm at most `clip_norm`. With a `clip_norm` of 0,
 /// nothing is clipped.
+/// Source: Pascanu et al. 2013, algorithm 1.
 inline double clip_scale(double norm, double clip_norm) {
   return clip_norm > 0 && norm > clip_norm ? clip_norm / norm : 1.0;
 }

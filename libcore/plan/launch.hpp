@@ -1,5 +1,6 @@
 #pragma once
-// Describes how this rank was started: the other ranks, and its share of its host.
+// Describes how this rank was started: the other ranks, its share of its host, and the device that it
+// computes on, which is the CPUs of its host or a GPU.
 
 #include <cstddef>
 #include <string>
@@ -34,10 +35,10 @@ struct Launch {
   int gpu_of(int rank) const;
 };
 
-/// Finds how the first `num_ranks` ranks, which compute on their CPUs (see device.hpp), are
-/// started. Any other rank gets the launch of the last of these. `cores` are those that any rank on
-/// the host may use (launchers bind ranks to some), divided by the number of ranks there. If the
-/// rank's share of a cgroup's CPU quota is smaller, `cores` is that share. It is at least 1.
+/// Finds how the first `num_ranks` ranks, which compute on their CPUs, are started. The overload below
+/// also chooses devices. Any other rank gets the launch of the last of these. `cores` are those that any
+/// rank on the host may use (launchers bind ranks to some), divided by the number of ranks there. If
+/// the rank's share of a cgroup's CPU quota is smaller, `cores` is that share. It is at least 1.
 /// Collective: all ranks call it.
 Launch find_launch(comm::Communicator& world, int num_ranks);
 
@@ -45,9 +46,7 @@ Launch find_launch(comm::Communicator& world, int num_ranks);
 /// before.
 Launch launch_on_subset(const Launch& launch, int num_ranks);
 
-// Chooses the devices of ranks: the CPUs of their hosts, or a GPU for each rank.
-
-/// Finds the launch as find_launch() of launch.hpp does, and chooses the device (see
+/// Finds the launch as the overload above does, and chooses the device (see
 /// comm/topology/gpus.hpp). Rank 0 announces the devices. It warns if ranks share a device, if they have
 /// different devices or software, or if no library computes attention. From then on, the time limit
 /// of waits for a GPU is a little shorter than that of messages (Settings::comm_timeout). With

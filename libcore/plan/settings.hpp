@@ -129,8 +129,6 @@ struct Settings {
   std::optional<std::string> compare_layouts;
 };
 
-// Parses the steps that a user names.
-
 /// A range of steps, both ends included, counted from the run's beginning.
 struct StepRange {
   std::int64_t first = 0;

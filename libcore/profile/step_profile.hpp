@@ -1,5 +1,5 @@
 #pragma once
-// All that is known of a finished step on one rank.
+// All that is known of a finished step on one rank, and a summary of where its time went.
 
 #include <cstdint>
 #include <map>
@@ -36,8 +36,6 @@ struct StepProfile {
 
 /// Returns an action's name: "forward layers.3", "send activation layers.3", "control".
 std::string action_label(const StepProfile& profile, const parallel::Action& action);
-
-// Summarizes where a step's time went on one rank.
 
 /// Seconds by cause. The last cause is the rest of the step, so that the seconds add up to the
 /// step's.

@@ -14,7 +14,9 @@
 
 namespace dt::profile {
 
-/// Represents a step as rows of spans that took time.
+namespace {
+
+/// A span of a step that took time.
 struct TraceEvent {
   std::string name;
   std::string kind;
@@ -22,18 +24,11 @@ struct TraceEvent {
   std::vector<std::pair<std::string, std::int64_t>> details{};
 };
 
-/// Spans in the order of their starts. No span begins before the end of the one before.
+/// A row of a step: spans in the order of their starts. No span begins before the end of the one before.
 struct Track {
   std::string name;
   std::vector<TraceEvent> events;
 };
-
-/// Returns the rows of a step. The first is the step itself. Others show the host's computations
-/// or, for a device, what it enqueues; the device's computations; the host's waits; and each
-/// group's operations. Spans that overlap have further rows, "data 2".
-std::vector<Track> build_tracks(const StepProfile& profile);
-
-namespace {
 
 /// Shorter exposures are left out: polls between kernels make thousands of them, too short to see.
 constexpr double shortest_exposure_s = 1e-6;
@@ -108,8 +103,9 @@ void add(std::vector<Track>& rows, Track row) {
   std::move(parts.begin(), parts.end(), std::back_inserter(rows));
 }
 
-}  // namespace
-
+/// Returns the rows of a step. The first is the step itself. Others show the host's computations
+/// or, for a device, what it enqueues; the device's computations; the host's waits; and each
+/// group's operations. Spans that overlap have further rows, "data 2".
 std::vector<Track> build_tracks(const StepProfile& profile) {
   std::vector<Track> rows;
   add(rows, {"step", {{fmt::format("step {}", profile.step), "step", profile.step_time}}});
@@ -120,8 +116,6 @@ std::vector<Track> build_tracks(const StepProfile& profile) {
     add(rows, operations_of(profile, group));
   return rows;
 }
-
-namespace {
 
 using Json = nlohmann::ordered_json;
 

@@ -19,7 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* format_name = "dt-failed-load";
+constexpr const char* failed_load_format = "dt-failed-load";
+constexpr const char* not_finite_format = "dt-not-finite";
 
 struct FailedLoad {
   std::string at;  // UTC
@@ -27,9 +28,9 @@ struct FailedLoad {
 };
 
 std::string to_line(const std::string& reason) {
-  const Json object = {{"format", format_name}, {"version", 1},
-                       {"at", utc_timestamp()}, {"host", host_name()},
-                       {"process", ::getpid()}, {"reason", escape_invalid_utf8(reason)}};
+  const Json object = {{"format", failed_load_format}, {"version", 1},
+                       {"at", utc_timestamp()},        {"host", host_name()},
+                       {"process", ::getpid()},        {"reason", escape_invalid_utf8(reason)}};
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -41,13 +42,25 @@ std::vector<FailedLoad> failed_loads(const fs::path& checkpoint) {
   for (const std::string& line : split(read_file(path), '\n')) {
     try {
       const JsonValue object = JsonValue::parse_object(line, {path.string()});
-      if (object.string("format") == format_name && object.integer("version") == 1)
+      if (object.string("format") == failed_load_format && object.integer("version") == 1)
         loads.push_back({object.string("at"), unescape_bytes(object.string("reason"))});
     } catch (const Error&) {
       continue;
     }
   }
   return loads;
+}
+
+/// Returns "the loss of step 21 was nan (2026-01-31T12:00:00Z)", or "" if the mark cannot be
+/// parsed.
+std::string describe_mark(const fs::path& mark) {
+  try {
+    const JsonValue object = JsonValue::parse_object(read_file(mark), {mark.string()});
+    return fmt::format(": {} was {} ({})", object.string("found"), object.string("loss"),
+                       object.string("at"));
+  } catch (const Error&) {  // the mark itself is warning enough
+    return {};
+  }
 }
 
 }  // namespace
@@ -81,26 +94,6 @@ void clear_failed_loads(const fs::path& checkpoint) {
   remove_own_file(failed_loads_path(checkpoint));
 }
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr const char* format_name = "dt-not-finite";
-
-/// Returns "the loss of step 21 was nan (2026-01-31T12:00:00Z)", or "" if the mark cannot be
-/// parsed.
-std::string describe(const fs::path& mark) {
-  try {
-    const JsonValue object = JsonValue::parse_object(read_file(mark), {mark.string()});
-    return fmt::format(": {} was {} ({})", object.string("found"), object.string("loss"),
-                       object.string("at"));
-  } catch (const Error&) {  // the mark itself is warning enough
-    return {};
-  }
-}
-
-}  // namespace
-
 fs::path not_finite_path(const fs::path& checkpoint) {
   fs::path path = without_trailing_slash(checkpoint);
   path += not_finite_suffix;
@@ -108,7 +101,7 @@ fs::path not_finite_path(const fs::path& checkpoint) {
 }
 
 void mark_not_finite(const fs::path& checkpoint, const NotFiniteLoss& loss) {
-  const Json object = {{"format", format_name},
+  const Json object = {{"format", not_finite_format},
                        {"version", 1},
                        {"at", utc_timestamp()},
                        {"host", host_name()},
@@ -123,7 +116,7 @@ std::string why_not_finite(const fs::path& checkpoint) {
   const fs::path mark = not_finite_path(checkpoint);
   if (!path_exists(mark)) return {};
   return fmt::format("its weights gave a loss that is not finite{}; --resume {} takes it all the same",
-                     describe(mark), checkpoint.string());
+                     describe_mark(mark), checkpoint.string());
 }
 
 void clear_not_finite(const fs::path& checkpoint) {

@@ -1,6 +1,6 @@
 #pragma once
-// The record of starts that found a checkpoint damaged. It lies beside the checkpoint, so that
-// later starts need not read the checkpoint again. See FORMATS.md.
+// Records beside a checkpoint that keep starts from continuing from it: failed loads, and a loss that
+// is not finite. See FORMATS.md.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,11 @@ namespace fs = std::filesystem;
 /// Number of starts after which a damaged checkpoint is set aside: no resume chooses it by itself.
 inline constexpr std::size_t max_failed_loads = 3;
 
+/// The record of starts that found a checkpoint damaged. It lies beside the checkpoint, so that later
+/// starts need not read the checkpoint again.
 inline constexpr const char* failed_loads_suffix = ".failed-loads.jsonl";
 
-/// Returns the record's path for a checkpoint under its final name.
+/// Returns the path of the record of failed loads for a checkpoint under its final name.
 fs::path failed_loads_path(const fs::path& checkpoint);
 
 /// Adds a line to the record. Does nothing if the checkpoint is gone or set aside. Only damage
@@ -35,10 +37,8 @@ std::string why_set_aside(const fs::path& checkpoint);
 /// Errors: environment.
 void clear_failed_loads(const fs::path& checkpoint);
 
-namespace fs = std::filesystem;
-
 /// Marks on checkpoints whose weights gave a non-finite loss. A mark is a file beside the
-/// checkpoint. No start continues from a marked checkpoint by itself. See FORMATS.md.
+/// checkpoint. No start continues from a marked checkpoint by itself.
 inline constexpr const char* not_finite_suffix = ".not-finite.json";
 
 /// Returns the path of a checkpoint's mark, given its final name.

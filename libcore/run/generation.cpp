@@ -1,4 +1,4 @@
-// Generations: their files, and the numbers that are taken.
+// Generations: their files, the numbers that are taken, and the lock of the start that holds the run.
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,5 @@
 #pragma once
-// dt-train's training run, from settings to a trained model.
+// dt-train's modes: a training run, --eval-only and --dry-run.
 
 #include <vector>
 
@@ -16,19 +16,15 @@ namespace dt::train {
 int run_training(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                  const StopSignals& signals, const comm::Ranks& ranks);
 
-// dt-train --eval-only: the validation loss of weights from any source.
-
-/// Evaluates the weights of --init-from, or of the checkpoint that --resume selects. Writes the
+/// --eval-only: evaluates the weights of --init-from, or of the checkpoint that --resume selects. Writes the
 /// evaluation to stdout and, with --logits-out, logits to a file. Changes no run directory. Returns
 /// the exit code.
 /// Collective: all ranks.
 int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>& asked,
                   const StopSignals& signals, const comm::Ranks& ranks);
 
-// dt-train --dry-run: checks all that can be checked before a job waits in a queue.
-
-/// Reads model, data and run directory, plans, estimates memory and prints what would run. Changes
-/// nothing. Rank 0 does the work.
+/// --dry-run: checks all that can be checked before a job waits in a queue. Reads model, data and run
+/// directory, plans, estimates memory and prints what would run. Changes nothing. Rank 0 does the work.
 /// Errors: those that the run would start with.
 /// Collective: all ranks.
 int dry_run(const plan::Settings& settings, const comm::Ranks& ranks);

@@ -6,11 +6,8 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
-#include "kernels/linear.hpp"
 #include "plan/memory/memory_fit.hpp"
-#include "plan/time/peak_flops.hpp"
 #include "plan/time/unit_times_file.hpp"
-#include "tensor/host_tensor.hpp"
 #include "train/evaluate/evaluation.hpp"
 #include "train/start/conditions.hpp"
 #include "train/start/state_io.hpp"
@@ -20,22 +17,8 @@ namespace dt::train {
 
 namespace {
 
-/// Time for measuring the matmul rate: long enough for a stable figure, short compared with any
-/// real start.
-constexpr double matmul_measurement_s = 0.5;
-
 /// Time between looks for a newer generation. A look takes a round trip to a network file system.
 constexpr double supersession_check_interval_s = 2;
-
-/// Returns the matmul rate of all ranks together.
-double measure_peak_flops(const Context& context, DType dtype, comm::Communicator& world) {
-  double rate = context.device() == Device::host()
-                    ? kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s)
-                    : kernels::measure_gpu_matmul_rate(context, dtype, matmul_measurement_s);
-  const Tensor value = host_tensor(rate);
-  world.all_reduce(value, value).wait_host();
-  return rate;
-}
 
 /// Returns whether a generation's `continues` names a checkpoint of its own run, not a path or
 /// nothing.
@@ -69,22 +52,12 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       saved_step_(names_own_checkpoint(generation.continues) ? start.state.step : -1),
       first_step_(start.state.step) {
   if (saved_step_ >= 0) newest_ = {saved_step_, generation.continues};
-  peak_ = find_peak();
+  peak_ = plan::find_peak_flops(settings, plan_, runtime_.context(), ranks.world);
   if (settings.checkpoint_local)
     local_target_.emplace(ranks,
                           run::LocalSettings{*settings.checkpoint_local, settings.comm_timeout.seconds,
                                              settings.encrypt_copies},
                           run, generation, host_name(), alive);
-}
-
-Trainer::Peak Trainer::find_peak() const {
-  if (settings_.peak_flops) return {*settings_.peak_flops * plan_.layout.size(), "peak"};
-  const std::optional<double> own = plan::known_peak_flops(plan_);
-  std::vector<double> sums = {own.value_or(0), own ? 1.0 : 0.0};
-  const Tensor all = host_tensor(sums);
-  ranks_.world.all_reduce(all, all).wait_host();
-  if (sums[1] == ranks_.world.size()) return {sums[0], "peak"};
-  return {measure_peak_flops(runtime_.context(), plan_.precision.compute, ranks_.world), "measured"};
 }
 
 int Trainer::run() {

@@ -10,6 +10,7 @@
 #include "comm/ranks.hpp"
 #include "data/read/mixture.hpp"
 #include "plan/settings.hpp"
+#include "plan/time/peak_flops.hpp"
 #include "run/exclusion_records.hpp"
 #include "run/run_directory.hpp"
 #include "run/save/local_target.hpp"
@@ -104,12 +105,7 @@ class Trainer {
   run::SharedTarget shared_target_;
   std::optional<run::LocalTarget> local_target_;
   run::Saver saver_;
-  struct Peak {
-    double flops = 0;  // all ranks together
-    std::string base;  // see TrainRecord::mfu_base
-  };
-  Peak find_peak() const;
-  Peak peak_;  // base of MFU
+  plan::PeakFlops peak_;  // base of MFU
   std::optional<Progress> progress_;
   double last_supersession_check_s_;  // time of is_superseded()'s last look
   std::int64_t saved_step_;           // last step saved in the run directory

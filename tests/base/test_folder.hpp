@@ -14,6 +14,11 @@
 
 namespace dt_test {
 
+/// Returns whether tests may give files to other users.
+inline bool is_root() {
+  return ::geteuid() == 0;
+}
+
 /// A folder that is removed at the end of the test.
 class Folder {
  public:

@@ -2,9 +2,10 @@
 // attention and the loss take one sequence of 1,024 tokens. Kernels that memory bounds take more than the
 // caches hold, to be compared with `stream`. Legend: R rows, N rows of these kernels, C hidden, F
 // feed-forward, V vocabulary, H heads, D head dim.
+#include "bench/kernels_bench.hpp"
+
 #include <benchmark/benchmark.h>
 #include <cstring>
-#include <functional>
 #include <thread>
 
 #include "base/numeric/dtype.hpp"
@@ -16,79 +17,12 @@
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
-#include "tensor/buffer.hpp"
 #include "tensor/host_tensor.hpp"
 
-namespace {
-
 using namespace dt;
+using namespace dt_bench;
 
-constexpr std::int64_t R = 1024, N = 16 * R, C = 768, F = 3072, V = 50257, H = 12, D = 64,
-                       parameters = 1 << 25;
-
-/// Tensors for one benchmark, filled with small values that are not all equal.
-class Bench {
- public:
-  explicit Bench(DType dtype = DType::f32) : dtype(dtype) {}
-  const DType dtype;
-
-  Tensor floats(Shape shape) {
-    const Tensor tensor = add(DType::f32, std::move(shape));
-    std::uint32_t state = 1;
-    for (float& value : tensor.span<float>()) {
-      state = state * 1664525 + 1013904223;
-      value = static_cast<float>(state >> 8) / 16777216.0f - 0.5f;
-    }
-    return tensor;
-  }
-  /// Returns the same values as floats(), rounded.
-  Tensor values(DType to, Shape shape) {
-    const Tensor exact = floats(shape);
-    if (to == DType::f32) return exact;
-    const Tensor tensor = add(to, std::move(shape));
-    kernels::cast(Context(1, Device::host()), exact, tensor);
-    return tensor;
-  }
-  /// Returns values in this benchmark's dtype.
-  Tensor elements(Shape shape) {
-    const Tensor tensor = values(dtype, std::move(shape));
-    return tensor;
-  }
-  Tensor ids(std::int64_t count, std::int64_t end) {
-    const Tensor tensor = add(DType::i32, {count});
-    for (std::int64_t i = 0; i < count; ++i)
-      tensor.data<std::int32_t>()[i] = static_cast<std::int32_t>(i * 7919 % end);
-    return tensor;
-  }
-  Tensor doubles(std::int64_t count) { return add(DType::f64, {count}); }
-  /// Returns the bytes of `count` elements.
-  double bytes(double count) const { return count * static_cast<double>(dtype_bytes(dtype)); }
-
- private:
-  Tensor add(DType dtype, Shape shape) {
-    buffers_.emplace_back(Device::host(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype));
-    return Tensor(buffers_.back(), dtype, std::move(shape));
-  }
-  std::vector<Buffer> buffers_;
-};
-
-/// Runs `kernel` and reports `amount` per second, in 10⁹, as `unit`.
-void measure(benchmark::State& state, const char* unit, double amount,
-             const std::function<void(const Context&)>& kernel, Arithmetic multiply = Arithmetic::fp32) {
-  Context context(static_cast<int>(state.range(0)), Device::host());
-  context.set_arithmetic(multiply);
-  kernel(context);
-  for (auto _ : state) kernel(context);
-  state.counters[unit] = benchmark::Counter(amount * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-}
-void measure_flops(benchmark::State& state, double flops, const std::function<void(const Context&)>& kernel,
-                   Arithmetic multiply = Arithmetic::fp32) {
-  measure(state, "GFLOP", flops, kernel, multiply);
-}
-/// Measures bytes per second. `bytes` counts each byte once for each time that it must be read or written.
-void measure_bytes(benchmark::State& state, double bytes, const std::function<void(const Context&)>& kernel) {
-  measure(state, "GB", bytes, kernel);
-}
+namespace {
 
 /// Measures the memory's speed in loops that do nothing else: a = b + 3c with plain stores, and memcpy.
 /// These bound the kernels below.
@@ -132,84 +66,6 @@ void linear_backward_weight(benchmark::State& state, std::int64_t N, std::int64_
 
 constexpr kernels::AttentionShape attention_shape{1, R, H, H, D};
 
-/// A shape of attention, its dtype, and the arithmetic of its products.
-struct AttentionCase {
-  const char* name;
-  DType dtype;
-  Arithmetic multiply;
-  std::int64_t sequence;
-  std::int64_t window = 0;
-  std::int64_t batch = 1, query_heads = H, key_value_heads = H, head_dim = D;
-};
-constexpr AttentionCase in_batches(AttentionCase c) {
-  c.batch = 4;
-  return c;
-}
-/// Returns the case with wide heads in groups of four, as in a large Llama.
-constexpr AttentionCase in_groups(AttentionCase c) {
-  c.query_heads = 32;
-  c.key_value_heads = 8;
-  c.head_dim = 128;
-  return c;
-}
-constexpr AttentionCase attention_cases[] = {
-    {"f32/1024", DType::f32, Arithmetic::fp32, 1024},
-    {"f32/4096", DType::f32, Arithmetic::fp32, 4096},
-    {"bf16/1024", DType::bf16, Arithmetic::bf16, 1024},
-    {"bf16/4096", DType::bf16, Arithmetic::bf16, 4096},
-    {"bf16_in_f32/1024", DType::bf16, Arithmetic::fp32, 1024},
-    {"bf16_in_f32/4096", DType::bf16, Arithmetic::fp32, 4096},
-    {"bf16_window_512/4096", DType::bf16, Arithmetic::bf16, 4096, 512},
-    in_groups({"bf16_groups/2048", DType::bf16, Arithmetic::bf16, 2048}),
-    {"amx/1024", DType::bf16, Arithmetic::amx, 1024},
-    {"amx/4096", DType::bf16, Arithmetic::amx, 4096},
-    in_batches({"amx_batch_4/1024", DType::bf16, Arithmetic::amx, 1024}),
-    {"amx_window_512/4096", DType::bf16, Arithmetic::amx, 4096, 512},
-    in_groups({"amx_groups/2048", DType::bf16, Arithmetic::amx, 2048}),
-};
-
-struct AttentionBench {
-  explicit AttentionBench(const AttentionCase& c)
-      : T(c.sequence),
-        shape{c.batch, T, c.query_heads, c.key_value_heads, c.head_dim},
-        qkv(b.values(c.dtype, {c.batch * T, (c.query_heads + 2 * c.key_value_heads) * c.head_dim})),
-        dy(b.values(c.dtype, {c.batch * T, c.query_heads * c.head_dim})),
-        y(b.values(c.dtype, dy.shape())),
-        dqkv(b.values(c.dtype, qkv.shape())),
-        lse(b.floats({c.batch, c.query_heads, T})) {
-    if (c.window == 0) return;
-    first = b.ids(T, T);
-    for (std::int64_t t = 0; t < T; ++t) {
-      first.data<std::int32_t>()[t] = static_cast<std::int32_t>(std::max<std::int64_t>(0, t - c.window + 1));
-    }
-  }
-  void forward(const Context& c) const { kernels::attention(c, shape, {first}, packed(shape, qkv), y, lse); }
-  void backward(const Context& c) const {
-    kernels::attention_backward(c, shape, {first}, dy, packed(shape, qkv), y, lse, {packed(shape, dqkv)});
-  }
-  Bench b;
-  std::int64_t T;
-  kernels::AttentionShape shape;
-  Tensor first, qkv, dy, y, dqkv, lse;
-};
-
-// Counts visible scores only: 2 matrix products forward, 5 backward.
-double attention_flops(const AttentionCase& c) {
-  const double T = static_cast<double>(c.sequence), W = static_cast<double>(c.window);
-  const auto features = static_cast<double>(c.batch * c.query_heads * c.head_dim);
-  return 4.0 * features * (c.window == 0 ? T * T / 2 : T * W - W * W / 2);
-}
-void attention(benchmark::State& state, const AttentionCase& c) {
-  const AttentionBench bench(c);
-  measure_flops(
-      state, attention_flops(c), [&](const Context& context) { bench.forward(context); }, c.multiply);
-}
-void attention_backward(benchmark::State& state, const AttentionCase& c) {
-  const AttentionBench bench(c);
-  bench.forward(Context(1, Device::host()));
-  measure_flops(
-      state, 2.5 * attention_flops(c), [&](const Context& context) { bench.backward(context); }, c.multiply);
-}
 void rotary(benchmark::State& state) {
   Bench b;
   const Tensor qkv = b.floats({R, 3 * C}), positions = b.ids(R, R);
@@ -374,12 +230,6 @@ void adamw(benchmark::State& state, DType dtype) {
                 [&](const Context& c) { kernels::adamw(c, step, w, g, m, v, copy); });
 }
 
-void one_thread_and_all(benchmark::internal::Benchmark* benchmark) {
-  const int all = static_cast<int>(std::thread::hardware_concurrency());
-  benchmark->Arg(1)->UseRealTime()->Unit(benchmark::kMillisecond);
-  if (all > 1) benchmark->Arg(all);
-}
-
 void register_all() {
   using Kernel = void (*)(benchmark::State&);
   const auto add_kernel = [](const char* name, Kernel kernel) {
@@ -401,13 +251,7 @@ void register_all() {
     add_linear("linear_backward_input", linear_backward_input);
     add_linear("linear_backward_weight", linear_backward_weight);
   }
-  for (const AttentionCase& c : attention_cases) {
-    if (!kernels::supports_arithmetic(c.multiply)) continue;
-    const std::string name = std::string("attention/") + c.name;
-    one_thread_and_all(benchmark::RegisterBenchmark(name.c_str(), attention, c));
-    const std::string backward = std::string("attention_backward/") + c.name;
-    one_thread_and_all(benchmark::RegisterBenchmark(backward.c_str(), attention_backward, c));
-  }
+  register_attention();
 #define DT_ADD(kernel) add_kernel(#kernel, kernel)
   DT_ADD(rotary), DT_ADD(copy), DT_ADD(zero);
 #undef DT_ADD

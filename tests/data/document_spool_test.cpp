@@ -24,7 +24,7 @@ std::vector<Document> numbered(std::size_t count) {
   return documents;
 }
 
-/// Writes the documents as two ranges of the inputs, each document in two parts, and reads them back.
+/// Writes the documents as two ranges of the inputs, each document in two pieces, and reads them back.
 template <class Element>
 std::vector<Document> through(const std::vector<Document>& documents, const SpoolOptions& options,
                               int num_threads = 2) {
@@ -185,13 +185,13 @@ TEST_CASE("a part that another writer was first with stays, and one that is cut 
     writer.finish();
   }
   CHECK(folder.num_entries() == 1);
-  const fs::path path = spool_part_path(folder.path(), 0);
-  SpoolPart part(path);
+  const fs::path path = spool_file_path(folder.path(), 0);
+  SpoolFile spooled(path);
   std::uint16_t token = 0;
-  part.file()->read_at(0, std::as_writable_bytes(std::span(&token, 1)));
+  spooled.file()->read_at(0, std::as_writable_bytes(std::span(&token, 1)));
   CHECK(token == 1);
   fs::resize_file(path, fs::file_size(path) - 1);
-  CHECK_THROWS_AS(SpoolPart(path), Error);
+  CHECK_THROWS_AS(SpoolFile(path), Error);
 }
 
 TEST_CASE("a part that another version wrote is told as such") {
@@ -200,7 +200,7 @@ TEST_CASE("a part that another version wrote is told as such") {
   const std::uint64_t trailer[] = {text.size(), digest(text)};
   const fs::path path = folder.path() / "range-00000.spool";
   write_file_atomically(path, text + std::string(reinterpret_cast<const char*>(trailer), sizeof trailer));
-  CHECK_THROWS_MATCHES(SpoolPart(path), Error, Catch::Predicate<Error>([](const Error& error) {
+  CHECK_THROWS_MATCHES(SpoolFile(path), Error, Catch::Predicate<Error>([](const Error& error) {
                          return error.message().find("was written by another version of dt") !=
                                 std::string::npos;
                        }));

@@ -13,12 +13,13 @@ using dt_test::Folder;
 
 namespace {
 
-using Parts = std::vector<std::pair<std::string, std::uint64_t>>;
+using Sources = std::vector<std::pair<std::string, std::uint64_t>>;
 
-Parts parsed(const std::string& text) {
-  Parts parts;
-  for (const MixturePart& part : parse_mixture(text)) parts.emplace_back(part.folder.string(), part.weight);
-  return parts;
+Sources parsed(const std::string& text) {
+  Sources sources;
+  for (const MixtureSource& source : parse_mixture(text))
+    sources.emplace_back(source.folder.string(), source.weight);
+  return sources;
 }
 
 /// Makes `folder`/NAME of `tokens` tokens, all `letter`; a fifth validates.
@@ -61,18 +62,18 @@ std::uint64_t digest_of(const Batch& batch) {
 }  // namespace
 
 TEST_CASE("folders with weights are a mixture, everything else is one folder") {
-  CHECK(parsed("a=0.7,b=0.3") == Parts{{"a", 7}, {"b", 3}});
-  CHECK(parsed("a=2,b=0.25,c/d=1.") == Parts{{"a", 200}, {"b", 25}, {"c/d", 100}});
-  CHECK(parsed("a=1") == Parts{{"a", 1}});
-  CHECK(parsed("a=0012345678901,b=5") == Parts{{"a", 12345678901}, {"b", 5}});
+  CHECK(parsed("a=0.7,b=0.3") == Sources{{"a", 7}, {"b", 3}});
+  CHECK(parsed("a=2,b=0.25,c/d=1.") == Sources{{"a", 200}, {"b", 25}, {"c/d", 100}});
+  CHECK(parsed("a=1") == Sources{{"a", 1}});
+  CHECK(parsed("a=0012345678901,b=5") == Sources{{"a", 12345678901}, {"b", 5}});
   for (const char* folder :
        {"a", "a,b", "x=1/", "lr=1e-3", "a=0.7,b", "=1", "a=", "a=.", "a=0.7,", "a=-1", "a=1..5"})
-    CHECK(parsed(folder) == Parts{{folder, 1}});
+    CHECK(parsed(folder) == Sources{{folder, 1}});
 }
 
 TEST_CASE("folders of a mixture may have = and , in their names") {
-  CHECK(parsed("v=2/a,b=0.5,c=0.5") == Parts{{"v=2/a,b", 5}, {"c", 5}});
-  CHECK(parsed("x=y=1,z=2") == Parts{{"x=y", 1}, {"z", 2}});
+  CHECK(parsed("v=2/a,b=0.5,c=0.5") == Sources{{"v=2/a,b", 5}, {"c", 5}});
+  CHECK(parsed("x=y=1,z=2") == Sources{{"x=y", 1}, {"z", 2}});
 }
 
 TEST_CASE("weights of 0, beyond 64 bits, or of one folder twice are usage errors") {

@@ -5,7 +5,7 @@
 
 #include "base/hdf5/hdf5_file.hpp"
 #include "data/build/make_dataset.hpp"
-#include "data/build/spool_part.hpp"
+#include "data/build/spool_file.hpp"
 #include "data/test_dataset.hpp"
 
 using namespace dt;
@@ -200,7 +200,7 @@ TEST_CASE(
   other.step = "2.0";  // its first task has not begun this step, and will refuse it
   CHECK(caught(help).says("was begun with append_eos true, now false"));
   CHECK(num_files(folder / ".out.partial") == files);
-  CHECK_THROWS_AS(SpoolPartWriter(folder / "gone/range-00000.spool"), Error);
+  CHECK_THROWS_AS(SpoolFileWriter(folder / "gone/range-00000.spool"), Error);
   make(folder / "whole", options);
   other.append_eos = true;
   CHECK_FALSE(help_to_make_dataset(folder / "whole", other, [](auto...) {}));  // the dataset exists already

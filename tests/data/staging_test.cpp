@@ -8,55 +8,18 @@
 
 #include "base/error.hpp"
 #include "base/hdf5/hdf5_file.hpp"
-#include "data/test_dataset.hpp"
+#include "data/staged_datasets.hpp"
 
 using namespace dt;
 using namespace dt::data;
 using dt_test::caught;
+using dt_test::Datasets;
+using dt_test::stage;
 
 namespace {
 
-/// Datasets a, b, c of some kilobytes, in shards of 1000 tokens.
-struct Datasets : dt_test::Folder {
-  Datasets() {
-    for (const char* name : {"a", "b", "c"}) {
-      dt_test::put(*this / (std::string(name) + ".txt"), std::string(3500, *name));
-      auto options = dt_test::plain_options({*this / (std::string(name) + ".txt")});
-      options.shard_tokens = 1000;
-      dt_test::make(*this / name, options);
-    }
-  }
-  StageRequest request() const { return {*this / "local/stage", {}, {}, {}}; }
-  FileLock locked() const {
-    stage_dataset(*this / "b", request());
-    FileLock copying;
-    REQUIRE(copying.try_lock(own() / "dt-stage.lock") == FileLock::Outcome::acquired);
-    return copying;
-  }
-  std::uint64_t bytes() const {
-    std::uint64_t bytes = 0;
-    for (const auto& entry : fs::directory_iterator(*this / "a")) bytes += entry.file_size();
-    return bytes;
-  }
-  fs::path own() const { return *this / "local/stage" / ("dt-staged-" + std::to_string(::geteuid())); }
-  /// Returns the names in the user's folder of the storage, except the lock's.
-  std::vector<std::string> stored() const {
-    std::vector<std::string> names;
-    if (!fs::exists(own())) return names;
-    for (const auto& entry : fs::directory_iterator(own())) {
-      if (entry.path().extension() != ".lock") names.push_back(entry.path().filename().string());
-    }
-    return names;
-  }
-};
-
 std::string text_in(const fs::path& folder) {
   return dt_test::text_of(TokenDataset(folder), Split::train);
-}
-
-/// Makes the copy and stops using it.
-fs::path stage(const fs::path& dataset, const StageRequest& request) {
-  return stage_dataset(dataset, request).folder;
 }
 
 }  // namespace
@@ -262,98 +225,6 @@ TEST_CASE("a copy that is not whole stays where another process uses it") {
   discard_copy(used.folder);
   CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).kind == ErrorKind::environment);
   CHECK(fs::exists(used.folder / "train-00000.h5"));
-}
-
-TEST_CASE("the folder of copies is its owner's alone") {
-  const Datasets datasets;
-  stage(datasets / "a", datasets.request());
-  CHECK((fs::status(datasets.own()).permissions() & fs::perms::all) == fs::perms::owner_all);
-  ::chmod(datasets.own().c_str(), 0755);
-  stage(datasets / "a", datasets.request());
-  CHECK((fs::status(datasets.own()).permissions() & fs::perms::all) == fs::perms::owner_all);
-  ::chmod(datasets.own().c_str(), 0777);
-  const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
-  CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("mode 0777"));
-}
-
-TEST_CASE("what lies in place of the folder of copies is neither followed nor waited for") {
-  const Datasets datasets;
-  const fs::path elsewhere = datasets / "elsewhere";
-  fs::create_directories(elsewhere / ".dt-dataset-0123456789abcdef.removed");
-  fs::create_directories(datasets.request().storage);
-  SECTION("a link") {
-    fs::create_directory_symlink(elsewhere, datasets.own());
-  }
-  SECTION("a link to nothing") {
-    fs::create_symlink("nowhere", datasets.own());
-  }
-  SECTION("a pipe") {
-    REQUIRE(::mkfifo(datasets.own().c_str(), 0666) == 0);
-  }
-  SECTION("a file") {
-    dt_test::put(datasets.own(), "x");
-  }
-  const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
-  CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("a folder of your own is expected"));
-  CHECK(fs::exists(elsewhere / ".dt-dataset-0123456789abcdef.removed"));
-}
-
-TEST_CASE("what lies in place of a copy is neither followed nor waited for") {
-  const Datasets datasets;
-  const fs::path copy = stage(datasets / "a", datasets.request());
-  fs::rename(copy, datasets / "moved");
-  SECTION("a link") {
-    fs::create_directory_symlink(datasets / "moved", copy);
-  }
-  SECTION("a pipe") {
-    REQUIRE(::mkfifo(copy.c_str(), 0666) == 0);
-  }
-  const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
-  CHECK(error.kind == ErrorKind::environment);
-  CHECK(fs::exists(datasets / "moved/dataset.json"));
-}
-
-TEST_CASE("storage in which everybody may exchange folders is refused") {
-  const Datasets datasets;
-  const fs::path storage = datasets.request().storage;
-  fs::create_directories(storage);
-  ::chmod(storage.c_str(), 0777);
-  CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("lets everybody rename"));
-  ::chmod(storage.c_str(), 01777);
-  stage(datasets / "a", datasets.request());
-}
-
-TEST_CASE("a copy that another user made is left alone") {
-  if (::geteuid() != 0) return;  // only root can give files to others
-  const Datasets datasets;
-  const uid_t other = 65534;
-  const fs::path copy = stage(datasets / "a", datasets.request()), storage = datasets.request().storage;
-  SECTION("in a folder of theirs") {
-    REQUIRE(::chown(datasets.own().c_str(), other, other) == 0);
-    const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
-    CHECK(error.kind == ErrorKind::environment);
-    CHECK(error.says("uid 65534"));
-    CHECK(fs::exists(copy / "dataset.json"));
-  }
-  SECTION("moved into the user's") {
-    REQUIRE(::chown(copy.c_str(), other, other) == 0);
-    CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).kind == ErrorKind::environment);
-    CHECK(fs::exists(copy / "dataset.json"));
-  }
-  SECTION("storage that is a link of theirs") {
-    fs::create_directory_symlink(storage, datasets / "link");
-    REQUIRE(::lchown((datasets / "link").c_str(), other, other) == 0);
-    StageRequest request = datasets.request();
-    request.storage = datasets / "link/";
-    CHECK(caught([&] { stage(datasets / "a", request); }).says("is a symbolic link of"));
-  }
-  SECTION("storage of theirs in a folder of everybody") {
-    ::chmod(storage.parent_path().c_str(), 01777);
-    REQUIRE(::chown(storage.c_str(), other, other) == 0);
-    CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("is a folder of"));
-  }
 }
 
 TEST_CASE("a copy is read until it is not what the original says") {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <optional>
 #include <simdjson.h>
@@ -16,48 +15,35 @@
 
 namespace dt::data {
 
-// Fast extraction of texts from lines of JSON.
+namespace {
 
-/// Extracts texts.
+/// Extracts texts from lines of JSON, fast.
 /// Thread safety: one thread at a time.
 class JsonTexts {
  public:
-  JsonTexts();
-  ~JsonTexts();
+  JsonTexts() {
+    constexpr std::size_t to_begin_with = 1024;
+    if (parser_.allocate(to_begin_with, max_line_depth) != simdjson::SUCCESS) throw std::bad_alloc();
+  }
 
   /// Returns the string of the object's last member of this name, valid until the next call.
   /// Returns none if the line has no such member, and sometimes even if it has. The caller then
   /// uses the slower reader (json_line.hpp), which decides.
-  std::optional<std::string_view> find(std::string_view line, std::string_view key);
+  std::optional<std::string_view> find(std::string_view line, std::string_view key) {
+    simdjson::dom::object object;
+    if (parser_.parse(line.data(), line.size()).get(object) != simdjson::SUCCESS) return std::nullopt;
+    std::optional<std::string_view> text;
+    for (const auto& [name, value] : object) {
+      if (name != key) continue;
+      text.emplace();
+      if (value.get(*text) != simdjson::SUCCESS) text.reset();
+    }
+    return text;
+  }
 
  private:
-  struct Parser;
-  std::unique_ptr<Parser> parser_;
+  simdjson::dom::parser parser_;
 };
-
-struct JsonTexts::Parser {
-  simdjson::dom::parser parser;
-};
-
-JsonTexts::JsonTexts() : parser_(std::make_unique<Parser>()) {
-  constexpr std::size_t to_begin_with = 1024;
-  if (parser_->parser.allocate(to_begin_with, max_line_depth) != simdjson::SUCCESS) throw std::bad_alloc();
-}
-JsonTexts::~JsonTexts() = default;
-
-std::optional<std::string_view> JsonTexts::find(std::string_view line, std::string_view key) {
-  simdjson::dom::object object;
-  if (parser_->parser.parse(line.data(), line.size()).get(object) != simdjson::SUCCESS) return std::nullopt;
-  std::optional<std::string_view> text;
-  for (const auto& [name, value] : object) {
-    if (name != key) continue;
-    text.emplace();
-    if (value.get(*text) != simdjson::SUCCESS) text.reset();
-  }
-  return text;
-}
-
-namespace {
 
 /// Returns "FILE:LINE".
 std::string place_of(const Chunk& chunk, std::uint64_t line) {

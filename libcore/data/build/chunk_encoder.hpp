@@ -1,5 +1,5 @@
 #pragma once
-// Encodes one chunk of input: checks UTF-8, extracts the text of JSON lines, tokenizes.
+// Encodes one chunk of input: text, JSON lines, or token ids from other programs.
 
 #include <cstdint>
 #include <limits>
@@ -39,17 +39,16 @@ struct EncodedChunk {
   SeenRoles roles;  // roles in conversations, if the format masks
 };
 
-/// Encodes a chunk. Skips blank lines.
+/// Encodes a chunk of text or JSON lines: checks UTF-8, extracts the text of lines, tokenizes. Skips
+/// blank lines.
 /// Errors: input, naming file and line, for invalid UTF-8 and for bad JSON lines (see
 /// json_line.hpp), unless `options` skip those.
 /// Thread safety: several threads may call it at once, each with its own encoder.
 EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options);
 
-// Encodes one chunk of token ids from other programs.
-
-/// Returns the chunk's documents. They are the chunk's parts or, if it has none, the ids between
-/// EOS ids. An EOS that ends a document is left out, as if its text had been encoded.
-/// Errors: input, naming the file and the id's position, for an id that the tokenizer lacks.
+/// Returns the documents of a chunk of token ids from other programs. They are the chunk's parts or, if it
+/// has none, the ids between EOS ids. An EOS that ends a document is left out, as if its text had been
+/// encoded. Errors: input, naming the file and the id's position, for an id that the tokenizer lacks.
 EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerIdentity& tokenizer);
 
 }  // namespace dt::data

@@ -1,5 +1,6 @@
 #pragma once
-// The spooled documents of all ranges in the order of the shards, in bounded memory.
+// The documents of a dataset in their final order, in bounded memory: merged from the spool, without
+// duplicates, assigned to splits.
 
 #include <cstdint>
 #include <functional>
@@ -9,39 +10,10 @@
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/text/enum_names.hpp"
-#include "data/build/spool_part.hpp"
+#include "data/build/spool_file.hpp"
 #include "data/read/dataset_file.hpp"
 
 namespace dt::data {
-
-// Finds documents that repeat an earlier one, among any number of them in bounded memory.
-
-/// Distributes digests to files by their leading bits, so that equal digests are in the same file.
-/// Memory: about 6 MiB, then one bit per document and at most a few hundredths of all digests, 24
-/// bytes each.
-class DuplicateFinder {
- public:
-  /// Writes into `folder`, which the caller removes.
-  /// Errors: environment, from all calls.
-  explicit DuplicateFinder(fs::path folder);
-  /// Adds the digest of document `number`. Documents may come in any order.
-  void add(const Digester128::Value& digest, std::uint64_t number);
-  /// Returns, for each of `num_documents`, whether a document with a lower number has the same
-  /// digest. Call it once, at the end.
-  std::vector<bool> find(std::uint64_t num_documents);
-
- private:
-  struct Entry {
-    Digester128::Value digest;
-    std::uint64_t number;
-  };
-  fs::path path(std::size_t part) const;
-  static void mark_and_leave_out(std::vector<Entry>& entries, std::vector<bool>& is_duplicate);
-  void find_in(std::size_t part, std::vector<bool>& is_duplicate);
-
-  fs::path folder_;
-  std::vector<std::vector<Entry>> buffers_;  // one per file
-};
 
 /// Tokens on disk, named by file and range rather than held in memory.
 struct FileTokens {
@@ -56,19 +28,20 @@ struct FileTokens {
   }
 };
 
+/// A document of the spool.
 struct SpooledDocument {
   std::uint64_t tokens = 0;
   std::uint64_t digest = 0;  // digest of the tokens
   FileTokens run;            // tokens on disk
 };
 
-/// Merges all parts of the spool. Segments are sorted by key, so merging reads each from front to
-/// back. All parts are open at the same time.
+/// Merges all files of the spool. Segments are sorted by key, so merging reads each from front to
+/// back. All files are open at the same time.
 class DocumentSpool {
  public:
-  /// Opens the parts of ranges 0 to num_ranges - 1 in `folder`. `token_bytes` is the size of a
+  /// Opens the files of ranges 0 to num_ranges - 1 in `folder`. `token_bytes` is the size of a
   /// token.
-  /// Errors: from all calls, environment; input for a damaged part.
+  /// Errors: from all calls, environment; input for a damaged file.
   DocumentSpool(const fs::path& folder, std::uint64_t num_ranges, std::size_t token_bytes);
 
   /// Leaves out each document whose tokens equal those of an earlier one. Spills into `folder`,
@@ -88,11 +61,11 @@ class DocumentSpool {
 
  private:
   void visit_all(
-      const std::function<void(const SpoolPart&, const SpoolEntry&, std::uint64_t number)>& document) const;
+      const std::function<void(const SpoolFile&, const SpoolEntry&, std::uint64_t number)>& document) const;
 
   std::size_t token_bytes_;
-  std::vector<SpoolPart> parts_;
-  std::vector<std::uint64_t> first_numbers_;  // number of each part's first document among all
+  std::vector<SpoolFile> files_;
+  std::vector<std::uint64_t> first_numbers_;  // number of each file's first document among all
   std::uint64_t num_documents_ = 0;
   std::uint64_t num_tokens_ = 0;
   bool has_targets_ = false;
@@ -102,7 +75,34 @@ class DocumentSpool {
   std::vector<bool> is_duplicate_;  // by document number; empty if duplicates were not sought
 };
 
-/// Assigns documents to training or validation.
+/// Finds documents that repeat an earlier one, among any number of them in bounded memory. Distributes
+/// digests to files by their leading bits, so that equal digests are in the same file. Memory: about 6 MiB,
+/// then one bit per document and at most a few hundredths of all digests, 24 bytes each.
+class DuplicateFinder {
+ public:
+  /// Writes into `folder`, which the caller removes.
+  /// Errors: environment, from all calls.
+  explicit DuplicateFinder(fs::path folder);
+  /// Adds the digest of document `number`. Documents may come in any order.
+  void add(const Digester128::Value& digest, std::uint64_t number);
+  /// Returns, for each of `num_documents`, whether a document with a lower number has the same
+  /// digest. Call it once, at the end.
+  std::vector<bool> find(std::uint64_t num_documents);
+
+ private:
+  struct Entry {
+    Digester128::Value digest;
+    std::uint64_t number;
+  };
+  fs::path path(std::size_t bucket) const;
+  static void mark_and_leave_out(std::vector<Entry>& entries, std::vector<bool>& is_duplicate);
+  void find_in(std::size_t bucket, std::vector<bool>& is_duplicate);
+
+  fs::path folder_;
+  std::vector<std::vector<Entry>> buffers_;  // one per file
+};
+
+/// Rule by which a document is for training or for validation.
 enum class SplitBy { order, digest };
 constexpr auto enum_names(SplitBy) {
   return std::to_array<EnumName<SplitBy>>({{"order", SplitBy::order}, {"digest", SplitBy::digest}});

@@ -16,9 +16,9 @@
 
 namespace dt::data {
 
-// A pool of encoders for tasks that threads share: as many encoders as tasks run at once.
+namespace {
 
-/// Lends encoders.
+/// A pool of encoders for tasks that threads share. Makes as many encoders as tasks run at once.
 /// Thread safety: several threads may use it at once.
 class EncoderPool {
  public:
@@ -54,8 +54,6 @@ class EncoderPool {
   std::mutex mutex_;
   std::vector<std::unique_ptr<TextEncoder>> idle_;
 };
-
-namespace {
 
 /// Limits per thread: enough to keep it busy while the sink waits for another thread.
 constexpr std::size_t bytes_in_flight = std::size_t{4} << 20;
@@ -100,13 +98,13 @@ class DocumentEnds {
   }
 
  private:
-  void append(const DocumentPart& part) {
-    is_empty_ = is_empty_ && part.ids.empty();
+  void append(const DocumentTokens& tokens) {
+    is_empty_ = is_empty_ && tokens.ids.empty();
     if (is_empty_) return;
-    if (!part.ids.empty()) last_id_ = part.ids.back();
-    sink_({part.ids, part.chars, part.ends_document && !eos_});
-    if (part.ends_document && eos_) append_eos();
-    is_empty_ = part.ends_document;
+    if (!tokens.ids.empty()) last_id_ = tokens.ids.back();
+    sink_({tokens.ids, tokens.chars, tokens.ends_document && !eos_});
+    if (tokens.ends_document && eos_) append_eos();
+    is_empty_ = tokens.ends_document;
   }
 
   /// Appends EOS, which is a target if the token before it is one.

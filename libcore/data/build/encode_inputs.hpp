@@ -26,15 +26,15 @@ struct EncodeOptions {
 
 std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options);
 
-/// A part of a document.
-struct DocumentPart {
+/// Consecutive tokens of a document.
+struct DocumentTokens {
   std::span<const std::uint32_t> ids;
   std::uint64_t chars = 0;  // Unicode characters that the ids encode, or no_chars
   bool ends_document = false;
 };
 
-/// Receives a part of a document. Documents without ids are left out.
-using DocumentSink = std::function<void(const DocumentPart& part)>;
+/// Receives documents, each in one call or several. Documents without ids are left out.
+using DocumentSink = std::function<void(const DocumentTokens& tokens)>;
 /// Receives the range (see InputRanges) and the findings of a chunk of the inputs, before the
 /// documents that begin or continue in it.
 using ChunkSink = std::function<void(std::uint64_t range, const EncodedChunk& chunk)>;

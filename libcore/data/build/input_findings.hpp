@@ -1,5 +1,6 @@
 #pragma once
-// Parts of inputs that are absent from the result.
+// Findings in inputs beside their tokens: skipped issues, documents left out, and roles of
+// conversations.
 
 #include <cstdint>
 #include <set>
@@ -24,9 +25,7 @@ struct FilteredDocuments {
   FilteredDocuments& operator+=(const FilteredDocuments& later);
 };
 
-// Roles that occur in conversations.
-
-/// A record of roles. Merging records gives the same result in any order.
+/// A record of the roles that occur in conversations. Merging records gives the same result in any order.
 struct SeenRoles {
   std::set<std::string> learned;  // roles that occur among those to be learned
   std::set<std::string> others;   // first few other roles in byte order, for messages

@@ -25,16 +25,6 @@
 
 namespace dt::data {
 
-// The record in dataset.json of the inputs and options that made a dataset.
-
-/// Returns the options as a JSON object.
-std::string describe_origin(const MakeOptions& options);
-/// Returns the same with the input issues and the documents left out.
-std::string describe_origin(const MakeOptions& options, const InputIssues& issues,
-                            const FilteredDocuments& left_out);
-/// Returns whether a finished dataset's `made` names these options.
-bool was_made_with(const std::string& made, const MakeOptions& options);
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -45,6 +35,7 @@ std::vector<std::string> utf8_of_each(const std::vector<std::string>& words) {
   return texts;
 }
 
+/// Returns the inputs and options that make a dataset, for its dataset.json.
 Json options_of(const MakeOptions& options) {
   Json made = {{"tool", options.tool}, {"inputs", utf8_of_each(options.inputs)}};
   if (!options.input_list.empty()) made["input_list"] = escape_invalid_utf8(options.input_list);
@@ -71,12 +62,12 @@ Json options_of(const MakeOptions& options) {
   return made;
 }
 
-}  // namespace
-
+/// Returns the options as a JSON object.
 std::string describe_origin(const MakeOptions& options) {
   return options_of(options).dump();
 }
 
+/// Returns the same with the input issues and the documents left out.
 std::string describe_origin(const MakeOptions& options, const InputIssues& issues,
                             const FilteredDocuments& left_out) {
   Json made = options_of(options);
@@ -89,6 +80,7 @@ std::string describe_origin(const MakeOptions& options, const InputIssues& issue
   return made.dump();
 }
 
+/// Returns whether a finished dataset's `made` names these options.
 bool was_made_with(const std::string& made, const MakeOptions& options) {
   const JsonValue found = JsonValue::parse_object(made, {"how the dataset was made"});
   const Json asked = options_of(options);
@@ -97,14 +89,9 @@ bool was_made_with(const std::string& made, const MakeOptions& options) {
   });
 }
 
-namespace {
-
-constexpr std::uint32_t largest_u16_vocabulary = 65536;
-
 TokenStorage storage_of(const TokenizerIdentity& tokenizer, const MakeOptions& options) {
   const bool masks = options.lines.turns && options.lines.turns->masks_targets();
-  const bool fits = tokenizer.vocabulary_size <= largest_u16_vocabulary;
-  return {fits && !masks ? DType::u16 : DType::u32, masks};
+  return {tokenizer.fits_u16() && !masks ? DType::u16 : DType::u32, masks};
 }
 
 /// Checks early what commit() would check at the end, and more: only a dataset or an empty folder
@@ -124,7 +111,7 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   }
 }
 
-/// Appends parts of documents to the spool. Drops documents with too few or too many characters.
+/// Appends documents to the spool. Drops documents with too few or too many characters.
 class Spooling {
  public:
   Spooling(const MakeOptions& options, SpoolWriter& spool) : options_(options), spool_(spool) {}
@@ -138,10 +125,10 @@ class Spooling {
     issues_ += chunk.issues;
     roles_ += chunk.roles;
   }
-  void append(const DocumentPart& part) {
-    spool_.append(part.ids);
-    add_chars(part.chars);
-    if (!part.ends_document) return;
+  void append(const DocumentTokens& tokens) {
+    spool_.append(tokens.ids);
+    add_chars(tokens.chars);
+    if (!tokens.ends_document) return;
     end_document();
     chars_ = 0;
   }
@@ -176,9 +163,9 @@ class Spooling {
   std::uint64_t chars_ = 0;
 };
 
-/// Writes an empty part for a range whose files contain nothing to read.
+/// Writes an empty file for a range whose files contain nothing to read.
 void spool_nothing(SpoolWriter& spool, const fs::path& folder, std::uint64_t range) {
-  if (path_exists(spool_part_path(folder, range))) return;
+  if (path_exists(spool_file_path(folder, range))) return;
   spool.begin_range(range);
   spool.end_range({}, {});
 }
@@ -211,13 +198,13 @@ SpoolOptions spool_options(const Making& making) {
   return options;
 }
 
-/// Encodes the ranges that `wants` accepts. Skips ranges whose parts exist, including those that
+/// Encodes the ranges that `wants` accepts. Skips ranges whose files exist, including those that
 /// another task has made meanwhile.
 void spool_ranges(const Making& making, const fs::path& folder,
                   const std::function<bool(std::uint64_t range)>& wants) {
   std::vector<std::uint64_t> taken;
   const auto walk = std::make_shared<RangeWalk>(making.ranges, [&](std::uint64_t range) {
-    if (!wants(range) || path_exists(spool_part_path(folder, range))) return false;
+    if (!wants(range) || path_exists(spool_file_path(folder, range))) return false;
     taken.push_back(range);
     return true;
   });
@@ -226,7 +213,7 @@ void spool_ranges(const Making& making, const fs::path& folder,
   EncodeWork work;
   work.inputs = [walk] { return walk->next(); };
   work.total_bytes = making.ranges.total_bytes();
-  work.document = [&](const DocumentPart& part) { spooling.append(part); };
+  work.document = [&](const DocumentTokens& tokens) { spooling.append(tokens); };
   work.chunk = [&](std::uint64_t range, const EncodedChunk& chunk) { spooling.begin_chunk(range, chunk); };
   encode_inputs(making.options, making.tokenizer, work, [&](std::uint64_t done, std::uint64_t total) {
     making.progress(MakePhase::read, done, total);
@@ -268,12 +255,6 @@ ShardPlans plan_shards(const DocumentSpool& spool, const MakeOptions& options) {
   });
   validation.advance(rule.validation_tail());
   return {train.finish(), validation.finish()};
-}
-
-void write_text(const fs::path& path, const std::string& text) {
-  File file = File::create(path);
-  file.write(text);
-  file.close();
 }
 
 void write_shards(const fs::path& folder, const DocumentSpool& spool, const MakeOptions& options,
@@ -369,7 +350,11 @@ MadeDataset make_dataset(const fs::path& folder, const MakeOptions& options, con
   write_shards(unfinished.path(), spool, options, dataset, progress);
 
   tokenizer->save(unfinished.path());
-  for (const auto& [name, text] : beside) write_text(unfinished.path() / name, text);
+  for (const auto& [name, text] : beside) {
+    File file = File::create(unfinished.path() / name);
+    file.write(text);
+    file.close();
+  }
   write_dataset_file(unfinished.path(), dataset);
   if (!options.overwrite) ::rmdir(folder.c_str());  // removes an empty folder of that name; any other stays
   unfinished.commit(options.overwrite);

@@ -22,11 +22,43 @@
 
 namespace dt::data {
 
-// Copies and digests blocks of tokens for shards, several at once.
+/// Storage format of tokens.
+struct TokenStorage {
+  DType dtype = DType::u16;    // u16 or u32
+  bool masks_targets = false;  // u32 only
+};
 
-/// Copies blocks in the background. Memory: one digest block per thread and one more, at most
-/// eight. If documents are tiny, fewer blocks are in flight, since each document has its own run.
-/// Errors: environment, from all calls.
+/// The header of a shard before its tokens are written.
+struct ShardPlan {
+  Split split = Split::train;
+  std::uint64_t tokens = 0;
+  std::uint64_t documents = 0;  // documents that begin in the shard
+  std::uint64_t offsets_digest = 0;
+  bool operator==(const ShardPlan&) const = default;
+};
+
+/// Divides a split's stream of documents into shards of `shard_tokens`. Only the last is shorter.
+class ShardPlanner {
+ public:
+  ShardPlanner(Split split, std::uint64_t shard_tokens) : split_(split), shard_tokens_(shard_tokens) {}
+  /// Declares that the next token begins a document.
+  void begin_document();
+  void advance(std::uint64_t tokens);
+  std::vector<ShardPlan> finish();
+
+ private:
+  void end_shard();
+  void begin_shard_if_full();
+  Split split_;
+  std::uint64_t shard_tokens_;
+  std::optional<ShardPlan> shard_;
+  Digester offsets_;
+  std::vector<ShardPlan> plans_;
+};
+
+/// Copies and digests blocks of tokens for shards in the background, several at once. Memory: one digest
+/// block per thread and one more, at most eight. If documents are tiny, fewer blocks are in flight, since
+/// each document has its own run. Errors: environment, from all calls.
 class BlockCopier {
  public:
   /// Creates the pool. The caller's thread counts as one of `num_threads`.
@@ -60,40 +92,6 @@ class BlockCopier {
   std::vector<std::uint64_t> digests_;
   TokenTally tally_;
   TaskPool<Copied> pool_;  // destroyed first
-};
-
-/// Storage format of tokens.
-struct TokenStorage {
-  DType dtype = DType::u16;    // u16 or u32
-  bool masks_targets = false;  // u32 only
-};
-
-/// The header of a shard before its tokens are written.
-struct ShardPlan {
-  Split split = Split::train;
-  std::uint64_t tokens = 0;
-  std::uint64_t documents = 0;  // documents that begin in the shard
-  std::uint64_t offsets_digest = 0;
-  bool operator==(const ShardPlan&) const = default;
-};
-
-/// Divides a split's stream of documents into shards of `shard_tokens`. Only the last is shorter.
-class ShardPlanner {
- public:
-  ShardPlanner(Split split, std::uint64_t shard_tokens) : split_(split), shard_tokens_(shard_tokens) {}
-  /// Declares that the next token begins a document.
-  void begin_document();
-  void advance(std::uint64_t tokens);
-  std::vector<ShardPlan> finish();
-
- private:
-  void end_shard();
-  void begin_shard_if_full();
-  Split split_;
-  std::uint64_t shard_tokens_;
-  std::optional<ShardPlan> shard_;
-  Digester offsets_;
-  std::vector<ShardPlan> plans_;
 };
 
 /// Writes one shard as planned.

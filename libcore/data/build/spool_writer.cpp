@@ -51,10 +51,10 @@ SpoolWriter::SpoolWriter(fs::path folder, SpoolOptions options, int num_threads)
 }
 
 void SpoolWriter::begin_range(std::uint64_t range) {
-  DT_CHECK(!part_, "range {} has not ended", range_);
+  DT_CHECK(!file_, "range {} has not ended", range_);
   range_ = range;
-  part_ = std::make_shared<SpoolPartWriter>(spool_part_path(folder_, range));
-  part_bytes_ = 0;
+  file_ = std::make_shared<SpoolFileWriter>(spool_file_path(folder_, range));
+  file_bytes_ = 0;
   summary_ = {};
 }
 
@@ -89,10 +89,10 @@ void SpoolWriter::make_room() {
 }
 
 void SpoolWriter::stream_document() {
-  if (!streamed_offset_) streamed_offset_ = part_bytes_;
-  part_bytes_ += segment_.tokens.size();
-  write_behind([part = part_, tokens = std::exchange(segment_.tokens, {})]() mutable {
-    part->write_tokens(tokens);
+  if (!streamed_offset_) streamed_offset_ = file_bytes_;
+  file_bytes_ += segment_.tokens.size();
+  write_behind([file = file_, tokens = std::exchange(segment_.tokens, {})]() mutable {
+    file->write_tokens(tokens);
     return std::move(tokens);
   });
 }
@@ -119,9 +119,9 @@ void SpoolWriter::end_document() {
 void SpoolWriter::end_streamed(SpoolEntry entry) {
   stream_document();
   entry.offset = *streamed_offset_;
-  part_bytes_ += sizeof entry;
-  write_behind([part = part_, entry] {
-    part->write_entries(std::span(&entry, 1));
+  file_bytes_ += sizeof entry;
+  write_behind([file = file_, entry] {
+    file->write_entries(std::span(&entry, 1));
     return Buffer();
   });
 }
@@ -140,27 +140,27 @@ void SpoolWriter::forget_document() {
 }
 
 void SpoolWriter::write_segment() {
-  const std::uint64_t offset = part_bytes_;
-  part_bytes_ += segment_.tokens.size() + segment_.entries.size() * sizeof(SpoolEntry);
+  const std::uint64_t offset = file_bytes_;
+  file_bytes_ += segment_.tokens.size() + segment_.entries.size() * sizeof(SpoolEntry);
   const bool sorts = options_.shuffle_seed.has_value();
-  write_behind([this, part = part_, segment = std::exchange(segment_, {}), offset, sorts]() mutable {
+  write_behind([this, file = file_, segment = std::exchange(segment_, {}), offset, sorts]() mutable {
     if (sorts) sort_by_key(segment.tokens, segment.entries, token_bytes_, sorted_);
     for (SpoolEntry& entry : segment.entries) entry.offset += offset;
-    part->write_tokens(sorts ? sorted_ : segment.tokens);
-    part->write_entries(segment.entries);
+    file->write_tokens(sorts ? sorted_ : segment.tokens);
+    file->write_entries(segment.entries);
     return std::move(segment.tokens);
   });
 }
 
 void SpoolWriter::end_range(const InputIssues& found, const FilteredDocuments& left_out,
                             const SeenRoles& roles) {
-  DT_CHECK(part_ && document_tokens_ == 0, "a document of range {} has not ended", range_);
+  DT_CHECK(file_ && document_tokens_ == 0, "a document of range {} has not ended", range_);
   if (!segment_.entries.empty()) write_segment();
   summary_.issues = found;
   summary_.filtered = left_out;
   summary_.roles = roles;
-  write_behind([part = std::exchange(part_, nullptr), summary = summary_] {
-    part->finish(summary);
+  write_behind([file = std::exchange(file_, nullptr), summary = summary_] {
+    file->finish(summary);
     return Buffer();
   });
 }

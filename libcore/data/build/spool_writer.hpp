@@ -13,7 +13,7 @@
 
 #include "base/numeric/dtype.hpp"
 #include "base/system/task_pool.hpp"
-#include "data/build/spool_part.hpp"
+#include "data/build/spool_file.hpp"
 
 namespace dt::data {
 
@@ -26,7 +26,7 @@ struct SpoolOptions {
   std::size_t segment_documents = std::size_t{1} << 18;
 };
 
-/// Writes each range as a part of the spool, which exists only when complete. Writes in the
+/// Writes each range as a file of the spool, which exists only when complete. Writes in the
 /// background if `num_threads` > 1. Memory: up to five segments.
 /// Errors: environment, from all calls.
 class SpoolWriter {
@@ -66,8 +66,8 @@ class SpoolWriter {
   SpoolOptions options_;
   std::size_t token_bytes_;
   std::uint64_t range_ = 0;
-  std::shared_ptr<SpoolPartWriter> part_;
-  std::uint64_t part_bytes_ = 0;  // bytes handed to part_
+  std::shared_ptr<SpoolFileWriter> file_;
+  std::uint64_t file_bytes_ = 0;  // bytes handed to file_
   RangeSummary summary_;
   BufferedSegment segment_;
 

@@ -49,6 +49,12 @@ std::string kept_config(const Json& config, const Tokenizer& tokenizer) {
 
 }  // namespace
 
+std::string read_tokenizer_config(const fs::path& file) {
+  std::string text = read_file(file);
+  JsonValue::parse_object(text, {file.string()});
+  return text;
+}
+
 std::map<std::string, std::string> tokenizer_config_files(
     const fs::path& path, const Tokenizer& tokenizer, const std::function<void(const std::string&)>& warn) {
   std::map<std::string, std::string> files;
@@ -138,12 +144,6 @@ std::string quoted(const std::string& text) {
 }
 
 }  // namespace
-
-std::string read_tokenizer_config(const fs::path& file) {
-  std::string text = read_file(file);
-  JsonValue::parse_object(text, {file.string()});
-  return text;
-}
 
 std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer) {
   const fs::path folder = tokenizer.parent_path();

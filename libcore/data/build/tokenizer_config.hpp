@@ -20,6 +20,10 @@ inline constexpr const char* chat_template_name = "chat_template.jinja";
 /// Names of all files that tokenizer_config_files() may return.
 inline constexpr std::array tokenizer_config_names = {tokenizer_config_name, chat_template_name};
 
+/// Returns the text of a tokenizer_config.json, which must be a JSON object.
+/// Errors: input, naming the file, if it is not.
+std::string read_tokenizer_config(const fs::path& file);
+
 /// Returns the files beside the tokenizer's file `path` that a dataset keeps, by name. Keeps
 /// chat_template.jinja unchanged. Of tokenizer_config.json, keeps the chat_template and the special
 /// tokens that `tokenizer` has; eos_token becomes the token that ends documents. Drops names of
@@ -28,16 +32,12 @@ inline constexpr std::array tokenizer_config_names = {tokenizer_config_name, cha
 std::map<std::string, std::string> tokenizer_config_files(
     const fs::path& path, const Tokenizer& tokenizer, const std::function<void(const std::string&)>& warn);
 
-/// The chat templates beside models' tokenizers. dt follows some known forms.
+/// A chat template beside a model's tokenizer. dt follows some known forms.
 struct ChatTemplate {
   std::string text;           // Jinja
   std::string origin;         // path of the file
   std::string begin_of_text;  // value of bos_token in the template
 };
-
-/// Returns the text of a tokenizer_config.json, which must be a JSON object.
-/// Errors: input, naming the file, if it is not.
-std::string read_tokenizer_config(const fs::path& file);
 
 /// Returns the chat template in the folder of a tokenizer's file: chat_template.jinja, or the
 /// chat_template of tokenizer_config.json. Returns none if there is none.

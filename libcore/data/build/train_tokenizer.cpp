@@ -72,7 +72,7 @@ std::string trained_on(std::vector<tokenizer::CountedWord> words, const MakeOpti
 std::string train_tokenizer(const MakeOptions& options, const MakeProgress& progress) {
   WordCountingTokenizer counter(trained_on({}, options, [](auto...) {}));
   encode_inputs(
-      options, counter, [](const DocumentPart&) {},
+      options, counter, [](const DocumentTokens&) {},
       [&](std::uint64_t done, std::uint64_t total) { progress(MakePhase::count, done, total); });
   std::vector<tokenizer::CountedWord> words = counter.words();
   if (words.empty()) throw no_text_error(options);

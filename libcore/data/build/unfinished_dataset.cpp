@@ -148,7 +148,7 @@ void UnfinishedDataset::lock(const fs::path& folder) {
 }
 
 /// Commits the dataset. Removes begun.json first, so that no other task finds the folder and begins
-/// a part.
+/// a range.
 void UnfinishedDataset::commit(bool overwrite) {
   const OwnedFolder& own = directory_.folder();
   own.remove(begun_name);

@@ -3,7 +3,7 @@
 // leave it, and several tasks may fill it.
 //
 //   begun.json      its inputs and options, and the step of its tasks
-//   spool-DIGEST/   parts of the spool, made from these inputs with these options only
+//   spool-DIGEST/   files of the spool, made from these inputs with these options only
 //   *.h5            shards, complete if they can be opened
 
 #include <cstdint>

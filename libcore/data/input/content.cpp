@@ -154,8 +154,6 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-using namespace std::string_view_literals;
-
 struct UnreadFormat {
   std::string_view bytes;  // first bytes
   const char* name;

@@ -1,5 +1,6 @@
 #pragma once
-// Recognition of a file's format by its first bytes.
+// Recognition of a file's format by its first bytes, and what converts formats that dt does not
+// read.
 
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 namespace dt::data {
 
+/// Formats that the first bytes tell apart.
 enum class Content {
   plain,
   gzip,
@@ -30,8 +32,6 @@ enum class Content {
 /// Returns the format. `first` is the first 512 bytes of a file, or all of a shorter one.
 /// Unrecognized content is plain.
 Content content_of(std::string_view first);
-
-// Formats that dt does not read, and how to convert them to a format that it does.
 
 /// Returns the input error for a Parquet, Arrow or Feather file, with a command that converts it.
 /// `is_file` means that `name` is a file, not a member of an archive.

@@ -60,7 +60,7 @@ class TurnEncoder {
   TurnEncoder(const TurnFormat& format, TextEncoder& encoder) : format_(format), encoder_(encoder) {}
   /// Appends a conversation's ids. Only special tokens in the format become special tokens; in
   /// contents they are text. If the format masks, marks tokens that are not targets (see
-  /// target_flag.hpp).
+  /// tokenizer.hpp).
   /// Errors: input: as check_specials() for the turns' roles; a turn without weight if the format
   /// does not mask; a role that the format does not know.
   void append(const std::vector<Turn>& turns, std::vector<std::uint32_t>& ids);

@@ -1,5 +1,5 @@
 #pragma once
-// Decompression of a stream.
+// Decompression of a stream, by zlib, libzstd, liblzma, libbz2 and liblz4 behind one interface.
 
 #include <cstdint>
 #include <functional>
@@ -15,10 +15,8 @@
 
 namespace dt::data {
 
-// Stepwise decompression by zlib, libzstd, liblzma, libbz2 and liblz4 behind one interface.
-
-/// Decompresses frame after frame. A frame is a member of gzip, a frame of zstd or lz4, or a stream
-/// of the others.
+/// A library that decompresses step by step, frame after frame. A frame is a member of gzip, a frame of zstd
+/// or lz4, or a stream of the others.
 class Codec {
  public:
   virtual ~Codec() = default;

@@ -1,5 +1,5 @@
 #pragma once
-// Options for reading inputs.
+// Options for reading inputs, and the notes that the user gets while they are read.
 
 #include <cstdint>
 #include <functional>
@@ -14,10 +14,8 @@
 
 namespace dt::data {
 
-// Notes for the user about inputs, given while they are read.
-
-/// Gives each kind of note once, when it first applies. The readers of one command share an object.
-/// Thread safety: any thread may call it.
+/// Notes for the user about inputs. Gives each kind of note once, when it first applies. The readers of one
+/// command share an object. Thread safety: any thread may call it.
 class InputNotices {
  public:
   explicit InputNotices(std::function<void(const std::string& text)> tell);
@@ -40,6 +38,7 @@ class InputNotices {
   std::uint64_t memory_told_ = 0;
 };
 
+/// Options for reading inputs.
 struct InputOptions {
   InputFormat format = InputFormat::automatic;
   InvalidUtf8 invalid = InvalidUtf8::fail;

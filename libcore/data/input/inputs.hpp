@@ -17,23 +17,6 @@
 
 namespace dt::data {
 
-// Millions of names, in little more memory than their letters.
-
-/// A list of file names, which contain no NUL.
-class NameList {
- public:
-  void add(std::string_view name);
-  /// Sorts the names in byte order, last to first.
-  void sort_descending();
-  bool empty() const { return begins_.empty(); }
-  /// Removes and returns the last name.
-  std::string take_last();
-
- private:
-  std::string letters_;                // all names, each ended by a NUL
-  std::vector<std::uint64_t> begins_;  // offsets in letters_ of the remaining names
-};
-
 /// The format of inputs. automatic: token ids of NumPy and llm.c by their first bytes; JSON lines
 /// by name (.jsonl, .ndjson) or first line (see sniff_json.hpp); anything else is text. bin:
 /// headerless ids or llm.c's. megatron: X.bin with X.idx beside it.
@@ -67,6 +50,22 @@ struct InputFile {
 
 /// Returns the inputs one after another, then nullopt.
 using NextInput = std::function<std::optional<InputFile>()>;
+
+/// A list of file names, which contain no NUL. Millions of names take little more memory than their
+/// letters.
+class NameList {
+ public:
+  void add(std::string_view name);
+  /// Sorts the names in byte order, last to first.
+  void sort_descending();
+  bool empty() const { return begins_.empty(); }
+  /// Removes and returns the last name.
+  std::string take_last();
+
+ private:
+  std::string letters_;                // all names, each ended by a NUL
+  std::vector<std::uint64_t> begins_;  // offsets in letters_ of the remaining names
+};
 
 /// Walks the files that names stand for. A name that is not a file's may be a pattern of glob(3).
 /// It stands for its matches in byte order; a pattern without matches is an error. Walks folders

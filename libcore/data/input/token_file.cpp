@@ -149,20 +149,18 @@ TokenHead read_llmc_head(ByteSource& bytes, const std::string& name) {
 
 namespace {
 
-using namespace std::string_view_literals;
-
-constexpr std::string_view magic = "MMIDIDX\0\0"sv;
-constexpr std::uint64_t version = 1;
+constexpr std::string_view index_magic = "MMIDIDX\0\0"sv;
+constexpr std::uint64_t index_version = 1;
 constexpr std::uint64_t max_count = std::uint64_t{1} << 40;
 constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
 
-struct Header {
+struct IndexHeader {
   std::uint64_t version = 0;
   std::uint8_t type = 0;
   std::uint64_t num_sequences = 0;
   std::uint64_t num_ends = 0;  // a leading 0, then one per document
 };
-constexpr std::size_t header_bytes = magic.size() + 8 + 1 + 8 + 8;
+constexpr std::size_t index_header_bytes = index_magic.size() + 8 + 1 + 8 + 8;
 
 template <class Number>
 void take(std::string_view& bytes, Number& number) {
@@ -170,23 +168,23 @@ void take(std::string_view& bytes, Number& number) {
   bytes.remove_prefix(sizeof(number));
 }
 
-Header read_header(const File& file) {
-  std::string text(header_bytes, '\0');
+IndexHeader read_index_header(const File& file) {
+  std::string text(index_header_bytes, '\0');
   file.read_at(0, std::as_writable_bytes(std::span(text)));
   std::string_view bytes = text;
   const std::string path = file.path().string();
-  if (!bytes.starts_with(magic)) {
+  if (!bytes.starts_with(index_magic)) {
     throw Error(ErrorKind::input, path + " is no index of Megatron's",
                 "it begins with MMIDIDX where tools/preprocess_data.py made it");
   }
-  bytes.remove_prefix(magic.size());
-  Header header;
+  bytes.remove_prefix(index_magic.size());
+  IndexHeader header;
   take(bytes, header.version);
   take(bytes, header.type);
   take(bytes, header.num_sequences);
   take(bytes, header.num_ends);
-  if (header.version != version)
-    throw input_error("{} is of version {}; version {} is read", path, header.version, version);
+  if (header.version != index_version)
+    throw input_error("{} is of version {}; version {} is read", path, header.version, index_version);
   if (header.num_sequences > max_count || header.num_ends > max_count) {
     throw input_error("{} is damaged: it counts {} sequences and {} documents", path, header.num_sequences,
                       header.num_ends);
@@ -224,13 +222,13 @@ void MegatronIndex::Numbers::refill() {
 }
 
 MegatronIndex::MegatronIndex(const fs::path& path) : file_(File::open_read(path)) {
-  const Header header = read_header(file_);
+  const IndexHeader header = read_index_header(file_);
   const auto type = token_type_of_megatron(header.type);
   if (!type)
     throw input_error("{} says that numbers are of type {}, not whole ones", path.string(), header.type);
   type_ = *type;
   num_sequences_ = header.num_sequences;
-  lengths_.emplace(file_, header_bytes, num_sequences_, sizeof(std::int32_t));
+  lengths_.emplace(file_, index_header_bytes, num_sequences_, sizeof(std::int32_t));
   pointers_.emplace(file_, lengths_->end(), num_sequences_, sizeof(std::int64_t));
   ends_.emplace(file_, pointers_->end(), header.num_ends, sizeof(std::int64_t));
   if (!ends_->at_end() && ends_->next() != 0)

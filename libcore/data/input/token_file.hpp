@@ -1,5 +1,6 @@
 #pragma once
-// Reads the ids of a stream block by block.
+// Files of token ids from other programs: their number formats, headers (NumPy, llm.c) and index
+// (Megatron), and a reader of their blocks.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +16,6 @@
 
 namespace dt::data {
 
-// Headers of files of token ids: NumPy's and llm.c's.
-
-// Number formats in files of token ids.
-
 /// Storage of a token id, little-endian.
 enum class TokenType { u8, i8, i16, u16, i32, u32, i64 };
 
@@ -28,6 +25,7 @@ std::optional<TokenType> token_type_of_numpy(const std::string& name);
 /// Returns the type for Megatron's code.
 std::optional<TokenType> token_type_of_megatron(std::uint8_t code);
 
+/// The contents of a file's header.
 struct TokenHead {
   TokenType type;
   std::optional<std::uint64_t> num_tokens;  // none: up to the end of the file
@@ -51,12 +49,11 @@ TokenHead read_npy_head(ByteSource& bytes, const std::string& name);
 /// Errors: input if it is truncated.
 TokenHead read_llmc_head(ByteSource& bytes, const std::string& name);
 
-// Megatron's index of a file of token ids: X.idx beside X.bin.
-// Source: megatron/core/datasets/indexed_dataset.py.
-
-/// Returns the documents' lengths one by one, in memory that does not grow with their number.
+/// Megatron's index of a file of token ids: X.idx beside X.bin. Returns the documents' lengths one by
+/// one, in memory that does not grow with their number.
 /// Errors: input, naming the file, if it is no index of version 1, is truncated, or has its
 /// sequences in another order than the ids.
+/// Source: megatron/core/datasets/indexed_dataset.py.
 class MegatronIndex {
  public:
   explicit MegatronIndex(const fs::path& path);
@@ -96,10 +93,8 @@ class MegatronIndex {
   std::uint64_t pointer_ = 0;
 };
 
-// The place of documents within a chunk.
-
 /// A range of a chunk that belongs to one document. The document ends with it or continues in the
-/// next part.
+/// next range.
 struct DocumentRange {
   std::size_t begin;
   std::size_t end;
@@ -113,6 +108,7 @@ struct TokenBlock {
   bool is_last = false;
 };
 
+/// Reads the ids of a stream block by block.
 class TokenReader {
  public:
   /// `bytes` are positioned after the header. `index` says where documents end; without one, EOS

@@ -75,9 +75,8 @@ void write_dataset_file(const fs::path& folder, const DatasetFile& dataset);
 /// contradicts itself.
 DatasetFile read_dataset_file(const fs::path& folder);
 
-// Totals over a split's tokens.
-
-/// Digests stored tokens in order. Counts the targets if some tokens are not targets.
+/// Totals over a split's tokens. Digests stored tokens in order, and counts the targets if some tokens
+/// are not targets.
 class TokenTally {
  public:
   explicit TokenTally(bool masks_targets);

@@ -100,46 +100,46 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   return is_number ? std::optional(decimal) : std::nullopt;
 }
 
-struct WrittenPart {
+struct WrittenSource {
   std::string folder;
   Decimal weight;
 };
 
 /// Parses "FOLDER=NUMBER". Returns none for any other text.
-std::optional<WrittenPart> parse_part(const std::string& text) {
+std::optional<WrittenSource> parse_source(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == text.npos || equals == 0) return std::nullopt;
   const auto weight = parse_decimal(std::string_view(text).substr(equals + 1));
-  return weight ? std::optional(WrittenPart{text.substr(0, equals), *weight}) : std::nullopt;
+  return weight ? std::optional(WrittenSource{text.substr(0, equals), *weight}) : std::nullopt;
 }
 
-/// Returns the parts of a mixture, or nothing if the text is not a mixture. A comma without a
+/// Returns the sources of a mixture, or nothing if the text is not a mixture. A comma without a
 /// weight before it belongs to a folder's name.
-std::vector<WrittenPart> parse_parts(const std::string& text) {
-  std::vector<WrittenPart> parts;
+std::vector<WrittenSource> parse_sources(const std::string& text) {
+  std::vector<WrittenSource> sources;
   std::string begun;
   for (const std::string& piece : split(text, ',')) {
     begun += piece;
-    if (auto part = parse_part(begun)) {
-      parts.push_back(std::move(*part));
+    if (auto source = parse_source(begun)) {
+      sources.push_back(std::move(*source));
       begun.clear();
     } else {
       begun += ',';
     }
   }
-  return begun.empty() ? parts : std::vector<WrittenPart>{};
+  return begun.empty() ? sources : std::vector<WrittenSource>{};
 }
 
-std::uint64_t scaled(const WrittenPart& part, std::size_t decimals) {
-  std::string digits = part.weight.digits + std::string(decimals - part.weight.decimals, '0');
+std::uint64_t scaled(const WrittenSource& source, std::size_t decimals) {
+  std::string digits = source.weight.digits + std::string(decimals - source.weight.decimals, '0');
   digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
   if (digits.size() > max_digits)
-    throw usage_error("--data: the weight of {} has more than {} digits beside the others", part.folder,
+    throw usage_error("--data: the weight of {} has more than {} digits beside the others", source.folder,
                       max_digits);
   std::uint64_t value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (value == 0)
-    throw Error(ErrorKind::usage, fmt::format("--data: the weight of {} is 0", part.folder),
+    throw Error(ErrorKind::usage, fmt::format("--data: the weight of {} is 0", source.folder),
                 "leave it out, or give it a weight above 0");
   return value;
 }
@@ -151,39 +151,39 @@ std::string plain_name(const std::string& folder) {
   return name.parent_path().string();
 }
 
-void check_different(const std::vector<WrittenPart>& parts) {
+void check_different(const std::vector<WrittenSource>& sources) {
   std::vector<std::string> names;
-  for (const WrittenPart& part : parts) names.push_back(plain_name(part.folder));
+  for (const WrittenSource& source : sources) names.push_back(plain_name(source.folder));
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end()) throw usage_error("--data: {} is named twice", *twice);
 }
 
-std::vector<std::uint64_t> weights_of(const std::vector<MixturePart>& parts) {
+std::vector<std::uint64_t> weights_of(const std::vector<MixtureSource>& sources) {
   std::vector<std::uint64_t> weights;
-  for (const MixturePart& part : parts) weights.push_back(part.weight);
+  for (const MixtureSource& source : sources) weights.push_back(source.weight);
   return weights;
 }
 
 /// Checks that a single folder with = or , in its name exists, since a misspelt mixture reads as
 /// such a name.
-void check_meant(const std::string& text, const std::vector<MixturePart>& parts) {
-  if (parts.size() > 1 || text.find_first_of("=,") == text.npos || path_exists(parts[0].folder)) return;
-  throw Error(ErrorKind::input, fmt::format("there is no folder {}", parts[0].folder.string()),
+void check_meant(const std::string& text, const std::vector<MixtureSource>& sources) {
+  if (sources.size() > 1 || text.find_first_of("=,") == text.npos || path_exists(sources[0].folder)) return;
+  throw Error(ErrorKind::input, fmt::format("there is no folder {}", sources[0].folder.string()),
               "name one folder, or several with a weight each: a=0.7,b=0.3 (a folder x=1 alone: x=1/)");
 }
 
 }  // namespace
 
-std::vector<MixturePart> parse_mixture(const std::string& text) {
-  const std::vector<WrittenPart> written = parse_parts(text);
+std::vector<MixtureSource> parse_mixture(const std::string& text) {
+  const std::vector<WrittenSource> written = parse_sources(text);
   if (written.empty()) return {{text, 1}};
   check_different(written);
   std::size_t decimals = 0;
-  for (const WrittenPart& part : written) decimals = std::max(decimals, part.weight.decimals);
-  std::vector<MixturePart> parts;
-  for (const WrittenPart& part : written) parts.push_back({part.folder, scaled(part, decimals)});
-  return parts;
+  for (const WrittenSource& source : written) decimals = std::max(decimals, source.weight.decimals);
+  std::vector<MixtureSource> sources;
+  for (const WrittenSource& source : written) sources.push_back({source.folder, scaled(source, decimals)});
+  return sources;
 }
 
 std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
@@ -198,15 +198,15 @@ std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
 Mixture::Mixture(const std::string& text, const std::vector<DatasetCopy>& copies, const ShardSubset& subset)
     : Mixture(text, parse_mixture(text), copies, subset) {}
 
-Mixture::Mixture(std::string name, const std::vector<MixturePart>& parts,
+Mixture::Mixture(std::string name, const std::vector<MixtureSource>& sources,
                  const std::vector<DatasetCopy>& copies, const ShardSubset& subset)
-    : name_(std::move(name)), interleave_(weights_of(parts)) {
-  check_meant(name_, parts);
-  DT_CHECK(copies.empty() || copies.size() == parts.size(), "{} copies of {} datasets", copies.size(),
-           parts.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    datasets_.emplace_back(parts[i].folder, subset, copies.empty() ? DatasetCopy{} : copies[i]);
-    source_names_.push_back(parts[i].folder.string());
+    : name_(std::move(name)), interleave_(weights_of(sources)) {
+  check_meant(name_, sources);
+  DT_CHECK(copies.empty() || copies.size() == sources.size(), "{} copies of {} datasets", copies.size(),
+           sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    datasets_.emplace_back(sources[i].folder, subset, copies.empty() ? DatasetCopy{} : copies[i]);
+    source_names_.push_back(sources[i].folder.string());
   }
   check_tokenizers();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The data to train on: one dataset, or several by weight.
+// The data to train on: one dataset, or several by weight, with the source of every sample.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +11,8 @@
 
 namespace dt::data {
 
-// Assigns each sample of a mixture to one of several sources, for any sample, without random draws
-// or history.
-
-/// Assigns sources in proportion to integer weights. Of the first n samples, source s has ⌊n·w_s/W⌋
+/// Assigns each sample of a mixture to a source, in proportion to integer weights, for any sample,
+/// without random draws or history. Of the first n samples, source s has ⌊n·w_s/W⌋
 /// or ⌈n·w_s/W⌉, W = Σ w, for every n. The order repeats after W / gcd(w) samples. One period is
 /// computed and kept, 8 bytes per sample. Rounding n times each cumulative weight would need no
 /// period. But with three sources or more a source's count could then fall as n grows.
@@ -51,17 +49,17 @@ class WeightedInterleave {
   std::vector<Slot> slots_;  // one period
 };
 
-/// A folder of a mixture with its weight as an integer.
-struct MixturePart {
+/// A source of a mixture: a folder with its weight as an integer.
+struct MixtureSource {
   std::filesystem::path folder;
   std::uint64_t weight = 1;
 };
 
-/// Parses "a=0.7,b=0.3" into folders and weights. Weights are decimals and need not add up to 1. A
+/// Parses "a=0.7,b=0.3" into sources. Weights are decimals and need not add up to 1. A
 /// text that does not end in =NUMBER is one folder, whatever = and , it contains; so "x=1/" is the
 /// folder x=1. In a mixture a folder ends where =NUMBER and a comma follow.
 /// Errors: usage if a weight is 0 or has more than 18 digits, or a folder is named twice.
-std::vector<MixturePart> parse_mixture(const std::string& text);
+std::vector<MixtureSource> parse_mixture(const std::string& text);
 
 /// Returns a digest of the training data. For one source it is its content digest. For several it
 /// covers their content digests and weights in lowest terms, in their order.
@@ -95,7 +93,7 @@ class Mixture {
   bool masks_targets() const;
 
  private:
-  Mixture(std::string name, const std::vector<MixturePart>& parts, const std::vector<DatasetCopy>& copies,
+  Mixture(std::string name, const std::vector<MixtureSource>& sources, const std::vector<DatasetCopy>& copies,
           const ShardSubset& subset);
   void check_tokenizers() const;
   std::string name_;

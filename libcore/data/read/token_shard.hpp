@@ -16,7 +16,7 @@ namespace dt::data {
 
 inline constexpr const char* shard_format = "dt-token-shard";
 inline constexpr std::int64_t shard_version = 1;
-/// Version of shards that mark tokens which are not targets; see target_flag.hpp.
+/// Version of shards that mark tokens which are not targets; see tokenizer.hpp.
 inline constexpr std::int64_t masked_shard_version = 2;
 
 struct TokenShardHeader {

@@ -15,11 +15,9 @@
 
 namespace dt::model {
 
-// The zigzag order, which divides a sequence so that all ranks compute equal parts of the causal
-// triangle. Of 2·cp chunks of equal length, rank r has chunk r and the chunk at the same distance
-// from the end.
-
-/// A rank's two chunks, of `length` positions each, the earlier first.
+/// A rank's two chunks of a sequence in the zigzag order, in which all ranks compute equal parts of
+/// the causal triangle. Of 2·cp chunks of `length` positions each, rank r has chunk r and the chunk
+/// at the same distance from the end. The earlier chunk comes first.
 struct Zigzag {
   std::int64_t length = 0;
   int rank = 0;

@@ -9,6 +9,12 @@
 
 namespace dt::model {
 
+namespace {
+
+constexpr std::size_t most_under_way = 2;  // chunks of a gather
+
+}  // namespace
+
 Tensor RowChunk::packed_buffer(const Context& context, const Tensor& full_R) const {
   if (!full_R) return {};
   if (runs_ == 1) return run_in_full(full_R, 0);
@@ -26,12 +32,6 @@ void RowChunk::unpack(const Context& context, const Tensor& together_R, const Te
   for (int run = 0; runs_ > 1 && full_R && run < runs_; ++run)
     kernels::copy(context, run_in_packed(together_R, run), run_in_full(full_R, run));
 }
-
-namespace {
-
-constexpr std::size_t most_under_way = 2;
-
-}  // namespace
 
 AsyncAllGather::AsyncAllGather(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
                                const Tensor& all_RC)
@@ -92,6 +92,24 @@ AsyncAllGather all_gather_rows_async(const Context& context, const TensorParalle
   return AsyncAllGather(context, ops, local_LC, all_rows(), all_rows());
 }
 
+Tensor all_gather_rows(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC) {
+  if (!ops.shard().sequence_parallel) return local_LC;
+  const Tensor all_RC =
+      context.scratch().allocate(local_LC.dtype(), {local_LC.dim(0) * ops.shard().size, local_LC.dim(1)});
+  return AsyncAllGather(context, ops, local_LC, all_RC).all();
+}
+
+void reduce_rows(const Context& context, const TensorParallelOps& ops, const Tensor& partial_RC,
+                 const Tensor& local_LC) {
+  wait(context, ops.start_reduce(partial_RC, local_LC));
+}
+
+Tensor partial_sum_buffer(const Context& context, const TensorParallelOps& ops, std::int64_t rows,
+                          const Tensor& local_LC) {
+  if (!ops.shard().sequence_parallel) return local_LC;
+  return context.scratch().allocate(local_LC.dtype(), {rows, local_LC.dim(1)});
+}
+
 namespace {
 
 /// Computes local_LC = Σ over the ranks of the products that multiply(rows, run, target) writes.
@@ -133,24 +151,6 @@ void for_product_chunks(const TensorParallelOps& ops, std::int64_t rows, const C
     for (int run = 0; run < chunk.num_runs(); ++run)
       make(chunk.first(run), chunk.first(run) + chunk.length());
   });
-}
-
-Tensor all_gather_rows(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC) {
-  if (!ops.shard().sequence_parallel) return local_LC;
-  const Tensor all_RC =
-      context.scratch().allocate(local_LC.dtype(), {local_LC.dim(0) * ops.shard().size, local_LC.dim(1)});
-  return AsyncAllGather(context, ops, local_LC, all_RC).all();
-}
-
-void reduce_rows(const Context& context, const TensorParallelOps& ops, const Tensor& partial_RC,
-                 const Tensor& local_LC) {
-  wait(context, ops.start_reduce(partial_RC, local_LC));
-}
-
-Tensor partial_sum_buffer(const Context& context, const TensorParallelOps& ops, std::int64_t rows,
-                          const Tensor& local_LC) {
-  if (!ops.shard().sequence_parallel) return local_LC;
-  return context.scratch().allocate(local_LC.dtype(), {rows, local_LC.dim(1)});
 }
 
 void column_parallel(const Context& context, const TensorParallelOps& ops, const Tensor& x_LC,

@@ -19,10 +19,6 @@
 
 namespace dt::model {
 
-// An all-gather of rows in chunks, each of which may be used while the next travels.
-
-// A range of local rows that is the same on all ranks that divide the rows.
-
 /// Local rows [begin, end) of `local_rows` on each of the ranks that divide the rows. In a tensor
 /// of all rows, which begins with rank 0's rows, they are "apart": one run for each rank. In a
 /// tensor of these rows alone they are "together": the runs are contiguous. There is only one run
@@ -178,8 +174,6 @@ void row_parallel_backward_input(const Context& context, AsyncAllGather& dy_RC, 
 /// rows, dbias sums over this rank's rows, so that each rank has a part of that sum.
 void row_parallel_backward_weight(const Context& context, const TensorParallelOps& ops, const Tensor& dy_RC,
                                   const Tensor& x_RF, const Tensor& dw_CF, const Tensor& dbias_C);
-
-// One tensor over adjacent parameters.
 
 /// Returns a view of the parts stacked along their outermost dim: q, k and v, or gate and up.
 /// Errors: internal if a part does not begin at the end of the previous part.

@@ -1,3 +1,6 @@
+// The embedding unit, and make_units().
+// Legend: R rows, L this rank's rows (see TensorParallelOps), C hidden.
+
 #include "model/units/unit.hpp"
 
 #include "kernels/embedding.hpp"
@@ -8,8 +11,7 @@
 
 namespace dt::model {
 
-// Maps tokens to features.
-// Legend: R rows, L this rank's rows (see TensorParallelOps), C hidden.
+namespace {
 
 /// The embedding of tokens and of learned positions. Saves nothing.
 /// Parameters: the token table, whose rows the tensor-parallel ranks divide, and the position table
@@ -87,6 +89,8 @@ void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& mi
     kernels::embedding_backward(context, ops_.shard().local_rows_of(micro_batch.positions_R), dy_LC,
                                 grads[1]);
 }
+
+}  // namespace
 
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,

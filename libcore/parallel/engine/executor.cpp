@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
-#include "kernels/elementwise.hpp"
-#include "parallel/engine/preallocation.hpp"
 #include "tensor/buffer.hpp"
 
 namespace dt::parallel {
@@ -18,16 +15,6 @@ using model::Unit;
 
 namespace {
 
-/// Returns whether a unit is the head. The unit's place does not tell: in a list of units the head
-/// need not be last.
-bool is_head(const Unit& unit) {
-  return unit.spec().kind == model::UnitKind::head;
-}
-
-bool trains(const ActionList& list) {
-  return std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
-}
-
 /// Returns whether a backward_input's weight half follows it, with nothing but frees between them.
 bool has_both_halves(const ActionList& list, std::size_t i) {
   const Action& a = list[i];
@@ -36,6 +23,41 @@ bool has_both_halves(const ActionList& list, std::size_t i) {
 }
 
 }  // namespace
+
+Transfers::Transfers(const Context& context, const Groups& ranks, int rank,
+                     std::function<void(Buffer&&)> release)
+    : context_(context), ranks_(ranks), rank_(rank), release_(std::move(release)) {}
+
+/// Returns the communicator of the two ranks, which are in the order of their places.
+comm::Communicator& Transfers::channel(const Action& transfer) const {
+  return ranks_.channel(channel_of(transfer, rank_));
+}
+
+void Transfers::wait_oldest(std::deque<SendInFlight>& sent) {
+  sent.front().work.wait(context_);
+  release_(std::move(sent.front().buffer));
+  sent.pop_front();
+}
+
+void Transfers::send(const Action& send, const Tensor& data, Buffer&& buffer) {
+  std::deque<SendInFlight>& sent = sent_[channel_of(send, rank_)];
+  if (sent.size() == max_sends_in_flight) wait_oldest(sent);
+  comm::Communicator& to = channel(send);
+  sent.push_back({std::move(buffer), to.send(1 - to.rank(), data)});
+}
+
+comm::Work Transfers::receive(const Action& receive, const Tensor& data) {
+  comm::Communicator& from = channel(receive);
+  return received_[channel_of(receive, rank_)] = from.receive(1 - from.rank(), data);
+}
+
+void Transfers::finish() {
+  for (auto& [channel, sent] : sent_) {
+    while (!sent.empty()) wait_oldest(sent);
+  }
+  for (auto& [channel, work] : received_) work.wait(context_);
+  received_.clear();
+}
 
 std::int64_t recorded_bytes(comm::Communicator& group) {
   const comm::Recorder& recorder = group.engine().recorder();
@@ -57,6 +79,14 @@ Executor::Executor(const Context& context, const std::vector<std::unique_ptr<Uni
     add_observer(unit_times_);  // on other devices the host only enqueues
   else if (accelerator().profiler_attached())
     add_observer(named_ranges_);
+}
+
+bool Executor::trains(const ActionList& list) {
+  return std::any_of(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::reduce; });
+}
+
+bool Executor::is_head(const Unit& unit) {
+  return unit.spec().kind == model::UnitKind::head;
 }
 
 /// If receives wait in streams, no memory is freed inside the list: see DeferredFree. At the
@@ -88,72 +118,6 @@ void Executor::run(const ActionList& list, std::span<const MicroBatch> micro_bat
   }
   DT_CHECK(activations_.num_records() == 0, "{} units still hold activations after the step",
            activations_.num_records());
-}
-
-void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro_batches, int first) {
-  if (receives_block_streams() && trains(list)) {
-    if (!std::exchange(is_warmed_up_, true)) {
-      const std::int64_t before = recorded_bytes(*storage_.ranks().control());
-      warm_up(micro_batches, first);
-      warm_up_bytes_ = recorded_bytes(*storage_.ranks().control()) - before;
-    }
-    DT_CHECK(has_computed_ || micro_batches.empty(),
-             "{} micro-batches on a rank that had none when the first step was rehearsed",
-             micro_batches.size());
-  }
-  const bool is_larger = activations_.start(micro_batches, first);
-  if (context_.device() == Device::host()) return;
-  if (is_larger) prepared_ = {};
-  MemoryDemand demand{list};
-  for (const MicroBatch& m : micro_batches) demand.shapes.emplace_back(m.batch, m.sequence);
-  if (demand == prepared_) return;
-  preallocate(list, trains(list), !overlaps_, activations_, storage_);
-  if (trains(list)) prepared_ = std::move(demand);
-}
-
-/// The warm-up cannot deadlock. The ranks of a stage start their collectives here in one order. A
-/// rank that waits for all work of its device has started whatever the other ranks wait for, and
-/// waits for no other stage.
-void Executor::warm_up(std::span<const MicroBatch> micro_batches, int first) {
-  trains_ = true;
-  has_computed_ = !micro_batches.empty();
-  activations_.start(micro_batches, first);
-  storage_.weights().mark_updated();  // whole weights are then gathered, too
-  storage_.gradients().start_step(context_);
-  std::set<model::UnitKind> done;
-  for (const int unit : storage_.local().units()) {
-    const bool is_first = done.insert(activations_.unit(unit).spec().kind).second;
-    storage_.weights().gather(unit);
-    if (is_first && has_computed_) warm_up(unit, first);
-    storage_.weights().release(context_, unit);
-    storage_.gradients().warm_up_reduce(context_, unit);
-  }
-  storage_.weights().finish_gathers(context_);
-  storage_.gradients().warm_up_complete(context_);
-  storage_.weights().mark_updated();  // a list gathers as it would without the warm-up
-  context_.synchronize();
-}
-
-/// Computes a unit with an input of zeros, if another unit makes its input, and with its own output
-/// as the gradient. It thus takes as much memory as a unit of a step.
-void Executor::warm_up(int unit, int micro_batch) {
-  const Action forth{ActionKind::forward, unit, micro_batch};
-  if (unit > 0) kernels::zero(context_, activations_.acquire_output(unit - 1, forth));
-  forward(forth, {});
-  if (!is_head(activations_.unit(unit))) activations_.reuse_output_for_gradient(unit, forth);
-  both_halves_ = splits_layers();
-  backward_input({ActionKind::backward_input, unit, micro_batch});
-  backward_weight({ActionKind::backward_weight, unit, micro_batch});
-  if (unit == 0) return;
-  activations_.release(std::move(activations_.record_of(unit - 1, micro_batch).output_gradient));
-  activations_.erase_if_empty(unit - 1, micro_batch);
-}
-
-/// Returns whether receives wait in streams. It is the same on all ranks, also on a rank that has no
-/// micro-batch and so receives nothing.
-bool Executor::receives_block_streams() const {
-  const comm::Communicator* const control = storage_.ranks().control();
-  return control != nullptr && control->has_device_transport() && storage_.local().layout().pp > 1;
 }
 
 void Executor::perform_observed(const Action& action, const StepHooks& hooks) {

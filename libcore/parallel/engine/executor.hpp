@@ -1,22 +1,60 @@
 #pragma once
 // Runs any action list over a model's units. There is no second engine: training and evaluation are lists.
 
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "comm/communicator.hpp"
 #include "model/units/unit.hpp"
 #include "parallel/engine/activations.hpp"
 #include "parallel/engine/tensor_parallel_ops.hpp"
-#include "parallel/engine/transfers.hpp"
 #include "parallel/schedule/action.hpp"
 #include "parallel/schedule/step_observer.hpp"
+#include "parallel/state/groups.hpp"
 #include "parallel/state/model_storage.hpp"
+#include "tensor/buffer.hpp"
+#include "tensor/context.hpp"
 #include "tensor/device/accelerator.hpp"
+#include "tensor/tensor.hpp"
 
 namespace dt::parallel {
+
+/// Sends to and receives from a rank's neighbours on the pipeline's axis; see Payload for the rules.
+class Transfers {
+ public:
+  /// `rank` is this rank's place on the axis. `release` takes the buffers that were sent. Context and
+  /// groups must outlive the object.
+  Transfers(const Context& context, const Groups& ranks, int rank, std::function<void(Buffer&&)> release);
+
+  /// Waits until the second send before it in its channel is complete, then starts a send. Keeps
+  /// `buffer`, which holds the data, until the send is complete. Without a buffer the data must
+  /// stay until finish().
+  void send(const Action& send, const Tensor& data, Buffer&& buffer = {});
+  /// Starts a receive. The data must not be read before the Work, or finish(), is done.
+  comm::Work receive(const Action& receive, const Tensor& data);
+  /// Waits for all that was started.
+  void finish();
+
+ private:
+  struct SendInFlight {
+    Buffer buffer;
+    comm::Work work;  // declared after what it reads, so that it is destroyed first
+  };
+  comm::Communicator& channel(const Action& transfer) const;
+  void wait_oldest(std::deque<SendInFlight>& sent);
+
+  const Context& context_;
+  const Groups& ranks_;
+  int rank_;
+  std::function<void(Buffer&&)> release_;
+  std::map<Channel, std::deque<SendInFlight>> sent_;
+  std::map<Channel, comm::Work> received_;  // newest of each; earlier ones are complete sooner
+};
 
 /// Names actions in profilers, which draw what host and device do.
 class NamedRanges final : public StepObserver {
@@ -92,6 +130,10 @@ class Executor {
     std::vector<std::pair<std::int64_t, std::int64_t>> shapes{};  // batch and sequence of each micro-batch
     bool operator==(const MemoryDemand&) const = default;
   };
+  /// Returns whether a unit is the head. The unit's place does not tell: in a list of units the head
+  /// need not be last.
+  static bool is_head(const model::Unit& unit);
+  static bool trains(const ActionList& list);
   void perform(const Action& action, const StepHooks& hooks);
   /// Performs an action, and tells the observers.
   void perform_observed(const Action& action, const StepHooks& hooks);

@@ -12,49 +12,10 @@
 
 namespace dt::parallel {
 
+namespace {
+
 // Passes extend the list of a rank's computations to all of its actions. Each pass adds the actions
 // that follow from those in the list.
-
-/// Returns a rank's computations, unit by unit, of all micro-batches that the schedule has, numbered
-/// from 0.
-ActionList computations_of(const Pipeline& pipeline, int rank);
-
-/// Adds gathers of weights. If the next unit's computation of the same micro-batch follows at once,
-/// its gather starts one unit ahead. Each unit is gathered before its first forward. If weights are
-/// freed after use (`frees`), a unit is gathered for each forward and for each backward of a block
-/// (the embedding's backward needs no weights). If a unit's backward follows its forward at once,
-/// its weights stay between them.
-ActionList with_gathers(const ActionList& list, bool frees);
-
-/// Adds reduces. A unit is reduced after its last backward_weight. With `each` it is reduced after
-/// that of each micro-batch, as ranks hold whole gradients of only one micro-batch. The head makes
-/// its gradients in its forward: if the next forward comes before the backward_weight, it is
-/// reduced after its forward.
-ActionList with_reduces(const ActionList& list, int last_unit, bool each);
-
-/// Removes computations of micro-batches from `num_micro_batches` on, which this rank lacks. What
-/// ranks do together stays. The other micro-batches' numbers begin with `first`.
-ActionList without_absent_micro_batches(const ActionList& list, int first, int num_micro_batches);
-
-/// Adds recomputation. What the forward of a block saved is discarded after it, and recomputed
-/// before its backward. If nothing but the head's work on the same micro-batch comes between them,
-/// this would gain nothing, and the block is left as it is. This holds for the last block if each
-/// micro-batch goes back at once, as on 1F1B's last rank.
-/// Source: Chen et al. 2016, section 4.
-ActionList with_recompute(const ActionList& list, int last_unit);
-
-/// Adds sends and receives. An output or a gradient that another rank needs is sent as soon as it
-/// is made. A receive from a rank starts before the data of the previous receive are used, so that
-/// one is in flight while the other is in use. But it starts after this rank's last send of the
-/// same micro-batch, without which there is nothing to receive. A receive that waits on a GPU
-/// occupies a part of it, and CUDA may delay a kernel's first launch for as long.
-ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int rank);
-
-/// Adds the end of a step. The tied table's gradients meet on its owner before the decision point,
-/// and its other holder gets the new weights after the step.
-ActionList with_step_end(ActionList list, const Pipeline& pipeline, int rank);
-
-namespace {
 
 using enum ActionKind;
 
@@ -148,8 +109,8 @@ Action send_after(const Action& a, const Pipeline& pipeline, int rank) {
   return {send};
 }
 
-}  // namespace
-
+/// Returns a rank's computations, unit by unit, of all micro-batches that the schedule has, numbered
+/// from 0.
 ActionList computations_of(const Pipeline& pipeline, int rank) {
   ActionList list;
   for (const Computation& c : pipeline.schedule.orders[static_cast<std::size_t>(rank)]) {
@@ -161,10 +122,19 @@ ActionList computations_of(const Pipeline& pipeline, int rank) {
   return list;
 }
 
+/// Adds gathers of weights. If the next unit's computation of the same micro-batch follows at once,
+/// its gather starts one unit ahead. Each unit is gathered before its first forward. If weights are
+/// freed after use (`frees`), a unit is gathered for each forward and for each backward of a block
+/// (the embedding's backward needs no weights). If a unit's backward follows its forward at once,
+/// its weights stay between them.
 ActionList with_gathers(const ActionList& list, bool frees) {
   return Gatherer(list, frees).run();
 }
 
+/// Adds reduces. A unit is reduced after its last backward_weight. With `each` it is reduced after
+/// that of each micro-batch, as ranks hold whole gradients of only one micro-batch. The head makes
+/// its gradients in its forward: if the next forward comes before the backward_weight, it is
+/// reduced after its forward.
 ActionList with_reduces(const ActionList& list, int last_unit, bool each) {
   const bool head_goes_early = each && runs_ahead(list, last_unit);
   std::map<int, int> last;  // by unit: micro-batch whose weight half comes last
@@ -182,6 +152,8 @@ ActionList with_reduces(const ActionList& list, int last_unit, bool each) {
   return out;
 }
 
+/// Removes computations of micro-batches from `num_micro_batches` on, which this rank lacks. What
+/// ranks do together stays. The other micro-batches' numbers begin with `first`.
 ActionList without_absent_micro_batches(const ActionList& list, int first, int num_micro_batches) {
   ActionList out;
   for (Action a : list) {
@@ -193,6 +165,11 @@ ActionList without_absent_micro_batches(const ActionList& list, int first, int n
   return out;
 }
 
+/// Adds recomputation. What the forward of a block saved is discarded after it, and recomputed
+/// before its backward. If nothing but the head's work on the same micro-batch comes between them,
+/// this would gain nothing, and the block is left as it is. This holds for the last block if each
+/// micro-batch goes back at once, as on 1F1B's last rank.
+/// Source: Chen et al. 2016, section 4.
 ActionList with_recompute(const ActionList& list, int last_unit) {
   ActionList out;
   std::set<std::pair<int, int>> discarded;
@@ -209,6 +186,11 @@ ActionList with_recompute(const ActionList& list, int last_unit) {
   return out;
 }
 
+/// Adds sends and receives. An output or a gradient that another rank needs is sent as soon as it
+/// is made. A receive from a rank starts before the data of the previous receive are used, so that
+/// one is in flight while the other is in use. But it starts after this rank's last send of the
+/// same micro-batch, without which there is nothing to receive. A receive that waits on a GPU
+/// occupies a part of it, and CUDA may delay a kernel's first launch for as long.
 ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int rank) {
   std::vector<ActionList> starting(list.size());        // receives before each action
   std::map<std::pair<int, Payload>, std::size_t> used;  // by communicator: action that uses what came last
@@ -232,6 +214,8 @@ ActionList with_transfers(const ActionList& list, const Pipeline& pipeline, int 
   return out;
 }
 
+/// Adds the end of a step. The tied table's gradients meet on its owner before the decision point,
+/// and its other holder gets the new weights after the step.
 ActionList with_step_end(ActionList list, const Pipeline& pipeline, int rank) {
   const int last = pipeline.last_unit(), owner = pipeline.rank_of(0), other = pipeline.rank_of(last);
   const auto exchange = [&](Payload payload, int from, int to) {
@@ -245,8 +229,6 @@ ActionList with_step_end(ActionList list, const Pipeline& pipeline, int rank) {
   exchange(Payload::tied_weights, owner, other);
   return list;
 }
-
-namespace {
 
 void check(const StepShape& shape, const Pipeline& pipeline) {
   const PipelineSchedule& schedule = pipeline.schedule;

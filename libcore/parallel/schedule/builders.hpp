@@ -15,7 +15,7 @@ struct StepShape {
   int num_micro_batches = 0;
   /// The most micro-batches of any rank. If ranks gather weights, all ranks gather them as often.
   int max_micro_batches = 0;
-  /// If true, blocks keep only their input; see with_recompute().
+  /// If true, blocks keep only their input; see with_recompute() in builders.cpp.
   bool recompute = false;
   int zero = 0;  // see ZeroSharding
 

@@ -1,5 +1,6 @@
 #pragma once
-// Describes which rank computes what in a step: a schedule over the stages of a model.
+// Describes which rank computes what in a step: a schedule over the stages of a model. Lists the channels
+// of such a pipeline: which payloads travel between which ranks.
 
 #include <compare>
 #include <cstddef>
@@ -37,8 +38,6 @@ Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_b
 PipelineSchedule schedule_of(const model::Layout& layout, int num_micro_batches);
 /// Returns the units of each stage rank's virtual stages, as a layout's table names them.
 model::StageUnits stage_units_of(const Stages& stages, const PipelineSchedule& schedule);
-
-// Lists the channels of a pipeline: which payloads travel between which ranks.
 
 /// One direction of one payload. It is a communicator of its own, whose k-th send meets its k-th
 /// receive.

@@ -1,5 +1,6 @@
 #pragma once
-// Lays units out on virtual stages: a table of contiguous ranges, which may be uneven.
+// Lays units out on virtual stages: a table of contiguous ranges, which may be uneven. Counts what each
+// unit costs, by which stages are balanced.
 
 #include <cstdint>
 #include <span>
@@ -40,12 +41,10 @@ struct UnitCost {
 /// Errors: usage, there are fewer units than stages.
 Stages balance_stages(std::span<const UnitCost> costs, int num_stages);
 
-// Counts what units take of a rank's time: good enough to lay them out on stages before any has run.
-
-/// Returns the costs of each unit. The head's forward has all three of its products, as it makes
-/// its gradients in it. With `recompute` a block's backward_input includes its forward again. The
-/// embedding counts the additions of its gradient, one for each element. That is almost nothing,
-/// but keeps a stage of the embedding alone from being free.
+/// Returns the costs of each unit, good enough to lay units out on stages before any has run. The head's
+/// forward has all three of its products, as it makes its gradients in it. With `recompute` a block's
+/// backward_input includes its forward again. The embedding counts the additions of its gradient, one for
+/// each element. That is almost nothing, but keeps a stage of the embedding alone from being free.
 /// Units: FLOPs a token.
 std::vector<UnitCost> unit_costs(const model::ModelSpec& spec, std::int64_t sequence_length, bool recompute);
 

@@ -1,5 +1,6 @@
 #pragma once
-// The interface of observers of a rank's actions and their times.
+// The interface of observers of a rank's actions and their times, and the observer that measures how long
+// a rank's computations take, by unit.
 
 #include <cstdint>
 #include <optional>
@@ -31,9 +32,8 @@ class StepObserver {
   virtual void on_exposed_communication([[maybe_unused]] double started_s, [[maybe_unused]] double ended_s) {}
 };
 
-// Measures how long a rank's computations take, by unit.
-
-/// Sums of times over a training's steps. A recompute counts as none of the three.
+/// Sums of the times of each unit's computations over a training's steps. A recompute counts as none of the
+/// three.
 class UnitTimes final : public StepObserver {
  public:
   explicit UnitTimes(std::size_t num_units) : sums_(num_units * 6) {}

@@ -13,9 +13,10 @@
 
 namespace dt::parallel {
 
-// Checks the rules that a rank's list must keep to, action by action: a part of the validator.
+namespace {
 
-/// Checks a rank's actions in turn, and records what the rank has done so far.
+/// Checks a rank's actions in turn by the rules that its list must keep, and records what the rank has done
+/// so far.
 /// Errors: internal, naming the first action that is out of order.
 class RankValidator {
  public:
@@ -303,6 +304,8 @@ void RankValidator::check_control(const Action& action) {
   }
   transfers_.check_control();
 }
+
+}  // namespace
 
 void validate_no_deadlock(std::span<const ActionList> lists, int pp) {
   const int dp = static_cast<int>(lists.size()) / pp;

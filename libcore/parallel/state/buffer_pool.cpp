@@ -7,6 +7,15 @@
 
 namespace dt::parallel {
 
+namespace {
+
+/// Returns the size of the largest spare buffer that acquire(bytes) returns.
+std::size_t largest_for(std::size_t bytes) {
+  return 2 * bytes + 1;
+}
+
+}  // namespace
+
 std::size_t SimulatedPool::acquire(std::size_t bytes) {
   if (bytes == 0) return 0;
   const auto found = spare_.lower_bound(bytes);
@@ -20,15 +29,6 @@ std::size_t SimulatedPool::acquire(std::size_t bytes) {
 void SimulatedPool::release(std::size_t& bytes) {
   if (bytes > 0) spare_.insert(std::exchange(bytes, 0));
 }
-
-namespace {
-
-/// Returns the size of the largest spare buffer that take(bytes) returns.
-std::size_t largest_for(std::size_t bytes) {
-  return 2 * bytes + 1;
-}
-
-}  // namespace
 
 /// Takes, of equal buffers, the one with the lowest address, so that each step takes the same
 /// buffers.

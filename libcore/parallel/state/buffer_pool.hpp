@@ -1,5 +1,5 @@
 #pragma once
-// Pools buffers of a few sizes that come and go within a step.
+// Pools buffers of a few sizes that come and go within a step. Models such a pool by sizes alone.
 
 #include <cstddef>
 #include <functional>
@@ -10,8 +10,6 @@
 #include "tensor/buffer.hpp"
 
 namespace dt::parallel {
-
-// Models a pool of buffers by sizes alone.
 
 /// The sizes of a pool's spare buffers. It chooses as the pool chooses: the smallest that is large enough.
 class SimulatedPool {

@@ -1,5 +1,6 @@
 #pragma once
-// Keeps exact sums that a device adds to while the host continues.
+// Keeps exact sums that a device adds to while the host continues. Adds the squared norm of gradients that
+// ranks hold in shards to such sums.
 
 #include <cstdint>
 #include <span>
@@ -28,8 +29,6 @@ class DeviceSums {
   std::int64_t count_;
   Buffer digits_, host_digits_;  // on the device, and its copy on the host (one buffer if they are the same)
 };
-
-// Computes the squared norm of gradients that ranks hold in shards.
 
 /// Adds to sum number `index` of `sums` the squares of the elements of a group's gradient that this
 /// rank counts. Of the elements that replicas also hold, it counts its range. `gradient` is the

@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "kernels/elementwise.hpp"
-#include "parallel/state/gradient_store_kinds.hpp"
 
 namespace dt::parallel {
 
@@ -20,15 +19,6 @@ void SimulatedGradients::finish(std::optional<int> group) {
   }
   release_wires();
   if (group) is_final_.insert(*group);
-}
-
-std::unique_ptr<GradientStore> make_gradient_store(Device device, const LocalTable& local,
-                                                   const Precision& precision, const LanePlan& plan,
-                                                   const Groups& ranks) {
-  const model::Layout& layout = local.layout();
-  if (zero_sharding_of(layout, layout.data_rank(local.place())).shards_gradients())
-    return std::make_unique<ShardedGradients>(device, local, precision, ranks);
-  return std::make_unique<WholeGradients>(device, local, precision, plan, ranks);
 }
 
 GradientStore::GradientStore(Device device, const LocalTable& local, const Precision& precision,

@@ -1,6 +1,7 @@
 #pragma once
 // Holds the gradients of a step. The store sums them over this rank's micro-batches and over the
-// ranks, separately for each holder of a group, and then adds the holders' sums.
+// ranks, separately for each holder of a group, and then adds the holders' sums. A model of the store says
+// by sizes alone which buffers of its pool a step takes.
 
 #include <cstddef>
 #include <memory>
@@ -22,10 +23,8 @@
 
 namespace dt::parallel {
 
-// Models by sizes alone how a GradientStore acquires and releases buffers of its pool in a step.
-
-/// The buffers of a store in one step. Each kind of store has a model beside it, with functions of the same
-/// names, that acquires and releases in the same order.
+/// The sizes of the buffers that a store acquires and releases in one step. Each kind of store has a model
+/// beside it, with functions of the same names, that acquires and releases in the same order.
 class SimulatedGradients {
  public:
   /// Table and precision must outlive the model.

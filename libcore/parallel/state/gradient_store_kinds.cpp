@@ -1,10 +1,16 @@
-#include "parallel/state/gradient_store_kinds.hpp"
+// The kinds of gradient stores. Of whole gradients, each rank adds up its micro-batches, and the ranks sum
+// once a step. Of sharded ones, the ranks sum each micro-batch, and each rank keeps its shard of the sums.
 
+#include <deque>
+#include <map>
+#include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "kernels/elementwise.hpp"
+#include "parallel/state/gradient_store.hpp"
 
 namespace dt::parallel {
 
@@ -31,7 +37,30 @@ class SimulatedWholeGradients final : public SimulatedGradients {
   void wait_reductions() override { release_wires(); }
 };
 
-}  // namespace
+/// Gradients that data-parallel ranks do not shard. They are summed in lanes on this rank, then once over
+/// the ranks. If the optimizer's state is sharded (ZeRO 1), each rank gets its shard of the sum.
+class WholeGradients final : public GradientStore {
+ public:
+  WholeGradients(Device device, const LocalTable& local, const Precision& precision, const LanePlan& plan,
+                 const Groups& ranks);
+  /// Cancels the sums over the ranks that are under way, since their memory goes before the holders.
+  ~WholeGradients() override { cancel_works(); }
+
+  void start_step(const Context& context) override;
+  void finish_micro_batch(const Context& context, int unit, std::int64_t micro_batch) override;
+  void warm_up_reduce(const Context& context, int unit) override;
+  void reduce(const Context& context, int unit) override;
+  void wait_reductions(const Context& context) override;
+  std::size_t bytes() const override;
+  std::unique_ptr<SimulatedGradients> simulated() const override;
+
+ private:
+  Tensor full_gradient(const Context& context, int group, int unit, std::int64_t micro_batch) override;
+  GradientSum& sum_of(int group, int unit) { return sums_.at({group, unit}); }
+  void start_sum(const Context& context, int group, const Tensor& total, Holder& holder);
+
+  std::map<std::pair<int, int>, GradientSum> sums_;  // over micro-batches, by group and unit
+};
 
 WholeGradients::WholeGradients(Device device, const LocalTable& local, const Precision& precision,
                                const LanePlan& plan, const Groups& ranks)
@@ -103,8 +132,6 @@ std::unique_ptr<SimulatedGradients> WholeGradients::simulated() const {
                                                    simulated_pool());
 }
 
-namespace {
-
 /// The number of micro-batches whose sums over the ranks may be under way while the next one computes.
 constexpr std::size_t max_reductions_in_flight = 1;
 
@@ -162,7 +189,36 @@ class SimulatedShardedGradients final : public SimulatedGradients {
   std::deque<std::vector<Reduction>> in_flight_;
 };
 
-}  // namespace
+/// Gradients that data-parallel ranks shard (ZeRO 2 and 3). Each micro-batch's are summed over the ranks at
+/// once, and this rank's shards of the sums are added up.
+class ShardedGradients final : public GradientStore {
+ public:
+  ShardedGradients(Device device, const LocalTable& local, const Precision& precision, const Groups& ranks);
+
+  void finish_micro_batch(const Context&, int, std::int64_t) override {}
+  void reduce(const Context& context, int unit) override;
+  void wait_reductions(const Context& context) override;
+  std::unique_ptr<SimulatedGradients> simulated() const override;
+
+ private:
+  /// A micro-batch's sum over the ranks that is under way. The work ends before its buffers.
+  struct Reduction {
+    Holder* holder;
+    int group;
+    Buffer full;
+    Buffer wire;   // the same, if another dtype travels
+    Buffer shard;  // shard that arrives; empty if it arrives in the holder's own
+    comm::Work work;
+  };
+  Tensor full_gradient(const Context& context, int group, int unit, std::int64_t micro_batch) override;
+  Buffer take_full(const Context& context, int group, int unit);
+  Reduction start_reduce_scatter(const Context& context, int group, int unit);
+  void finish_all_but_newest(const Context& context);
+  void finish_oldest(const Context& context);
+
+  std::map<std::pair<int, int>, Buffer> fulls_;   // the current micro-batch's, by group and unit
+  std::deque<std::vector<Reduction>> in_flight_;  // each of one unit and micro-batch
+};
 
 ShardedGradients::ShardedGradients(Device device, const LocalTable& local, const Precision& precision,
                                    const Groups& ranks)
@@ -243,6 +299,17 @@ void ShardedGradients::wait_reductions(const Context& context) {
 std::unique_ptr<SimulatedGradients> ShardedGradients::simulated() const {
   return std::make_unique<SimulatedShardedGradients>(local(), precision(), ranks().has_replicas(),
                                                      simulated_pool());
+}
+
+}  // namespace
+
+std::unique_ptr<GradientStore> make_gradient_store(Device device, const LocalTable& local,
+                                                   const Precision& precision, const LanePlan& plan,
+                                                   const Groups& ranks) {
+  const model::Layout& layout = local.layout();
+  if (zero_sharding_of(layout, layout.data_rank(local.place())).shards_gradients())
+    return std::make_unique<ShardedGradients>(device, local, precision, ranks);
+  return std::make_unique<WholeGradients>(device, local, precision, plan, ranks);
 }
 
 }  // namespace dt::parallel

@@ -1,6 +1,6 @@
 #pragma once
-// Computes the shard of a model that each axis of the mesh leaves a rank. This is arithmetic alone:
-// no rank needs to exist.
+// Computes the shard of a model, and of the state of its training, that each axis of the mesh leaves a
+// rank. This is arithmetic alone: no rank needs to exist.
 
 #include <cstdint>
 #include <string>
@@ -14,14 +14,13 @@
 
 namespace dt::parallel {
 
-// Divides the state of training among data-parallel ranks (ZeRO: Rajbhandari et al. 2020).
-
 /// Granule of shards of a flat buffer. Shards start on the blocks by which sums over ranks are made, so
 /// that these do not depend on the sharding.
 inline constexpr std::int64_t shard_granule = 4096;
 
-/// The sharding of a flat buffer, and this rank's shard. ZeRO's stage 0 divides nothing, 1 the
-/// optimizer's state, 2 gradients too, 3 weights too.
+/// The sharding of a flat buffer among data-parallel ranks, and this rank's shard. ZeRO's stage 0 divides
+/// nothing, 1 the optimizer's state, 2 gradients too, 3 weights too.
+/// Source: Rajbhandari et al. 2020 (ZeRO).
 struct ZeroSharding {
   int zero = 0;
   int rank = 0;  // rank among those that divide it

@@ -22,10 +22,9 @@
 
 namespace dt::parallel {
 
-// Holds the weights that units compute with. If they are divided, each rank holds a shard of every
-// group, and a unit's weights are whole from its gather to its release.
-
-/// The weights of one rank. Groups are local ones, units have their global numbers.
+/// The weights of one rank, with which units compute. If they are divided, each rank holds a shard of every
+/// group, and a unit's weights are whole from its gather to its release. Groups are local ones, units have
+/// their global numbers.
 /// Errors: internal, this rank does not hold the unit.
 class WeightStore {
  public:

@@ -19,13 +19,6 @@
 
 namespace dt::plan {
 
-// Estimates what messages of a GPU's memory, which pass through the host's, take there.
-
-/// Returns the most bytes that a rank pins: the sum over all lanes (see comm::PinnedRing) of its list
-/// and its groups.
-std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
-                              const parallel::ActionList& list);
-
 namespace {
 
 class PinnedRingUse {
@@ -91,8 +84,8 @@ void add_channels(const Plan& plan, const parallel::LocalTable& local, const par
   for (const auto& [channel, bytes] : channels) lanes.add(bytes);
 }
 
-}  // namespace
-
+/// Returns the most bytes that a rank pins for messages of a GPU's memory, which pass through the host's:
+/// the sum over all lanes (see comm::PinnedRing) of its list and its groups.
 std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& local,
                               const parallel::ActionList& list) {
   PinnedRingUse lanes;
@@ -102,8 +95,6 @@ std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& loca
   add_channels(plan, local, list, lanes);
   return lanes.bytes();
 }
-
-namespace {
 
 /// Approximate memory in which a matrix product and attention pack their operands, and what each
 /// thread packs beside it.
@@ -125,24 +116,6 @@ std::size_t kernel_bytes(const Plan& plan) {
   return std::max({kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan)),
                    product, kernels::cuda::sums_of_runs_bytes(rows, 2 * spec.hidden, value), sorted});
 }
-
-}  // namespace
-
-std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
-                          const std::vector<int>& own_units) {
-  std::size_t scratch = 0;
-  for (const int unit : own_units)
-    scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(
-                                    plan.device, plan.micro_batch, plan.local_length()));
-  if (plan.device != Device::host()) return scratch;
-  return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
-}
-
-std::size_t workspace_bytes(const Plan& plan) {
-  return plan.device == Device::host() ? 0 : kernel_bytes(plan);
-}
-
-namespace {
 
 using Units = std::vector<std::unique_ptr<model::Unit>>;
 
@@ -318,6 +291,20 @@ std::uint64_t gpu_memory_bytes(const Plan& plan) {
   for (const MemoryEstimate& memory : estimate_memory(plan))
     bytes.push_back(memory.device_bytes() + memory.batches + (is_on_paper ? memory.context : 0));
   return most_of_gpus(plan, bytes);
+}
+
+std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
+                          const std::vector<int>& own_units) {
+  std::size_t scratch = 0;
+  for (const int unit : own_units)
+    scratch = std::max(scratch, units[static_cast<std::size_t>(unit)]->scratch_bytes(
+                                    plan.device, plan.micro_batch, plan.local_length()));
+  if (plan.device != Device::host()) return scratch;
+  return scratch + packing_bytes + packing_bytes_of_thread * static_cast<std::size_t>(plan.threads);
+}
+
+std::size_t workspace_bytes(const Plan& plan) {
+  return plan.device == Device::host() ? 0 : kernel_bytes(plan);
 }
 
 }  // namespace dt::plan

@@ -11,17 +11,6 @@
 
 namespace dt::plan {
 
-// Estimates the scratch memory that a rank's kernels and units work in.
-
-/// Returns the most scratch bytes of units, and on CPUs of kernels, while any unit of `own_units` (numbers
-/// of `units`) trains on a micro-batch.
-std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
-                          const std::vector<int>& own_units);
-
-/// Returns the most bytes of a GPU's memory that one kernel takes in addition to its unit's
-/// scratch: a workspace of cuBLASLt, cuDNN or dt's own kernels. Returns 0 on CPUs.
-std::size_t workspace_bytes(const Plan& plan);
-
 /// Bytes that training needs on a rank, from the same tables that allocate them.
 struct MemoryEstimate {
   parallel::StorageBytes storage;
@@ -60,5 +49,14 @@ std::uint64_t host_state_bytes(const Plan& plan);
 /// evaluation it counts weights alone. Contexts count on simulated GPUs alone: otherwise they exist before
 /// dt asks for a GPU's free memory (Launch::gpu_free_bytes).
 std::uint64_t gpu_memory_bytes(const Plan& plan);
+
+/// Returns the most scratch bytes of units, and on CPUs of kernels, while any unit of `own_units` (numbers
+/// of `units`) trains on a micro-batch.
+std::size_t scratch_bytes(const Plan& plan, const std::vector<std::unique_ptr<model::Unit>>& units,
+                          const std::vector<int>& own_units);
+
+/// Returns the most bytes of a GPU's memory that one kernel takes in addition to its unit's
+/// scratch: a workspace of cuBLASLt, cuDNN or dt's own kernels. Returns 0 on CPUs.
+std::size_t workspace_bytes(const Plan& plan);
 
 }  // namespace dt::plan

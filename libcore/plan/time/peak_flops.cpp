@@ -8,12 +8,18 @@
 #include "base/io/files.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
+#include "kernels/linear.hpp"
+#include "tensor/host_tensor.hpp"
 
 namespace dt::plan {
 
 namespace {
 
 constexpr double tera = 1e12;
+
+/// Time for measuring the matmul rate: long enough for a stable figure, short compared with any
+/// real start.
+constexpr double matmul_measurement_s = 0.5;
 
 /// TFLOP/s without sparsity, summed in fp32; 0: not published.
 struct GpuPeaks {
@@ -104,6 +110,16 @@ double number_of(const std::string& text) {
   return number;
 }
 
+/// Returns the matmul rate of all ranks together.
+double measure_peak_flops(const Context& context, DType dtype, comm::Communicator& world) {
+  double rate = context.device() == Device::host()
+                    ? kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s)
+                    : kernels::measure_gpu_matmul_rate(context, dtype, matmul_measurement_s);
+  const Tensor value = host_tensor(rate);
+  world.all_reduce(value, value).wait_host();
+  return rate;
+}
+
 }  // namespace
 
 std::optional<double> gpu_peak_flops(std::string_view name, DType dtype, Arithmetic arithmetic) {
@@ -162,6 +178,17 @@ std::optional<double> known_peak_flops(const Plan& plan) {
   int sharers = 0;
   for (int rank = 0; rank < plan.layout.size(); ++rank) sharers += plan.launch.gpu_of(rank) == own ? 1 : 0;
   return peak ? std::optional(*peak / std::max(1, sharers)) : std::nullopt;
+}
+
+PeakFlops find_peak_flops(const Settings& settings, const Plan& plan, const Context& context,
+                          comm::Communicator& world) {
+  if (settings.peak_flops) return {*settings.peak_flops * plan.layout.size(), "peak"};
+  const std::optional<double> own = known_peak_flops(plan);
+  std::vector<double> sums = {own.value_or(0), own ? 1.0 : 0.0};
+  const Tensor all = host_tensor(sums);
+  world.all_reduce(all, all).wait_host();
+  if (sums[1] == world.size()) return {sums[0], "peak"};
+  return {measure_peak_flops(context, plan.precision.compute, world), "measured"};
 }
 
 }  // namespace dt::plan

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/numeric/dtype.hpp"
+#include "comm/communicator.hpp"
 #include "plan/plan.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::plan {
 
@@ -34,5 +36,17 @@ std::optional<double> cpu_peak_flops(const CpuInfo& processor, DType dtype, Arit
 
 /// Returns the peak of this rank's device. A rank that shares a GPU has its share of the GPU's peak.
 std::optional<double> known_peak_flops(const Plan& plan);
+
+/// The peak of all ranks together, which MFU refers to.
+struct PeakFlops {
+  double flops = 0;
+  std::string base;  // "peak", or "measured": the rate of matrix products here
+};
+
+/// Returns --peak-flops for each rank, else the sum of the ranks' known peaks. If a rank's peak is
+/// unknown, measures the matmul rate of all ranks, each on the device of its `context`.
+/// Collective: all ranks of `world`. Blocks.
+PeakFlops find_peak_flops(const Settings& settings, const Plan& plan, const Context& context,
+                          comm::Communicator& world);
 
 }  // namespace dt::plan

@@ -1,6 +1,6 @@
 #pragma once
-// Lists the operations of a training step on a GPU, and the time that each takes at least: a roofline
-// of products, memory and launches.
+// Describes operations on a GPU, and the time that each takes at least by the GPU's rates: a roofline of
+// products, memory and launches. The rates are constants, each with its source.
 
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace dt::plan {
 
-/// Rates of GPUs: the constants of the roofline, each with its source.
+/// The rates of a GPU, by which operations take their time.
 struct GpuRates {
   std::string_view name;  // "h100", as users write it
   int sms;

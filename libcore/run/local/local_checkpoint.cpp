@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
+#include "base/io/json.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::run {
@@ -31,23 +31,22 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json parse(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  DT_CHECK(!json.is_discarded(), "ranks told each other '{}'", text);
-  return json;
-}
-
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Parses a text that ranks of this job told each other.
+JsonValue parse(const std::string& text) {
+  return JsonValue::parse(text, {"a message about local checkpoints"});
+}
+
 /// Adds one shard of node `node` to the checkpoint.
-void add(LocalCheckpoint& whole, const Json& shard, int node) {
+void add(LocalCheckpoint& whole, const JsonValue& shard, int node) {
   if (whole.header_text.empty()) {
-    whole.header_text = shard["header"].get<std::string>();
-    whole.holders.resize(shard["num_writers"].get<std::size_t>());
+    whole.header_text = shard.string("header");
+    whole.holders.resize(shard.unsigned_integer("num_writers"));
   }
-  for (const std::size_t writer : shard["writers"].get<std::vector<std::size_t>>()) {
+  for (const std::uint64_t writer : shard.unsigned_integers("writers")) {
     if (writer >= whole.holders.size()) continue;
     std::vector<int>& holders = whole.holders[writer];
     if (holders.empty() || holders.back() != node) holders.push_back(node);
@@ -86,9 +85,8 @@ std::vector<LocalCheckpoint> merge_shards(std::span<const std::string> by_node) 
   std::map<std::pair<std::int64_t, std::int64_t>, LocalCheckpoint> found;
   for (std::size_t node = 0; node < by_node.size(); ++node) {
     if (by_node[node].empty()) continue;
-    for (const Json& shard : parse(by_node[node])) {
-      const auto step = shard["step"].get<std::int64_t>(),
-                 generation = shard["generation"].get<std::int64_t>();
+    for (const JsonValue& shard : parse(by_node[node]).items()) {
+      const auto step = shard.integer("step"), generation = shard.integer("generation");
       LocalCheckpoint& whole = found[{generation, step}];
       whole.step = step;
       whole.generation = generation;
@@ -106,9 +104,13 @@ std::string to_text(const LocalCheckpoint& c) {
 }
 
 LocalCheckpoint parse_local_checkpoint(const std::string& text) {
-  const Json json = parse(text);
-  return {json["step"].get<std::int64_t>(), json["generation"].get<std::int64_t>(),
-          json["header"].get<std::string>(), json["holders"].get<std::vector<std::vector<int>>>()};
+  const JsonValue json = parse(text);
+  LocalCheckpoint c{json.integer("step"), json.integer("generation"), json.string("header"), {}};
+  for (const JsonValue& of_writer : json.at("holders").items()) {
+    std::vector<int>& holders = c.holders.emplace_back();
+    for (const JsonValue& node : of_writer.items()) holders.push_back(static_cast<int>(node.integer()));
+  }
+  return c;
 }
 
 }  // namespace dt::run

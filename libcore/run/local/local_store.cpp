@@ -320,8 +320,6 @@ void LocalStore::clear(std::int64_t own_generation, const checkpoint::Checkpoint
 
 namespace {
 
-// Copying a writer's files from a shard into the run directory.
-
 /// Runs `action` and turns its errors into input errors. Files that this node cannot read may exist
 /// on another, so the fault is the shard's, not the start's.
 template <class Action>

@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 #include "base/text/text.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
-#include "run/tokenizer_part.hpp"
 
 namespace dt::run {
 
@@ -117,8 +117,9 @@ void Promotion::promote(const LocalCheckpoint& local) const {
   comm::on_root(ranks_, [&] {
     try {
       const auto num_writers = static_cast<int>(local.holders.size());
-      const fs::path path =
-          unfinished->commit(header, add_tokenizer_files(run_, unfinished->path(), header, num_writers));
+      const fs::path path = unfinished->commit(
+          header,
+          checkpoint::add_tokenizer_files(run_.tokenizer_path(), unfinished->path(), header, num_writers));
       ranks_.console.info("brought {} together from what the nodes hold", path.string());
     } catch (const Error& error) {
       throw as_environment(error);

@@ -73,10 +73,7 @@ void send_writer_files(SecureChannel& channel, const fs::path& folder, std::int6
 /// After a crash: files remain in the folder.
 void receive_writer_files(SecureChannel& channel, const std::function<fs::path(const CopyRequest&)>& place);
 
-// The sending end of copies: a rank's connection to the node that receives them
-// (run/local/replication.hpp).
-
-/// Sends copies to one receiver.
+/// The sending end of copies: a rank's connection to the node that receives them.
 class CopySender {
  public:
   /// Tries a receiver's endpoints in turn and keeps the first that answers. Some addresses of a
@@ -101,10 +98,9 @@ class CopySender {
   double timeout_s_;
 };
 
-// The receiving end of copies that other nodes send (run/local/replication.hpp).
-
-/// Receives copies into a store's unfinished shard while it lives, on its own threads. It rejects
-/// strangers (see TcpListener), and any number of them cannot keep a rank out.
+/// The receiving end of copies that other nodes send. Receives them into a store's unfinished shard while it
+/// lives, on its own threads. It rejects strangers (see TcpListener), and any number of them cannot keep a
+/// rank out.
 class CopyReceiver {
  public:
   /// `store` must outlive the receiver. A sender that is silent for `timeout_s` has failed.

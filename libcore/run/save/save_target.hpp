@@ -2,6 +2,7 @@
 // Destinations of a save, and how each makes it a checkpoint.
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,17 +11,15 @@
 
 namespace dt::run {
 
-// The state of the save in progress (see Saver), which ranks exchange through a step's decision
-// point.
+namespace fs = std::filesystem;
 
-/// One rank's report, or the sum of all ranks' reports.
+/// The state of the save in progress (see Saver), which ranks exchange through a step's decision
+/// point: one rank's report, or the sum of all ranks' reports.
 struct SaveProgress {
   std::int64_t shards_written = 0;  // 1 if this rank's shard is on disk
   std::int64_t commits = 0;         // 1 if this rank has committed
   bool has_failed = false;          // true if any rank failed
 };
-
-namespace fs = std::filesystem;
 
 /// The result of a successful save, on all ranks. Path and size are set on rank 0 only.
 struct SavedCheckpoint {
@@ -32,9 +31,6 @@ struct SavedCheckpoint {
   int num_nodes = 0;         // nodes that hold a shard of a local checkpoint; else 0
   int num_without_copy = 0;  // ranks whose shard of a local checkpoint has no copy on another node
 };
-
-/// Returns the size of all files in a folder.
-std::uint64_t folder_bytes(const fs::path& folder);
 
 /// A destination of saves. For each save the Saver calls, in this order:
 /// - begin();

@@ -1,9 +1,9 @@
 #include "run/save/shared_target.hpp"
 
 #include "base/error.hpp"
+#include "checkpoint/tokenizer_files.hpp"
 #include "comm/exchange.hpp"
 #include "run/save/save_target.hpp"
-#include "run/tokenizer_part.hpp"
 
 namespace dt::run {
 
@@ -26,8 +26,9 @@ fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
 
 void SharedTarget::commit(SavedCheckpoint& saved, int num_writers) {
   confirm_ownership(run_, own_, alive_);
-  saved.path =
-      unfinished_->commit(header_, add_tokenizer_files(run_, unfinished_->path(), header_, num_writers));
+  saved.path = unfinished_->commit(
+      header_,
+      checkpoint::add_tokenizer_files(run_.tokenizer_path(), unfinished_->path(), header_, num_writers));
   saved.bytes = folder_bytes(saved.path);
 }
 

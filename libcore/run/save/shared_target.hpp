@@ -54,6 +54,9 @@ class SharedTarget : public SaveTarget {
   std::future<RemovalResult> removal_;                           // on rank 0
 };
 
+/// Returns the size of all files in a folder.
+std::uint64_t folder_bytes(const fs::path& folder);
+
 /// Checks that rank 0 still owns the run, before each commit. Withdraws claims of starts that died:
 /// later starts would follow them past what is saved now.
 /// Errors: environment if the run's folder is another one now (only if `alive` is given), or

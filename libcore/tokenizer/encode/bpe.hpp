@@ -1,5 +1,6 @@
 #pragma once
 // A byte-pair encoding as learned: its tokens, its merges, and the tokens that a piece of text starts as.
+// A vocabulary that only ranks its tokens gets its merges here.
 
 #include <array>
 #include <cstddef>
@@ -13,8 +14,6 @@
 
 namespace dt::tokenizer {
 
-// The merges of a BPE: which two neighbouring tokens become one, and which pair merges first.
-
 /// The priority of a merge. A pair of smaller rank merges first.
 using Rank = std::uint32_t;
 inline constexpr Rank no_rank = 0xFFFFFFFF;
@@ -24,6 +23,7 @@ struct Merge {
   Id merged = no_id;
 };
 
+/// The merges of an encoding: the pairs of neighbouring tokens that become one token, with their order.
 class MergeTable {
  public:
   /// Adds a merge. Of pairs of the same rank, the leftmost in a text merges first. A pair that the
@@ -97,10 +97,8 @@ struct Bpe {
 /// Appends the tokens of `piece` before any merge.
 void append_symbols(const Bpe& bpe, std::string_view piece, std::vector<Id>& symbols);
 
-// Learns merges for vocabularies that only rank their tokens: any two tokens that make a token may
-// merge.
-
-/// Adds the merges that make `tokens`. `ranks` are by id.
+/// Adds the merges that make `tokens`, for a vocabulary that only ranks its tokens: any two tokens that make
+/// a token may merge. `ranks` are by id.
 /// Only one pair ever makes a token. Until a merge crosses the borders of the token's bytes, merges
 /// within them come in the same order, whatever surrounds them. The pair is therefore the two tokens
 /// before the last merge within the bytes. Shorter tokens decide the pair, so they are learned first.

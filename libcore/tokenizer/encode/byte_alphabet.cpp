@@ -1,7 +1,7 @@
 #include "tokenizer/encode/byte_alphabet.hpp"
 
-#include <algorithm>
-#include <string>
+#include <array>
+#include <span>
 #include <vector>
 
 #include "base/text/utf8.hpp"

@@ -1,9 +1,9 @@
 #pragma once
 // The byte alphabet: the characters that stand for bytes in files of byte-level tokenizers. A printable
-// byte stands for itself. The others take the first free code points from U+0100 on.
+// byte stands for itself. The others take the first free code points from U+0100 on. Steps behind ByteLevel
+// split text that is written in the alphabet.
 // Source: Radford et al. 2019, GPT-2's encoder.
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,11 +19,9 @@ std::optional<std::string> bytes_of_alphabet(std::string_view text);
 std::string in_alphabet(std::string_view bytes);
 void append_in_alphabet(std::string_view bytes, std::string& text);
 
-// Splits text that ByteLevel has rewritten in the byte alphabet.
-
 /// Returns a pre-tokenizer that splits the pieces of `first` (null: the whole text) as `then` splits
-/// them in the byte alphabet (see byte_alphabet.hpp). In that alphabet a space is a letter, and a part
-/// of a character may be a number.
+/// them once ByteLevel has written them in the byte alphabet. In that alphabet a space is a letter, and a
+/// part of a character may be a number.
 std::unique_ptr<PreTokenizer> make_alphabet_splitter(std::unique_ptr<PreTokenizer> first,
                                                      std::unique_ptr<PreTokenizer> then);
 

@@ -7,8 +7,11 @@
 namespace dt::tokenizer {
 
 namespace {
+
+// Sizes of a LongPieceCache.
 constexpr std::size_t num_entries = 1 << 15;
 constexpr std::size_t most_text_bytes = 2 << 20;
+
 }  // namespace
 
 LongPieceCache::LongPieceCache() : entries_(num_entries) {

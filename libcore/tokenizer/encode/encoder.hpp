@@ -16,11 +16,8 @@
 
 namespace dt::tokenizer {
 
-// Caches of the tokens of recent pieces. Their size is fixed. Each thread has its own, so they take no
-// locks.
-
-/// A cache of pieces of up to 15 bytes and three tokens, which most pieces are. A look-up has no branch
-/// on the length.
+/// A cache of the tokens of recent pieces of up to 15 bytes and three tokens, which most pieces are. Its
+/// size is fixed. Each thread has its own, so it takes no locks. A look-up has no branch on the length.
 class ShortPieceCache {
  public:
   static constexpr std::size_t max_bytes = 15, max_ids = 3;
@@ -80,7 +77,8 @@ class ShortPieceCache {
   std::vector<CacheSet> sets_ = std::vector<CacheSet>(std::size_t{1} << log2_sets);
 };
 
-/// A cache of pieces of up to max_bytes. It starts over when its memory is full.
+/// A cache of the tokens of recent pieces of up to max_bytes. Its size is fixed: it starts over when its
+/// memory is full. Each thread has its own, so it takes no locks.
 class LongPieceCache {
  public:
   static constexpr std::size_t max_bytes = 256;

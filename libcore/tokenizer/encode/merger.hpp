@@ -14,9 +14,8 @@
 
 namespace dt::tokenizer {
 
-// Finds the smallest of many numbers that change one at a time.
-
-/// Levels of numbers. Each number of a level is the smallest of eight neighbours in the level below.
+/// Finds the smallest of many numbers that change one at a time. The tree has levels of numbers. Each number
+/// of a level is the smallest of eight neighbours in the level below.
 class MinTree {
  public:
   static constexpr std::uint64_t nothing = ~std::uint64_t{0};

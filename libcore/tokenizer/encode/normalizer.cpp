@@ -153,64 +153,6 @@ class Strip final : public Normalizer {
   bool left_, right_;
 };
 
-/// Returns the offset of `part` in `whole`, if it lies there.
-std::optional<std::size_t> place_in(std::string_view whole, std::string_view part) {
-  const std::less<> is_before;
-  if (is_before(part.data(), whole.data()) || is_before(whole.data() + whole.size(), part.data())) return {};
-  return static_cast<std::size_t>(part.data() - whole.data());
-}
-
-class Steps final : public Normalizer {
- public:
-  explicit Steps(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
-  std::string_view apply(std::string_view text, bool is_first, BoundedText& buffer) const override {
-    BoundedText other(buffer.max_bytes());
-    for (const auto& step : steps_) {
-      text = step->apply(text, is_first, other);
-      const auto begin = place_in(other.view(), text);
-      if (!begin) continue;  // the step wrote nothing, or stripped text in `buffer`
-      buffer.swap(other);
-      text = buffer.view().substr(*begin, text.size());
-    }
-    return text;
-  }
-
-  bool cuts_between_words() const override {
-    return std::all_of(steps_.begin(), steps_.end(),
-                       [](const auto& step) { return step->cuts_between_words(); });
-  }
-  bool runs_regex() const override {
-    return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->runs_regex(); });
-  }
-
- private:
-  std::vector<std::unique_ptr<Normalizer>> steps_;
-};
-
-}  // namespace
-
-std::unique_ptr<Normalizer> make_unicode_normalizer(UnicodeForm form) {
-  return std::make_unique<UnicodeNormalizer>(form);
-}
-std::unique_ptr<Normalizer> make_replacement(std::string from, std::string to) {
-  return std::make_unique<Replacement>(std::move(from), std::move(to));
-}
-std::unique_ptr<Normalizer> make_regex_replacement(const std::string& regex, std::string to) {
-  return std::make_unique<RegexReplacement>(regex, std::move(to));
-}
-std::unique_ptr<Normalizer> make_prefix(std::string prefix, Prepend when) {
-  return std::make_unique<Prefix>(std::move(prefix), when);
-}
-std::unique_ptr<Normalizer> make_strip(bool left, bool right) {
-  return std::make_unique<Strip>(left, right);
-}
-std::unique_ptr<Normalizer> make_normalizers(std::vector<std::unique_ptr<Normalizer>> steps) {
-  if (steps.size() == 1) return std::move(steps.front());
-  return std::make_unique<Steps>(std::move(steps));
-}
-
-namespace {
-
 bool is_ascii(char c) {
   return static_cast<unsigned char>(c) < 0x80;
 }
@@ -280,14 +222,66 @@ class StripAccents final : public Normalizer {
   bool cuts_between_words() const override { return true; }
 };
 
+/// Returns the offset of `part` in `whole`, if it lies there.
+std::optional<std::size_t> place_in(std::string_view whole, std::string_view part) {
+  const std::less<> is_before;
+  if (is_before(part.data(), whole.data()) || is_before(whole.data() + whole.size(), part.data())) return {};
+  return static_cast<std::size_t>(part.data() - whole.data());
+}
+
+class Steps final : public Normalizer {
+ public:
+  explicit Steps(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
+  std::string_view apply(std::string_view text, bool is_first, BoundedText& buffer) const override {
+    BoundedText other(buffer.max_bytes());
+    for (const auto& step : steps_) {
+      text = step->apply(text, is_first, other);
+      const auto begin = place_in(other.view(), text);
+      if (!begin) continue;  // the step wrote nothing, or stripped text in `buffer`
+      buffer.swap(other);
+      text = buffer.view().substr(*begin, text.size());
+    }
+    return text;
+  }
+
+  bool cuts_between_words() const override {
+    return std::all_of(steps_.begin(), steps_.end(),
+                       [](const auto& step) { return step->cuts_between_words(); });
+  }
+  bool runs_regex() const override {
+    return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->runs_regex(); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<Normalizer>> steps_;
+};
+
 }  // namespace
 
+std::unique_ptr<Normalizer> make_unicode_normalizer(UnicodeForm form) {
+  return std::make_unique<UnicodeNormalizer>(form);
+}
+std::unique_ptr<Normalizer> make_replacement(std::string from, std::string to) {
+  return std::make_unique<Replacement>(std::move(from), std::move(to));
+}
+std::unique_ptr<Normalizer> make_regex_replacement(const std::string& regex, std::string to) {
+  return std::make_unique<RegexReplacement>(regex, std::move(to));
+}
+std::unique_ptr<Normalizer> make_prefix(std::string prefix, Prepend when) {
+  return std::make_unique<Prefix>(std::move(prefix), when);
+}
+std::unique_ptr<Normalizer> make_strip(bool left, bool right) {
+  return std::make_unique<Strip>(left, right);
+}
 std::unique_ptr<Normalizer> make_lowercase() {
   return std::make_unique<Lowercase>();
 }
-
 std::unique_ptr<Normalizer> make_strip_accents() {
   return std::make_unique<StripAccents>();
+}
+std::unique_ptr<Normalizer> make_normalizers(std::vector<std::unique_ptr<Normalizer>> steps) {
+  if (steps.size() == 1) return std::move(steps.front());
+  return std::make_unique<Steps>(std::move(steps));
 }
 
 }  // namespace dt::tokenizer

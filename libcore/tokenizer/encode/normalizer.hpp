@@ -1,5 +1,6 @@
 #pragma once
-// Changes of text before it is cut into pieces.
+// Changes of text before it is cut into pieces: Unicode's forms, replacements, prefixes, white space at the
+// ends, and letters.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,15 +11,14 @@
 
 namespace dt::tokenizer {
 
-// Text that a tokenizer's steps make of other text, with a bound on its length. Without the bound, a
-// few steps that each make many characters of one could turn a line into gigabytes.
-
 /// Returns the most bytes that a text of `bytes` bytes may become. Steps of real tokenizers need much
 /// less: Unicode's compatibility forms, which need the most, make 11 times as much.
 constexpr std::size_t max_grown_bytes(std::size_t bytes) {
   return 64 * bytes + 1024;
 }
 
+/// Text that a tokenizer's steps make of other text, with a bound on its length. Without the bound, a few
+/// steps that each make many characters of one could turn a line into gigabytes.
 class BoundedText {
  public:
   explicit BoundedText(std::size_t max_bytes) : max_bytes_(max_bytes) {}
@@ -73,16 +73,13 @@ enum class Prepend { always, unless_there, if_first_unless_there };
 std::unique_ptr<Normalizer> make_prefix(std::string prefix, Prepend when);
 /// Returns a normalizer that removes white space from the text's ends.
 std::unique_ptr<Normalizer> make_strip(bool left, bool right);
-/// Returns a normalizer that applies the steps one after another.
-std::unique_ptr<Normalizer> make_normalizers(std::vector<std::unique_ptr<Normalizer>> steps);
-
-// Normalizers that change each character by itself.
-
 /// Returns a normalizer that replaces each character by lower_case() of it, whatever stands beside
 /// it.
 std::unique_ptr<Normalizer> make_lowercase();
 /// Returns a normalizer that removes marks (see is_accent). A letter that is one character with its
 /// mark stays.
 std::unique_ptr<Normalizer> make_strip_accents();
+/// Returns a normalizer that applies the steps one after another.
+std::unique_ptr<Normalizer> make_normalizers(std::vector<std::unique_ptr<Normalizer>> steps);
 
 }  // namespace dt::tokenizer

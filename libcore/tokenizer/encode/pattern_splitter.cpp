@@ -10,6 +10,60 @@ namespace dt::tokenizer {
 
 namespace {
 
+/// Takes matches and the text between them, in order, and passes on pieces as `behavior` says. An
+/// empty match separates its neighbours.
+class SplitJoiner {
+ public:
+  /// `invert`: matches and the text between them change roles.
+  SplitJoiner(SplitBehavior behavior, bool invert, PieceSink& sink)
+      : behavior_(behavior), invert_(invert), sink_(sink) {}
+  SplitJoiner(const SplitJoiner&) = delete;
+
+  void add(std::string_view piece, bool is_match) {
+    is_match = is_match != invert_;
+    switch (behavior_) {
+      case SplitBehavior::removed:
+        if (!is_match) emit(piece);
+        return;
+      case SplitBehavior::isolated:
+        return emit(piece);
+      case SplitBehavior::merged_with_previous:
+        return join(piece, is_match && !last_is_match_, is_match);
+      case SplitBehavior::merged_with_next:
+        return join(piece, last_is_match_ && !is_match, is_match);
+      case SplitBehavior::contiguous:
+        return join(piece, is_match == last_is_match_, is_match);
+    }
+  }
+  /// Call after the last piece.
+  void finish() {
+    emit(pending_);
+    pending_ = {};
+    last_is_match_ = false;
+  }
+
+ private:
+  void emit(std::string_view piece) {
+    if (!piece.empty()) sink_.add(piece);
+  }
+  /// `with_held`: the piece joins the one before it, if there is one.
+  void join(std::string_view piece, bool with_held, bool is_match) {
+    if (with_held && pending_.data() != nullptr) {
+      pending_ = std::string_view(pending_.data(), pending_.size() + piece.size());
+    } else {
+      emit(pending_);
+      pending_ = piece;
+    }
+    last_is_match_ = is_match;
+  }
+
+  SplitBehavior behavior_;
+  bool invert_;
+  PieceSink& sink_;
+  std::string_view pending_;
+  bool last_is_match_ = false;
+};
+
 class RegexSplitter final : public PreTokenizer {
  public:
   RegexSplitter(const std::string& regex, SplitBehavior behavior, bool invert, bool must_cover)
@@ -59,66 +113,6 @@ class RegexSplitter final : public PreTokenizer {
   SplitBehavior behavior_;
   bool invert_, must_cover_;
 };
-
-/// Splits pieces further and passes them on.
-class SplittingSink final : public PieceSink {
- public:
-  SplittingSink(const PreTokenizer& splitter, PieceSink& next) : splitter_(splitter), next_(next) {}
-
- protected:
-  void take(std::span<const std::string_view> pieces) override { splitter_.split_each(pieces, next_); }
-
- private:
-  const PreTokenizer& splitter_;
-  PieceSink& next_;
-};
-
-class SequenceSplitter final : public PreTokenizer {
- public:
-  explicit SequenceSplitter(std::vector<std::unique_ptr<PreTokenizer>> splitters)
-      : splitters_(std::move(splitters)) {}
-  void split(std::string_view text, PieceSink& sink) const override { split_each({&text, 1}, sink); }
-  void split_each(std::span<const std::string_view> texts, PieceSink& sink) const override {
-    std::vector<std::unique_ptr<SplittingSink>> stages;  // last stage first
-    PieceSink* next = &sink;
-    for (std::size_t i = splitters_.size() - 1; i > 0; --i) {
-      stages.push_back(std::make_unique<SplittingSink>(*splitters_[i], *next));
-      next = stages.back().get();
-    }
-    splitters_[0]->split_each(texts, *next);
-    for (std::size_t i = stages.size(); i > 0; --i) stages[i - 1]->flush();
-  }
-  bool runs_regex() const override {
-    return std::ranges::any_of(splitters_, [](const auto& splitter) { return splitter->runs_regex(); });
-  }
-
- private:
-  std::vector<std::unique_ptr<PreTokenizer>> splitters_;
-};
-
-}  // namespace
-
-std::unique_ptr<PreTokenizer> make_regex_splitter(const std::string& regex, SplitBehavior behavior,
-                                                  bool invert, bool must_cover) {
-  return std::make_unique<RegexSplitter>(regex, behavior, invert, must_cover);
-}
-
-std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters) {
-  DT_CHECK(!splitters.empty(), "nothing to split by");
-  if (splitters.size() == 1) return std::move(splitters.front());
-  return std::make_unique<SequenceSplitter>(std::move(splitters));
-}
-
-std::string escaped_for_regex(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (std::string_view("\\^$.[]|()?*+{}-/#").find(c) != std::string_view::npos) escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
-
-namespace {
 
 /// The first character of a text. An invalid byte has a code point above all characters.
 struct Character {
@@ -209,7 +203,57 @@ class TextSplitter final : public PreTokenizer {
   bool invert_;
 };
 
+/// Splits pieces further and passes them on.
+class SplittingSink final : public PieceSink {
+ public:
+  SplittingSink(const PreTokenizer& splitter, PieceSink& next) : splitter_(splitter), next_(next) {}
+
+ protected:
+  void take(std::span<const std::string_view> pieces) override { splitter_.split_each(pieces, next_); }
+
+ private:
+  const PreTokenizer& splitter_;
+  PieceSink& next_;
+};
+
+class SequenceSplitter final : public PreTokenizer {
+ public:
+  explicit SequenceSplitter(std::vector<std::unique_ptr<PreTokenizer>> splitters)
+      : splitters_(std::move(splitters)) {}
+  void split(std::string_view text, PieceSink& sink) const override { split_each({&text, 1}, sink); }
+  void split_each(std::span<const std::string_view> texts, PieceSink& sink) const override {
+    std::vector<std::unique_ptr<SplittingSink>> stages;  // last stage first
+    PieceSink* next = &sink;
+    for (std::size_t i = splitters_.size() - 1; i > 0; --i) {
+      stages.push_back(std::make_unique<SplittingSink>(*splitters_[i], *next));
+      next = stages.back().get();
+    }
+    splitters_[0]->split_each(texts, *next);
+    for (std::size_t i = stages.size(); i > 0; --i) stages[i - 1]->flush();
+  }
+  bool runs_regex() const override {
+    return std::ranges::any_of(splitters_, [](const auto& splitter) { return splitter->runs_regex(); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<PreTokenizer>> splitters_;
+};
+
 }  // namespace
+
+std::unique_ptr<PreTokenizer> make_regex_splitter(const std::string& regex, SplitBehavior behavior,
+                                                  bool invert, bool must_cover) {
+  return std::make_unique<RegexSplitter>(regex, behavior, invert, must_cover);
+}
+
+std::string escaped_for_regex(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("\\^$.[]|()?*+{}-/#").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
 
 std::unique_ptr<PreTokenizer> make_character_splitter(const CodePointSet& set, SplitBehavior behavior) {
   return std::make_unique<CharacterSplitter>(set, behavior);
@@ -219,6 +263,12 @@ std::unique_ptr<PreTokenizer> make_word_and_punctuation_splitter() {
 }
 std::unique_ptr<PreTokenizer> make_text_splitter(std::string text, SplitBehavior behavior, bool invert) {
   return std::make_unique<TextSplitter>(std::move(text), behavior, invert);
+}
+
+std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters) {
+  DT_CHECK(!splitters.empty(), "nothing to split by");
+  if (splitters.size() == 1) return std::move(splitters.front());
+  return std::make_unique<SequenceSplitter>(std::move(splitters));
 }
 
 }  // namespace dt::tokenizer

@@ -1,5 +1,6 @@
 #pragma once
-// A tokenizer from any file: the steps that text takes to become ids, in their order.
+// A tokenizer from any file: the steps that text takes to become ids, in their order, and the places where
+// text may be cut without changing its ids.
 
 #include <cstddef>
 #include <memory>
@@ -26,20 +27,16 @@ struct Tokenizer {
   Id end_of_text = no_id;  // token that ends a document; no_id: the file does not say
 };
 
-// Finds where a long text may be cut, so that its parts can be encoded separately.
-
-/// Returns the largest known n such that encoding text[0, n) and text[n, …) separately gives the
-/// ids of encoding all of it, whatever follows `text`. Returns 0 if none is known. Tokenizers that
-/// split by the known patterns (see scanners.hpp) may be cut at the last space between ASCII
-/// letters.
+/// Returns where a long text may be cut, so that its parts can be encoded separately: the largest known n
+/// such that encoding text[0, n) and text[n, …) separately gives the ids of encoding all of it, whatever
+/// follows `text`. Returns 0 if none is known. Tokenizers that split by the known patterns (see scanners.hpp)
+/// may be cut at the last space between ASCII letters.
 std::size_t safe_cut(const Tokenizer& tokenizer, std::string_view text);
 
-// Splits text for tokenizers without a pre-tokenizer, so that their texts need not be merged as a
-// whole.
-
-/// Returns a pre-tokenizer that splits before each run of U+2581, SentencePiece's space. The ids stay
-/// the same, since no merge of `bpe` joins such a run with text before it. Returns null if a merge
-/// does, if `bpe` takes whole pieces, or if U+2581 is no token.
+/// Returns a pre-tokenizer for a tokenizer that has none, so that its texts need not be merged as a whole. It
+/// splits before each run of U+2581, SentencePiece's space. The ids stay the same, since no merge of `bpe`
+/// joins such a run with text before it. Returns null if a merge does, if `bpe` takes whole pieces, or if
+/// U+2581 is no token.
 std::unique_ptr<PreTokenizer> make_word_splitter(const Bpe& bpe);
 
 }  // namespace dt::tokenizer

@@ -1,3 +1,5 @@
+// Reads the model of a tokenizer.json: its vocabulary and merges.
+
 #include <algorithm>
 
 #include "tokenizer/encode/byte_alphabet.hpp"

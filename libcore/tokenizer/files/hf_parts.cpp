@@ -11,6 +11,17 @@
 
 namespace dt::tokenizer {
 
+Error unknown_kind(const JsonValue& step, const std::string& known) {
+  const JsonValue type = step.at("type");
+  return type.error(fmt::format("the kind \"{}\" is unknown", type.string()), "known are " + known);
+}
+
+std::string regex_of_pattern(const JsonValue& step) {
+  const JsonValue pattern = step.at("pattern");
+  if (const auto regex = pattern.find("Regex")) return regex->string();
+  return escaped_for_regex(pattern.at("String").string());
+}
+
 namespace {
 
 std::unique_ptr<Normalizer> read_replacement(const JsonValue& step) {
@@ -32,7 +43,7 @@ std::unique_ptr<Normalizer> read_precompiled(const JsonValue& step) {
   return make_charsmap_normalizer(std::move(*bytes), kept);
 }
 
-std::unique_ptr<Normalizer> read_sequence(const JsonValue& step) {
+std::unique_ptr<Normalizer> read_normalizers(const JsonValue& step) {
   std::vector<std::unique_ptr<Normalizer>> steps;
   for (const JsonValue& item : step.at("normalizers").items()) steps.push_back(read_normalizer(item));
   return make_normalizers(std::move(steps));
@@ -40,15 +51,9 @@ std::unique_ptr<Normalizer> read_sequence(const JsonValue& step) {
 
 }  // namespace
 
-std::string regex_of_pattern(const JsonValue& step) {
-  const JsonValue pattern = step.at("pattern");
-  if (const auto regex = pattern.find("Regex")) return regex->string();
-  return escaped_for_regex(pattern.at("String").string());
-}
-
 std::unique_ptr<Normalizer> read_normalizer(const JsonValue& step) {
   const std::string type = step.at("type").string();
-  if (type == "Sequence") return read_sequence(step);
+  if (type == "Sequence") return read_normalizers(step);
   if (type == "NFC") return make_unicode_normalizer(UnicodeForm::nfc);
   if (type == "NFD") return make_unicode_normalizer(UnicodeForm::nfd);
   if (type == "NFKC") return make_unicode_normalizer(UnicodeForm::nfkc);
@@ -159,7 +164,7 @@ void check_follows(const JsonValue& item, const HfPreTokenizer& next, bool is_by
     throw item.error("a step that changes text after one that splits it is not followed");
 }
 
-HfPreTokenizer read_sequence(const JsonValue& step) {
+HfPreTokenizer read_pre_tokenizers(const JsonValue& step) {
   HfPreTokenizer result;
   std::vector<std::unique_ptr<Normalizer>> preparers;
   std::vector<std::unique_ptr<PreTokenizer>> splitters, of_alphabet;
@@ -182,7 +187,7 @@ HfPreTokenizer read_sequence(const JsonValue& step) {
 
 HfPreTokenizer read_pre_tokenizer(const JsonValue& step) {
   const std::string type = step.at("type").string();
-  if (type == "Sequence") return read_sequence(step);
+  if (type == "Sequence") return read_pre_tokenizers(step);
   if (type == "ByteLevel") return read_byte_level(step);
   if (type == "Metaspace") return read_metaspace(step);
   HfPreTokenizer result;
@@ -205,7 +210,7 @@ std::unique_ptr<DecodeStep> read_strip(const JsonValue& step) {
                            step.at("stop").unsigned_integer());
 }
 
-std::unique_ptr<DecodeStep> read_metaspace(const JsonValue& step) {
+std::unique_ptr<DecodeStep> read_metaspace_decoder(const JsonValue& step) {
   const bool prepends =
       step.boolean("add_prefix_space", true) && step.string("prepend_scheme", "always") != "never";
   const auto replacement = step.find("replacement");
@@ -234,7 +239,7 @@ void read_steps(const JsonValue& step, bool is_byte_level, Decoder& decoder) {
     decoder.steps.push_back(
         make_strip_until_text(not_empty(step.at("content")), step.boolean("each", false)));
   } else if (type == "Metaspace") {
-    decoder.steps.push_back(read_metaspace(step));
+    decoder.steps.push_back(read_metaspace_decoder(step));
   } else {
     throw unknown_kind(step, "ByteLevel, Fuse, ByteFallback, Replace, Strip, Metaspace, Sequence");
   }

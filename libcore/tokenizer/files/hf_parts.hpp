@@ -1,5 +1,5 @@
 #pragma once
-// Readers of the members of a tokenizer.json.
+// Readers of the members of a tokenizer.json: the steps that text takes, and the model.
 
 #include <memory>
 #include <string>
@@ -12,6 +12,10 @@ namespace dt::tokenizer {
 
 /// Returns the error of a step of an unknown kind. `known` lists the known kinds.
 Error unknown_kind(const JsonValue& step, const std::string& known);
+
+/// Returns the pattern of a Replace or Split step as a regular expression. Nothing in {"String": …} is
+/// special.
+std::string regex_of_pattern(const JsonValue& step);
 
 std::unique_ptr<Normalizer> read_normalizer(const JsonValue& step);
 
@@ -32,9 +36,5 @@ IdsByText read_vocabulary(const JsonValue& model);
 
 /// Reads the model's merges over its vocabulary `ids`.
 Bpe read_bpe(const JsonValue& model, const IdsByText& ids, bool is_byte_level);
-
-/// Returns the pattern of a Replace or Split step as a regular expression. Nothing in {"String": …} is
-/// special.
-std::string regex_of_pattern(const JsonValue& step);
 
 }  // namespace dt::tokenizer

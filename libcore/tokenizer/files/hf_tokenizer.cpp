@@ -198,13 +198,15 @@ Tokenizer read_parts(std::string_view text, const std::string& origin) {
 
 }  // namespace
 
-Error unknown_kind(const JsonValue& step, const std::string& known) {
-  const JsonValue type = step.at("type");
-  return type.error(fmt::format("the kind \"{}\" is unknown", type.string()), "known are " + known);
-}
-
 Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
-  return naming_origin(origin, [&] { return read_parts(text, origin); });
+  try {
+    return read_parts(text, origin);
+  } catch (const Error& error) {
+    // Code that builds a part of a tokenizer does not know the file.
+    const std::string what = error.what();
+    if (error.kind() != ErrorKind::input || what.find(origin) != what.npos) throw;
+    throw Error(error.kind(), origin + ": " + what, error.context(), error.error_number());
+  }
 }
 
 namespace {

@@ -1,39 +1,21 @@
 #pragma once
-// Hugging Face's tokenizer.json, for byte-pair encodings.
+// Hugging Face's tokenizer.json, for byte-pair encodings: read and written.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
 #include "tokenizer/encode/added_tokens.hpp"
 #include "tokenizer/encode/bpe.hpp"
 #include "tokenizer/encode/tokenizer.hpp"
 
 namespace dt::tokenizer {
 
-// Adds a file's name to errors in reading it.
-
-/// Returns what `read` returns. Puts "origin: " before its input errors that do not name `origin`,
-/// since code that builds a part of a tokenizer does not know the file.
-template <class Read>
-auto naming_origin(const std::string& origin, Read read) {
-  try {
-    return read();
-  } catch (const Error& error) {
-    const std::string what = error.what();
-    if (error.kind() != ErrorKind::input || what.find(origin) != what.npos) throw;
-    throw Error(error.kind(), origin + ": " + what, error.context(), error.error_number());
-  }
-}
-
 /// Reads a tokenizer.json. Ids are those of encode() in Hugging Face's tokenizers without special
 /// tokens added: the post-processor, truncation and padding have no effect.
 /// Errors: input, naming `origin` and the path in it: unknown kinds of steps and models, options that
 /// dt does not follow, merges of tokens that do not exist.
 Tokenizer read_hugging_face(std::string_view text, const std::string& origin);
-
-// Writes an encoding as Hugging Face's tokenizer.json.
 
 /// Returns the tokenizer.json of a byte-level encoding, as read_hugging_face() and Hugging Face's
 /// tokenizers read it.

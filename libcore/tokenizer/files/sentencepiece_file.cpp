@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string>
 
 #include "base/error.hpp"
@@ -17,16 +16,9 @@
 
 namespace dt::tokenizer {
 
-// SentencePiece gives each piece a score, and merges any two pieces that make one, the highest score
-// first. bpe_of_pieces() finds these pairs.
-
-/// Returns the vocabulary, the merges and the unknown piece. Pieces of equal score have merges of equal
-/// rank.
-/// Errors: input, naming `origin` and the piece, if text can become a piece that is unused or has a
-/// character that is no piece.
-Bpe bpe_of_pieces(const SentencePieceModel& model, const std::string& origin);
-
 namespace {
+
+using json = nlohmann::ordered_json;
 
 /// Returns the pieces' ranks. The highest score has rank 0; equal scores have equal ranks.
 std::vector<Rank> ranks_of(const SentencePieceModel& model) {
@@ -99,8 +91,11 @@ void refuse_merges(const SentencePieceModel& model, const MergeTable& merges, co
   }
 }
 
-}  // namespace
-
+/// Returns the vocabulary, the merges and the unknown piece. SentencePiece gives each piece a score, and
+/// merges any two pieces that make one, the highest score first. Pieces of equal score have merges of equal
+/// rank.
+/// Errors: input, naming `origin` and the piece, if text can become a piece that is unused or has a
+/// character that is no piece.
 Bpe bpe_of_pieces(const SentencePieceModel& model, const std::string& origin) {
   Bpe learned;
   set_pieces(model, learned);
@@ -113,10 +108,6 @@ Bpe bpe_of_pieces(const SentencePieceModel& model, const std::string& origin) {
   bpe.merges = std::move(learned.merges);
   return bpe;
 }
-
-namespace {
-
-using json = nlohmann::ordered_json;
 
 constexpr const char* escaped_space = "\u2581";
 

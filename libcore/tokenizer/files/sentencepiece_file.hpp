@@ -1,5 +1,5 @@
 #pragma once
-// Turns SentencePiece's tokenizer.model into a tokenizer.json.
+// SentencePiece's tokenizer.model: its wire format, its content, and the tokenizer.json that it becomes.
 
 #include <cstdint>
 #include <string>
@@ -8,12 +8,9 @@
 
 namespace dt::tokenizer {
 
-// The content of a SentencePiece tokenizer.model: ModelProto of sentencepiece_model.proto.
-
-// Reads Protocol Buffers' wire format, in which a message is a sequence of fields.
-// Source: protobuf.dev, "Encoding".
-
-/// Walks over a message's fields without copying. A field that holds a message takes another reader.
+/// Reads Protocol Buffers' wire format, in which a message is a sequence of fields. Walks over the fields
+/// without copying. A field that holds a message takes another reader.
+/// Source: protobuf.dev, "Encoding".
 class ProtobufReader {
  public:
   /// `origin` names the file in errors, and must outlive the reader.
@@ -51,7 +48,8 @@ struct SentencePiece {
   PieceType type = PieceType::normal;
 };
 
-/// A piece's id is its index. Defaults are the format's.
+/// The content of a tokenizer.model, ModelProto of sentencepiece_model.proto. A piece's id is its index.
+/// Defaults are the format's.
 struct SentencePieceModel {
   std::vector<SentencePiece> pieces;
   bool byte_fallback = false;

@@ -1,3 +1,5 @@
+// Reads the content of SentencePiece's tokenizer.model from its wire format.
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -79,6 +79,13 @@ std::optional<Pattern> known_pattern(const std::string& pattern) {
   return named ? named : pattern_of_tiktoken_regex(pattern);
 }
 
+/// Returns the regular expression that a tokenizer.json has for a pattern of tiktoken's: a known pattern's,
+/// or the pattern as Oniguruma reads it.
+std::string regex_of_tiktoken_pattern(const std::string& pattern) {
+  const auto known = known_pattern(pattern);
+  return known ? regex_of_pattern(*known) : regex_of_tiktoken(pattern);
+}
+
 std::unique_ptr<PreTokenizer> splitter_of(const std::string& pattern) {
   const auto known = known_pattern(pattern);
   if (known) return make_scanner(*known);
@@ -145,48 +152,9 @@ void add_eos(const std::string& eos, const Vocabulary& vocabulary, std::vector<A
   tokens.push_back({std::max(vocabulary.size(), tokens.empty() ? 0 : tokens.back().id + 1), eos, true});
 }
 
-}  // namespace
-
-bool is_tiktoken_file(std::string_view text) {
-  return parse_line(first_line(text)).has_value();
-}
-
-Bpe bpe_of_ranks(Vocabulary vocabulary, const std::string& origin) {
-  Bpe bpe;
-  bpe.vocabulary = std::move(vocabulary);
-  bpe.takes_whole_pieces = true;
-  set_byte_ids(bpe, origin);
-  add_merges(bpe);
-  return bpe;
-}
-
-Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const std::string& pattern) {
-  Tokenizer tokenizer;
-  tokenizer.bpe = bpe_of_ranks(read_tokens(text, origin), origin);
-  tokenizer.pre_tokenizer = splitter_of(pattern);
-  return tokenizer;
-}
-
-std::string regex_of_tiktoken_pattern(const std::string& pattern) {
-  const auto known = known_pattern(pattern);
-  return known ? regex_of_pattern(*known) : regex_of_tiktoken(pattern);
-}
-
-std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
-                                     const std::string& pattern, const std::string& eos) {
-  Bpe bpe = read_tiktoken(text, origin, pattern).bpe;
-  const auto known = known_pattern(pattern);
-  std::vector<AddedToken> tokens = special_tokens(known, bpe.vocabulary);
-  add_eos(eos, bpe.vocabulary, tokens);
-  // Tokens in the vocabulary keep their ids, whatever gaps there are before them.
-  for (const AddedToken& token : tokens) bpe.vocabulary.set_unfindable(token.id, token.content);
-  return hugging_face_text(bpe, regex_of_tiktoken_pattern(pattern), tokens);
-}
-
-namespace {
-
 constexpr std::uint64_t default_num_special = 1000;
 
+/// The numbers of tokens of a tekken.json.
 struct Sizes {
   Id vocabulary, special;
 };
@@ -202,6 +170,7 @@ Sizes read_sizes(const JsonValue& config) {
   return {static_cast<Id>(vocabulary), static_cast<Id>(special)};
 }
 
+/// Reads a tekken.json's vocabulary, whose ids follow those of the special tokens.
 Vocabulary read_vocabulary(const JsonValue& list, Sizes sizes) {
   Vocabulary vocabulary;
   for (const JsonValue& item : list.items()) {
@@ -219,7 +188,8 @@ Vocabulary read_vocabulary(const JsonValue& list, Sizes sizes) {
   return vocabulary;
 }
 
-/// Reads the special tokens. Those that the file does not name get the names of Mistral's own code.
+/// Reads a tekken.json's special tokens. Those that the file does not name get the names of Mistral's own
+/// code.
 std::vector<AddedToken> read_special_tokens(const JsonValue& root, Id count) {
   std::vector<AddedToken> tokens;
   for (Id id = 0; id < count; ++id) {
@@ -238,6 +208,37 @@ std::vector<AddedToken> read_special_tokens(const JsonValue& root, Id count) {
 }
 
 }  // namespace
+
+bool is_tiktoken_file(std::string_view text) {
+  return parse_line(first_line(text)).has_value();
+}
+
+Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const std::string& pattern) {
+  Tokenizer tokenizer;
+  tokenizer.bpe = bpe_of_ranks(read_tokens(text, origin), origin);
+  tokenizer.pre_tokenizer = splitter_of(pattern);
+  return tokenizer;
+}
+
+std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
+                                     const std::string& pattern, const std::string& eos) {
+  Bpe bpe = read_tiktoken(text, origin, pattern).bpe;
+  const auto known = known_pattern(pattern);
+  std::vector<AddedToken> tokens = special_tokens(known, bpe.vocabulary);
+  add_eos(eos, bpe.vocabulary, tokens);
+  // Tokens in the vocabulary keep their ids, whatever gaps there are before them.
+  for (const AddedToken& token : tokens) bpe.vocabulary.set_unfindable(token.id, token.content);
+  return hugging_face_text(bpe, regex_of_tiktoken_pattern(pattern), tokens);
+}
+
+Bpe bpe_of_ranks(Vocabulary vocabulary, const std::string& origin) {
+  Bpe bpe;
+  bpe.vocabulary = std::move(vocabulary);
+  bpe.takes_whole_pieces = true;
+  set_byte_ids(bpe, origin);
+  add_merges(bpe);
+  return bpe;
+}
 
 bool is_tekken_file(std::string_view text) {
   if (text.find("\"token_bytes\"") == text.npos) return false;

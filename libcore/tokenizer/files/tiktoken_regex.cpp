@@ -1,3 +1,5 @@
+// Translates tiktoken's regular expressions into Oniguruma's syntax.
+
 #include <charconv>
 #include <map>
 #include <optional>
@@ -29,16 +31,6 @@ struct Fragment {
 struct Flags {
   bool folds = false, multi_line = false, dot_all = false, swaps_greed = false, ignores_space = false;
 };
-
-std::string literal(char32_t code_point) {
-  const bool is_plain = code_point >= 0x80 || (code_point >= '0' && code_point <= '9') ||
-                        (code_point >= 'A' && code_point <= 'Z') ||
-                        (code_point >= 'a' && code_point <= 'z') || code_point == ' ' || code_point == '\'' ||
-                        code_point == '"' || code_point == '_';
-  if (is_plain) return to_utf8(code_point);
-  if (code_point < 0x20 || code_point == 0x7f) return fmt::format("\\x{{{:X}}}", std::uint32_t{code_point});
-  return std::string("\\") + static_cast<char>(code_point);
-}
 
 /// Reads fancy-regex's syntax from left to right and writes Oniguruma's.
 class Translator {
@@ -169,7 +161,7 @@ class Translator {
   Fragment read_atom(int depth) {
     const char first = text_[at_];
     if (first == '(') return read_group(depth);
-    if (first == '[') return of_set(read_rust_class(text_, at_, flags_.folds, escape_));
+    if (first == '[') return of_set(read_rust_class(text_, at_, flags_.folds));
     if (first == '\\') return read_escape();
     if (first == '+' || first == '*' || first == '?') throw input_error("a quantifier has nothing to repeat");
     if (take(".")) return {flags_.dot_all ? "\\O" : "\\N", true};
@@ -183,7 +175,7 @@ class Translator {
   Fragment of_character(char32_t code_point) const {
     const CodePointSet set = {{code_point, code_point}};
     const CodePointSet all = flags_.folds ? with_other_cases(set) : set;
-    if (all == set) return {literal(code_point), true};
+    if (all == set) return {oniguruma_character(code_point), true};
     return of_set(all);
   }
 
@@ -289,7 +281,7 @@ class Translator {
       throw input_error("\\k has no name");
     }
     if (const auto part = read_assertion(letter)) return *part;
-    const ClassEscape escape = read_class_escape();
+    const ClassEscape escape = read_rust_escape(text_, at_, flags_.folds);
     return escape.set ? of_set(*escape.set) : of_character(escape.code_point);
   }
 
@@ -346,66 +338,6 @@ class Translator {
     return {fmt::format("\\k<{}>", number), true, true};
   }
 
-  /// Reads an escape from the backslash on, of those that may also stand in brackets.
-  ClassEscape read_class_escape() {
-    ++at_;
-    if (at_ >= text_.size()) throw input_error("a backslash is the last character");
-    const char letter = text_[at_];
-    if (letter == 'p' || letter == 'P') return {read_property(), 0};
-    if (const auto set = rust_class_of_letter(letter)) {
-      ++at_;
-      return {set, 0};
-    }
-    if (letter == 'x' || letter == 'u' || letter == 'U') {
-      ++at_;
-      return {std::nullopt, read_hexadecimal(letter == 'x' ? 2 : letter == 'u' ? 4 : 8)};
-    }
-    static const std::map<char, char32_t> controls = {{'a', 7},    {'b', 8},    {'f', 0xc}, {'n', '\n'},
-                                                      {'r', '\r'}, {'t', '\t'}, {'v', 0xb}, {'e', 0x1b}};
-    if (const auto control = controls.find(letter); control != controls.end()) {
-      ++at_;
-      return {std::nullopt, control->second};
-    }
-    const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-    if (is_letter || (letter >= '0' && letter <= '9')) throw input_error("\\{} is not followed", letter);
-    return {std::nullopt, take_character()};
-  }
-
-  CodePointSet read_property() {
-    const bool is_negated = text_[at_++] == 'P';
-    std::string_view name = text_.substr(at_, 1);
-    if (name == "{") {
-      const std::size_t end = text_.find('}', at_);
-      if (end == text_.npos) throw input_error("\\p{{ is not closed");
-      name = text_.substr(at_ + 1, end - at_ - 1);
-      at_ = end + 1;
-    } else {
-      at_ += name.size();
-    }
-    const CodePointSet set = rust_property(name, flags_.folds);
-    return is_negated ? ~set : set;
-  }
-
-  char32_t read_hexadecimal(std::size_t num_digits) {
-    std::string_view digits = text_.substr(at_, num_digits);
-    std::size_t end = at_ + num_digits;
-    if (take("{")) {
-      end = text_.find('}', at_);
-      if (end == text_.npos) throw input_error("a character's number is not closed");
-      digits = text_.substr(at_, end - at_);
-      ++end;
-      num_digits = digits.size();
-    }
-    std::uint32_t value = 0;
-    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    const bool is_whole = error == std::errc() && stop == digits.data() + digits.size() &&
-                          digits.size() == num_digits && num_digits <= 8;
-    if (!is_whole || value > CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF))
-      throw input_error("a character's number is wrong");
-    at_ = end;
-    return value;
-  }
-
   // Characters.
 
   char32_t take_character() {
@@ -442,7 +374,6 @@ class Translator {
   std::string_view text_;
   std::size_t at_ = 0;
   Flags flags_;
-  const ReadEscape escape_ = [this] { return read_class_escape(); };
   std::map<std::string, std::size_t> names_;
   bool has_references_ = false;
   std::vector<bool> is_closed_ = {false};  // by group number

@@ -14,7 +14,7 @@
 
 namespace dt::tokenizer {
 
-// The pairs of neighbouring tokens that may merge next, with their counts and positions.
+namespace {
 
 /// Numbers pairs in the order in which they come.
 class PairNumbers {
@@ -53,6 +53,7 @@ struct PlacedPair {
   std::vector<Position> positions;
 };
 
+/// The pairs of neighbouring tokens that may merge next, with their counts and positions.
 class PairIndex {
  public:
   /// Adds a pair that the index does not have.
@@ -112,8 +113,6 @@ std::optional<PlacedPair> PairIndex::take_first(std::int64_t least) {
   }
   return std::nullopt;
 }
-
-namespace {
 
 /// Number of positions for which one more thread pays: half a millisecond's work.
 constexpr std::size_t places_per_thread = 1 << 14;

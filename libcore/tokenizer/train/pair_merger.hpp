@@ -1,5 +1,6 @@
 #pragma once
-// Merges a pair into one token wherever it stands, and records its neighbours.
+// The words that a byte-pair encoding is learned from, and the merging of a pair in them: it becomes one
+// token wherever it stands, and its neighbours are recorded.
 
 #include <array>
 #include <compare>
@@ -12,7 +13,7 @@
 
 namespace dt::tokenizer {
 
-/// Distinct words as the tokens that they consist of, while merges are learned.
+/// Two neighbouring tokens.
 struct TokenPair {
   Id left, right;
   auto operator<=>(const TokenPair&) const = default;
@@ -21,9 +22,9 @@ struct TokenPair {
 /// A position in the words: that of a token's first byte.
 using Position = std::uint32_t;
 
-/// All words in a row, with a position for each byte. A token stands at its first byte and at its last,
-/// so that both neighbours of a token are found at once. Words of equal counts lie together, the most
-/// frequent first.
+/// Distinct words as the tokens that they consist of, while merges are learned. All words stand in a row,
+/// with a position for each byte. A token stands at its first byte and at its last, so that both neighbours
+/// of a token are found at once. Words of equal counts lie together, the most frequent first.
 class TrainingWords {
  public:
   static constexpr Id inside = no_id - 1;  // a byte of a token, neither its first nor its last

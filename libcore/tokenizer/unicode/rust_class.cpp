@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <utility>
 
@@ -74,10 +75,95 @@ std::optional<CodePointSet> special_property(const std::string& name) {
   return found == same.end() ? std::nullopt : std::optional(property(found->second));
 }
 
+/// Returns the set of \p{name}. `name` has no braces; a ^ in front of it negates. `folds` ignores case as
+/// (?i) does.
+/// Errors: input if Rust's regex crate or dt does not know the name.
+CodePointSet rust_property(std::string_view name, bool folds) {
+  const bool is_negated = name.starts_with('^');
+  std::string wanted;
+  for (const char c : name.substr(is_negated ? 1 : 0)) {
+    if (c == ' ' || c == '-' || c == '_') continue;
+    wanted += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  }
+  for (const std::string_view kind : {"gc=", "generalcategory=", "sc=", "script=", "gc:", "sc:"}) {
+    if (wanted.starts_with(kind)) wanted = wanted.substr(kind.size());
+  }
+  std::optional<CodePointSet> set = special_property(wanted);
+  const bool is_block =
+      wanted.starts_with("in") && property_index(wanted) && property_index(wanted.substr(2));
+  if (!set && !is_block && property_index(wanted)) set = property(wanted);
+  if (!set) throw input_error("\\p{{{}}} is unknown", name);
+  if (folds) set = with_other_cases(*set);
+  return is_negated ? ~*set : *set;
+}
+
+/// Returns the set of \d, \s, \w or \h, and its complement for a capital letter. Returns none for any other
+/// letter.
+std::optional<CodePointSet> rust_class_of_letter(char letter) {
+  const auto of_small = [](char small) -> std::optional<CodePointSet> {
+    if (small == 'd') return property("nd");
+    if (small == 's') return property("whitespace");
+    if (small == 'w') return rust_word_characters();
+    if (small == 'h') return CodePointSet{{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
+    return std::nullopt;
+  };
+  if (letter >= 'a') return of_small(letter);
+  const auto set = of_small(static_cast<char>(letter | 0x20));
+  return set ? std::optional(~*set) : std::nullopt;
+}
+
+bool take(std::string_view text, std::size_t& at, std::string_view what) {
+  if (!text.substr(at).starts_with(what)) return false;
+  at += what.size();
+  return true;
+}
+
+char32_t take_character(std::string_view text, std::size_t& at) {
+  const std::string_view rest = text.substr(at);
+  at += character_length(rest);
+  return first_code_point(rest);
+}
+
+/// Reads \p{name}, \pL or their complements from the letter on.
+CodePointSet read_property(std::string_view text, std::size_t& at, bool folds) {
+  const bool is_negated = text[at++] == 'P';
+  std::string_view name = text.substr(at, 1);
+  if (name == "{") {
+    const std::size_t end = text.find('}', at);
+    if (end == text.npos) throw input_error("\\p{{ is not closed");
+    name = text.substr(at + 1, end - at - 1);
+    at = end + 1;
+  } else {
+    at += name.size();
+  }
+  const CodePointSet set = rust_property(name, folds);
+  return is_negated ? ~set : set;
+}
+
+/// Reads a character's number, of `num_digits` digits or in braces.
+char32_t read_hexadecimal(std::string_view text, std::size_t& at, std::size_t num_digits) {
+  std::string_view digits = text.substr(at, num_digits);
+  std::size_t end = at + num_digits;
+  if (take(text, at, "{")) {
+    end = text.find('}', at);
+    if (end == text.npos) throw input_error("a character's number is not closed");
+    digits = text.substr(at, end - at);
+    ++end;
+    num_digits = digits.size();
+  }
+  std::uint32_t value = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  const bool is_whole = error == std::errc() && stop == digits.data() + digits.size() &&
+                        digits.size() == num_digits && num_digits <= 8;
+  if (!is_whole || value > CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF))
+    throw input_error("a character's number is wrong");
+  at = end;
+  return value;
+}
+
 class ClassReader {
  public:
-  ClassReader(std::string_view text, std::size_t& at, bool folds, const ReadEscape& escape)
-      : text_(text), at_(at), folds_(folds), escape_(escape) {}
+  ClassReader(std::string_view text, std::size_t& at, bool folds) : text_(text), at_(at), folds_(folds) {}
 
   /// Reads from the opening bracket on.
   CodePointSet read(int depth) {
@@ -144,10 +230,8 @@ class ClassReader {
   }
 
   ClassEscape read_one() {
-    if (text_[at_] == '\\') return escape_();
-    const std::string_view rest = text_.substr(at_);
-    at_ += character_length(rest);
-    return {std::nullopt, first_code_point(rest)};
+    if (text_[at_] == '\\') return read_rust_escape(text_, at_, folds_);
+    return {std::nullopt, take_character(text_, at_)};
   }
 
   std::optional<CodePointSet> read_posix() {
@@ -166,16 +250,11 @@ class ClassReader {
   }
 
   CodePointSet folded(const CodePointSet& set) const { return folds_ ? with_other_cases(set) : set; }
-  bool take(std::string_view what) {
-    if (!text_.substr(at_).starts_with(what)) return false;
-    at_ += what.size();
-    return true;
-  }
+  bool take(std::string_view what) { return tokenizer::take(text_, at_, what); }
 
   std::string_view text_;
   std::size_t& at_;
   bool folds_;
-  const ReadEscape& escape_;
 };
 
 std::string written(char32_t code_point) {
@@ -227,40 +306,42 @@ CodePointSet with_other_cases(const CodePointSet& set) {
   return CodePointSet(std::move(ranges));
 }
 
-CodePointSet rust_property(std::string_view name, bool folds) {
-  const bool is_negated = name.starts_with('^');
-  std::string wanted;
-  for (const char c : name.substr(is_negated ? 1 : 0)) {
-    if (c == ' ' || c == '-' || c == '_') continue;
-    wanted += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+ClassEscape read_rust_escape(std::string_view text, std::size_t& at, bool folds) {
+  ++at;
+  if (at >= text.size()) throw input_error("a backslash is the last character");
+  const char letter = text[at];
+  if (letter == 'p' || letter == 'P') return {read_property(text, at, folds), 0};
+  if (const auto set = rust_class_of_letter(letter)) {
+    ++at;
+    return {set, 0};
   }
-  for (const std::string_view kind : {"gc=", "generalcategory=", "sc=", "script=", "gc:", "sc:"}) {
-    if (wanted.starts_with(kind)) wanted = wanted.substr(kind.size());
+  if (letter == 'x' || letter == 'u' || letter == 'U') {
+    ++at;
+    return {std::nullopt, read_hexadecimal(text, at, letter == 'x' ? 2 : letter == 'u' ? 4 : 8)};
   }
-  std::optional<CodePointSet> set = special_property(wanted);
-  const bool is_block =
-      wanted.starts_with("in") && property_index(wanted) && property_index(wanted.substr(2));
-  if (!set && !is_block && property_index(wanted)) set = property(wanted);
-  if (!set) throw input_error("\\p{{{}}} is unknown", name);
-  if (folds) set = with_other_cases(*set);
-  return is_negated ? ~*set : *set;
+  static const std::map<char, char32_t> controls = {{'a', 7},    {'b', 8},    {'f', 0xc}, {'n', '\n'},
+                                                    {'r', '\r'}, {'t', '\t'}, {'v', 0xb}, {'e', 0x1b}};
+  if (const auto control = controls.find(letter); control != controls.end()) {
+    ++at;
+    return {std::nullopt, control->second};
+  }
+  const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+  if (is_letter || (letter >= '0' && letter <= '9')) throw input_error("\\{} is not followed", letter);
+  return {std::nullopt, take_character(text, at)};
 }
 
-std::optional<CodePointSet> rust_class_of_letter(char letter) {
-  const auto of_small = [](char small) -> std::optional<CodePointSet> {
-    if (small == 'd') return property("nd");
-    if (small == 's') return property("whitespace");
-    if (small == 'w') return rust_word_characters();
-    if (small == 'h') return CodePointSet{{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
-    return std::nullopt;
-  };
-  if (letter >= 'a') return of_small(letter);
-  const auto set = of_small(static_cast<char>(letter | 0x20));
-  return set ? std::optional(~*set) : std::nullopt;
+CodePointSet read_rust_class(std::string_view text, std::size_t& at, bool folds) {
+  return ClassReader(text, at, folds).read(0);
 }
 
-CodePointSet read_rust_class(std::string_view text, std::size_t& at, bool folds, const ReadEscape& escape) {
-  return ClassReader(text, at, folds, escape).read(0);
+std::string oniguruma_character(char32_t code_point) {
+  const bool is_plain = code_point >= 0x80 || (code_point >= '0' && code_point <= '9') ||
+                        (code_point >= 'A' && code_point <= 'Z') ||
+                        (code_point >= 'a' && code_point <= 'z') || code_point == ' ' || code_point == '\'' ||
+                        code_point == '"' || code_point == '_';
+  if (is_plain) return to_utf8(code_point);
+  if (code_point < 0x20 || code_point == 0x7f) return fmt::format("\\x{{{:X}}}", std::uint32_t{code_point});
+  return std::string("\\") + static_cast<char>(code_point);
 }
 
 std::string oniguruma_class(const CodePointSet& set) {

@@ -1,5 +1,5 @@
 #pragma once
-// The validation loss, and logits for comparisons.
+// The validation loss and its windows, and logits for comparisons.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,10 +19,8 @@
 
 namespace dt::train {
 
-// The choice of an evaluation's validation windows, and their division into micro-batches.
-
-/// The windows of each source's validation split in order, source after source. No micro-batch has
-/// windows of two sources.
+/// The validation windows of an evaluation, divided into micro-batches: the windows of each source's
+/// validation split in order, source after source. No micro-batch has windows of two sources.
 class ValidationWindows {
  public:
   /// `max_windows` is the most windows to take. Each source contributes its first ones, in

@@ -1,6 +1,8 @@
 #include "train/start/candidates.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <map>
 #include <span>
 
 #include "base/error.hpp"
@@ -51,6 +53,48 @@ void add_announced_checkpoints(std::vector<run::LocalCheckpoint>& local, const r
     if (std::none_of(local.begin(), local.end(), is_same))
       local.push_back({entry.step, entry.generation, "", {}});
   }
+}
+
+/// Refuses to start anew if the lineage has no checkpoints, but the run has or had some.
+void require_existing_lineage(const run::RunDirectory& run) {
+  const std::vector<run::Generation> claimed = run.generations();
+  const std::size_t others = run.checkpoints().size();
+  const std::string continues = claimed.empty() ? "" : claimed.back().continues;
+  if (others == 0 && continues.empty()) return;
+  const std::string name = run.path().string();
+  const std::string newest = claimed.empty() ? "" : fmt::format(" {}", claimed.back().number);
+  throw Error(ErrorKind::input,
+              fmt::format("{}: its newest generation{} {} and has no checkpoint{}", name, newest,
+                          continues.empty() ? "began anew"
+                                            : fmt::format("went on from {}, which is gone,", continues),
+                          others == 0 ? "" : fmt::format("; {} of others are there", others)),
+              fmt::format("name one that 'dt-checkpoint list {}' shows with --resume, or begin anew with "
+                          "--resume never",
+                          name));
+}
+
+/// Returns the run's checkpoints and those on its nodes, newest first. An announced checkpoint that
+/// no node holds is included if it is newer than all of these. An older one was removed when a
+/// newer one was saved.
+std::vector<Candidate> candidates_on_lineage(const run::RunDirectory& run,
+                                             std::span<const run::LocalCheckpoint> local) {
+  std::vector<checkpoint::CheckpointEntry> entries = run.checkpoints();
+  std::map<fs::path, const run::LocalCheckpoint*> on_nodes;
+  for (const run::LocalCheckpoint& c : local) {
+    const fs::path path = run.checkpoints_path() / checkpoint::checkpoint_name(c.step, c.generation);
+    const auto has_path = [&](const checkpoint::CheckpointEntry& entry) { return entry.path == path; };
+    if (std::any_of(entries.begin(), entries.end(), has_path)) continue;
+    entries.push_back({path, c.step, c.generation});
+    on_nodes[path] = &c;
+  }
+  std::vector<Candidate> candidates;
+  for (const checkpoint::CheckpointEntry& entry : run.on_lineage(std::move(entries))) {
+    const auto found = on_nodes.find(entry.path);
+    const bool is_lost = found != on_nodes.end() && found->second->holders.empty();
+    if (is_lost && !candidates.empty()) continue;
+    candidates.push_back({entry.path, false, found == on_nodes.end() ? "" : run::to_text(*found->second)});
+  }
+  return candidates;
 }
 
 /// Serializes candidates for the broadcast from rank 0; from_text() is the inverse.
@@ -112,6 +156,32 @@ std::string effective_resume(const plan::Settings& settings, const comm::Ranks& 
     resume = "auto";
   });
   return comm::broadcast_text(ranks.world, resume);
+}
+
+std::string foreign_parent_checkpoint(const run::RunDirectory& run) {
+  const std::vector<run::Generation> claimed = run.generations();
+  std::string continues = claimed.empty() ? "" : claimed.back().continues;
+  while (!continues.empty() && continues.find('/') == std::string::npos) {
+    const auto parent = checkpoint::parse_checkpoint_name(continues);
+    const auto older = std::find_if(claimed.begin(), claimed.end(),
+                                    [&](const auto& g) { return parent && g.number == parent->generation; });
+    continues = older == claimed.end() ? "" : older->continues;
+  }
+  return continues;
+}
+
+std::vector<Candidate> resume_candidates(const plan::Settings& settings, const run::RunDirectory* run,
+                                         std::span<const run::LocalCheckpoint> local) {
+  if (settings.resume == "never") return {};
+  if (settings.resume != "auto") return {{settings.resume, true}};
+  std::vector<Candidate> candidates;
+  if (run) {
+    candidates = candidates_on_lineage(*run, local);
+    if (const std::string origin = foreign_parent_checkpoint(*run); !origin.empty())
+      candidates.push_back({origin, false});
+    if (candidates.empty()) require_existing_lineage(*run);
+  }
+  return candidates;
 }
 
 std::vector<Candidate> find_candidates(const plan::Settings& settings, const run::RunDirectory& run,

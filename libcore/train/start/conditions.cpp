@@ -22,6 +22,8 @@ namespace dt::train {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 /// Returns each line that any rank has, once, sorted.
 std::vector<std::string> gather_distinct_lines(comm::Communicator& ranks,
                                                const std::vector<std::string>& own) {
@@ -32,20 +34,6 @@ std::vector<std::string> gather_distinct_lines(comm::Communicator& ranks,
   }
   return {all.begin(), all.end()};
 }
-
-}  // namespace
-
-std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks) {
-  return gather_distinct_lines(ranks, kernels::matmul_algorithms());
-}
-
-std::vector<std::string> attention_fallbacks_used(comm::Communicator& ranks) {
-  return gather_distinct_lines(ranks, kernels::attention_fallbacks());
-}
-
-using Json = nlohmann::ordered_json;
-
-namespace {
 
 std::string_view matmul_of(const plan::Plan& plan) {
   if (plan.device == Device::host()) return name_of(plan.arithmetic);
@@ -111,10 +99,9 @@ std::vector<std::string> condition_differences(const std::string& then, const st
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using optim::LearningRateSchedule;
 
-std::optional<LearningRateSchedule> parse(const std::string& text) {
+std::optional<LearningRateSchedule> parse_schedule(const std::string& text) {
   constexpr std::int64_t most_steps = std::int64_t{1} << 56;
   const auto object = JsonValue::parse_if_object(text);
   if (!object) return std::nullopt;
@@ -174,7 +161,7 @@ std::string option_of(const std::string& member, const plan::Settings& s) {
 
 std::string describe_schedule_change(const std::string& then, const LearningRateSchedule& now,
                                      const plan::Settings& settings, std::int64_t step) {
-  const auto old = parse(then);
+  const auto old = parse_schedule(then);
   if (!old) return "";
   const std::int64_t first = step + 1, last = std::max(first, now.total_steps);
   if (!differ(*old, now, first, last)) return "";
@@ -188,7 +175,7 @@ std::string describe_schedule_change(const std::string& then, const LearningRate
       if (before[member] == value) continue;
       Json mixed = into_old ? before : after;
       mixed[member] = into_old ? value : before[member];
-      if (!differ(*parse(mixed.dump()), into_old ? *old : now, first, last)) continue;
+      if (!differ(*parse_schedule(mixed.dump()), into_old ? *old : now, first, last)) continue;
       const std::string option = option_of(member, settings);
       const std::string change = fmt::format("{} {} → {}", member, before[member].dump(), value.dump());
       const auto found = std::ranges::find(options, option, &std::pair<std::string, std::string>::first);
@@ -203,6 +190,14 @@ std::string describe_schedule_change(const std::string& then, const LearningRate
   std::vector<std::string> texts;
   for (const auto& [option, changes] : options) texts.push_back(fmt::format("{} ({})", option, changes));
   return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks) {
+  return gather_distinct_lines(ranks, kernels::matmul_algorithms());
+}
+
+std::vector<std::string> attention_fallbacks_used(comm::Communicator& ranks) {
+  return gather_distinct_lines(ranks, kernels::attention_fallbacks());
 }
 
 }  // namespace dt::train

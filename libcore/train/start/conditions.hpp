@@ -1,5 +1,6 @@
 #pragma once
-// Conditions, other than settings, that bit-equality of two runs depends on.
+// Conditions, other than settings, that bit-equality of two runs depends on, and the learning-rate
+// schedule. A resume compares both with its run's.
 
 #include <cstdint>
 #include <string>
@@ -11,18 +12,6 @@
 #include "plan/settings.hpp"
 
 namespace dt::train {
-
-// The algorithms that GPU libraries chose for products, and the attention problems that they
-// declined. Bits depend on these algorithms, and not only on versions and settings.
-
-/// Returns the algorithms that any rank has used so far, sorted (see kernels::matmul_algorithms).
-/// Only for ranks that compute on GPUs.
-/// Collective: all ranks.
-std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks);
-
-/// Returns what kernels::attention_fallbacks returns on any rank, sorted.
-/// Collective: all ranks.
-std::vector<std::string> attention_fallbacks_used(comm::Communicator& ranks);
 
 /// Returns a JSON object: threads for each rank, batches, the optimizer's constants, instruction
 /// set, the program's digest, and more. `gpu_products` are the algorithms of GPUs' matrix products,
@@ -36,12 +25,20 @@ std::string describe_schedule(const optim::LearningRateSchedule& schedule);
 /// only one of them has does not count.
 std::vector<std::string> condition_differences(const std::string& then, const std::string& now);
 
-// Compares a resume's learning-rate schedule with the run's.
-
 /// Returns the options that change the learning rate of a step after `step`, with their changes:
 /// "--lr (lr 0.001 → 0.002, min_lr 0.0001 → 0.0002)". Returns "" if every rate is unchanged. `then`
 /// is a manifest's schedule. Members that it lacks are unknown.
 std::string describe_schedule_change(const std::string& then, const optim::LearningRateSchedule& now,
                                      const plan::Settings& settings, std::int64_t step);
+
+/// Returns the algorithms that any rank has used so far, sorted (see kernels::matmul_algorithms).
+/// Bits depend on these algorithms, and not only on versions and settings.
+/// Only for ranks that compute on GPUs.
+/// Collective: all ranks.
+std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks);
+
+/// Returns what kernels::attention_fallbacks returns on any rank, sorted.
+/// Collective: all ranks.
+std::vector<std::string> attention_fallbacks_used(comm::Communicator& ranks);
 
 }  // namespace dt::train

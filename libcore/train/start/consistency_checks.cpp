@@ -128,7 +128,7 @@ void check_same_view(const comm::Ranks& ranks, const fs::path& path) {
   expected = comm::broadcast_text(ranks.world, expected);
   comm::run_collectively(ranks.world, [&] {
     const double end_s = monotonic_s() + visibility_timeout_s;
-    checkpoint::wait_until_visible(path, visibility_timeout_s);
+    wait_until_visible(path, visibility_timeout_s);
     while (file_digest(path) != expected) {
       if (monotonic_s() > end_s) {
         throw Error(

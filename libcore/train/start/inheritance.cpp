@@ -27,21 +27,21 @@ std::string absolute_path(const std::string& path) {
 
 /// Returns "" if the absolute text would parse as another mixture, as below a folder named "x=1,y".
 std::string absolute_mixture(const std::string& text) {
-  const std::vector<data::MixturePart> parts = data::parse_mixture(text);
-  if (parts.size() == 1 && parts[0].folder == fs::path(text)) return absolute_path(text);
+  const std::vector<data::MixtureSource> sources = data::parse_mixture(text);
+  if (sources.size() == 1 && sources[0].folder == fs::path(text)) return absolute_path(text);
   std::vector<std::string> absolute;
-  for (const data::MixturePart& part : parts)
-    absolute.push_back(fmt::format("{}={}", absolute_path(part.folder.string()), part.weight));
+  for (const data::MixtureSource& source : sources)
+    absolute.push_back(fmt::format("{}={}", absolute_path(source.folder.string()), source.weight));
   const std::string joined = fmt::format("{}", fmt::join(absolute, ","));
-  std::vector<data::MixturePart> read;
+  std::vector<data::MixtureSource> read;
   try {
     read = data::parse_mixture(joined);
   } catch (const Error&) {  // a folder's name parses as several
     return "";
   }
   const bool is_same =
-      std::equal(read.begin(), read.end(), parts.begin(), parts.end(),
-                 [](const data::MixturePart& a, const data::MixturePart& b) {
+      std::equal(read.begin(), read.end(), sources.begin(), sources.end(),
+                 [](const data::MixtureSource& a, const data::MixtureSource& b) {
                    return a.folder == absolute_path(b.folder.string()) && a.weight == b.weight;
                  });
   return is_same ? joined : "";
@@ -190,7 +190,7 @@ bool has_checkpoint(const plan::Settings& s, const fs::path& run) {
 bool exists(const InheritanceRule& kind, const std::string& value) {
   if (kind.path_kind != NameMatching::mixture) return path_exists(value);
   return std::ranges::all_of(data::parse_mixture(value),
-                             [&](const data::MixturePart& part) { return path_exists(part.folder); });
+                             [&](const data::MixtureSource& source) { return path_exists(source.folder); });
 }
 
 /// Returns the value as written if it means the same path here; otherwise the recorded absolute

@@ -44,8 +44,6 @@ bool replaces(const std::string& given, const std::string& other);
 /// Returns an option's value with absolute paths; "" if it names no path.
 std::string absolute_value(const InheritanceRule& kind, const std::string& value);
 
-// Supplies a resume with the options of its run.
-
 /// Supplies the options that the command leaves out. They come from the run.json of --run, or else
 /// from the run of the checkpoint that the command names. Reports them in one line. `settings` are
 /// those that `options` fills. With `--resume never`, nothing is supplied. An incomplete run.json is

@@ -16,7 +16,7 @@ namespace {
 constexpr char separator = '\0';
 
 /// Returns nothing if --data is not a valid mixture; opening it reports the error.
-std::vector<data::MixturePart> mixture_parts(const plan::Settings& settings) {
+std::vector<data::MixtureSource> mixture_sources(const plan::Settings& settings) {
   try {
     return data::parse_mixture(settings.data);
   } catch (const Error&) {
@@ -52,8 +52,8 @@ StagedCopy stage(const fs::path& dataset, const plan::Settings& settings, const 
 std::string stage_all(const plan::Settings& settings, const std::function<bool()>& stop, Console& console,
                       std::vector<data::StagedDataset>& held) {
   std::string text;
-  for (const data::MixturePart& part : mixture_parts(settings)) {
-    const StagedCopy place = stage(part.folder, settings, stop, console, held);
+  for (const data::MixtureSource& source : mixture_sources(settings)) {
+    const StagedCopy place = stage(source.folder, settings, stop, console, held);
     for (const std::string& field : {place.dataset.string(), place.copy.string(), place.warning})
       text += field + separator;
   }

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,27 +15,10 @@
 #include "plan/settings.hpp"
 #include "run/local/promotion.hpp"
 #include "run/run_directory.hpp"
+#include "train/start/candidates.hpp"
 #include "train/step/model_runtime.hpp"
 
 namespace dt::train {
-
-/// A checkpoint that a run could continue from.
-struct Candidate {
-  fs::path path;
-  bool required;  // named by the user: any problem is an error, not a reason to try another
-  /// The places on nodes, as text, until the nodes copy it to `path`; "" if it is there.
-  std::string local{};
-};
-
-/// Returns the checkpoint of another run that the newest generation's lineage began with, or "".
-std::string foreign_parent_checkpoint(const run::RunDirectory& run);
-
-/// Returns the candidates of --resume, newest first; empty means to start anew. A run that began
-/// with another run's checkpoint has that one last. `local` are the nodes' checkpoints. Those on
-/// the lineage are candidates if the run has none of the same name.
-/// Errors: input if --resume auto finds nothing on the lineage, but the run has or had checkpoints.
-std::vector<Candidate> resume_candidates(const plan::Settings& settings, const run::RunDirectory* run,
-                                         std::span<const run::LocalCheckpoint> local = {});
 
 /// Returns the model: --model, else that of the checkpoint or of --init-from. Special tokens belong
 /// to the weights, so those of --init-from replace those of --model.
@@ -67,7 +49,7 @@ struct Start {
 };
 
 /// Plans the run and loads its state. Every block that a rank reads is verified. Damaged
-/// checkpoints are skipped with a warning, and each failure is counted (failed_loads.hpp).
+/// checkpoints are skipped with a warning, and each failure is counted (exclusion_records.hpp).
 /// Errors: input if there are candidates and none can be loaded. Input, before tensors are read, if
 /// a complete checkpoint is not of the requested training, since no older one would be. Environment
 /// if the machine fails to read, which says nothing about the checkpoint, or if a rank does not see
@@ -85,8 +67,6 @@ std::string load_initial_weights(ModelRuntime& runtime, const plan::Settings& se
 
 /// Returns the state of a run before its first step.
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset);
-
-// Tells what a start is about to train.
 
 /// Prints model, data, steps, ranks and layout of a start, what the layout costs, and the checkpoint
 /// that it continues from. Warns of ranks without work. `hosts` are the hosts' names by rank.

@@ -1,5 +1,6 @@
 #pragma once
-// Transfers between a model's storage and checkpoints.
+// A run's state in checkpoints: the header of their manifest, and transfers between a model's storage
+// and them.
 
 #include <vector>
 
@@ -12,8 +13,7 @@
 
 namespace dt::train {
 
-// The header of a checkpoint's manifest: what it says of the run before its files are known.
-
+/// Returns the header of a checkpoint's manifest: what it says of the run before its files are known.
 /// For `gpu_products`, see describe_conditions().
 checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint::TrainingState& state,
                                        const run::Generation& generation,

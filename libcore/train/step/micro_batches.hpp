@@ -1,5 +1,5 @@
 #pragma once
-// A batch in micro-batches, on the device of the rank.
+// A rank's part of a batch, on its device, in micro-batches.
 
 #include <cstddef>
 #include <deque>
@@ -18,20 +18,15 @@
 
 namespace dt::train {
 
-// Selects a rank's part of a batch whose sequences the ranks divide.
-
-/// Reduces a batch to the rank's part of each sequence, and sets the tokens' positions. Rows are in
-/// the order that micro-batches of `size` samples need (see model::MicroBatch); the last
-/// micro-batch may be smaller. The batch's sequence length becomes that of the part. 2·cp divides
-/// it.
-/// Errors: internal if the batch has positions, because it has been reduced before.
+/// Reduces a batch to the rank's part of each sequence, which context-parallel ranks divide, and sets the
+/// tokens' positions. Rows are in the order that micro-batches of `size` samples need (see
+/// model::MicroBatch); the last micro-batch may be smaller. The batch's sequence length becomes that of the
+/// part. 2·cp divides it. Errors: internal if the batch has positions, because it has been reduced before.
 void slice_context_rows(data::Batch& batch, std::int64_t size, const model::Layout& layout,
                         const model::MeshCoordinates& place);
 
-// Copies of a rank's batches to its device.
-
-/// Pinned memory that is kept from batch to batch. Copies from it are asynchronous, and it is not
-/// written again before they are done.
+/// Copies a rank's batches to its device, by pinned memory that is kept from batch to batch. Copies from it
+/// are asynchronous, and it is not written again before they are done.
 class PinnedUploader {
  public:
   /// The context must outlive it.

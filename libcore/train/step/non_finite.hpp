@@ -1,5 +1,5 @@
 #pragma once
-// Finds the place in the model where the first non-finite value appeared.
+// A loss or gradients that are not finite: where they first appeared, and advice to users.
 
 #include <cstdint>
 #include <functional>
@@ -28,9 +28,6 @@ std::string locate_first_non_finite(const plan::Plan& plan, ModelRuntime& runtim
 /// parenthesis is absent if `first` is "": finite gradients may also have squares that are not
 /// finite.
 std::string describe_non_finite(std::int64_t step, const Decision& decision, const std::string& first);
-
-// Advice to users after a loss or gradients that are not finite: the checkpoint that is left and
-// the option that helps.
 
 /// The state of a run whose weights of `step` gave a loss or gradients that are not finite.
 struct TrainingStanding {

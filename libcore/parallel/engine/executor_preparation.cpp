@@ -1,20 +1,26 @@
-#include "parallel/engine/preallocation.hpp"
+// Prepares an executor for a list. A warm-up rehearses the rank's computations and sums once. The buffers
+// that a list takes from the rank's pools are allocated before the list runs: a device then allocates
+// nothing while receives wait in its streams.
 
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "kernels/elementwise.hpp"
+#include "parallel/engine/executor.hpp"
 #include "parallel/schedule/pipeline.hpp"
 
 namespace dt::parallel {
 
 namespace {
 
+using model::MicroBatch;
 using model::Unit;
 
 /// Models by sizes alone how WeightStore acquires and releases buffers.
@@ -123,7 +129,7 @@ class SimulatedList {
   Record& before(const Action& a) { return records_[{a.unit - 1, a.micro_batch}]; }
   std::size_t take_output(const Action& a) { return pool_.acquire(activations_.output_bytes(a.unit, a)); }
   std::size_t take_saved(const Action& a) {
-    const model::MicroBatch& m = activations_.micro_batch(a);
+    const MicroBatch& m = activations_.micro_batch(a);
     return pool_.acquire(unit(a).saved_bytes(m.batch, m.sequence));
   }
 
@@ -138,7 +144,7 @@ class SimulatedList {
     if (is_head(a)) pool_.release(mine.output);
   }
   void backward_input_of(const Action& a) {
-    const model::MicroBatch& m = activations_.micro_batch(a);
+    const MicroBatch& m = activations_.micro_batch(a);
     Record& mine = of(a);
     mine.backward_handoff =
         pool_.acquire(unit(a).backward_handoff_bytes(activations_.device(), m.batch, m.sequence));
@@ -175,10 +181,10 @@ class SimulatedList {
   std::map<Channel, std::deque<std::size_t>> sent_;
 };
 
-}  // namespace
-
-/// A pool with more spare buffers may hand out others than before, so the simulation is repeated until none
-/// is missing.
+/// Allocates the buffers that the pools lack for a list. If memory is short, it stops, and the list
+/// allocates the rest or fails. `activations` have been started on the list's micro-batches. With
+/// `finishes_each`, each sum over the ranks ends with the action that starts it. A pool with more spare
+/// buffers may hand out others than before, so the simulation is repeated until none is missing.
 void preallocate(const ActionList& list, bool trains, bool finishes_each, Activations& activations,
                  ModelStorage& storage) {
   try {
@@ -190,6 +196,74 @@ void preallocate(const ActionList& list, bool trains, bool finishes_each, Activa
   } catch (const Error&) {
     // The list meets the same shortage, and reports it.
   }
+}
+
+}  // namespace
+
+void Executor::prepare(const ActionList& list, std::span<const MicroBatch> micro_batches, int first) {
+  if (receives_block_streams() && trains(list)) {
+    if (!std::exchange(is_warmed_up_, true)) {
+      const std::int64_t before = recorded_bytes(*storage_.ranks().control());
+      warm_up(micro_batches, first);
+      warm_up_bytes_ = recorded_bytes(*storage_.ranks().control()) - before;
+    }
+    DT_CHECK(has_computed_ || micro_batches.empty(),
+             "{} micro-batches on a rank that had none when the first step was rehearsed",
+             micro_batches.size());
+  }
+  const bool is_larger = activations_.start(micro_batches, first);
+  if (context_.device() == Device::host()) return;
+  if (is_larger) prepared_ = {};
+  MemoryDemand demand{list};
+  for (const MicroBatch& m : micro_batches) demand.shapes.emplace_back(m.batch, m.sequence);
+  if (demand == prepared_) return;
+  preallocate(list, trains(list), !overlaps_, activations_, storage_);
+  if (trains(list)) prepared_ = std::move(demand);
+}
+
+/// The warm-up cannot deadlock. The ranks of a stage start their collectives here in one order. A
+/// rank that waits for all work of its device has started whatever the other ranks wait for, and
+/// waits for no other stage.
+void Executor::warm_up(std::span<const MicroBatch> micro_batches, int first) {
+  trains_ = true;
+  has_computed_ = !micro_batches.empty();
+  activations_.start(micro_batches, first);
+  storage_.weights().mark_updated();  // whole weights are then gathered, too
+  storage_.gradients().start_step(context_);
+  std::set<model::UnitKind> done;
+  for (const int unit : storage_.local().units()) {
+    const bool is_first = done.insert(activations_.unit(unit).spec().kind).second;
+    storage_.weights().gather(unit);
+    if (is_first && has_computed_) warm_up(unit, first);
+    storage_.weights().release(context_, unit);
+    storage_.gradients().warm_up_reduce(context_, unit);
+  }
+  storage_.weights().finish_gathers(context_);
+  storage_.gradients().warm_up_complete(context_);
+  storage_.weights().mark_updated();  // a list gathers as it would without the warm-up
+  context_.synchronize();
+}
+
+/// Computes a unit with an input of zeros, if another unit makes its input, and with its own output
+/// as the gradient. It thus takes as much memory as a unit of a step.
+void Executor::warm_up(int unit, int micro_batch) {
+  const Action forth{ActionKind::forward, unit, micro_batch};
+  if (unit > 0) kernels::zero(context_, activations_.acquire_output(unit - 1, forth));
+  forward(forth, {});
+  if (!is_head(activations_.unit(unit))) activations_.reuse_output_for_gradient(unit, forth);
+  both_halves_ = splits_layers();
+  backward_input({ActionKind::backward_input, unit, micro_batch});
+  backward_weight({ActionKind::backward_weight, unit, micro_batch});
+  if (unit == 0) return;
+  activations_.release(std::move(activations_.record_of(unit - 1, micro_batch).output_gradient));
+  activations_.erase_if_empty(unit - 1, micro_batch);
+}
+
+/// Returns whether receives wait in streams. It is the same on all ranks, also on a rank that has no
+/// micro-batch and so receives nothing.
+bool Executor::receives_block_streams() const {
+  const comm::Communicator* const control = storage_.ranks().control();
+  return control != nullptr && control->has_device_transport() && storage_.local().layout().pp > 1;
 }
 
 }  // namespace dt::parallel

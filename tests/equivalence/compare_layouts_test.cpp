@@ -1,7 +1,8 @@
+#include "equivalence/compare_layouts.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "equivalence/compare_layouts.hpp"
 
 using namespace dt;
 using namespace dt::equivalence;

@@ -1,6 +1,5 @@
 #pragma once
-// A part of the spool: the encoded documents of one range of the inputs, in a file that exists only
-// when complete.
+// A file of the spool: the encoded documents of one range of the inputs. It exists only when complete.
 //
 // The file consists of segments, JSON, and a trailer. A segment is the tokens of some documents and
 // then an index entry for each, both in the order of the entries' keys. The JSON lists the segments
@@ -42,14 +41,14 @@ struct RangeSummary {
   SeenRoles roles;
 };
 
-/// Returns the path of a part, such as "range-00012.spool".
-fs::path spool_part_path(const fs::path& folder, std::uint64_t range);
+/// Returns the path of a range's file, such as "range-00012.spool".
+fs::path spool_file_path(const fs::path& folder, std::uint64_t range);
 
-/// A part opened for reading.
-/// Errors: input, naming the file, if it is not such a part or is damaged at its end.
-class SpoolPart {
+/// A file of the spool opened for reading.
+/// Errors: input, naming the file, if it is none or is damaged at its end.
+class SpoolFile {
  public:
-  explicit SpoolPart(const fs::path& path);
+  explicit SpoolFile(const fs::path& path);
   const RangeSummary& summary() const { return summary_; }
   const std::vector<SpoolSegment>& segments() const { return segments_; }
   const std::shared_ptr<const File>& file() const { return file_; }
@@ -63,11 +62,11 @@ class SpoolPart {
   std::vector<SpoolSegment> segments_;
 };
 
-/// Writes a part from front to back.
+/// Writes a file of the spool from front to back.
 /// Errors: environment, from all calls.
-class SpoolPartWriter {
+class SpoolFileWriter {
  public:
-  explicit SpoolPartWriter(const fs::path& path);
+  explicit SpoolFileWriter(const fs::path& path);
   /// Writes tokens of a document that has not ended. Its entry follows in a later segment.
   void write_tokens(std::span<const std::byte> tokens);
   void write_entries(std::span<const SpoolEntry> entries);

@@ -1,4 +1,4 @@
-#include "data/build/spool_part.hpp"
+#include "data/build/spool_file.hpp"
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -62,11 +62,11 @@ std::string read_json(const File& file) {
 
 }  // namespace
 
-fs::path spool_part_path(const fs::path& folder, std::uint64_t range) {
+fs::path spool_file_path(const fs::path& folder, std::uint64_t range) {
   return folder / fmt::format("range-{:05}.spool", range);
 }
 
-SpoolPart::SpoolPart(const fs::path& path) try : file_(std::make_shared<const File>(File::open_read(path))) {
+SpoolFile::SpoolFile(const fs::path& path) try : file_(std::make_shared<const File>(File::open_read(path))) {
   const Json json = parse_json(read_json(*file_), {path.string()});
   summary_ = summary_of(json);
   for (const Json& segment : json.at("segments")) segments_.push_back({segment.at(0), segment.at(1)});
@@ -75,7 +75,7 @@ SpoolPart::SpoolPart(const fs::path& path) try : file_(std::make_shared<const Fi
               "start without --resume, or with the version that began");
 }
 
-std::vector<SpoolEntry> SpoolPart::entries(const SpoolSegment& segment, std::uint64_t first,
+std::vector<SpoolEntry> SpoolFile::entries(const SpoolSegment& segment, std::uint64_t first,
                                            std::uint64_t count) const {
   std::vector<SpoolEntry> entries(count);
   file_->read_at(segment.index_offset + first * sizeof(SpoolEntry),
@@ -93,25 +93,25 @@ const fs::path& in_a_folder(const fs::path& path) {
 
 }  // namespace
 
-SpoolPartWriter::SpoolPartWriter(const fs::path& path) : atomic_(in_a_folder(path)), file_(atomic_.open()) {}
+SpoolFileWriter::SpoolFileWriter(const fs::path& path) : atomic_(in_a_folder(path)), file_(atomic_.open()) {}
 
-void SpoolPartWriter::write_tokens(std::span<const std::byte> tokens) {
+void SpoolFileWriter::write_tokens(std::span<const std::byte> tokens) {
   file_.write(tokens);
   bytes_ += tokens.size();
 }
 
-void SpoolPartWriter::write_entries(std::span<const SpoolEntry> entries) {
+void SpoolFileWriter::write_entries(std::span<const SpoolEntry> entries) {
   segments_.push_back({bytes_, entries.size()});
   write_tokens(std::as_bytes(entries));
 }
 
-void SpoolPartWriter::finish(const RangeSummary& summary) {
+void SpoolFileWriter::finish(const RangeSummary& summary) {
   const std::string json = to_json(summary, segments_);
   const Trailer trailer{json.size(), digest(json)};
   file_.write(json);
   file_.write(std::as_bytes(std::span(&trailer, 1)));
   file_.close();
-  atomic_.commit_new();  // if another task was first, its part has the same content
+  atomic_.commit_new();  // if another task was first, its file has the same content
 }
 
 }  // namespace dt::data

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
-
 #include "optim/gradient_scale.hpp"
+
+#include <catch2/catch.hpp>
 
 using namespace dt::optim;
 

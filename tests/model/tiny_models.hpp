@@ -1,0 +1,51 @@
+#pragma once
+// Models of each family that are small enough for slopes and sums of every parameter.
+
+#include <vector>
+
+#include "model/model_spec.hpp"
+
+namespace dt::test {
+
+inline model::ModelSpec tiny_gpt2(bool tied) {
+  model::ModelSpec s = model::load_model_spec("gpt2-124m");
+  s.vocabulary = 37;
+  s.layers = 2;
+  s.hidden = 12;
+  s.query_heads = s.key_value_heads = 3;
+  s.head_dim = 4;
+  s.mlp_hidden = 20;
+  s.max_positions = 9;
+  s.tied = tied;
+  return s;
+}
+
+inline model::ModelSpec tiny_llama(bool biases, bool tied) {
+  model::ModelSpec s = model::load_model_spec("llama-tiny");
+  s.vocabulary = 37;
+  s.hidden = 12;
+  s.query_heads = 4;
+  s.key_value_heads = 2;
+  s.head_dim = 6;
+  s.mlp_hidden = 22;
+  s.max_positions = 16;
+  s.qkv_bias = s.attention_output_bias = s.mlp_bias = biases;
+  s.tied = tied;
+  return s;
+}
+
+inline model::ModelSpec tiny_windowed_qwen2() {
+  model::ModelSpec s = tiny_llama(false, false);
+  s.family = "qwen2";
+  s.qkv_bias = true;
+  s.sliding_window = 3;
+  s.rotary_scaling = {kernels::RotaryScaling::Type::llama3, 4, 1, 4, 32};
+  return s;
+}
+
+inline std::vector<model::ModelSpec> every_kind() {
+  return {tiny_gpt2(true), tiny_gpt2(false), tiny_llama(true, false), tiny_llama(false, true),
+          tiny_windowed_qwen2()};
+}
+
+}  // namespace dt::test
