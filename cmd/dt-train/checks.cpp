@@ -9,13 +9,13 @@
 namespace dt::train_tool {
 
 void check_settings(const plan::Settings& s) {
-  if (s.data.empty() && !s.dry_run && !s.show_schedule)
+  if (s.data.mixture.empty() && !s.dry_run && !s.show_schedule)
     throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
-  if (s.stage_dir && s.stage_dir->empty())
+  if (s.data.stage_dir && s.data.stage_dir->empty())
     throw Error(ErrorKind::usage, "--stage-dir names no folder", "give one on storage of each node's own");
-  if (s.run && s.run->empty())
+  if (s.resume.run && s.resume.run->empty())
     throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
-  if (s.resume.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
+  if (s.resume.from.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
   if (s.profile) plan::parse_step_range("--profile", *s.profile);
   if (s.ranks && s.ranks_per_node && *s.ranks % *s.ranks_per_node != 0)
     throw Error(
@@ -25,29 +25,32 @@ void check_settings(const plan::Settings& s) {
   if (s.roofline && s.show_schedule) {
     plan::rates_of(*s.roofline);
     if (s.device == comm::DeviceRequest::cpu) throw usage_error("--roofline is of GPUs, and --device is cpu");
-    if (s.run) throw usage_error("--roofline works times out, and --run takes those that a run measured");
+    if (s.resume.run)
+      throw usage_error("--roofline works times out, and --run takes those that a run measured");
   }
   if (s.eval_only) return;
   const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;
   if (int(s.dry_run) + int(s.show_schedule) + int(s.compare_layouts.has_value()) > 1)
     throw usage_error("give one of --dry-run, --show-schedule and --compare-layouts");
-  if (!s.run && !needs_no_run) throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");
-  const int ends = int(s.steps.has_value()) + int(s.tokens.has_value()) + int(s.epochs.has_value());
+  if (!s.resume.run && !needs_no_run)
+    throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");
+  const int ends = int(s.duration.steps.has_value()) + int(s.duration.tokens.has_value()) +
+                   int(s.duration.epochs.has_value());
   if (ends != 1) {
     throw Error(ErrorKind::usage,
                 ends == 0 ? "nothing says when to stop" : "several options say when to stop",
                 "give one of --steps, --tokens and --epochs");
   }
-  if (s.checkpoint_local && s.checkpoint_local->empty())
+  if (s.save.local_folder && s.save.local_folder->empty())
     throw Error(ErrorKind::usage, "--checkpoint-local names no folder",
                 "give one on storage of each node's own");
   if (s.comm_timeout.seconds <= 0) throw usage_error("--comm-timeout must be more than 0");
-  if (s.beta1 >= 1 || s.beta2 >= 1) throw usage_error("--beta1 and --beta2 must be below 1");
+  if (s.adamw.beta1 >= 1 || s.adamw.beta2 >= 1) throw usage_error("--beta1 and --beta2 must be below 1");
 }
 
 void check_precision_and_weights(const plan::Settings& s, const OptionTable& options) {
   plan::precision_of(s);
-  if (s.eval_only && s.init_from && options.given("resume"))
+  if (s.eval_only && s.resume.init_from && options.given("resume"))
     throw usage_error("--eval-only takes --init-from or --resume, not both");
 }
 

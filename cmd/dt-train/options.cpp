@@ -37,36 +37,39 @@ constexpr auto products = std::to_array<EnumName<std::optional<Arithmetic>>>({{"
 
 void add_model_and_data(OptionTable& t, Settings& s) {
   t.group("What to train")
-      .add("model", &s.model, "PRESET|FILE",
+      .add("model", &s.resume.model, "PRESET|FILE",
            fmt::format("a Hugging Face config.json, or one of: {}; taken from the checkpoint or --init-from "
                        "where left out",
                        fmt::join(model::preset_names(), ", ")))
-      .add("data", &s.data, "DIR|MIX",
+      .add("data", &s.data.mixture, "DIR|MIX",
            "a folder that dt-shard-data wrote, or several with weights, such as web=0.7,code=0.3 (a folder "
            "x=1 "
            "alone: x=1/) (required, but for plans)")
-      .add("stage-dir", &s.stage_dir, "DIR",
+      .add("stage-dir", &s.data.stage_dir, "DIR",
            "storage of each node's own: one rank of each node copies the data there, then all read the copy; "
            "data that cannot be copied are read where they are")
       .conflicts_with({"show-schedule"})
-      .add("stage-limit", &s.stage_limit, "SIZE",
+      .add("stage-limit", &s.data.stage_limit, "SIZE",
            "bytes of all that is copied there; the least recently used goes; default: what is free", 0)
       .conflicts_with({"show-schedule"})
-      .require("--stage-dir", [&s] { return s.stage_dir.has_value(); })
-      .add("run", &s.run, "DIR", "the run directory: checkpoints, metrics, generations (required to train)")
+      .require("--stage-dir", [&s] { return s.data.stage_dir.has_value(); })
+      .add("run", &s.resume.run, "DIR",
+           "the run directory: checkpoints, metrics, generations (required to train)")
       .conflicts_with({"compare-layouts"})
-      .add("init-from", &s.init_from, "PATH", "weights only, from a checkpoint or a Hugging Face folder")
+      .add("init-from", &s.resume.init_from, "PATH",
+           "weights only, from a checkpoint or a Hugging Face folder")
       .add("seed", &s.seed, "N", "of weights and data order")
       .conflicts_with(evaluation);
 }
 
 void add_duration(OptionTable& t, Settings& s) {
   t.group("How long (one of these is required)")
-      .add("steps", &s.steps, "N", "optimizer steps, counted from the run's beginning", 1, max_steps)
+      .add("steps", &s.duration.steps, "N", "optimizer steps, counted from the run's beginning", 1, max_steps)
       .conflicts_with(evaluation)
-      .add("tokens", &s.tokens, "N", "training tokens, rounded up to whole steps", 1)
+      .add("tokens", &s.duration.tokens, "N", "training tokens, rounded up to whole steps", 1)
       .conflicts_with(evaluation)
-      .add("epochs", &s.epochs, "X", "passes over the training split, rounded up to whole steps", 1e-12, 1e6)
+      .add("epochs", &s.duration.epochs, "X", "passes over the training split, rounded up to whole steps",
+           1e-12, 1e6)
       .conflicts_with(evaluation);
 }
 
@@ -186,30 +189,31 @@ void add_ranks(OptionTable& t, Settings& s) {
 
 void add_optimizer(OptionTable& t, Settings& s) {
   t.group("Optimizer (AdamW) and learning rate")
-      .add("lr", &s.lr, "X", "peak learning rate")
+      .add("lr", &s.learning_rate.peak, "X", "peak learning rate")
       .conflicts_with(evaluation)
-      .add("min-lr", &s.min_lr, "X", "at the end of the schedule; default: lr/10")
+      .add("min-lr", &s.learning_rate.minimum, "X", "at the end of the schedule; default: lr/10")
       .conflicts_with(evaluation)
       .require("a schedule that falls",
-               [&s] { return s.schedule != optim::LearningRateScheduleKind::constant; })
-      .add("warmup-steps", &s.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
+               [&s] { return s.learning_rate.kind != optim::LearningRateScheduleKind::constant; })
+      .add("warmup-steps", &s.learning_rate.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
       .conflicts_with(evaluation)
-      .choice("schedule", &s.schedule, "after the warm-up")
+      .choice("schedule", &s.learning_rate.kind, "after the warm-up")
       .conflicts_with(evaluation)
-      .add("decay-steps", &s.decay_steps, "N",
+      .add("decay-steps", &s.learning_rate.decay_steps, "N",
            "the last steps of wsd, falling to min-lr; default: 20 % of the steps")
       .conflicts_with(evaluation)
-      .require("--schedule wsd", [&s] { return s.schedule == optim::LearningRateScheduleKind::wsd; })
-      .add("lr-reference-batch", &s.lr_reference_batch, "N",
+      .require("--schedule wsd",
+               [&s] { return s.learning_rate.kind == optim::LearningRateScheduleKind::wsd; })
+      .add("lr-reference-batch", &s.learning_rate.reference_batch, "N",
            "linear scaling: learning rates × global-batch / N", 1)
       .conflicts_with(evaluation)
-      .add("weight-decay", &s.weight_decay, "X", "decoupled; none on norms and biases")
+      .add("weight-decay", &s.adamw.weight_decay, "X", "decoupled; none on norms and biases")
       .conflicts_with(evaluation)
-      .add("beta1", &s.beta1, "X", "decay of the first moment", 0, 1)
+      .add("beta1", &s.adamw.beta1, "X", "decay of the first moment", 0, 1)
       .conflicts_with(evaluation)
-      .add("beta2", &s.beta2, "X", "decay of the second moment", 0, 1)
+      .add("beta2", &s.adamw.beta2, "X", "decay of the second moment", 0, 1)
       .conflicts_with(evaluation)
-      .add("adam-eps", &s.adam_eps, "X", "added to the root of the second moment")
+      .add("adam-eps", &s.adamw.eps, "X", "added to the root of the second moment")
       .conflicts_with(evaluation)
       .add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping")
       .conflicts_with(evaluation);
@@ -217,39 +221,40 @@ void add_optimizer(OptionTable& t, Settings& s) {
 
 void add_checkpoints(OptionTable& t, Settings& s) {
   t.group("Checkpoints")
-      .add("save-every", &s.save_every, "N", "steps; 0: only at the end")
+      .add("save-every", &s.save.every, "N", "steps; 0: only at the end")
       .conflicts_with(all_but_kept_runs)
-      .add("background-save", &s.background_save,
+      .add("background-save", &s.save.in_background,
            "write while training goes on, from a copy of what is saved, which takes as much memory")
       .conflicts_with(all_but_kept_runs)
-      .require("--save-every", [&s] { return s.save_every > 0; })
-      .add("checkpoint-writers-per-node", &s.checkpoint_writers_per_node, "N",
+      .require("--save-every", [&s] { return s.save.every > 0; })
+      .add("checkpoint-writers-per-node", &s.save.writers_per_node, "N",
            "groups of a node's ranks that write one HDF5 file each: the first rank of a group writes, the "
            "others need memory for a copy of what they save; default: each rank writes its own",
            1)
       .conflicts_with(all_but_kept_runs)
       .conflicts_with({"checkpoint-local"}, "each rank writes its own")
-      .add("checkpoint-local", &s.checkpoint_local, "DIR",
+      .add("checkpoint-local", &s.save.local_folder, "DIR",
            "save into DIR, storage of each node's own, with a copy on the next node; a start goes on from "
            "what its nodes hold, where that is the newest")
       .conflicts_with(all_but_kept_runs)
-      .require("--save-every", [&s] { return s.save_every > 0; })
-      .add("encrypt-copies", &s.encrypt_copies,
+      .require("--save-every", [&s] { return s.save.every > 0; })
+      .add("encrypt-copies", &s.save.encrypts_copies,
            "with --checkpoint-local: encrypt the copies that nodes send each other; all are authenticated")
       .conflicts_with(all_but_kept_runs)
-      .require("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
-      .add("flush-every", &s.flush_every, "N",
+      .require("--checkpoint-local", [&s] { return s.save.local_folder.has_value(); })
+      .add("flush-every", &s.save.flush_every, "N",
            "with --checkpoint-local: every Nth save, and the last before the run ends or is told to, goes to "
            "the run directory instead",
            1, max_steps)
       .conflicts_with(all_but_kept_runs)
-      .require("--checkpoint-local", [&s] { return s.checkpoint_local.has_value(); })
-      .add("keep-last", &s.keep_last, "N", "checkpoints; default: all", 1)
+      .require("--checkpoint-local", [&s] { return s.save.local_folder.has_value(); })
+      .add("keep-last", &s.save.keep_last, "N", "checkpoints; default: all", 1)
       .conflicts_with(all_but_kept_runs)
-      .add("keep-every", &s.keep_every, "N", "steps whose checkpoints stay in spite of --keep-last; 0: none")
+      .add("keep-every", &s.save.keep_every, "N",
+           "steps whose checkpoints stay in spite of --keep-last; 0: none")
       .conflicts_with(all_but_kept_runs)
-      .require("--keep-last", [&s] { return s.keep_last.has_value(); })
-      .add("resume", &s.resume, "WHAT",
+      .require("--keep-last", [&s] { return s.save.keep_last.has_value(); })
+      .add("resume", &s.resume.from, "WHAT",
            "auto (the newest checkpoint of the run that loads; from step 0 only where there is none), never "
            "(from step 0, as a new generation), or a checkpoint")
       .conflicts_with(proofs);
@@ -257,14 +262,14 @@ void add_checkpoints(OptionTable& t, Settings& s) {
 
 void add_evaluation(OptionTable& t, Settings& s) {
   t.group("Evaluation and logging")
-      .add("eval-every", &s.eval_every, "N", "steps; 0: only at the end")
+      .add("eval-every", &s.evaluation.every, "N", "steps; 0: only at the end")
       .conflicts_with(all_but_kept_runs)
-      .add("eval-batches", &s.eval_batches, "N", "global batches of the validation split; default: all", 1,
-           max_steps)
+      .add("eval-batches", &s.evaluation.batches, "N", "global batches of the validation split; default: all",
+           1, max_steps)
       .conflicts_with(proofs)
-      .add("log-every", &s.log_every, "N", "steps", 1)
+      .add("log-every", &s.logging.every, "N", "steps", 1)
       .conflicts_with(all_but_kept_runs)
-      .add("peak-flops", &s.peak_flops, "X",
+      .add("peak-flops", &s.logging.peak_flops, "X",
            "FLOP/s of a rank that MFU refers to, such as 989T; default: the device's peak where it is known, "
            "else "
            "the best matrix multiply, measured",
@@ -276,11 +281,11 @@ void add_evaluation(OptionTable& t, Settings& s) {
            "ui.perfetto.dev and chrome://tracing, and rank 0 tells where the time went")
       .conflicts_with(all_but_kept_runs)
       .add("eval-only", &s.eval_only, "evaluate --init-from, or what --resume finds, and end")
-      .add("logits-out", &s.logits_out, "FILE.h5",
+      .add("logits-out", &s.evaluation.logits_file, "FILE.h5",
            "with --eval-only: store logits and tokens of validation sequences")
       .require("--eval-only", [&s] { return s.eval_only; })
-      .add("logits-sequences", &s.logits_sequences, "N", "how many", 1)
-      .require("--logits-out", [&s] { return s.logits_out.has_value(); })
+      .add("logits-sequences", &s.evaluation.logits_sequences, "N", "how many", 1)
+      .require("--logits-out", [&s] { return s.evaluation.logits_file.has_value(); })
       .add("dry-run", &s.dry_run,
            "check everything, estimate memory, time and disk, print what would run, change nothing")
       .conflicts_with(evaluation);
@@ -321,18 +326,19 @@ void add_planning(OptionTable& t, Settings& s) {
       .add("ranks-per-node", &s.ranks_per_node, "M", "with --ranks: on each node; default: all on one", 1,
            max_stages)
       .require("--ranks", [&s] { return s.ranks.has_value(); })
-      .add("rank-flops", &s.rank_flops, "X", "FLOP/s that a rank is taken to compute in plans, such as 400T",
-           1)
+      .add("rank-flops", &s.forecast.rank_flops, "X",
+           "FLOP/s that a rank is taken to compute in plans, such as 400T", 1)
       .use_decimal_units()
       .require("--dry-run, or --show-schedule without --run",
-               [&s] { return s.dry_run || (s.show_schedule && !s.run); })
-      .add("link-bandwidth", &s.link_bandwidth, "X",
+               [&s] { return s.dry_run || (s.show_schedule && !s.resume.run); })
+      .add("link-bandwidth", &s.forecast.link_bandwidth, "X",
            "bytes/s that a rank is taken to send to another node in plans (dt-allreduce-bench measures it), "
            "such as 50G",
            1)
       .use_decimal_units()
       .require(planning, is_planning)
-      .add("node-bandwidth", &s.node_bandwidth, "X", "the same within a node; default: --link-bandwidth", 1)
+      .add("node-bandwidth", &s.forecast.node_bandwidth, "X",
+           "the same within a node; default: --link-bandwidth", 1)
       .use_decimal_units()
       .require(planning, is_planning);
 }

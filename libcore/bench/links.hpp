@@ -1,5 +1,5 @@
 #pragma once
-// Measures the links between every two ranks.
+// Measures the links between every two ranks: in which order, and what the times tell.
 
 #include <cstdint>
 #include <optional>
@@ -11,8 +11,6 @@
 #include "bench/time_limit.hpp"
 
 namespace dt::bench {
-
-// Decides in which order pairs of ranks are measured.
 
 /// Two ranks, the lower first.
 struct Pair {
@@ -64,9 +62,6 @@ std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, con
                                 const std::vector<std::string>& host_by_rank, Workspace& workspace,
                                 DeadlineTimer& limit);
 
-// Finds hosts whose GPUs have NVLink and do not use it. A comparison with the median does not find
-// them: if all links are equally slow, none is below it.
-
 /// A host of GPUs that have NVLink (tensor/device/gpu_probe.hpp), some of whose links are no faster than
 /// PCIe.
 struct HostWithoutNvlink {
@@ -77,7 +72,9 @@ struct HostWithoutNvlink {
   double most_gb_s = 0;  // the fastest of the slow links, each way
 };
 
-/// Returns the hosts with such links, in order. Ignores messages that are too small to tell.
+/// Returns the hosts whose GPUs have NVLink and do not use it, in order. A comparison with the median
+/// does not find them: if all links are equally slow, none is below it. Ignores messages that are too
+/// small to tell.
 std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
                                                     const std::vector<DevicePlace>& places);
 

@@ -1,5 +1,6 @@
 #pragma once
-// Measures the time of an operation, and whether its results are right.
+// Measures the time of an operation, and whether its results are right. Finds rates that are low among
+// their like.
 
 #include <cstdint>
 #include <optional>
@@ -12,16 +13,16 @@
 
 namespace dt::bench {
 
-// Finds values that are low among their like.
-
 /// Returns the median; 0 for no values. For an even number of values it is the higher of the two in
 /// the middle. The slower of two devices is thus compared with the faster one.
 double median(std::vector<double> values);
 
+/// A measured rate, compared with those of its like.
 struct RelativeRate {
   double median = 0;  // median among its like
   bool is_slow = false;
 };
+
 /// Returns how each of `values` compares with the values of the same name in `likes`. More is
 /// better. A value below `fraction` of their median is slow.
 std::vector<RelativeRate> compare_to_median(const std::vector<std::string>& likes,

@@ -89,7 +89,7 @@ std::int64_t Section::wrong() const {
 
 namespace {
 
-// Formats the table that nccl-tests prints.
+constexpr const char* missing = "N/A";
 
 /// Returns seven columns, with as many digits as fit.
 std::string time_cell(double seconds) {
@@ -100,7 +100,6 @@ std::string time_cell(double seconds) {
 }
 
 std::string timing_cells(const Row& row, const std::optional<Timing>& timing) {
-  constexpr const char* missing = "N/A";
   if (!timing) return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", missing, missing, missing, missing);
   const std::string wrong = timing->wrong ? std::to_string(*timing->wrong) : missing;
   return fmt::format("  {}  {:6.2f}  {:6.2f}  {:>5}", time_cell(timing->slowest_s),
@@ -171,9 +170,6 @@ std::string table_foot(const Section& section, bool checked) {
 }
 
 namespace {
-
-/// Formats tables of devices and of links.
-constexpr const char* missing = "N/A";
 
 std::string rate_cell(double rate, double median) {
   return fmt::format("  {:>10}", median > 0 ? fmt::format("{:.4g}", rate) : missing);

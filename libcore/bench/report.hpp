@@ -73,7 +73,7 @@ struct Results {
   std::vector<Section> sections{};
 };
 
-/// Return parts of the table. Every line that is not a row begins with '#'.
+/// Return parts of the table, which is as nccl-tests prints it. Every line that is not a row begins with '#'.
 std::string table_head(const RunDescription& run);
 std::string table_section(Operation operation, const std::string& backend);
 std::string table_row(const Row& row);

@@ -28,8 +28,6 @@ namespace dt::comm {
 
 struct Algorithm;
 struct Caller;
-struct TransferChunk;
-struct Sides;
 
 /// A handle on a started operation. Copies refer to the same operation; an empty Work is done. If
 /// the last copy is destroyed before the operation is done, the operation is cancelled (see
@@ -143,7 +141,7 @@ class Communicator {
 
   /// Splits the group. Ranks of one color form a group, ordered by key, then by rank. A rank
   /// without a color is in no group, and gets a null pointer. `use` decides how many SMs of a GPU
-  /// the group's stream operations may hold (most_ctas).
+  /// the group's stream operations may hold (max_ctas).
   /// Collective: all ranks call it; blocks.
   std::unique_ptr<Communicator> split(std::optional<int> color, int key, std::string name,
                                       DeviceGroupUse use = DeviceGroupUse::world);

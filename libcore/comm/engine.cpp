@@ -11,21 +11,8 @@ namespace dt::comm {
 
 namespace {
 
-constexpr std::size_t num_chain_tags = 1024;
-// The limit on operations in flight. More of them would share tags.
-constexpr int max_operations_of_group = 1024;
-
 int tag_of(const Operation& operation, const Operation::Running& running) {
-  return operation.tag | static_cast<int>(running.number % num_chain_tags);
-}
-
-bool has_chain_to_begin(const Operation& operation) {
-  if (operation.next_sequence == operation.num_sequences || operation.running.size() >= operation.window) {
-    return false;
-  }
-  // Sequences that share a tag must not be under way together.
-  return operation.running.empty() ||
-         operation.next_sequence - operation.running.front().number < num_chain_tags;
+  return operation.tag | static_cast<int>(running.number % ActiveTransports::num_chain_tags);
 }
 
 bool may_go_on(const Operation::Running& running) {
@@ -56,7 +43,7 @@ void Engine::set_timeout(double seconds) {
 }
 
 bool Engine::idle() const {
-  return num_operations_ == 0;
+  return active_.is_empty();
 }
 
 void Engine::start(std::shared_ptr<Operation> operation) {
@@ -64,7 +51,7 @@ void Engine::start(std::shared_ptr<Operation> operation) {
   throw_if_ended();
   operation->started_s = monotonic_s();
   operation->deadline_s = timeout_s_ > 0 ? operation->started_s + timeout_s_ : 0;
-  add_active(*operation);
+  active_.add(*operation);
   operations_.push_back(operation);
   guarded([&] {
     advance(*operation);
@@ -73,7 +60,7 @@ void Engine::start(std::shared_ptr<Operation> operation) {
 }
 
 void Engine::progress() {
-  if (num_operations_ == 0 && streams_.is_idle()) return;
+  if (active_.is_empty() && streams_.is_idle()) return;
   const Lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   throw_if_ended();
@@ -160,7 +147,7 @@ void Engine::wait(Operation& operation) {
     if (operation.deadline_s > 0 && now_s > operation.deadline_s) throw_late(operation, now_s);
     if (moved) {
       in_vain_since_s = now_s;
-    } else if (some_wait_for_a_device()) {
+    } else if (active_.some_wait_for_a_device()) {
       lock.unlock();
       poll_backoff(now_s - in_vain_since_s);  // no transport knows of the device
     } else {
@@ -236,7 +223,7 @@ void Engine::cancel(Operation& operation) noexcept {
     is_withdrawn = kept->transport->withdraw(running.pending) && is_withdrawn;
   }
   if (kept->device) kept->device->stop();
-  remove_active(*kept);
+  active_.remove(*kept);
   kept->state = Operation::State::given_up;
   if (is_withdrawn) {
     kept->running.clear();
@@ -273,7 +260,7 @@ void Engine::detach(const Transport& transport) noexcept {
 
 bool Engine::advance_all() {
   if (!streams_.is_idle()) streams_.poll();
-  for (const ActiveTransport& active : active_) active.transport->progress();
+  active_.progress();
   bool moved = false;
   for (auto place = operations_.begin(); place != operations_.end();) {
     const std::shared_ptr<Operation> operation = *place;
@@ -284,7 +271,7 @@ bool Engine::advance_all() {
 }
 
 bool Engine::advance(Operation& operation) {
-  if (!begins(operation)) return false;
+  if (!active_.begin(operation)) return false;
   bool moved = false;
   do {
     begin_sequences(operation);
@@ -293,16 +280,16 @@ bool Engine::advance(Operation& operation) {
         moved = true;
         if (!advance(operation, *place)) {
           place = operation.running.erase(place);
-          count_sequence(operation, false);
+          active_.end_sequence(operation);
           continue;
         }
       }
       ++place;
     }
-  } while (may_begin_sequence(operation));
+  } while (active_.may_begin_sequence(operation));
   if (operation.running.empty() && operation.next_sequence == operation.num_sequences) {
     if (operation.device) operation.device->finish();
-    remove_active(operation);
+    active_.remove(operation);
     recorder_->finish(operation.ticket);
     operation.make_sequence = nullptr;
     operation.state = Operation::State::done;
@@ -310,38 +297,11 @@ bool Engine::advance(Operation& operation) {
   return moved;
 }
 
-/// Begins an operation if it may begin. Asks its device even while earlier operations of its lane
-/// wait, so that its copies to the host start meanwhile.
-bool Engine::begins(Operation& operation) {
-  if (operation.has_begun) return true;
-  const bool is_ready = !operation.device || operation.device->may_begin();
-  ActiveTransport& active = active_of(operation);
-  std::list<Operation*>& lane = active.to_begin[operation.lane()];
-  if (lane.front() != &operation || !is_ready) return false;
-  lane.pop_front();
-  begin(operation, active);
-  return true;
-}
-
-void Engine::begin(Operation& operation, ActiveTransport& active) {
-  DT_CHECK(active.num_begun < max_operations_of_group, "{} operations of group {} are under way",
-           active.num_begun, operation.group);
-  ++active.num_begun;
-  operation.has_begun = true;
-}
-
-bool Engine::some_wait_for_a_device() const {
-  return std::ranges::any_of(active_, [](const ActiveTransport& active) {
-    return std::ranges::any_of(active.to_begin, [](const auto& lane) { return !lane.second.empty(); });
-  });
-}
-
 /// Only makes the sequences. Their first rounds begin like any other, once nothing is pending.
 void Engine::begin_sequences(Operation& operation) {
-  while (may_begin_sequence(operation)) {
+  while (active_.may_begin_sequence(operation)) {
     Operation::Running& running = operation.running.emplace_back();
-    running.number = operation.next_sequence++;
-    count_sequence(operation, true);
+    running.number = active_.begin_sequence(operation);
     running.rounds = operation.make_sequence(running.number);
   }
 }
@@ -371,60 +331,6 @@ bool Engine::begin_round(Operation& operation, Operation::Running& running) {
     }
   }
   return true;
-}
-
-Engine::ActiveTransport& Engine::active_of(const Operation& operation) {
-  const auto place = std::find_if(active_.begin(), active_.end(), [&](const ActiveTransport& active) {
-    return active.transport == operation.transport;
-  });
-  return place != active_.end() ? *place
-                                : active_.emplace_back(ActiveTransport{.transport = operation.transport});
-}
-
-/// Returns whether a sequence may begin. All ranks begin sequences in the same order, so the oldest sequence
-/// that is not done is under way on all ranks.
-bool Engine::may_begin_sequence(const Operation& operation) {
-  if (!has_chain_to_begin(operation)) return false;
-  if (!operation.is_paced()) return true;
-  const ActiveTransport& active = active_of(operation);
-  if (active.still_beginning.front() != &operation) return false;
-  return active.bytes_in_flight == 0 ||
-         active.bytes_in_flight + operation.sequence_bytes <= operation.bucket_bytes;
-}
-
-void Engine::count_sequence(Operation& operation, bool begins) {
-  if (!operation.is_paced()) return;
-  ActiveTransport& active = active_of(operation);
-  if (!begins) {
-    active.bytes_in_flight -= operation.sequence_bytes;
-    return;
-  }
-  active.bytes_in_flight += operation.sequence_bytes;
-  if (operation.next_sequence == operation.num_sequences) active.still_beginning.remove(&operation);
-}
-
-void Engine::add_active(Operation& operation) {
-  ActiveTransport& active = active_of(operation);
-  std::list<Operation*>& lane = active.to_begin[operation.lane()];
-  if (!operation.device && lane.empty())
-    begin(operation, active);
-  else
-    lane.push_back(&operation);
-  ++active.num_operations;
-  ++num_operations_;
-  if (operation.is_paced() && operation.num_sequences > 0) active.still_beginning.push_back(&operation);
-}
-
-void Engine::remove_active(Operation& operation) {
-  ActiveTransport& active = active_of(operation);
-  active.bytes_in_flight -= operation.is_paced() ? operation.running.size() * operation.sequence_bytes : 0;
-  active.still_beginning.remove(&operation);
-  active.to_begin[operation.lane()].remove(&operation);
-  active.num_begun -= operation.has_begun ? 1 : 0;
-  if (--active.num_operations == 0) {
-    std::erase_if(active_, [&](const ActiveTransport& a) { return a.transport == operation.transport; });
-  }
-  --num_operations_;
 }
 
 }  // namespace dt::comm

@@ -5,15 +5,14 @@
 #include <atomic>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/error.hpp"
+#include "comm/active_transports.hpp"
 #include "comm/core/operation.hpp"
 #include "comm/core/recorder.hpp"
 #include "comm/core/transport.hpp"
@@ -92,15 +91,6 @@ class Engine {
 
  private:
   using Lock = std::unique_lock<std::recursive_mutex>;
-  struct ActiveTransport {
-    Transport* transport;
-    int num_operations = 0;
-    int num_begun = 0;
-    std::map<int, std::list<Operation*>> to_begin =
-        {};                           // by lane: an operation that waits for its device, and all behind it
-    std::size_t bytes_in_flight = 0;  // by operations that take turns
-    std::list<Operation*> still_beginning = {};  // operations with sequences to begin
-  };
 
   void throw_if_ended() const;
   void wait_until_computed(const Operation& operation);
@@ -109,25 +99,16 @@ class Engine {
   void guarded(const Body& body);
   void end(const Error& reason) noexcept;
   bool advance_all();
-  bool begins(Operation& operation);
-  void begin(Operation& operation, ActiveTransport& active);
-  bool some_wait_for_a_device() const;
   bool advance(Operation& operation);
   bool advance(Operation& operation, Operation::Running& running);
   bool begin_round(Operation& operation, Operation::Running& running);
   void begin_sequences(Operation& operation);
-  ActiveTransport& active_of(const Operation& operation);
-  bool may_begin_sequence(const Operation& operation);
-  void count_sequence(Operation& operation, bool begins);
-  void add_active(Operation& operation);
-  void remove_active(Operation& operation);
 
   std::shared_ptr<Recorder> recorder_;
   StreamWatch streams_;
   mutable std::recursive_mutex mutex_;
   std::list<std::shared_ptr<Operation>> operations_;
-  std::vector<ActiveTransport> active_;
-  std::atomic<int> num_operations_ = 0;
+  ActiveTransports active_;
   double timeout_s_ = 0;
   std::atomic<double> waited_for_device_s_ = 0;
   std::shared_ptr<DeviceLink> device_link_;

@@ -1,6 +1,7 @@
 #pragma once
 // Exchanges texts, numbers and errors between ranks.
-// Collective: every rank of the group calls each function, and blocks; rank_label() is the exception.
+// Collective: every rank of the group calls each function, and blocks; rank_label() and order_by_host()
+// are the exceptions.
 
 #include <cstdint>
 #include <functional>
@@ -57,15 +58,14 @@ void require_threads(const Ranks& ranks, int count);
 /// Returns how many ranks of the group are on this rank's host.
 int ranks_on_host(Communicator& group);
 
-// Orders ranks by their hosts, whatever order the launcher numbered them in.
-
-/// Returns ranks in the order of their hosts, given each rank's host. Ranks of a host follow each other
-/// in their order, and hosts come in the order of their first ranks. Rank 0 stays first.
+/// Returns ranks in the order of their hosts, given each rank's host, whatever order the launcher
+/// numbered them in. Ranks of a host follow each other in their order, and hosts come in the order of
+/// their first ranks. Rank 0 stays first.
+/// Collective: no; never blocks.
 std::vector<int> order_by_host(const std::vector<std::string>& hosts);
 
-/// Runs `body` with the ranks in that order, as a group of their own unless they are in that order
-/// already. `host` is this rank's. Returns what `body` returns.
-/// Collective: all ranks call it; blocks.
+/// Runs `body` with the ranks in the order of their hosts, as a group of their own unless they are in that
+/// order already. `host` is this rank's. Returns what `body` returns.
 int in_host_order(const Ranks& ranks, const std::string& host, const std::function<int(const Ranks&)>& body);
 
 }  // namespace dt::comm

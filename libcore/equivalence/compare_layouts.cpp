@@ -235,16 +235,12 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
 /// Returns the plan of each layout. If one layout is refused, all are.
 std::vector<plan::Plan> make_plans(const std::vector<ComparedLayout>& layouts, const plan::Settings& settings,
                                    const data::Mixture& dataset, const plan::Launch& launch) {
-  const model::ModelSpec spec = train::choose_spec(settings, {});
+  const model::ModelSpec spec = train::choose_spec(settings.resume, {});
   std::vector<plan::Plan> plans;
   for (const ComparedLayout& layout : layouts) {
     const plan::Launch own = plan::launch_on_subset(launch, layout.ranks);
-    const plan::Replan replan = [&](const plan::Settings& s) {
-      return plan::make_plan(s, spec, &dataset, own, nullptr);
-    };
     try {
-      plans.push_back(replan(layout.settings));
-      plan::check_memory(layout.settings, plans.back(), replan, usable_memory_bytes());
+      plans.push_back(plan::Planner(layout.settings, spec, &dataset, own).fitting_plan());
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("layout '{}': {}", layout.name, error.what()), error.context());
     }
@@ -270,7 +266,7 @@ class Comparisons {
     const LayoutRequest request{weights_ ? &*weights_ : nullptr, i == 0, [&] { return signals_.received(); }};
     std::optional<LayoutResult> result;
     comm::on_subset(ranks_, layout.ranks, layout.name, [&](const comm::Ranks& used) {
-      result = run_layout(plans_[i], layout.settings, dataset_, used, request);
+      result = run_layout(plans_[i], dataset_, used, request);
     });
     const auto signal = comm::broadcast_number(ranks_.world, result ? result->stopped_by : 0);
     if (signal == 0) comm::on_root(ranks_, [&] { compare(i, *result); });
@@ -311,12 +307,12 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
   world.engine().set_timeout(settings.comm_timeout.seconds);
   const plan::Launch launch = plan::find_launch(settings, ranks, world.size());
   const train::StagedData staged = train::stage_data(
-      settings, [&] { return signals.received() != 0; }, ranks);
+      settings.data, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   std::vector<ComparedLayout> layouts;
   std::vector<plan::Plan> plans;
   comm::run_collectively(world, [&] {
-    dataset.emplace(settings.data, staged.copies, staged.shards_to_read_ahead);
+    dataset.emplace(settings.data.mixture, staged.copies, staged.shards_to_read_ahead);
     layouts = parse_layouts(*settings.compare_layouts, settings, world.size());
     plans = make_plans(layouts, settings, *dataset, launch);
   });

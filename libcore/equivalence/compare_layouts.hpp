@@ -7,8 +7,7 @@
 
 #include "base/system/signals.hpp"
 #include "comm/ranks.hpp"
-#include "plan/plan.hpp"
-#include "plan/settings.hpp"
+#include "plan/planner.hpp"
 
 namespace dt::equivalence {
 

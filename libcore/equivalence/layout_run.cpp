@@ -224,8 +224,8 @@ void TemporaryWeightsFile::read(std::uint64_t offset, const Tensor& values) cons
   }
 }
 
-LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, const data::Mixture& dataset,
-                        const comm::Ranks& ranks, const LayoutRequest& request) {
+LayoutResult run_layout(const plan::Plan& plan, const data::Mixture& dataset, const comm::Ranks& ranks,
+                        const LayoutRequest& request) {
   comm::Communicator& world = ranks.world;
   reset_peak_resident();
   world.barrier().wait_host();
@@ -234,7 +234,7 @@ LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, 
   std::unique_ptr<train::ModelRuntime> runtime;
   comm::run_collectively(world, [&] {
     runtime = std::make_unique<train::ModelRuntime>(plan, train::ModelRuntime::Purpose::training, *groups);
-    train::load_initial_weights(*runtime, settings, plan);
+    train::load_initial_weights(*runtime, plan);
   });
   checkpoint::TrainingState state = train::initial_state(plan, dataset);
   train::Stepper stepper(plan, *runtime, dataset, state, world);

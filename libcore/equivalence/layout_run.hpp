@@ -12,7 +12,6 @@
 #include "data/read/mixture.hpp"
 #include "parallel/state/model_storage.hpp"
 #include "plan/plan.hpp"
-#include "plan/settings.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::equivalence {
@@ -94,7 +93,7 @@ struct LayoutRequest {
 
 /// Trains under one layout.
 /// Collective: the layout's ranks call it; `ranks` holds them alone.
-LayoutResult run_layout(const plan::Plan& plan, const plan::Settings& settings, const data::Mixture& dataset,
-                        const comm::Ranks& ranks, const LayoutRequest& request);
+LayoutResult run_layout(const plan::Plan& plan, const data::Mixture& dataset, const comm::Ranks& ranks,
+                        const LayoutRequest& request);
 
 }  // namespace dt::equivalence

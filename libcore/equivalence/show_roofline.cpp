@@ -116,14 +116,13 @@ plan::Settings with_simulated_gpus(const plan::Settings& asked, int num_ranks) {
 }
 
 plan::LinkBandwidths roofline_link_bandwidths(const plan::Settings& settings) {
-  if (!settings.roofline) return plan::link_bandwidths(settings);
+  if (!settings.roofline) return plan::link_bandwidths(settings.forecast);
   const double within = plan::rates_of(*settings.roofline).link_bytes_s;
-  return {settings.node_bandwidth.value_or(within), settings.link_bandwidth};
+  return {settings.forecast.node_bandwidth.value_or(within), settings.forecast.link_bandwidth};
 }
 
-void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Console& console) {
-  const GpuRates& rates = plan::rates_of(*settings.roofline);
-  const plan::LinkBandwidths links = roofline_link_bandwidths(settings);
+void show_roofline(const GpuRates& rates, plan::LinkBandwidths links, const plan::Plan& plan,
+                   Console& console) {
   const StepRoofline roofline = roofline_of(plan, rates, links);
   if (console.json()) {
     for (const Operation& operation : roofline.operations)

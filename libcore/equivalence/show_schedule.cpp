@@ -145,14 +145,17 @@ void print_json(const ScheduleReport& shown, Console& console) {
   console.print("{}\n", step.dump());
 }
 
-void print_text(const ScheduleReport& shown, const plan::Settings& s, Console& console) {
+/// Returns where the times of computations are from.
+std::string describe_times(const plan::Settings& s) {
+  if (s.resume.run) return "computations as measured in " + *s.resume.run;
+  if (s.roofline) return "computations by the roofline of " + *s.roofline;
+  return fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.forecast.rank_flops);
+}
+
+void print_text(const ScheduleReport& shown, const std::string& computing, plan::LinkBandwidths links,
+                Console& console) {
   console.print("{}\n", draw_text(shown.drawing()));
   print_stages(shown, console);
-  const std::string computing = s.run ? "computations as measured in " + *s.run
-                                : s.roofline
-                                    ? "computations by the roofline of " + *s.roofline
-                                    : fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.rank_flops);
-  const plan::LinkBandwidths links = roofline_link_bandwidths(s);
   const double step_s = shown.forecast.timeline.end_s();
   console.print(
       "a step takes {}: {}, {:.3g} bytes/s between ranks of a node (--node-bandwidth), {:.3g} between nodes "
@@ -204,41 +207,42 @@ void print_list(const ScheduleReport& shown, const parallel::ActionList& list,
 
 /// Returns the model of --model, else that of the run whose times are drawn.
 model::ModelSpec spec_to_draw(const plan::Settings& settings) {
-  if (settings.model || !settings.run) return train::choose_spec(settings, {});
-  const run::RunDirectory run(*settings.run);
-  return train::choose_spec(settings, train::resume_candidates(settings, &run));
+  if (settings.resume.model || !settings.resume.run) return train::choose_spec(settings.resume, {});
+  const run::RunDirectory run(*settings.resume.run);
+  return train::choose_spec(settings.resume, train::resume_candidates(settings.resume, &run));
 }
 
 /// Returns the times of units: measured, those of --roofline's GPU, or by FLOPs.
 std::vector<parallel::UnitCost> unit_times(const plan::Settings& settings, const plan::Plan& plan) {
-  if (settings.run) return plan::read_unit_times(*settings.run, plan);
+  if (settings.resume.run) return plan::read_unit_times(*settings.resume.run, plan);
   if (settings.roofline) return plan::roofline_unit_times(plan, plan::rates_of(*settings.roofline));
-  return predicted_unit_times(plan, settings.rank_flops);
+  return predicted_unit_times(plan, settings.forecast.rank_flops);
 }
 
 void check_and_print(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
   if (settings.svg) require_parent_folder(*settings.svg);
   std::optional<data::Mixture> dataset;
-  if (!settings.data.empty()) dataset.emplace(settings.data);
+  if (!settings.data.mixture.empty()) dataset.emplace(settings.data.mixture);
   const model::ModelSpec spec = spec_to_draw(settings);
-  const plan::Plan plan = plan::make_plan(settings, spec, dataset ? &*dataset : nullptr, launch, nullptr);
+  const plan::Plan plan = plan::Planner(settings, spec, dataset ? &*dataset : nullptr, launch).plan();
+  const plan::LinkBandwidths links = roofline_link_bandwidths(settings);
   const model::ParameterTable table(spec);
   validate(plan, static_cast<int>(table.units().size()));
   const std::vector<parallel::UnitCost> times = unit_times(settings, plan);
   const ScheduleReport shown{
       plan,
       table,
-      forecast_step(plan, times, roofline_link_bandwidths(settings)),
+      forecast_step(plan, times, links),
       estimate_memory(plan),
-      settings.run.has_value(),
+      settings.resume.run.has_value(),
       forecast_step(plan, times, std::numeric_limits<double>::infinity()).timeline.bubble_ratio()};
   if (settings.svg) write_file_atomically(*settings.svg, draw_svg(shown.drawing()));
   const parallel::ActionList list = std::move(training_lists(plan).front());
   const std::vector<std::int64_t> bytes = plan::comm_bytes_per_action(plan, list);
-  if (!console.json()) print_text(shown, settings, console);
+  if (!console.json()) print_text(shown, describe_times(settings), links, console);
   print_list(shown, list, bytes, console);
   if (console.json()) print_json(shown, console);
-  if (settings.roofline) show_roofline(settings, plan, console);
+  if (settings.roofline) show_roofline(plan::rates_of(*settings.roofline), links, plan, console);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   console.info("rank 0 of {}: {} actions, {} a step", plan.layout.size(), list.size(),
                format_bytes(static_cast<std::uint64_t>(total)));

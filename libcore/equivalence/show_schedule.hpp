@@ -4,9 +4,9 @@
 
 #include "base/cli/console.hpp"
 #include "comm/ranks.hpp"
-#include "plan/plan.hpp"
-#include "plan/settings.hpp"
+#include "plan/planner.hpp"
 #include "plan/time/forecast.hpp"
+#include "plan/time/roofline.hpp"
 
 namespace dt::equivalence {
 
@@ -25,9 +25,10 @@ plan::Settings with_simulated_gpus(const plan::Settings& settings, int num_ranks
 /// those of --roofline's GPU.
 plan::LinkBandwidths roofline_link_bandwidths(const plan::Settings& settings);
 
-/// Prints the roofline of a step of the busiest stage's ranks on --roofline's GPU. It lists the
+/// Prints the roofline of a step of the busiest stage's ranks on a GPU of these rates. It lists the
 /// operations, the waits, the MFU, and the gain from each property of dt's kernels.
 /// Errors: usage, training that is not in 16 bits.
-void show_roofline(const plan::Settings& settings, const plan::Plan& plan, Console& console);
+void show_roofline(const plan::GpuRates& rates, plan::LinkBandwidths links, const plan::Plan& plan,
+                   Console& console);
 
 }  // namespace dt::equivalence

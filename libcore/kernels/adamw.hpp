@@ -1,5 +1,5 @@
 #pragma once
-// The AdamW update.
+// The AdamW update, and its factors.
 
 #include <cmath>
 #include <cstdint>
@@ -29,9 +29,7 @@ struct AdamWStep {
 void adamw(const Context& context, const AdamWStep& step, const Tensor& w, const Tensor& grad,
            const Tensor& m, const Tensor& v, const Tensor& copy);
 
-// The factors of one AdamW step, computed once from the settings in double.
-
-/// W is the type in which weights are computed.
+/// The factors of one AdamW step. W is the type in which weights are computed.
 template <class W>
 struct AdamWFactors {
   W grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2;
@@ -41,6 +39,7 @@ struct AdamWFactors {
   W eps;
 };
 
+/// Returns the factors, computed once from the settings in double.
 template <class W>
 AdamWFactors<W> factors_of(const AdamWStep& step) {
   const auto t = static_cast<double>(step.step);

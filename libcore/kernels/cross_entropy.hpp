@@ -11,6 +11,12 @@
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
+#ifdef __CUDACC__
+#define DT_ALSO_ON_GPUS __host__ __device__
+#else
+#define DT_ALSO_ON_GPUS
+#endif
+
 namespace dt::kernels {
 
 /// Computes nll_R (fp64) = −log softmax(logits)[label] for each row. logits are f64, f32, bf16 or
@@ -45,18 +51,7 @@ void cross_entropy_gradient_from_partials(const Context& context, const Tensor& 
                                           const Tensor& labels_R, DimShard columns, double scale,
                                           const Tensor& nll_R, const Tensor& logits_RV);
 
-}  // namespace dt::kernels
-
-// The partial losses of a row that ranks which divide the vocabulary exchange, and their combination.
-// Also for GPUs.
-
-#ifdef __CUDACC__
-#define DT_ALSO_ON_GPUS __host__ __device__
-#else
-#define DT_ALSO_ON_GPUS
-#endif
-
-namespace dt::kernels {
+// The partial losses of a row and their combination, for kernels on CPUs and GPUs.
 
 /// Σ e^x over logits, as e^shift · sum. A single log Σ e^x would lose log(sum) beside a huge shift.
 struct SumOfExponentials {

@@ -1,5 +1,6 @@
 #pragma once
-// The choice of a kernel's implementation, made only here.
+// Dispatch: the table of GPU kernels, which most programs lack, and the choice between a kernel's
+// implementations, made only here.
 
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
@@ -14,8 +15,6 @@
 #include "tensor/tensor.hpp"
 
 namespace dt::kernels {
-
-// The table of GPU kernels. Most programs have none, and link none.
 
 /// All GPU kernels by op: KERNEL(name) once for each public function that GPUs have.
 #define DT_GPU_KERNELS(KERNEL)                 \
@@ -83,13 +82,17 @@ const GpuKernels& gpu_kernels(const Context& context);
 /// Sets the table. Call it once, before the table is used; nullptr removes it.
 void set_gpu_kernels(const GpuKernels* kernels);
 
+/// A kernel's place in the table.
+template <class Function>
+using GpuKernel = Function* GpuKernels::*;
+
 /// The implementations of one public kernel; all have its signature.
 template <class Function>
 struct Implementations {
   Function* reference_f64;
   Function* reference_f32;
   Function* fast;
-  Function* GpuKernels::*gpu = nullptr;
+  GpuKernel<Function> gpu = nullptr;
 };
 
 /// Returns the implementation. On a GPU it is the GPU's, for any dtype. On the host, fp64 uses the

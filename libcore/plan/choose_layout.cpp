@@ -9,6 +9,7 @@
 #include "parallel/schedule/pipeline.hpp"
 #include "parallel/schedule/stages.hpp"
 #include "parallel/state/mesh.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::plan {
 
@@ -291,9 +292,9 @@ model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int6
 /// then fewer context-parallel ranks, then fewer tensor-parallel ranks. Returns "" if the model is
 /// not known, or nothing is accepted.
 std::string fewer_ranks(const Settings& asked, std::int64_t num_ranks) {
-  if (!asked.model) return "";
+  if (!asked.resume.model) return "";
   try {
-    const model::ModelSpec spec = model::load_model_spec(*asked.model);
+    const model::ModelSpec spec = model::load_model_spec(*asked.resume.model);
     const std::int64_t length = asked.sequence_length.value_or(spec.max_positions);
     const Launch launch{.num_ranks = static_cast<int>(num_ranks),
                         .ranks_per_node = 0};  // then --zero-group node makes no groups

@@ -6,9 +6,10 @@
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "plan/launch.hpp"
-#include "plan/settings.hpp"
 
 namespace dt::plan {
+
+struct Settings;  // plan/settings.hpp
 
 /// Returns the largest number of `num_ranks` that makes up whole models (--pp × --cp × --tp). The
 /// other ranks are idle.

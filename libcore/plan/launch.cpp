@@ -17,6 +17,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/linear.hpp"
 #include "plan/precision.hpp"
+#include "plan/settings.hpp"
 #include "tensor/device/accelerator.hpp"
 
 namespace dt::plan {

@@ -9,10 +9,11 @@
 #include "comm/communicator.hpp"
 #include "comm/ranks.hpp"
 #include "comm/topology/gpus.hpp"
-#include "plan/settings.hpp"
 #include "tensor/device/accelerator.hpp"
 
 namespace dt::plan {
+
+struct Settings;  // plan/settings.hpp
 
 struct Launch {
   int rank = 0;

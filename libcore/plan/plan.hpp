@@ -1,5 +1,5 @@
 #pragma once
-// Plans a run from the settings, the model, the data and, if a run continues, its checkpoint.
+// The plan of a run: what its ranks do, decided. plan/planner.hpp makes it.
 
 #include <cstdint>
 #include <optional>
@@ -18,9 +18,8 @@
 #include "parallel/schedule/builders.hpp"
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/model_storage.hpp"
-#include "plan/choose_layout.hpp"
 #include "plan/launch.hpp"
-#include "plan/settings.hpp"
+#include "plan/requests.hpp"
 
 namespace dt::plan {
 
@@ -39,6 +38,7 @@ struct Plan {
   double comm_timeout_s = 0;
   Device device = Device::host();  // this rank's device
   int threads = 1;
+  bool has_default_threads = true;  // --threads is not given
   std::uint64_t seed = 0;
   std::int64_t sequence_length = 0;
   bool mask_documents = false;
@@ -47,12 +47,16 @@ struct Plan {
   std::int64_t micro_batches_per_step = 0;
   std::int64_t grad_lanes = 1;
   std::int64_t total_steps = 0;  // counted from the run's beginning
-  bool saves_in_background = false;
-  std::optional<std::int64_t> writers_per_node;  // ranks that write checkpoints; none: each rank
   optim::LearningRateSchedule schedule;
   optim::AdamWSettings adamw;
   double clip_norm = 1;
   std::optional<optim::LossScaleSettings> loss_scale;  // for fp16
+  ResumeRequest resume;
+  DurationRequest duration;           // total_steps follows from it
+  LearningRateRequest learning_rate;  // schedule follows from it
+  SaveRequest save;                   // in the background only if training goes on during a save
+  EvaluationRequest evaluation;
+  LoggingRequest logging;
 
   /// Returns how a step's gradients are summed, in words. Plans with the same words sum in the same
   /// order if their lanes are the same and whole.
@@ -83,17 +87,5 @@ struct Plan {
 
 /// Returns the shape of this rank's step.
 parallel::StepShape step_shape(const Plan& plan, int num_units);
-
-/// Makes the plan of training. `resumed` is the state that the run continues from, if any. A plan
-/// of simulated ranks need not have a dataset. Without a dataset, checks of the data are left out, and
-/// --epochs is refused.
-/// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide);
-/// input, data and model do not fit each other (vocabulary, positions, too little data).
-Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::Mixture* dataset,
-               const Launch& launch, const checkpoint::TrainingState* resumed);
-
-/// Makes the part of a plan that evaluation needs: no steps, no schedule.
-Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
-                          const data::Mixture& dataset, const Launch& launch);
 
 }  // namespace dt::plan

@@ -8,6 +8,7 @@
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "kernels/linear.hpp"
+#include "plan/settings.hpp"
 #include "tensor/context.hpp"
 
 namespace dt::plan {

@@ -8,10 +8,11 @@
 #include "comm/ranks.hpp"
 #include "parallel/state/precision.hpp"
 #include "plan/plan.hpp"
-#include "plan/settings.hpp"
 #include "tensor/context.hpp"
 
 namespace dt::plan {
+
+struct Settings;  // plan/settings.hpp
 
 /// Returns the precision that the settings ask for.
 /// Errors: usage, a combination that dt does not compute.

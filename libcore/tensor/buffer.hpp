@@ -1,5 +1,5 @@
 #pragma once
-// Owns memory of a device or of the host.
+// Owns memory of a device or of the host, and defers the freeing of device memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,8 +44,6 @@ class Buffer {
   Pages pages_ = Pages::huge;
 };
 
-// Defers the freeing of device memory while a step is under way.
-
 /// Keeps device memory and pinned memory that this thread frees allocated for the object's
 /// lifetime. Freeing (cudaFree, cudaFreeHost) waits for all work on the device. That work may be a
 /// receive whose sender waits for something that this rank has yet to do. So a rank that frees
@@ -60,7 +58,7 @@ class DeferredFree {
 
   /// Returns whether memory that this thread frees stays allocated.
   static bool is_active() { return current_ != nullptr; }
-  /// Takes over a buffer's memory. The buffer's destructor calls it if is_kept().
+  /// Takes over a buffer's memory. The buffer's destructor calls it if is_active().
   static void defer(Buffer&& buffer) { current_->buffers_.push_back(std::move(buffer)); }
 
   std::size_t bytes() const;

@@ -16,11 +16,9 @@
 
 namespace dt {
 
-// Bounds how far the host runs ahead of a device. A driver's queue is bounded (CUDA's holds about a
-// thousand pieces of work). A caller that enqueues more blocks there without a time limit, and
-// sends no messages.
-
-/// The bound of one stream.
+/// The bound on how far the host runs ahead of one stream of a device. A driver's queue is bounded
+/// (CUDA's holds about a thousand pieces of work). A caller that enqueues more blocks there without
+/// a time limit, and sends no messages.
 class StreamThrottle {
  public:
   /// The number of kernels between two events; a kernel may be several pieces of work. The first
@@ -40,9 +38,7 @@ class StreamThrottle {
   std::unique_ptr<Event> last_event_;
 };
 
-// The formats in which elements of matrices are multiplied.
-
-/// A format for products.
+/// A format in which elements of matrices are multiplied.
 /// Numerics: each format gives its own bits. On a CPU they depend neither on sizes nor on the
 /// number of threads.
 enum class Arithmetic : std::uint8_t {

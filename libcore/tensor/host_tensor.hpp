@@ -1,5 +1,6 @@
 #pragma once
-// Views of host numbers as tensors.
+// Views of host numbers as tensors, and copies between device tensors and the host. Host tensors are
+// read and written in place.
 
 #include <concepts>
 #include <cstddef>
@@ -29,9 +30,6 @@ template <class Number>
 requires std::is_arithmetic_v<Number> Tensor host_tensor(Number& number) {
   return Tensor(&number, dtype_of<Number>(), Shape{1}, Device::host());
 }
-
-// Copies device tensors to the host for reading, and values that the host writes to devices. Host
-// tensors are read and written in place.
 
 /// The most host memory that a copy uses at a time. Larger tensors are copied in parts.
 inline constexpr std::size_t host_copy_bytes = std::size_t{64} << 20;

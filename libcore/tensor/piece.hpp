@@ -1,7 +1,8 @@
 #pragma once
 // Describes which elements of which global tensor a buffer holds: a hyperrectangle (a
 // tensor-parallel shard) and an interval of its row-major order (a ZeRO shard). Files hold pieces;
-// a reader in another layout copies intersections.
+// a reader in another layout copies intersections. Several writers of the same pieces divide them evenly
+// by bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,6 @@ std::vector<CopyRange> intersect(const Piece& source, const Piece& target);
 /// no common elements. The time is logarithmic in the number of rows.
 std::pair<std::int64_t, std::int64_t> intersection_bounds(const Piece& source, const Piece& target);
 
-/// Divides pieces evenly by bytes, as among several writers that hold the same pieces.
 struct SizedPiece {
   Piece piece;
   std::size_t element_bytes = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// A view of row-major elements in memory that another object owns: contiguous, except for matrices of
-// padded rows.
+// Shapes, and views of row-major elements in memory that another object owns. The elements are
+// contiguous, except for matrices of padded rows.
 
 #include <cstddef>
 #include <cstdint>

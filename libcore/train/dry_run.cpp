@@ -17,7 +17,6 @@
 #include "model/parameter_table.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "plan/memory/memory_estimate.hpp"
-#include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"
 #include "plan/time/forecast.hpp"
@@ -66,12 +65,12 @@ std::optional<checkpoint::Manifest> newest_readable_manifest(const std::vector<C
 
 /// Returns the most checkpoints that the run directory holds at once. These are the ones that
 /// --keep-last and --keep-every keep, and a new one, as it is written before an old one is removed.
-std::int64_t peak_num_checkpoints(const plan::Settings& s, std::int64_t steps) {
-  const std::int64_t saves = s.save_every > 0 ? ceil_div(steps, s.save_every) : 1;
-  if (!s.keep_last || saves <= *s.keep_last) return saves;
+std::int64_t peak_num_checkpoints(const plan::SaveRequest& save, std::int64_t steps) {
+  const std::int64_t saves = save.every > 0 ? ceil_div(steps, save.every) : 1;
+  if (!save.keep_last || saves <= *save.keep_last) return saves;
   const std::int64_t kept_apart =
-      s.keep_every > 0 && s.save_every > 0 ? steps / std::lcm(s.keep_every, s.save_every) : 0;
-  return std::min(saves, *s.keep_last + kept_apart + 1);
+      save.keep_every > 0 && save.every > 0 ? steps / std::lcm(save.keep_every, save.every) : 0;
+  return std::min(saves, *save.keep_last + kept_apart + 1);
 }
 
 /// Returns the bytes of a checkpoint, over all ranks: weights and two moments.
@@ -80,16 +79,16 @@ std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::P
   return 3 * each * static_cast<std::uint64_t>(table.num_parameters());
 }
 
-double step_seconds(const plan::Settings& settings, const plan::Plan& plan) {
-  return plan::forecast_step(plan, plan::predicted_unit_times(plan, settings.rank_flops),
-                             plan::link_bandwidths(settings))
+double step_seconds(const plan::ForecastRequest& request, const plan::Plan& plan) {
+  return plan::forecast_step(plan, plan::predicted_unit_times(plan, request.rank_flops),
+                             plan::link_bandwidths(request))
       .timeline.end_s();
 }
 
-void add_times_and_disk(Json& json, const plan::Settings& settings, const plan::Plan& plan,
+void add_times_and_disk(Json& json, const plan::ForecastRequest& request, const plan::Plan& plan,
                         std::int64_t done) {
-  const double step_s = step_seconds(settings, plan);
-  const std::int64_t checkpoints = peak_num_checkpoints(settings, plan.total_steps);
+  const double step_s = step_seconds(request, plan);
+  const std::int64_t checkpoints = peak_num_checkpoints(plan.save, plan.total_steps);
   json["step_s"] = step_s;
   json["total_s"] = step_s * static_cast<double>(std::max<std::int64_t>(0, plan.total_steps - done));
   json["checkpoints"] = checkpoints;
@@ -114,7 +113,7 @@ void add_data(Json& json, const data::Mixture& dataset, const plan::Plan& plan,
   if (dataset.size() == 1) json["epochs"] = epochs_by_the_end(dataset, plan, state);
 }
 
-Json describe(const plan::Settings& settings, const plan::Plan& plan, std::int64_t done,
+Json describe(std::optional<Arithmetic> matmul, const plan::Plan& plan, std::int64_t done,
               const std::string& origin) {
   const model::ParameterTable table(plan.spec);
   const std::vector<plan::MemoryEstimate> stages = plan::estimate_memory(plan);
@@ -136,7 +135,7 @@ Json describe(const plan::Settings& settings, const plan::Plan& plan, std::int64
             {"precision", plan::precision_name(plan.precision.compute)},
             {"grad_dtype", plan::precision_name(plan.precision.gradient)},
             {"reduce_dtype", plan::precision_name(plan.precision.wire())},
-            {"matmul", settings.matmul ? name_of(*settings.matmul) : "auto"},
+            {"matmul", matmul ? name_of(*matmul) : "auto"},
             {"recompute", name_of(plan.recompute)},
             {"mask_documents", plan.mask_documents},
             {"warmup_steps", plan.schedule.warmup_steps},
@@ -203,13 +202,13 @@ void add_sources(Json& plan, const std::vector<SourceEpochs>& sources) {
 }
 
 /// Warns if memory does not suffice. This is no error, since the job may run on other hosts.
-void warn_of_memory(const plan::Settings& settings, const plan::Plan& plan, const plan::Replan& replan,
-                    Console& console) {
-  using NeededBytes = std::function<std::uint64_t(const plan::Plan&)>;
-  const auto warn = [&](const char* whose, const NeededBytes& needed_bytes, std::uint64_t here) {
+void warn_of_memory(const plan::Planner& planner, const plan::Plan& plan,
+                    const checkpoint::TrainingState* resumed, Console& console) {
+  const auto warn = [&](const char* whose, const plan::Planner::NeededBytes& needed_bytes,
+                        std::uint64_t here) {
     const std::uint64_t needed = needed_bytes(plan);
     if (needed <= here) return;
-    const std::string fitting = plan::suggest_options_that_fit(settings, plan, replan, needed_bytes, here);
+    const std::string fitting = planner.suggest_options_that_fit(plan, resumed, needed_bytes, here);
     console.warn("needs {} of memory on a {}, at most {} can be had here{}", format_bytes(needed), whose,
                  format_bytes(here), fitting.empty() ? "" : "; " + fitting + " would do");
   };
@@ -224,44 +223,42 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   const bool is_on_paper = settings.ranks.has_value();
   if (launch.device == Device::host() && !is_on_paper) plan::check_arithmetic(settings);
   std::optional<data::Mixture> dataset;
-  if (settings.data.empty())
+  if (settings.data.mixture.empty())
     console.info("without --data nothing is known of it: neither epochs nor whether it fits the model");
   else
-    dataset.emplace(settings.data);
+    dataset.emplace(settings.data.mixture);
   std::optional<run::RunDirectory> run;
-  if (settings.run) {
-    check_writable("run", *settings.run);
-    run.emplace(*settings.run);
+  if (settings.resume.run) {
+    check_writable("run", *settings.resume.run);
+    run.emplace(*settings.resume.run);
     run::RunLock::require_not_held(*run);
   }
-  if (settings.checkpoint_local) {
-    check_writable("checkpoint-local", *settings.checkpoint_local);
+  if (settings.save.local_folder) {
+    check_writable("checkpoint-local", *settings.save.local_folder);
     console.info("what nodes hold of local checkpoints is not looked at: a start may go on from a newer one");
   }
-  const std::vector<Candidate> candidates = resume_candidates(settings, run ? &*run : nullptr);
-  const model::ModelSpec spec = choose_spec(settings, candidates);
+  const std::vector<Candidate> candidates = resume_candidates(settings.resume, run ? &*run : nullptr);
+  const model::ModelSpec spec = choose_spec(settings.resume, candidates);
   std::string origin = "initial weights";
-  if (settings.init_from) {
-    origin = *settings.init_from;
-    check_same_spec(spec, *convert::open_weights(*settings.init_from), *settings.init_from);
+  if (settings.resume.init_from) {
+    origin = *settings.resume.init_from;
+    check_same_spec(spec, *convert::open_weights(*settings.resume.init_from), *settings.resume.init_from);
   }
   const auto manifest = newest_readable_manifest(candidates, origin, console);
   if (!candidates.empty() && !manifest) {
     throw input_error("none of the run's {} can be read", pluralize(candidates.size(), "checkpoint"));
   }
-  const plan::Replan replan = [&](const plan::Settings& s) {
-    return plan::make_plan(s, spec, dataset ? &*dataset : nullptr, launch,
-                           manifest ? &manifest->state : nullptr);
-  };
-  const plan::Plan plan = replan(settings);
+  const plan::Planner planner(settings, spec, dataset ? &*dataset : nullptr, launch);
+  const checkpoint::TrainingState* const resumed = manifest ? &manifest->state : nullptr;
+  const plan::Plan plan = planner.plan(resumed);
   if (manifest)
     plan::check_resumable(plan, *manifest,
                           dataset ? dataset->content_digest() : manifest->state.dataset_digest);
   const checkpoint::TrainingState state = manifest ? manifest->state : checkpoint::TrainingState{};
-  if (state.step == 0 && dataset) check_validation_targets(*dataset, evaluation_request(settings, plan));
-  Json description = describe(settings, plan, state.step, origin);
+  if (state.step == 0 && dataset) check_validation_targets(*dataset, evaluation_request(plan));
+  Json description = describe(settings.matmul, plan, state.step, origin);
   if (dataset) add_data(description, *dataset, plan, state);
-  add_times_and_disk(description, settings, plan, state.step);
+  add_times_and_disk(description, settings.forecast, plan, state.step);
   const std::vector<SourceEpochs> sources =
       dataset ? source_epochs_at_end(*dataset, plan, state) : std::vector<SourceEpochs>();
   if (console.json()) {
@@ -275,9 +272,9 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   console.info(
       "times are predicted for {:.3g} FLOP/s a rank (--rank-flops), {:.3g} bytes/s between ranks of a node "
       "(--node-bandwidth), {:.3g} between nodes (--link-bandwidth)",
-      settings.rank_flops, plan::link_bandwidths(settings).within_node,
-      plan::link_bandwidths(settings).between_nodes);
-  if (!is_on_paper) warn_of_memory(settings, plan, replan, console);
+      settings.forecast.rank_flops, plan::link_bandwidths(settings.forecast).within_node,
+      plan::link_bandwidths(settings.forecast).between_nodes);
+  if (!is_on_paper) warn_of_memory(planner, plan, resumed, console);
 }
 
 }  // namespace

@@ -4,15 +4,13 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
-#include "base/system/host.hpp"
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "convert/weight_source.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/launch.hpp"
-#include "plan/memory/memory_fit.hpp"
-#include "plan/precision.hpp"
+#include "plan/planner.hpp"
 #include "run/run_directory.hpp"
 #include "train/evaluate/evaluation.hpp"
 #include "train/report/reporter.hpp"
@@ -30,13 +28,13 @@ namespace {
 /// Returns the path of the weights: --init-from, else the newest readable checkpoint that --resume
 /// selects.
 fs::path weights_path(const plan::Settings& settings, Console& console) {
-  if (settings.init_from) return *settings.init_from;
+  if (settings.resume.init_from) return *settings.resume.init_from;
   std::optional<run::RunDirectory> run;
-  if (settings.run) run.emplace(*settings.run);
+  if (settings.resume.run) run.emplace(*settings.resume.run);
   std::vector<Candidate> candidates;
   bool is_pruned = true;
   while (std::exchange(is_pruned, false)) {
-    candidates = resume_candidates(settings, run ? &*run : nullptr);
+    candidates = resume_candidates(settings.resume, run ? &*run : nullptr);
     for (const Candidate& candidate : candidates) {
       const std::string why = candidate.required ? "" : run::why_incomplete(candidate.path);
       if (why.empty()) return candidate.path;
@@ -55,7 +53,7 @@ fs::path weights_path(const plan::Settings& settings, Console& console) {
 fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks) {
   std::string path;
   comm::on_root(ranks, [&] {
-    if (settings.logits_out) require_parent_folder(*settings.logits_out);
+    if (settings.evaluation.logits_file) require_parent_folder(*settings.evaluation.logits_file);
     path = weights_path(settings, ranks.console).string();
   });
   return comm::broadcast_text(ranks.world, path);
@@ -64,7 +62,7 @@ fs::path choose_weights(const plan::Settings& settings, const comm::Ranks& ranks
 /// Returns whether a checkpoint that was found by --resume auto is gone. A running job of the run
 /// has then pruned it and has newer checkpoints.
 bool was_pruned(const plan::Settings& settings, const fs::path& checkpoint, const comm::Ranks& ranks) {
-  if (settings.init_from || settings.resume != "auto" || !settings.run) return false;
+  if (settings.resume.init_from || settings.resume.from != "auto" || !settings.resume.run) return false;
   const std::int64_t is_gone = ranks.is_root() && checkpoint::is_removed(checkpoint) ? 1 : 0;
   return comm::broadcast_number(ranks.world, is_gone) != 0;
 }
@@ -86,6 +84,7 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
                      const StopSignals& signals, const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   plan::Plan plan;
+  std::optional<plan::Planner> planner;
   std::unique_ptr<convert::WeightSource> source;
   checkpoint::TrainingState state;
   comm::run_collectively(ranks.world, [&] {
@@ -93,18 +92,14 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
     if (!settings.sequence_length && state.sequence_length > 0)
       settings.sequence_length = state.sequence_length;
     source = convert::open_weights(path);
-    if (settings.model) check_same_spec(model::load_model_spec(*settings.model), *source, path);
-    const plan::Replan replan = [&](const plan::Settings& s) {
-      return plan::make_evaluation_plan(s, source->spec(), dataset, launch);
-    };
-    plan = replan(settings);
-    plan::check_memory(settings, plan, replan, usable_memory_bytes());
+    if (settings.resume.model) check_same_spec(model::load_model_spec(*settings.resume.model), *source, path);
+    planner.emplace(settings, source->spec(), &dataset, launch, plan::Planner::Purpose::evaluation);
+    plan = planner->fitting_plan();
   });
   ranks.console.info("evaluating {} on samples of {} tokens", describe(path, state), plan.sequence_length);
-  const EvaluationRequest request = evaluation_request(settings, plan, [&] { return signals.received(); });
+  const EvaluationRequest request = evaluation_request(plan, [&] { return signals.received(); });
   comm::on_root(ranks, [&] { check_validation_targets(dataset, request); });
-  plan::check_thread_limit(plan, ranks);
-  plan.arithmetic = plan::choose_arithmetic(settings, plan, &state, ranks);
+  plan.arithmetic = planner->choose_arithmetic(plan, &state, ranks);
   const auto groups = plan::make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::run_collectively(ranks.world, [&] {
@@ -114,8 +109,9 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
   check_same_state(ranks, runtime->spec(), runtime->context(), runtime->storage());
   if (const std::string remark = source->remark(); !remark.empty()) ranks.console.warn("{}", remark);
 
-  if (settings.logits_out)
-    write_logits(*runtime, dataset, request, settings.logits_sequences, *settings.logits_out, ranks);
+  if (plan.evaluation.logits_file)
+    write_logits(*runtime, dataset, request, plan.evaluation.logits_sequences, *plan.evaluation.logits_file,
+                 ranks);
   const auto result = evaluate(*runtime, dataset, request, ranks);
   if (result.stopped_by != 0) {
     ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));
@@ -139,10 +135,10 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
   ranks.world.engine().set_timeout(settings.comm_timeout.seconds);
   fs::path path = choose_weights(settings, ranks);
   const StagedData staged = stage_data(
-      settings, [&] { return signals.received() != 0; }, ranks);
+      settings.data, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   comm::run_collectively(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.copies, staged.shards_to_read_ahead);
+    dataset.emplace(settings.data.mixture, staged.copies, staged.shards_to_read_ahead);
     plan::num_ranks_used(settings, ranks.world.size());
   });
   check_same_settings(ranks, asked, *dataset);

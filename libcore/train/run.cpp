@@ -36,15 +36,14 @@ std::string lineage_name(const fs::path& checkpoint, const run::RunDirectory& ru
 }
 
 /// Returns whether a run is complete, with its last evaluation. It then needs no new generation.
-bool is_complete(const Start& start, const plan::Settings& settings, const data::Mixture& dataset,
-                 const run::RunDirectory& run) {
+bool is_complete(const Start& start, const data::Mixture& dataset, const run::RunDirectory& run) {
   return !start.checkpoint.empty() && start.state.step >= start.plan.total_steps &&
          belongs_to_run(start.checkpoint, run) &&
-         !is_evaluation_missing(settings, start.plan, dataset, run, start.state.step);
+         !is_evaluation_missing(start.plan, dataset, run, start.state.step);
 }
 
 /// Starts a watchdog if ranks are processes, since single processes can be lost.
-std::unique_ptr<comm::Watchdog> start_watchdog(const plan::Settings& settings, const run::RunDirectory& run,
+std::unique_ptr<comm::Watchdog> start_watchdog(const plan::Plan& plan, const run::RunDirectory& run,
                                                const run::Generation& own, const comm::Ranks& ranks) {
   if (!ranks.are_processes) return nullptr;
   const fs::path folder = run.path() / "flight";
@@ -53,12 +52,12 @@ std::unique_ptr<comm::Watchdog> start_watchdog(const plan::Settings& settings, c
     create_folders(folder);
     comm::remove_stale_heartbeats(folder, start_name);
   });
-  ranks.world.engine().set_timeout(settings.comm_timeout.seconds + comm::watchdog_grace_s);
+  ranks.world.engine().set_timeout(plan.comm_timeout_s + comm::watchdog_grace_s);
   return std::make_unique<comm::Watchdog>(comm::WatchdogSettings{.folder = folder,
                                                                  .start_name = start_name,
                                                                  .rank = ranks.world.rank(),
                                                                  .size = ranks.world.size(),
-                                                                 .timeout_s = settings.comm_timeout.seconds},
+                                                                 .timeout_s = plan.comm_timeout_s},
                                           ranks.world.engine().shared_recorder(), ranks.abort);
 }
 
@@ -111,11 +110,12 @@ void require_no_newer_generation(const run::RunDirectory& run, std::int64_t newe
 
 /// Warns if --resume names another checkpoint than the run's newest. A script that repeats the
 /// command would lose the run's progress each time.
-void warn_of_own_checkpoints(const plan::Settings& settings, const run::RunDirectory& run, Console& console) {
-  if (settings.resume == "auto" || settings.resume == "never") return;
+void warn_of_own_checkpoints(const plan::ResumeRequest& request, const run::RunDirectory& run,
+                             Console& console) {
+  if (request.from == "auto" || request.from == "never") return;
   const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
   std::error_code error;
-  if (own.empty() || fs::equivalent(own.front().path, settings.resume, error)) return;
+  if (own.empty() || fs::equivalent(own.front().path, request.from, error)) return;
   console.warn("{} has checkpoints of its own, the newest {}: --resume auto would go on from that",
                run.path().string(), own.front().path.filename().string());
 }
@@ -168,30 +168,30 @@ int train_on_ranks(const plan::Settings& settings, const std::vector<OptionValue
                    const data::Mixture& dataset, const StopSignals& signals, bool was_surveyed,
                    const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
-  const run::RunDirectory run(*settings.run);
+  const run::RunDirectory run(*settings.resume.run);
   std::int64_t newest_seen = 0;
   comm::on_root(ranks, [&] {
     run::RunLock::require_not_held(run);
     run.restore_replaced();
-    warn_of_own_checkpoints(settings, run, ranks.console);
+    warn_of_own_checkpoints(settings.resume, run, ranks.console);
     report_copied_run(run, ranks.console);
     newest_seen = newest_generation(run);
   });
-  const run::Promotion promotion(ranks, settings.checkpoint_local, run);
+  const run::Promotion promotion(ranks, settings.save.local_folder, run);
   const std::vector<Candidate> candidates =
       find_candidates(settings, run, promotion.find(was_surveyed), ranks);
   Start start = prepare_start(settings, dataset, candidates, promotion, launch, ranks);
   check_same_state(ranks, start.runtime->spec(), start.runtime->context(), start.runtime->storage());
   const fs::path weights =
-      start.checkpoint.empty() ? fs::path(settings.init_from.value_or("")) : start.checkpoint;
+      start.checkpoint.empty() ? fs::path(start.plan.resume.init_from.value_or("")) : start.checkpoint;
   comm::on_root(ranks, [&] {
     check_same_tokens(weights, dataset.source_name(0), ranks.console);
     // A run that has trained continues with its data as it is.
-    if (start.state.step == 0) check_validation_targets(dataset, evaluation_request(settings, start.plan));
+    if (start.state.step == 0) check_validation_targets(dataset, evaluation_request(start.plan));
   });
 
   std::int64_t nothing_left = 0;
-  comm::on_root(ranks, [&] { nothing_left = is_complete(start, settings, dataset, run) ? 1 : 0; });
+  comm::on_root(ranks, [&] { nothing_left = is_complete(start, dataset, run) ? 1 : 0; });
   if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
     newest_seen = comm::broadcast_number(ranks.world, newest_seen);
     if (start.skipped.empty()) promotion.clear(newest_seen);
@@ -200,19 +200,19 @@ int train_on_ranks(const plan::Settings& settings, const std::vector<OptionValue
     return 0;
   }
   const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());
-  if (ranks.is_root()) print_summary(start, settings, dataset, hosts, ranks.console);
+  if (ranks.is_root()) print_summary(start, dataset, hosts, ranks.console);
   ClaimedRun owned;
   comm::on_root(ranks, [&] {
     claim_run(owned, run, start, newest_seen, ranks.console);
     store_tokenizer(run, dataset.source_name(0), weights, start.plan.spec.special.eos, ranks.console);
-    record_options(run, asked, settings.resume != "never", start, owned.generation, ranks.console);
+    record_options(run, asked, start.plan.resume.from != "never", start, owned.generation, ranks.console);
   });
   broadcast_generation(owned.generation, run, ranks);
-  const auto watchdog = start_watchdog(settings, run, owned.generation, ranks);
+  const auto watchdog = start_watchdog(start.plan, run, owned.generation, ranks);
   std::optional<Trainer> trainer;  // outlives the handlers, since its destructor may wait for a file
   try {
-    trainer.emplace(settings, dataset, run, owned.generation, owned.live_run ? &*owned.live_run : nullptr,
-                    start, signals, ranks);
+    trainer.emplace(dataset, run, owned.generation, owned.live_run ? &*owned.live_run : nullptr, start,
+                    signals, ranks);
     return trainer->run();
   } catch (const comm::SharedError&) {
     throw;  // all ranks know it
@@ -230,13 +230,13 @@ int run_training(const plan::Settings& given, const std::vector<OptionValue>& as
                  const StopSignals& signals, const comm::Ranks& ranks) {
   ranks.world.engine().set_timeout(given.comm_timeout.seconds);
   plan::Settings settings = given;
-  settings.resume = effective_resume(given, ranks);
+  settings.resume.from = effective_resume(given, ranks);
   const StagedData staged = stage_data(
-      settings, [&] { return signals.received() != 0; }, ranks);
+      settings.data, [&] { return signals.received() != 0; }, ranks);
   std::optional<data::Mixture> dataset;
   bool all_take_part = true;
   comm::run_collectively(ranks.world, [&] {
-    dataset.emplace(settings.data, staged.copies, staged.shards_to_read_ahead);
+    dataset.emplace(settings.data.mixture, staged.copies, staged.shards_to_read_ahead);
     all_take_part = plan::num_ranks_used(settings, ranks.world.size()) == ranks.world.size();
   });
   check_same_settings(ranks, asked, *dataset);

@@ -28,11 +28,10 @@ bool names_own_checkpoint(const std::string& continues) {
 
 }  // namespace
 
-Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
+Trainer::Trainer(const data::Mixture& dataset, const run::RunDirectory& run,
                  const run::Generation& generation, const run::RunLock* alive, Start& start,
                  const StopSignals& signals, const comm::Ranks& ranks)
-    : settings_(settings),
-      dataset_(dataset),
+    : dataset_(dataset),
       run_(run),
       generation_(generation),
       plan_(start.plan),
@@ -44,20 +43,19 @@ Trainer::Trainer(const plan::Settings& settings, const data::Mixture& dataset, c
       reporter_(ranks.console, ranks.is_root() ? std::optional(run.path() / "metrics.jsonl") : std::nullopt,
                 generation.number),
       stepper_(start.plan, *start.runtime, dataset, start.state, ranks.world),
-      profiler_(settings, start.plan, *start.runtime, run, generation, ranks),
-      shared_target_(ranks, run, generation, {settings.keep_last, settings.keep_every}, alive),
+      profiler_(start.plan, *start.runtime, run, generation, ranks),
+      shared_target_(ranks, run, generation, {start.plan.save.keep_last, start.plan.save.keep_every}, alive),
       saver_(ranks, pieces_of_ranks(start.runtime->context(), start.runtime->storage()),
-             start.plan.saves_in_background, start.plan.writers_per_node),
+             start.plan.save.in_background, start.plan.save.writers_per_node),
       last_supersession_check_s_(monotonic_s()),
       saved_step_(names_own_checkpoint(generation.continues) ? start.state.step : -1),
       first_step_(start.state.step) {
   if (saved_step_ >= 0) newest_ = {saved_step_, generation.continues};
-  peak_ = plan::find_peak_flops(settings, plan_, runtime_.context(), ranks.world);
-  if (settings.checkpoint_local)
-    local_target_.emplace(ranks,
-                          run::LocalSettings{*settings.checkpoint_local, settings.comm_timeout.seconds,
-                                             settings.encrypt_copies},
-                          run, generation, host_name(), alive);
+  peak_ = plan::find_peak_flops(plan_, runtime_.context(), ranks.world);
+  if (plan_.save.local_folder)
+    local_target_.emplace(
+        ranks, run::LocalSettings{*plan_.save.local_folder, plan_.comm_timeout_s, plan_.save.encrypts_copies},
+        run, generation, host_name(), alive);
 }
 
 int Trainer::run() {
@@ -65,17 +63,16 @@ int Trainer::run() {
   const bool resumes = !generation_.continues.empty();
   report([&] {
     reporter_.event({.kind = resumes ? "resume" : "start",
-                     .reason = resumes               ? "checkpoint"
-                               : settings_.init_from ? "init-from"
-                                                     : "new",
+                     .reason = resumes                  ? "checkpoint"
+                               : plan_.resume.init_from ? "init-from"
+                                                        : "new",
                      .step = state_.step,
                      .checkpoint = generation_.continues,
                      .skipped = skipped_});
   });
   std::int64_t evaluation_missing = 0;
   comm::on_root(ranks_, [&] {
-    evaluation_missing =
-        resumes && is_evaluation_missing(settings_, plan_, dataset_, run_, state_.step) ? 1 : 0;
+    evaluation_missing = resumes && is_evaluation_missing(plan_, dataset_, run_, state_.step) ? 1 : 0;
   });
   if (comm::broadcast_number(ranks_.world, evaluation_missing) != 0) {
     if (const int signal = evaluate()) return save_and_stop(signal);
@@ -94,10 +91,10 @@ int Trainer::run() {
     if (decision.finite && decision.targets > 0) confirm_saved_weights(state_.step - 1);
     if (const auto saved = saver_.advance(decision.save)) report_checkpoint(*saved);
     if (decision.stop) return save_and_stop(decision.stop_signal);
-    const bool is_due = settings_.save_every > 0 && state_.step % settings_.save_every == 0;
+    const bool is_due = plan_.save.every > 0 && state_.step % plan_.save.every == 0;
     const bool is_last = state_.step == plan_.total_steps;
     if (is_due || is_last) save(!is_last);
-    if (is_evaluation_due(settings_, plan_, dataset_, state_.step)) {
+    if (is_evaluation_due(plan_, dataset_, state_.step)) {
       if (const int signal = evaluate()) return save_and_stop(signal);
     }
   }
@@ -188,9 +185,9 @@ TrainingStanding Trainer::collect_standing() const {
   TrainingStanding s;
   s.step = state_.step;
   s.first_step = first_step_;
-  s.lr = settings_.lr;
+  s.lr = plan_.learning_rate.peak;
   s.precision = plan_.precision.compute;
-  s.init_from = settings_.init_from.value_or("");
+  s.init_from = plan_.resume.init_from.value_or("");
   if (plan_.loss_scale && plan_.loss_scale->fixed) s.fixed_loss_scale = stepper_.loss_scale().value;
   if (newest_.step == state_.step) s.checkpoint = (run_.checkpoints_path() / newest_.name).string();
   s.is_local = newest_.step == state_.step && newest_.is_local;
@@ -244,7 +241,7 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
   interval_.data_wait_s += times.data_wait_s;
   interval_.compute_s += times.step_s - times.exposed_comm_s;
   interval_.exposed_comm_s += times.exposed_comm_s;
-  if (state_.step % settings_.log_every != 0 && state_.step != plan_.total_steps) return;
+  if (state_.step % plan_.logging.every != 0 && state_.step != plan_.total_steps) return;
   const auto steps = static_cast<double>(interval_.steps);
   const double mean_step_s = (monotonic_s() - interval_.started_s) / steps;
   const double tokens_per_s = static_cast<double>(plan_.tokens_per_step()) / mean_step_s;
@@ -274,7 +271,7 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
 void Trainer::save(bool goes_on) {
   finish_saving();
   if (saved_step_ == state_.step) return;
-  const bool in_background = goes_on && plan_.saves_in_background;
+  const bool in_background = goes_on && plan_.save.in_background;
   const bool is_local = goes_on && is_local_due();
   run::SaveTarget& target = is_local ? static_cast<run::SaveTarget&>(*local_target_) : shared_target_;
   const bool is_on_gpus = plan_.device != Device::host();
@@ -286,7 +283,7 @@ void Trainer::save(bool goes_on) {
 }
 
 bool Trainer::is_local_due() const {
-  return local_target_ && state_.step / settings_.save_every % settings_.flush_every != 0;
+  return local_target_ && state_.step / plan_.save.every % plan_.save.flush_every != 0;
 }
 
 void Trainer::finish_saving() {
@@ -308,7 +305,7 @@ void Trainer::report_checkpoint(const run::SavedCheckpoint& saved) {
 
 int Trainer::evaluate() {
   finish_saving();  // an evaluation may be long and has no decision points
-  const EvaluationRequest request = evaluation_request(settings_, plan_, [&] { return signals_.received(); });
+  const EvaluationRequest request = evaluation_request(plan_, [&] { return signals_.received(); });
   const Evaluation result = train::evaluate(runtime_, dataset_, request, ranks_);
   if (result.stopped_by != 0) return result.stopped_by;
   report([&] {

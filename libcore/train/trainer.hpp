@@ -9,7 +9,6 @@
 #include "base/system/signals.hpp"
 #include "comm/ranks.hpp"
 #include "data/read/mixture.hpp"
-#include "plan/settings.hpp"
 #include "plan/time/peak_flops.hpp"
 #include "run/exclusion_records.hpp"
 #include "run/run_directory.hpp"
@@ -30,9 +29,8 @@ namespace dt::train {
 class Trainer {
  public:
   /// `alive` is, on rank 0, the object that holds the run.
-  Trainer(const plan::Settings& settings, const data::Mixture& dataset, const run::RunDirectory& run,
-          const run::Generation& generation, const run::RunLock* alive, Start& start,
-          const StopSignals& signals, const comm::Ranks& ranks);
+  Trainer(const data::Mixture& dataset, const run::RunDirectory& run, const run::Generation& generation,
+          const run::RunLock* alive, Start& start, const StopSignals& signals, const comm::Ranks& ranks);
 
   /// Returns 0 if the run is complete, exit_requeue if a signal ended it after a save.
   /// Errors: input if a loss is not finite; its weights are not saved, and their checkpoint, if
@@ -89,7 +87,6 @@ class Trainer {
   /// Reports the end. Throws the error that kept reports from being written, if any.
   void stop(const char* reason);
 
-  const plan::Settings& settings_;
   const data::Mixture& dataset_;
   const run::RunDirectory& run_;
   const run::Generation& generation_;

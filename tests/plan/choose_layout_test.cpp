@@ -8,6 +8,7 @@
 #include "base/text/text.hpp"
 #include "parallel/schedule/pipeline.hpp"
 #include "plan/action_lists.hpp"
+#include "plan/settings.hpp"
 
 using namespace dt;
 using namespace dt::plan;
@@ -53,7 +54,7 @@ TEST_CASE("as many ranks take part as make up whole pipelines") {
   CHECK_THROWS_WITH(num_ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
   CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("start 8 ranks, or ask for fewer"));
   Settings known = asked(8);
-  known.model = "llama-tiny";  // a model of 4 units
+  known.resume.model = "llama-tiny";  // a model of 4 units
   CHECK_THAT(refusal(known, 7), Catch::EndsWith("--pp 4 would do, or start 8 ranks"));
   CHECK_THAT(refusal(asked(2), 1), Catch::Contains("there is one"));
 }
@@ -62,7 +63,7 @@ TEST_CASE("too few ranks for a model are told what they can hold") {
   const auto cut = [](std::int64_t tp, std::int64_t pp) {
     Settings s = asked(pp);
     s.tp = tp;
-    s.model = "gpt2-124m";  // a model of 12 heads
+    s.resume.model = "gpt2-124m";  // a model of 12 heads
     return s;
   };
   CHECK(num_ranks_used(cut(2, 3), 13) == 12);
@@ -292,7 +293,7 @@ TEST_CASE("what a refusal suggests is accepted by the same ranks") {
   int refused = 0, followed = 0;
   const auto lay = [](const Settings& s, std::int64_t length, int ranks, int per_node) {
     const Launch launch{.num_ranks = ranks, .ranks_per_node = per_node};
-    choose_layout(s, model::load_model_spec(*s.model), length,
+    choose_layout(s, model::load_model_spec(*s.resume.model), length,
                   launch_on_subset(launch, num_ranks_used(s, ranks)));
     if (s.sequence_parallel && s.tp == 1) throw usage_error("--sequence-parallel needs --tp 2 or more");
   };
@@ -309,7 +310,7 @@ TEST_CASE("what a refusal suggests is accepted by the same ranks") {
               for (const char* group : {"all", "node", "7"})
                 for (const std::int64_t length : {36, 64}) {
                   Settings s = asked(pp, schedule, virtual_stages);
-                  s.model = model, s.tp = tp, s.cp = cp;
+                  s.resume.model = model, s.tp = tp, s.cp = cp;
                   s.sequence_length = length;
                   s.sequence_parallel = tp > 1;
                   s.zero = 1, s.zero_group = group;

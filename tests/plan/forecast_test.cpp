@@ -7,6 +7,7 @@
 #include "parallel/schedule/stages.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/choose_layout.hpp"
+#include "plan/settings.hpp"
 
 using namespace dt;
 using namespace dt::plan;

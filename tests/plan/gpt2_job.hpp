@@ -2,7 +2,9 @@
 // GPT-2 laid out over ranks, for estimates that run nothing.
 
 #include "model/parameter_table.hpp"
+#include "plan/choose_layout.hpp"
 #include "plan/plan.hpp"
+#include "plan/settings.hpp"
 
 namespace dt_test {
 

@@ -13,6 +13,7 @@
 #include "plan/memory/memory_estimate.hpp"
 #include "plan/memory/memory_fit.hpp"
 #include "plan/memory/nccl_groups.hpp"
+#include "plan/settings.hpp"
 
 using namespace dt;
 using namespace dt::plan;

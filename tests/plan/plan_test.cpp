@@ -1,9 +1,8 @@
-#include "plan/plan.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
 #include "data/test_dataset.hpp"
+#include "plan/planner.hpp"
 
 using namespace dt;
 using namespace dt::plan;
@@ -17,7 +16,7 @@ struct TwoHosts : dt_test::Folder {
     dt_test::put(*this / "text.txt", std::string(1000, 'x'));
     dt_test::make(*this / "shards", dt_test::plain_options({*this / "text.txt"}));
     settings.tp = 4;
-    settings.steps = 1;
+    settings.duration.steps = 1;
     settings.sequence_length = 64;
   }
   Plan training() const {
@@ -74,7 +73,7 @@ TEST_CASE("--adam-eps must be a normal number of the type that weights are updat
   TwoHosts hosts(4);
   const auto accepts = [&](const char* precision, double eps) {
     hosts.settings.precision = value_in(precision_names, precision).value();
-    hosts.settings.adam_eps = eps;
+    hosts.settings.adamw.eps = eps;
     try {
       hosts.training();
       return true;

@@ -1,5 +1,5 @@
-// The parser of an OptionTable. Boost.Program_options splits the command line; dt parses --config
-// itself.
+// The state of an OptionTable, and its parser. Boost.Program_options splits the command line; dt parses
+// --config itself.
 
 #include "base/cli/options.hpp"
 
@@ -252,6 +252,37 @@ void check_rules(const OptionEntry& entry) {
 
 }  // namespace
 
+OptionEntry* OptionTable::State::find(const std::string& name) {
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const OptionEntry& e) { return e.name == name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+OptionEntry& OptionTable::State::last() {
+  DT_CHECK(!entries.back().is_standard, "{}: a rule before the first option", tool);
+  return entries.back();
+}
+
+bool OptionTable::State::is_on(const std::string& name) {
+  const OptionEntry* entry = find(name);
+  DT_CHECK(entry != nullptr && !entry->is_standard, "{} has no option --{} of its own", tool, name);
+  return entry->given && !(entry->is_flag && entry->text() == "false");
+}
+
+OptionEntry& OptionTable::State::add(const std::string& name, const std::string& metavar,
+                                     const std::string& help) {
+  const std::size_t comma = name.find(',');
+  OptionEntry entry;
+  entry.name = name.substr(0, comma);
+  if (comma != std::string::npos) entry.letter = name.substr(comma + 1);
+  entry.metavar = metavar;
+  entry.help = help;
+  entry.group = groups.size();
+  DT_CHECK(find(entry.name) == nullptr, "option --{} is added twice", entry.name);
+  entries.push_back(std::move(entry));
+  return entries.back();
+}
+
 OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
   State& state = *state_;
   for (OptionEntry& entry : state.entries) {
@@ -269,6 +300,16 @@ OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
   return Outcome::run;
 }
 
+OptionTable& OptionTable::check(std::function<void()> check) {
+  state_->checks.push_back(std::move(check));
+  return *this;
+}
+
+OptionTable& OptionTable::defer_checks() {
+  state_->defers_checks = true;
+  return *this;
+}
+
 void OptionTable::check_all() {
   for (const auto& check : state_->checks) check();
   for (const OptionEntry& entry : state_->entries) check_rules(entry);
@@ -284,6 +325,37 @@ bool OptionTable::set_if_omitted(const std::string& name, const std::string& val
   entry->given = false;
   entry->is_set_later = true;
   return true;
+}
+
+bool OptionTable::runs_as_ranks() const {
+  return state_->runs_as_ranks;
+}
+
+const std::string& OptionTable::tool() const {
+  return state_->tool;
+}
+
+const ConsoleSettings& OptionTable::console_settings() const {
+  return state_->settings;
+}
+
+const std::vector<std::string>& OptionTable::warnings() const {
+  return state_->warnings;
+}
+
+bool OptionTable::given(const std::string& name) const {
+  const OptionEntry* entry = state_->find(name);
+  DT_CHECK(entry != nullptr, "{} has no option --{}", state_->tool, name);
+  return entry->given;
+}
+
+std::vector<OptionValue> OptionTable::values() const {
+  std::vector<OptionValue> values;
+  for (const OptionEntry& entry : state_->entries) {
+    if (entry.is_standard) continue;
+    values.push_back({entry.name, entry.text(), entry.given || entry.is_set_later, entry.initial});
+  }
+  return values;
 }
 
 }  // namespace dt

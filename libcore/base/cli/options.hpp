@@ -24,7 +24,7 @@ struct Duration {
 struct OptionValue {
   std::string name;
   std::string value;      // as text; "" if unset
-  bool given;             // on the command line, in --config, or by supply()
+  bool given;             // on the command line, in --config, or by set_if_omitted()
   std::string initial{};  // value if the option is not given
 };
 

@@ -28,8 +28,8 @@ struct OptionEntry {
   bool in_binary = false;            // K, M, G and T are powers of 1024
   std::vector<std::string> aliases;  // names in other tools
   bool given = false;
-  bool is_set_later = false;  // see OptionTable::supply
-  std::string initial;        // value if the option is neither given nor supplied
+  bool is_set_later = false;  // see OptionTable::set_if_omitted
+  std::string initial;        // value if the option is neither given nor set later
   /// Returns additional advice about an unusable value, or "".
   std::function<std::string(const std::string&)> hint;
   /// Assigns a value given as text. Returns what was expected if it is unusable.

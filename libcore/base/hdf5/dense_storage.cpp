@@ -9,7 +9,7 @@ namespace dt::hdf5 {
 
 namespace {
 
-constexpr std::string_view what = "B-tree of version 2";
+constexpr std::string_view tree_label = "B-tree of version 2";
 constexpr std::uint64_t header_bytes = 38;
 constexpr std::uint64_t node_overhead_bytes = 10;  // signature, version, type; checksum
 constexpr std::uint16_t largest_depth = 32;
@@ -24,8 +24,8 @@ class Tree {
  public:
   Tree(MetadataReader& source, std::uint64_t address, std::uint8_t type, std::size_t least_record_bytes)
       : source_(source), type_(type) {
-    const std::vector<std::byte> header = source.read(address, header_bytes, what);
-    FieldReader fields(source, without_checksum(source, header, what), what);
+    const std::vector<std::byte> header = source.read(address, header_bytes, tree_label);
+    FieldReader fields(source, without_checksum(source, header, tree_label), tree_label);
     fields.expect("BTHD");
     fields.expect_version(0);
     if (fields.u8() != type) throw fields.damaged_error("indexes something else");
@@ -71,9 +71,9 @@ class Tree {
       throw source_.damaged_error(fmt::format("a node of its B-tree has {} records", num_records));
     const std::uint64_t record_bytes = num_records * records_.record_bytes;
     const std::uint64_t pointer_bytes = level == 0 ? 0 : 8 + count_width_ + total_widths_[level - 1U];
-    const std::vector<std::byte> node =
-        source_.read(address, node_overhead_bytes + record_bytes + (num_records + 1) * pointer_bytes, what);
-    FieldReader fields(source_, without_checksum(source_, node, what), what);
+    const std::vector<std::byte> node = source_.read(
+        address, node_overhead_bytes + record_bytes + (num_records + 1) * pointer_bytes, tree_label);
+    FieldReader fields(source_, without_checksum(source_, node, tree_label), tree_label);
     fields.expect(level == 0 ? "BTLF" : "BTIN");
     fields.expect_version(0);
     if (fields.u8() != type_) throw fields.damaged_error("has nodes of another type");
@@ -103,7 +103,7 @@ BTreeRecords read_btree_v2(MetadataReader& source, std::uint64_t address, std::u
 
 namespace {
 
-constexpr std::string_view what = "fractal heap";
+constexpr std::string_view heap_label = "fractal heap";
 
 std::size_t log2_of(std::uint64_t power) {
   return static_cast<std::size_t>(std::countr_zero(power));
@@ -115,14 +115,14 @@ FractalHeap::FractalHeap(MetadataReader& source, std::uint64_t address)
     : source_(&source), address_(address) {
   constexpr std::uint64_t header_bytes = 146;  // without filters
   constexpr std::uint8_t checksum_flag = 0x02;
-  const std::vector<std::byte> header = source.read(address, header_bytes, what);
-  FieldReader fields(source, header, what);
+  const std::vector<std::byte> header = source.read(address, header_bytes, heap_label);
+  FieldReader fields(source, header, heap_label);
   fields.expect("FRHP");
   fields.expect_version(0);
   id_bytes_ = fields.u16();
   if (fields.u16() != 0)
     throw source.unsupported_error("its fractal heap has filters, which dt does not read");
-  without_checksum(source, header, what);
+  without_checksum(source, header, heap_label);
   has_checksums_ = (fields.u8() & checksum_flag) != 0;
   const std::uint64_t largest_object = fields.u32();
   fields.skip(12 * 8);  // huge objects, free space, counts
@@ -166,7 +166,7 @@ std::size_t FractalHeap::rows_of(std::uint64_t block_bytes) const {
 
 FieldReader FractalHeap::block_fields(Bytes block, std::string_view signature,
                                       std::uint64_t heap_offset) const {
-  FieldReader fields(*source_, block, what);
+  FieldReader fields(*source_, block, heap_label);
   fields.expect(signature);
   fields.expect_version(0);
   if (fields.u64() != address_ || fields.number(offset_width_) != heap_offset)
@@ -180,8 +180,8 @@ const std::vector<std::uint64_t>& FractalHeap::children(std::uint64_t address, s
   const auto [found, is_new] = indirect_blocks_.try_emplace({heap_offset, rows});
   if (!is_new) return found->second;
   const std::vector<std::byte> block =
-      source_->read(address, 4 + 1 + 8 + offset_width_ + rows * columns_ * 8 + 4, what);
-  FieldReader fields = block_fields(without_checksum(*source_, block, what), "FHIB", heap_offset);
+      source_->read(address, 4 + 1 + 8 + offset_width_ + rows * columns_ * 8 + 4, heap_label);
+  FieldReader fields = block_fields(without_checksum(*source_, block, heap_label), "FHIB", heap_offset);
   while (!fields.remaining().empty()) found->second.push_back(fields.u64());
   return found->second;
 }
@@ -213,7 +213,7 @@ Bytes FractalHeap::direct_block(const DirectBlock& place) {
   const auto [found, is_new] = direct_blocks_.try_emplace(place.heap_offset);
   std::vector<std::byte>& block = found->second;
   if (!is_new) return block;
-  block = source_->read(place.address, place.bytes, what);
+  block = source_->read(place.address, place.bytes, heap_label);
   FieldReader fields = block_fields(block, "FHDB", place.heap_offset);
   if (!has_checksums_) return block;
   const std::size_t position = block.size() - fields.remaining().size();
@@ -226,7 +226,7 @@ Bytes FractalHeap::direct_block(const DirectBlock& place) {
 /// "III.G. Fractal Heap ID": version and type in the first byte, then offset and length of a
 /// managed object.
 std::optional<Bytes> FractalHeap::find(Bytes id) {
-  FieldReader fields(*source_, id, what);
+  FieldReader fields(*source_, id, heap_label);
   const std::uint8_t kind = fields.u8();
   if ((kind & 0xc0) != 0) throw fields.damaged_error("has IDs of another version");
   if ((kind & 0x30) != 0) return std::nullopt;
@@ -236,7 +236,7 @@ std::optional<Bytes> FractalHeap::find(Bytes id) {
   const std::uint64_t begin = offset - place.heap_offset;
   if (begin > place.bytes || bytes > place.bytes - begin)
     throw fields.damaged_error(fmt::format("has an object of {} bytes that its block does not hold", bytes));
-  source_->charge(bytes, what);
+  source_->charge(bytes, heap_label);
   return direct_block(place).subspan(begin, bytes);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// "III.G. Fractal Heap": the storage of links and attributes that are too many for an object's
-// header.
+// Dense storage: the links and attributes that are too many for an object's header. A fractal heap
+// holds them, and B-trees of version 2 index them.
 
 #include <cstdint>
 #include <map>
@@ -12,9 +12,7 @@
 
 namespace dt::hdf5 {
 
-// "III.A.2. Version 2 B-trees": the indexes of groups with many links and of objects with many attributes.
-
-/// All records of a tree, each of `record_bytes`, in no particular order.
+/// All records of an index, each of `record_bytes`, in no particular order.
 struct BTreeRecords {
   std::size_t record_bytes = 0;
   std::vector<std::byte> bytes;
@@ -24,13 +22,15 @@ struct BTreeRecords {
   }
 };
 
-/// Reads the tree at `address`.
+/// Reads the index at `address`.
+/// Source: "III.A.2. Version 2 B-trees".
 /// Errors: input if it is damaged, its records are of another type, or they are shorter than
 /// `least_record_bytes`.
 BTreeRecords read_btree_v2(MetadataReader& source, std::uint64_t address, std::uint8_t type,
                            std::size_t least_record_bytes);
 
 /// A heap without filters. Reads each block once, when an object in it is asked for.
+/// Source: "III.G. Fractal Heap".
 class FractalHeap {
  public:
   /// Reads the heap's header. `source` must outlive the heap.

@@ -8,11 +8,19 @@ namespace dt::hdf5 {
 
 namespace {
 
-/// Groups in the form for HDF5's oldest readers, which h5py writes by default.
-/// Source: "III.A.1. Version 1 B-trees", "III.B. Group Symbol Table Nodes", "III.C. Symbol Table
-/// Entry" and "III.D. Local Heaps".
+void add_link(const MetadataReader& source, Links& links, std::string name,
+              std::optional<std::uint64_t> address) {
+  if (name.empty() || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
+    throw source.damaged_error(fmt::format("a link has no name, or one with a slash or a NUL: '{}'", name));
+  const auto [found, is_new] = links.emplace(std::move(name), address);
+  if (!is_new) throw source.damaged_error(fmt::format("a group has two links named '{}'", found->first));
+}
+
 constexpr std::string_view what = "symbol table";
 
+/// Reads groups in the form for HDF5's oldest readers, which h5py writes by default.
+/// Source: "III.A.1. Version 1 B-trees", "III.B. Group Symbol Table Nodes", "III.C. Symbol Table
+/// Entry" and "III.D. Local Heaps".
 class SymbolTableReader {
  public:
   SymbolTableReader(MetadataReader& source, const Message& message, Links& links)
@@ -95,14 +103,6 @@ class SymbolTableReader {
   std::vector<std::byte> names_;
 };
 
-}  // namespace
-
-void add_symbol_table_links(MetadataReader& source, const Message& symbol_table, Links& links) {
-  SymbolTableReader(source, symbol_table, links);
-}
-
-namespace {
-
 constexpr std::uint8_t link_names_tree = 5;  // "Version 2 B-tree, Type 5 Record Layout": hash of the name, ID
 
 /// "IV.A.2.g. The Link Message".
@@ -145,18 +145,10 @@ bool is_group(const ObjectHeader& object) {
   return false;
 }
 
-void add_link(const MetadataReader& source, Links& links, std::string name,
-              std::optional<std::uint64_t> address) {
-  if (name.empty() || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
-    throw source.damaged_error(fmt::format("a link has no name, or one with a slash or a NUL: '{}'", name));
-  const auto [found, is_new] = links.emplace(std::move(name), address);
-  if (!is_new) throw source.damaged_error(fmt::format("a group has two links named '{}'", found->first));
-}
-
 Links read_links(MetadataReader& source, const ObjectHeader& group) {
   Links links;
   if (const Message* table = group.find(MessageType::symbol_table, source)) {
-    add_symbol_table_links(source, *table, links);
+    SymbolTableReader(source, *table, links);
     return links;
   }
   for (const Message& message : group.messages()) {

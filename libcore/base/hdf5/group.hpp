@@ -20,10 +20,4 @@ bool is_group(const ObjectHeader& object);
 /// Errors: input if they are damaged or two have the same name.
 Links read_links(MetadataReader& source, const ObjectHeader& group);
 
-/// Adds the links of an old group, given its "Symbol Table Message" (old_group.cpp).
-void add_symbol_table_links(MetadataReader& source, const Message& symbol_table, Links& links);
-
-void add_link(const MetadataReader& source, Links& links, std::string name,
-              std::optional<std::uint64_t> address);
-
 }  // namespace dt::hdf5

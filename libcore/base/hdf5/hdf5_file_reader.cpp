@@ -16,13 +16,6 @@
 
 namespace dt::hdf5 {
 
-// "II.A. Disk Format: Level 0A - Format Signature and Superblock".
-
-/// Returns the address of the root group's object header.
-/// Errors: input, naming the file, if it is no HDF5 file, truncated, still being written, or of a
-/// kind that dt does not read.
-std::uint64_t read_superblock(const File& file, MetadataReader& source);
-
 namespace {
 
 constexpr std::string_view what = "superblock";
@@ -96,8 +89,10 @@ Superblock read_new(MetadataReader& source, std::uint8_t version) {
   return block;
 }
 
-}  // namespace
-
+/// Reads the superblock, and returns the address of the root group's object header.
+/// Errors: input, naming the file, if it is no HDF5 file, truncated, still being written, or of a
+/// kind that dt does not read.
+/// Source: "II.A. Disk Format: Level 0A - Format Signature and Superblock".
 std::uint64_t read_superblock(const File& file, MetadataReader& source) {
   const std::string path = file.path().string();
   const std::uint64_t start_bytes = std::min<std::uint64_t>(source.file_bytes(), signature.size() + 1);
@@ -126,6 +121,8 @@ std::uint64_t read_superblock(const File& file, MetadataReader& source) {
   }
   return block.root;
 }
+
+}  // namespace
 
 }  // namespace dt::hdf5
 

@@ -1,5 +1,6 @@
 #pragma once
-// "IV.A. Data Object Headers": the messages that describe a group or a dataset.
+// "IV.A. Data Object Headers": the messages that describe a group or a dataset, and their decoding:
+// shapes, element types, and places of payloads.
 
 #include <cstdint>
 #include <optional>
@@ -58,8 +59,6 @@ class ObjectHeader {
   std::vector<Block> continuations_;            // unread
   std::vector<Message> messages_;
 };
-
-// Decoding of an object's messages: shapes, element types, and places of payloads.
 
 /// "IV.A.2.b. The Dataspace Message".
 struct Dataspace {

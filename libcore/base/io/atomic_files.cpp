@@ -7,16 +7,14 @@
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
+#include "base/io/open_at.hpp"
 #include "base/io/owned_folder.hpp"
+#include "base/io/permissions.hpp"
 #include "base/system/host.hpp"
 
 namespace dt {
 
 namespace {
-
-fs::path parent_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
 
 /// Opens the folder that holds the last component of `path`. All names of one call lie in this
 /// folder.
@@ -94,11 +92,6 @@ void sync_tree(int folder, const fs::path& shown) {
 Error exists_error(const fs::path& path) {
   return Error(ErrorKind::input, fmt::format("{} exists already", path.string()),
                "choose another name, remove it, or ask to overwrite it");
-}
-
-bool is_unsupported(int error_number) {
-  return error_number == EINVAL || error_number == ENOSYS || error_number == EOPNOTSUPP ||
-         error_number == EPERM;
 }
 
 int rename_flagged(const File& folder, const std::string& from, const std::string& to, unsigned flags) {
@@ -231,47 +224,6 @@ std::string swap_folders(const File& parent, const std::string& from, const fs::
 
 }  // namespace
 
-void sync_directory(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) throw system_error(errno, "sync", path.string());
-  const File folder = File::adopt(descriptor, path);
-  sync_descriptor(descriptor, path);
-}
-
-void sync_descriptor(int descriptor, const fs::path& shown) {
-  int error_number = 0;
-  do {
-    error_number = ::fsync(descriptor) == 0 ? 0 : errno;
-  } while (error_number == EINTR);
-  // Some file systems cannot sync folders: renames on them are durable already, or cannot be made
-  // durable.
-  if (error_number != 0 && !is_unsupported(error_number))
-    throw system_error(error_number, "sync", shown.string());
-}
-
-void create_folders(const fs::path& path) {
-  std::error_code error;
-  refuse_foreign(path);
-  if (fs::is_directory(path, error)) return;
-  const fs::path parent = parent_of(path);
-  if (parent != path && !path.filename().empty()) create_folders(parent);
-  if (path.filename().empty()) return;
-  if (::mkdir(path.c_str(), 0777) == 0) {
-    sync_directory(parent);
-  } else if (errno != EEXIST) {
-    throw system_error(errno, "create", path.string());
-  } else if (!fs::is_directory(path, error)) {
-    throw system_error(ENOTDIR, "create", path.string());
-  }
-}
-
-void write_synced(const fs::path& path, std::string_view content) {
-  File file = File::create(path);
-  file.write(content);
-  file.sync();
-  file.close();
-}
-
 void write_file_atomically(const fs::path& path, std::string_view content) {
   if (is_special(path)) {
     File file = open_device(path);
@@ -361,19 +313,6 @@ void AtomicDirectory::commit(bool overwrite) {
   committed_ = true;
   sync_directory(parent_of(final_path_));
   if (!old.empty()) remove_replaced(parent_, old);
-}
-
-void require_parent_folder(const fs::path& file) {
-  const fs::path parent = parent_of(file);
-  if (!path_exists(parent)) throw system_error(ENOENT, "create", file.string());
-  if (!folder_exists(parent)) throw system_error(ENOTDIR, "create", file.string());
-}
-
-File open_device(const fs::path& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) throw system_error(errno, "open for writing", path.string());
-  if (status.st_uid != 0 && status.st_uid != ::geteuid()) throw not_owned_error(path, status, "a file");
-  return File::open_write(path);
 }
 
 AtomicFile::AtomicFile(fs::path final_path) : final_path_(named(std::move(final_path))) {

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <optional>
 #include <poll.h>
 #include <span>
 #include <sys/file.h>
@@ -14,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/io/open_at.hpp"
+#include "base/io/permissions.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/text.hpp"
 
@@ -24,30 +24,10 @@ namespace {
 // The kernel transfers at most 2 GiB a call. Smaller parts also let signals through.
 constexpr std::size_t max_part_bytes = std::size_t{1} << 30;
 
-/// Repeats a call after a signal (EINTR), and once after a file that its server has replaced
-/// (ESTALE).
-template <class Call>
-auto repeated(Call call) {
-  bool was_stale = false;
-  for (;;) {
-    const auto result = call();
-    if (result >= 0 || (errno != EINTR && (errno != ESTALE || was_stale))) return result;
-    was_stale = errno == ESTALE;
-  }
-}
-
 int open_checked(const fs::path& path, int flags, const char* action) {
   const int descriptor = repeated([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
   if (descriptor < 0) throw system_error(errno, action, path.string());
   return descriptor;
-}
-
-/// Returns the path's status, or none if nothing has the name.
-std::optional<struct stat> status_at(const fs::path& path) {
-  struct stat status {};
-  if (repeated([&] { return ::stat(path.c_str(), &status); }) == 0) return status;
-  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
-  throw system_error(errno, "look at", path.string());
 }
 
 struct stat status_of(int descriptor, const fs::path& path) {
@@ -101,31 +81,6 @@ int open_regular(const fs::path& path) {
 }
 
 }  // namespace
-
-bool path_exists(const fs::path& path) {
-  return status_at(path).has_value();
-}
-
-bool folder_exists(const fs::path& path) {
-  const auto status = status_at(path);
-  return status && S_ISDIR(status->st_mode);
-}
-
-bool file_exists(const fs::path& path) {
-  const auto status = status_at(path);
-  return status && S_ISREG(status->st_mode);
-}
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    paths.push_back(entry->path());
-  }
-  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
-    throw system_error(error.value(), "list", folder.string());
-  return paths;
-}
 
 File::File(int descriptor, fs::path path, bool reopens)
     : descriptor_(descriptor), path_(std::move(path)), reopens_(reopens) {}
@@ -252,14 +207,6 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   }
 }
 
-bool is_plain_file_name(std::string_view name) {
-  return !name.empty() && name[0] != '.' && name.find_first_of(std::string_view("/\0", 2)) == name.npos;
-}
-
-fs::path without_trailing_slash(const fs::path& path) {
-  return path.has_filename() ? path : path.parent_path();
-}
-
 void File::sync() {
   int result = -1;
   do {
@@ -299,47 +246,6 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
   }
   content.resize(filled);
   return content;
-}
-
-std::string remove_tree(const fs::path& given) {
-  const fs::path path = without_trailing_slash(given);
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return "";
-    return fmt::format("{}: {}", path.string(), std::generic_category().message(errno));
-  }
-  try {
-    const File parent = File::adopt(open_parent(path, "remove"), path);
-    return remove_at(parent.descriptor(), path.filename(), path, status.st_uid);
-  } catch (const Error& error) {
-    return error.message();
-  }
-}
-
-FileLock::Outcome FileLock::try_lock(const fs::path& path, Owner owner) {
-  file_ = File();
-  const File parent = File::adopt(open_parent(path, "lock"), path);
-  return lock(File::adopt(open_lock_at(parent.descriptor(), path.filename(), path, owner), path), LOCK_EX);
-}
-
-FileLock::Outcome FileLock::try_lock_shared(const fs::path& path) {
-  file_ = File();
-  return lock(File::open_read(path), LOCK_SH);
-}
-
-FileLock::Outcome FileLock::lock(File file, int operation) {
-  int result = -1;
-  do {
-    result = ::flock(file.descriptor(), operation | LOCK_NB);
-  } while (result != 0 && errno == EINTR);
-  if (result == 0) {
-    file_ = std::move(file);
-    return Outcome::acquired;
-  }
-  if (errno == EWOULDBLOCK) return Outcome::busy;
-  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL)
-    return Outcome::unsupported;
-  throw system_error(errno, "lock", file.path().string());
 }
 
 namespace {
@@ -384,6 +290,57 @@ std::string read_file_or_pipe(const fs::path& path, std::uint64_t max_bytes) {
     content.resize(filled);
     return content;
   }
+}
+
+void sync_descriptor(int descriptor, const fs::path& shown) {
+  int error_number = 0;
+  do {
+    error_number = ::fsync(descriptor) == 0 ? 0 : errno;
+  } while (error_number == EINTR);
+  // Some file systems cannot sync folders: renames on them are durable already, or cannot be made
+  // durable.
+  if (error_number != 0 && !is_unsupported(error_number))
+    throw system_error(error_number, "sync", shown.string());
+}
+
+void write_synced(const fs::path& path, std::string_view content) {
+  File file = File::create(path);
+  file.write(content);
+  file.sync();
+  file.close();
+}
+
+File open_device(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) throw system_error(errno, "open for writing", path.string());
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) throw not_owned_error(path, status, "a file");
+  return File::open_write(path);
+}
+
+FileLock::Outcome FileLock::try_lock(const fs::path& path, Owner owner) {
+  file_ = File();
+  const File parent = File::adopt(open_parent(path, "lock"), path);
+  return lock(File::adopt(open_lock_at(parent.descriptor(), path.filename(), path, owner), path), LOCK_EX);
+}
+
+FileLock::Outcome FileLock::try_lock_shared(const fs::path& path) {
+  file_ = File();
+  return lock(File::open_read(path), LOCK_SH);
+}
+
+FileLock::Outcome FileLock::lock(File file, int operation) {
+  int result = -1;
+  do {
+    result = ::flock(file.descriptor(), operation | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) {
+    file_ = std::move(file);
+    return Outcome::acquired;
+  }
+  if (errno == EWOULDBLOCK) return Outcome::busy;
+  if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL)
+    return Outcome::unsupported;
+  throw system_error(errno, "lock", file.path().string());
 }
 
 }  // namespace dt

@@ -1,20 +1,18 @@
 #pragma once
-// Files that are complete under their final name or absent. Paths in errors appear as the caller
-// gave them.
+// Files: reading, writing, locking, and files and folders that are complete under their final name or
+// absent. Paths in errors appear as the caller gave them.
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
+
+#include "base/io/paths.hpp"
 
 namespace dt {
-
-namespace fs = std::filesystem;
 
 class OwnedFolder;
 
@@ -23,17 +21,6 @@ enum class Owner {
   self,   // the user of this process alone
   anyone  // any user that may write to the folder, because the owner of a run or dataset admits them
 };
-
-/// Returns whether the path exists, following links.
-/// Errors: environment if that cannot be determined. A path that this user may not look up must
-/// never pass for a missing one.
-bool path_exists(const fs::path& path);
-/// Return the same for a folder and for a regular file.
-bool folder_exists(const fs::path& path);
-bool file_exists(const fs::path& path);
-/// Returns the entries of a folder in no order, or nothing if there is no such folder.
-/// Errors: as path_exists().
-std::vector<fs::path> entries_of(const fs::path& folder);
 
 /// An owned file descriptor with checked calls; every failure is a system_error that names the
 /// path. ESTALE means that a file server has replaced the file. Opening and reading then each
@@ -101,28 +88,21 @@ inline constexpr std::uint64_t no_size_limit = ~std::uint64_t{0};
 /// Returns all bytes of a regular file.
 /// Errors: as File::open_read(); input if it has more than `max_bytes`.
 std::string read_file(const fs::path& path, std::uint64_t max_bytes = max_parsed_file_bytes);
-/// Returns whether a text can name a file in the same folder: not empty or hidden, without slashes
-/// and NUL.
-bool is_plain_file_name(std::string_view name);
-/// Returns the path without a trailing slash: "runs/a/" names what "runs/a" names.
-fs::path without_trailing_slash(const fs::path& path);
-void sync_directory(const fs::path& path);
+/// Returns all bytes of a regular file or a pipe, such as `--config <(…)`. Waits for a pipe's writer; a stop
+/// request ends the wait. Use it for names that the user gave; use read_file() for files found in a folder.
+/// Errors: as read_file(); Interrupted.
+std::string read_file_or_pipe(const fs::path& path, std::uint64_t max_bytes = max_parsed_file_bytes);
+
 /// Syncs an open file or folder. `shown` is its path in errors.
 void sync_descriptor(int descriptor, const fs::path& shown);
-
-/// Creates a folder and its missing ancestors. Syncs each new name, so that no crash after the
-/// return loses it. Does nothing if the folder exists.
-void create_folders(const fs::path& path);
-
-/// Removes a file, or a folder with everything in it. Follows no symbolic link. Continues with the
-/// rest if an entry cannot be removed. Examples are an NFS client's .nfs file, a mount, and an
-/// entry that belongs to neither this user nor the owner of `path`. Returns "", or the first such
-/// entry and why it stays. An entry that is already gone is no failure.
-std::string remove_tree(const fs::path& path);
 
 /// Creates or overwrites `path` and syncs it, but not its folder. Use it in folders that get their
 /// name later.
 void write_synced(const fs::path& path, std::string_view content);
+
+/// Opens a device or a pipe for writing; opening a pipe waits for its reader.
+/// Errors: environment if it belongs to another user, or is a link that another user made.
+File open_device(const fs::path& path);
 
 /// Writes a temporary sibling, syncs it, renames it over `path` and syncs the folder. Writes to a
 /// device or a pipe in place.
@@ -229,22 +209,5 @@ class FileLock {
   Outcome lock(File file, int operation);
   File file_;
 };
-
-// Files named on the command line, which may be pipes: `--config <(…)`.
-
-/// Returns all bytes of a regular file or a pipe. Waits for a pipe's writer; a stop request ends
-/// the wait. Use it for names that the user gave; use read_file() for files found in a folder.
-/// Errors: as read_file(); Interrupted.
-std::string read_file_or_pipe(const fs::path& path, std::uint64_t max_bytes = max_parsed_file_bytes);
-
-// Output files that a user names.
-
-/// Checks, before the work begins, that the folder of `file` exists.
-/// Errors: environment if it does not.
-void require_parent_folder(const std::filesystem::path& file);
-
-/// Opens a device or a pipe for writing; opening a pipe waits for its reader.
-/// Errors: environment if it belongs to another user, or is a link that another user made.
-File open_device(const std::filesystem::path& path);
 
 }  // namespace dt

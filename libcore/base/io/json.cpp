@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "base/numeric/digest.hpp"
-#include "base/text/text.hpp"
 
 namespace dt {
 
@@ -20,161 +19,15 @@ using Members = Json::object_t::Container;  // a vector
 /// Positions of an object's members in the order of their names.
 using Order = std::vector<std::uint32_t>;
 
-constexpr const char* no_object = "it is not a JSON object";
-
 /// Members of objects up to this size are compared one by one.
 constexpr std::size_t small_object = 16;
-
-/// Returns the name that two members of a small object have, or null.
-const std::string* find_twice_in_small(const Members& members) {
-  for (std::size_t i = 1; i < members.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (members[j].first == members[i].first) return &members[i].first;
-    }
-  }
-  return nullptr;
-}
-
-Order order_of(const Members& members) {
-  Order order(members.size());
-  std::iota(order.begin(), order.end(), 0U);
-  const auto before = [&](std::uint32_t a, std::uint32_t b) { return members[a].first < members[b].first; };
-  if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
-  return order;
-}
-
-const std::string* find_twice(const Members& members, const Order& order) {
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (members[order[i - 1]].first == members[order[i]].first) return &members[order[i]].first;
-  }
-  return nullptr;
-}
 
 /// Returns the name of the value at a path, for errors.
 std::string name_of(const std::string& path) {
   return path.empty() ? "it" : fmt::format("member '{}'", path);
 }
 
-/// Builds a text's tree from parser events. The library's own builder looks up each member among
-/// the earlier ones.
-class TreeBuilder {
- public:
-  TreeBuilder(std::string_view text, const JsonSource& source) : text_(text), source_(source) {}
-
-  Json take_root() { return std::move(root_); }
-
-  bool null() { return add(nullptr); }
-  bool boolean(bool value) { return add(value); }
-  bool number_integer(std::int64_t value) { return add(value); }
-  bool number_unsigned(std::uint64_t value) { return add(value); }
-  bool number_float(double value, const std::string& digits) {
-    if (digits.size() > max_json_number_length) throw long_number(digits.size());
-    return add(value);
-  }
-  bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(Json::binary_t&) { return false; }  // JSON text has none
-  bool start_object(std::size_t) { return open(Json::object()); }
-  bool start_array(std::size_t) { return open(Json::array()); }
-  bool end_array() { return close(); }
-
-  bool key(std::string& name) {
-    if (!source_.nul_in_names && name.find('\0') != name.npos) throw error_here("has a name with NUL in it");
-    open_.back()->get_ref<Json::object_t&>().emplace_back(std::move(name), nullptr);
-    return true;
-  }
-
-  bool end_object() {
-    const Members& members = open_.back()->get_ref<const Json::object_t&>();
-    const std::string* twice = members.size() <= small_object ? find_twice_in_small(members)
-                                                              : find_twice(members, order_of(members));
-    close();
-    if (twice != nullptr) throw error_here(fmt::format("has the member '{}' twice", *twice));
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string& last, const nlohmann::detail::exception& error) {
-    constexpr int number_out_of_range = 406;
-    if (error.id == number_out_of_range && last.size() > max_json_number_length)
-      throw long_number(last.size());
-    throw Error(
-        ErrorKind::input,
-        fmt::format("{}: line {} {}", source_.origin, line_at(text_, position),
-                    error.id == number_out_of_range ? "has a number beyond all bounds" : "is not valid JSON"),
-        source_.remedy);
-  }
-
- private:
-  /// Puts a value in its place and returns it.
-  Json& put(Json&& value) {
-    if (++num_values_ > max_json_values)
-      throw error_here(fmt::format("exceeds the {} values that a file may have", max_json_values));
-    if (open_.empty()) return root_ = std::move(value);
-    Json& parent = *open_.back();
-    if (parent.is_array()) return parent.get_ref<Json::array_t&>().emplace_back(std::move(value));
-    return parent.get_ref<Json::object_t&>().back().second = std::move(value);
-  }
-
-  bool add(Json&& value) {
-    put(std::move(value));
-    return true;
-  }
-
-  bool open(Json&& value) {
-    if (open_.size() == max_json_depth)
-      throw Error(ErrorKind::input,
-                  fmt::format("{}: it nests more than {} levels deep", source_.origin, max_json_depth),
-                  source_.remedy);
-    open_.push_back(&put(std::move(value)));
-    return true;
-  }
-
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  Error long_number(std::size_t length) const {
-    return error_here(
-        fmt::format("is a number of {} characters; expected: at most {}", length, max_json_number_length));
-  }
-
-  /// Returns an error about the value that is being read.
-  Error error_here(const std::string& what) const {
-    std::string path;
-    for (const Json* parent : open_) {
-      if (parent->is_array())
-        path += fmt::format("[{}]", parent->size());
-      else if (!parent->empty())
-        path += (path.empty() ? "" : ".") + parent->get_ref<const Json::object_t&>().back().first;
-    }
-    return Error(ErrorKind::input, fmt::format("{}: {} {}", source_.origin, name_of(path), what),
-                 source_.remedy);
-  }
-
-  std::string_view text_;
-  const JsonSource& source_;
-  Json root_;
-  std::vector<Json*> open_;  // objects and lists around the present value, outermost first
-  std::size_t num_values_ = 0;
-};
-
-void build(TreeBuilder& builder, std::string_view text) {
-  Json::sax_parse(text.begin(), text.end(), &builder);
-}
-
 }  // namespace
-
-Json parse_json(std::string_view text, const JsonSource& source) {
-  TreeBuilder builder(text, source);
-  build(builder, text);
-  return builder.take_root();
-}
-
-Json parse_json_object(std::string_view text, const JsonSource& source) {
-  Json json = parse_json(text, source);
-  if (json.is_object()) return json;
-  throw Error(ErrorKind::input, fmt::format("{}: {}", source.origin, no_object), source.remedy);
-}
 
 struct JsonValue::Document {
   Document(JsonSource its_source, Json its_root) : source(std::move(its_source)), root(std::move(its_root)) {}
@@ -187,13 +40,24 @@ struct JsonValue::Document {
   const Order& order(const Members& members) const {
     const std::lock_guard lock(mutex);
     const auto [found, is_new] = orders.try_emplace(&members);
-    if (is_new) found->second = order_of(members);
-    return found->second;
+    Order& order = found->second;
+    if (!is_new) return order;
+    order.resize(members.size());
+    std::iota(order.begin(), order.end(), 0U);
+    const auto name_at = [&](std::uint32_t i) -> const std::string& { return members[i].first; };
+    if (!std::ranges::is_sorted(order, {}, name_at)) std::ranges::sort(order, {}, name_at);
+    return order;
   }
 };
 
 /// Helpers of the methods that use the JSON library's types.
 struct JsonValue::Access {
+  static JsonValue root(const JsonSource& source, Json&& tree) {
+    auto document = std::make_shared<Document>(source, std::move(tree));
+    const void* root = &document->root;
+    return {std::move(document), root, ""};
+  }
+
   static const Json& node(const JsonValue& value) { return *static_cast<const Json*>(value.node_); }
 
   static Error wrong(const JsonValue& value, const std::string& what) {
@@ -255,17 +119,11 @@ struct JsonValue::Access {
 };
 
 JsonValue JsonValue::parse(std::string_view text, const JsonSource& source) {
-  TreeBuilder builder(text, source);
-  build(builder, text);
-  auto document = std::make_shared<Document>(source, builder.take_root());
-  const void* root = &document->root;
-  return {std::move(document), root, ""};
+  return Access::root(source, parse_json(text, source));
 }
 
 JsonValue JsonValue::parse_object(std::string_view text, const JsonSource& source) {
-  JsonValue root = parse(text, source);
-  if (root.is_object()) return root;
-  throw root.error(no_object);
+  return Access::root(source, parse_json_object(text, source));
 }
 
 std::optional<JsonValue> JsonValue::parse_if_object(std::string_view text) {

@@ -1,7 +1,7 @@
 #pragma once
 // JSON, read within bounds. Every JSON text that dt reads passes through this file. parse_json()
-// makes the JSON library's tree. JsonValue reads one with errors that name the file and the path in
-// it, and hides the library.
+// (json_tree.cpp) makes the JSON library's tree. JsonValue reads one with errors that name the file and
+// the path in it, and hides the library.
 
 #include <cstddef>
 #include <cstdint>

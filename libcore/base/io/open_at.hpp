@@ -3,50 +3,40 @@
 // is of the kind that dt creates there. OwnedFolder, File and FileLock are built on them. `shown` is
 // the name's path, for errors.
 
+#include <cerrno>
 #include <functional>
 #include <string>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/io/files.hpp"
 
 namespace dt {
 
+/// Repeats a call after a signal (EINTR), and once after a file that its server has replaced
+/// (ESTALE).
+template <class Call>
+auto repeated(Call call) {
+  bool was_stale = false;
+  for (;;) {
+    const auto result = call();
+    if (result >= 0 || (errno != EINTR && (errno != ESTALE || was_stale))) return result;
+    was_stale = errno == ESTALE;
+  }
+}
+
+/// Returns whether a call failed because the file system does not support it.
+inline bool is_unsupported(int error_number) {
+  return error_number == EINVAL || error_number == ENOSYS || error_number == EOPNOTSUPP ||
+         error_number == EPERM;
+}
+
 /// Returns whether a name is one that the tool itself creates.
 using NamePredicate = std::function<bool(const std::string& name)>;
 
-/// Returns a user's description, such as "user mallory (uid 1001)".
-std::string describe_user(uid_t user);
-
-/// Returns the other users that a folder's mode lets write: "members of group 'lab'", "everybody",
-/// "its owner, user mallory (uid 1001)". Returns "" if there are none. A group that has the user's
-/// own name and lists no other members counts as the user. So does the user's primary group if
-/// neither user nor group has a name.
-std::string describe_other_writers(const fs::path& folder);
-
-/// Returns whether users outside a folder's group may have put a name into it: everybody may write
-/// to it, or it is sticky. A sticky folder's users are not meant to change each other's names.
-bool is_writable_by_strangers(const struct stat& folder);
-
-/// Returns whether an entry of `owner` in a folder may be a stranger's: the folder admits
-/// strangers, and `owner` is neither this user, nor root, nor the folder's owner. The owner of an
-/// entry in a group's folder is no stranger: the user has chosen to trust the group.
-bool is_owned_by_stranger(uid_t owner, const struct stat& folder);
-
-/// Returns the environment error about an entry that is in the way. `expected` is a noun: "a
-/// folder".
-Error not_owned_error(const fs::path& shown, const struct stat& found, const std::string& expected);
-
-/// Refuses a path whose last component is a symbolic link of a stranger, or leads to a stranger's
-/// pipe, socket or device, which might block for ever. A stranger is neither this user, nor root,
-/// nor the owner of the folder.
-/// Errors: environment.
-void refuse_foreign(const fs::path& path);
-
-/// Removes a file and syncs its folder. Does nothing if there is no file, or is_strangers() holds
-/// for it.
+/// Removes a file and syncs its folder. Does nothing if there is no file, or
+/// is_owned_by_stranger() holds for it.
 /// Errors: environment.
 void remove_own_file(const fs::path& path);
 

@@ -11,7 +11,7 @@ namespace dt {
 
 namespace {
 
-File parent_of(const fs::path& path, const char* action) {
+File open_parent_of(const fs::path& path, const char* action) {
   return File::adopt(open_parent(path, action), path);
 }
 
@@ -31,7 +31,7 @@ OwnedFolder OwnedFolder::open(const fs::path& path) {
 std::optional<OwnedFolder> OwnedFolder::open_if_exists(const fs::path& given) {
   const fs::path path = without_trailing_slash(given);
   if (path.has_parent_path() && !path_exists(path.parent_path())) return std::nullopt;
-  const File parent = parent_of(path, "open");
+  const File parent = open_parent_of(path, "open");
   const int found = open_folder_at(parent.descriptor(), path.filename(), path, CreateMode::never, 0777);
   if (found < 0) return std::nullopt;
   return OwnedFolder(File::adopt(found, path));
@@ -39,17 +39,17 @@ std::optional<OwnedFolder> OwnedFolder::open_if_exists(const fs::path& given) {
 
 OwnedFolder OwnedFolder::open_or_create(const fs::path& given, mode_t most) {
   const fs::path path = without_trailing_slash(given);
-  create_folders(path.has_parent_path() ? path.parent_path() : fs::path("."));
-  const File parent = parent_of(path, "create");
+  create_folders(parent_of(path));
+  const File parent = open_parent_of(path, "create");
   OwnedFolder taken(folder_of(
       open_folder_at(parent.descriptor(), path.filename(), path, CreateMode::if_missing, most), path));
-  sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));  // the folder may be new
+  sync_directory(parent_of(path));  // the folder may be new
   return taken;
 }
 
 std::optional<OwnedFolder> OwnedFolder::create_new(const fs::path& given, mode_t most) {
   const fs::path path = without_trailing_slash(given);
-  const File parent = parent_of(path, "create");
+  const File parent = open_parent_of(path, "create");
   const int made = open_folder_at(parent.descriptor(), path.filename(), path, CreateMode::exclusive, most);
   if (made < 0) return std::nullopt;
   return OwnedFolder(File::adopt(made, path));

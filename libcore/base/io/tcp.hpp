@@ -16,8 +16,6 @@
 
 namespace dt {
 
-// Byte streams in both directions.
-
 /// The error of a failed connection: the other end cannot be reached, has gone, is silent, or is
 /// not the expected program. Another attempt may succeed.
 class ConnectionError : public Error {

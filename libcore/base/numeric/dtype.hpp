@@ -1,6 +1,6 @@
 #pragma once
-// Element types of tensors and of datasets in files. They lie in base, below tensor, because file
-// formats name them.
+// Element types of tensors and of datasets in files, and conversion of their 16-bit floats. They lie
+// in base, below tensor, because file formats name them.
 
 #include <bit>
 #include <cstddef>
@@ -58,7 +58,8 @@ constexpr DType dtype_of<std::uint8_t>() {
   return DType::u8;
 }
 
-/// Conversion of 16-bit floats to and from fp32, without branches, so that loops over it vectorize.
+/// Returns the value of a bf16 number. This conversion and the next three have no branches, so that
+/// loops over them vectorize.
 constexpr float bf16_to_f32(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }

@@ -9,11 +9,8 @@
 
 namespace dt {
 
-// A double as the integers that exact sums add. It has its own header because GPU kernels use it,
-// too.
-
-/// A double as a fixed-point number in units of 2^-1074, the smallest double. Its mantissa occupies
-/// three consecutive 32-bit digits. A non-finite value has no digits.
+/// A double as the integers that exact sums add: a fixed-point number in units of 2^-1074, the smallest
+/// double. Its mantissa occupies three consecutive 32-bit digits. A non-finite value has no digits.
 struct ExactTerm {
   bool is_finite = true;
   int first = 0;  // index of the lowest digit

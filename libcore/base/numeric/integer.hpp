@@ -1,5 +1,6 @@
 #pragma once
-// Integer division by rounding up or down. Device code may call these functions, too.
+// Integer division by rounding up or down, and conversion to indices. Device code may call these functions,
+// too.
 
 #include <concepts>
 #include <cstddef>

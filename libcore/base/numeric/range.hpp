@@ -1,5 +1,5 @@
 #pragma once
-// Divides consecutive elements evenly, as among the ranks of a group.
+// Ranges of elements and intervals of time.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,9 +14,15 @@ struct Range {
   std::int64_t count;
   bool operator==(const Range&) const = default;
 };
-Range even_range(int rank, int size, std::int64_t numel, std::int64_t granule = 1);
-
-// Intervals of time.
+/// Divides consecutive elements evenly, as among the ranks of a group.
+inline Range even_range(int rank, int size, std::int64_t numel, std::int64_t granule = 1) {
+  const std::int64_t granules = numel / granule + (numel % granule != 0 ? 1 : 0);
+  // ⌊rB/n⌋ without a product that could overflow: B = qn + s gives rq + ⌊rs/n⌋.
+  const auto bound = [&](std::int64_t r) {
+    return std::min(numel, (r * (granules / size) + r * (granules % size) / size) * granule);
+  };
+  return {bound(rank), bound(rank + 1) - bound(rank)};
+}
 
 /// An interval in seconds. Its user says on which clock.
 struct Interval {
@@ -25,14 +31,5 @@ struct Interval {
 
   double duration_s() const { return end_s - start_s; }
 };
-
-Range even_range(int rank, int size, std::int64_t numel, std::int64_t granule) {
-  const std::int64_t granules = numel / granule + (numel % granule != 0 ? 1 : 0);
-  // ⌊rB/n⌋ without a product that could overflow: B = qn + s gives rq + ⌊rs/n⌋.
-  const auto bound = [&](std::int64_t r) {
-    return std::min(numel, (r * (granules / size) + r * (granules % size) / size) * granule);
-  };
-  return {bound(rank), bound(rank + 1) - bound(rank)};
-}
 
 }  // namespace dt

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fmt/core.h>
 #include <fstream>
 #include <memory>
@@ -22,6 +23,8 @@
 #include "base/system/limits.hpp"
 
 namespace dt {
+
+namespace fs = std::filesystem;
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -118,8 +121,6 @@ std::string utc_timestamp() {
   return text.data();
 }
 
-namespace fs = std::filesystem;
-
 std::vector<int> parse_core_list(const std::string& text) {
   std::vector<int> cores;
   std::istringstream items(text);
@@ -134,7 +135,7 @@ std::vector<int> parse_core_list(const std::string& text) {
   return cores;
 }
 
-std::vector<int> numa_domains(const std::vector<int>& cores, const fs::path& nodes) {
+std::vector<int> numa_domains(const std::vector<int>& cores, const std::string& nodes) {
   std::error_code error;
   std::vector<int> domains;
   for (const fs::directory_entry& entry : fs::directory_iterator(nodes, error)) {
@@ -151,11 +152,11 @@ std::vector<int> numa_domains(const std::vector<int>& cores, const fs::path& nod
   return domains;
 }
 
-int numa_domain_of_pci(const std::string& address, const fs::path& devices) {
+int numa_domain_of_pci(const std::string& address, const std::string& devices) {
   std::string folder;  // CUDA writes hexadecimal digits in upper case, Linux in lower case
   for (const char c : address) folder += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   int domain = -1;
-  if (!folder.empty() && !(std::ifstream(devices / folder / "numa_node") >> domain)) return -1;
+  if (!folder.empty() && !(std::ifstream(fs::path(devices) / folder / "numa_node") >> domain)) return -1;
   return domain;
 }
 

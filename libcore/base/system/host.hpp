@@ -1,8 +1,7 @@
 #pragma once
-// The host of this process: its cores, memory, launcher and clocks.
+// The host of this process: its cores and their NUMA domains, memory, launcher and clocks.
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,19 +35,16 @@ double monotonic_s();
 /// Returns the time as "2026-01-31T12:00:00Z".
 std::string utc_timestamp();
 
-// NUMA domains of cores and devices.
-
 /// Returns the cores in a Linux list: "0-3,8" is 0, 1, 2, 3, 8. Returns none for any other text.
 std::vector<int> parse_core_list(const std::string& text);
 
 /// Returns the NUMA domains of the cores, in order, as the folders node0, node1, … of `nodes` tell.
 /// Returns none if the system does not tell.
 std::vector<int> numa_domains(const std::vector<int>& cores,
-                              const std::filesystem::path& nodes = "/sys/devices/system/node");
+                              const std::string& nodes = "/sys/devices/system/node");
 
 /// Returns the NUMA domain that a PCI device, such as "0000:C1:00.0", is near to. Returns −1 if the
 /// system does not tell.
-int numa_domain_of_pci(const std::string& address,
-                       const std::filesystem::path& devices = "/sys/bus/pci/devices");
+int numa_domain_of_pci(const std::string& address, const std::string& devices = "/sys/bus/pci/devices");
 
 }  // namespace dt

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <mutex>
@@ -108,7 +109,7 @@ std::optional<double> cpus_of(const fs::path& folder, bool is_v2) {
 
 }  // namespace
 
-std::optional<std::uint64_t> cgroup_memory_bytes(const fs::path& root) {
+std::optional<std::uint64_t> cgroup_memory_bytes(const std::string& root) {
   std::optional<std::uint64_t> least;
   visit_cgroups(root, "memory", [&](const fs::path& folder, bool is_v2) {
     const auto limit = number_in(folder / (is_v2 ? "memory.max" : "memory.limit_in_bytes"));
@@ -117,7 +118,7 @@ std::optional<std::uint64_t> cgroup_memory_bytes(const fs::path& root) {
   return least;
 }
 
-std::optional<CpuQuota> cgroup_cpu_quota(const fs::path& root) {
+std::optional<CpuQuota> cgroup_cpu_quota(const std::string& root) {
   std::optional<CpuQuota> least;
   visit_cgroups(root, "cpu", [&](const fs::path& folder, bool is_v2) {
     const auto cpus = cpus_of(folder, is_v2);
@@ -126,7 +127,7 @@ std::optional<CpuQuota> cgroup_cpu_quota(const fs::path& root) {
   return least;
 }
 
-std::optional<PidsLimit> cgroup_pids(const fs::path& root) {
+std::optional<PidsLimit> cgroup_pids(const std::string& root) {
   std::optional<PidsLimit> tightest;
   visit_cgroups(root, "pids", [&](const fs::path& folder, bool) {
     const auto max = number_in(folder / "pids.max"), current = number_in(folder / "pids.current");

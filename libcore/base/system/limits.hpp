@@ -1,9 +1,10 @@
 #pragma once
-// A check that the system grants this process the threads that it needs. libgomp ends a process
-// that cannot start a thread, so dt tries first.
+// Limits that the system sets for this process and its cgroups: memory, processor time, processes
+// and threads. A Slurm job or a container is a cgroup. `root` is the root of the file system that
+// holds /proc and /sys.
+// Source: cgroups(7), proc_pid_mountinfo(5).
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,14 +13,10 @@
 
 namespace dt {
 
-// Limits that the system sets for a group of processes: a Slurm job, a container. `root` is the
-// root of the file system that holds /proc and /sys.
-// Source: cgroups(7), proc_pid_mountinfo(5).
-
 /// Returns the lowest memory limit of this process's cgroups and their ancestors. The limit also
 /// covers the other processes in them. Reads memory.max (version 2) or memory.limit_in_bytes
 /// (version 1). Returns none if no limit applies or none can be read.
-std::optional<std::uint64_t> cgroup_memory_bytes(const std::filesystem::path& root = "/");
+std::optional<std::uint64_t> cgroup_memory_bytes(const std::string& root = "/");
 
 /// The processor time that the tightest of these cgroups grants to all its processes together.
 struct CpuQuota {
@@ -28,7 +25,7 @@ struct CpuQuota {
 };
 /// Returns the quota from cpu.max (version 2) or cpu.cfs_quota_us and cpu.cfs_period_us (version
 /// 1). Returns none if no quota applies.
-std::optional<CpuQuota> cgroup_cpu_quota(const std::filesystem::path& root = "/");
+std::optional<CpuQuota> cgroup_cpu_quota(const std::string& root = "/");
 
 /// The limit on processes and threads in the tightest of these cgroups, and their present number.
 struct PidsLimit {
@@ -36,7 +33,7 @@ struct PidsLimit {
   std::uint64_t current;
 };
 /// Returns the limit from pids.max and pids.current, or none if no limit applies.
-std::optional<PidsLimit> cgroup_pids(const std::filesystem::path& root = "/");
+std::optional<PidsLimit> cgroup_pids(const std::string& root = "/");
 
 /// Returns the limits on threads that apply to this process, with the names under which they are
 /// set. Returns "" if none is known.
@@ -47,7 +44,8 @@ std::string describe_thread_limits();
 Error thread_error(int error_number, int count = 0);
 
 /// Threads that sleep until the object's destruction. They prove that the system grants that many
-/// in addition to the process's other threads.
+/// in addition to the process's other threads. libgomp ends a process that cannot start a thread,
+/// so dt tries first.
 /// Errors: environment.
 class ReservedThreads {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers in the forms that people write and read.
+// Text that people read: numbers, tables, plurals, and names from files escaped for terminals and logs.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +34,6 @@ std::size_t display_width(std::string_view text);
 /// printed as printable_line().
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
-// Numbers with the right grammatical form.
-
 /// Returns a count with its noun, such as "1 file" or "12,000 files".
 template <class Count>
 std::string pluralize(Count count, std::string_view singular) {
@@ -49,12 +47,10 @@ constexpr std::string_view plural_form(Count count, std::string_view one, std::s
   return count == 1 ? one : many;
 }
 
-// Text and names from files, escaped for terminals and logs. A file's author must not be able to
-// control the terminal: to move its cursor, change its colours or title, or reverse words. Nor may
-// the author begin a line of a log.
-
-/// Returns the text with terminal controls escaped. Control characters (C0 except newline and tab,
-/// DEL, C1), line and paragraph separators and direction marks become \uHHHH. Bytes that are not
+/// Returns the text with terminal controls escaped. The author of a file must not be able to control
+/// the terminal that shows the file's text and names: to move its cursor, change its colours or
+/// title, or reverse words. Nor may the author begin a line of a log. Control characters (C0 except newline
+/// and tab, DEL, C1), line and paragraph separators and direction marks become \uHHHH. Bytes that are not
 /// UTF-8 become \xHH. JSON stays JSON of the same meaning.
 std::string printable(std::string_view text);
 

@@ -1,6 +1,7 @@
 #pragma once
 // Builds the group operations as sequences of rounds of transfers.
-// Legend: n ranks of the operation's group, N elements.
+// Legend: n ranks of the operation's group, N elements; H hosts (runs of ranks on one host, see
+// Placement) with L ranks each, rank hL + l.
 
 #include <functional>
 #include <memory>
@@ -54,37 +55,33 @@ Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root
 Algorithm barrier_algorithm(const Caller& caller);
 Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send);
 
-/// All-reduce of few bytes: the fewest messages in a row, with the bits of combine().
+/// Returns whether an all-reduce has so few bytes that the fewest messages in a row are fastest.
 bool is_small_all_reduce(const Caller& caller, const Tensor& in);
 
 /// Returns the algorithm of a small all-reduce. If n is a power of two, ranks exchange partial results
 /// pairwise (recursive doubling). Otherwise they send them up the tree of combine(), where rank a owns
 /// the subtree over ranks [a, b), and the result down again.
+/// Numerics: the bits are those of combine().
 Algorithm small_all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                      Reduction reduction);
 
-// Operations of ranks on several hosts, with as few bytes between hosts as possible.
-// Legend: H hosts (runs of ranks on one host, see Placement) with L ranks each, rank hL + l.
-
-/// Returns whether fewer bytes pass between hosts by these algorithms than without them.
+/// Returns whether fewer bytes pass between hosts by hierarchical_algorithm() than without it.
 bool is_hierarchical_faster(const Collective& collective, const Placement& placement);
 
-/// Returns the algorithm of a collective over several hosts. A reduction goes through the hosts'
-/// windows first: rank l of each host combines, over its host's ranks, the ranges of the ranks l of
-/// all hosts. These ranks then exchange their hosts' sums, and combine those of their own ranges. A
-/// gather goes the same way back. Segments follow each other, some in a window while others are
-/// between hosts.
+/// Returns the algorithm of a collective over several hosts, with as few bytes between hosts as
+/// possible. A reduction goes through the hosts' windows first: rank l of each host combines, over its
+/// host's ranks, the ranges of the ranks l of all hosts. These ranks then exchange their hosts' sums,
+/// and combine those of their own ranges. A gather goes the same way back. Segments follow each other,
+/// some in a window while others are between hosts.
 /// Numerics: the hosts' sums are whole subtrees of combine(), so the bits are the same.
 /// Errors, while it goes on: those of NodeWindow::may_begin.
 Algorithm hierarchical_algorithm(const Caller& caller, const Collective& collective,
                                  const Algorithm& messages);
 
-// Operations that begin before their group knows where its ranks are.
-
-/// Returns an algorithm that finds out where ranks are, or waits until another operation has. It
-/// then runs the algorithm that `choose` returns. All ranks call `choose` in the order of
-/// operations. Its result has no more than `max_sequences` sequences, and otherwise begins like
-/// `messages`.
+/// Returns the algorithm of an operation that begins before its group knows where its ranks are. It
+/// finds out where ranks are, or waits until another operation has. It then runs the algorithm that
+/// `choose` returns. All ranks call `choose` in the order of operations. Its result has no more than
+/// `max_sequences` sequences, and otherwise begins like `messages`.
 Algorithm topology_discovery_algorithm(const Caller& caller, const std::function<Algorithm()>& choose,
                                        const Algorithm& messages, std::size_t max_sequences);
 

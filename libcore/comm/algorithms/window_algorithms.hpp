@@ -14,8 +14,6 @@
 
 namespace dt::comm {
 
-// The steps that ranks on one host take with a segment of their window.
-
 /// A segment in which each of the window's ranks has a range. Ranks here are those of the window.
 struct WindowSegment {
   std::uint64_t number = 0;  // number among the operation's segments
@@ -33,12 +31,12 @@ struct WindowSegment {
   int num_steps() const { return reduces() && gathers() ? 3 : 2; }
 };
 
-/// An operation's segments of a window. Each rank copies a segment from its buffer into its slot.
-/// The rank that owns a range combines that range of all slots. If results are gathered, it puts them
-/// in the same places. So a cache line passes between two cores once each way. Each rank copies the
-/// results from its own slot to `out`. Slots stay in the caches, so memory moves each rank's `in`
-/// and `out` once. Segments may come in any order; ascending order is fast. An object that is
-/// destroyed before all its steps are done breaks the window off.
+/// An operation's segments of a window, and the steps that ranks take with each. Each rank copies a segment
+/// from its buffer into its slot. The rank that owns a range combines that range of all slots. If results are
+/// gathered, it puts them in the same places. So a cache line passes between two cores once each way. Each
+/// rank copies the results from its own slot to `out`. Slots stay in the caches, so memory moves each rank's
+/// `in` and `out` once. Segments may come in any order; ascending order is fast. An object that is destroyed
+/// before all its steps are done breaks the window off.
 class WindowOperation {
  public:
   /// Reserves the segments. `content` identifies the operation, so that ranks do not confuse two.

@@ -1,5 +1,5 @@
 #pragma once
-// Divides the elements of an operation among ranks and into segments.
+// Divides the elements of an operation among ranks, into segments and into transfer chunks.
 
 #include <algorithm>
 #include <functional>
@@ -71,8 +71,8 @@ struct Collective {
   }
 };
 
-/// Cuts an operation on a device into transfer chunks, which fit the host memory for messages. Reductions
-/// treat each element separately, so the bits are those of the whole operation.
+/// A part of an operation on a device that fits the host memory for messages. Reductions treat each
+/// element separately, so the bits are those of the whole operation.
 struct TransferChunk {
   std::int64_t numel = 0;
   std::vector<Range> parts{};  // each rank's range of the chunk's elements, if ranks have ranges

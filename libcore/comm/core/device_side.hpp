@@ -17,11 +17,8 @@
 
 namespace dt::comm {
 
-// Pinned host memory for messages of device memory. It holds a few transfer chunks of operations, which
-// take turns.
-
 /// Bounds of the memory that messages take, the same on all ranks. An operation larger than a chunk
-/// goes in several. Each lane (see PinnedRing) has at most `most_on_host` of them on the host at a
+/// goes in several. Each lane (see PinnedRing) has at most `max_host_bytes` of them on the host at a
 /// time.
 struct PinnedLimits {
   std::size_t bytes = std::size_t{8} << 20;
@@ -32,10 +29,10 @@ struct PinnedLimits {
   }
 };
 
-/// The pinned memory of a lane. A lane is what ranks match by its order: a group's operations, its
-/// sends to a rank, or its receives from a rank. Chunks of a lane take turns in the order of their
-/// calls. So the oldest chunk anywhere has its memory on all ranks that it needs, and no ranks wait
-/// for each other in a circle.
+/// The pinned memory of a lane, which holds a few of its transfer chunks. A lane is what ranks match by
+/// its order: a group's operations, its sends to a rank, or its receives from a rank. Chunks of a lane
+/// take turns in the order of their calls. So the oldest chunk anywhere has its memory on all ranks that
+/// it needs, and no ranks wait for each other in a circle.
 /// Thread safety: one thread at a time.
 class PinnedRing {
  public:

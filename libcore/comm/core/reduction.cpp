@@ -11,10 +11,16 @@
 #include "base/error.hpp"
 #include "base/numeric/dtype.hpp"
 
+// This file is read once for each instruction set.
+#ifndef DT_COMM_REDUCTION_FORMATS
+#define DT_COMM_REDUCTION_FORMATS
 namespace dt::comm {
 
-/// Formats of elements in reductions on the host: how they are stored, and the type in which they are
-/// combined.
+namespace {
+
+// Formats of elements in reductions on the host: how they are stored, and the type in which they are
+// combined.
+
 template <class T>
 struct Plain {
   using Storage = T;
@@ -63,7 +69,10 @@ void with_format(DType dtype, const Visitor& visit) {
   throw Error(ErrorKind::internal, fmt::format("{} elements cannot be reduced", dtype_name(dtype)));
 }
 
+}  // namespace
+
 }  // namespace dt::comm
+#endif
 
 #define HWY_TARGET_INCLUDE "comm/core/reduction.cpp"
 #include "comm/core/cacheline_copy.hpp"

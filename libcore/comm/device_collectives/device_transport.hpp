@@ -1,5 +1,6 @@
 #pragma once
-// The interface of a backend that moves device memory by itself, in the order of a stream: NCCL.
+// The interface of a backend that moves device memory by itself, in the order of a stream (NCCL), and
+// the library that makes the program's.
 
 #include <cstddef>
 #include <functional>
@@ -9,15 +10,13 @@
 #include <string>
 #include <utility>
 
-#include "base/error.hpp"
 #include "tensor/device/accelerator.hpp"
 #include "tensor/reduction.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {
 
-// Limits the SMs of a GPU that a group's operations may hold. NCCL's kernels run one block (CTA) a
-// channel, and a block holds an SM until its data have come.
+class Communicator;
 
 /// The work beside which a group's operations run.
 enum class DeviceGroupUse {
@@ -27,8 +26,9 @@ enum class DeviceGroupUse {
   pipeline,     // one channel between two stages, whose receives are posted before the data are sent
 };
 
-/// Returns the most CTAs of a communicator of that use (NCCL's maxCTAs); 0: as many as NCCL chooses. The
-/// communicator's configuration and the memory estimate both read it.
+/// Returns the most CTAs of a communicator of that use (NCCL's maxCTAs); 0: as many as NCCL chooses.
+/// NCCL's kernels run one block (CTA) a channel, and a block holds an SM of the GPU until its data have
+/// come. The communicator's configuration and the memory estimate both read the limit.
 constexpr int max_ctas(DeviceGroupUse use) {
   // An H100 has 132 SMs. A stage's two standing receives hold 4 of them, and what overlaps holds
   // 16. NCCL takes two channels for a peer behind a network or PCIe, and up to 32 behind NVLink
@@ -99,45 +99,28 @@ class DeviceTransport {
   std::function<void()> overlapped_work_;
 };
 
-// The stream transport of a group of one rank.
-
-/// Copies the inputs of sums and gathers to their outputs. Takes no communicator and no memory of a
-/// library.
+/// The transport of a group of one rank. Copies the inputs of sums and gathers to their outputs. Takes no
+/// communicator and no memory of a library.
 class SingleRankTransport final : public DeviceTransport {
  public:
   explicit SingleRankTransport(Device device) : device_(device) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
   Device device() const override { return device_; }
-  void exchange(Stream, std::span<const Transfer> transfers) override {
-    DT_CHECK(transfers.empty(), "a rank alone exchanges with rank {}", transfers.front().peer);
-  }
+  void exchange(Stream stream, std::span<const Transfer> transfers) override;
   void broadcast(Stream, const Tensor&, int) override {}
-  void all_gather(Stream stream, const Tensor& in, const Tensor& out) override { copy(stream, in, out); }
-  void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction) override {
-    copy(stream, in, out);
-  }
-  void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction) override {
-    copy(stream, in, out);
-  }
+  void all_gather(Stream stream, const Tensor& in, const Tensor& out) override;
+  void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
+  void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
   void check() override {}
   void abort() noexcept override {}
-  std::unique_ptr<DeviceTransport> split(std::optional<int> color, int, DeviceGroupUse) override {
-    return color ? std::make_unique<SingleRankTransport>(device_) : nullptr;
-  }
+  std::unique_ptr<DeviceTransport> split(std::optional<int> color, int key, DeviceGroupUse use) override;
 
  private:
-  static void copy(Stream stream, const Tensor& from, const Tensor& to) {
-    if (from.bytes() > 0 && from.raw() != to.raw())
-      accelerator().copy(stream, to.raw(), from.raw(), from.bytes());
-  }
-
   Device device_;
 };
 
-/// The library that makes the program's stream transports.
-class Communicator;
-
+/// The library that makes the program's device transports.
 class DeviceTransportLibrary {
  public:
   virtual ~DeviceTransportLibrary() = default;
@@ -152,7 +135,7 @@ class DeviceTransportLibrary {
   /// Collective: all ranks of the group call it, and no others; blocks.
   virtual std::unique_ptr<DeviceTransport> open(Communicator& group, Device device, double timeout_s,
                                                 DeviceGroupUse use = DeviceGroupUse::world) = 0;
-  /// Returns a text that says which limits on CTAs (most_ctas) take effect, given the environment.
+  /// Returns a text that says which limits on CTAs (max_ctas) take effect, given the environment.
   virtual std::string limits() { return {}; }
   /// Aborts all operations under way on the transports of this library. Aborts them all at once,
   /// since the stream of one may wait for another's. Leaves transports of other libraries alone.

@@ -1,6 +1,6 @@
 #pragma once
 // Sums and gathers stretches in rounds of exchanges. Rounds of several stretches go at once.
-// Legend: as in levels.hpp.
+// Legend: H nodes with L ranks each, rank hL + l. A node is a run of ranks on one host (see Placement).
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,6 @@
 namespace dt::comm {
 
 /// Describes how a group's ranks lie on nodes, for operations that go within nodes and between them.
-/// Legend: H nodes with L ranks each, rank hL + l. A node is a run of ranks on one host (see Placement).
 struct Levels {
   int num_nodes = 1;
   int per_node = 1;

@@ -10,8 +10,6 @@
 
 namespace dt::comm::mpi {
 
-// Turns MPI's error codes into dt's errors.
-
 /// Returns MPI's words for one of its error codes.
 std::string words_of(int code);
 
@@ -21,6 +19,7 @@ inline void check(int code, const char* action) {
   if (code != MPI_SUCCESS) throw environment_error("MPI cannot {}: {}", action, words_of(code));
 }
 
+/// A transport over an MPI communicator of its own.
 class MpiTransport : public Transport {
  public:
   /// Takes over the communicator.

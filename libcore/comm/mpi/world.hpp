@@ -13,9 +13,8 @@
 
 namespace dt::comm::mpi {
 
-// MPI's own collectives among all ranks, blocking, for comparison with dt's.
-
-/// MPI's collectives on an MPI communicator of their own. World makes them; see World::collectives.
+/// MPI's own collectives among all ranks, for comparison with dt's. They have an MPI communicator of
+/// their own. World makes them; see World::collectives.
 /// Errors: environment, with MPI's words; internal, a reduction of a dtype other than f64, f32, i64,
 /// i32, u64, u32, or more than max_count elements.
 /// Collective: all ranks call each function together (send and receive: two ranks); every function

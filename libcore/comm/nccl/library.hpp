@@ -1,4 +1,5 @@
 #pragma once
+// NCCL as the program's library of device transports, with the settings that it reports.
 
 #include <string>
 
@@ -6,10 +7,8 @@
 
 namespace dt::comm::nccl {
 
-// Configures NCCL's communicators, and reports which settings take effect.
-
-/// A field of NCCL's configuration, and the version of NCCL (as ncclGetVersion says it) from which
-/// on the field has an effect. An older library accepts a longer configuration, and silently
+/// A field of the configuration of NCCL's communicators, and the version of NCCL (as ncclGetVersion says it)
+/// from which on the field has an effect. An older library accepts a longer configuration, and silently
 /// ignores fields that it does not know.
 /// Source: parseCommConfig in NCCL's src/init.cc.
 struct ConfigField {
@@ -32,7 +31,7 @@ int max_ctas(DeviceGroupUse use, const std::string& nccl_max_ctas);
 /// that do not take effect.
 std::string limits(int version, const std::string& nccl_max_ctas);
 
-/// Makes NCCL the program's stream library. NCCL is loaded when it is first asked for.
+/// Makes NCCL the program's library of device transports. NCCL is loaded when it is first asked for.
 void register_nccl();
 
 }  // namespace dt::comm::nccl

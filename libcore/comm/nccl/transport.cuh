@@ -1,5 +1,5 @@
 #pragma once
-// Wraps NCCL's communicators: the code that calls NCCL.
+// Wraps NCCL's communicators, their registered memory and their abort: the code that calls NCCL.
 
 #include <atomic>
 #include <cstddef>
@@ -18,22 +18,17 @@
 
 namespace dt::comm::nccl {
 
-// Aborts communicators whose peers may not know of the failure.
-
-/// Aborts the communicators; ignores null ones. NCCL frees the GPU at once. It may then wait for
-/// peers on this host, which learn of the abort only when this rank ends. So the function waits a
-/// few seconds for the abort, which may then go on by itself.
+/// Aborts communicators whose peers may not know of the failure; ignores null ones. NCCL frees the
+/// GPU at once. It may then wait for peers on this host, which learn of the abort only when this rank
+/// ends. So the function waits a few seconds for the abort, which may then go on by itself.
 /// Source: NCCL User Guide, "ncclCommAbort".
 void abort_all(std::vector<ncclComm_t> comms) noexcept;
 
-// Registers with NCCL the memory that a group exchanges, so that network adapters may read and
-// write it in place. Within a host NCCL needs memory of another kind (ncclMemAlloc) for that, so
-// nothing changes there.
-
-/// The registered memory of one communicator. NCCL requires that either all ranks exchange
-/// registered memory, or none. So all exchanged memory is registered first, each allocation as a
-/// whole and once. With NCCL_LOCAL_REGISTER=0 registering has no effect. Memory is deregistered
-/// before it is freed.
+/// The registered memory of one communicator. Network adapters may read and write it in place. Within a
+/// host NCCL needs memory of another kind (ncclMemAlloc) for that, so nothing changes there. NCCL
+/// requires that either all ranks exchange registered memory, or none. So all exchanged memory is
+/// registered first, each allocation as a whole and once. With NCCL_LOCAL_REGISTER=0 registering has no
+/// effect. Memory is deregistered before it is freed.
 /// Thread safety: any thread may free memory that was never exchanged; only the thread that calls
 /// NCCL may free other memory.
 class Registrations {

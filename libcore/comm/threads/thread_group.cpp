@@ -23,7 +23,12 @@
 
 namespace dt::comm {
 
-// Passes messages between ranks that are threads.
+namespace {
+
+using namespace std::chrono_literals;
+
+// A peer that runs on another core answers within this time, and waking up takes longer.
+constexpr double spin_s = 20e-6;
 
 /// The state that all threads of a run share: the rank that has failed, and a bell for each rank. A
 /// rank's bell rings when one of its transfers is done.
@@ -101,6 +106,7 @@ class Hub {
   std::map<std::pair<int, int>, std::shared_ptr<Hub>> subgroups_;
 };
 
+/// Passes messages between ranks that are threads.
 class ThreadTransport : public Transport {
  public:
   ThreadTransport(std::shared_ptr<Hub> hub, int rank);
@@ -121,18 +127,9 @@ class ThreadTransport : public Transport {
   std::atomic<std::int64_t> heard_ = 0;
 };
 
-namespace {
-
-using namespace std::chrono_literals;
-
-// A peer that runs on another core answers within this time, and waking up takes longer.
-constexpr double spin_s = 20e-6;
-
 Error failure_of(int rank, const std::string& message) {
   return Error(ErrorKind::environment, fmt::format("rank {} failed", rank), message);
 }
-
-}  // namespace
 
 ThreadWorld::ThreadWorld(int size) : bells_(static_cast<std::size_t>(size)) {}
 
@@ -289,8 +286,6 @@ std::unique_ptr<Transport> ThreadTransport::split(std::optional<int> color, int 
   return std::make_unique<ThreadTransport>(hub_->subgroup(number, *color, members),
                                            static_cast<int>(place - members.begin()));
 }
-
-namespace {
 
 class ThreadRanks {
  public:

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "base/io/json.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 
@@ -27,13 +28,26 @@ bool begins_with_any(std::string_view name, const auto& beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view it) { return name.starts_with(it); });
 }
 
-std::string to_text(const EnvironmentSettings& settings) {
-  const nlohmann::json object(settings);
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+/// Returns JSON text, in which bytes that are not UTF-8 are replaced.
+std::string text_of(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 EnvironmentSettings from_text(const std::string& text) {
-  return nlohmann::json::parse(text).get<EnvironmentSettings>();
+  const JsonValue json = JsonValue::parse(text, {"the settings of a rank"});
+  EnvironmentSettings settings;
+  for (const std::string& name : json.names()) settings.emplace(name, json.string(name));
+  return settings;
+}
+
+/// Returns the settings as other ranks read them.
+EnvironmentSettings as_sent(const EnvironmentSettings& settings) {
+  const auto read = [](const std::string& word) {
+    return JsonValue::parse(text_of(word), {"a setting"}).string();
+  };
+  EnvironmentSettings sent;
+  for (const auto& [name, value] : settings) sent[read(name)] = read(value);  // names may become alike
+  return sent;
 }
 
 std::string shown(const EnvironmentSettings& settings, const std::string& name) {
@@ -68,10 +82,10 @@ EnvironmentSettings differing_settings(const EnvironmentSettings& first, const E
 }
 
 void warn_differing_settings(const Ranks& ranks) {
-  const EnvironmentSettings own = from_text(to_text(environment_settings()));
-  const EnvironmentSettings first = from_text(broadcast_text(ranks.world, to_text(own)));
+  const EnvironmentSettings own = as_sent(environment_settings());
+  const EnvironmentSettings first = from_text(broadcast_text(ranks.world, text_of(own)));
   const std::vector<std::string> differing =
-      gather_texts(ranks.world, to_text(differing_settings(first, own)));
+      gather_texts(ranks.world, text_of(differing_settings(first, own)));
   if (std::ranges::all_of(differing, [&](const std::string& text) { return text == differing[0]; })) return;
   const std::vector<std::string> hosts = gather_texts(ranks.world, host_name());
   EnvironmentSettings told;

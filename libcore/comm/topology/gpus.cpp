@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/json.hpp"
 #include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
@@ -56,17 +57,24 @@ std::string to_text(const HostGpus& seen) {
       .dump();
 }
 
+std::vector<int> domains_in(const JsonValue& json, const std::string& name) {
+  std::vector<int> domains;
+  for (const std::int64_t domain : json.integers(name)) domains.push_back(static_cast<int>(domain));
+  return domains;
+}
+
 HostGpus from_text(const std::string& text) {
-  const Json json = Json::parse(text);
-  HostGpus seen{.host = json["host"],
+  const JsonValue json = JsonValue::parse(text, {"the GPUs of a rank"});
+  HostGpus seen{.host = json.string("host"),
                 .gpus = {},
-                .domains_of_gpus = json["domains_of_gpus"],
-                .domains = json["domains"],
-                .unavailable_reason = json["why_none"],
-                .remedy = json["remedy"],
-                .are_unusable = json["are_unusable"]};
-  for (const Json& gpu : json["gpus"])
-    seen.gpus.push_back({.name = gpu["name"], .id = gpu["id"], .address = gpu["address"]});
+                .domains_of_gpus = domains_in(json, "domains_of_gpus"),
+                .domains = domains_in(json, "domains"),
+                .unavailable_reason = json.string("why_none"),
+                .remedy = json.string("remedy"),
+                .are_unusable = json.boolean("are_unusable")};
+  for (const JsonValue& gpu : json.objects("gpus"))
+    seen.gpus.push_back(
+        {.name = gpu.string("name"), .id = gpu.string("id"), .address = gpu.string("address")});
   return seen;
 }
 

@@ -17,8 +17,8 @@ struct HostGpus {
   std::vector<int> domains_of_gpus{};  // by index, the NUMA domain near the GPU; −1: unknown
   std::vector<int> domains{};          // NUMA domains of the rank's cores
   std::string unavailable_reason{};
-  std::string remedy{};       // remedy of what why_none says
-  bool are_unusable = false;  // there are GPUs, and why_none says what is wrong with them
+  std::string remedy{};       // remedy of unavailable_reason
+  bool are_unusable = false;  // there are GPUs, and unavailable_reason says what is wrong with them
 };
 
 /// The device that a user asks for; automatic: GPUs if ranks see them.
@@ -41,11 +41,10 @@ struct DeviceChoice {
 /// Collective: all ranks call it; blocks.
 std::vector<HostGpus> gather_gpus(Communicator& group, bool is_wanted);
 
-/// Chooses devices as `asked`. The ranks of a
-/// host divide its GPUs. They choose in turn: ranks that see the fewest GPUs first, and among
-/// these, ranks whose cores lie on the fewest NUMA domains. Each takes the GPU with the fewest
-/// ranks. It prefers GPUs near its cores that have fewer than ⌈ranks ÷ GPUs⌉ ranks, then other GPUs
-/// that have fewer, then any that it sees. No rank gives up its GPU for a later one. If ranks see
+/// Chooses devices as `asked`. The ranks of a host divide its GPUs. They choose in turn: ranks that see
+/// the fewest GPUs first, and among these, ranks whose cores lie on the fewest NUMA domains. Each takes the
+/// GPU with the fewest ranks. It prefers GPUs near its cores that have fewer than ⌈ranks ÷ GPUs⌉ ranks, then
+/// other GPUs that have fewer, then any that it sees. No rank gives up its GPU for a later one. If ranks see
 /// different GPUs, some may therefore share a GPU while another is idle.
 /// Errors: environment, naming the first rank that sees no GPU although cuda was asked for or other
 /// ranks see some, or whose GPUs cannot be used.

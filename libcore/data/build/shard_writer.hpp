@@ -58,7 +58,8 @@ class ShardPlanner {
 
 /// Copies and digests blocks of tokens for shards in the background, several at once. Memory: one digest
 /// block per thread and one more, at most eight. If documents are tiny, fewer blocks are in flight, since
-/// each document has its own run. Errors: environment, from all calls.
+/// each document has its own run.
+/// Errors: environment, from all calls.
 class BlockCopier {
  public:
   /// Creates the pool. The caller's thread counts as one of `num_threads`.

@@ -15,7 +15,8 @@
 namespace dt::data {
 
 /// Notes for the user about inputs. Gives each kind of note once, when it first applies. The readers of one
-/// command share an object. Thread safety: any thread may call it.
+/// command share an object.
+/// Thread safety: any thread may call it.
 class InputNotices {
  public:
   explicit InputNotices(std::function<void(const std::string& text)> tell);

@@ -118,10 +118,6 @@ double sum_squares_of_part(const Tensor& x, std::int64_t begin, std::int64_t cou
   return sum;
 }
 
-void add_floats(const float* a, const float* b, float* y, std::int64_t count) {
-  add_elements(a, b, y, count);
-}
-
 // Sums eight rows at a time, so that the sums are loaded and stored an eighth as often.
 template <class T>
 void sum_rows(const T* x, std::int64_t rows, std::int64_t columns, float* sums) {
@@ -155,12 +151,7 @@ HWY_EXPORT(accumulate_part);
 HWY_EXPORT(convert_part);
 HWY_EXPORT(convert_columns_of_rows);
 HWY_EXPORT(sum_squares_of_part);
-HWY_EXPORT(add_floats);
 HWY_EXPORT(sum_columns_of_part);
-
-void add_range(const float* a, const float* b, float* y, std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(add_floats)(a, b, y, count);
-}
 
 void accumulate_range(const float* source, const Tensor& target, std::int64_t begin, std::int64_t end) {
   HWY_DYNAMIC_DISPATCH(accumulate_part)(source, target, begin, end);

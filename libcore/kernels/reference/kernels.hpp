@@ -1,5 +1,5 @@
 #pragma once
-// kernels/activation.hpp as plain loops. Sums are in double.
+// The reference kernels: the public functions as plain loops. Sums are in double.
 
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
@@ -12,6 +12,7 @@
 
 namespace dt::kernels::reference {
 
+// activation.hpp
 template <class T>
 void gelu(const Context&, const Tensor& x_RF, const Tensor& y_RF);
 template <class T>
@@ -22,12 +23,12 @@ template <class T>
 void swiglu_backward(const Context&, const Tensor& dy_RF, const Tensor& gate_up_RG,
                      const Tensor& dgate_up_RG);
 
-/// kernels/adamw.hpp as plain loops. Sums are in double.
+// adamw.hpp
 template <class T>
 void adamw(const Context&, const AdamWStep& step, const Tensor& w, const Tensor& grad, const Tensor& m,
            const Tensor& v, const Tensor& copy);
 
-/// kernels/attention.hpp as plain loops. Sums are in double.
+// attention.hpp
 template <class T>
 void attention(const Context&, const AttentionShape& shape, const Visibility& visibility,
                const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT);
@@ -47,13 +48,12 @@ template <class T>
 void rotary(const Context&, const AttentionShape& shape, const Tensor& positions_R, const Tensor& cos_PD2,
             const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE);
 
-/// kernels/cross_entropy.hpp as plain loops. Sums are in double.
+// cross_entropy.hpp
 template <class T>
 void cross_entropy(const Context&, const Tensor& logits_RV, const Tensor& labels_R, const Tensor& nll_R);
 template <class T>
 void cross_entropy_gradient(const Context&, const Tensor& labels_R, double scale, const Tensor& nll_R,
                             const Tensor& logits_RV);
-
 template <class T>
 void cross_entropy_partial(const Context&, const Tensor& logits_RV, const Tensor& labels_R, DimShard columns,
                            const Tensor& part_3R);
@@ -64,7 +64,7 @@ void cross_entropy_gradient_from_partials(const Context&, const Tensor& parts_N3
                                           DimShard columns, double scale, const Tensor& nll_R,
                                           const Tensor& logits_RV);
 
-/// kernels/elementwise.hpp as plain loops. Sums are in double.
+// elementwise.hpp
 template <class T>
 void add(const Context&, const Tensor& a, const Tensor& b, const Tensor& y);
 template <class T>
@@ -78,7 +78,7 @@ void fill(const Context&, double value, const Tensor& target);
 template <class T>
 void sum_squares_by_block(const Context&, const Tensor& x, const Tensor& partials_N);
 
-/// kernels/embedding.hpp as plain loops. Sums are in double.
+// embedding.hpp
 template <class T>
 void embedding(const Context&, const Tensor& ids_R, const Tensor& table_VC, bool add, const Tensor& y_RC,
                DimShard shard);
@@ -86,7 +86,7 @@ template <class T>
 void embedding_backward(const Context&, const Tensor& ids_R, const Tensor& dy_RC, const Tensor& dtable_VC,
                         DimShard shard);
 
-/// kernels/linear.hpp as plain loops. Sums are in double.
+// linear.hpp
 template <class T>
 void linear(const Context&, const Tensor& x_RK, const Tensor& w_NK, const Tensor& bias_N,
             const Tensor& residual_RN, const Tensor& y_RN);
@@ -95,11 +95,10 @@ void linear_backward_input(const Context&, const Tensor& dy_RN, const Tensor& w_
 template <class T>
 void linear_backward_weight(const Context&, const Tensor& dy_RN, const Tensor& x_RK, const Tensor& dw_NK,
                             const Tensor& dbias_N);
-
 template <class T>
 void bias_backward(const Context&, const Tensor& dy_RN, const Tensor& dbias_N);
 
-/// kernels/norm.hpp as plain loops. Sums are in double.
+// norm.hpp
 template <class T>
 void layer_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, const Tensor& bias_C, double eps,
                 const Tensor& y_RC, const Tensor& mean_R, const Tensor& rstd_R);

@@ -192,8 +192,8 @@ std::size_t context_bytes(const Plan& plan) {
 /// Returns whether there are ranks that do not write their share of a checkpoint themselves.
 bool has_others_write(const Plan& plan) {
   const int per_node = plan.launch.ranks_per_node;  // 0: nodes have different numbers of ranks
-  return plan.writers_per_node && plan.layout.size() > 1 &&
-         (per_node == 0 || *plan.writers_per_node < per_node);
+  return plan.save.writers_per_node && plan.layout.size() > 1 &&
+         (per_node == 0 || *plan.save.writers_per_node < per_node);
 }
 
 /// Returns the estimate without activations and without the memory that messages of a GPU pin.
@@ -203,7 +203,7 @@ MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   memory.context = context_bytes(plan);
   const NcclBytes nccl = nccl_bytes(plan, local);
   memory.nccl = nccl.device, memory.nccl_host = nccl.host;
-  if (plan.saves_in_background || has_others_write(plan) || plan.device != Device::host())
+  if (plan.save.in_background || has_others_write(plan) || plan.device != Device::host())
     memory.checkpoint_copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
   if (!plan.launch.device_collectives.empty())
     memory.reduce_buffers = combining_bytes(plan, local);

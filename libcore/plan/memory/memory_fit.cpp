@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/text/text.hpp"
 #include "plan/memory/memory_estimate.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::plan {
 

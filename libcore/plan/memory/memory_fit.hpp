@@ -9,6 +9,8 @@
 
 namespace dt::plan {
 
+struct Settings;  // plan/settings.hpp
+
 /// Returns the plan that other settings would make for the same ranks.
 /// Errors: usage, there is no such plan.
 using Replan = std::function<Plan(const Settings&)>;

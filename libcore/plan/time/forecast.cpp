@@ -242,8 +242,8 @@ std::vector<std::int64_t> comm_bytes_per_action(const Plan& plan, const ActionLi
   return PlanCommVolume(plan)->bytes_of(list);
 }
 
-LinkBandwidths link_bandwidths(const Settings& s) {
-  return {s.node_bandwidth.value_or(s.link_bandwidth), s.link_bandwidth};
+LinkBandwidths link_bandwidths(const ForecastRequest& request) {
+  return {request.node_bandwidth.value_or(request.link_bandwidth), request.link_bandwidth};
 }
 
 Forecast forecast_step(const Plan& asked, const std::vector<parallel::UnitCost>& unit_times,

@@ -36,7 +36,7 @@ struct LinkBandwidths {
 };
 
 /// Returns --node-bandwidth, by default --link-bandwidth, and --link-bandwidth.
-LinkBandwidths link_bandwidths(const Settings& settings);
+LinkBandwidths link_bandwidths(const ForecastRequest& request);
 
 /// Forecasts a step. What a rank sends goes over its links; see comm::sent_bytes.
 /// Units: `unit_times` are seconds for a micro-batch.

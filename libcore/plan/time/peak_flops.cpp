@@ -180,9 +180,8 @@ std::optional<double> known_peak_flops(const Plan& plan) {
   return peak ? std::optional(*peak / std::max(1, sharers)) : std::nullopt;
 }
 
-PeakFlops find_peak_flops(const Settings& settings, const Plan& plan, const Context& context,
-                          comm::Communicator& world) {
-  if (settings.peak_flops) return {*settings.peak_flops * plan.layout.size(), "peak"};
+PeakFlops find_peak_flops(const Plan& plan, const Context& context, comm::Communicator& world) {
+  if (plan.logging.peak_flops) return {*plan.logging.peak_flops * plan.layout.size(), "peak"};
   const std::optional<double> own = known_peak_flops(plan);
   std::vector<double> sums = {own.value_or(0), own ? 1.0 : 0.0};
   const Tensor all = host_tensor(sums);

@@ -10,7 +10,6 @@
 #include "base/numeric/dtype.hpp"
 #include "comm/communicator.hpp"
 #include "plan/plan.hpp"
-#include "plan/settings.hpp"
 
 namespace dt::plan {
 
@@ -46,7 +45,6 @@ struct PeakFlops {
 /// Returns --peak-flops for each rank, else the sum of the ranks' known peaks. If a rank's peak is
 /// unknown, measures the matmul rate of all ranks, each on the device of its `context`.
 /// Collective: all ranks of `world`. Blocks.
-PeakFlops find_peak_flops(const Settings& settings, const Plan& plan, const Context& context,
-                          comm::Communicator& world);
+PeakFlops find_peak_flops(const Plan& plan, const Context& context, comm::Communicator& world);
 
 }  // namespace dt::plan

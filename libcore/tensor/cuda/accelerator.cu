@@ -43,9 +43,9 @@ void end_range() {
   nvtxDomainRangePop(domain());
 }
 
-// Allocates memory of GPUs, and pins memory of the host.
+namespace {
 
-/// Memory as Accelerator specifies it.
+/// Memory of GPUs, and pinned memory of the host, as Accelerator specifies them.
 /// Thread safety: safe from several threads.
 class Memory {
  public:
@@ -66,8 +66,6 @@ class Memory {
   std::map<int, std::size_t> allocated_bytes_;  // by device
 };
 
-namespace {
-
 struct Amount {
   std::size_t free = 0, total = 0;
 };
@@ -87,8 +85,6 @@ void check_pinned(Device device, std::size_t bytes, cudaError_t error) {
   }
   check(device, "pinning memory of the host", error);
 }
-
-}  // namespace
 
 std::size_t Memory::free_bytes(Device device) {
   return amount_of(device).free;
@@ -152,8 +148,6 @@ Error Memory::is_short(Device device, std::size_t bytes) {
                            format_bytes(amount.free), format_bytes(allocated_bytes_[device.index()])),
                "smaller micro-batches, --recompute or more ranks need less");
 }
-
-namespace {
 
 class CudaAccelerator final : public Accelerator {
  public:

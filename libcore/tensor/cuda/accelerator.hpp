@@ -1,5 +1,5 @@
 #pragma once
-// Drives NVIDIA's GPUs.
+// Drives NVIDIA's GPUs, and names the host's activity for NVIDIA's profilers.
 
 #include <string>
 
@@ -7,10 +7,8 @@
 
 namespace dt::cuda {
 
-// Names the host's activity by NVTX ranges, for NVIDIA's profilers (Nsight Systems).
-
-/// Returns whether such a profiler was attached at the first call. Without one, ranges cost next to
-/// nothing.
+/// Returns whether a profiler that shows NVTX ranges (Nsight Systems) was attached at the first call. Without
+/// one, ranges cost next to nothing.
 bool profiler_attached();
 /// See Accelerator::begin_range.
 void begin_range(const std::string& name);

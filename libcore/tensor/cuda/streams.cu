@@ -14,14 +14,11 @@
 
 namespace dt::cuda {
 
-// Makes CUDA graphs, each of which launches a stretch of a stream's work by one call.
-
-/// Captures work for GraphCache, and returns a function that launches it on `stream`. Returns an
-/// empty function if the work cannot be captured, or if a call of CUDA fails; the work can still be
-/// enqueued as it is. Warns once.
-GraphCache::Enqueue capture(Device device, Stream stream, const GraphCache::Enqueue& enqueue);
-
 namespace {
+
+cudaStream_t native(Stream stream) {
+  return reinterpret_cast<cudaStream_t>(stream);
+}
 
 struct DestroyGraph {
   void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
@@ -68,27 +65,21 @@ void warn(const Error& error) {
                error.what());
 }
 
-}  // namespace
-
+/// Captures work for GraphCache, and returns a function that launches it on `stream`: one call for a
+/// stretch of the stream's work. Returns an empty function if the work cannot be captured, or if a
+/// call of CUDA fails; the work can still be enqueued as it is. Warns once.
 GraphCache::Enqueue capture(Device device, Stream stream, const GraphCache::Enqueue& enqueue) {
-  const auto native = reinterpret_cast<cudaStream_t>(stream);
   select(device);
   try {
-    const Executable graph = executable(device, native, captured(device, native, enqueue));
-    return [device, native, graph] {
+    const Executable graph = executable(device, native(stream), captured(device, native(stream), enqueue));
+    return [device, stream, graph] {
       select(device);
-      check(device, "launching a graph", cudaGraphLaunch(graph.get(), native));
+      check(device, "launching a graph", cudaGraphLaunch(graph.get(), native(stream)));
     };
   } catch (const Error& error) {
     warn(error);
     return {};
   }
-}
-
-namespace {
-
-cudaStream_t native(Stream stream) {
-  return reinterpret_cast<cudaStream_t>(stream);
 }
 
 /// An event of the selected device.

@@ -9,7 +9,11 @@
 namespace dt {
 
 namespace {
+
 using Lock = std::lock_guard<std::recursive_mutex>;
+
+Accelerator* the_accelerator = nullptr;
+
 }  // namespace
 
 void Allocations::add(std::byte* begin, std::size_t bytes) {
@@ -53,10 +57,6 @@ Allocations::Watch::~Watch() {
   const Lock lock(of_.mutex_);
   of_.watchers_.erase(this);
 }
-
-namespace {
-Accelerator* the_accelerator = nullptr;
-}  // namespace
 
 Accelerator& accelerator() {
   if (the_accelerator == nullptr) throw Error(ErrorKind::environment, "this program drives no GPU");

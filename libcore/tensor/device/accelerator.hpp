@@ -17,10 +17,8 @@
 
 namespace dt {
 
-// Tracks device memory, for callers that must know the whole allocation in which a tensor lies, and
-// when it is freed.
-
-/// The device allocations that are not released yet.
+/// The device allocations that are not released yet. Callers learn the whole allocation in which a
+/// tensor lies, and when it is freed.
 /// Thread safety: safe from several threads.
 class Allocations {
  public:

@@ -28,7 +28,7 @@ class Device {
   int index_;
 };
 
-std::string Device::to_string() const {
+inline std::string Device::to_string() const {
   switch (kind_) {
     case DeviceKind::cpu:
       return "cpu";

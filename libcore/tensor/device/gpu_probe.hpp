@@ -1,5 +1,6 @@
 #pragma once
-// Finds which of the GPUs that a driver reports this program can use, and why it can use none.
+// Finds which of the GPUs that a driver reports this program can use, why it can use none, and what
+// their names tell.
 
 #include <filesystem>
 #include <optional>
@@ -49,8 +50,6 @@ std::string cuda_version_text(int version);
 /// in WSL. Returns an empty text if there is none. Opening one can take a second, for it may wake
 /// the GPU.
 std::string gpu_device_file(const std::filesystem::path& folder = "/dev");
-
-// Derives from a GPU's name how GPUs of its kind are connected within a host.
 
 /// Returns whether NVLink connects every two GPUs of this name in a host. It connects those named
 /// "NVIDIA H100 80GB HBM3", not those named "NVIDIA H100 PCIe".

@@ -148,15 +148,14 @@ Evaluation combine(const std::vector<ExactSum>& nll, const std::vector<std::int6
 
 }  // namespace
 
-EvaluationRequest evaluation_request(const plan::Settings& settings, const plan::Plan& plan,
-                                     std::function<int()> stop_signal) {
+EvaluationRequest evaluation_request(const plan::Plan& plan, std::function<int()> stop_signal) {
   EvaluationRequest request{.sequence_length = plan.sequence_length,
                             .mask_documents = plan.mask_documents,
                             .micro_batch = plan.micro_batch,
                             .max_windows = {},
                             .stop_signal = std::move(stop_signal)};
-  if (settings.eval_batches)
-    request.max_windows = static_cast<std::uint64_t>(*settings.eval_batches * plan.global_batch);
+  if (plan.evaluation.batches)
+    request.max_windows = static_cast<std::uint64_t>(*plan.evaluation.batches * plan.global_batch);
   return request;
 }
 
@@ -215,15 +214,14 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
   return combine(nll, targets, dataset);
 }
 
-bool is_evaluation_due(const plan::Settings& settings, const plan::Plan& plan, const data::Mixture& dataset,
-                       std::int64_t step) {
+bool is_evaluation_due(const plan::Plan& plan, const data::Mixture& dataset, std::int64_t step) {
   if (data::num_validation_windows(dataset, plan.sequence_length) == 0) return false;
-  return step >= plan.total_steps || (settings.eval_every > 0 && step % settings.eval_every == 0);
+  return step >= plan.total_steps || (plan.evaluation.every > 0 && step % plan.evaluation.every == 0);
 }
 
-bool is_evaluation_missing(const plan::Settings& settings, const plan::Plan& plan,
-                           const data::Mixture& dataset, const run::RunDirectory& run, std::int64_t step) {
-  if (!is_evaluation_due(settings, plan, dataset, step)) return false;
+bool is_evaluation_missing(const plan::Plan& plan, const data::Mixture& dataset, const run::RunDirectory& run,
+                           std::int64_t step) {
+  if (!is_evaluation_due(plan, dataset, step)) return false;
   const std::vector<run::Generation> claimed = run.generations();
   return !has_evaluation(run.path() / "metrics.jsonl", step, claimed.empty() ? 0 : claimed.back().number);
 }

@@ -12,7 +12,6 @@
 #include "comm/ranks.hpp"
 #include "data/read/mixture.hpp"
 #include "plan/plan.hpp"
-#include "plan/settings.hpp"
 #include "run/run_directory.hpp"
 #include "train/report/reporter.hpp"
 #include "train/step/model_runtime.hpp"
@@ -67,9 +66,8 @@ struct EvaluationRequest {
   std::function<int()> stop_signal;
 };
 
-/// Returns the request that --eval-batches and the plan describe.
-EvaluationRequest evaluation_request(const plan::Settings& settings, const plan::Plan& plan,
-                                     std::function<int()> stop_signal = {});
+/// Returns the request that the plan describes.
+EvaluationRequest evaluation_request(const plan::Plan& plan, std::function<int()> stop_signal = {});
 
 /// Checks that the validation windows have a target.
 /// Errors: input if there are windows, but none of their tokens is a target.
@@ -86,11 +84,10 @@ Evaluation evaluate(ModelRuntime& runtime, const data::Mixture& dataset, const E
 
 /// Returns whether the plan has an evaluation after this step: the last step and each multiple of
 /// --eval-every. Returns false if there is no window.
-bool is_evaluation_due(const plan::Settings& settings, const plan::Plan& plan, const data::Mixture& dataset,
-                       std::int64_t step);
+bool is_evaluation_due(const plan::Plan& plan, const data::Mixture& dataset, std::int64_t step);
 /// Returns whether an evaluation is due after this step and the run's metrics lack it.
-bool is_evaluation_missing(const plan::Settings& settings, const plan::Plan& plan,
-                           const data::Mixture& dataset, const run::RunDirectory& run, std::int64_t step);
+bool is_evaluation_missing(const plan::Plan& plan, const data::Mixture& dataset, const run::RunDirectory& run,
+                           std::int64_t step);
 
 /// Stores fp32 /logits [N,T,V] and int32 /tokens [N,T] of `num_sequences` validation windows (see
 /// ValidationWindows). One pipeline computes them, and its last stage writes them.

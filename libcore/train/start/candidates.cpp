@@ -122,15 +122,16 @@ std::vector<Candidate> from_text(const std::string& text) {
 /// path.
 void require_same_local_storage(const plan::Settings& settings, const run::RunDirectory& run,
                                 const std::vector<Candidate>& candidates) {
-  if (!settings.checkpoint_local || candidates.empty() || candidates.front().local.empty()) return;
+  if (!settings.save.local_folder || candidates.empty() || candidates.front().local.empty()) return;
   const auto newest = run::parse_local_checkpoint(candidates.front().local);
   const std::string before = recorded_option(run.path(), "checkpoint-local");
   const auto whole = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
-  if (before.empty() || whole(before) == whole(*settings.checkpoint_local) || newest.why_incomplete().empty())
+  if (before.empty() || whole(before) == whole(*settings.save.local_folder) ||
+      newest.why_incomplete().empty())
     return;
   throw Error(ErrorKind::environment,
               fmt::format("step {} was saved on nodes under {}, and {} does not hold it", newest.step, before,
-                          *settings.checkpoint_local),
+                          *settings.save.local_folder),
               "name the former with --checkpoint-local; to go on from an older one all the same, name that "
               "with --resume");
 }
@@ -138,10 +139,10 @@ void require_same_local_storage(const plan::Settings& settings, const run::RunDi
 }  // namespace
 
 std::string effective_resume(const plan::Settings& settings, const comm::Ranks& ranks) {
-  std::string resume = settings.resume;
+  std::string resume = settings.resume.from;
   comm::on_root(ranks, [&] {
     if (resume == "auto") return;
-    const run::RunDirectory run(*settings.run);
+    const run::RunDirectory run(*settings.resume.run);
     const std::vector<std::int64_t> earlier = run.earlier_lives();
     if (earlier.empty()) return;
     const std::vector<checkpoint::CheckpointEntry> saved = run.checkpoints();
@@ -170,10 +171,10 @@ std::string foreign_parent_checkpoint(const run::RunDirectory& run) {
   return continues;
 }
 
-std::vector<Candidate> resume_candidates(const plan::Settings& settings, const run::RunDirectory* run,
+std::vector<Candidate> resume_candidates(const plan::ResumeRequest& request, const run::RunDirectory* run,
                                          std::span<const run::LocalCheckpoint> local) {
-  if (settings.resume == "never") return {};
-  if (settings.resume != "auto") return {{settings.resume, true}};
+  if (request.from == "never") return {};
+  if (request.from != "auto") return {{request.from, true}};
   std::vector<Candidate> candidates;
   if (run) {
     candidates = candidates_on_lineage(*run, local);
@@ -188,22 +189,22 @@ std::vector<Candidate> find_candidates(const plan::Settings& settings, const run
                                        std::vector<run::LocalCheckpoint> local, const comm::Ranks& ranks) {
   std::vector<Candidate> candidates;
   comm::on_root(ranks, [&] {
-    if (settings.resume == "never") report_unused_checkpoints(run, local, ranks.console);
-    if (settings.resume == "auto") add_announced_checkpoints(local, run);
-    candidates = resume_candidates(settings, &run, local);
+    if (settings.resume.from == "never") report_unused_checkpoints(run, local, ranks.console);
+    if (settings.resume.from == "auto") add_announced_checkpoints(local, run);
+    candidates = resume_candidates(settings.resume, &run, local);
     require_same_local_storage(settings, run, candidates);
   });
   return from_text(comm::broadcast_text(ranks.world, to_text(candidates)));
 }
 
 void promote_local_checkpoint(const plan::Settings& settings, const comm::Ranks& ranks) {
-  if (!settings.checkpoint_local || settings.resume == "never") return;
-  const run::RunDirectory run(*settings.run);
+  if (!settings.save.local_folder || settings.resume.from == "never") return;
+  const run::RunDirectory run(*settings.resume.run);
   comm::on_root(ranks, [&] {
     run::RunLock::require_not_held(run);
     run.restore_replaced();
   });
-  const run::Promotion promotion(ranks, settings.checkpoint_local, run);
+  const run::Promotion promotion(ranks, settings.save.local_folder, run);
   std::vector<run::LocalCheckpoint> newer_than_the_runs_own;
   for (const Candidate& candidate : find_candidates(settings, run, promotion.survey(), ranks)) {
     if (candidate.local.empty()) break;
@@ -216,15 +217,15 @@ void promote_local_checkpoint(const plan::Settings& settings, const comm::Ranks&
 }
 
 void remove_older_local_checkpoints(const plan::Settings& settings, const comm::Ranks& ranks) {
-  if (!settings.checkpoint_local) return;
-  const run::RunDirectory run(*settings.run);
+  if (!settings.save.local_folder) return;
+  const run::RunDirectory run(*settings.resume.run);
   std::string newest;
   comm::on_root(ranks, [&] {
     const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
     if (!own.empty()) newest = own.front().path.string();
   });
   const auto entry = checkpoint::parse_checkpoint_name(comm::broadcast_text(ranks.world, newest));
-  if (entry) run::Promotion(ranks, settings.checkpoint_local, run).clear_older(*entry);
+  if (entry) run::Promotion(ranks, settings.save.local_folder, run).clear_older(*entry);
 }
 
 }  // namespace dt::train

@@ -33,7 +33,7 @@ std::string foreign_parent_checkpoint(const run::RunDirectory& run);
 /// with another run's checkpoint has that one last. `local` are the nodes' checkpoints. Those on
 /// the lineage are candidates if the run has none of the same name.
 /// Errors: input if --resume auto finds nothing on the lineage, but the run has or had checkpoints.
-std::vector<Candidate> resume_candidates(const plan::Settings& settings, const run::RunDirectory* run,
+std::vector<Candidate> resume_candidates(const plan::ResumeRequest& request, const run::RunDirectory* run,
                                          std::span<const run::LocalCheckpoint> local = {});
 
 /// Returns the candidates for a start, newest first. `local` is what the nodes reported.

@@ -141,26 +141,27 @@ bool differ(const LearningRateSchedule& a, const LearningRateSchedule& b, std::i
   return false;
 }
 
-std::string length_option(const plan::Settings& s) {
-  if (s.tokens) return "--tokens";
-  return s.epochs ? "--epochs" : "--steps";
+std::string length_option(const plan::DurationRequest& duration) {
+  if (duration.tokens) return "--tokens";
+  return duration.epochs ? "--epochs" : "--steps";
 }
 
 /// Returns the option that determines a member of the schedule.
-std::string option_of(const std::string& member, const plan::Settings& s) {
-  const bool is_lr = member == "lr" || (member == "min_lr" && !s.min_lr);
-  if (is_lr) return s.lr_reference_batch ? "--lr or --global-batch with --lr-reference-batch" : "--lr";
+std::string option_of(const std::string& member, const plan::Plan& plan) {
+  const plan::LearningRateRequest& asked = plan.learning_rate;
+  const bool is_lr = member == "lr" || (member == "min_lr" && !asked.minimum);
+  if (is_lr) return asked.reference_batch ? "--lr or --global-batch with --lr-reference-batch" : "--lr";
   if (member == "kind") return "--schedule";
   if (member == "min_lr") return "--min-lr";
-  if (member == "warmup_steps" && s.warmup_steps) return "--warmup-steps";
-  if (member == "decay_steps" && s.decay_steps) return "--decay-steps";
-  return length_option(s);
+  if (member == "warmup_steps" && asked.warmup_steps) return "--warmup-steps";
+  if (member == "decay_steps" && asked.decay_steps) return "--decay-steps";
+  return length_option(plan.duration);
 }
 
 }  // namespace
 
-std::string describe_schedule_change(const std::string& then, const LearningRateSchedule& now,
-                                     const plan::Settings& settings, std::int64_t step) {
+std::string describe_schedule_change(const std::string& then, const plan::Plan& plan, std::int64_t step) {
+  const LearningRateSchedule& now = plan.schedule;
   const auto old = parse_schedule(then);
   if (!old) return "";
   const std::int64_t first = step + 1, last = std::max(first, now.total_steps);
@@ -176,7 +177,7 @@ std::string describe_schedule_change(const std::string& then, const LearningRate
       Json mixed = into_old ? before : after;
       mixed[member] = into_old ? value : before[member];
       if (!differ(*parse_schedule(mixed.dump()), into_old ? *old : now, first, last)) continue;
-      const std::string option = option_of(member, settings);
+      const std::string option = option_of(member, plan);
       const std::string change = fmt::format("{} {} → {}", member, before[member].dump(), value.dump());
       const auto found = std::ranges::find(options, option, &std::pair<std::string, std::string>::first);
       if (found == options.end())

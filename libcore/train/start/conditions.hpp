@@ -9,7 +9,6 @@
 #include "comm/communicator.hpp"
 #include "optim/learning_rate_schedule.hpp"
 #include "plan/plan.hpp"
-#include "plan/settings.hpp"
 
 namespace dt::train {
 
@@ -27,9 +26,8 @@ std::vector<std::string> condition_differences(const std::string& then, const st
 
 /// Returns the options that change the learning rate of a step after `step`, with their changes:
 /// "--lr (lr 0.001 → 0.002, min_lr 0.0001 → 0.0002)". Returns "" if every rate is unchanged. `then`
-/// is a manifest's schedule. Members that it lacks are unknown.
-std::string describe_schedule_change(const std::string& then, const optim::LearningRateSchedule& now,
-                                     const plan::Settings& settings, std::int64_t step);
+/// is a manifest's schedule, `plan` what follows. Members that it lacks are unknown.
+std::string describe_schedule_change(const std::string& then, const plan::Plan& plan, std::int64_t step);
 
 /// Returns the algorithms that any rank has used so far, sorted (see kernels::matmul_algorithms).
 /// Bits depend on these algorithms, and not only on versions and settings.

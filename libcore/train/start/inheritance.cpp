@@ -170,19 +170,19 @@ bool has_run_record(const fs::path& folder) {
 
 /// Returns the run directory whose options are inherited; "" if there is none.
 fs::path find_source_run(const plan::Settings& s) {
-  if (s.resume == "never") return {};
-  if (s.run && has_run_record(*s.run)) return *s.run;
-  const bool is_named = s.resume != "auto";
-  if (!is_named && !(s.eval_only && s.init_from)) return {};
+  if (s.resume.from == "never") return {};
+  if (s.resume.run && has_run_record(*s.resume.run)) return *s.resume.run;
+  const bool is_named = s.resume.from != "auto";
+  if (!is_named && !(s.eval_only && s.resume.init_from)) return {};
   std::error_code error;
-  const fs::path checkpoint = fs::weakly_canonical(is_named ? s.resume : *s.init_from, error);
+  const fs::path checkpoint = fs::weakly_canonical(is_named ? s.resume.from : *s.resume.init_from, error);
   const fs::path run = checkpoint.parent_path().parent_path();
   return !error && checkpoint::parse_checkpoint_name(checkpoint) && has_run_record(run) ? run : fs::path();
 }
 
 /// Returns whether a start has a checkpoint to continue from. The checkpoint then names the model.
 bool has_checkpoint(const plan::Settings& s, const fs::path& run) {
-  if (s.resume != "auto" || (s.eval_only && s.init_from)) return true;
+  if (s.resume.from != "auto" || (s.eval_only && s.resume.init_from)) return true;
   const run::RunDirectory directory(run);
   return !directory.checkpoints().empty() || !foreign_parent_checkpoint(directory).empty();
 }
@@ -288,7 +288,7 @@ class InheritanceChoice {
 /// Refuses to start a run anew without the weights that it began with.
 void require_initial_weights(const plan::Settings& s, const RecordedOptions& recorded, const fs::path& run) {
   const auto found = recorded.find("init-from");
-  if (found == recorded.end() || found->second.value.empty() || s.init_from || s.eval_only) return;
+  if (found == recorded.end() || found->second.value.empty() || s.resume.init_from || s.eval_only) return;
   const RecordedOption& weights = found->second;
   throw Error(ErrorKind::usage,
               fmt::format("{} began with --init-from {} and has no checkpoint to go on from", run.string(),
@@ -354,7 +354,7 @@ void inherit_options(const plan::Settings& settings, OptionTable& options, const
   comm::on_root(ranks, [&] {
     for (const OptionValue& option : options.values())
       inheritance_rule(option.name);  // checks that it exists
-    if (settings.run) run::RunDirectory(*settings.run).refuse_strangers();
+    if (settings.resume.run) run::RunDirectory(*settings.resume.run).refuse_strangers();
     text = to_text(choose_inherited(settings, options, launch, ranks.console));
   });
   text = comm::broadcast_text(ranks.world, text);

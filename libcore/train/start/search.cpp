@@ -142,12 +142,12 @@ std::optional<checkpoint::Reader> CheckpointSearch::open(const Candidate& candid
 
 void CheckpointSearch::make_start_plan(Start& start, const checkpoint::Manifest& manifest) const {
   comm::run_collectively(ranks_.world, [&] {
-    start.plan = request_.make_plan(&manifest.state);
+    start.plan = request_.planner.fitting_plan(&manifest.state);
     if (!manifest.model.special.eos.empty())
       start.plan.spec.special = training_special_tokens(manifest.model.special, request_.dataset);
     plan::check_resumable(start.plan, manifest, request_.dataset.content_digest());
   });
-  start.plan.arithmetic = request_.choose_arithmetic(start.plan, &manifest.state);
+  start.plan.arithmetic = request_.planner.choose_arithmetic(start.plan, &manifest.state, ranks_);
 }
 
 void CheckpointSearch::announce(const Start& start) const {
@@ -155,8 +155,7 @@ void CheckpointSearch::announce(const Start& start) const {
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
     ranks_.console.info("not bit for bit as before: {}", difference);
   }
-  const std::string change = describe_schedule_change(start.state.schedule, start.plan.schedule,
-                                                      request_.settings, start.state.step);
+  const std::string change = describe_schedule_change(start.state.schedule, start.plan, start.state.step);
   if (!change.empty()) ranks_.console.info("the learning rate goes another way than before: {}", change);
   if (damaged_.empty()) return;
   ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",

@@ -10,35 +10,18 @@
 #include "checkpoint/reader.hpp"
 #include "comm/exchange.hpp"
 #include "plan/action_lists.hpp"
-#include "plan/memory/memory_fit.hpp"
-#include "plan/precision.hpp"
+#include "plan/planner.hpp"
 #include "train/start/start.hpp"
 
 namespace dt::train {
 
 /// The inputs of preparing a start.
 struct StartRequest {
-  const plan::Settings& settings;
-  const model::ModelSpec& spec;
+  const plan::Planner& planner;
   const data::Mixture& dataset;
   const run::Promotion& promotion;
-  const plan::Launch& launch;
   const comm::Ranks& ranks;
 
-  Arithmetic choose_arithmetic(const plan::Plan& plan, const checkpoint::TrainingState* resumed) const {
-    plan::check_thread_limit(plan, ranks);
-    return plan::choose_arithmetic(settings, plan, resumed, ranks);
-  }
-  /// Errors: usage, in addition to those of plan::make_plan, if the plan needs more than the hosts'
-  /// memory.
-  plan::Plan make_plan(const checkpoint::TrainingState* resumed) const {
-    const plan::Replan replan = [&](const plan::Settings& s) {
-      return plan::make_plan(s, spec, &dataset, launch, resumed);
-    };
-    plan::Plan plan = replan(settings);
-    plan::check_memory(settings, plan, replan, usable_memory_bytes());
-    return plan;
-  }
   void make_runtime(Start& start) const {
     ranks.world.set_bucket_bytes(start.plan.comm_bucket_bytes);
     start.groups = plan::make_groups(start.plan, ranks.world);

@@ -16,9 +16,9 @@ namespace {
 constexpr char separator = '\0';
 
 /// Returns nothing if --data is not a valid mixture; opening it reports the error.
-std::vector<data::MixtureSource> mixture_sources(const plan::Settings& settings) {
+std::vector<data::MixtureSource> mixture_sources(const plan::DataRequest& request) {
   try {
-    return data::parse_mixture(settings.data);
+    return data::parse_mixture(request.mixture);
   } catch (const Error&) {
     return {};
   }
@@ -31,17 +31,17 @@ struct StagedCopy {
   std::string warning = {};
 };
 
-StagedCopy stage(const fs::path& dataset, const plan::Settings& settings, const std::function<bool()>& stop,
+StagedCopy stage(const fs::path& dataset, const plan::DataRequest& request, const std::function<bool()>& stop,
                  Console& console, std::vector<data::StagedDataset>& held) {
   std::optional<Progress> progress;
-  data::StageRequest request{*settings.stage_dir, {}, stop, [&](std::uint64_t done, std::uint64_t total) {
+  data::StageRequest staging{*request.stage_dir, {}, stop, [&](std::uint64_t done, std::uint64_t total) {
                                if (!progress)
                                  progress.emplace(console.progress("copying data", total, "bytes"));
                                progress->set(done);
                              }};
-  if (settings.stage_limit) request.limit_bytes = static_cast<std::uint64_t>(*settings.stage_limit);
+  if (request.stage_limit) staging.limit_bytes = static_cast<std::uint64_t>(*request.stage_limit);
   try {
-    held.push_back(data::stage_dataset(dataset, request));
+    held.push_back(data::stage_dataset(dataset, staging));
     return {dataset, held.back().folder};
   } catch (const Error& error) {
     return {.dataset = dataset, .warning = error.message()};
@@ -49,11 +49,11 @@ StagedCopy stage(const fs::path& dataset, const plan::Settings& settings, const 
 }
 
 /// Stages all datasets on this host. Returns the text that the host's ranks receive.
-std::string stage_all(const plan::Settings& settings, const std::function<bool()>& stop, Console& console,
+std::string stage_all(const plan::DataRequest& request, const std::function<bool()>& stop, Console& console,
                       std::vector<data::StagedDataset>& held) {
   std::string text;
-  for (const data::MixtureSource& source : mixture_sources(settings)) {
-    const StagedCopy place = stage(source.folder, settings, stop, console, held);
+  for (const data::MixtureSource& source : mixture_sources(request)) {
+    const StagedCopy place = stage(source.folder, request, stop, console, held);
     for (const std::string& field : {place.dataset.string(), place.copy.string(), place.warning})
       text += field + separator;
   }
@@ -104,19 +104,19 @@ data::DatasetCopy to_dataset_copy(const StagedCopy& place, const comm::Ranks& ra
 
 }  // namespace
 
-StagedData stage_data(const plan::Settings& settings, const std::function<bool()>& stop,
+StagedData stage_data(const plan::DataRequest& request, const std::function<bool()>& stop,
                       const comm::Ranks& ranks) {
   const auto rank = static_cast<std::size_t>(ranks.world.rank());
-  const auto hosts = comm::gather_texts(ranks.world, settings.stage_dir ? host_name() : "");
+  const auto hosts = comm::gather_texts(ranks.world, request.stage_dir ? host_name() : "");
   if (std::ranges::all_of(hosts, [](const std::string& host) { return host.empty(); }))
     return {.shards_to_read_ahead =
                 subset_among_host_ranks(comm::gather_texts(ranks.world, host_name()), rank)};
   StagedData staged;
   const auto first = static_cast<std::size_t>(std::ranges::find(hosts, hosts[rank]) - hosts.begin());
-  const bool copies = first == rank && settings.stage_dir;
+  const bool copies = first == rank && request.stage_dir;
   const comm::ScopedTimeout timeout(ranks.world.engine(), 0);  // copying has no time limit
   const std::vector<std::string> results =
-      comm::gather_texts(ranks.world, copies ? stage_all(settings, stop, ranks.console, staged.locks) : "");
+      comm::gather_texts(ranks.world, copies ? stage_all(request, stop, ranks.console, staged.locks) : "");
   if (ranks.is_root()) report_staging(hosts, results, ranks.console);
   for (const StagedCopy& place : parse_staged_copies(results[first]))
     staged.copies.push_back(to_dataset_copy(place, ranks));

@@ -9,7 +9,7 @@
 #include "comm/ranks.hpp"
 #include "data/read/staging.hpp"
 #include "data/read/token_dataset.hpp"
-#include "plan/settings.hpp"
+#include "plan/requests.hpp"
 
 namespace dt::train {
 
@@ -26,7 +26,7 @@ struct StagedData {
 /// warning. So is one whose copy turns out to be damaged; the next run copies it again. `stop` is
 /// called during copies, and ends them by returning true.
 /// Collective: all ranks, also those without --stage-dir.
-StagedData stage_data(const plan::Settings& settings, const std::function<bool()>& stop,
+StagedData stage_data(const plan::DataRequest& request, const std::function<bool()>& stop,
                       const comm::Ranks& ranks);
 
 }  // namespace dt::train

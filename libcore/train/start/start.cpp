@@ -14,7 +14,6 @@
 #include "model/parameter_table.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/attention.hpp"
-#include "plan/settings.hpp"
 #include "plan/time/forecast.hpp"
 #include "train/report/reporter.hpp"
 #include "train/start/search.hpp"
@@ -25,12 +24,12 @@ namespace {
 
 Start start_from_scratch(const StartRequest& origin) {
   Start start;
-  comm::run_collectively(origin.ranks.world, [&] { start.plan = origin.make_plan(nullptr); });
-  start.plan.arithmetic = origin.choose_arithmetic(start.plan, nullptr);
+  comm::run_collectively(origin.ranks.world, [&] { start.plan = origin.planner.fitting_plan(); });
+  start.plan.arithmetic = origin.planner.choose_arithmetic(start.plan, nullptr, origin.ranks);
   origin.make_runtime(start);
   std::string remark;
   comm::run_collectively(origin.ranks.world, [&] {
-    remark = load_initial_weights(*start.runtime, origin.settings, start.plan);
+    remark = load_initial_weights(*start.runtime, start.plan);
     start.state = initial_state(start.plan, origin.dataset);
   });
   if (!remark.empty()) origin.ranks.console.warn("{}", remark);
@@ -39,11 +38,11 @@ Start start_from_scratch(const StartRequest& origin) {
 
 }  // namespace
 
-model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<Candidate>& candidates) {
-  if (settings.model) {
-    model::ModelSpec spec = model::load_model_spec(*settings.model);
-    if (settings.init_from && candidates.empty()) {
-      const model::SpecialTokens special = convert::open_weights(*settings.init_from)->spec().special;
+model::ModelSpec choose_spec(const plan::ResumeRequest& request, const std::vector<Candidate>& candidates) {
+  if (request.model) {
+    model::ModelSpec spec = model::load_model_spec(*request.model);
+    if (request.init_from && candidates.empty()) {
+      const model::SpecialTokens special = convert::open_weights(*request.init_from)->spec().special;
       if (!special.eos.empty()) spec.special = special;
     }
     return spec;
@@ -59,7 +58,7 @@ model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<C
       if (candidate.required || error.kind() != ErrorKind::input) throw;
     }
   }
-  if (settings.init_from) return convert::open_weights(*settings.init_from)->spec();
+  if (request.init_from) return convert::open_weights(*request.init_from)->spec();
   throw Error(ErrorKind::usage, "--model is missing",
               fmt::format("give a config.json or one of: {}", fmt::join(model::preset_names(), ", ")));
 }
@@ -98,10 +97,11 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
                     const std::vector<Candidate>& candidates, const run::Promotion& promotion,
                     const plan::Launch& launch, const comm::Ranks& ranks) {
   std::optional<model::ModelSpec> spec;
-  comm::run_collectively(ranks.world, [&] { spec = choose_spec(settings, candidates); });
+  comm::run_collectively(ranks.world, [&] { spec = choose_spec(settings.resume, candidates); });
   const model::SpecialTokens given = spec->special;
   spec->special = training_special_tokens(given, dataset);
-  const StartRequest origin{settings, *spec, dataset, promotion, launch, ranks};
+  const plan::Planner planner(settings, *spec, &dataset, launch);
+  const StartRequest origin{planner, dataset, promotion, ranks};
   CheckpointSearch search(origin);
   for (const Candidate& candidate : candidates) {
     if (auto start = search.start_from(candidate)) return std::move(*start);
@@ -109,19 +109,18 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
   if (!candidates.empty()) search.fail();
   Start start = start_from_scratch(origin);
   // A preset's ids are those of another tokenizer, and the user did not choose them.
-  if (!model::is_preset(settings.model.value_or("")) || settings.init_from)
+  if (!model::is_preset(start.plan.resume.model.value_or("")) || start.plan.resume.init_from)
     warn_changed_end_of_text(given, spec->special, ranks.console);
   return start;
 }
 
-std::string load_initial_weights(ModelRuntime& runtime, const plan::Settings& settings,
-                                 const plan::Plan& plan) {
-  if (!settings.init_from) {
+std::string load_initial_weights(ModelRuntime& runtime, const plan::Plan& plan) {
+  if (!plan.resume.init_from) {
     runtime.initialise_weights(plan.seed);
     return {};
   }
-  const auto source = convert::open_weights(*settings.init_from);
-  check_same_spec(plan.spec, *source, *settings.init_from);
+  const auto source = convert::open_weights(*plan.resume.init_from);
+  check_same_spec(plan.spec, *source, *plan.resume.init_from);
   runtime.load_weights(*source);
   return source->remark();
 }
@@ -190,8 +189,8 @@ std::string describe_hosts(const std::vector<std::string>& of_ranks) {
 
 }  // namespace
 
-void print_summary(const Start& start, const plan::Settings& settings, const data::Mixture& mixture,
-                   const std::vector<std::string>& hosts, Console& console) {
+void print_summary(const Start& start, const data::Mixture& mixture, const std::vector<std::string>& hosts,
+                   Console& console) {
   const plan::Plan& plan = start.plan;
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
@@ -201,13 +200,13 @@ void print_summary(const Start& start, const plan::Settings& settings, const dat
                  idle == 1 ? "has" : "have");
   }
   const std::int64_t steps = plan.total_steps;
-  console.info("{}: {}", settings.model.value_or(plan.spec.family), describe_model(plan.spec));
+  console.info("{}: {}", plan.resume.model.value_or(plan.spec.family), describe_model(plan.spec));
   console.info("{}: {}", mixture.name(), describe_data(plan, mixture));
   console.info("{} of {}, sequences of {}; {} of {} on {}", pluralize(steps, "step"),
                pluralize(plan.tokens_per_step(), "token"), format_count(to_count(plan.sequence_length)),
                pluralize(num_ranks, "rank"), pluralize(plan.threads, "thread"), describe_hosts(hosts));
   if (const std::string ignored = describe_ignored_omp_num_threads(plan.threads);
-      !settings.threads && !ignored.empty())
+      plan.has_default_threads && !ignored.empty())
     console.info("{}", ignored);
   for (const SourceEpochs& source : source_epochs_at_end(mixture, plan, start.state))
     console.info("{}: {} by the end", source.name, describe(source, mixture));
@@ -229,9 +228,10 @@ void print_summary(const Start& start, const plan::Settings& settings, const dat
   if (!start.checkpoint.empty()) {
     console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
                  start.plan.total_steps);
-    if (settings.init_from) console.info("--init-from is not used: the run has begun");
-    if (settings.profile && plan::parse_step_range("--profile", *settings.profile).last <= start.state.step)
-      console.warn("--profile {}: nothing is profiled, the run is past that", *settings.profile);
+    if (plan.resume.init_from) console.info("--init-from is not used: the run has begun");
+    if (plan.logging.profile && plan.logging.profile->last <= start.state.step)
+      console.warn("--profile {}: nothing is profiled, the run is past that",
+                   plan.logging.profile->to_string());
   }
 }
 

@@ -11,8 +11,7 @@
 #include "convert/weight_source.hpp"
 #include "data/read/mixture.hpp"
 #include "parallel/state/groups.hpp"
-#include "plan/plan.hpp"
-#include "plan/settings.hpp"
+#include "plan/planner.hpp"
 #include "run/local/promotion.hpp"
 #include "run/run_directory.hpp"
 #include "train/start/candidates.hpp"
@@ -23,7 +22,7 @@ namespace dt::train {
 /// Returns the model: --model, else that of the checkpoint or of --init-from. Special tokens belong
 /// to the weights, so those of --init-from replace those of --model.
 /// Errors: usage if there is none of these.
-model::ModelSpec choose_spec(const plan::Settings& settings, const std::vector<Candidate>& candidates);
+model::ModelSpec choose_spec(const plan::ResumeRequest& request, const std::vector<Candidate>& candidates);
 
 /// Checks that the weights are of the model that --model names. Special tokens may differ.
 /// Errors: input if they are not.
@@ -62,15 +61,14 @@ Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset
 /// Fills the weights of a model that starts anew, from --init-from or with initial weights. Returns
 /// a note for the user on how they were read.
 /// Errors: input if --init-from is another model or cannot be read.
-std::string load_initial_weights(ModelRuntime& runtime, const plan::Settings& settings,
-                                 const plan::Plan& plan);
+std::string load_initial_weights(ModelRuntime& runtime, const plan::Plan& plan);
 
 /// Returns the state of a run before its first step.
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset);
 
 /// Prints model, data, steps, ranks and layout of a start, what the layout costs, and the checkpoint
 /// that it continues from. Warns of ranks without work. `hosts` are the hosts' names by rank.
-void print_summary(const Start& start, const plan::Settings& settings, const data::Mixture& mixture,
-                   const std::vector<std::string>& hosts, Console& console);
+void print_summary(const Start& start, const data::Mixture& mixture, const std::vector<std::string>& hosts,
+                   Console& console);
 
 }  // namespace dt::train

@@ -13,18 +13,9 @@ namespace dt::train {
 
 using profile::StepProfile;
 
-namespace {
-
-std::optional<plan::StepRange> selected_steps(const plan::Settings& settings) {
-  if (!settings.profile) return std::nullopt;
-  return plan::parse_step_range("--profile", *settings.profile);
-}
-
-}  // namespace
-
-Profiler::Profiler(const plan::Settings& settings, const plan::Plan& plan, ModelRuntime& runtime,
-                   const run::RunDirectory& run, const run::Generation& generation, const comm::Ranks& ranks)
-    : steps_(selected_steps(settings)),
+Profiler::Profiler(const plan::Plan& plan, ModelRuntime& runtime, const run::RunDirectory& run,
+                   const run::Generation& generation, const comm::Ranks& ranks)
+    : steps_(plan.logging.profile),
       plan_(plan),
       runtime_(runtime),
       run_(run),

@@ -8,7 +8,6 @@
 
 #include "comm/ranks.hpp"
 #include "plan/plan.hpp"
-#include "plan/settings.hpp"
 #include "profile/action_trace.hpp"
 #include "profile/step_profile.hpp"
 #include "run/run_directory.hpp"
@@ -21,8 +20,8 @@ namespace dt::train {
 /// object.
 class Profiler {
  public:
-  Profiler(const plan::Settings& settings, const plan::Plan& plan, ModelRuntime& runtime,
-           const run::RunDirectory& run, const run::Generation& generation, const comm::Ranks& ranks);
+  Profiler(const plan::Plan& plan, ModelRuntime& runtime, const run::RunDirectory& run,
+           const run::Generation& generation, const comm::Ranks& ranks);
   /// Call it before each step. Blocks if the step is traced.
   /// Collective: all ranks.
   void begin(std::int64_t step);

@@ -1,24 +1,15 @@
-// Flash attention's backward pass (attention_backward.cpp) with products in AMX tiles. This file
-// has the parts that depend on the packing of operands. A left operand holds rows of units. The
-// scores' gradients, which are computed by query, are thus a left operand as they are stored.
+// Flash attention's backward pass (attention_backward.cpp): its state and sizes, and the parts for
+// products in AMX tiles, which depend on the packing of operands. A left operand holds rows of
+// units. The scores' gradients, which are computed by query, are thus a left operand as they are
+// stored. Compiled once per instruction set.
+//
+// Legend: see attention_panels.hpp; N tile_columns, the keys of a panel; Q queries and S keys of a
+// block.
 
 #include <cmath>
 #include <utility>
 
 #include "kernels/cpu/attention/attention_panels.hpp"
-
-// Code that attention's backward passes with vectors and with AMX tiles share. Compiled once per
-// instruction set.
-//
-// Legend: see attention_panels.hpp; N tile_columns, the keys of a panel; Q queries and S keys of a
-// block.
-
-#if defined(DT_KERNELS_CPU_ATTENTION_BACKWARD_SHARED_TOGGLE) == defined(HWY_TARGET_TOGGLE)
-#ifdef DT_KERNELS_CPU_ATTENTION_BACKWARD_SHARED_TOGGLE
-#undef DT_KERNELS_CPU_ATTENTION_BACKWARD_SHARED_TOGGLE
-#else
-#define DT_KERNELS_CPU_ATTENTION_BACKWARD_SHARED_TOGGLE
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace dt::kernels::cpu::HWY_NAMESPACE {
@@ -153,14 +144,7 @@ void note_queries(const Backward<T>& g, const BackwardScratch& scratch, const At
   }
 }
 
-}  // namespace dt::kernels::cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#endif
-
 #if HWY_TARGET == HWY_AVX3
-HWY_BEFORE_NAMESPACE();
-namespace dt::kernels::cpu::HWY_NAMESPACE {
 
 static_assert(N == 2 * amx_columns && N == tile_pairs && Q % tile_pairs == 0);
 /// The distance between panels of 16 queries in the scores' gradients by key.
@@ -287,6 +271,7 @@ void add_to_queries(const BackwardScratch& scratch, std::int64_t D, std::int64_t
   }
 }
 
+#endif
+
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#endif

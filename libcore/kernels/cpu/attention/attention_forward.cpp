@@ -1,6 +1,6 @@
 // Flash attention's forward pass. For each block of queries, blocks of keys and values stream by,
 // with a running maximum and sum. Scores are transposed, one query to a lane, so that no sum or
-// maximum runs across lanes.
+// maximum runs across lanes. The file also merges two parts of an attention.
 // Source: Dao et al. 2022, algorithm 1; Dao 2023 for the division among threads.
 //
 // Legend: see attention_panels.hpp; S keys of a block; N tile_columns, the queries of a panel.
@@ -218,6 +218,45 @@ void attention(const Context& context, const AttentionShape& shape, const Visibi
   });
 }
 
+/// The factors of both parts' y, and the lse of the whole.
+struct MergeWeights {
+  float a, b, lse;
+};
+inline MergeWeights merge_weights(float lse_a, float lse_b) {
+  const float highest = std::max(lse_a, lse_b);
+  if (highest == -std::numeric_limits<float>::infinity()) return {0, 0, highest};
+  const float a = std::exp(lse_a - highest), b = std::exp(lse_b - highest), sum = a + b;
+  return {a / sum, b / sum, highest + std::log(sum)};
+}
+
+template <class T>
+void merge_head(const MergeWeights& weights, const float* a, const float* b, std::int64_t D, T* y) {
+  const V weight_a = hn::Set(floats, weights.a), weight_b = hn::Set(floats, weights.b);
+  for_lanes(D, [=](std::int64_t d, auto lanes) HWY_ATTR {
+    const V of_b = hn::Mul(weight_b, load(lanes, b + d));
+    store(lanes, hn::MulAdd(weight_a, load(lanes, a + d), of_b), y + d);
+  });
+}
+
+void merge_attention(const Context& context, const AttentionShape& shape, const PartialAttention& a,
+                     const PartialAttention& b, const PartialAttention& to) {
+  const std::int64_t H = shape.query_heads, T = shape.sequence, D = shape.head_dim;
+  with_elements(to.y_RQ.dtype(), [&](auto element) {
+    auto* y = to.y_RQ.data<decltype(element)>();
+    const float *y_a = a.y_RQ.data<float>(), *y_b = b.y_RQ.data<float>();
+    const float *lse_a = a.lse_BHT.data<float>(), *lse_b = b.lse_BHT.data<float>();
+    float* lse_to = to.lse_BHT.data<float>();
+    for_ranges(context, shape.batch * T, H * D, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin * H; i < end * H; ++i) {
+        const std::int64_t r = i / H, at = (r / T * H + i % H) * T + r % T;
+        const MergeWeights weights = merge_weights(lse_a[at], lse_b[at]);
+        merge_head(weights, y_a + i * D, y_b + i * D, D, y + i * D);
+        lse_to[at] = weights.lse;
+      }
+    });
+  });
+}
+
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -225,10 +264,16 @@ HWY_AFTER_NAMESPACE();
 namespace dt::kernels::cpu {
 
 HWY_EXPORT(attention);
+HWY_EXPORT(merge_attention);
 
 void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
                const QueriesKeysValues& qkv, const Tensor& y_RQ, const Tensor& lse_BHT) {
   HWY_DYNAMIC_DISPATCH(attention)(context, shape, visibility, qkv, y_RQ, lse_BHT);
+}
+
+void merge_attention(const Context& context, const AttentionShape& shape, const PartialAttention& a,
+                     const PartialAttention& b, const PartialAttention& to) {
+  HWY_DYNAMIC_DISPATCH(merge_attention)(context, shape, a, b, to);
 }
 
 }  // namespace dt::kernels::cpu

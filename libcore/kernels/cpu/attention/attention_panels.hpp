@@ -1,5 +1,5 @@
-// The layout of heads for the inner kernel of tile.hpp, whose panels and units these are. Compiled
-// once per instruction set.
+// The layout of heads for the inner kernels of tile.hpp and, for AVX-512, of tile_amx.hpp, whose
+// panels and units these are, and the softmax's powers. Compiled once per instruction set.
 //
 // Legend: D head dim, U units of a row of D features, W width of a panel: tile_rows for a left
 // operand, tile_columns for a right one.
@@ -304,24 +304,7 @@ HWY_INLINE V power_of_two(V x) {
   return hn::IfThenZeroElse(hn::Lt(x, f(-126)), hn::Mul(p, power));
 }
 
-}  // namespace dt::kernels::cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#endif
-
-// Packing and the softmax's power for attention's passes with AMX tiles. Compiled once per
-// instruction set, only for AVX-512, which every processor with AMX has.
-
-#if defined(DT_KERNELS_CPU_ATTENTION_TILES_TOGGLE) == defined(HWY_TARGET_TOGGLE)
-#ifdef DT_KERNELS_CPU_ATTENTION_TILES_TOGGLE
-#undef DT_KERNELS_CPU_ATTENTION_TILES_TOGGLE
-#else
-#define DT_KERNELS_CPU_ATTENTION_TILES_TOGGLE
-#endif
-
-#if HWY_TARGET == HWY_AVX3
-HWY_BEFORE_NAMESPACE();
-namespace dt::kernels::cpu::HWY_NAMESPACE {
+#if HWY_TARGET == HWY_AVX3  // AVX-512, which every processor with AMX has
 
 /// The keys, or queries, in a tile's block of units.
 constexpr std::int64_t tile_pairs = 2 * amx_units;
@@ -358,8 +341,9 @@ HWY_INLINE V rough_power_of_two(V x) {
   return V{_mm512_scalef_ps(p.raw, x.raw)};
 }
 
+#endif
+
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#endif
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/numeric/dtype.hpp"
 #include "base/numeric/integer.hpp"
 #include "kernels/cpu/gemm/tile_amx.hpp"
+#include "tensor/context.hpp"
 
 namespace dt::kernels::cpu {
 
@@ -61,7 +62,7 @@ struct GemmKernels {
   Tile* tile;
   std::int64_t unit_elements;  // elements of k in a unit
   std::int64_t unit_group;     // units of a panel are a multiple of it
-  std::int64_t chain;          // most units for one call of `tile`, see gemm.cpp
+  std::int64_t chain;          // most units for one call of `tile`, see gemm_kernels.cpp
   /// Inner dimensions of up to most_whole_units units are packed whole. Longer ones are packed in
   /// parts, and sums are kept between parts.
   std::int64_t most_whole_units, units_of_part;
@@ -77,5 +78,10 @@ struct GemmKernels {
     return ceil_div(K, elements) * unit_group;
   }
 };
+
+/// Returns the kernels of an arithmetic for the best instruction set of this machine.
+GemmKernels gemm_kernels(Arithmetic arithmetic);
+/// Returns whether that is AVX-512.
+bool has_avx512();
 
 }  // namespace dt::kernels::cpu

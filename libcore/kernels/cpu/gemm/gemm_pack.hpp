@@ -1,5 +1,5 @@
-// Packs operands of a matrix product into the panels of tile.hpp. Compiled once per instruction
-// set.
+// Packs operands of a matrix product into the panels of tile.hpp, and for AVX-512 into those of
+// tile_amx.hpp. Compiled once per instruction set.
 
 #include "base/numeric/integer.hpp"
 #include "kernels/cpu/gemm/gemm_kernels.hpp"
@@ -204,17 +204,7 @@ void pack(const Unpacked& source, std::int64_t count, std::int64_t K, float* pan
   }
 }
 
-}  // namespace dt::kernels::cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#endif
-
-// Packs operands of a matrix product into the panels of tile_amx.hpp. Compiled once per instruction
-// set, only for AVX-512, which every processor with AMX has.
-
-#if HWY_TARGET == HWY_AVX3
-HWY_BEFORE_NAMESPACE();
-namespace dt::kernels::cpu::HWY_NAMESPACE {
+#if HWY_TARGET == HWY_AVX3  // AVX-512, which every processor with AMX has
 
 /// The blocks of two adjacent panels. A register is a row whose lanes are units, or a unit whose
 /// lanes are rows.
@@ -305,6 +295,9 @@ void pack_tiles(const Unpacked& source, std::int64_t count, std::int64_t K, floa
   }
 }
 
+#endif
+
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
 #endif

@@ -257,7 +257,7 @@ namespace dt::kernels::cpu {
 bool cpu_has_amx() {
   return false;
 }
-const std::string& why_no_amx() {
+const std::string& amx_unavailable_reason() {
   static const std::string why = "has no AMX (amx_bf16)";
   return why;
 }
@@ -266,11 +266,11 @@ AmxTiles::AmxTiles(bool in_use) : in_use_(in_use) {}
 AmxTiles::~AmxTiles() = default;
 
 void multiply_tiles_amx(std::int64_t, std::int64_t, const float*, const float*, float*, std::int64_t, bool,
-                        const Ahead&) {
+                        const Prefetch&) {
   DT_CHECK(false, "this processor has no tiles");
 }
 void multiply_tiles_by_loops(std::int64_t, std::int64_t, const float*, const float*, float*, std::int64_t,
-                             bool, const Ahead&) {
+                             bool, const Prefetch&) {
   DT_CHECK(false, "this processor has no tiles");
 }
 void multiply_strips_amx(std::int64_t, std::int64_t, TilePanels, TilePanels, float*, std::int64_t, bool) {
@@ -280,8 +280,8 @@ void multiply_strips_by_loops(std::int64_t, std::int64_t, TilePanels, TilePanels
                               bool) {
   DT_CHECK(false, "this processor has no tiles");
 }
-WithoutSubnormals::WithoutSubnormals() : before_(0) {}
-WithoutSubnormals::~WithoutSubnormals() = default;
+ScopedFlushDenormals::ScopedFlushDenormals() : before_(0) {}
+ScopedFlushDenormals::~ScopedFlushDenormals() = default;
 
 }  // namespace dt::kernels::cpu
 

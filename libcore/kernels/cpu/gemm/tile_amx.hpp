@@ -17,8 +17,6 @@
 
 namespace dt::kernels::cpu {
 
-// Prefetch of memory that a kernel needs next.
-
 /// A prefetch into the L2 cache by an inner kernel: `unit_bytes` for each unit of k that it
 /// multiplies. Kernels of tiles fetch a part with each unit. All at once would fill the core's
 /// queue of misses, behind which their own loads wait. Kernels of vectors, which need every load

@@ -1,8 +1,8 @@
 // Computes attention by a library, which writes 16-bit rows. Results that are fp32, that are added
 // to their targets, or that alias the library's inputs go through scratch memory. A backward pass
 // that gives the same bits each time takes memory for a weight of each query and key, or sums dq in
-// order (attention_chunks.hpp). Masks take as much memory. So only as many sequences, or heads of
-// one sequence, are computed at a time as fit a bound, but at least one. Heads do not depend on
+// order (choose_backward_algorithm). Masks take as much memory. So only as many sequences, or heads
+// of one sequence, are computed at a time as fit a bound, but at least one. Heads do not depend on
 // each other.
 // Legend: as kernels/attention.hpp; S keys.
 #include <algorithm>

@@ -1,6 +1,8 @@
 #pragma once
 // Computes attention by a library's fused kernels: for 16-bit heads of a multiple of 8 features,
-// with masks that the library knows or that can be added to scores.
+// with masks that the library knows or that can be added to scores. Also chooses in how many parts
+// that happens and how much scratch memory it takes, for kernels and for estimates.
+// Legend: as kernels/attention.hpp.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,10 +13,6 @@
 #include "kernels/attention.hpp"
 
 namespace dt::kernels::cuda {
-
-// Chooses in how many parts a library computes attention, and computes the scratch memory, for
-// kernels and for estimates.
-// Legend: as kernels/attention.hpp.
 
 /// Memory that masks and weights may take at a time, in bytes. If more is needed, sequences, or
 /// heads of one sequence, take turns. Only tests change it.

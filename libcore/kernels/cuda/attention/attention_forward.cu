@@ -1,6 +1,7 @@
 // Computes attention for dtypes, head sizes and masks that cuDNN has no kernel for. Each warp
 // computes one query of a head, over the keys that the query sees, 32 at a time. Each lane first
-// computes a key's score, then some features of the sum.
+// computes a key's score, then some features of the sum. Also merges two parts of an attention, and
+// finds the first keys that queries see.
 // Legend: as kernels/attention.hpp.
 // Source: Dao et al. 2022, algorithm 1 (online softmax).
 
@@ -71,6 +72,16 @@ __global__ void merge(AttentionProblem p, const V* y_a, const V* lse_a, const V*
   if (lane == 0) lse[index] = highest + log(sum);
 }
 
+/// Sets the first key that each query sees: of its window and of its document.
+__global__ void find_first(std::int64_t rows, std::int64_t sequence, std::int64_t position,
+                           std::int64_t window, const std::int32_t* starts_R, std::int32_t* first_R) {
+  for (std::int64_t r = first_element(); r < rows; r += element_stride()) {
+    const std::int64_t first = position + r % sequence - window + 1;
+    const std::int64_t start = starts_R != nullptr ? starts_R[r] : 0;
+    first_R[r] = static_cast<std::int32_t>(first > start ? first : start);
+  }
+}
+
 }  // namespace
 
 void attention(const Context& context, const AttentionShape& shape, const Visibility& visibility,
@@ -101,19 +112,6 @@ void merge_attention(const Context& context, const AttentionShape& shape, const 
            to.lse_BHT.data<V>());
   });
 }
-
-namespace {
-
-__global__ void find_first(std::int64_t rows, std::int64_t sequence, std::int64_t position,
-                           std::int64_t window, const std::int32_t* starts_R, std::int32_t* first_R) {
-  for (std::int64_t r = first_element(); r < rows; r += element_stride()) {
-    const std::int64_t first = position + r % sequence - window + 1;
-    const std::int64_t start = starts_R != nullptr ? starts_R[r] : 0;
-    first_R[r] = static_cast<std::int32_t>(first > start ? first : start);
-  }
-}
-
-}  // namespace
 
 void first_visible(const Context& context, std::int64_t sequence, std::int64_t position, std::int64_t window,
                    const Tensor& starts_R, const Tensor& first_R) {

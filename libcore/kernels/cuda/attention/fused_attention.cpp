@@ -19,6 +19,16 @@ void add_columns(WorkKey& key, const QueriesKeysValues& qkv) {
   for (const Columns* columns : {&qkv.q, &qkv.k, &qkv.v}) add_columns(key, *columns);
 }
 
+struct Declines {
+  std::mutex mutex;
+  std::set<std::string> lines;
+};
+
+Declines& declines() {
+  static Declines all;
+  return all;
+}
+
 }  // namespace
 
 WorkKey key_of(const FusedAttention& attention) {
@@ -37,20 +47,6 @@ WorkKey key_of(const FusedAttention& attention, const FusedAttentionGradients& g
   add_columns(key, gradients.to);
   return key;
 }
-
-namespace {
-
-struct Declines {
-  std::mutex mutex;
-  std::set<std::string> lines;
-};
-
-Declines& declines() {
-  static Declines all;
-  return all;
-}
-
-}  // namespace
 
 void record_attention_fallback(const std::string& line) {
   const std::lock_guard lock(declines().mutex);

@@ -13,18 +13,20 @@
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
-// Converts 16-bit floats by the instructions that GPUs have for them: two are rounded, or widened, at
-// once. The bits are those of base/numeric/dtype.hpp, except for a NaN, which is 0x7FFF once it has been
-// rounded.
-// Source: CUDA's cuda_bf16.hpp and cuda_fp16.hpp, whose functions of these names for the host do the
-// same (tests/gpu/rounding.cpp).
-
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+
+#include "kernels/cuda/launch/launch.cuh"
 #endif
 
 namespace dt::kernels::cuda {
+
+// Conversions of 16-bit floats by the instructions that GPUs have for them: two are rounded, or
+// widened, at once. The bits are those of base/numeric/dtype.hpp, except for a NaN, which is 0x7FFF
+// once it has been rounded.
+// Source: CUDA's cuda_bf16.hpp and cuda_fp16.hpp, whose functions of these names for the host do the
+// same (tests/gpu/rounding.cpp).
 
 template <class T>
 inline constexpr bool is_narrow = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
@@ -108,14 +110,6 @@ __device__ inline V reciprocal_for(V x) {
     return 1 / x;
   }
 }
-
-}  // namespace dt::kernels::cuda
-
-#ifdef __CUDACC__
-#include "kernels/cuda/launch/launch.cuh"
-#endif
-
-namespace dt::kernels::cuda {
 
 /// The type of computations: fp64 for fp64, else fp32.
 template <class T>

@@ -1,5 +1,5 @@
 #pragma once
-// Selects the type of elements: kernels for GPUs are written for any.
+// Selects the type of elements, and of parameters' gradients: kernels for GPUs are written for any.
 
 #include "base/error.hpp"
 #include "base/numeric/dtype.hpp"
@@ -22,8 +22,6 @@ void with_elements(DType dtype, const Body& body) {
       DT_CHECK(false, "there is no kernel for {}", dtype_name(dtype));
   }
 }
-
-// Selects the type that gradients of parameters have.
 
 /// Calls body(G()) with the type of a gradient's elements.
 /// Errors: internal, gradients of parameters do not have this dtype (kernels/check.hpp).

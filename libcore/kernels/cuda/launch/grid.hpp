@@ -2,7 +2,7 @@
 // Chooses how many threads each kernel for GPUs is started with. These are functions of shapes
 // alone, so that a kernel's bits do not depend on the GPU, and tests can count how evenly a GPU's
 // SMs are used.
-// Legend: R rows, C columns, N elements of a vector (vecs.cuh).
+// Legend: R rows, C columns, N elements of a vector (vec.cuh).
 
 #include <algorithm>
 #include <cstddef>
@@ -12,9 +12,8 @@
 
 namespace dt::kernels::cuda {
 
-// Divides sums over the rows of a matrix into runs, for kernels and for the memory that they take.
-
-/// The rows of a matrix in `count` runs of `rows` each; the last has the rest.
+/// The division of sums over the rows of a matrix: `count` runs of `rows` each; the last has the
+/// rest.
 struct Runs {
   std::int64_t rows, count;
 };
@@ -34,6 +33,7 @@ inline std::size_t sums_of_runs_bytes(std::int64_t R, std::int64_t columns, std:
   return static_cast<std::size_t>(std::min(R / fewest_rows + 1, most_runs) * columns) * value_bytes;
 }
 
+/// The size of a launch.
 struct Grid {
   unsigned blocks = 1, blocks_y = 1;
   unsigned threads = 1;          // in a block

@@ -19,9 +19,7 @@ WorkKey key_of(Grid grid, void (*kernel)(Parameters...), const std::tuple<Parame
 }
 
 /// Adds the tensor's address and all of its layout.
-void add_tensor(WorkKey& key, const Tensor& tensor);
-
-void add_tensor(WorkKey& key, const Tensor& tensor) {
+inline void add_tensor(WorkKey& key, const Tensor& tensor) {
   key.add(tensor.raw());
   if (!tensor) return;
   key.add(tensor.dtype());

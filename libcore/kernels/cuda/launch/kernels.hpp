@@ -10,11 +10,9 @@ namespace dt::kernels::cuda {
 DT_GPU_KERNELS(DT_DECLARATION)
 #undef DT_DECLARATION
 
-/// Lists all kernels for GPUs, by the names of the public functions.
-extern const GpuKernels table;
-
 #define DT_ENTRY(name) .name = name,
-const GpuKernels table{DT_GPU_KERNELS(DT_ENTRY)};
+/// Lists all kernels for GPUs, by the names of the public functions.
+inline const GpuKernels table{DT_GPU_KERNELS(DT_ENTRY)};
 #undef DT_ENTRY
 
 }  // namespace dt::kernels::cuda

@@ -14,7 +14,7 @@ bool attend_backward(const Context&, const FusedAttention&, const FusedAttention
 }
 
 AttentionLibrary attention_library() {
-  return {.why_not = "dt was built without cuDNN"};
+  return {.unavailable_reason = "dt was built without cuDNN"};
 }
 
 void prepare_fused_attention() {}

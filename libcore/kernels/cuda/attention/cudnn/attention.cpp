@@ -34,7 +34,7 @@ constexpr const char *runtime_variable = "CUDNN_FRONTEND_CUDART_LIB_NAME",
 constexpr int cuda_major = CUDART_VERSION / 1000;
 constexpr std::size_t first_ordered_version = 92500;  // on compute capability 9
 
-/// Returns the libraries. If cuDNN is not there, why_not says why.
+/// Returns the libraries. If cuDNN is not there, unavailable_reason says why.
 const CudnnLibraries& libraries() {
   static const CudnnLibraries opened = [] {
     const char* const named = std::getenv(runtime_variable);

@@ -1,6 +1,8 @@
 #pragma once
-// cuDNN's C++ front end. It is headers alone, which find the library's functions in what
+// Describes attention to cuDNN: a graph of operations that its fused kernels know, made by its C++
+// front end. The front end is headers alone, which find the library's functions in what
 // cudnn_dlhandle names.
+// Legend: as kernels/attention.hpp.
 
 #include <compare>
 #include <cstdint>
@@ -14,14 +16,6 @@
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
 #include <cudnn_frontend.h>
-
-/// Describes attention to cuDNN: a graph of operations that its fused kernels know, made by its C++
-/// front end.
-/// Legend: as kernels/attention.hpp.
-struct cudnnContext;  // the library's state
-namespace cudnn_frontend::graph {
-class Graph;
-}
 
 namespace dt::kernels::cuda {
 

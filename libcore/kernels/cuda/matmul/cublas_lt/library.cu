@@ -38,42 +38,6 @@ Library load() {
       "name its folder in LD_LIBRARY_PATH");
 }
 
-}  // namespace
-
-const Library& library() {
-  static const Library loaded = load();
-  return loaded;
-}
-
-cublasLtHandle_t handle_of(Device device) {
-  static std::mutex mutex;
-  static std::map<int, cublasLtHandle_t> handles;  // by the GPU's index
-  const std::lock_guard lock(mutex);
-  cublasLtHandle_t& handle = handles[device.index()];
-  if (handle == nullptr) check(device, "cublasLtCreate", library().cublasLtCreate(&handle));
-  return handle;
-}
-
-void check(Device device, const char* what, cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    dt::cuda::fail(device, what, library().cublasLtGetStatusString(status));
-}
-
-}  // namespace dt::kernels::cuda::cublas_lt
-
-namespace dt::kernels::cuda {
-
-std::string matmul_library() {
-  const std::size_t version = cublas_lt::library().cublasLtGetVersion();
-  return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
-}  // namespace dt::kernels::cuda
-
-namespace dt::kernels::cuda::cublas_lt {
-
-namespace {
-
 cudaDataType_t type_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -124,6 +88,25 @@ void set(Device device, const Operation& operation, cublasLtMatmulDescAttributes
 
 }  // namespace
 
+const Library& library() {
+  static const Library loaded = load();
+  return loaded;
+}
+
+cublasLtHandle_t handle_of(Device device) {
+  static std::mutex mutex;
+  static std::map<int, cublasLtHandle_t> handles;  // by the GPU's index
+  const std::lock_guard lock(mutex);
+  cublasLtHandle_t& handle = handles[device.index()];
+  if (handle == nullptr) check(device, "cublasLtCreate", library().cublasLtCreate(&handle));
+  return handle;
+}
+
+void check(Device device, const char* what, cublasStatus_t status) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    dt::cuda::fail(device, what, library().cublasLtGetStatusString(status));
+}
+
 Description::Description(Device device, Arithmetic arithmetic, const Matmul& p)
     : right(layout_of(device, p.right.stored)),
       left(layout_of(device, p.left.stored)),
@@ -140,3 +123,12 @@ Description::Description(Device device, Arithmetic arithmetic, const Matmul& p)
 }
 
 }  // namespace dt::kernels::cuda::cublas_lt
+
+namespace dt::kernels::cuda {
+
+std::string matmul_library() {
+  const std::size_t version = cublas_lt::library().cublasLtGetVersion();
+  return fmt::format("cuBLASLt {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+}  // namespace dt::kernels::cuda

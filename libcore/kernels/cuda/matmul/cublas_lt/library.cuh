@@ -1,5 +1,6 @@
 #pragma once
-// Loads cuBLASLt when it is first asked for. The program starts, and trains on CPUs, without it.
+// Loads cuBLASLt when it is first asked for, and describes products to it. The program starts, and
+// trains on CPUs, without it.
 
 #include <cublasLt.h>
 #include <memory>
@@ -57,10 +58,8 @@ void check(Device device, const char* what, cublasStatus_t status);
 using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<&Library::cublasLtMatmulDescDestroy>>;
 using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&Library::cublasLtMatrixLayoutDestroy>>;
 
-// Describes a product to cuBLASLt.
-
-/// outputᵀ = rightᵀ · leftᵀ, whose bias is a column. The library's matrices are column-major, so it
-/// reads a row-major matrix as its transpose.
+/// A product as cuBLASLt takes it: outputᵀ = rightᵀ · leftᵀ, whose bias is a column. The library's
+/// matrices are column-major, so it reads a row-major matrix as its transpose.
 struct Description {
   Description(Device device, Arithmetic arithmetic, const Matmul& product);
   Layout right, left, output;

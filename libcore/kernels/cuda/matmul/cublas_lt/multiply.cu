@@ -166,34 +166,7 @@ std::string describe(const Problem& p) {
                      p.factors == DType::f32 && p.arithmetic == Arithmetic::tf32 ? " in TF32" : "");
 }
 
-}  // namespace
-
-std::optional<Algorithm> choose_algorithm(const Context& context, const Matmul& product) {
-  const Problem problem = problem_of(context, product);
-  const std::lock_guard lock(choices().mutex);
-  std::map<Problem, std::optional<Algorithm>>& chosen = choices().of;
-  const auto known = chosen.find(problem);
-  if (known != chosen.end()) return known->second;
-  return chosen.emplace(problem, ask(context.device(), problem, product)).first->second;
-}
-
-}  // namespace dt::kernels::cuda::cublas_lt
-
-namespace dt::kernels::cuda {
-
-std::vector<std::string> matmul_algorithms() {
-  using namespace cublas_lt;
-  const std::lock_guard lock(choices().mutex);
-  std::set<std::string> lines;  // one line for problems that differ only in GPU, pitches and addresses
-  for (const auto& [problem, algorithm] : choices().of) {
-    if (algorithm) lines.insert(describe(problem) + ": " + describe(*algorithm));
-  }
-  return {lines.begin(), lines.end()};
-}
-
-namespace cublas_lt {
-namespace {
-
+/// The work of a product on a stream.
 struct Call {
   DeviceStream at;
   Arithmetic arithmetic;
@@ -219,7 +192,19 @@ struct Call {
 };
 
 }  // namespace
-}  // namespace cublas_lt
+
+std::optional<Algorithm> choose_algorithm(const Context& context, const Matmul& product) {
+  const Problem problem = problem_of(context, product);
+  const std::lock_guard lock(choices().mutex);
+  std::map<Problem, std::optional<Algorithm>>& chosen = choices().of;
+  const auto known = chosen.find(problem);
+  if (known != chosen.end()) return known->second;
+  return chosen.emplace(problem, ask(context.device(), problem, product)).first->second;
+}
+
+}  // namespace dt::kernels::cuda::cublas_lt
+
+namespace dt::kernels::cuda {
 
 bool enqueue_matmul(const Context& context, const Matmul& product) {
   using namespace cublas_lt;
@@ -234,6 +219,16 @@ bool enqueue_matmul(const Context& context, const Matmul& product) {
   key.add(workspace.raw());
   accelerator().submit(at.stream, key, Call{at, context.arithmetic(), product, *chosen, workspace});
   return true;
+}
+
+std::vector<std::string> matmul_algorithms() {
+  using namespace cublas_lt;
+  const std::lock_guard lock(choices().mutex);
+  std::set<std::string> lines;  // one line for problems that differ only in GPU, pitches and addresses
+  for (const auto& [problem, algorithm] : choices().of) {
+    if (algorithm) lines.insert(describe(problem) + ": " + describe(*algorithm));
+  }
+  return {lines.begin(), lines.end()};
 }
 
 }  // namespace dt::kernels::cuda

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "plan/settings.hpp"
+#include "plan/requests.hpp"
 
 using namespace dt;
 using namespace dt::plan;

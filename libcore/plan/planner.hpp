@@ -1,0 +1,64 @@
+#pragma once
+// Makes plans from the settings, the model, the data, the launch and, if a run continues, its checkpoint.
+// Behind a plan nobody sees the settings.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "comm/ranks.hpp"
+#include "data/read/mixture.hpp"
+#include "plan/plan.hpp"
+#include "plan/settings.hpp"
+
+namespace dt::plan {
+
+/// Makes the plan of training. `resumed` is the state that the run continues from, if any. A plan
+/// of simulated ranks need not have a dataset. Without a dataset, checks of the data are left out, and
+/// --epochs is refused.
+/// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide);
+/// input, data and model do not fit each other (vocabulary, positions, too little data).
+Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::Mixture* dataset,
+               const Launch& launch, const checkpoint::TrainingState* resumed);
+
+/// Makes the part of a plan that evaluation needs: no steps, no schedule.
+Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
+                          const data::Mixture& dataset, const Launch& launch);
+
+/// Makes the plans of a start, which may try several checkpoints.
+class Planner {
+ public:
+  enum class Purpose { training, evaluation };
+  using NeededBytes = std::function<std::uint64_t(const Plan&)>;
+
+  /// The arguments must outlive the object. `dataset` may be null for training of simulated ranks.
+  Planner(const Settings& settings, const model::ModelSpec& spec, const data::Mixture* dataset,
+          const Launch& launch, Purpose purpose = Purpose::training)
+      : settings_(settings), spec_(spec), dataset_(dataset), launch_(launch), purpose_(purpose) {}
+
+  /// Returns the plan, which begins anew or goes on from `resumed`.
+  /// Errors: those of make_plan().
+  Plan plan(const checkpoint::TrainingState* resumed = nullptr) const;
+  /// Returns the same plan.
+  /// Errors: also those of check_memory(), if it needs more memory than this host or its GPU has.
+  Plan fitting_plan(const checkpoint::TrainingState* resumed = nullptr) const;
+  /// See plan::suggest_options_that_fit().
+  std::string suggest_options_that_fit(const Plan& plan, const checkpoint::TrainingState* resumed,
+                                       const NeededBytes& needed_bytes, std::uint64_t bytes) const;
+  /// Returns the arithmetic of the plan's products; see plan::choose_arithmetic().
+  /// Errors: environment, the threads of the plan cannot be started.
+  /// Collective: all ranks.
+  Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed,
+                               const comm::Ranks& ranks) const;
+
+ private:
+  Plan plan_with(const Settings& settings, const checkpoint::TrainingState* resumed) const;
+
+  const Settings& settings_;
+  const model::ModelSpec& spec_;
+  const data::Mixture* dataset_;
+  const Launch& launch_;
+  Purpose purpose_;
+};
+
+}  // namespace dt::plan

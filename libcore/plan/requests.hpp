@@ -1,0 +1,105 @@
+#pragma once
+// Typed requests for a run: the parts of Settings that a Plan carries on, and the choices among names.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/numeric/dtype.hpp"
+#include "base/text/enum_names.hpp"
+#include "optim/learning_rate_schedule.hpp"
+
+namespace dt::plan {
+
+/// The values that the backward pass recomputes instead of keeping them.
+enum class Recompute { none, selective, full };
+constexpr auto enum_names(Recompute) {
+  using enum Recompute;
+  return std::to_array<EnumName<Recompute>>({{"none", none}, {"selective", selective}, {"full", full}});
+}
+
+/// The order of ranks: hosts, those of a host follow each other; launcher, as the launcher numbers them.
+enum class Placement { hosts, launcher };
+constexpr auto enum_names(Placement) {
+  return std::to_array<EnumName<Placement>>({{"hosts", Placement::hosts}, {"launcher", Placement::launcher}});
+}
+
+/// The names of --precision and its like.
+constexpr auto precision_names = std::to_array<EnumName<DType>>(
+    {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}});
+
+/// Steps first … last, counted from 1.
+struct StepRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  bool contains(std::int64_t step) const { return step >= first && step <= last; }
+  /// Returns "10" or "10-12".
+  std::string to_string() const;
+};
+/// Reads "10" or "10-12".
+/// Errors: usage, naming the option.
+StepRange parse_step_range(const std::string& option, const std::string& text);
+
+struct DataRequest {
+  std::string mixture;                   // a dataset's folder, or several with weights; "": none
+  std::optional<std::string> stage_dir;  // storage of each node's own
+  std::optional<std::int64_t> stage_limit;
+};
+
+/// The origin of a start: the model, and the weights or the checkpoint that it continues from.
+struct ResumeRequest {
+  std::optional<std::string> run;
+  std::string from = "auto";  // or "never", or a checkpoint
+  std::optional<std::string> init_from;
+  std::optional<std::string> model;
+};
+
+/// The end of a run, by one of these.
+struct DurationRequest {
+  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> tokens;
+  std::optional<double> epochs;
+};
+
+struct LearningRateRequest {
+  double peak = 3e-4;
+  std::optional<double> minimum;
+  std::optional<std::int64_t> warmup_steps;
+  optim::LearningRateScheduleKind kind = optim::LearningRateScheduleKind::cosine;
+  std::optional<std::int64_t> decay_steps;
+  std::optional<std::int64_t> reference_batch;
+};
+
+struct SaveRequest {
+  std::int64_t every = 0;  // steps; 0: only at the end
+  bool in_background = true;
+  std::optional<std::int64_t> writers_per_node;  // none: each rank writes
+  std::optional<std::string> local_folder;       // storage of each node's own
+  bool encrypts_copies = false;
+  std::int64_t flush_every = 10;  // saves on nodes until one goes to the run
+  std::optional<std::int64_t> keep_last;
+  std::int64_t keep_every = 0;
+};
+
+struct EvaluationRequest {
+  std::int64_t every = 0;               // steps; 0: only at the end
+  std::optional<std::int64_t> batches;  // none: all
+  std::optional<std::string> logits_file;
+  std::int64_t logits_sequences = 64;
+};
+
+struct LoggingRequest {
+  std::int64_t every = 1;
+  std::optional<StepRange> profile;
+  std::optional<double> peak_flops;  // a rank's, base of MFU
+};
+
+/// Rates of ranks that need not be there.
+struct ForecastRequest {
+  double rank_flops = 1e12;
+  double link_bandwidth = 10e9;          // bytes/s between nodes
+  std::optional<double> node_bandwidth;  // within a node; none: link_bandwidth
+};
+
+}  // namespace dt::plan
