@@ -17,6 +17,7 @@
 #include "model/parameter_table.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "plan/memory/memory_estimate.hpp"
+#include "plan/memory/memory_fit.hpp"
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"
 #include "plan/time/forecast.hpp"
