@@ -21,7 +21,7 @@ constexpr auto enum_names(OutputFormat) {
 struct Options {
   std::vector<std::string> checkpoints;  // one, or several with --average
   std::string out;
-  std::optional<OutputFormat> format;           // none: by --out
+  std::optional<OutputFormat> format;           // none: --out decides
   std::optional<DType> dtype;                   // none: the stored type
   std::optional<std::int64_t> max_shard_bytes;  // for hf
   bool clamp = false;

@@ -19,7 +19,6 @@ namespace {
 using data::InputFormat;
 
 constexpr std::int64_t max_threads = 1024;
-/// Names of data::InputFormat, in its order.
 
 /// Replaces the escapes \n, \t, \r and \\ by their characters.
 std::string unescape(const std::string& text, const char* option) {

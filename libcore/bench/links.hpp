@@ -1,5 +1,6 @@
 #pragma once
-// Measures the links between every two ranks: in which order, and what the times tell.
+// Measures the links between every two ranks, and chooses the order of the measurements. Finds hosts whose
+// GPUs have NVLink and do not use it.
 
 #include <cstdint>
 #include <optional>

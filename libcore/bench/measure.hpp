@@ -1,6 +1,6 @@
 #pragma once
-// Measures the time of an operation, and whether its results are right. Finds rates that are low among
-// their like.
+// Measures the time of an operation, and whether its results are right. Finds rates that are low among rates
+// of the same name.
 
 #include <cstdint>
 #include <optional>
@@ -17,9 +17,9 @@ namespace dt::bench {
 /// the middle. The slower of two devices is thus compared with the faster one.
 double median(std::vector<double> values);
 
-/// A measured rate, compared with those of its like.
+/// A measured rate, compared with the rates of the same name.
 struct RelativeRate {
-  double median = 0;  // median among its like
+  double median = 0;  // median of the rates of the same name
   bool is_slow = false;
 };
 

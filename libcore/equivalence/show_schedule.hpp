@@ -1,6 +1,6 @@
 #pragma once
-// dt-train --show-schedule: draws what ranks do in a step; with --roofline, what its operations take
-// on a GPU that need not be there.
+// dt-train --show-schedule: draws what ranks do in a step. With --roofline it prints the times of the step's
+// operations on a GPU, which need not be there.
 
 #include "base/cli/console.hpp"
 #include "comm/ranks.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// The plan of a run: what its ranks do, decided. plan/planner.hpp makes it.
+// The plan of a run: the decisions on what its ranks do. plan/planner.hpp makes plans.
 
 #include <cstdint>
 #include <optional>

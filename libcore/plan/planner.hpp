@@ -1,6 +1,6 @@
 #pragma once
 // Makes plans from the settings, the model, the data, the launch and, if a run continues, its checkpoint.
-// Behind a plan nobody sees the settings.
+// Code that works from a plan does not see the settings.
 
 #include <cstdint>
 #include <functional>
@@ -36,13 +36,13 @@ class Planner {
           const Launch& launch, Purpose purpose = Purpose::training)
       : settings_(settings), spec_(spec), dataset_(dataset), launch_(launch), purpose_(purpose) {}
 
-  /// Returns the plan, which begins anew or goes on from `resumed`.
+  /// Returns the plan of a run that begins anew or continues from `resumed`.
   /// Errors: those of make_plan().
   Plan plan(const checkpoint::TrainingState* resumed = nullptr) const;
-  /// Returns the same plan.
-  /// Errors: also those of check_memory(), if it needs more memory than this host or its GPU has.
+  /// Returns the same plan, if this host and its GPU have the memory that it needs.
+  /// Errors: those of plan() and of check_memory().
   Plan fitting_plan(const checkpoint::TrainingState* resumed = nullptr) const;
-  /// See plan::suggest_options_that_fit().
+  /// Suggests options for this planner's settings; see plan::suggest_options_that_fit().
   std::string suggest_options_that_fit(const Plan& plan, const checkpoint::TrainingState* resumed,
                                        const NeededBytes& needed_bytes, std::uint64_t bytes) const;
   /// Returns the arithmetic of the plan's products; see plan::choose_arithmetic().

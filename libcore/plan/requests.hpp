@@ -1,5 +1,6 @@
 #pragma once
-// Typed requests for a run: the parts of Settings that a Plan carries on, and the choices among names.
+// Requests of a user for a run, by subject: groups of members of Settings, most of which a Plan carries on.
+// Also enums that options name, and their names.
 
 #include <array>
 #include <cstdint>
@@ -19,17 +20,17 @@ constexpr auto enum_names(Recompute) {
   return std::to_array<EnumName<Recompute>>({{"none", none}, {"selective", selective}, {"full", full}});
 }
 
-/// The order of ranks: hosts, those of a host follow each other; launcher, as the launcher numbers them.
+/// The order of ranks. hosts: the ranks of a host follow each other; launcher: as the launcher numbers them.
 enum class Placement { hosts, launcher };
 constexpr auto enum_names(Placement) {
   return std::to_array<EnumName<Placement>>({{"hosts", Placement::hosts}, {"launcher", Placement::launcher}});
 }
 
-/// The names of --precision and its like.
+/// The names of element types in --precision and similar options.
 constexpr auto precision_names = std::to_array<EnumName<DType>>(
     {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}});
 
-/// Steps first … last, counted from 1.
+/// The steps from `first` to `last`, both included. The run's first step is 1.
 struct StepRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -37,7 +38,7 @@ struct StepRange {
   /// Returns "10" or "10-12".
   std::string to_string() const;
 };
-/// Reads "10" or "10-12".
+/// Parses "10" or "10-12".
 /// Errors: usage, naming the option.
 StepRange parse_step_range(const std::string& option, const std::string& text);
 
@@ -55,7 +56,7 @@ struct ResumeRequest {
   std::optional<std::string> model;
 };
 
-/// The end of a run, by one of these.
+/// The end of a run. A run that trains has exactly one of these.
 struct DurationRequest {
   std::optional<std::int64_t> steps;
   std::optional<std::int64_t> tokens;
@@ -77,7 +78,7 @@ struct SaveRequest {
   std::optional<std::int64_t> writers_per_node;  // none: each rank writes
   std::optional<std::string> local_folder;       // storage of each node's own
   bool encrypts_copies = false;
-  std::int64_t flush_every = 10;  // saves on nodes until one goes to the run
+  std::int64_t flush_every = 10;  // one of so many saves on nodes goes to the run
   std::optional<std::int64_t> keep_last;
   std::int64_t keep_every = 0;
 };
@@ -92,10 +93,10 @@ struct EvaluationRequest {
 struct LoggingRequest {
   std::int64_t every = 1;
   std::optional<StepRange> profile;
-  std::optional<double> peak_flops;  // a rank's, base of MFU
+  std::optional<double> peak_flops;  // the base of MFU, for one rank
 };
 
-/// Rates of ranks that need not be there.
+/// The rates that forecasts assume. The ranks need not exist.
 struct ForecastRequest {
   double rank_flops = 1e12;
   double link_bandwidth = 10e9;          // bytes/s between nodes

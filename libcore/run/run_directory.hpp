@@ -1,5 +1,6 @@
 #pragma once
-// A run's folder: its generations, their lineage, and the checkpoints on it. See FORMATS.md.
+// A run's folder: its generations, their lineage, and the checkpoints on it. Also the lock of the start that
+// holds the run, and the rule by which checkpoints are kept. See FORMATS.md.
 
 #include <cstdint>
 #include <functional>
@@ -185,7 +186,7 @@ class RunLock {
   bool is_supported_ = true;
 };
 
-/// Decides which checkpoints of a run to keep.
+/// The rule by which decide_prune() keeps checkpoints of a run.
 struct PruneRule {
   std::int64_t keep_last = 1;   // number of newest sound checkpoints to keep, at least 1
   std::int64_t keep_every = 0;  // also keeps steps that are multiples of this; 0: none

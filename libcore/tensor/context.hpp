@@ -1,6 +1,6 @@
 #pragma once
 // The argument of every kernel, unit and collective: where to run, with how many threads, and scratch
-// memory.
+// memory. It also bounds how far the host runs ahead of a device.
 
 #include <cstdint>
 #include <functional>

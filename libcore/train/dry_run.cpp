@@ -44,8 +44,8 @@ void check_writable(const char* option, const fs::path& path) {
   }
 }
 
-/// Returns the manifest of the newest candidate that can be read, after checking it against the
-/// plan's settings.
+/// Returns the manifest of the newest candidate that can be read, and sets `path` to the candidate's. Warns
+/// of the candidates that it passes over.
 std::optional<checkpoint::Manifest> newest_readable_manifest(const std::vector<Candidate>& candidates,
                                                              std::string& path, Console& console) {
   for (const Candidate& candidate : candidates) {

@@ -1,7 +1,7 @@
 #pragma once
 // Other users of the system: paths that strangers planted or can exchange, and files that others may
-// read. A stranger is any user except this one and root; some functions also except the owner of the
-// folder. dt limits the readers of its outputs to those of its inputs.
+// read. A stranger is any user except this one and root. Some functions also exempt the folder's owner. dt
+// limits the readers of its outputs to those of its inputs.
 
 #include <optional>
 #include <string>

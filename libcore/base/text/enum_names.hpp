@@ -1,7 +1,6 @@
 #pragma once
-// The names that users and files use for the values of an enum: one table for each enum, which parsing,
-// printing,
-// --help and errors read.
+// The names that users and files use for the values of an enum. One table for each enum serves parsing,
+// printing, --help and errors.
 //
 //   enum class Recompute { none, selective, full };
 //   constexpr auto enum_names(Recompute) {

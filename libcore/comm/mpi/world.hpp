@@ -1,5 +1,5 @@
 #pragma once
-// Ranks as processes that an MPI launcher started.
+// Ranks as processes that an MPI launcher started, and MPI's own collectives among them.
 
 #include <climits>
 #include <cstdint>

@@ -67,7 +67,7 @@ std::string describe_origin(const MakeOptions& options) {
   return options_of(options).dump();
 }
 
-/// Returns the same with the input issues and the documents left out.
+/// Returns the same, and the numbers of input issues and of documents that were left out.
 std::string describe_origin(const MakeOptions& options, const InputIssues& issues,
                             const FilteredDocuments& left_out) {
   Json made = options_of(options);

@@ -1,5 +1,5 @@
 #pragma once
-// Recognition of a file's format by its first bytes, and what converts formats that dt does not
+// Recognition of a file's format by its first bytes, and the commands that convert formats which dt does not
 // read.
 
 #include <string>

@@ -106,10 +106,6 @@ PipelineSchedule interleaved(int num_ranks, int virtual_stages, int num_micro_ba
 
 namespace {
 
-// Makes schedules whose weight halves wait until a rank has nothing else to do. Both come from one
-// list scheduler. Time goes by units in which every rank does one computation: the first on its list
-// of wishes that is ready.
-
 /// A computation of the rank's first or second virtual stage.
 struct Wish {
   ActionKind kind;
@@ -123,6 +119,9 @@ struct Rules {
   std::vector<int> most_before_back{};  // by rank: most forwards whose input half is to come
 };
 
+/// Makes zero_bubble_h1() and v_shaped(), whose weight halves wait until a rank has nothing else to do.
+/// Time goes by units in which every rank does one computation: the first on its list of wishes that is
+/// ready.
 class ListScheduler {
  public:
   ListScheduler(PipelineSchedule schedule, int num_ranks, Rules rules)

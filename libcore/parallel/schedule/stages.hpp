@@ -42,7 +42,7 @@ struct UnitCost {
 Stages balance_stages(std::span<const UnitCost> costs, int num_stages);
 
 /// Returns the costs of each unit, good enough to lay units out on stages before any has run. The head's
-/// forward has all three of its products, as it makes its gradients in it. With `recompute` a block's
+/// forward has all three of its products, as the head makes its gradients there. With `recompute` a block's
 /// backward_input includes its forward again. The embedding counts the additions of its gradient, one for
 /// each element. That is almost nothing, but keeps a stage of the embedding alone from being free.
 /// Units: FLOPs a token.

@@ -1,5 +1,6 @@
-// The kinds of gradient stores. Of whole gradients, each rank adds up its micro-batches, and the ranks sum
-// once a step. Of sharded ones, the ranks sum each micro-batch, and each rank keeps its shard of the sums.
+// The kinds of gradient stores. If gradients are whole, each rank adds up its micro-batches, and the ranks
+// sum once a step. If they are sharded, the ranks sum each micro-batch, and each rank keeps its shard of the
+// sums.
 
 #include <deque>
 #include <map>

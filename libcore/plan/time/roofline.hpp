@@ -1,6 +1,6 @@
 #pragma once
-// Describes operations on a GPU, and the time that each takes at least by the GPU's rates: a roofline of
-// products, memory and launches. The rates are constants, each with its source.
+// Describes operations on a GPU, and computes the least time that each takes at the GPU's rates: a roofline
+// of products, memory and launches. The rates are constants, each with its source.
 
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace dt::plan {
 
-/// The rates of a GPU, by which operations take their time.
+/// The rates of a GPU, from which the times of operations follow.
 struct GpuRates {
   std::string_view name;  // "h100", as users write it
   int sms;

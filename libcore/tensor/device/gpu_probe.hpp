@@ -1,6 +1,6 @@
 #pragma once
-// Finds which of the GPUs that a driver reports this program can use, why it can use none, and what
-// their names tell.
+// Finds which of the GPUs that a driver reports this program can use, and why it can use none. Also derives
+// from a GPU's name how GPUs of its kind are connected within a host.
 
 #include <filesystem>
 #include <optional>

@@ -1,5 +1,6 @@
 #pragma once
-// Turns text into ids. Each thread has an encoder; all threads share one tokenizer.
+// Turns text into ids, with caches of the tokens of recent pieces. Each thread has an encoder; all threads
+// share one tokenizer.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 #pragma once
-// Hugging Face's tokenizer.json, for byte-pair encodings: read and written.
+// Reads and writes Hugging Face's tokenizer.json, for byte-pair encodings.
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
-// Files of ranks, and the tokenizer.json that each becomes. tiktoken's rank file has lines of a token's bytes
-// in base64 and its rank, which is its id. Mistral's tekken.json has tiktoken's ranks, the pattern and the
-// special tokens.
+// Files of ranks, and the tokenizer.json that each becomes. Each line of tiktoken's rank file has a token's
+// bytes in base64 and its rank, which is its id. Mistral's tekken.json has tiktoken's ranks, the pattern and
+// the special tokens. Patterns are tiktoken's regular expressions, which are translated for Oniguruma.
 
 #include <string>
 #include <string_view>

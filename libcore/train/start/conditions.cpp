@@ -107,14 +107,14 @@ std::optional<LearningRateSchedule> parse_schedule(const std::string& text) {
   if (!object) return std::nullopt;
   try {
     const auto kind = parse_name<optim::LearningRateScheduleKind>(object->string("kind"));
-    if (!kind) return std::nullopt;  // one that this dt does not know
+    if (!kind) return std::nullopt;  // this dt does not know the kind
     return LearningRateSchedule{.kind = *kind,
                                 .lr = object->number("lr"),
                                 .min_lr = object->number("min_lr"),
                                 .warmup_steps = object->integer("warmup_steps", 0, most_steps),
                                 .decay_steps = object->integer("decay_steps", 0, most_steps),
                                 .total_steps = object->integer("total_steps", 0, most_steps)};
-  } catch (const Error&) {  // no schedule
+  } catch (const Error&) {  // the text is no schedule
     return std::nullopt;
   }
 }

@@ -26,12 +26,13 @@ std::vector<std::string> condition_differences(const std::string& then, const st
 
 /// Returns the options that change the learning rate of a step after `step`, with their changes:
 /// "--lr (lr 0.001 → 0.002, min_lr 0.0001 → 0.0002)". Returns "" if every rate is unchanged. `then`
-/// is a manifest's schedule, `plan` what follows. Members that it lacks are unknown.
+/// is a manifest's schedule, and `plan` has the schedule that follows. Members that `then` lacks are
+/// unknown.
 std::string describe_schedule_change(const std::string& then, const plan::Plan& plan, std::int64_t step);
 
 /// Returns the algorithms that any rank has used so far, sorted (see kernels::matmul_algorithms).
-/// Bits depend on these algorithms, and not only on versions and settings.
-/// Only for ranks that compute on GPUs.
+/// Bits depend on these algorithms, and not only on versions and settings. Call it only if ranks compute on
+/// GPUs.
 /// Collective: all ranks.
 std::vector<std::string> matmul_algorithms_used(comm::Communicator& ranks);
 

@@ -1,5 +1,6 @@
 #pragma once
-// The start of a run: anew, from other weights, or from the newest readable checkpoint.
+// The start of a run: anew, from other weights, or from the newest readable checkpoint. Also the summary that
+// tells the user what the start trains.
 
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
-// A run's state in checkpoints: the header of their manifest, and transfers between a model's storage
-// and them.
+// A run's state in checkpoints: the header of a manifest, and transfers between a model's storage and
+// checkpoints.
 
 #include <vector>
 

@@ -5,8 +5,7 @@
 // block of queries sees takes its turn after all others have packed the block.
 // Source: Dao et al. 2022, algorithm 4.
 //
-// Legend: see attention_panels.hpp; N tile_columns, the keys of a panel; Q queries and S keys of a
-// block.
+// Legend: see attention_backward.hpp.
 #include <atomic>
 #include <cmath>
 #include <thread>

@@ -1,5 +1,5 @@
-// The layout of heads for the inner kernels of tile.hpp and, for AVX-512, of tile_amx.hpp, whose
-// panels and units these are, and the softmax's powers. Compiled once per instruction set.
+// The layout of heads in the panels and units of the inner kernels of tile.hpp and, for AVX-512, of
+// tile_amx.hpp. Also has the softmax's powers. Compiled once per instruction set.
 //
 // Legend: D head dim, U units of a row of D features, W width of a panel: tile_rows for a left
 // operand, tile_columns for a right one.

@@ -49,8 +49,8 @@ bool attend_backward(const Context& context, const FusedAttention& attention,
 /// Thread safety: call while the program has one thread.
 void prepare_fused_attention();
 
-/// Notes what the library has no kernel for. A run reports it once, after its first step. Keeps the
-/// line for attention_fallbacks, unless it has the line already.
+/// Keeps a line that says what the library has no kernel for, unless attention_fallbacks() has the line
+/// already. A run reports it once, after its first step.
 /// Thread safety: safe from several threads.
 void record_attention_fallback(const std::string& line);
 

@@ -1,5 +1,6 @@
 #pragma once
-// Selects the type of elements, and of parameters' gradients: kernels for GPUs are written for any.
+// Selects the type of a tensor's elements, and of parameters' gradients. Kernels for GPUs are templates over
+// these types.
 
 #include "base/error.hpp"
 #include "base/numeric/dtype.hpp"
