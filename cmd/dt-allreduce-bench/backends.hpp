@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/backend.hpp"
-#include "comm/mpi/world.hpp"
+#include "comm/mpi/collectives.hpp"
 #include "comm/ranks.hpp"
 
 namespace dt::allreduce_bench {

@@ -42,8 +42,8 @@ std::string advise_root(const std::string& reduction) {
 }
 
 /// The devices whose memory is measured.
-constexpr auto devices = std::to_array<EnumName<comm::DeviceRequest>>(
-    {{"cpu", comm::DeviceRequest::cpu}, {"cuda", comm::DeviceRequest::cuda}});
+constexpr auto devices =
+    subset<comm::DeviceRequest::cpu, comm::DeviceRequest::cuda>(enum_names(comm::DeviceRequest{}));
 
 /// Checks that backends support the device: MPI's operations take host memory only, NCCL's GPU
 /// memory only.

@@ -3,6 +3,7 @@
 
 #include "base/cli/build_info.hpp"
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "base/system/host.hpp"
 #include "base/system/limits.hpp"
@@ -18,6 +19,7 @@
 #include "comm/mpi/world.hpp"
 #include "comm/ranks.hpp"
 #include "comm/topology/environment.hpp"
+#include "comm/topology/host_order.hpp"
 
 namespace dt::allreduce_bench {
 
@@ -103,7 +105,7 @@ void check_counts(const Options& options, const bench::Backend& backend, const b
   throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--max-bytes'", options.max_bytes),
               fmt::format("expected at most {}, since --backend {} counts no more than {} {}s of {}",
                           most_bytes, backend.name(), most, name_in(bench::dtype_names, options.dtype),
-                          bench::traits(largest.operation).name));
+                          name_of(largest.operation)));
 }
 
 std::vector<Sweep> make_sweeps(const Options& options, const comm::Ranks& ranks,
@@ -219,8 +221,7 @@ bench::Section measure(const Sweep& sweep, bench::Workspace& workspace, bench::D
     const auto time = [&](bool in_place) {
       return bench::measure(ranks.world, *sweep.backend, problem, in_place, workspace, settings);
     };
-    limit.begin(
-        fmt::format("{} of {} bytes by {}", bench::traits(operation).name, problem.bytes(), section.backend));
+    limit.begin(fmt::format("{} of {} bytes by {}", name_of(operation), problem.bytes(), section.backend));
     bench::Row row{problem, section.backend, time(false), std::nullopt};
     if (bench::traits(operation).has_in_place) row.in_place = time(true);
     limit.end();

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "bench/links.hpp"
+#include "bench/nvlink.hpp"
 #include "comm/exchange.hpp"
 
 namespace dt::allreduce_bench {
@@ -122,13 +124,13 @@ class Bounds {
 };
 
 void add_bounds(const bench::Section& section, Bounds& bounds) {
-  const bench::OperationTraits& operation = bench::traits(section.operation);
   const auto name = [&](const bench::Row& row) {
-    return fmt::format("{} of {} bytes by {}", operation.name, row.problem.bytes(), section.backend);
+    return fmt::format("{} of {} bytes by {}", name_of(section.operation), row.problem.bytes(),
+                       section.backend);
   };
   const bench::Row &first = section.rows.front(), &last = section.rows.back();
   bounds.check_latency(name(first), slowest_s(first));
-  if (operation.has_data)
+  if (bench::traits(section.operation).has_data)
     bounds.check_bandwidth(name(last), last.bus_bandwidth({.slowest_s = slowest_s(last)}));
 }
 
@@ -145,7 +147,7 @@ void add_bounds(const bench::LinkSection& section, const std::vector<bench::Devi
 
 void check_elements(const bench::Results& results) {
   std::string where;
-  const auto add = [&](const char* what, const std::string& backend, std::int64_t wrong) {
+  const auto add = [&](std::string_view what, const std::string& backend, std::int64_t wrong) {
     if (wrong > 0) where += fmt::format("{}{} of {}: {}", where.empty() ? "" : ", ", what, backend, wrong);
   };
   for (const bench::LinkSection& section : results.links) {
@@ -154,7 +156,7 @@ void check_elements(const bench::Results& results) {
     add("links", section.backend, wrong);
   }
   for (const bench::Section& section : results.sections)
-    add(bench::traits(section.operation).name, section.backend, section.wrong());
+    add(name_of(section.operation), section.backend, section.wrong());
   if (where.empty()) return;
   throw comm::SharedError(ErrorKind::verification, "elements of results are wrong: " + where,
                           "the table's #wrong says where");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/text/suggest.hpp"
@@ -11,70 +12,66 @@ namespace dt::checkpoint_tool {
 
 namespace {
 
-struct Command {
-  const char* name;
+/// A command, the number of its paths, and its lines in --help.
+struct CommandSyntax {
+  Command command;
   const char* paths;
   std::size_t fewest;
   std::size_t most;
   const char* summary;
 };
 
-constexpr std::array<Command, 9> commands = {{
-    {"list", "RUN", 1, 1, "step, generation, bytes, layout, age, complete, lineage"},
-    {"show", "CKPT", 1, 1, "state, model, mesh; tensors, shapes, dtypes, pieces"},
-    {"verify", "CKPT...", 1, SIZE_MAX, "every digest; exit 5 and the names of what is wrong"},
-    {"latest", "RUN", 1, 1, "the path of the newest complete one; exit 3 where there is none"},
-    {"diff", "A B", 2, 2, "per tensor: equal, max abs, relative norm; exit 5 if any differs"},
-    {"reshard", "CKPT OUT", 2, 2, "the same state in the pieces of another --layout"},
-    {"prune", "RUN", 1, 1, "removes old ones, but never the two newest that verify"},
-    {"import", "HF_FOLDER OUT", 2, 2, "a Hugging Face model as the checkpoint OUT, of step 0"},
-    {"repair", "CKPT", 1, 1, "mends what is damaged --from another copy; exit 5 if that does not do"},
+constexpr std::array<CommandSyntax, enum_names(Command{}).size()> commands = {{
+    {Command::list, "RUN", 1, 1, "step, generation, bytes, layout, age, complete, lineage"},
+    {Command::show, "CKPT", 1, 1, "state, model, mesh; tensors, shapes, dtypes, pieces"},
+    {Command::verify, "CKPT...", 1, SIZE_MAX, "every digest; exit 5 and the names of what is wrong"},
+    {Command::latest, "RUN", 1, 1, "the path of the newest complete one; exit 3 where there is none"},
+    {Command::diff, "A B", 2, 2, "per tensor: equal, max abs, relative norm; exit 5 if any differs"},
+    {Command::reshard, "CKPT OUT", 2, 2, "the same state in the pieces of another --layout"},
+    {Command::prune, "RUN", 1, 1, "removes old ones, but never the two newest that verify"},
+    {Command::import_model, "HF_FOLDER OUT", 2, 2, "a Hugging Face model as the checkpoint OUT, of step 0"},
+    {Command::repair, "CKPT", 1, 1, "mends what is damaged --from another copy; exit 5 if that does not do"},
 }};
 
 /// An option of a single command.
 struct OwnOption {
   const char* name;
-  const char* command;
+  Command command;
   bool (*is_given)(const Options&);
   const char* required;  // message if the command lacks it; nullptr if it is optional
 };
 
 constexpr std::array<OwnOption, 6> own_options = {{
-    {"keep-last", "prune", [](const Options& o) { return o.keep_last.has_value(); }, "say how many to keep"},
-    {"keep-every", "prune", [](const Options& o) { return o.keep_every.has_value(); }, nullptr},
-    {"dry-run", "prune", [](const Options& o) { return o.dry_run; }, nullptr},
-    {"from", "repair", [](const Options& o) { return o.from.has_value(); }, "name another copy of CKPT"},
-    {"layout", "reshard", [](const Options& o) { return o.layout.has_value(); },
+    {"keep-last", Command::prune, [](const Options& o) { return o.keep_last.has_value(); },
+     "say how many to keep"},
+    {"keep-every", Command::prune, [](const Options& o) { return o.keep_every.has_value(); }, nullptr},
+    {"dry-run", Command::prune, [](const Options& o) { return o.dry_run; }, nullptr},
+    {"from", Command::repair, [](const Options& o) { return o.from.has_value(); },
+     "name another copy of CKPT"},
+    {"layout", Command::reshard, [](const Options& o) { return o.layout.has_value(); },
      "for example --layout tp=2,pp=2,dp=1,zero=1"},
-    {"overwrite", "reshard", [](const Options& o) { return o.overwrite; }, nullptr},
+    {"overwrite", Command::reshard, [](const Options& o) { return o.overwrite; }, nullptr},
 }};
 
-std::string names() {
-  std::string text;
-  for (const Command& command : commands) text += (text.empty() ? "" : ", ") + std::string(command.name);
-  return text;
-}
-
 void check(const Options& options) {
-  if (options.arguments.empty()) throw Error(ErrorKind::usage, "a command is missing", "expected " + names());
+  const std::string names = fmt::format("{}", fmt::join(names_of<Command>(), ", "));
+  if (options.arguments.empty()) throw Error(ErrorKind::usage, "a command is missing", "expected " + names);
   const std::string& name = options.arguments.front();
-  const auto command =
-      std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return name == c.name; });
-  if (command == commands.end()) {
-    std::vector<std::string> known;
-    for (const Command& candidate : commands) known.emplace_back(candidate.name);
+  const auto command = parse_name<Command>(name);
+  if (!command) {
     throw Error(ErrorKind::usage, fmt::format("unknown command '{}'", name),
-                did_you_mean(name, known) + "expected " + names());
+                did_you_mean(name, names_of<Command>()) + "expected " + names);
   }
+  const CommandSyntax& syntax = *std::ranges::find(commands, *command, &CommandSyntax::command);
   const std::size_t given = options.arguments.size() - 1;
-  if (given < command->fewest || given > command->most) {
+  if (given < syntax.fewest || given > syntax.most) {
     throw Error(ErrorKind::usage, fmt::format("'{}' was given {}", name, pluralize(given, "path")),
-                fmt::format("expected dt-checkpoint {} {}", name, command->paths));
+                fmt::format("expected dt-checkpoint {} {}", name, syntax.paths));
   }
   for (const OwnOption& own : own_options) {
-    const bool is_own = own.command == name;
+    const bool is_own = own.command == *command;
     if (!is_own && own.is_given(options))
-      throw usage_error("--{} is an option of '{}', not of '{}'", own.name, own.command, name);
+      throw usage_error("--{} is an option of '{}', not of '{}'", own.name, name_of(own.command), name);
     if (is_own && own.required != nullptr && !own.is_given(options))
       throw Error(ErrorKind::usage, fmt::format("--{} is missing", own.name), own.required);
   }
@@ -84,8 +81,9 @@ void check(const Options& options) {
 
 OptionTable make_options(Options& options) {
   OptionTable table("dt-checkpoint", "looks into checkpoints, and looks after them.");
-  for (const Command& command : commands) {
-    table.usage(fmt::format("{:20}  {}", fmt::format("{} {}", command.name, command.paths), command.summary));
+  for (const CommandSyntax& syntax : commands) {
+    const std::string line = fmt::format("{} {}", name_of(syntax.command), syntax.paths);
+    table.usage(fmt::format("{:20}  {}", line, syntax.summary));
   }
   table.positional(
       &options.arguments, "COMMAND PATH...",

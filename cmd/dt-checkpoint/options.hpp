@@ -1,7 +1,10 @@
 #pragma once
 // The options of dt-checkpoint and its commands.
 
+#include <array>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,8 +12,27 @@
 #include "base/cli/options.hpp"
 #include "base/cli/tasks.hpp"
 #include "base/system/signals.hpp"
+#include "base/text/enum_names.hpp"
+
+namespace dt::checkpoint {
+struct Problem;
+}
 
 namespace dt::checkpoint_tool {
+
+enum class Command { list, show, verify, latest, diff, reshard, prune, import_model, repair };
+constexpr auto enum_names(Command) {
+  using enum Command;
+  return std::to_array<EnumName<Command>>({{"list", list},
+                                           {"show", show},
+                                           {"verify", verify},
+                                           {"latest", latest},
+                                           {"diff", diff},
+                                           {"reshard", reshard},
+                                           {"prune", prune},
+                                           {"import", import_model},
+                                           {"repair", repair}});
+}
 
 struct Options {
   std::vector<std::string> arguments;      // command, then its paths
@@ -46,5 +68,8 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
 
 /// Returns the size of all files in a checkpoint's manifest, or 0 if the manifest cannot be read.
 std::uint64_t manifest_bytes(const std::string& checkpoint);
+
+/// Returns the problems as verify and repair print them with --json.
+nlohmann::ordered_json problems_json(std::span<const checkpoint::Problem> problems);
 
 }  // namespace dt::checkpoint_tool

@@ -1,12 +1,15 @@
+#include "run/prune.hpp"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
-#include "base/text/text.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/utf8.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
 #include "run/exclusion_records.hpp"
+#include "run/generation.hpp"
 #include "run/run_directory.hpp"
 
 namespace dt::checkpoint_tool {

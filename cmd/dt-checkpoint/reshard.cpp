@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/io/files.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/compare.hpp"

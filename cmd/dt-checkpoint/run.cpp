@@ -10,16 +10,16 @@ namespace {
 
 /// A command that changes files, and a description of what remains if a signal stops it.
 struct WritingCommand {
-  const char* name;
+  Command command;
   int (*run)(const Options&, const StopSignals&, Console&);
   const char* left;
 };
 
 constexpr std::array<WritingCommand, 4> writing = {
-    {{"prune", prune, "what is not named as removed stays"},
-     {"import", import_model, "nothing of it is left"},
-     {"repair", repair, "what it had not mended is as it was; the same command goes on"},
-     {"reshard", reshard, "nothing of it is left"}}};
+    {{Command::prune, prune, "what is not named as removed stays"},
+     {Command::import_model, import_model, "nothing of it is left"},
+     {Command::repair, repair, "what it had not mended is as it was; the same command goes on"},
+     {Command::reshard, reshard, "nothing of it is left"}}};
 
 int run_writing(const WritingCommand& command, const Options& options, Console& console) {
   try {
@@ -34,18 +34,18 @@ int run_writing(const WritingCommand& command, const Options& options, Console& 
 }  // namespace
 
 int run(const Options& options, Console& console) {
-  const std::string& command = options.arguments.at(0);
+  const auto command = parse_name<Command>(options.arguments.at(0)).value();
   const std::vector<std::string> paths(options.arguments.begin() + 1, options.arguments.end());
-  if (command == "verify") return verify(paths, options.task, console);
-  if (command == "list") return list(paths[0], console);
-  if (command == "show") return show(paths[0], console);
-  if (command == "latest") return latest(paths[0], console);
-  if (command == "diff") return diff(paths[0], paths[1], console);
+  if (command == Command::verify) return verify(paths, options.task, console);
+  if (command == Command::list) return list(paths[0], console);
+  if (command == Command::show) return show(paths[0], console);
+  if (command == Command::latest) return latest(paths[0], console);
+  if (command == Command::diff) return diff(paths[0], paths[1], console);
   if (is_idle_task(options.task, console)) return 0;
   for (const WritingCommand& candidate : writing) {
-    if (command == candidate.name) return run_writing(candidate, options, console);
+    if (command == candidate.command) return run_writing(candidate, options, console);
   }
-  throw Error(ErrorKind::internal, fmt::format("the command '{}' has no code", command));
+  throw Error(ErrorKind::internal, fmt::format("the command '{}' has no code", name_of(command)));
 }
 
 }  // namespace dt::checkpoint_tool

@@ -3,10 +3,12 @@
 
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/manifest.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::checkpoint_tool {

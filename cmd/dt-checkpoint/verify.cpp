@@ -1,29 +1,15 @@
-// The commands verify, which finds damage, and repair, which mends it.
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/error.hpp"
 #include "base/io/files.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
-#include "checkpoint/repair.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
-#include "run/exclusion_records.hpp"
-
-namespace dt::checkpoint {
-
-/// Converts a Problem to JSON for both commands. nlohmann's conversion finds it through its
-/// argument's namespace.
-template <class Json>
-void to_json(Json& json, const Problem& problem) {
-  json = Json{{"where", escape_invalid_utf8(problem.where)}, {"what", escape_invalid_utf8(problem.what)}};
-  if (problem.is_unreadable) json["unreadable"] = true;
-}
-
-}  // namespace dt::checkpoint
 
 namespace dt::checkpoint_tool {
 
@@ -78,8 +64,9 @@ VerifyResult verify_one(const std::string& path, Task task, int& turn, Console& 
 
 void print(const VerifyResult& f, Task task, Console& console) {
   if (console.json()) {
-    json object = {
-        {"path", escape_invalid_utf8(f.path)}, {"ok", f.problems.empty()}, {"problems", f.problems}};
+    json object = {{"path", escape_invalid_utf8(f.path)},
+                   {"ok", f.problems.empty()},
+                   {"problems", problems_json(f.problems)}};
     for (const std::string& name : f.foreign) object["foreign"].push_back(escape_invalid_utf8(name));
     if (task.count > 1) object.update({{"task", task.number}, {"tasks", task.count}, {"files", f.num_mine}});
     console.write_text(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
@@ -105,6 +92,16 @@ std::uint64_t manifest_bytes(const std::string& checkpoint) {
   } catch (const Error&) {  // readers of the content report it
   }
   return total;
+}
+
+json problems_json(std::span<const Problem> problems) {
+  json array = json::array();
+  for (const Problem& problem : problems) {
+    json& object = array.emplace_back(
+        json{{"where", escape_invalid_utf8(problem.where)}, {"what", escape_invalid_utf8(problem.what)}});
+    if (problem.is_unreadable) object["unreadable"] = true;
+  }
+  return array;
 }
 
 int verify(const std::vector<std::string>& checkpoints, Task task, Console& console) {
@@ -141,56 +138,6 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
   if (damaged > 0) return static_cast<int>(ErrorKind::verification);
   if (removed > 0) return static_cast<int>(ErrorKind::input);
   return unreadable > 0 ? static_cast<int>(ErrorKind::environment) : 0;
-}
-
-namespace {
-
-void print(const std::string& path, const checkpoint::Repair& repair, Console& console) {
-  if (console.json()) {
-    const json object = {{"path", escape_invalid_utf8(path)},
-                         {"ok", repair.problems.empty()},
-                         {"repaired", repair.repaired},
-                         {"problems", repair.problems}};
-    console.write_text(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
-    return;
-  }
-  for (const Problem& p : repair.repaired)
-    console.print("{}: {}: repaired: {}\n", printable_line(path), printable_line(p.where),
-                  printable_line(p.what));
-  for (const Problem& p : repair.problems)
-    console.print("{}: {}: {}\n", printable_line(path), printable_line(p.where), printable_line(p.what));
-  if (repair.problems.empty()) console.print("{}: ok\n", printable_line(path));
-}
-
-}  // namespace
-
-int repair(const Options& options, const StopSignals& signals, Console& console) {
-  const std::string& path = options.arguments.at(1);
-  const std::string& replica = options.from.value();
-  for (const std::string& folder : {path, replica}) {
-    if (!folder_exists(folder)) throw input_error("{} is not a folder; a checkpoint is one", folder);
-  }
-  checkpoint::Repair result;
-  {
-    const std::uint64_t bytes = std::max(manifest_bytes(path), manifest_bytes(replica));
-    Progress progress = console.progress("repairing " + path, 2 * bytes, "B");
-    result = checkpoint::repair_checkpoint(path, replica, [&](std::uint64_t count) {
-      signals.check();
-      progress.advance(count);
-    });
-  }
-  print(path, result, console);
-  if (result.problems.empty()) {
-    run::clear_failed_loads(path);  // resumes consider it again
-    return 0;
-  }
-  if (std::ranges::all_of(result.problems, &Problem::is_unreadable)) {
-    console.info("not all of {} can be read, which says nothing of its bytes", path);
-    return static_cast<int>(ErrorKind::environment);
-  }
-  console.info("{} still has {} damages: {} does not hold those parts whole either", path,
-               result.problems.size(), replica);
-  return static_cast<int>(ErrorKind::verification);
 }
 
 }  // namespace dt::checkpoint_tool

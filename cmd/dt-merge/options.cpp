@@ -68,8 +68,7 @@ std::vector<double> average_weights(const std::string& average, std::size_t num_
 }
 
 /// Types by their names in --dtype and --precision.
-constexpr auto types =
-    std::to_array<EnumName<DType>>({{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}});
+constexpr auto types = subset<DType::f32, DType::bf16, DType::f16>(precision_names);
 
 void check_checkpoints(Options& options) {
   const std::size_t count = options.checkpoints.size();
@@ -106,13 +105,8 @@ void check_output(const Options& options) {
 
 }  // namespace
 
-bool Options::is_h5() const {
-  return format ? *format == OutputFormat::h5 : out.ends_with(".h5");
-}
-
-std::string_view option_name(DType dtype) {
-  const std::string_view name = name_in(types, dtype);
-  return name.empty() ? "fp64" : name;  // checkpoints may hold fp64, but no model is merged to it
+OutputFormat Options::output_format() const {
+  return format.value_or(out.ends_with(".h5") ? OutputFormat::h5 : OutputFormat::hf);
 }
 
 OptionTable make_options(Options& options) {
@@ -126,7 +120,7 @@ OptionTable make_options(Options& options) {
       .group("Output")
       .add("out", &options.out, "PATH", "the model's folder or file; it appears only when whole (required)")
       .choice(
-          "format", &options.format, enum_names(OutputFormat{}),
+          "format", &options.format,
           "hf: a Hugging Face folder with config.json, model.safetensors and the tokenizer of the run's data "
           "where it is found; h5: one HDF5 file with /parameters/NAME; default: h5 where PATH ends in .h5, "
           "else hf")

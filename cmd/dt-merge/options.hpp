@@ -32,12 +32,10 @@ struct Options {
   std::optional<bool> share_tasks;
   Task task;  // from --share-tasks and the launcher
 
-  /// Returns whether the format is h5. Without --format, a name ending in .h5 selects it.
-  bool is_h5() const;
+  /// Returns the format. Without --format, a name ending in .h5 selects h5.
+  OutputFormat output_format() const;
+  bool is_h5() const { return output_format() == OutputFormat::h5; }
 };
-
-/// Returns the type's name in options: "fp32", "bf16", …
-std::string_view option_name(DType dtype);
 
 OptionTable make_options(Options& options);
 

@@ -168,16 +168,16 @@ int run(const Options& options, Console& console) {
   console.info("wrote {}: {}", options.out, summary(options, step, parameters, result));
   if (options.clamp)
     console.info("clamped {} of {} to the largest of {}", pluralize(result.clamped.values, "value"),
-                 pluralize(result.clamped.tensors, "tensor"), option_name(result.dtype));
+                 pluralize(result.clamped.tensors, "tensor"), precision_name(result.dtype));
   if (console.json()) {
     const nlohmann::ordered_json object = {{"path", escape_invalid_utf8(options.out)},
-                                           {"format", options.is_h5() ? "h5" : "hf"},
+                                           {"format", name_of(options.output_format())},
                                            {"step", step},
                                            {"parameters", parameters},
                                            {"bytes", result.bytes},
                                            {"tensors", result.num_tensors},
                                            {"shards", result.num_shards},
-                                           {"dtype", option_name(result.dtype)},
+                                           {"dtype", precision_name(result.dtype)},
                                            {"checkpoints", options.checkpoints.size()},
                                            {"tokenizer", !how.files.empty() || keeps_tokenizer(source)},
                                            {"clamped", result.clamped.values}};

@@ -78,7 +78,7 @@ int encode_only(const Options& options, Console& console) {
         report);
     printer.flush();
     bar.reset();
-    const std::string passed_over = describe_input_issues(issues, options);
+    const std::string passed_over = describe_input_issues(issues, options.invalid);
     for (const std::string& line : split(trim(passed_over), '\n')) console.info("{}", line);
   } catch (const Interrupted& interrupted) {
     console.error("stopped by {}", signal_name(interrupted.signal));

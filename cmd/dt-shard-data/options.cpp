@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/cli/build_info.hpp"
 #include "base/cli/tasks.hpp"
 #include "base/error.hpp"
 #include "base/system/host.hpp"
-#include "base/text/text.hpp"
 #include "data/build/tokenizer_config.hpp"
+#include "data/input/token_file.hpp"
 #include "tokenizer/encode/vocabulary.hpp"
 
 namespace dt::shard_data {
@@ -95,10 +96,10 @@ void check_format(const OptionTable& table, const Options& options) {
     throw Error(ErrorKind::usage, fmt::format("--format {} needs --tokenizer", name_of(options.format)),
                 "name the tokenizer that made the ids");
   }
-  if (options.token_type && options.token_type != "u16" && options.token_type != "u32") {
+  if (options.token_type && !value_in(data::raw_token_types, *options.token_type)) {
     throw Error(ErrorKind::usage,
                 fmt::format("invalid value '{}' for option '--token-type'", *options.token_type),
-                "expected u16 or u32");
+                fmt::format("expected {}", fmt::join(names_in(data::raw_token_types), " or ")));
   }
 }
 
@@ -230,7 +231,8 @@ void declare(OptionTable& table, Options& options) {
               "bytes that are not UTF-8: an error, or each sequence of them U+FFFD, or left out, and counted")
       .add("skip-bad-lines", &options.skip_bad_lines,
            "leave out and count lines that are no JSON object with a text")
-      .add("token-type", &options.token_type, "u16|u32",
+      .add("token-type", &options.token_type,
+           fmt::format("{}", fmt::join(names_in(data::raw_token_types), "|")),
            "of --format bin without a header; default: u16 for tokenizers of up to 65,536 tokens, else u32")
       .add("decompress-memory", &options.decompress_memory, "SIZE",
            "memory that decompressing a file may take; what takes more is refused", 1)
@@ -348,8 +350,7 @@ data::MakeOptions make_options(const Options& options, Console& console) {
   make.read.format = options.format;
   if (options.turn_format) make.read.format = data::InputFormat::jsonl;  // whatever the file's name
   make.read.takes_tokens = options.names_tokenizer;
-  if (options.token_type)
-    make.read.raw_type = *options.token_type == "u16" ? data::TokenType::u16 : data::TokenType::u32;
+  if (options.token_type) make.read.raw_type = value_in(data::raw_token_types, *options.token_type).value();
   make.read.document_separator = unescape(options.document_separator.value_or(""), "document-separator");
   make.read.invalid = options.invalid;
   make.read.text_key = options.text_key;

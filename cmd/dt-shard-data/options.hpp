@@ -10,6 +10,7 @@
 #include "base/cli/options.hpp"
 #include "base/cli/tasks.hpp"
 #include "data/build/make_dataset.hpp"
+#include "data/build/split_rule.hpp"
 
 namespace dt::shard_data {
 
@@ -74,11 +75,11 @@ struct TokenRange {
 /// Errors: usage if the text has another form.
 TokenRange parse_range(const std::string& text);
 
-/// Returns the issues that were skipped in the inputs, as lines for people.
-std::string describe_input_issues(const data::InputIssues& issues, const Options& options);
-
 /// Prints ids instead of making a dataset.
 int encode_only(const Options& options, Console& console);
+
+/// Prints the text of the tokens.
+int decode(const TokenRange& range, Console& console);
 
 /// Does what the options request and returns the exit code.
 int run(const Options& options, Console& console);

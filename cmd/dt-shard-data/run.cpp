@@ -1,21 +1,21 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "base/cli/tasks.hpp"
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/signals.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "cmd/dt-shard-data/options.hpp"
 #include "data/build/train_tokenizer.hpp"
 #include "data/read/token_dataset.hpp"
-#include "data/read/token_shard.hpp"
 #include "data/read/verify_dataset.hpp"
 #include "data/tokenizer.hpp"
 
@@ -39,8 +39,8 @@ class MakeProgressBars {
     signals_.check();
     if (!bar_ || phase != phase_ || total != total_) {
       bar_.reset();
-      const auto [label, unit] = labels[static_cast<std::size_t>(phase)];
-      bar_.emplace(console_.progress(label, total, unit));
+      const bool is_in_bytes = phase == data::MakePhase::count || phase == data::MakePhase::read;
+      bar_.emplace(console_.progress(std::string(name_of(phase)), total, is_in_bytes ? "B" : "tokens"));
       phase_ = phase;
       total_ = total;  // 0 while inputs are being listed
     }
@@ -48,9 +48,6 @@ class MakeProgressBars {
   }
 
  private:
-  /// Label and unit of each phase.
-  static constexpr std::pair<const char*, const char*> labels[] = {
-      {"counting words", "B"}, {"learning", "tokens"}, {"reading", "B"}, {"writing", "tokens"}};
   Console& console_;
   StopSignals signals_;
   data::MakePhase phase_ = data::MakePhase::read;
@@ -66,8 +63,8 @@ std::string split_table(const data::DatasetFile& dataset) {
     const auto shards = std::count_if(dataset.shards.begin(), dataset.shards.end(),
                                       [&](const data::ShardEntry& shard) { return shard.split == split; });
     const data::SplitEntry& entry = dataset.split(split);
-    rows.push_back({std::string(data::split_name(split)), format_count(entry.documents),
-                    format_count(entry.tokens), format_count(static_cast<std::uint64_t>(shards))});
+    rows.push_back({std::string(name_of(split)), format_count(entry.documents), format_count(entry.tokens),
+                    format_count(static_cast<std::uint64_t>(shards))});
     if (has_targets) rows.back().push_back(format_count(entry.targets.value_or(0)));
   }
   return format_table(rows);
@@ -176,7 +173,8 @@ int make_dataset(const Options& options, Console& console) {
   const data::DatasetFile& dataset = made.dataset;
   warn_of_fewer_tokens(options, dataset.tokenizer, console);
   if (!console.json()) {
-    console.print("{}{}{}digest {}\n", split_table(dataset), describe_input_issues(made.issues, options),
+    console.print("{}{}{}digest {}\n", split_table(dataset),
+                  describe_input_issues(made.issues, options.invalid),
                   left_out_text(counts_of(made.filtered)), to_hex(dataset.content_digest()));
     return 0;
   }
@@ -242,121 +240,7 @@ int verify(const std::string& folder, Console& console) {
               "make the dataset again, or restore what is wrong from a copy");
 }
 
-/// Composes text from tokens. For people, targets stand between ⟦ and ⟧ if the shard masks some
-/// tokens. For programs, it lists the stretches of targets and of other tokens.
-class MarkedText {
- public:
-  MarkedText(const data::Tokenizer& tokenizer, bool marks, bool lists)
-      : tokenizer_(tokenizer), marks_(marks), lists_(lists) {}
-
-  /// Appends labels. Those that are not targets are negative.
-  void append(std::span<const std::int32_t> labels) {
-    for (std::size_t begin = 0, end = 0; begin < labels.size(); begin = end) {
-      const bool is_target = labels[begin] >= 0;
-      while (end < labels.size() && (labels[end] >= 0) == is_target) ++end;
-      append(labels.subspan(begin, end - begin), is_target);
-    }
-  }
-  /// Returns the text appended since the last call.
-  std::string take() { return std::exchange(text_, {}); }
-  /// Returns the stretches of text, in order.
-  Json parts() const { return parts_; }
-  void finish() {
-    if (is_open_) text_ += "⟧";
-    is_open_ = false;
-  }
-
- private:
-  void append(std::span<const std::int32_t> labels, bool is_target) {
-    std::vector<std::uint32_t> ids;
-    for (const std::int32_t label : labels) ids.push_back(data::token_of(static_cast<std::uint32_t>(label)));
-    const std::string text = tokenizer_.decode(ids);
-    if (marks_ && is_target != is_open_) text_ += is_target ? "⟦" : "⟧";
-    is_open_ = marks_ && is_target;
-    text_ += text;
-    if (!lists_) return;
-    if (!parts_.empty() && parts_.back()["learned"] == is_target) {
-      parts_.back()["text"] = parts_.back()["text"].get<std::string>() + text;
-    } else {
-      parts_.push_back({{"text", text}, {"learned", is_target}});
-    }
-  }
-
-  const data::Tokenizer& tokenizer_;
-  bool marks_;
-  bool lists_;
-  bool is_open_ = false;
-  std::string text_;
-  Json parts_ = Json::array();
-};
-
-int decode(const TokenRange& range, Console& console) {
-  const data::TokenShard shard(range.shard);
-  const data::TokenShardHeader& header = shard.header();
-  if (range.offset > header.tokens || range.count > header.tokens - range.offset) {
-    throw Error(
-        ErrorKind::input,
-        fmt::format("{} has no tokens {} to {}", range.shard, range.offset, range.offset + range.count),
-        fmt::format("it has {}", header.tokens));
-  }
-  const auto tokenizer = data::open_tokenizer(fs::path(range.shard).parent_path(), header.tokenizer);
-  constexpr std::uint64_t max_part = std::uint64_t{1} << 20;
-  MarkedText text(*tokenizer, header.masks_targets && !console.json(),
-                  header.masks_targets && console.json());
-  for (std::uint64_t done = 0; done < range.count;) {
-    std::vector<std::int32_t> labels(std::min(range.count - done, max_part));
-    shard.read_labels(range.offset + done, labels);
-    text.append(labels);
-    done += labels.size();
-    if (!console.json()) console.write_bytes(text.take());
-  }
-  text.finish();
-  if (!console.json()) {
-    console.write_bytes(text.take());
-    return 0;
-  }
-  Json json = {{"shard", escape_invalid_utf8(range.shard)},
-               {"offset", range.offset},
-               {"count", range.count},
-               {"text", text.take()}};
-  if (header.masks_targets) json["parts"] = text.parts();
-  console.write_text(compact(json));
-  return 0;
-}
-
 }  // namespace
-
-TokenRange parse_range(const std::string& text) {
-  const Error error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--decode'", text),
-                    "expected SHARD:OFFSET:COUNT, such as data/train-00000.h5:0:200");
-  // The path may contain colons.
-  const std::size_t second = text.rfind(':');
-  const std::size_t first =
-      second == std::string::npos || second == 0 ? std::string::npos : text.rfind(':', second - 1);
-  if (first == std::string::npos || first == 0) throw error;
-  try {
-    const std::int64_t offset = parse_count(text.substr(first + 1, second - first - 1));
-    const std::int64_t count = parse_count(text.substr(second + 1));
-    if (offset < 0 || count < 0) throw error;
-    return {text.substr(0, first), static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(count)};
-  } catch (const Error&) {
-    throw error;
-  }
-}
-
-std::string describe_input_issues(const data::InputIssues& issues, const Options& options) {
-  std::string text;
-  if (issues.invalid_sequences > 0) {
-    text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(issues.invalid_sequences, "sequence"),
-                        plural_form(issues.invalid_sequences, "is", "are"),
-                        options.invalid == data::InvalidUtf8::skip ? "left out" : "replaced");
-  }
-  if (issues.bad_lines > 0) {
-    text += fmt::format("{} left out; the first: {}\n", pluralize(issues.bad_lines, "bad line"),
-                        printable_line(issues.first_bad_line));
-  }
-  return text;
-}
 
 int run(const Options& options, Console& console) {
   if (options.out) return make_dataset(options, console);

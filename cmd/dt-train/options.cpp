@@ -26,14 +26,10 @@ constexpr std::initializer_list<const char*> all_but_kept_runs = {"eval-only", "
                                                                   "show-schedule"};
 
 /// The types of --precision in which gradients are summed and travel.
-constexpr auto reduction_precisions =
-    std::to_array<EnumName<DType>>({{"fp32", DType::f32}, {"bf16", DType::bf16}});
+constexpr auto reduction_precisions = subset<DType::f32, DType::bf16>(precision_names);
 /// The formats of products that a user may ask for.
-constexpr auto products = std::to_array<EnumName<std::optional<Arithmetic>>>({{"auto", std::nullopt},
-                                                                              {"fp32", Arithmetic::fp32},
-                                                                              {"bf16", Arithmetic::bf16},
-                                                                              {"amx", Arithmetic::amx},
-                                                                              {"tf32", Arithmetic::tf32}});
+constexpr auto products =
+    subset<Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx, Arithmetic::tf32>(enum_names(Arithmetic{}));
 
 void add_model_and_data(OptionTable& t, Settings& s) {
   t.group("What to train")
@@ -94,7 +90,7 @@ void add_arithmetic(OptionTable& t, Settings& s) {
       .choice("device", &s.device,
               "where ranks compute: cpu; cuda (NVIDIA GPUs, of sm_80 or newer, each rank on one); auto: cuda "
               "where every rank has a GPU")
-      .choice("precision", &s.precision, plan::precision_names,
+      .choice("precision", &s.precision, precision_names,
               "of weights and activations; 16 bits keep fp32 masters; fp64 is slow: reference kernels, for "
               "proofs")
       .choice("grad-dtype", &s.grad_dtype, reduction_precisions,
@@ -106,7 +102,7 @@ void add_arithmetic(OptionTable& t, Settings& s) {
               "in which GPUs that talk through NCCL sum: tree: dt's, of the same bits in any layout that has "
               "them, and by messages; free: NCCL's own, as NCCL_ALGO and NCCL_PROTO say")
       .choice(
-          "matmul", &s.matmul, products,
+          "matmul", &s.matmul, products, "auto",
           "what matrices are multiplied in: on CPUs, of bf16: fp32; bf16 (AVX512_BF16); amx (AMX's tiles of "
           "bf16); auto: the fastest here, kept on resume; on GPUs, of fp32: fp32, or auto; tf32 (10 bits of "
           "mantissa, on tensor cores)")

@@ -12,11 +12,12 @@
 #include "comm/exchange.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
+#include "comm/topology/host_order.hpp"
 #include "equivalence/compare_layouts.hpp"
 #include "equivalence/show_schedule.hpp"
 #include "plan/launch.hpp"
 #include "plan/precision.hpp"
-#include "train/start/inheritance.hpp"
+#include "train/start/inherit_options.hpp"
 
 namespace dt::train_tool {
 
@@ -80,7 +81,7 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
   };
   const auto placed = [&](const comm::Ranks& ranks) {
     // in_host_order() is collective, so ranks call it even if they disagree about --placement.
-    return comm::in_host_order(ranks, settings.placement == plan::Placement::hosts ? host_name() : "", work);
+    return comm::in_host_order(ranks, settings.placement == plan::RankOrder::hosts ? host_name() : "", work);
   };
   return comm::mpi::run_ranks(settings.comm, console, placed, comm::mpi::Threads::serialized, "--comm self");
 }

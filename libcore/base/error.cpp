@@ -81,6 +81,23 @@ std::string without_nul(std::string text) {
   return text;
 }
 
+bool is_errno(const std::error_code& code) {
+  return code.category() == std::generic_category() || code.category() == std::system_category();
+}
+
+/// Returns the error of a standard-library call. Most such errors come from starting threads, for
+/// which the library reports only the error number.
+Error error_of(const std::system_error& error) {
+  const int number = error.code().value();
+  if (number == EAGAIN) return thread_error(number);
+  return Error(ErrorKind::environment, error.what(), remedy(number, false), number);
+}
+
+Error internal_error(const std::exception& error) {
+  return Error(ErrorKind::internal, fmt::format("internal error: {}", error.what()),
+               "this is a defect of dt: please report it");
+}
+
 }  // namespace
 
 Error::Error(ErrorKind kind, std::string what, std::string context, int error_number)
@@ -100,27 +117,6 @@ Error system_error(int error_number, const std::string& action, const std::strin
                fmt::format("cannot {} {}: {}", action, object, std::generic_category().message(error_number)),
                remedy(error_number, reading || action == "look at"), error_number);
 }
-
-namespace {
-
-bool is_errno(const std::error_code& code) {
-  return code.category() == std::generic_category() || code.category() == std::system_category();
-}
-
-/// Returns the error of a standard-library call. Most such errors come from starting threads, for
-/// which the library reports only the error number.
-Error error_of(const std::system_error& error) {
-  const int number = error.code().value();
-  if (number == EAGAIN) return thread_error(number);
-  return Error(ErrorKind::environment, error.what(), remedy(number, false), number);
-}
-
-Error internal_error(const std::exception& error) {
-  return Error(ErrorKind::internal, fmt::format("internal error: {}", error.what()),
-               "this is a defect of dt: please report it");
-}
-
-}  // namespace
 
 Error current_error() {
   try {

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/system/host.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/elementwise.hpp"
-#include "kernels/linear.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::bench {

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "comm/exchange.hpp"
-#include "tensor/device/gpu_probe.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::bench {
@@ -51,38 +50,6 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<std::string>& host
   for (const auto& [host, ranks] : ranks_of) hosts.push_back(ranks);
   return hosts;
 }
-
-}  // namespace
-
-std::vector<PairRound> tournament(int n) {
-  std::vector<PairRound> rounds;
-  const int others = n + n % 2 - 1;  // these go round, one stays; if n is odd, the partner of number n rests
-  for (int turn = 0; turn < others; ++turn) {
-    PairRound round;
-    if (others < n) round.push_back(pair_of(turn, others));
-    for (int i = 1; i <= others / 2; ++i)
-      round.push_back(pair_of((turn + i) % others, (turn + others - i) % others));
-    if (!round.empty()) rounds.push_back(std::move(round));
-  }
-  return rounds;
-}
-
-std::vector<PairRound> rounds_of_pairs(const std::vector<std::string>& host_by_rank) {
-  const std::vector<std::vector<int>> hosts = ranks_by_host(host_by_rank);
-  std::vector<PairRound> rounds;
-  std::vector<std::vector<Pair>> lists;
-  for (const std::vector<int>& ranks : hosts) lists.push_back(within(ranks));
-  take_turns(lists, rounds);
-  for (const PairRound& of_hosts : tournament(static_cast<int>(hosts.size()))) {
-    lists.clear();
-    for (const auto& [a, b] : of_hosts)
-      lists.push_back(between(hosts[static_cast<std::size_t>(a)], hosts[static_cast<std::size_t>(b)]));
-    take_turns(lists, rounds);
-  }
-  return rounds;
-}
-
-namespace {
 
 /// One rank's part in measuring.
 class Player {
@@ -190,6 +157,34 @@ void take_better(std::vector<Link>& links, const std::vector<Link>& again) {
 
 }  // namespace
 
+std::vector<PairRound> tournament(int n) {
+  std::vector<PairRound> rounds;
+  const int others = n + n % 2 - 1;  // these go round, one stays; if n is odd, the partner of number n rests
+  for (int turn = 0; turn < others; ++turn) {
+    PairRound round;
+    if (others < n) round.push_back(pair_of(turn, others));
+    for (int i = 1; i <= others / 2; ++i)
+      round.push_back(pair_of((turn + i) % others, (turn + others - i) % others));
+    if (!round.empty()) rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
+std::vector<PairRound> rounds_of_pairs(const std::vector<std::string>& host_by_rank) {
+  const std::vector<std::vector<int>> hosts = ranks_by_host(host_by_rank);
+  std::vector<PairRound> rounds;
+  std::vector<std::vector<Pair>> lists;
+  for (const std::vector<int>& ranks : hosts) lists.push_back(within(ranks));
+  take_turns(lists, rounds);
+  for (const PairRound& of_hosts : tournament(static_cast<int>(hosts.size()))) {
+    lists.clear();
+    for (const auto& [a, b] : of_hosts)
+      lists.push_back(between(hosts[static_cast<std::size_t>(a)], hosts[static_cast<std::size_t>(b)]));
+    take_turns(lists, rounds);
+  }
+  return rounds;
+}
+
 std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, const LinkSettings& settings,
                                 const std::vector<std::string>& host_by_rank, Workspace& workspace,
                                 DeadlineTimer& limit) {
@@ -205,50 +200,6 @@ std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, con
     if (settings.measure.checks == 0) link.wrong.reset();
   }
   return links;
-}
-
-namespace {
-
-// Bandwidth of PCIe 5.0 each way on 16 lanes: 32 GT/s a lane, of which 128 of 130 bits are data. The
-// slowest NVLink between GPUs of has_nvlink(), A800's, has 200 GB/s, and A100's 300.
-// Source: PCI Express Base Specification 5.0; NVIDIA's data sheets of A100, A800, H100.
-constexpr double pcie_gb_s = 63;
-// Smaller messages take much of their time to start.
-constexpr std::int64_t least_bytes = std::int64_t{8} << 20;
-
-const DevicePlace& place_of(int rank, const std::vector<DevicePlace>& places) {
-  return places[static_cast<std::size_t>(rank)];
-}
-
-/// Returns whether NVLink should carry the link's messages.
-bool is_of_nvlink(const Link& link, const std::vector<DevicePlace>& places) {
-  const DevicePlace &a = place_of(link.pair.a, places), &b = place_of(link.pair.b, places);
-  return link.is_within_host && link.bytes >= least_bytes && a.address != b.address && has_nvlink(a.name) &&
-         has_nvlink(b.name);
-}
-
-}  // namespace
-
-std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
-                                                    const std::vector<DevicePlace>& places) {
-  std::map<std::string, HostWithoutNvlink> by_host;
-  for (const Link& link : links) {
-    if (!is_of_nvlink(link, places)) continue;
-    const DevicePlace& place = place_of(link.pair.a, places);
-    HostWithoutNvlink& host = by_host[place.host];
-    host.host = place.host;
-    ++host.num_links;
-    if (link.gb_s() > pcie_gb_s) continue;
-    ++host.num_slow;
-    if (link.gb_s() <= host.most_gb_s) continue;
-    host.most_gb_s = link.gb_s();
-    host.gpu = place.name;
-  }
-  std::vector<HostWithoutNvlink> hosts;
-  for (const auto& [name, host] : by_host) {
-    if (host.num_slow > 0) hosts.push_back(host);
-  }
-  return hosts;
 }
 
 }  // namespace dt::bench

@@ -1,13 +1,11 @@
 #pragma once
-// Measures the links between every two ranks, and chooses the order of the measurements. Finds hosts whose
-// GPUs have NVLink and do not use it.
+// Measures the links between every two ranks, and chooses the order of the measurements.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/devices.hpp"
 #include "bench/measure.hpp"
 #include "bench/time_limit.hpp"
 
@@ -62,21 +60,5 @@ struct LinkSettings {
 std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, const LinkSettings& settings,
                                 const std::vector<std::string>& host_by_rank, Workspace& workspace,
                                 DeadlineTimer& limit);
-
-/// A host of GPUs that have NVLink (tensor/device/gpu_probe.hpp), some of whose links are no faster than
-/// PCIe.
-struct HostWithoutNvlink {
-  std::string host;
-  std::string gpu;       // name of the GPUs of the fastest of these links
-  int num_links = 0;     // between its GPUs
-  int num_slow = 0;      // links no faster than PCIe
-  double most_gb_s = 0;  // the fastest of the slow links, each way
-};
-
-/// Returns the hosts whose GPUs have NVLink and do not use it, in order. A comparison with the median
-/// does not find them: if all links are equally slow, none is below it. Ignores messages that are too
-/// small to tell.
-std::vector<HostWithoutNvlink> hosts_without_nvlink(const std::vector<Link>& links,
-                                                    const std::vector<DevicePlace>& places);
 
 }  // namespace dt::bench

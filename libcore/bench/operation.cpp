@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,27 +21,18 @@ double share_of_others(int n) {
   return static_cast<double>(n - 1) / n;
 }
 
-constexpr std::array<OperationTraits, 6> all_operations = {{
+constexpr std::array<OperationTraits, enum_names(Operation{}).size()> all_operations = {{
     {.operation = Operation::all_reduce,
-     .name = "all_reduce",
      .bus_factor = [](int n) { return 2 * share_of_others(n); },
      .reduces = true},
-    {.operation = Operation::broadcast, .name = "broadcast", .bus_factor = one, .has_root = true},
-    {.operation = Operation::all_gather,
-     .name = "all_gather",
-     .bus_factor = share_of_others,
-     .in_parts = true},
+    {.operation = Operation::broadcast, .bus_factor = one, .has_root = true},
+    {.operation = Operation::all_gather, .bus_factor = share_of_others, .in_parts = true},
     {.operation = Operation::reduce_scatter,
-     .name = "reduce_scatter",
      .bus_factor = share_of_others,
      .reduces = true,
      .in_parts = true},
-    {.operation = Operation::send_receive, .name = "send_receive", .bus_factor = one, .has_in_place = false},
-    {.operation = Operation::barrier,
-     .name = "barrier",
-     .bus_factor = one,
-     .has_in_place = false,
-     .has_data = false},
+    {.operation = Operation::send_receive, .bus_factor = one, .has_in_place = false},
+    {.operation = Operation::barrier, .bus_factor = one, .has_in_place = false, .has_data = false},
 }};
 
 }  // namespace
@@ -54,20 +46,13 @@ const OperationTraits& traits(Operation operation) {
 }
 
 std::string operation_names() {
-  std::string names;
-  for (const OperationTraits& entry : all_operations)
-    names += (names.empty() ? "" : ", ") + std::string(entry.name);
-  return names;
+  return fmt::format("{}", fmt::join(names_of<Operation>(), ", "));
 }
 
 Operation parse_operation(const std::string& name) {
-  for (const OperationTraits& entry : all_operations) {
-    if (name == entry.name) return entry.operation;
-  }
-  std::vector<std::string> names;
-  for (const OperationTraits& entry : all_operations) names.emplace_back(entry.name);
+  if (const auto operation = parse_name<Operation>(name)) return *operation;
   throw Error(ErrorKind::usage, fmt::format("unknown operation '{}'", name),
-              did_you_mean(name, names) + "expected " + operation_names());
+              did_you_mean(name, names_of<Operation>()) + "expected " + operation_names());
 }
 
 std::int64_t Problem::bytes() const {

@@ -3,6 +3,7 @@
 // network carries.
 // Legend: n ranks, N elements in all, S their bytes.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,15 +11,23 @@
 
 #include "base/numeric/dtype.hpp"
 #include "base/text/enum_names.hpp"
-#include "comm/core/reduction.hpp"
+#include "tensor/reduction.hpp"
 
 namespace dt::bench {
 
 enum class Operation { all_reduce, broadcast, all_gather, reduce_scatter, send_receive, barrier };
+constexpr auto enum_names(Operation) {
+  using enum Operation;
+  return std::to_array<EnumName<Operation>>({{"all_reduce", all_reduce},
+                                             {"broadcast", broadcast},
+                                             {"all_gather", all_gather},
+                                             {"reduce_scatter", reduce_scatter},
+                                             {"send_receive", send_receive},
+                                             {"barrier", barrier}});
+}
 
 struct OperationTraits {
   Operation operation;
-  const char* name;
   /// Returns the ratio of bus bandwidth to S/time. Bus bandwidth is the rate that a rank's link
   /// carries, independent of n.
   /// Source: nccl-tests, PERFORMANCE.md.
@@ -33,6 +42,7 @@ struct OperationTraits {
 /// Returns the operations in the order in which they are shown.
 std::span<const OperationTraits> operations();
 const OperationTraits& traits(Operation operation);
+/// Returns the operation of a name.
 /// Errors: usage, an unknown name.
 Operation parse_operation(const std::string& name);
 /// Returns "all_reduce, broadcast, ...".
@@ -48,16 +58,16 @@ constexpr auto dtype_names = std::to_array<EnumName<DType>>({{"double", DType::f
                                                              {"uint64", DType::u64},
                                                              {"uint32", DType::u32},
                                                              {"uint8", DType::u8}});
-constexpr auto reduction_names = std::to_array<EnumName<comm::Reduction>>({{"sum", comm::Reduction::sum},
-                                                                           {"prod", comm::Reduction::product},
-                                                                           {"min", comm::Reduction::min},
-                                                                           {"max", comm::Reduction::max}});
+constexpr auto reduction_names = std::to_array<EnumName<Reduction>>({{"sum", Reduction::sum},
+                                                                     {"prod", Reduction::product},
+                                                                     {"min", Reduction::min},
+                                                                     {"max", Reduction::max}});
 
 /// One line of a table: an operation on N elements.
 struct Problem {
   Operation operation = Operation::all_reduce;
   DType dtype = DType::f32;
-  comm::Reduction reduction = comm::Reduction::sum;
+  Reduction reduction = Reduction::sum;
   int root = 0;
   int num_ranks = 1;
   std::int64_t numel = 0;  // N; a multiple of n for operations in parts

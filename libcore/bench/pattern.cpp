@@ -38,15 +38,15 @@ bool takes_part(const Problem& problem, int rank, std::int64_t g, int most) {
   return (rank + g % period) % turns == 0;
 }
 
-int combined(comm::Reduction reduction, int a, int b) {
+int combined(Reduction reduction, int a, int b) {
   switch (reduction) {
-    case comm::Reduction::sum:
+    case Reduction::sum:
       return a + b;
-    case comm::Reduction::product:
+    case Reduction::product:
       return a * b;
-    case comm::Reduction::min:
+    case Reduction::min:
       return std::min(a, b);
-    case comm::Reduction::max:
+    case Reduction::max:
       return std::max(a, b);
   }
   return 0;
@@ -124,12 +124,12 @@ int input_value(const Problem& problem, int rank, std::int64_t g) {
   const std::uint64_t bits = mixed(rank, g);
   if (!traits(problem.operation).reduces) return 1 + below(bits, most_values);
   switch (problem.reduction) {
-    case comm::Reduction::sum:
+    case Reduction::sum:
       return takes_part(problem, rank, g, summands) ? 1 + below(bits, largest_summand) : 0;
-    case comm::Reduction::product:
+    case Reduction::product:
       return takes_part(problem, rank, g, factors) ? 1 + below(bits, 2) : 1;
-    case comm::Reduction::min:
-    case comm::Reduction::max:
+    case Reduction::min:
+    case Reduction::max:
       break;
   }
   return 1 + below(bits, most_values);

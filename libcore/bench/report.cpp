@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text/text.hpp"
-
 namespace dt::bench {
 
 namespace {
@@ -23,6 +21,90 @@ bool is_plain(const std::string& argument) {
   return !argument.empty() && std::all_of(argument.begin(), argument.end(), [&](unsigned char letter) {
     return std::isalnum(letter) != 0 || plain.find(static_cast<char>(letter)) != std::string_view::npos;
   });
+}
+
+constexpr const char* missing = "N/A";
+
+/// Returns seven columns, with as many digits as fit.
+std::string time_cell(double seconds) {
+  const double us = seconds * 1e6;
+  return us >= 10000 ? fmt::format("{:7.0f}", us)
+         : us >= 100 ? fmt::format("{:7.1f}", us)
+                     : fmt::format("{:7.2f}", us);
+}
+
+std::string timing_cells(const Row& row, const std::optional<Timing>& timing) {
+  if (!timing) return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", missing, missing, missing, missing);
+  const std::string wrong = timing->wrong ? std::to_string(*timing->wrong) : missing;
+  return fmt::format("  {}  {:6.2f}  {:6.2f}  {:>5}", time_cell(timing->slowest_s),
+                     row.algorithm_bandwidth(*timing), row.bus_bandwidth(*timing), wrong);
+}
+
+/// Returns "n1 (2), n2 (2)".
+std::string listed(const std::vector<std::pair<std::string, int>>& counts) {
+  std::string text;
+  for (const auto& [name, ranks] : counts)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, ranks);
+  return text;
+}
+
+std::string ranks_on_hosts(const RunDescription& run) {
+  return fmt::format("{} {} on {} {}: {}", run.num_ranks, run.num_ranks == 1 ? "rank" : "ranks",
+                     run.hosts.size(), run.hosts.size() == 1 ? "host" : "hosts", listed(run.hosts));
+}
+
+std::string rate_cell(double rate, double median) {
+  return fmt::format("  {:>10}", median > 0 ? fmt::format("{:.4g}", rate) : missing);
+}
+
+std::string slow_metrics(const RankedDevice& device) {
+  std::string names;
+  for (std::size_t metric = 0; metric < device_metrics.size(); ++metric) {
+    if (!device.standings[metric].is_slow) continue;
+    names += fmt::format("{}{}", names.empty() ? "SLOW: " : ", ", device_metrics[metric].name);
+  }
+  return names;
+}
+
+std::string device_row(const RankedDevice& device) {
+  std::string row = fmt::format("{:>8}", device.rank);
+  for (std::size_t metric = 0; metric < device_metrics.size(); ++metric)
+    row += rate_cell(device.rates[metric], device.standings[metric].median);
+  row += "  " + device.place.describe();
+  if (device.is_slow()) row += "  " + slow_metrics(device);
+  return row + "\n";
+}
+
+/// Returns the medians of each device name once.
+std::string device_medians(const std::vector<RankedDevice>& devices) {
+  std::map<std::string, const RankedDevice*> first;
+  for (const RankedDevice& device : devices) first.emplace(device.place.name, &device);
+  std::string lines;
+  for (const auto& [name, device] : first) {
+    lines += "# median";
+    for (const RelativeRate& standing : device->standings)
+      lines += rate_cell(standing.median, standing.median);
+    lines += "  " + name + "\n";
+  }
+  return lines;
+}
+
+std::string link_row(const Link& link, const std::vector<DevicePlace>& places) {
+  const DevicePlace &one = places[static_cast<std::size_t>(link.pair.a)],
+                    &other = places[static_cast<std::size_t>(link.pair.b)];
+  return fmt::format("{:>8}  {:>6}  {:>7}  {:>9.2f}  {:>10.4g}  {:>6}  {} - {}{}\n", link.pair.a, link.pair.b,
+                     link.is_within_host ? "within" : "between", link.latency_s * 1e6, link.gb_s(),
+                     link.wrong ? std::to_string(*link.wrong) : missing, one.host, other.host,
+                     link.standing.is_slow ? "  SLOW" : "");
+}
+
+std::string link_medians(const std::vector<Link>& links) {
+  std::map<bool, double> medians;
+  for (const Link& link : links) medians[link.is_within_host] = link.standing.median;
+  std::string lines;
+  for (const auto& [is_within, gb_s] : medians)
+    lines += fmt::format("# median {} hosts : {:.4g} GB/s\n", is_within ? "within" : "between", gb_s);
+  return lines;
 }
 
 }  // namespace
@@ -87,40 +169,6 @@ std::int64_t Section::wrong() const {
   return sum;
 }
 
-namespace {
-
-constexpr const char* missing = "N/A";
-
-/// Returns seven columns, with as many digits as fit.
-std::string time_cell(double seconds) {
-  const double us = seconds * 1e6;
-  return us >= 10000 ? fmt::format("{:7.0f}", us)
-         : us >= 100 ? fmt::format("{:7.1f}", us)
-                     : fmt::format("{:7.2f}", us);
-}
-
-std::string timing_cells(const Row& row, const std::optional<Timing>& timing) {
-  if (!timing) return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", missing, missing, missing, missing);
-  const std::string wrong = timing->wrong ? std::to_string(*timing->wrong) : missing;
-  return fmt::format("  {}  {:6.2f}  {:6.2f}  {:>5}", time_cell(timing->slowest_s),
-                     row.algorithm_bandwidth(*timing), row.bus_bandwidth(*timing), wrong);
-}
-
-/// Returns "n1 (2), n2 (2)".
-std::string listed(const std::vector<std::pair<std::string, int>>& counts) {
-  std::string text;
-  for (const auto& [name, ranks] : counts)
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, ranks);
-  return text;
-}
-
-std::string ranks_on_hosts(const RunDescription& run) {
-  return fmt::format("{} {} on {} {}: {}", run.num_ranks, run.num_ranks == 1 ? "rank" : "ranks",
-                     run.hosts.size(), run.hosts.size() == 1 ? "host" : "hosts", listed(run.hosts));
-}
-
-}  // namespace
-
 std::string table_head(const RunDescription& run) {
   std::string head =
       fmt::format("# {}{}{}\n", run.dt_version, run.mpi_version.empty() ? "" : "; ", run.mpi_version);
@@ -144,7 +192,7 @@ std::string table_section(Operation operation, const std::string& backend) {
       "# {:50}{:^32}{:>20}\n"
       "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6} {:>6}  {:>7}  {:>6}  {:>6} {:>6}\n"
       "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6} {:>6}  {:>7}  {:>6}  {:>6}\n",
-      traits(operation).name, backend, "", "out-of-place", "in-place",  //
+      name_of(operation), backend, "", "out-of-place", "in-place",  //
       "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw",
       "#wrong", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)");
 }
@@ -168,64 +216,6 @@ std::string table_foot(const Section& section, bool checked) {
     foot += fmt::format("# Avg bus bandwidth    : {:.6g}\n", section.mean_bus_bandwidth());
   return foot;
 }
-
-namespace {
-
-std::string rate_cell(double rate, double median) {
-  return fmt::format("  {:>10}", median > 0 ? fmt::format("{:.4g}", rate) : missing);
-}
-
-std::string slow_metrics(const RankedDevice& device) {
-  std::string names;
-  for (std::size_t metric = 0; metric < device_metrics.size(); ++metric) {
-    if (!device.standings[metric].is_slow) continue;
-    names += fmt::format("{}{}", names.empty() ? "SLOW: " : ", ", device_metrics[metric].name);
-  }
-  return names;
-}
-
-std::string device_row(const RankedDevice& device) {
-  std::string row = fmt::format("{:>8}", device.rank);
-  for (std::size_t metric = 0; metric < device_metrics.size(); ++metric)
-    row += rate_cell(device.rates[metric], device.standings[metric].median);
-  row += "  " + device.place.describe();
-  if (device.is_slow()) row += "  " + slow_metrics(device);
-  return row + "\n";
-}
-
-/// Returns the medians of each device name once.
-std::string device_medians(const std::vector<RankedDevice>& devices) {
-  std::map<std::string, const RankedDevice*> first;
-  for (const RankedDevice& device : devices) first.emplace(device.place.name, &device);
-  std::string lines;
-  for (const auto& [name, device] : first) {
-    lines += "# median";
-    for (const RelativeRate& standing : device->standings)
-      lines += rate_cell(standing.median, standing.median);
-    lines += "  " + name + "\n";
-  }
-  return lines;
-}
-
-std::string link_row(const Link& link, const std::vector<DevicePlace>& places) {
-  const DevicePlace &one = places[static_cast<std::size_t>(link.pair.a)],
-                    &other = places[static_cast<std::size_t>(link.pair.b)];
-  return fmt::format("{:>8}  {:>6}  {:>7}  {:>9.2f}  {:>10.4g}  {:>6}  {} - {}{}\n", link.pair.a, link.pair.b,
-                     link.is_within_host ? "within" : "between", link.latency_s * 1e6, link.gb_s(),
-                     link.wrong ? std::to_string(*link.wrong) : missing, one.host, other.host,
-                     link.standing.is_slow ? "  SLOW" : "");
-}
-
-std::string link_medians(const std::vector<Link>& links) {
-  std::map<bool, double> medians;
-  for (const Link& link : links) medians[link.is_within_host] = link.standing.median;
-  std::string lines;
-  for (const auto& [is_within, gb_s] : medians)
-    lines += fmt::format("# median {} hosts : {:.4g} GB/s\n", is_within ? "within" : "between", gb_s);
-  return lines;
-}
-
-}  // namespace
 
 std::string device_table(const std::vector<RankedDevice>& devices) {
   std::string names = "#   rank", units = "#       ";

@@ -50,7 +50,7 @@ Json to_json(const Row& row, const Timing& timing) {
 
 Json to_json(const Row& row) {
   const OperationTraits& operation = traits(row.problem.operation);
-  return {{"operation", operation.name},
+  return {{"operation", name_of(operation.operation)},
           {"backend", row.backend},
           {"size", row.problem.bytes()},
           {"count", row.problem.count()},
@@ -62,7 +62,7 @@ Json to_json(const Row& row) {
 }
 
 Json to_json(const Section& section) {
-  return {{"operation", traits(section.operation).name},
+  return {{"operation", name_of(section.operation)},
           {"backend", section.backend},
           {"mean_busbw_gb_s", rounded(section.mean_bus_bandwidth())},
           {"wrong", section.wrong()}};

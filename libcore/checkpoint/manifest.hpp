@@ -1,5 +1,5 @@
 #pragma once
-// The names of checkpoints, and the manifest, manifest.json, which describes one. See FORMATS.md.
+// The manifest of a checkpoint, manifest.json. See FORMATS.md.
 
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/dtype.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "tensor/piece.hpp"
@@ -16,19 +17,6 @@
 namespace dt::checkpoint {
 
 namespace fs = std::filesystem;
-
-/// Returns a checkpoint's name, such as "step-00001000.g3", which contains the step and the generation
-/// of the run that saved it.
-std::string checkpoint_name(std::int64_t step, std::int64_t generation);
-
-struct CheckpointEntry {
-  fs::path path;
-  std::int64_t step = 0;
-  std::int64_t generation = 0;
-};
-
-/// Parses a name such as "step-00001000.g3". Returns none for any other name.
-std::optional<CheckpointEntry> parse_checkpoint_name(const fs::path& path);
 
 inline constexpr std::int64_t format_version = 1;
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "base/io/permissions.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/manifest.hpp"
 

@@ -1,7 +1,7 @@
 #include "checkpoint/reshard.hpp"
 
 #include "base/error.hpp"
-#include "base/text/text.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 

@@ -7,7 +7,8 @@
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
-#include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
+#include "model/hf/hf_config.hpp"
 
 namespace dt::checkpoint {
 

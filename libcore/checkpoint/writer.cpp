@@ -10,54 +10,12 @@
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/host.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/digested_bytes.hpp"
-#include "checkpoint/digested_json.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/writer_manifest.hpp"
 
 namespace dt::checkpoint {
-
-namespace {
-
-constexpr DigestedJsonFormat writer_manifest_format = {"dt-checkpoint-part", 1,
-                                                       "what the writer wrote is damaged"};
-
-}  // namespace
-
-std::string piece_file_name(int writer) {
-  return fmt::format("rank-{:05}.h5", writer);
-}
-
-std::string writer_manifest_name(int writer) {
-  return fmt::format("part-{:05}.json", writer);
-}
-
-std::string to_json(const WriterManifest& manifest) {
-  DigestedJsonWriter text(writer_manifest_format);
-  text.integer("step", manifest.step);
-  text.integer("generation", manifest.generation);
-  text.integer("writer", manifest.writer);
-  return text.finish(manifest.files, manifest.pieces);
-}
-
-WriterManifest parse_writer_manifest(const std::string& text, const std::string& origin) {
-  const JsonValue root = parse_digested_json(text, origin, writer_manifest_format);
-  WriterManifest manifest;
-  manifest.step = root.integer("step", 0, INT64_MAX - 1);
-  manifest.generation = root.integer("generation", 0, INT64_MAX - 1);
-  manifest.writer = root.integer("writer", 0, INT32_MAX);
-  parse_files_and_pieces(root, writer_manifest_format, manifest.files, manifest.pieces);
-  return manifest;
-}
-
-WriterManifest load_writer_manifest(const fs::path& folder, std::int64_t step, std::int64_t generation,
-                                    int writer) {
-  const fs::path path = folder / writer_manifest_name(writer);
-  WriterManifest manifest = parse_writer_manifest(read_file(path), path.string());
-  if (manifest.step == step && manifest.generation == generation && manifest.writer == writer)
-    return manifest;
-  throw input_error("{} is of step {}, generation {}, writer {}; expected {}, {}, {}", path.string(),
-                    manifest.step, manifest.generation, manifest.writer, step, generation, writer);
-}
 
 namespace {
 
@@ -100,48 +58,6 @@ void remove_writer_manifest(const fs::path& path) {
   fs::remove(path, error);
   if (error) throw system_error(error.value(), "remove", path.string());
 }
-
-}  // namespace
-
-CheckpointTransaction::CheckpointTransaction(const fs::path& folder, std::int64_t step,
-                                             std::int64_t generation)
-    : CheckpointTransaction(step, generation, folder / checkpoint_name(step, generation), false) {}
-
-CheckpointTransaction::CheckpointTransaction(std::int64_t step, std::int64_t generation, fs::path final_path,
-                                             bool overwrite)
-    : step_(step),
-      generation_(generation),
-      final_path_(overwrite ? std::move(final_path) : unused(std::move(final_path))),
-      overwrite_(overwrite),
-      directory_(final_path_) {}
-
-CheckpointTransaction CheckpointTransaction::at(const fs::path& final_path, std::int64_t step,
-                                                std::int64_t generation, bool overwrite) {
-  return CheckpointTransaction(step, generation, final_path, overwrite);
-}
-
-fs::path CheckpointTransaction::commit(Manifest header, int num_writers, double timeout_s) {
-  DT_CHECK(header.state.step == step_ && header.generation == generation_,
-           "{} is committed as step {} of generation {}", final_path_.string(), header.state.step,
-           header.generation);
-  DT_CHECK(num_writers >= 1, "a checkpoint of {} writers", num_writers);
-  if (header.created.empty()) header.created = utc_timestamp();
-  if (header.dt_version.empty()) header.dt_version = dt_version();
-  header.files.clear();
-  header.pieces.clear();
-  for (int writer = 0; writer < num_writers; ++writer) {
-    WriterManifest manifest = load_visible_writer_manifest(path(), header, writer, timeout_s);
-    std::move(manifest.files.begin(), manifest.files.end(), std::back_inserter(header.files));
-    std::move(manifest.pieces.begin(), manifest.pieces.end(), std::back_inserter(header.pieces));
-  }
-  for (int writer = 0; writer < num_writers; ++writer)
-    remove_writer_manifest(path() / writer_manifest_name(writer));
-  write_synced(path() / manifest_name, to_json(header));
-  directory_.commit(overwrite_);
-  return final_path_;
-}
-
-namespace {
 
 bool fills_its_box(const Piece& piece) {
   return piece.begin == 0 && piece.end == piece.box.numel();
@@ -233,6 +149,44 @@ PieceFile write_piece_file(const fs::path& folder, const std::string& name, cons
 }
 
 }  // namespace
+
+CheckpointTransaction::CheckpointTransaction(const fs::path& folder, std::int64_t step,
+                                             std::int64_t generation)
+    : CheckpointTransaction(step, generation, folder / checkpoint_name(step, generation), false) {}
+
+CheckpointTransaction::CheckpointTransaction(std::int64_t step, std::int64_t generation, fs::path final_path,
+                                             bool overwrite)
+    : step_(step),
+      generation_(generation),
+      final_path_(overwrite ? std::move(final_path) : unused(std::move(final_path))),
+      overwrite_(overwrite),
+      directory_(final_path_) {}
+
+CheckpointTransaction CheckpointTransaction::at(const fs::path& final_path, std::int64_t step,
+                                                std::int64_t generation, bool overwrite) {
+  return CheckpointTransaction(step, generation, final_path, overwrite);
+}
+
+fs::path CheckpointTransaction::commit(Manifest header, int num_writers, double timeout_s) {
+  DT_CHECK(header.state.step == step_ && header.generation == generation_,
+           "{} is committed as step {} of generation {}", final_path_.string(), header.state.step,
+           header.generation);
+  DT_CHECK(num_writers >= 1, "a checkpoint of {} writers", num_writers);
+  if (header.created.empty()) header.created = utc_timestamp();
+  if (header.dt_version.empty()) header.dt_version = dt_version();
+  header.files.clear();
+  header.pieces.clear();
+  for (int writer = 0; writer < num_writers; ++writer) {
+    WriterManifest manifest = load_visible_writer_manifest(path(), header, writer, timeout_s);
+    std::move(manifest.files.begin(), manifest.files.end(), std::back_inserter(header.files));
+    std::move(manifest.pieces.begin(), manifest.pieces.end(), std::back_inserter(header.pieces));
+  }
+  for (int writer = 0; writer < num_writers; ++writer)
+    remove_writer_manifest(path() / writer_manifest_name(writer));
+  write_synced(path() / manifest_name, to_json(header));
+  directory_.commit(overwrite_);
+  return final_path_;
+}
 
 void write_shard(const fs::path& unfinished, const Manifest& header, int writer,
                  std::span<const PieceSpec> pieces, const PayloadSource& source,

@@ -12,12 +12,12 @@
 
 #include "base/numeric/range.hpp"
 #include "base/system/host.hpp"
-#include "comm/core/reduction.hpp"
 #include "comm/core/staging.hpp"
 #include "comm/core/transport.hpp"
 #include "comm/device_collectives/device_group.hpp"
 #include "comm/engine.hpp"
 #include "comm/node/locality.hpp"
+#include "tensor/reduction.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt {
@@ -25,6 +25,8 @@ class Context;
 }
 
 namespace dt::comm {
+
+using dt::Reduction;
 
 struct Algorithm;
 struct Caller;

@@ -1,7 +1,6 @@
 #pragma once
 // Exchanges texts, numbers and errors between ranks.
-// Collective: every rank of the group calls each function, and blocks; rank_label() and order_by_host()
-// are the exceptions.
+// Collective: every rank of the group calls each function, and blocks; rank_label() is the exception.
 
 #include <cstdint>
 #include <functional>
@@ -54,18 +53,5 @@ void on_subset(const Ranks& ranks, int count, const std::string& name,
 /// share its limits.
 /// Errors: environment, naming the limit.
 void require_threads(const Ranks& ranks, int count);
-
-/// Returns how many ranks of the group are on this rank's host.
-int ranks_on_host(Communicator& group);
-
-/// Returns ranks in the order of their hosts, given each rank's host, whatever order the launcher
-/// numbered them in. Ranks of a host follow each other in their order, and hosts come in the order of
-/// their first ranks. Rank 0 stays first.
-/// Collective: no; never blocks.
-std::vector<int> order_by_host(const std::vector<std::string>& hosts);
-
-/// Runs `body` with the ranks in the order of their hosts, as a group of their own unless they are in that
-/// order already. `host` is this rank's. Returns what `body` returns.
-int in_host_order(const Ranks& ranks, const std::string& host, const std::function<int(const Ranks&)>& body);
 
 }  // namespace dt::comm

@@ -11,6 +11,7 @@
 #include "checkpoint/elements.hpp"
 #include "checkpoint/pieces_by_box.hpp"
 #include "checkpoint/tokenizer_files.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::convert {

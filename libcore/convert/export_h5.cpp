@@ -4,8 +4,10 @@
 
 #include "base/error.hpp"
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/io/atomic_files.hpp"
 #include "convert/export.hpp"
 #include "convert/tensor_copier.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::convert {

@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 #include "convert/export.hpp"
 #include "convert/safetensors.hpp"
 #include "convert/tensor_copier.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/hf/hf_names.hpp"
 #include "model/parameter_table.hpp"
 

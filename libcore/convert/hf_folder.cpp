@@ -10,6 +10,7 @@
 #include "base/numeric/digest.hpp"
 #include "base/numeric/integer.hpp"
 #include "checkpoint/elements.hpp"
+#include "model/hf/hf_config.hpp"
 
 namespace dt::convert {
 

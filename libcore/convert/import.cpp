@@ -1,6 +1,7 @@
 #include "convert/import.hpp"
 
 #include "base/error.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 #include "checkpoint/writer.hpp"

@@ -16,7 +16,7 @@
 #include "equivalence/layout_run.hpp"
 #include "model/layout.hpp"
 #include "plan/launch.hpp"
-#include "plan/memory/memory_fit.hpp"
+#include "plan/planner.hpp"
 #include "plan/precision.hpp"
 #include "train/start/consistency_checks.hpp"
 #include "train/start/staging.hpp"
@@ -318,7 +318,7 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
   });
   train::check_same_settings(ranks, asked, *dataset);
   for (const plan::Plan& plan : plans) plan::check_thread_limit(plan, ranks);
-  const Arithmetic arithmetic = plan::choose_arithmetic(settings, plans.front(), nullptr, ranks);
+  const Arithmetic arithmetic = plan::choose_arithmetic(plans.front(), nullptr, ranks);
   for (plan::Plan& plan : plans) plan.arithmetic = arithmetic;
 
   Comparisons comparisons(layouts, plans, *dataset, signals, ranks);

@@ -7,7 +7,8 @@
 
 #include "base/system/signals.hpp"
 #include "comm/ranks.hpp"
-#include "plan/planner.hpp"
+#include "plan/plan.hpp"
+#include "plan/settings.hpp"
 
 namespace dt::equivalence {
 

@@ -3,50 +3,15 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <vector>
 
-#include "comm/communicator.hpp"
 #include "comm/ranks.hpp"
 #include "data/read/mixture.hpp"
 #include "parallel/state/model_storage.hpp"
 #include "plan/plan.hpp"
-#include "tensor/host_tensor.hpp"
+#include "tensor/tensor.hpp"
 
 namespace dt::equivalence {
-
-/// Assembles parameters on rank 0 from the pieces that each rank owns, as a checkpoint would have them.
-class ParameterGatherer {
- public:
-  /// The arguments must outlive the object.
-  ParameterGatherer(const Context& context, const parallel::ModelStorage& storage, comm::Communicator& world);
-
-  /// Calls `look` on rank 0 with one parameter after the other, in the order of the table. The
-  /// tensor is valid only during the call.
-  /// Collective: all ranks call it.
-  void visit(const std::function<void(const Tensor& whole)>& look);
-
- private:
-  struct RankPiece {
-    int rank;
-    Piece piece;
-  };
-  /// Returns the pieces that a rank owns, in the order of the table.
-  std::vector<parallel::OwnedPiece> owned(const parallel::LocalTable& local) const;
-  HostMirror values_of(const parallel::OwnedPiece& own) const;
-  void send_all() const;
-  Tensor assemble(int param);
-  void add(const RankPiece& rank_piece, int param, const Tensor& whole) const;
-
-  const Context& context_;
-  const parallel::ModelStorage& storage_;
-  const parallel::LocalTable& local_;
-  comm::Communicator& world_;
-  DType dtype_;
-  std::map<int, std::vector<RankPiece>> pieces_of_param_;  // on rank 0, by parameter
-  Buffer whole_;
-};
 
 /// Weights in a file of the folder for temporary files (TMPDIR), so that layouts can be compared
 /// without several models in memory. The file vanishes with the process.

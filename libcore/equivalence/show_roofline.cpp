@@ -1,9 +1,10 @@
+#include "equivalence/show_roofline.hpp"
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text/text.hpp"
-#include "equivalence/show_schedule.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "plan/time/roofline_step.hpp"
 
@@ -69,12 +70,12 @@ double seconds_of_gaps(const StepRoofline& roofline) {
 }
 
 void print_summary(const StepRoofline& roofline, const GpuRates& rates, Console& console) {
-  const auto part = [&](const char* name, double seconds) {
+  const auto part = [&](std::string_view name, double seconds) {
     console.print("{:<10} {:>9}  {:.1f} %\n", name, parallel::format_short_time(seconds),
                   100 * seconds / roofline.step_s);
   };
   for (const OperationKind kind : {OperationKind::matmul, OperationKind::attention, OperationKind::memory})
-    part(kind_name(kind), seconds_of_kind(roofline, rates, kind));
+    part(name_of(kind), seconds_of_kind(roofline, rates, kind));
   part("waiting", roofline.waiting_s());
   console.print(
       "on {} a step takes {}: {} tokens/s, MFU {:.3f} of {:.4g} FLOP/s; of it {} from one kernel to the "
@@ -88,7 +89,7 @@ void print_summary(const StepRoofline& roofline, const GpuRates& rates, Console&
 Json operation_line(const Operation& operation, const GpuRates& rates) {
   Json line{{"kind", "operation"},
             {"name", operation.name},
-            {"of", kind_name(operation.kind)},
+            {"of", name_of(operation.kind)},
             {"times", operation.count},
             {"each_s", seconds_per_call(operation, rates)},
             {"total_s", seconds_of(operation, rates)}};
@@ -106,20 +107,6 @@ Json operation_line(const Operation& operation, const GpuRates& rates) {
 }
 
 }  // namespace
-
-plan::Settings with_simulated_gpus(const plan::Settings& asked, int num_ranks) {
-  plan::Settings settings = asked;
-  if (!settings.roofline) return settings;
-  settings.device = comm::DeviceRequest::cuda;
-  if (!settings.ranks) settings.ranks = num_ranks;
-  return settings;
-}
-
-plan::LinkBandwidths roofline_link_bandwidths(const plan::Settings& settings) {
-  if (!settings.roofline) return plan::link_bandwidths(settings.forecast);
-  const double within = plan::rates_of(*settings.roofline).link_bytes_s;
-  return {settings.forecast.node_bandwidth.value_or(within), settings.forecast.link_bandwidth};
-}
 
 void show_roofline(const GpuRates& rates, plan::LinkBandwidths links, const plan::Plan& plan,
                    Console& console) {

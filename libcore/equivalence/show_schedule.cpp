@@ -5,14 +5,17 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/io/files.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/text/text.hpp"
 #include "comm/exchange.hpp"
+#include "equivalence/show_roofline.hpp"
 #include "parallel/schedule/drawing/drawing.hpp"
 #include "parallel/schedule/validator.hpp"
 #include "plan/action_lists.hpp"
 #include "plan/memory/memory_estimate.hpp"
+#include "plan/planner.hpp"
 #include "plan/time/forecast.hpp"
+#include "plan/time/roofline.hpp"
 #include "plan/time/roofline_step.hpp"
 #include "plan/time/unit_times_file.hpp"
 #include "train/start/idle_ranks.hpp"
@@ -146,10 +149,10 @@ void print_json(const ScheduleReport& shown, Console& console) {
 }
 
 /// Returns where the times of computations are from.
-std::string describe_times(const plan::Settings& s) {
-  if (s.resume.run) return "computations as measured in " + *s.resume.run;
-  if (s.roofline) return "computations by the roofline of " + *s.roofline;
-  return fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", s.forecast.rank_flops);
+std::string describe_times(const plan::Plan& plan, const plan::GpuRates* gpu) {
+  if (plan.resume.run) return "computations as measured in " + *plan.resume.run;
+  if (gpu) return fmt::format("computations by the roofline of {}", gpu->name);
+  return fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", plan.forecast.rank_flops);
 }
 
 void print_text(const ScheduleReport& shown, const std::string& computing, plan::LinkBandwidths links,
@@ -172,20 +175,19 @@ void print_action(const ScheduleReport& shown, const parallel::Action& action, s
                   Console& console) {
   const std::string name = shown.unit_name(action.unit);
   if (console.json()) {
-    Json line{{"action", parallel::action_name(action.kind)}};
+    Json line{{"action", name_of(action.kind)}};
     if (action.unit >= 0) line["unit"] = name;
     if (action.micro_batch >= 0) line["micro_batch"] = action.micro_batch;
-    if (action.transfers()) line["payload"] = parallel::payload_name(action.payload);
+    if (action.transfers()) line["payload"] = name_of(action.payload);
     if (action.transfers()) line["stage"] = action.peer;
     line["bytes"] = bytes;
     return console.print("{}\n", line.dump());
   }
   const std::string to =
-      action.transfers() ? fmt::format("  {}, stage {}", payload_name(action.payload), action.peer) : "";
-  const std::string text =
-      fmt::format("{:<16} {:<12} {:>11} {:>10}{}", parallel::action_name(action.kind), name,
-                  action.micro_batch >= 0 ? std::to_string(action.micro_batch) : "",
-                  bytes > 0 ? format_bytes(static_cast<std::uint64_t>(bytes)) : "", to);
+      action.transfers() ? fmt::format("  {}, stage {}", name_of(action.payload), action.peer) : "";
+  const std::string text = fmt::format("{:<16} {:<12} {:>11} {:>10}{}", name_of(action.kind), name,
+                                       action.micro_batch >= 0 ? std::to_string(action.micro_batch) : "",
+                                       bytes > 0 ? format_bytes(static_cast<std::uint64_t>(bytes)) : "", to);
   console.print("{}\n", text.substr(0, text.find_last_not_of(' ') + 1));
 }
 
@@ -213,39 +215,58 @@ model::ModelSpec spec_to_draw(const plan::Settings& settings) {
 }
 
 /// Returns the times of units: measured, those of --roofline's GPU, or by FLOPs.
-std::vector<parallel::UnitCost> unit_times(const plan::Settings& settings, const plan::Plan& plan) {
-  if (settings.resume.run) return plan::read_unit_times(*settings.resume.run, plan);
-  if (settings.roofline) return plan::roofline_unit_times(plan, plan::rates_of(*settings.roofline));
-  return predicted_unit_times(plan, settings.forecast.rank_flops);
+std::vector<parallel::UnitCost> unit_times(const plan::Plan& plan, const plan::GpuRates* gpu) {
+  if (plan.resume.run) return plan::read_unit_times(*plan.resume.run, plan);
+  if (gpu) return plan::roofline_unit_times(plan, *gpu);
+  return predicted_unit_times(plan, plan.forecast.rank_flops);
+}
+
+/// Returns the bandwidths of links that plans use: those of the options, and within nodes by default
+/// those of --roofline's GPU.
+plan::LinkBandwidths link_bandwidths(const plan::Plan& plan, const plan::GpuRates* gpu) {
+  if (!gpu) return plan::link_bandwidths(plan.forecast);
+  return {plan.forecast.node_bandwidth.value_or(gpu->link_bytes_s), plan.forecast.link_bandwidth};
 }
 
 void check_and_print(const plan::Settings& settings, const plan::Launch& launch, Console& console) {
-  if (settings.svg) require_parent_folder(*settings.svg);
+  const plan::GpuRates* const gpu = settings.roofline ? &plan::rates_of(*settings.roofline) : nullptr;
+  const std::optional<std::string> picture = settings.svg;
+  if (picture) require_parent_folder(*picture);
   std::optional<data::Mixture> dataset;
   if (!settings.data.mixture.empty()) dataset.emplace(settings.data.mixture);
   const model::ModelSpec spec = spec_to_draw(settings);
   const plan::Plan plan = plan::Planner(settings, spec, dataset ? &*dataset : nullptr, launch).plan();
-  const plan::LinkBandwidths links = roofline_link_bandwidths(settings);
+  const plan::LinkBandwidths links = link_bandwidths(plan, gpu);
   const model::ParameterTable table(spec);
   validate(plan, static_cast<int>(table.units().size()));
-  const std::vector<parallel::UnitCost> times = unit_times(settings, plan);
+  const std::vector<parallel::UnitCost> times = unit_times(plan, gpu);
   const ScheduleReport shown{
       plan,
       table,
       forecast_step(plan, times, links),
       estimate_memory(plan),
-      settings.resume.run.has_value(),
+      plan.resume.run.has_value(),
       forecast_step(plan, times, std::numeric_limits<double>::infinity()).timeline.bubble_ratio()};
-  if (settings.svg) write_file_atomically(*settings.svg, draw_svg(shown.drawing()));
+  if (picture) write_file_atomically(*picture, draw_svg(shown.drawing()));
   const parallel::ActionList list = std::move(training_lists(plan).front());
   const std::vector<std::int64_t> bytes = plan::comm_bytes_per_action(plan, list);
-  if (!console.json()) print_text(shown, describe_times(settings), links, console);
+  if (!console.json()) print_text(shown, describe_times(plan, gpu), links, console);
   print_list(shown, list, bytes, console);
   if (console.json()) print_json(shown, console);
-  if (settings.roofline) show_roofline(plan::rates_of(*settings.roofline), links, plan, console);
+  if (gpu) show_roofline(*gpu, links, plan, console);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   console.info("rank 0 of {}: {} actions, {} a step", plan.layout.size(), list.size(),
                format_bytes(static_cast<std::uint64_t>(total)));
+}
+
+/// Returns the settings with a simulated GPU for each rank if --roofline names one; otherwise
+/// unchanged.
+plan::Settings with_simulated_gpus(const plan::Settings& asked, int num_ranks) {
+  plan::Settings settings = asked;
+  if (!settings.roofline) return settings;
+  settings.device = comm::DeviceRequest::cuda;
+  if (!settings.ranks) settings.ranks = num_ranks;
+  return settings;
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ struct UnitRange {
 /// The unit ranges that each stage holds.
 using StageUnits = std::vector<std::vector<UnitRange>>;
 
-/// The order in which a pipeline's stages compute. parallel/schedules implements the schedules.
+/// The order in which a pipeline's stages compute. parallel/schedule/pipeline_schedule.hpp has the
+/// schedules.
 enum class PipelineScheduleKind { gpipe, one_f_one_b, interleaved, zero_bubble };
 constexpr auto enum_names(PipelineScheduleKind) {
   using enum PipelineScheduleKind;

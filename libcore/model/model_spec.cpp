@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/text/suggest.hpp"
+#include "model/hf/hf_config.hpp"
 
 namespace dt::model {
 

@@ -7,8 +7,6 @@
 
 #include "base/numeric/dtype.hpp"
 #include "base/numeric/integer.hpp"
-#include "checkpoint/manifest.hpp"
-#include "data/read/mixture.hpp"
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "model/units/unit.hpp"
@@ -26,6 +24,7 @@ namespace dt::plan {
 struct Plan {
   model::ModelSpec spec;
   parallel::Precision precision;
+  std::optional<Arithmetic> matmul;          // as asked; none: the fastest
   Arithmetic arithmetic = Arithmetic::fp32;  // for products of matrices; see choose_arithmetic
   Recompute recompute = Recompute::none;
   Launch launch;
@@ -57,6 +56,7 @@ struct Plan {
   SaveRequest save;                   // in the background only if training goes on during a save
   EvaluationRequest evaluation;
   LoggingRequest logging;
+  ForecastRequest forecast;
 
   /// Returns how a step's gradients are summed, in words. Plans with the same words sum in the same
   /// order if their lanes are the same and whole.

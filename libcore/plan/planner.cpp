@@ -52,6 +52,8 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
   Plan plan;
   plan.spec = spec;
   plan.precision = precision_of(s);
+  plan.matmul = s.matmul;
+  plan.forecast = s.forecast;
   plan.recompute = s.recompute;
   plan.launch = launch;
   plan.device = launch.device;
@@ -133,7 +135,7 @@ void check_adam_eps(double eps, DType type) {
   if (eps >= least && eps <= most) return;
   throw Error(ErrorKind::usage,
               fmt::format("--adam-eps {} is no normal number of {}, in which weights are updated", eps,
-                          is_double ? "fp64" : "fp32"),
+                          precision_name(type)),
               fmt::format("give at least {:.3g}; 1e-8 is usual", least));
 }
 
@@ -159,8 +161,6 @@ optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
   }
   return schedule;
 }
-
-}  // namespace
 
 Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixture* dataset,
                const Launch& launch, const checkpoint::TrainingState* resumed) {
@@ -205,6 +205,8 @@ Plan make_evaluation_plan(const Settings& s, const model::ModelSpec& spec, const
   return plan;
 }
 
+}  // namespace
+
 Plan Planner::plan_with(const Settings& settings, const checkpoint::TrainingState* resumed) const {
   return purpose_ == Purpose::training ? make_plan(settings, spec_, dataset_, launch_, resumed)
                                        : make_evaluation_plan(settings, spec_, *dataset_, launch_);
@@ -225,12 +227,6 @@ std::string Planner::suggest_options_that_fit(const Plan& plan, const checkpoint
                                               const NeededBytes& needed_bytes, std::uint64_t bytes) const {
   const Replan replan = [&](const Settings& settings) { return plan_with(settings, resumed); };
   return plan::suggest_options_that_fit(settings_, plan, replan, needed_bytes, bytes);
-}
-
-Arithmetic Planner::choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed,
-                                      const comm::Ranks& ranks) const {
-  check_thread_limit(plan, ranks);
-  return plan::choose_arithmetic(settings_, plan, resumed, ranks);
 }
 
 }  // namespace dt::plan

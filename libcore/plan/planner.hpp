@@ -6,24 +6,12 @@
 #include <functional>
 #include <string>
 
-#include "comm/ranks.hpp"
+#include "checkpoint/manifest.hpp"
 #include "data/read/mixture.hpp"
 #include "plan/plan.hpp"
 #include "plan/settings.hpp"
 
 namespace dt::plan {
-
-/// Makes the plan of training. `resumed` is the state that the run continues from, if any. A plan
-/// of simulated ranks need not have a dataset. Without a dataset, checks of the data are left out, and
-/// --epochs is refused.
-/// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide);
-/// input, data and model do not fit each other (vocabulary, positions, too little data).
-Plan make_plan(const Settings& settings, const model::ModelSpec& spec, const data::Mixture* dataset,
-               const Launch& launch, const checkpoint::TrainingState* resumed);
-
-/// Makes the part of a plan that evaluation needs: no steps, no schedule.
-Plan make_evaluation_plan(const Settings& settings, const model::ModelSpec& spec,
-                          const data::Mixture& dataset, const Launch& launch);
 
 /// Makes the plans of a start, which may try several checkpoints.
 class Planner {
@@ -36,8 +24,10 @@ class Planner {
           const Launch& launch, Purpose purpose = Purpose::training)
       : settings_(settings), spec_(spec), dataset_(dataset), launch_(launch), purpose_(purpose) {}
 
-  /// Returns the plan of a run that begins anew or continues from `resumed`.
-  /// Errors: those of make_plan().
+  /// Returns the plan of a run that begins anew or continues from `resumed`. That of an evaluation has no
+  /// steps and no schedule. Without a dataset, checks of the data are left out, and --epochs is refused.
+  /// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide);
+  /// input, data and model do not fit each other (vocabulary, positions, too little data).
   Plan plan(const checkpoint::TrainingState* resumed = nullptr) const;
   /// Returns the same plan, if this host and its GPU have the memory that it needs.
   /// Errors: those of plan() and of check_memory().
@@ -45,11 +35,6 @@ class Planner {
   /// Suggests options for this planner's settings; see plan::suggest_options_that_fit().
   std::string suggest_options_that_fit(const Plan& plan, const checkpoint::TrainingState* resumed,
                                        const NeededBytes& needed_bytes, std::uint64_t bytes) const;
-  /// Returns the arithmetic of the plan's products; see plan::choose_arithmetic().
-  /// Errors: environment, the threads of the plan cannot be started.
-  /// Collective: all ranks.
-  Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed,
-                               const comm::Ranks& ranks) const;
 
  private:
   Plan plan_with(const Settings& settings, const checkpoint::TrainingState* resumed) const;

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
-#include "kernels/linear.hpp"
+#include "kernels/arithmetic.hpp"
 #include "plan/settings.hpp"
 #include "tensor/context.hpp"
 
@@ -105,10 +105,6 @@ parallel::Precision precision_of(const Settings& settings) {
   return precision;
 }
 
-std::string_view precision_name(DType dtype) {
-  return name_in(precision_names, dtype);
-}
-
 void check_arithmetic(const Settings& settings) {
   if (!settings.matmul) return;
   if (const std::string why = kernels::arithmetic_unavailable_reason(*settings.matmul); !why.empty())
@@ -120,12 +116,13 @@ void check_thread_limit(const Plan& plan, const comm::Ranks& ranks) {
   comm::require_threads(ranks, plan.threads - 1 + beside);
 }
 
-Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
-                             const checkpoint::TrainingState* resumed, const comm::Ranks& ranks) {
-  if (settings.matmul == Arithmetic::tf32) return Arithmetic::tf32;  // on a GPU, as find_launch has checked
+Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed,
+                             const comm::Ranks& ranks) {
+  check_thread_limit(plan, ranks);
+  if (plan.matmul == Arithmetic::tf32) return Arithmetic::tf32;  // on a GPU, as find_launch has checked
   const bool is_open = plan.device == Device::host() && plan.precision.compute == DType::bf16;
-  if (!is_open || settings.matmul == Arithmetic::fp32) return Arithmetic::fp32;
-  if (const auto asked = settings.matmul) {
+  if (!is_open || plan.matmul == Arithmetic::fp32) return Arithmetic::fp32;
+  if (const auto asked = plan.matmul) {
     if (const std::string why = who_cannot(*asked, ranks); !why.empty()) throw cannot(*asked, why);
     return *asked;
   }

@@ -22,9 +22,6 @@ parallel::Precision precision_of(const Settings& settings);
 /// Errors: environment, this machine's CPU lacks what --matmul asks for.
 void check_arithmetic(const Settings& settings);
 
-/// Returns the name that options use: "fp32", "bf16", ….
-std::string_view precision_name(DType dtype);
-
 /// Checks that the system grants the plan's threads and dt's background threads. Call it before any
 /// rank computes with the plan's threads: if the system refuses one of these, the process ends.
 /// Errors: environment, naming the limit.
@@ -36,9 +33,9 @@ void check_thread_limit(const Plan& plan, const comm::Ranks& ranks);
 /// ranks have. It takes AMX before bf16 before fp32 unless a later one is clearly faster. If
 /// --matmul does not ask for the choice, rank 0 announces it and the reason. On GPUs the choice is
 /// for fp32 matrices: fp32, or tf32 if --matmul asks for it.
-/// Errors: environment, naming the rank whose CPU lacks what --matmul asks for.
-/// Collective: all ranks call it.
-Arithmetic choose_arithmetic(const Settings& settings, const Plan& plan,
-                             const checkpoint::TrainingState* resumed, const comm::Ranks& ranks);
+/// Errors: environment, naming the rank whose CPU lacks what --matmul asks for; those of
+/// check_thread_limit(). Collective: all ranks call it.
+Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* resumed,
+                             const comm::Ranks& ranks);
 
 }  // namespace dt::plan

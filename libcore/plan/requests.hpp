@@ -21,14 +21,10 @@ constexpr auto enum_names(Recompute) {
 }
 
 /// The order of ranks. hosts: the ranks of a host follow each other; launcher: as the launcher numbers them.
-enum class Placement { hosts, launcher };
-constexpr auto enum_names(Placement) {
-  return std::to_array<EnumName<Placement>>({{"hosts", Placement::hosts}, {"launcher", Placement::launcher}});
+enum class RankOrder { hosts, launcher };
+constexpr auto enum_names(RankOrder) {
+  return std::to_array<EnumName<RankOrder>>({{"hosts", RankOrder::hosts}, {"launcher", RankOrder::launcher}});
 }
-
-/// The names of element types in --precision and similar options.
-constexpr auto precision_names = std::to_array<EnumName<DType>>(
-    {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}});
 
 /// The steps from `first` to `last`, both included. The run's first step is 1.
 struct StepRange {

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::plan {

@@ -53,7 +53,7 @@ struct Settings {
   std::int64_t ranks_per_model() const { return pp * tp * cp; }
   bool sequence_parallel = false;
   std::int64_t tp_overlap_chunks = 0;  // 0: by size
-  Placement placement = Placement::hosts;
+  RankOrder placement = RankOrder::hosts;
   std::int64_t pp = 1;
   model::PipelineScheduleKind pp_schedule = model::PipelineScheduleKind::one_f_one_b;
   std::int64_t virtual_stages = 1;

@@ -6,8 +6,8 @@
 namespace dt::profile {
 
 std::string action_label(const StepProfile& profile, const parallel::Action& action) {
-  std::string name = action_name(action.kind);
-  if (action.payload != parallel::Payload::none) name += std::string(" ") + payload_name(action.payload);
+  std::string name(name_of(action.kind));
+  if (action.payload != parallel::Payload::none) name += fmt::format(" {}", name_of(action.payload));
   if (action.unit >= 0) name += " " + profile.unit_names.at(static_cast<std::size_t>(action.unit));
   return name;
 }
@@ -22,7 +22,7 @@ TimeBreakdown by_kind(const StepProfile& profile, const Seconds& seconds) {
   std::map<ActionKind, double> sums;
   for (const TracedAction& traced : profile.actions) sums[traced.action.kind] += seconds(traced);
   TimeBreakdown shares;
-  for (const auto& [kind, sum_s] : sums) shares.emplace_back(action_name(kind), sum_s);
+  for (const auto& [kind, sum_s] : sums) shares.emplace_back(name_of(kind), sum_s);
   return shares;
 }
 

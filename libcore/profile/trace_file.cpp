@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/io/atomic_files.hpp"
 #include "profile/step_profile.hpp"
 
 namespace dt::profile {
@@ -35,7 +36,7 @@ constexpr double shortest_exposure_s = 1e-6;
 
 TraceEvent span_of(const StepProfile& profile, const TracedAction& traced, const Interval& time) {
   const parallel::Action& action = traced.action;
-  TraceEvent span{action_label(profile, action), action_name(action.kind), time};
+  TraceEvent span{action_label(profile, action), std::string(name_of(action.kind)), time};
   if (action.unit >= 0) span.details.emplace_back("unit", action.unit);
   if (action.micro_batch >= 0) span.details.emplace_back("micro_batch", action.micro_batch);
   if (action.peer >= 0) span.details.emplace_back("stage_rank", action.peer);
@@ -73,7 +74,7 @@ Track operations_of(const StepProfile& profile, std::size_t group) {
   Track row{"group " + ranks.name, {}};
   for (const comm::OperationRecord& record : profile.operations) {
     if (record.group != static_cast<int>(group)) continue;
-    const char* const kind = operation_name(record.kind);
+    const std::string kind(name_of(record.kind));
     row.events.push_back({kind,
                           kind,
                           {record.started_s, record.finished_s},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "base/io/json.hpp"
 #include "base/io/open_at.hpp"

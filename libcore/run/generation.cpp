@@ -1,4 +1,4 @@
-// Generations: their files, the numbers that are taken, and the lock of the start that holds the run.
+#include "run/generation.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "base/io/json.hpp"
 #include "base/system/host.hpp"
@@ -22,6 +23,8 @@
 namespace dt::run {
 
 namespace {
+
+using Outcome = FileLock::Outcome;
 
 constexpr const char* format_name = "dt-generation";
 constexpr std::int64_t format_version = 1;
@@ -126,6 +129,79 @@ std::vector<std::int64_t> claimed_numbers(const fs::path& folder) {
   return numbers;
 }
 
+/// Returns this process's start, before it has claimed a number.
+Generation this_start() {
+  Generation own;
+  own.started = utc_timestamp();
+  own.host = host_name();
+  own.process = ::getpid();
+  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
+  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  return own;
+}
+
+/// Waits for a lock that other starts' probes hold for an instant. A running start holds it longer.
+template <class TryLock>
+Outcome wait_for_probes(double timeout_s, TryLock try_lock) {
+  const double end_s = monotonic_s() + timeout_s;
+  for (;;) {
+    const Outcome outcome = try_lock();
+    if (outcome != Outcome::busy || monotonic_s() > end_s) return outcome;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+/// Returns whether the start is alive. A member of a group may be unable to open another user's
+/// lock file. The start also holds a lock on its generation's file.
+bool is_held(const RunDirectory& run, std::int64_t number, double timeout_s) {
+  const fs::path path = run.generation_lock_path(number);
+  FileLock probe;
+  const auto try_lock = [&] {
+    try {
+      return probe.try_lock(path, Owner::anyone);
+    } catch (const Error& error) {
+      if (error.error_number() != EACCES) throw;
+      return probe.try_lock_shared(run.generation_path(number));
+    }
+  };
+  return wait_for_probes(timeout_s, try_lock) == Outcome::busy;
+}
+
+/// Returns whether `holder` is an earlier life of this Slurm job. After a requeue its processes may
+/// still run on a node that Slurm lost.
+bool is_earlier_life(const Generation& holder) {
+  Generation own;
+  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
+  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
+  return holder.is_earlier_life_of(own);
+}
+
+/// Returns whether two open files are the same file.
+bool is_same_file(const File& a, const File& b) {
+  struct stat of_a {
+  }, of_b{};
+  if (::fstat(a.descriptor(), &of_a) != 0) throw system_error(errno, "inspect", a.path().string());
+  if (::fstat(b.descriptor(), &of_b) != 0) throw system_error(errno, "inspect", b.path().string());
+  return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/// Opens the file, or returns none if the path leads nowhere.
+std::optional<File> open_if_there(const fs::path& path) {
+  try {
+    return File::open_read(path);
+  } catch (const Error&) {
+    std::error_code error;
+    if (fs::exists(path, error) || error) throw;
+    return std::nullopt;
+  }
+}
+
+Error alive_error(const RunDirectory& run, const Generation& holder) {
+  return Error(ErrorKind::environment,
+               fmt::format("another dt-train is running in {}: {}", run.path().string(), describe(holder)),
+               "wait for it to end, stop it, or use another run directory");
+}
+
 }  // namespace
 
 std::string describe(const Generation& g) {
@@ -137,6 +213,10 @@ std::string describe(const Generation& g) {
 bool Generation::is_earlier_life_of(const Generation& other) const {
   return !slurm_job.empty() && slurm_job == other.slurm_job &&
          restarts(slurm_restarts) < restarts(other.slurm_restarts);
+}
+
+bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::CheckpointEntry& b) {
+  return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
 }
 
 fs::path RunDirectory::generation_path(std::int64_t number) const {
@@ -160,17 +240,6 @@ std::vector<Generation> RunDirectory::generations() const {
     }
   }
   return result;
-}
-
-/// Returns this process's start, before it has claimed a number.
-static Generation this_start() {
-  Generation own;
-  own.started = utc_timestamp();
-  own.host = host_name();
-  own.process = ::getpid();
-  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
-  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
-  return own;
 }
 
 std::vector<std::int64_t> RunDirectory::earlier_lives() const {
@@ -237,74 +306,6 @@ void RunDirectory::withdraw_abandoned(const Generation& own) const {
 void RunDirectory::withdraw(const Generation& own) const {
   write_synced(generation_path(own.number), "");
 }
-
-namespace {
-
-using Outcome = FileLock::Outcome;
-
-/// Waits for a lock that other starts' probes hold for an instant. A running start holds it longer.
-template <class TryLock>
-Outcome wait_for_probes(double timeout_s, TryLock try_lock) {
-  const double end_s = monotonic_s() + timeout_s;
-  for (;;) {
-    const Outcome outcome = try_lock();
-    if (outcome != Outcome::busy || monotonic_s() > end_s) return outcome;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-}
-
-/// Returns whether the start is alive. A member of a group may be unable to open another user's
-/// lock file. The start also holds a lock on its generation's file.
-bool is_held(const RunDirectory& run, std::int64_t number, double timeout_s) {
-  const fs::path path = run.generation_lock_path(number);
-  FileLock probe;
-  const auto try_lock = [&] {
-    try {
-      return probe.try_lock(path, Owner::anyone);
-    } catch (const Error& error) {
-      if (error.error_number() != EACCES) throw;
-      return probe.try_lock_shared(run.generation_path(number));
-    }
-  };
-  return wait_for_probes(timeout_s, try_lock) == Outcome::busy;
-}
-
-/// Returns whether `holder` is an earlier life of this Slurm job. After a requeue its processes may
-/// still run on a node that Slurm lost.
-bool is_earlier_life(const Generation& holder) {
-  Generation own;
-  own.slurm_job = environment_variable("SLURM_JOB_ID").value_or("");
-  own.slurm_restarts = environment_variable("SLURM_RESTART_COUNT").value_or("");
-  return holder.is_earlier_life_of(own);
-}
-
-/// Returns whether two open files are the same file.
-bool is_same_file(const File& a, const File& b) {
-  struct stat of_a {
-  }, of_b{};
-  if (::fstat(a.descriptor(), &of_a) != 0) throw system_error(errno, "inspect", a.path().string());
-  if (::fstat(b.descriptor(), &of_b) != 0) throw system_error(errno, "inspect", b.path().string());
-  return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
-/// Opens the file, or returns none if the path leads nowhere.
-std::optional<File> open_if_there(const fs::path& path) {
-  try {
-    return File::open_read(path);
-  } catch (const Error&) {
-    std::error_code error;
-    if (fs::exists(path, error) || error) throw;
-    return std::nullopt;
-  }
-}
-
-Error alive_error(const RunDirectory& run, const Generation& holder) {
-  return Error(ErrorKind::environment,
-               fmt::format("another dt-train is running in {}: {}", run.path().string(), describe(holder)),
-               "wait for it to end, stop it, or use another run directory");
-}
-
-}  // namespace
 
 void RunLock::require_not_held(const RunDirectory& run) {
   constexpr double timeout_s = 0.5;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -11,11 +10,12 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/open_at.hpp"
 #include "base/io/permissions.hpp"
-#include "checkpoint/reader.hpp"
-#include "checkpoint/writer.hpp"
+#include "checkpoint/manifest.hpp"
 #include "run/exclusion_records.hpp"
+#include "run/prune.hpp"
 
 namespace dt::run {
 
@@ -111,10 +111,6 @@ void remove_orphaned_records(const fs::path& folder) {
 }
 
 }  // namespace
-
-bool is_newer(const checkpoint::CheckpointEntry& a, const checkpoint::CheckpointEntry& b) {
-  return a.generation != b.generation ? a.generation > b.generation : a.step > b.step;
-}
 
 std::string why_excluded(const fs::path& checkpoint) {
   std::string why = why_set_aside(checkpoint);
@@ -303,28 +299,6 @@ RemovalResult RunDirectory::remove_leftovers() const {
       hidden, result);
   remove_hidden(checkpoints_path(), hidden, result);
   return result;
-}
-
-std::vector<PruneDecision> decide_prune(
-    std::span<const checkpoint::CheckpointEntry> lineage, const PruneRule& rule,
-    const std::function<std::string(const checkpoint::CheckpointEntry&)>& why_unsound) {
-  DT_CHECK(rule.keep_last >= 1, "prune keeps {} checkpoints", rule.keep_last);
-  std::vector<PruneDecision> decisions;
-  std::int64_t kept = 0;
-  for (const checkpoint::CheckpointEntry& entry : lineage) {
-    PruneDecision& decision = decisions.emplace_back(PruneDecision{entry, true, ""});
-    if (kept < rule.keep_last) {
-      const std::string why = why_unsound(entry);
-      if (why.empty()) ++kept;
-      decision.why =
-          why.empty() ? fmt::format("one of the newest {}", rule.keep_last) : "does not count: " + why;
-    } else if (rule.keep_every > 0 && entry.step % rule.keep_every == 0) {
-      decision.why = fmt::format("its step is a multiple of {}", rule.keep_every);
-    } else {
-      decision.keep = false;
-    }
-  }
-  return decisions;
 }
 
 RemovalResult RunDirectory::prune(std::int64_t own_generation, std::optional<std::int64_t> keep_last,

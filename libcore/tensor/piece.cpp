@@ -103,6 +103,22 @@ void append(std::vector<CopyRange>& runs, const CopyRange& run) {
   runs.push_back(run);
 }
 
+std::uint64_t bytes_of(const SizedPiece& p) {
+  return static_cast<std::uint64_t>(p.piece.numel()) * p.element_bytes;
+}
+
+/// Returns ⌊total·shard/num_shards⌋, even if the product exceeds 64 bits.
+std::uint64_t border(std::uint64_t total, std::uint64_t shard, std::uint64_t num_shards) {
+  return total / num_shards * shard + total % num_shards * shard / num_shards;
+}
+
+/// Returns how many whole elements of a piece that begins at byte `at` of the sequence end at or before
+/// byte `limit`.
+std::int64_t elements_before(std::uint64_t limit, std::uint64_t at, const SizedPiece& p) {
+  if (limit <= at) return 0;
+  return static_cast<std::int64_t>(std::min(limit - at, bytes_of(p)) / p.element_bytes);
+}
+
 }  // namespace
 
 Piece Piece::whole(const Shape& global) {
@@ -161,26 +177,6 @@ std::pair<std::int64_t, std::int64_t> intersection_bounds(const Piece& source, c
   return {std::max(rows.source_offset(first), source.begin),
           std::min(rows.source_offset(end - 1) + rows.length(), source.end)};
 }
-
-namespace {
-
-std::uint64_t bytes_of(const SizedPiece& p) {
-  return static_cast<std::uint64_t>(p.piece.numel()) * p.element_bytes;
-}
-
-/// Returns ⌊total·shard/num_shards⌋, even if the product exceeds 64 bits.
-std::uint64_t border(std::uint64_t total, std::uint64_t shard, std::uint64_t num_shards) {
-  return total / num_shards * shard + total % num_shards * shard / num_shards;
-}
-
-/// Returns how many whole elements of a piece that begins at byte `at` of the sequence end at or before
-/// byte `limit`.
-std::int64_t elements_before(std::uint64_t limit, std::uint64_t at, const SizedPiece& p) {
-  if (limit <= at) return 0;
-  return static_cast<std::int64_t>(std::min(limit - at, bytes_of(p)) / p.element_bytes);
-}
-
-}  // namespace
 
 std::vector<IndexedPiece> partition_by_bytes(std::span<const SizedPiece> whole, int shard, int num_shards) {
   DT_CHECK(shard >= 0 && shard < num_shards, "part {} of {}", shard, num_shards);

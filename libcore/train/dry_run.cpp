@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/reader.hpp"
@@ -21,9 +22,10 @@
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"
 #include "plan/time/forecast.hpp"
+#include "run/generation.hpp"
 #include "run/run_directory.hpp"
 #include "train/evaluate/evaluation.hpp"
-#include "train/report/reporter.hpp"
+#include "train/report/source_epochs.hpp"
 #include "train/run.hpp"
 #include "train/start/idle_ranks.hpp"
 #include "train/start/start.hpp"
@@ -80,15 +82,14 @@ std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::P
   return 3 * each * static_cast<std::uint64_t>(table.num_parameters());
 }
 
-double step_seconds(const plan::ForecastRequest& request, const plan::Plan& plan) {
-  return plan::forecast_step(plan, plan::predicted_unit_times(plan, request.rank_flops),
-                             plan::link_bandwidths(request))
+double step_seconds(const plan::Plan& plan) {
+  return plan::forecast_step(plan, plan::predicted_unit_times(plan, plan.forecast.rank_flops),
+                             plan::link_bandwidths(plan.forecast))
       .timeline.end_s();
 }
 
-void add_times_and_disk(Json& json, const plan::ForecastRequest& request, const plan::Plan& plan,
-                        std::int64_t done) {
-  const double step_s = step_seconds(request, plan);
+void add_times_and_disk(Json& json, const plan::Plan& plan, std::int64_t done) {
+  const double step_s = step_seconds(plan);
   const std::int64_t checkpoints = peak_num_checkpoints(plan.save, plan.total_steps);
   json["step_s"] = step_s;
   json["total_s"] = step_s * static_cast<double>(std::max<std::int64_t>(0, plan.total_steps - done));
@@ -114,8 +115,7 @@ void add_data(Json& json, const data::Mixture& dataset, const plan::Plan& plan,
   if (dataset.size() == 1) json["epochs"] = epochs_by_the_end(dataset, plan, state);
 }
 
-Json describe(std::optional<Arithmetic> matmul, const plan::Plan& plan, std::int64_t done,
-              const std::string& origin) {
+Json describe(const plan::Plan& plan, std::int64_t done, const std::string& origin) {
   const model::ParameterTable table(plan.spec);
   const std::vector<plan::MemoryEstimate> stages = plan::estimate_memory(plan);
   const auto most = std::max_element(stages.begin(), stages.end(),
@@ -133,10 +133,10 @@ Json describe(std::optional<Arithmetic> matmul, const plan::Plan& plan, std::int
             {"global_batch", plan.global_batch},
             {"micro_batch", plan.micro_batch},
             {"grad_lanes", plan.grad_lanes},
-            {"precision", plan::precision_name(plan.precision.compute)},
-            {"grad_dtype", plan::precision_name(plan.precision.gradient)},
-            {"reduce_dtype", plan::precision_name(plan.precision.wire())},
-            {"matmul", matmul ? name_of(*matmul) : "auto"},
+            {"precision", precision_name(plan.precision.compute)},
+            {"grad_dtype", precision_name(plan.precision.gradient)},
+            {"reduce_dtype", precision_name(plan.precision.wire())},
+            {"matmul", plan.matmul ? name_of(*plan.matmul) : "auto"},
             {"recompute", name_of(plan.recompute)},
             {"mask_documents", plan.mask_documents},
             {"warmup_steps", plan.schedule.warmup_steps},
@@ -163,7 +163,7 @@ Json describe(std::optional<Arithmetic> matmul, const plan::Plan& plan, std::int
             {"arriving_bytes", memory.receive_buffers},
             {"memory_bytes", memory.total()},
             {"checkpoint_bytes", memory.storage.checkpoint},
-            {"device", plan.device == Device::host() ? "cpu" : "cuda"}};
+            {"device", name_of(plan.device.kind())}};
   json["host_memory_bytes"] = plan::host_memory_bytes(plan, stages);
   if (plan.device != Device::host()) {
     json["workspaces_bytes"] = memory.workspaces;
@@ -257,9 +257,9 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
                           dataset ? dataset->content_digest() : manifest->state.dataset_digest);
   const checkpoint::TrainingState state = manifest ? manifest->state : checkpoint::TrainingState{};
   if (state.step == 0 && dataset) check_validation_targets(*dataset, evaluation_request(plan));
-  Json description = describe(settings.matmul, plan, state.step, origin);
+  Json description = describe(plan, state.step, origin);
   if (dataset) add_data(description, *dataset, plan, state);
-  add_times_and_disk(description, settings.forecast, plan, state.step);
+  add_times_and_disk(description, plan, state.step);
   const std::vector<SourceEpochs> sources =
       dataset ? source_epochs_at_end(*dataset, plan, state) : std::vector<SourceEpochs>();
   if (console.json()) {
@@ -273,8 +273,8 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   console.info(
       "times are predicted for {:.3g} FLOP/s a rank (--rank-flops), {:.3g} bytes/s between ranks of a node "
       "(--node-bandwidth), {:.3g} between nodes (--link-bandwidth)",
-      settings.forecast.rank_flops, plan::link_bandwidths(settings.forecast).within_node,
-      plan::link_bandwidths(settings.forecast).between_nodes);
+      plan.forecast.rank_flops, plan::link_bandwidths(plan.forecast).within_node,
+      plan::link_bandwidths(plan.forecast).between_nodes);
   if (!is_on_paper) warn_of_memory(planner, plan, resumed, console);
 }
 

@@ -11,8 +11,10 @@
 #include "plan/choose_layout.hpp"
 #include "plan/launch.hpp"
 #include "plan/planner.hpp"
+#include "plan/precision.hpp"
 #include "run/run_directory.hpp"
 #include "train/evaluate/evaluation.hpp"
+#include "train/evaluate/logits.hpp"
 #include "train/report/reporter.hpp"
 #include "train/run.hpp"
 #include "train/start/consistency_checks.hpp"
@@ -84,7 +86,6 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
                      const StopSignals& signals, const comm::Ranks& ranks) {
   const plan::Launch launch = plan::find_launch(settings, ranks, ranks.world.size());
   plan::Plan plan;
-  std::optional<plan::Planner> planner;
   std::unique_ptr<convert::WeightSource> source;
   checkpoint::TrainingState state;
   comm::run_collectively(ranks.world, [&] {
@@ -93,13 +94,13 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
       settings.sequence_length = state.sequence_length;
     source = convert::open_weights(path);
     if (settings.resume.model) check_same_spec(model::load_model_spec(*settings.resume.model), *source, path);
-    planner.emplace(settings, source->spec(), &dataset, launch, plan::Planner::Purpose::evaluation);
-    plan = planner->fitting_plan();
+    plan = plan::Planner(settings, source->spec(), &dataset, launch, plan::Planner::Purpose::evaluation)
+               .fitting_plan();
   });
   ranks.console.info("evaluating {} on samples of {} tokens", describe(path, state), plan.sequence_length);
   const EvaluationRequest request = evaluation_request(plan, [&] { return signals.received(); });
   comm::on_root(ranks, [&] { check_validation_targets(dataset, request); });
-  plan.arithmetic = planner->choose_arithmetic(plan, &state, ranks);
+  plan.arithmetic = plan::choose_arithmetic(plan, &state, ranks);
   const auto groups = plan::make_groups(plan, ranks.world);
   std::unique_ptr<ModelRuntime> runtime;
   comm::run_collectively(ranks.world, [&] {

@@ -7,6 +7,7 @@
 #include "data/read/mixture.hpp"
 #include "plan/choose_layout.hpp"
 #include "plan/launch.hpp"
+#include "run/generation.hpp"
 #include "run/run_directory.hpp"
 #include "train/evaluate/evaluation.hpp"
 #include "train/report/reporter.hpp"
@@ -17,6 +18,7 @@
 #include "train/start/run_tokenizer.hpp"
 #include "train/start/staging.hpp"
 #include "train/start/start.hpp"
+#include "train/start/start_summary.hpp"
 #include "train/trainer.hpp"
 
 namespace dt::train {

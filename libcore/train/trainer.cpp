@@ -9,6 +9,7 @@
 #include "plan/memory/memory_fit.hpp"
 #include "plan/time/unit_times_file.hpp"
 #include "train/evaluate/evaluation.hpp"
+#include "train/report/source_epochs.hpp"
 #include "train/start/conditions.hpp"
 #include "train/start/state_io.hpp"
 #include "train/step/non_finite.hpp"

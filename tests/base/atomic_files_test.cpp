@@ -1,10 +1,11 @@
+#include "base/io/atomic_files.hpp"
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
-#include "base/io/files.hpp"
 #include "base/test_folder.hpp"
 
 using namespace dt;

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include "base/example_options.hpp"
-#include "base/text/text.hpp"
 
 using namespace dt;
 using dt_test::caught;

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io/atomic_files.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/io/permissions.hpp"
 #include "base/test_folder.hpp"

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/io/atomic_files.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/test_folder.hpp"
 

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
+#include "base/text/printable.hpp"
 
-#include "base/text/text.hpp"
+#include <catch2/catch.hpp>
 
 using namespace dt;
 

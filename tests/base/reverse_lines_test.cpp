@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/test_folder.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 
 using namespace dt;

@@ -15,6 +15,7 @@
 #include <mpi.h>
 #include <vector>
 
+#include "comm/mpi/collectives.hpp"
 #include "comm/mpi/world.hpp"
 #include "tensor/buffer.hpp"
 

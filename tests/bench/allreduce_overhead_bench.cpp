@@ -7,6 +7,7 @@
 #include "bench/measure.hpp"
 #include "bench/overhead.hpp"
 #include "cmd/dt-allreduce-bench/backends.hpp"
+#include "comm/mpi/collectives.hpp"
 #include "comm/mpi/world.hpp"
 
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "bench/kernels_bench.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
-#include "kernels/linear.hpp"
 
 namespace dt_bench {
 

@@ -92,8 +92,8 @@ void check_all(Device device, const std::vector<int>& sizes, const std::vector<s
                 if (in_place && !entry.has_in_place) continue;
                 const Timing timing = measure(group, backend, problem, in_place, place.workspace, settings);
                 const std::lock_guard lock(mutex);
-                INFO(entry.name << " " << dtype << " " << reduction << " " << problem.bytes() << " of "
-                                << size);
+                INFO(name_of(entry.operation)
+                     << " " << dtype << " " << reduction << " " << problem.bytes() << " of " << size);
                 CHECK(timing.wrong == (entry.has_data ? std::optional<std::int64_t>(0) : std::nullopt));
                 CHECK(timing.fastest_s > 0);
                 CHECK(timing.fastest_s <= timing.mean_s * (1 + 1e-12));
@@ -117,7 +117,7 @@ void check_damage(Device device) {
       const MeasureSettings settings{.iterations = 1, .warmup = 0, .checks = 5};
       const Timing timing = measure(group, backend, problem, false, place.workspace, settings);
       const std::lock_guard lock(mutex);
-      INFO(entry.name);
+      INFO(name_of(entry.operation));
       CHECK(timing.wrong == 5);
     });
   }

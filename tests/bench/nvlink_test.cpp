@@ -1,3 +1,5 @@
+#include "bench/nvlink.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "bench/links.hpp"

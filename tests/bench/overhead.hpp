@@ -90,15 +90,16 @@ void compare(Operation operation, int rank, int num_ranks, const Extent& extent,
     if (rank != 0) continue;
     std::printf(
         "%-14s %10lld  loop %10.3f  tool: added %8.3f  ratio %6.3f  loop again: added %8.3f  ratio %6.3f\n",
-        traits(operation).name, static_cast<long long>(bytes), median(loop), median(tool.added_us),
-        median(tool.ratios), median(check.added_us), median(check.ratios));
+        std::string(name_of(operation)).c_str(), static_cast<long long>(bytes), median(loop),
+        median(tool.added_us), median(tool.ratios), median(check.added_us), median(check.ratios));
   }
   if (rank != 0) return;
   std::printf(
       "%-14s worst: %.3f us added below 64 KiB (at most 0.1), ratio %.3f from there up (at most 1.03); the "
       "loop "
       "against itself is off by up to %.3f us, %.3f\n",
-      traits(operation).name, tool_worst.added_us, tool_worst.ratio, check_off.us, check_off.share);
+      std::string(name_of(operation)).c_str(), tool_worst.added_us, tool_worst.ratio, check_off.us,
+      check_off.share);
 }
 
 }  // namespace dt::bench::overhead

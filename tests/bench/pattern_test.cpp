@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "comm/core/reduction.hpp"
 #include "tensor/buffer.hpp"
 
 using namespace dt;
@@ -67,7 +68,7 @@ std::vector<Problem> all_problems(int num_ranks, std::int64_t part) {
   for (const OperationTraits& entry : operations()) {
     for (const auto& [name, dtype] : dtype_names) {
       for (const auto& [_, reduction] : reduction_names) {
-        if (!entry.has_data || (!entry.reduces && reduction != comm::Reduction::sum)) continue;
+        if (!entry.has_data || (!entry.reduces && reduction != Reduction::sum)) continue;
         if (entry.reduces && dtype == DType::u8) continue;
         problems.push_back({.operation = entry.operation,
                             .dtype = dtype,
@@ -82,7 +83,7 @@ std::vector<Problem> all_problems(int num_ranks, std::int64_t part) {
 }
 
 std::string label(const Problem& problem) {
-  return fmt::format("{} {} {} {}", traits(problem.operation).name, name_in(dtype_names, problem.dtype),
+  return fmt::format("{} {} {} {}", name_of(problem.operation), name_in(dtype_names, problem.dtype),
                      name_in(reduction_names, problem.reduction), problem.num_ranks);
 }
 
@@ -106,7 +107,7 @@ TEST_CASE("results longer than the pattern's period are right too") {
 }
 
 TEST_CASE("partial results stay exact in 16-bit floats for thousands of ranks") {
-  for (const comm::Reduction reduction : {comm::Reduction::sum, comm::Reduction::product}) {
+  for (const Reduction reduction : {Reduction::sum, Reduction::product}) {
     const Problem problem{.reduction = reduction, .num_ranks = 5000, .numel = 1};
     for (std::int64_t g = 0; g < 300; g += 7) {
       const int value = expected_value(problem, 0, g);

@@ -6,6 +6,7 @@
 #include "checkpoint/compare.hpp"
 #include "checkpoint/sample.hpp"
 #include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "convert/export.hpp"
 #include "tensor/host_tensor.hpp"
 

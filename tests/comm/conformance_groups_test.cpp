@@ -9,6 +9,7 @@
 #include "base/system/host.hpp"
 #include "comm/backend.hpp"
 #include "comm/exchange.hpp"
+#include "comm/topology/host_order.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;

@@ -5,6 +5,7 @@
 
 #include "comm/backend.hpp"
 #include "comm/check_operations.hpp"
+#include "comm/core/reduction.hpp"
 #include "comm/node/locality.hpp"
 #include "comm/sent_bytes.hpp"
 #include "tensor/host_tensor.hpp"

@@ -1,8 +1,9 @@
+#include "comm/topology/host_order.hpp"
+
 #include <catch2/catch.hpp>
 #include <mutex>
 
 #include "base/cli/console.hpp"
-#include "comm/exchange.hpp"
 #include "comm/threads/thread_group.hpp"
 
 using namespace dt;

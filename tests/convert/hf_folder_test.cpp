@@ -8,6 +8,7 @@
 #include "checkpoint/sample.hpp"
 #include "convert/safetensors.hpp"
 #include "convert/weight_source.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/hf/hf_names.hpp"
 #include "tensor/host_tensor.hpp"
 

@@ -8,6 +8,7 @@
 #include "checkpoint/sample.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 #include "convert/export.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/hf/hf_names.hpp"
 
 namespace dt::convert {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "base/io/atomic_files.hpp"
 #include "base/test_folder.hpp"
 #include "data/build/spool_writer.hpp"
 #include "data/tokenizer.hpp"

@@ -1,9 +1,10 @@
+#include "data/build/duplicates.hpp"
+
 #include <catch2/catch.hpp>
 #include <map>
 
 #include "base/numeric/random.hpp"
 #include "base/test_folder.hpp"
-#include "data/build/document_spool.hpp"
 
 using namespace dt;
 using namespace dt::data;

@@ -1,3 +1,5 @@
+#include "data/build/split_rule.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/hdf5/hdf5_file.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/numeric/digest.hpp"
 #include "data/build/shard_writer.hpp"
 #include "data/read/verify_dataset.hpp"

@@ -1,9 +1,10 @@
+#include "equivalence/parameter_gatherer.hpp"
+
 #include <catch2/catch.hpp>
 #include <cstring>
 
 #include "comm/threads/thread_group.hpp"
 #include "device/test_device.hpp"
-#include "equivalence/layout_run.hpp"
 #include "model/initialise.hpp"
 
 using namespace dt;

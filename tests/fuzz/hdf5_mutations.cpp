@@ -20,6 +20,7 @@
 #include "base/test_folder.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
+#include "data/build/block_copier.hpp"
 #include "data/build/shard_writer.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/hdf5_files.hpp"

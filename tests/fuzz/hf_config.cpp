@@ -1,5 +1,7 @@
 // config.json and generation_config.json. Accepted files are written again as something that reads the
 // same, and all their parameters are found.
+#include "model/hf/hf_config.hpp"
+
 #include "fuzz/fuzz.hpp"
 #include "model/hf/hf_names.hpp"
 #include "model/parameter_table.hpp"

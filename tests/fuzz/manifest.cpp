@@ -3,7 +3,7 @@
 // piece.
 #include "base/numeric/digest.hpp"
 #include "checkpoint/digested_bytes.hpp"
-#include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace dt::checkpoint;

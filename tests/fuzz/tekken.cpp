@@ -1,7 +1,7 @@
 // Mistral's tekken.json.
 #include "fuzz/fuzz.hpp"
 #include "fuzz/use_tokenizer.hpp"
-#include "tokenizer/files/tiktoken_file.hpp"
+#include "tokenizer/files/tekken_file.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   return dt_fuzz::accepted([&] {

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "gpu/no_device.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/cuda/launch/kernels.hpp"
 #include "kernels/cuda/register_gpus.hpp"
 #include "kernels/linear.hpp"

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/attention_cases.hpp"
 #include "kernels/cuda/attention/attention_by_library.hpp"
 #include "kernels/elementwise.hpp"

@@ -5,10 +5,10 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
-#include "kernels/linear.hpp"
 
 namespace dt::kernels::test {
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/attention_cases.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"

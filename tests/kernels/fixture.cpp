@@ -9,6 +9,7 @@
 
 #include "base/numeric/dtype.hpp"
 #include "device/test_device.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/cpu/gemm/gemm.hpp"
 #include "kernels/fixture.hpp"
 #include "tensor/buffer.hpp"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/numeric/dtype.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/cuda/matmul/matmul.hpp"
 #include "kernels/fixture.hpp"
 #include "kernels/linear.hpp"

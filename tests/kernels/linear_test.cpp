@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/numeric/dtype.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/cuda/matmul/matmul.hpp"
 #include "kernels/fixture.hpp"
 

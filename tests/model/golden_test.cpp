@@ -9,8 +9,9 @@
 
 #include "base/hdf5/hdf5_file.hpp"
 #include "device/test_device.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/elementwise.hpp"
-#include "kernels/linear.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/hf/hf_names.hpp"
 #include "support/unit_runner.hpp"
 #include "tensor/host_tensor.hpp"

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "model/hf/hf_config.hpp"
 #include "model/model_spec.hpp"
 
 namespace dt::test {

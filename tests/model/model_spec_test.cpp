@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/hf_configs.hpp"
 
 using namespace dt;

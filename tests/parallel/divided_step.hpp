@@ -13,6 +13,7 @@
 #include "base/numeric/integer.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/model_spec.hpp"
 #include "parallel/one_rank.hpp"
 #include "parallel/state/gradient_lanes.hpp"

@@ -21,9 +21,12 @@ struct TwoHosts : dt_test::Folder {
   }
   Plan training() const {
     const data::Mixture dataset = mixture();
-    return make_plan(settings, spec, &dataset, launch, nullptr);
+    return Planner(settings, spec, &dataset, launch).plan();
   }
-  Plan evaluation() const { return make_evaluation_plan(settings, spec, mixture(), launch); }
+  Plan evaluation() const {
+    const data::Mixture dataset = mixture();
+    return Planner(settings, spec, &dataset, launch, Planner::Purpose::evaluation).plan();
+  }
 
   Settings settings;
   model::ModelSpec spec = model::load_model_spec("llama-tiny");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint/sample.hpp"
+#include "run/generation.hpp"
 #include "run/run_directory.hpp"
 
 namespace dt::run {

@@ -9,7 +9,7 @@
 
 #include "checkpoint/compare.hpp"
 #include "checkpoint/sample.hpp"
-#include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "comm/exchange.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "run/local/promotion.hpp"

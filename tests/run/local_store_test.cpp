@@ -8,6 +8,7 @@
 #include "base/system/host.hpp"
 #include "checkpoint/sample.hpp"
 #include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "run/local_saves.hpp"
 
 namespace dt::run {

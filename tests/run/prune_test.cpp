@@ -1,6 +1,7 @@
-#include <catch2/catch.hpp>
+#include "run/prune.hpp"
 
-#include "run/run_directory.hpp"
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 namespace dt::run {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "run/local_saves.hpp"
 
 namespace dt::run {

@@ -24,6 +24,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
 #include "checkpoint/share.hpp"

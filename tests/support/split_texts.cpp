@@ -12,9 +12,10 @@
 
 #include "base/error.hpp"
 #include "base/io/json.hpp"
+#include "tokenizer/encode/bounded_text.hpp"
 #include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/files/hf_parts.hpp"
-#include "tokenizer/files/tiktoken_file.hpp"
+#include "tokenizer/files/tiktoken_regex.hpp"
 
 using namespace dt::tokenizer;
 using nlohmann::json;

@@ -1,10 +1,11 @@
+#include "tensor/device/allocations.hpp"
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <optional>
 #include <vector>
 
 #include "base/error.hpp"
-#include "tensor/device/accelerator.hpp"
 
 using namespace dt;
 

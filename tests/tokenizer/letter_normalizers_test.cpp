@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "tokenizer/encode/bounded_text.hpp"
 #include "tokenizer/encode/normalizer.hpp"
 
 using namespace dt::tokenizer;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
+#include "tokenizer/encode/bounded_text.hpp"
 
 using namespace dt::tokenizer;
 

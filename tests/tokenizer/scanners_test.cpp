@@ -119,8 +119,8 @@ TEST_CASE("scanners: bytes that are not UTF-8 are in some piece") {
 }
 
 TEST_CASE("scanners: names and regular expressions that nobody knows have none") {
-  CHECK(pattern_of_name("qwen2") == Pattern::qwen2);
-  CHECK_FALSE(pattern_of_name("gpt5"));
+  CHECK(dt::parse_name<Pattern>("qwen2") == Pattern::qwen2);
+  CHECK_FALSE(dt::parse_name<Pattern>("gpt5"));
   CHECK_FALSE(pattern_of_regex("\\w+"));
   CHECK(pattern_of_regex(llama3_regex) == Pattern::llama3);
   CHECK_FALSE(pattern_of_regex(cl100k_regex));  // {1,3}+ repeats in this syntax

@@ -1,3 +1,5 @@
+#include "tokenizer/files/tekken_file.hpp"
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -5,7 +7,6 @@
 #include "tokenizer/encode/encoder.hpp"
 #include "tokenizer/files/base64.hpp"
 #include "tokenizer/files/hf_tokenizer.hpp"
-#include "tokenizer/files/tiktoken_file.hpp"
 
 using namespace dt::tokenizer;
 using nlohmann::json;

@@ -1,8 +1,9 @@
+#include "tokenizer/files/tiktoken_regex.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "base/test_folder.hpp"
 #include "tokenizer/encode/pattern_splitter.hpp"
-#include "tokenizer/files/tiktoken_file.hpp"
 #include "tokenizer/pieces.hpp"
 #include "tokenizer/unicode/code_point_set.hpp"
 #include "tokenizer/unicode/rust_class.hpp"

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "tokenizer/encode/tokenizer.hpp"
+#include "tokenizer/encode/bpe.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/pieces.hpp"
 
 using namespace dt::tokenizer;

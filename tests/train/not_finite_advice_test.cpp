@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "train/step/non_finite.hpp"
+#include "train/report/non_finite_advice.hpp"
 
 using namespace dt;
 using namespace dt::train;

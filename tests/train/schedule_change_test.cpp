@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
+#include "train/start/schedule_change.hpp"
 
-#include "train/start/conditions.hpp"
+#include <catch2/catch.hpp>
 
 using namespace dt;
 using namespace dt::train;

@@ -1,7 +1,8 @@
+#include "train/evaluate/validation_windows.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "data/test_dataset.hpp"
-#include "train/evaluate/evaluation.hpp"
 
 using namespace dt;
 using namespace dt::train;

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 

@@ -52,7 +52,7 @@ class Progress {
 
 /// The output channel of a tool. Each message is one write. The console erases a live bar before
 /// the message and draws it again afterwards. A warning with the same words appears once. A message
-/// is one line of bounded length, whatever names it contains (base/text/text.hpp).
+/// is one line of bounded length, whatever names it contains (base/text/printable.hpp).
 /// Thread safety: any thread may send messages.
 class Console {
  public:

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cli/console.hpp"
@@ -70,10 +71,25 @@ class OptionTable {
         name, names_in(names), [=] { return std::string(name_in(names, *target)); },
         [=](const std::string& text) { *target = value_in(names, text).value(); }, help);
   }
-  /// Adds an option whose value is one of an enum's named ones.
-  template <class E>
+  /// Adds an option whose value is one of those in `names`, or `none` for an empty target.
+  template <class E, std::size_t N>
+  OptionTable& choice(const std::string& name, std::optional<E>* target,
+                      const std::array<EnumName<E>, N>& names, const std::string& none,
+                      const std::string& help) {
+    std::vector<std::string> allowed = names_in(names);
+    allowed.insert(allowed.begin(), none);
+    return choice(
+        name, std::move(allowed), [=] { return *target ? std::string(name_in(names, **target)) : none; },
+        [=](const std::string& text) { *target = value_in(names, text); }, help);
+  }
+  /// Adds an option whose value is one of an enum's named ones. An std::optional has no default.
+  template <NamedEnum E>
   OptionTable& choice(const std::string& name, E* target, const std::string& help) {
-    return choice(name, target, enum_names(*target), help);
+    return choice(name, target, enum_names(E{}), help);
+  }
+  template <NamedEnum E>
+  OptionTable& choice(const std::string& name, std::optional<E>* target, const std::string& help) {
+    return choice(name, target, enum_names(E{}), help);
   }
   /// Rejects the last added option beside any of `others` that is given and not turned off. The
   /// error is "--NAME has no use with --OTHER", followed by `why` if it is not obvious.

@@ -94,15 +94,6 @@ class Tree {
   std::vector<std::size_t> total_widths_;  // per level, for the records below a child; 0 for leaves
 };
 
-}  // namespace
-
-BTreeRecords read_btree_v2(MetadataReader& source, std::uint64_t address, std::uint8_t type,
-                           std::size_t least_record_bytes) {
-  return Tree(source, address, type, least_record_bytes).take();
-}
-
-namespace {
-
 constexpr std::string_view heap_label = "fractal heap";
 
 std::size_t log2_of(std::uint64_t power) {
@@ -110,6 +101,11 @@ std::size_t log2_of(std::uint64_t power) {
 }
 
 }  // namespace
+
+BTreeRecords read_btree_v2(MetadataReader& source, std::uint64_t address, std::uint8_t type,
+                           std::size_t least_record_bytes) {
+  return Tree(source, address, type, least_record_bytes).take();
+}
 
 FractalHeap::FractalHeap(MetadataReader& source, std::uint64_t address)
     : source_(&source), address_(address) {

@@ -1,3 +1,5 @@
+#include "base/io/atomic_files.hpp"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <functional>
@@ -9,6 +11,7 @@
 #include "base/io/files.hpp"
 #include "base/io/open_at.hpp"
 #include "base/io/owned_folder.hpp"
+#include "base/io/paths.hpp"
 #include "base/io/permissions.hpp"
 #include "base/system/host.hpp"
 
@@ -71,7 +74,7 @@ void make_temporary(const std::string& stem, const std::string& extension,
 
 /// Syncs the open folder and everything in it. Follows no symbolic link.
 void sync_tree(int folder, const fs::path& shown) {
-  for (const std::string& name : names_in(folder, shown)) {
+  for (const std::string& name : entries_in(folder, shown)) {
     struct stat status {};
     if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
       throw system_error(errno, "sync", (shown / name).string());

@@ -80,6 +80,25 @@ int open_regular(const fs::path& path) {
   return descriptor;
 }
 
+constexpr int poll_ms = 100;
+
+bool is_pipe(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/// Reads up to `bytes.size()` bytes. Returns the count, 0 at the end of the file.
+std::size_t read_some(const File& pipe, std::span<char> bytes) {
+  for (;;) {
+    pollfd waiting{pipe.descriptor(), POLLIN, 0};
+    while (::poll(&waiting, 1, poll_ms) <= 0) check_stop_requests();
+    check_stop_requests();
+    const ssize_t count = ::read(pipe.descriptor(), bytes.data(), bytes.size());
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EAGAIN && errno != EINTR) throw system_error(errno, "read", pipe.path().string());
+  }
+}
+
 }  // namespace
 
 File::File(int descriptor, fs::path path, bool reopens)
@@ -247,29 +266,6 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
   content.resize(filled);
   return content;
 }
-
-namespace {
-
-constexpr int poll_ms = 100;
-
-bool is_pipe(int descriptor) {
-  struct stat status {};
-  return ::fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
-/// Reads up to `bytes.size()` bytes. Returns the count, 0 at the end of the file.
-std::size_t read_some(const File& pipe, std::span<char> bytes) {
-  for (;;) {
-    pollfd waiting{pipe.descriptor(), POLLIN, 0};
-    while (::poll(&waiting, 1, poll_ms) <= 0) check_stop_requests();
-    check_stop_requests();
-    const ssize_t count = ::read(pipe.descriptor(), bytes.data(), bytes.size());
-    if (count >= 0) return static_cast<std::size_t>(count);
-    if (errno != EAGAIN && errno != EINTR) throw system_error(errno, "read", pipe.path().string());
-  }
-}
-
-}  // namespace
 
 std::string read_file_or_pipe(const fs::path& path, std::uint64_t max_bytes) {
   struct stat status {};

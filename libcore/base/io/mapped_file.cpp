@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
-#include "base/text/text.hpp"
+#include "base/text/printable.hpp"
 
 namespace dt {
 

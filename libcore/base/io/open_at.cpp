@@ -163,7 +163,7 @@ std::string TreeRemoval::empty(int folder, const std::string& name, const fs::pa
     return fmt::format("{}: it belongs to {}", shown.string(), describe_user(status.st_uid));
   std::string why;
   try {
-    for (const std::string& entry : names_in(inner.get(), shown)) {
+    for (const std::string& entry : entries_in(inner.get(), shown)) {
       const std::string first = remove(inner.get(), entry, shown / entry);
       if (why.empty()) why = first;
     }
@@ -298,7 +298,7 @@ int open_lock_at(int folder, const std::string& name, const fs::path& shown, Own
   return file.release();
 }
 
-std::vector<std::string> names_in(int folder, const fs::path& shown) {
+std::vector<std::string> entries_in(int folder, const fs::path& shown) {
   const int again = open_at(folder, ".", O_RDONLY | O_DIRECTORY);  // with a position of its own
   if (again < 0) throw system_error(errno, "list", shown.string());
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(::fdopendir(again), ::closedir);

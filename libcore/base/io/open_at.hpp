@@ -81,7 +81,7 @@ int open_lock_at(int folder, const std::string& name, const fs::path& shown, Own
 
 /// Returns the names in an open folder, in no order.
 /// Errors: environment.
-std::vector<std::string> names_in(int folder, const fs::path& shown);
+std::vector<std::string> entries_in(int folder, const fs::path& shown);
 
 /// Removes an entry, and a folder with everything in it, through descriptors. Follows no symbolic
 /// link and enters no mount. Leaves entries that belong to neither this user nor `user`. If

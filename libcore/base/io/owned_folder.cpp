@@ -100,7 +100,7 @@ bool OwnedFolder::has(const std::string& name) const {
 }
 
 std::vector<std::string> OwnedFolder::names() const {
-  return names_in(descriptor(), path());
+  return entries_in(descriptor(), path());
 }
 
 void OwnedFolder::rename(const std::string& from, const std::string& to) const {

@@ -63,6 +63,18 @@ std::optional<asio::ip::address> address_of(const sockaddr* address) {
   return found;
 }
 
+/// A connection that awaits admission.
+struct Candidate {
+  explicit Candidate(tcp::socket s) : socket(std::move(s)) {}
+  tcp::socket socket;
+  tcp protocol = tcp::v4();
+  std::string address;
+  double began_s = monotonic_s();
+  std::unique_ptr<Handshake> admission;
+  std::vector<std::byte> received, answer;
+};
+using CandidatePtr = std::shared_ptr<Candidate>;
+
 }  // namespace
 
 std::vector<std::string> own_addresses() {
@@ -170,22 +182,6 @@ void TcpConnection::read(std::span<std::byte> bytes, std::span<std::byte> tail) 
                    [&](auto done) { asio::async_read(state_->socket, buffers, all_at_once, done); });
   } while (!bytes.empty());
 }
-
-namespace {
-
-/// A connection that awaits admission.
-struct Candidate {
-  explicit Candidate(tcp::socket s) : socket(std::move(s)) {}
-  tcp::socket socket;
-  tcp protocol = tcp::v4();
-  std::string address;
-  double began_s = monotonic_s();
-  std::unique_ptr<Handshake> admission;
-  std::vector<std::byte> received, answer;
-};
-using CandidatePtr = std::shared_ptr<Candidate>;
-
-}  // namespace
 
 /// The listener's state. One thread accepts connections and runs their handshakes; no other thread
 /// touches that state.

@@ -2,17 +2,20 @@
 // Element types of tensors and of datasets in files, and conversion of their 16-bit floats. They lie
 // in base, below tensor, because file formats name them.
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "base/text/enum_names.hpp"
 
 namespace dt {
 
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, u64, u32, u16, u8 };
 
 std::size_t dtype_bytes(DType dtype);
-/// Returns "f64", "f32", "bf16", ...: the names in manifests and in dt's options.
+/// Returns "f64", "f32", "bf16", ...: the names in manifests and messages.
 std::string_view dtype_name(DType dtype);
 /// Returns the type of statistics, sums and losses that accompany elements of `dtype`: f64 for f64,
 /// else f32.
@@ -22,6 +25,14 @@ constexpr DType statistics_dtype(DType dtype) {
 /// Returns the type with this name.
 /// Errors: input if the name is unknown.
 DType parse_dtype(std::string_view name);
+
+/// The names of element types in --precision and similar options.
+constexpr auto precision_names = std::to_array<EnumName<DType>>(
+    {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}});
+/// Returns the type's name in options, or "" if it has none there.
+constexpr std::string_view precision_name(DType dtype) {
+  return name_in(precision_names, dtype);
+}
 
 template <class T>
 constexpr DType dtype_of();

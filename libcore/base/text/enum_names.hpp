@@ -11,11 +11,14 @@
 // enum_names() lies in the enum's namespace, where argument-dependent lookup finds it.
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
+
+#include "base/error.hpp"
 
 namespace dt {
 
@@ -23,6 +26,12 @@ template <class E>
 struct EnumName {
   std::string_view name;
   E value;
+};
+
+/// An enum that has a table of names.
+template <class E>
+concept NamedEnum = std::is_enum_v<E> && requires {
+  enum_names(E{}).size();
 };
 
 /// Returns the name of a value in a table of EnumName, or "" if the table lacks the value.
@@ -37,11 +46,11 @@ constexpr std::string_view name_in(const Table& table, const E& value) {
 /// Returns the value of a name in a table of EnumName, or nothing if the table lacks the name.
 template <class Table>
 constexpr auto value_in(const Table& table, std::string_view name) {
-  std::optional<std::remove_cvref_t<decltype(table.front().value)>> value;
+  using Value = std::remove_cvref_t<decltype(table.front().value)>;
   for (const auto& entry : table) {
-    if (entry.name == name) value = entry.value;
+    if (entry.name == name) return std::optional<Value>(entry.value);
   }
-  return value;
+  return std::optional<Value>();
 }
 
 /// Returns the names in a table of EnumName, in its order.
@@ -52,20 +61,34 @@ std::vector<std::string> names_in(const Table& table) {
   return names;
 }
 
-/// Returns the name of a value, or "" if its enum has no name for it.
-template <class E>
+/// Returns a table's entries of these values, in this order. A value that the table lacks does not
+/// compile.
+template <auto first, decltype(first)... others, std::size_t N>
+consteval auto subset(const std::array<EnumName<decltype(first)>, N>& table) {
+  using Entry = EnumName<decltype(first)>;
+  const std::array entries = {Entry{name_in(table, first), first}, Entry{name_in(table, others), others}...};
+  for (const Entry& entry : entries) {
+    if (entry.name.empty()) throw "the table lacks a value";
+  }
+  return entries;
+}
+
+/// Returns the name of a value. All values of a named enum have one.
+template <NamedEnum E>
 constexpr std::string_view name_of(E value) {
-  return name_in(enum_names(value), value);
+  const std::string_view name = name_in(enum_names(value), value);
+  DT_CHECK(!name.empty(), "value {} of an enum has no name", static_cast<int>(value));
+  return name;
 }
 
 /// Returns the value of a name, or nothing if no value of the enum has it.
-template <class E>
+template <NamedEnum E>
 constexpr std::optional<E> parse_name(std::string_view name) {
   return value_in(enum_names(E{}), name);
 }
 
 /// Returns the names of an enum's values, in the order of its table.
-template <class E>
+template <NamedEnum E>
 std::vector<std::string> names_of() {
   return names_in(enum_names(E{}));
 }

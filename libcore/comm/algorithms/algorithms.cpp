@@ -9,6 +9,7 @@
 #include "base/numeric/integer.hpp"
 #include "comm/algorithms/window_algorithms.hpp"
 #include "comm/core/collective.hpp"
+#include "comm/core/reduction.hpp"
 
 namespace dt::comm {
 

@@ -8,9 +8,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/core/collective.hpp"
-#include "comm/core/reduction.hpp"
 #include "comm/core/staging.hpp"
-#include "comm/engine.hpp"
 #include "comm/node/locality.hpp"
 #include "tensor/tensor.hpp"
 

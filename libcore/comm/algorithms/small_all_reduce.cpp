@@ -5,6 +5,7 @@
 
 #include "base/numeric/integer.hpp"
 #include "comm/algorithms/algorithms.hpp"
+#include "comm/core/reduction.hpp"
 
 namespace dt::comm {
 

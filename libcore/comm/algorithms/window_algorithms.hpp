@@ -6,7 +6,6 @@
 
 #include "comm/algorithms/algorithms.hpp"
 #include "comm/core/collective.hpp"
-#include "comm/core/reduction.hpp"
 #include "comm/core/stream_copy.hpp"
 #include "comm/engine.hpp"
 #include "comm/node/node_window.hpp"

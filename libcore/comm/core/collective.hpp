@@ -8,7 +8,7 @@
 #include "base/numeric/range.hpp"
 #include "comm/core/device_side.hpp"
 #include "comm/core/operation.hpp"
-#include "comm/core/reduction.hpp"
+#include "tensor/reduction.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm {

@@ -9,12 +9,6 @@
 
 namespace dt::comm {
 
-const char* operation_name(OperationKind kind) {
-  constexpr std::array<const char*, num_operation_kinds> names = {
-      "send", "receive", "all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
-  return names.at(static_cast<std::size_t>(kind));
-}
-
 namespace {
 
 std::int64_t next_sequence(GroupRecord& group, OperationKind kind, int peer) {
@@ -135,7 +129,7 @@ std::int64_t Recorder::bytes(OperationKind kind) const {
 }
 
 std::string to_string(const OperationName& name) {
-  std::string text = operation_name(name.kind);
+  std::string text(name_of(name.kind));
   if (name.sequence > 0) text += fmt::format(" {}", name.sequence);
   if (name.kind == OperationKind::send) text += fmt::format(" to rank {}", name.peer);
   if (name.kind == OperationKind::receive) text += fmt::format(" from rank {}", name.peer);

@@ -11,14 +11,24 @@
 #include <string>
 #include <vector>
 
+#include "base/text/enum_names.hpp"
 #include "tensor/device/device_clock.hpp"
 
 namespace dt::comm {
 
 enum class OperationKind { send, receive, all_reduce, reduce_scatter, all_gather, broadcast, barrier };
-inline constexpr std::size_t num_operation_kinds = 7;
-/// Returns "all_reduce", ...
-const char* operation_name(OperationKind kind);
+/// The names in flight files, traces and messages.
+constexpr auto enum_names(OperationKind) {
+  using enum OperationKind;
+  return std::to_array<EnumName<OperationKind>>({{"send", send},
+                                                 {"receive", receive},
+                                                 {"all_reduce", all_reduce},
+                                                 {"reduce_scatter", reduce_scatter},
+                                                 {"all_gather", all_gather},
+                                                 {"broadcast", broadcast},
+                                                 {"barrier", barrier}});
+}
+inline constexpr std::size_t num_operation_kinds = enum_names(OperationKind{}).size();
 /// Returns whether an operation is between two ranks, so that the rest of the group takes no part.
 inline bool is_point_to_point(OperationKind kind) {
   return kind == OperationKind::send || kind == OperationKind::receive;

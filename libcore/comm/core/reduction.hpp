@@ -11,8 +11,6 @@
 
 namespace dt::comm {
 
-using dt::Reduction;
-
 /// Returns where the tree over [begin, end), two at least, divides into [begin, middle) and [middle,
 /// end). The first half has the largest power of two that leaves something to the second. So each run
 /// of 2ⁿ that begins at a multiple of 2ⁿ is a whole subtree, however many runs there are.

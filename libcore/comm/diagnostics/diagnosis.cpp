@@ -24,7 +24,7 @@ struct Finding {
 
 /// Returns "all_reduce 56", "receive 4 from rank 2".
 std::string short_name(OperationKind kind, std::int64_t sequence, int global_peer) {
-  std::string text = fmt::format("{} {}", operation_name(kind), sequence);
+  std::string text = fmt::format("{} {}", dt::name_of(kind), sequence);
   if (kind == OperationKind::send) text += fmt::format(" to rank {}", global_peer);
   if (kind == OperationKind::receive) text += fmt::format(" from rank {}", global_peer);
   return text;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/open_at.hpp"
 #include "base/system/host.hpp"
 

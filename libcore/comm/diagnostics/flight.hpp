@@ -2,6 +2,7 @@
 // Files that ranks leave in the folder `flight/` for each other and for people: heartbeats while they
 // live, evidence when they fail. FORMATS.md specifies both files.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/io/files.hpp"
+#include "base/text/enum_names.hpp"
 #include "comm/core/recorder.hpp"
 
 namespace dt::comm {
@@ -61,6 +63,10 @@ struct Heartbeat {
 };
 
 enum class FlightCause { timeout, failure };  // an operation did not end; this rank failed
+constexpr auto enum_names(FlightCause) {
+  using enum FlightCause;
+  return std::to_array<EnumName<FlightCause>>({{"timeout", timeout}, {"failure", failure}});
+}
 
 struct Evidence {
   FlightProcess writer;

@@ -31,14 +31,12 @@ double to_milliseconds(double seconds) {
 }
 
 OperationKind kind_of(const std::string& name) {
-  for (std::size_t kind = 0; kind < num_operation_kinds; ++kind) {
-    if (name == operation_name(static_cast<OperationKind>(kind))) return static_cast<OperationKind>(kind);
-  }
+  if (const auto kind = parse_name<OperationKind>(name)) return *kind;
   throw input_error("there is no operation '{}'", name);
 }
 
 Json to_json(const FlightOperation& operation) {
-  Json json = {{"kind", operation_name(operation.kind)},
+  Json json = {{"kind", name_of(operation.kind)},
                {"group", operation.group},
                {"sequence", operation.sequence},
                {"bytes", operation.bytes}};
@@ -132,7 +130,7 @@ Evidence evidence_of(const Json& json) {
       .writer = writer_of(json, evidence_format),
       .time = json.at("time").get<std::string>(),
       .step = json.at("step").get<std::int64_t>(),
-      .cause = json.at("cause").get<std::string>() == "timeout" ? FlightCause::timeout : FlightCause::failure,
+      .cause = parse_name<FlightCause>(json.at("cause").get<std::string>()).value_or(FlightCause::failure),
       .verdict = json.at("verdict").get<std::string>(),
       .num_operations = json.at("num_operations").get<std::int64_t>()};
   for (const Json& group : json.at("groups")) evidence.groups.push_back(group_of(group));
@@ -178,7 +176,7 @@ std::string evidence_text(const Evidence& evidence) {
   Json json = header(evidence_format, evidence.writer);
   json["time"] = evidence.time;
   json["step"] = evidence.step;
-  json["cause"] = evidence.cause == FlightCause::timeout ? "timeout" : "failure";
+  json["cause"] = name_of(evidence.cause);
   json["verdict"] = evidence.verdict;
   json["num_operations"] = evidence.num_operations;
   json["groups"] = to_json(evidence.groups);

@@ -44,6 +44,12 @@ void in_messages(std::span<Byte> bytes, const Call& call) {
 
 }  // namespace
 
+MPI_Comm duplicate_of_world() {
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate), "make a group of all ranks");
+  return duplicate;
+}
+
 std::string words_of(int code) {
   std::string words(MPI_MAX_ERROR_STRING, '\0');
   int length = 0;

@@ -19,6 +19,10 @@ inline void check(int code, const char* action) {
   if (code != MPI_SUCCESS) throw environment_error("MPI cannot {}: {}", action, words_of(code));
 }
 
+/// Returns a new MPI communicator of all ranks.
+/// Errors: environment. Collective: all ranks call it; blocks.
+MPI_Comm duplicate_of_world();
+
 /// A transport over an MPI communicator of its own.
 class MpiTransport : public Transport {
  public:

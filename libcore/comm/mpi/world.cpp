@@ -9,136 +9,10 @@
 #include <unistd.h>
 
 #include "base/system/host.hpp"
+#include "comm/mpi/collectives.hpp"
 #include "comm/mpi/transport.hpp"
 
 namespace dt::comm::mpi {
-
-struct Collectives::CollectivesState {
-  MPI_Comm communicator = MPI_COMM_NULL;
-  int rank = 0;
-  int size = 1;
-};
-
-namespace {
-
-constexpr int message_tag = 0;
-
-MPI_Datatype reducible_type(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return MPI_DOUBLE;
-    case DType::f32:
-      return MPI_FLOAT;
-    case DType::i64:
-      return MPI_INT64_T;
-    case DType::i32:
-      return MPI_INT32_T;
-    case DType::u64:
-      return MPI_UINT64_T;
-    case DType::u32:
-      return MPI_UINT32_T;
-    default:
-      throw Error(ErrorKind::internal, fmt::format("MPI does not reduce {}", dtype_name(dtype)));
-  }
-}
-
-/// Returns an MPI type of the same width, for data that are only moved.
-MPI_Datatype movable_type(DType dtype) {
-  switch (dtype_bytes(dtype)) {
-    case 8:
-      return MPI_UINT64_T;
-    case 4:
-      return MPI_UINT32_T;
-    case 2:
-      return MPI_UINT16_T;
-    default:
-      return MPI_UINT8_T;
-  }
-}
-
-MPI_Op operation_of(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::sum:
-      return MPI_SUM;
-    case Reduction::product:
-      return MPI_PROD;
-    case Reduction::min:
-      return MPI_MIN;
-    case Reduction::max:
-      return MPI_MAX;
-  }
-  return MPI_OP_NULL;
-}
-
-int count_of(const Tensor& tensor) {
-  constexpr std::int64_t most = Collectives::max_count;
-  DT_CHECK(tensor.numel() <= most, "MPI counts at most {} elements, not {}", most, tensor.numel());
-  return static_cast<int>(tensor.numel());
-}
-
-void check_parts(const Tensor& range, const Tensor& whole, int size) {
-  DT_CHECK(range.numel() * size == whole.numel() && range.dtype() == whole.dtype(),
-           "{} parts of {} elements are not {}", size, range.numel(), whole.numel());
-}
-
-}  // namespace
-
-Collectives::Collectives(std::unique_ptr<CollectivesState> state) : state_(std::move(state)) {}
-
-Collectives::~Collectives() = default;
-
-void Collectives::all_reduce(const Tensor& in, const Tensor& out, Reduction reduction) {
-  check_parts(in, out, 1);
-  const void* source = in.raw() == out.raw() ? MPI_IN_PLACE : in.raw();
-  check(MPI_Allreduce(source, out.raw(), count_of(in), reducible_type(in.dtype()), operation_of(reduction),
-                      state_->communicator),
-        "all-reduce");
-}
-
-void Collectives::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction) {
-  check_parts(out, in, state_->size);
-  const void* source = in.raw() == out.raw() ? MPI_IN_PLACE : in.raw();
-  check(MPI_Reduce_scatter_block(source, out.raw(), count_of(out), reducible_type(in.dtype()),
-                                 operation_of(reduction), state_->communicator),
-        "reduce-scatter");
-}
-
-void Collectives::all_gather(const Tensor& in, const Tensor& out) {
-  check_parts(in, out, state_->size);
-  const bool is_in_place = in.raw() == out.raw() + static_cast<std::size_t>(state_->rank) * in.bytes();
-  const MPI_Datatype type = movable_type(in.dtype());
-  check(MPI_Allgather(is_in_place ? MPI_IN_PLACE : in.raw(), count_of(in), type, out.raw(), count_of(in),
-                      type, state_->communicator),
-        "all-gather");
-}
-
-void Collectives::broadcast(const Tensor& data, int root) {
-  check(MPI_Bcast(data.raw(), count_of(data), movable_type(data.dtype()), root, state_->communicator),
-        "broadcast");
-}
-
-void Collectives::barrier() {
-  check(MPI_Barrier(state_->communicator), "meet at a barrier");
-}
-
-void Collectives::send(int peer, const Tensor& data) {
-  check(MPI_Send(data.raw(), count_of(data), movable_type(data.dtype()), peer, message_tag,
-                 state_->communicator),
-        "send");
-}
-
-void Collectives::receive(int peer, const Tensor& data) {
-  check(MPI_Recv(data.raw(), count_of(data), movable_type(data.dtype()), peer, message_tag,
-                 state_->communicator, MPI_STATUS_IGNORE),
-        "receive");
-}
-
-void Collectives::send_receive(int to, const Tensor& out, int from, const Tensor& in) {
-  check(MPI_Sendrecv(out.raw(), count_of(out), movable_type(out.dtype()), to, message_tag, in.raw(),
-                     count_of(in), movable_type(in.dtype()), from, message_tag, state_->communicator,
-                     MPI_STATUS_IGNORE),
-        "exchange messages");
-}
 
 namespace {
 
@@ -211,12 +85,6 @@ void check_tags() {
   }
 }
 
-MPI_Comm duplicate_of_world() {
-  MPI_Comm duplicate = MPI_COMM_NULL;
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate), "make a group of all ranks");
-  return duplicate;
-}
-
 }  // namespace
 
 bool is_launched() {
@@ -231,11 +99,7 @@ struct World::State {
 World::World(Threads threads, const std::string& to_work_alone) : state_(std::make_unique<State>()) {
   initialize(threads, to_work_alone);
   check_tags();
-  auto collectives = std::make_unique<Collectives::CollectivesState>();
-  collectives->communicator = duplicate_of_world();
-  MPI_Comm_rank(collectives->communicator, &collectives->rank);
-  MPI_Comm_size(collectives->communicator, &collectives->size);
-  state_->collectives.reset(new Collectives(std::move(collectives)));
+  state_->collectives.reset(new Collectives);
   state_->communicator =
       std::make_unique<Communicator>(std::make_unique<MpiTransport>(duplicate_of_world()),
                                      std::make_shared<Engine>(std::make_shared<Recorder>()), "world");

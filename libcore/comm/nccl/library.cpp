@@ -31,32 +31,6 @@ std::string text_of(int ctas) {
   return ctas == 0 ? "as many CTAs as NCCL likes" : fmt::format("{} CTA{}", ctas, ctas == 1 ? "" : "s");
 }
 
-}  // namespace
-
-std::string ignored_fields(int version) {
-  std::string names;
-  for (const ConfigField& field : config_fields) {
-    if (version < field.since) names += (names.empty() ? "" : ", ") + std::string(field.name);
-  }
-  return names;
-}
-
-int max_ctas(DeviceGroupUse use, const std::string& nccl_max_ctas) {
-  const int asked = number_in(nccl_max_ctas);
-  return asked > 0 ? std::min(asked, most_channels) : max_ctas(use);
-}
-
-std::string limits(int version, const std::string& nccl_max_ctas) {
-  const std::string ignored = ignored_fields(version);
-  if (!ignored.empty()) return fmt::format("this NCCL ignores {} of its configuration", ignored);
-  return fmt::format("pipeline channels take {}, overlapped sums and gathers {}{}",
-                     text_of(max_ctas(DeviceGroupUse::pipeline, nccl_max_ctas)),
-                     text_of(max_ctas(DeviceGroupUse::overlapping, nccl_max_ctas)),
-                     number_in(nccl_max_ctas) > 0 ? ", as NCCL_MAX_CTAS says" : "");
-}
-
-namespace {
-
 // The first version in which several ranks of a communicator may be on one GPU, if
 // NCCL_MULTI_RANK_GPU_ENABLE says so.
 constexpr int first_with_shared_gpus = NCCL_VERSION(2, 30, 0);
@@ -115,6 +89,28 @@ class Nccl final : public DeviceTransportLibrary {
 };
 
 }  // namespace
+
+std::string ignored_fields(int version) {
+  std::string names;
+  for (const ConfigField& field : config_fields) {
+    if (version < field.since) names += (names.empty() ? "" : ", ") + std::string(field.name);
+  }
+  return names;
+}
+
+int max_ctas(DeviceGroupUse use, const std::string& nccl_max_ctas) {
+  const int asked = number_in(nccl_max_ctas);
+  return asked > 0 ? std::min(asked, most_channels) : max_ctas(use);
+}
+
+std::string limits(int version, const std::string& nccl_max_ctas) {
+  const std::string ignored = ignored_fields(version);
+  if (!ignored.empty()) return fmt::format("this NCCL ignores {} of its configuration", ignored);
+  return fmt::format("pipeline channels take {}, overlapped sums and gathers {}{}",
+                     text_of(max_ctas(DeviceGroupUse::pipeline, nccl_max_ctas)),
+                     text_of(max_ctas(DeviceGroupUse::overlapping, nccl_max_ctas)),
+                     number_in(nccl_max_ctas) > 0 ? ", as NCCL_MAX_CTAS says" : "");
+}
 
 void register_nccl() {
   static Nccl library;

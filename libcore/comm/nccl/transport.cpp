@@ -27,51 +27,6 @@ void abort_now(const std::vector<ncclComm_t>& comms) noexcept {
   functions().ncclGroupEnd();
 }
 
-}  // namespace
-
-void abort_all(std::vector<ncclComm_t> comms) noexcept {
-  std::erase(comms, nullptr);
-  if (comms.empty()) return;
-  try {
-    const auto ended = std::make_shared<std::promise<void>>();
-    std::thread([comms, ended] {
-      abort_now(comms);
-      ended->set_value();
-    }).detach();
-    ended->get_future().wait_for(longest_wait);
-  } catch (const std::exception&) {
-    abort_now(comms);  // no thread can be started
-  }
-}
-
-ncclResult_t Registrations::add(const Tensor& exchanged) {
-  const std::span<std::byte> memory = accelerator().allocations().around(exchanged.raw());
-  const std::lock_guard lock(mutex_);
-  if (handles_.contains(memory.data())) return ncclSuccess;
-  void* handle = nullptr;  // stays null if NCCL has no use for it
-  const ncclResult_t result = functions().ncclCommRegister(comm_, memory.data(), memory.size(), &handle);
-  if (result == ncclSuccess) handles_.emplace(memory.data(), handle);
-  return result;
-}
-
-void Registrations::deregister(const std::byte* begin) noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto place = handles_.find(begin);
-  if (place == handles_.end()) return;
-  if (place->second != nullptr) functions().ncclCommDeregister(comm_, place->second);
-  handles_.erase(place);
-}
-
-void Registrations::clear(bool tells_nccl) noexcept {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [begin, handle] : handles_) {
-    if (tells_nccl && handle != nullptr) functions().ncclCommDeregister(comm_, handle);
-  }
-  handles_.clear();
-}
-
-namespace {
-
 // The time that an idle communicator may take to close; after it, the communicator is aborted.
 constexpr double longest_goodbye_s = 10;
 
@@ -139,6 +94,47 @@ ncclRedOp_t op_of(Reduction reduction) {
 }
 
 }  // namespace
+
+void abort_all(std::vector<ncclComm_t> comms) noexcept {
+  std::erase(comms, nullptr);
+  if (comms.empty()) return;
+  try {
+    const auto ended = std::make_shared<std::promise<void>>();
+    std::thread([comms, ended] {
+      abort_now(comms);
+      ended->set_value();
+    }).detach();
+    ended->get_future().wait_for(longest_wait);
+  } catch (const std::exception&) {
+    abort_now(comms);  // no thread can be started
+  }
+}
+
+ncclResult_t Registrations::add(const Tensor& exchanged) {
+  const std::span<std::byte> memory = accelerator().allocations().around(exchanged.raw());
+  const std::lock_guard lock(mutex_);
+  if (handles_.contains(memory.data())) return ncclSuccess;
+  void* handle = nullptr;  // stays null if NCCL has no use for it
+  const ncclResult_t result = functions().ncclCommRegister(comm_, memory.data(), memory.size(), &handle);
+  if (result == ncclSuccess) handles_.emplace(memory.data(), handle);
+  return result;
+}
+
+void Registrations::deregister(const std::byte* begin) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto place = handles_.find(begin);
+  if (place == handles_.end()) return;
+  if (place->second != nullptr) functions().ncclCommDeregister(comm_, place->second);
+  handles_.erase(place);
+}
+
+void Registrations::clear(bool tells_nccl) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [begin, handle] : handles_) {
+    if (tells_nccl && handle != nullptr) functions().ncclCommDeregister(comm_, handle);
+  }
+  handles_.clear();
+}
 
 NcclTransport::NcclTransport(const ncclUniqueId& id, int rank, int size, Device device, double timeout_s,
                              DeviceGroupUse use)

@@ -159,28 +159,6 @@ void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& o
   }
 }
 
-}  // namespace
-
-EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options) {
-  check_utf8(chunk);
-  EncodedChunk out;
-  out.file_bytes = chunk.file_bytes;
-  out.issues.invalid_sequences = chunk.invalid_sequences;
-  out.ids.reserve(chunk.bytes.size());
-  if (chunk.stream->is_jsonl) {
-    encode_lines(chunk, encoder, options, out);
-    return out;
-  }
-  for (const DocumentRange& part : chunk.parts) {
-    const auto text = std::string_view(chunk.bytes).substr(part.begin, part.end - part.begin);
-    const auto line = [&] { return chunk.first_line + line_at(chunk.bytes, part.begin) - 1; };
-    encode_part(chunk, line, text, part.ends_document, encoder, out);
-  }
-  return out;
-}
-
-namespace {
-
 [[noreturn]] void throw_outside(const Chunk& chunk, std::size_t index, std::int64_t id, std::uint32_t size) {
   throw Error(ErrorKind::input,
               fmt::format("{}: token {}, number {}, is outside the tokenizer's {} tokens", chunk.stream->name,
@@ -277,6 +255,24 @@ std::vector<EncodedDocumentRange> parts_of(const Chunk& chunk, const std::vector
 }
 
 }  // namespace
+
+EncodedChunk encode_chunk(const Chunk& chunk, TextEncoder& encoder, const LineOptions& options) {
+  check_utf8(chunk);
+  EncodedChunk out;
+  out.file_bytes = chunk.file_bytes;
+  out.issues.invalid_sequences = chunk.invalid_sequences;
+  out.ids.reserve(chunk.bytes.size());
+  if (chunk.stream->is_jsonl) {
+    encode_lines(chunk, encoder, options, out);
+    return out;
+  }
+  for (const DocumentRange& part : chunk.parts) {
+    const auto text = std::string_view(chunk.bytes).substr(part.begin, part.end - part.begin);
+    const auto line = [&] { return chunk.first_line + line_at(chunk.bytes, part.begin) - 1; };
+    encode_part(chunk, line, text, part.ends_document, encoder, out);
+  }
+  return out;
+}
 
 EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerIdentity& tokenizer) {
   EncodedChunk out;

@@ -203,6 +203,11 @@ class Encoding {
   TaskPool<EncodedChunk> pool_;
 };
 
+Error read_once_error(const std::string& name) {
+  return Error(ErrorKind::input, name + " cannot be read twice, to train a tokenizer and to encode",
+               "give files, or train on a part of the text first (--save-tokenizer)");
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> make_tokenizer(const EncodeOptions& options) {
@@ -230,15 +235,6 @@ InputIssues encode_inputs(const EncodeOptions& options, const Tokenizer& tokeniz
   return encode_inputs(options, tokenizer, {walk_of(inputs), total_input_bytes(inputs, progress), sink},
                        progress);
 }
-
-namespace {
-
-Error read_once_error(const std::string& name) {
-  return Error(ErrorKind::input, name + " cannot be read twice, to train a tokenizer and to encode",
-               "give files, or train on a part of the text first (--save-tokenizer)");
-}
-
-}  // namespace
 
 void check_readable_again(const EncodeOptions& options) {
   if (!options.input_list.empty() && !file_exists(options.input_list))

@@ -4,22 +4,11 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text.hpp"
+#include "data/input/inputs.hpp"
 
 namespace dt::data {
-
-InputIssues& InputIssues::operator+=(const InputIssues& later) {
-  invalid_sequences += later.invalid_sequences;
-  bad_lines += later.bad_lines;
-  if (first_bad_line.empty()) first_bad_line = later.first_bad_line;
-  return *this;
-}
-
-FilteredDocuments& FilteredDocuments::operator+=(const FilteredDocuments& later) {
-  too_short += later.too_short;
-  too_long += later.too_long;
-  duplicates += later.duplicates;
-  return *this;
-}
 
 namespace {
 
@@ -30,6 +19,34 @@ void bound(std::set<std::string>& others) {
 }
 
 }  // namespace
+
+InputIssues& InputIssues::operator+=(const InputIssues& later) {
+  invalid_sequences += later.invalid_sequences;
+  bad_lines += later.bad_lines;
+  if (first_bad_line.empty()) first_bad_line = later.first_bad_line;
+  return *this;
+}
+
+std::string describe_input_issues(const InputIssues& issues, InvalidUtf8 invalid) {
+  std::string text;
+  if (issues.invalid_sequences > 0) {
+    text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(issues.invalid_sequences, "sequence"),
+                        plural_form(issues.invalid_sequences, "is", "are"),
+                        invalid == InvalidUtf8::skip ? "left out" : "replaced");
+  }
+  if (issues.bad_lines > 0) {
+    text += fmt::format("{} left out; the first: {}\n", pluralize(issues.bad_lines, "bad line"),
+                        printable_line(issues.first_bad_line));
+  }
+  return text;
+}
+
+FilteredDocuments& FilteredDocuments::operator+=(const FilteredDocuments& later) {
+  too_short += later.too_short;
+  too_long += later.too_long;
+  duplicates += later.duplicates;
+  return *this;
+}
 
 void SeenRoles::add(const std::string& role, bool is_learned) {
   (is_learned ? learned : others).insert(role);

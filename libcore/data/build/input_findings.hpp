@@ -9,6 +9,8 @@
 
 namespace dt::data {
 
+enum class InvalidUtf8;
+
 /// Issues of inputs that dt skipped because the options allow it.
 struct InputIssues {
   std::uint64_t invalid_sequences = 0;  // invalid UTF-8 sequences
@@ -16,6 +18,9 @@ struct InputIssues {
   std::string first_bad_line;  // its place and error
   InputIssues& operator+=(const InputIssues& later);
 };
+
+/// Returns the issues as lines for people; "" for none. `invalid` says what was done with invalid UTF-8.
+std::string describe_input_issues(const InputIssues& issues, InvalidUtf8 invalid);
 
 /// Numbers of documents left out of the dataset, by reason.
 struct FilteredDocuments {

@@ -17,6 +17,7 @@
 #include "data/build/document_spool.hpp"
 #include "data/build/input_findings.hpp"
 #include "data/build/shard_writer.hpp"
+#include "data/build/split_rule.hpp"
 #include "data/build/spool_writer.hpp"
 #include "data/build/tokenizer_config.hpp"
 #include "data/build/train_tokenizer.hpp"
@@ -40,7 +41,7 @@ Json options_of(const MakeOptions& options) {
   Json made = {{"tool", options.tool}, {"inputs", utf8_of_each(options.inputs)}};
   if (!options.input_list.empty()) made["input_list"] = escape_invalid_utf8(options.input_list);
   made["format"] = name_of(options.read.format);
-  if (options.read.raw_type) made["token_type"] = *options.read.raw_type == TokenType::u16 ? "u16" : "u32";
+  if (options.read.raw_type) made["token_type"] = name_of(*options.read.raw_type);
   made["text_key"] = escape_invalid_utf8(options.lines.text_key);
   made["document_separator"] = escape_invalid_utf8(options.read.document_separator);
   made["invalid"] = name_of(options.read.invalid);

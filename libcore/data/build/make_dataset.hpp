@@ -1,13 +1,15 @@
 #pragma once
 // Makes a finished dataset from text files.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "base/cli/tasks.hpp"
-#include "data/build/document_spool.hpp"
+#include "base/text/enum_names.hpp"
 #include "data/build/encode_inputs.hpp"
+#include "data/build/split_rule.hpp"
 #include "data/read/dataset_file.hpp"
 
 namespace dt::data {
@@ -43,6 +45,12 @@ struct MadeDataset {
 
 /// Phases of training a tokenizer (count words, learn tokens), then of making the dataset.
 enum class MakePhase { count, learn, read, write };
+/// The labels in progress.
+constexpr auto enum_names(MakePhase) {
+  using enum MakePhase;
+  return std::to_array<EnumName<MakePhase>>(
+      {{"counting words", count}, {"learning", learn}, {"reading", read}, {"writing", write}});
+}
 
 /// Receives the progress of a phase: bytes read (`total` 0 if unknown), tokens learned or written.
 /// It may throw to stop the work. It is also called a few times a second while a pipe has nothing

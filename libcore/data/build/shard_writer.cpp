@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/numeric/integer.hpp"
+#include "data/build/block_copier.hpp"
 #include "data/read/token_shard.hpp"
 
 namespace dt::data {
@@ -15,6 +16,47 @@ namespace {
 
 std::span<const std::byte> bytes_of(const std::uint64_t& value) {
   return std::as_bytes(std::span(&value, 1));
+}
+
+constexpr std::size_t max_offsets_held = std::size_t{1} << 16;
+
+/// Opens a shard, or returns none if it is missing or damaged. A shard whose writing was
+/// interrupted cannot be opened.
+std::optional<TokenShard> open_shard(const fs::path& path) {
+  if (!path_exists(path)) return std::nullopt;
+  try {
+    return TokenShard(path);
+  } catch (const Error& error) {
+    if (!error.indicates_corruption()) throw;
+    return std::nullopt;
+  }
+}
+
+bool is_as_planned(const TokenShardHeader& header, const ShardPlan& plan, const TokenizerIdentity& tokenizer,
+                   TokenStorage storage) {
+  return header.split == plan.split && header.tokens == plan.tokens && header.documents == plan.documents &&
+         header.tokenizer == tokenizer && header.dtype == storage.dtype &&
+         header.masks_targets == storage.masks_targets;
+}
+
+bool is_intact(const TokenShard& shard) {
+  for (std::size_t block = 0; block < shard.num_blocks(); ++block) {
+    if (!shard.block_problem(block).empty()) return false;
+  }
+  return shard.document_offsets_problem().empty();
+}
+
+/// Accepts a shard that an interrupted run has finished. Returns the digest of its block digests if
+/// the file is complete, as planned and intact, else none: it must then be written again. Reads the whole
+/// file. Adds its tokens' bytes to `all` if it is accepted.
+std::optional<std::uint64_t> adopt_finished_shard(const fs::path& path, const ShardPlan& plan,
+                                                  const TokenizerIdentity& tokenizer, TokenStorage storage,
+                                                  TokenTally& all) {
+  const auto shard = open_shard(path);
+  if (!shard || !is_as_planned(shard->header(), plan, tokenizer, storage) || !is_intact(*shard))
+    return std::nullopt;
+  for (std::size_t block = 0; block < shard->num_blocks(); ++block) all.update(shard->block(block));
+  return shard->header().digest;
 }
 
 }  // namespace
@@ -53,75 +95,6 @@ std::vector<ShardPlan> ShardPlanner::finish() {
   return std::move(plans_);
 }
 
-namespace {
-
-constexpr int max_blocks = 8;  // more do not make disks faster
-constexpr std::size_t max_runs_in_flight = std::size_t{1} << 20;
-
-void read_runs(const std::vector<FileTokens>& runs, std::vector<std::byte>& bytes) {
-  std::size_t size = 0;
-  for (const FileTokens& run : runs) size += run.bytes;
-  bytes.resize(size);
-  auto rest = std::span(bytes);
-  for (const FileTokens& run : runs) {
-    run.file->read_at(run.offset, rest.first(run.bytes));
-    rest = rest.subspan(run.bytes);
-  }
-}
-
-}  // namespace
-
-BlockCopier::BlockCopier(int num_threads, bool masks_targets)
-    : max_in_flight_(num_threads == 1 ? 1 : static_cast<std::size_t>(std::min(num_threads + 1, max_blocks))),
-      tally_(masks_targets),
-      pool_(num_threads - 1) {}
-
-void BlockCopier::submit(Hdf5Writer& shard, std::uint64_t offset, std::vector<FileTokens> runs) {
-  const std::size_t num_runs = runs.size();
-  while (is_full(num_runs)) finish_first();
-  runs_in_flight_ += num_runs;
-  auto copied =
-      pool_.submit([&shard, offset, runs = std::move(runs), bytes = spare_buffer()]() mutable -> Copied {
-        read_runs(runs, bytes);
-        shard.write("/tokens", offset, bytes);
-        const std::uint64_t block_digest = dt::digest(bytes);
-        return {std::move(bytes), block_digest};
-      });
-  in_flight_.push_back({std::move(copied), num_runs});
-}
-
-bool BlockCopier::is_full(std::size_t runs) const {
-  return !in_flight_.empty() &&
-         (in_flight_.size() == max_in_flight_ || runs_in_flight_ + runs > max_runs_in_flight);
-}
-
-std::vector<std::byte> BlockCopier::spare_buffer() {
-  if (spare_buffers_.empty()) return {};
-  std::vector<std::byte> buffer = std::move(spare_buffers_.back());
-  spare_buffers_.pop_back();
-  return buffer;
-}
-
-void BlockCopier::finish_first() {
-  Copied block = pool_.get(in_flight_.front().copied);
-  runs_in_flight_ -= in_flight_.front().runs;
-  in_flight_.pop_front();
-  digests_.push_back(block.digest);
-  tally_.update(block.bytes);
-  spare_buffers_.push_back(std::move(block.bytes));
-}
-
-std::vector<std::uint64_t> BlockCopier::finish() {
-  while (!in_flight_.empty()) finish_first();
-  return std::exchange(digests_, {});
-}
-
-namespace {
-
-constexpr std::size_t max_offsets_held = std::size_t{1} << 16;
-
-}  // namespace
-
 ShardWriter::ShardWriter(File file, const ShardPlan& plan, const TokenizerIdentity& tokenizer,
                          TokenStorage storage, BlockCopier& copies)
     : file_(std::move(file)),
@@ -133,7 +106,7 @@ ShardWriter::ShardWriter(File file, const ShardPlan& plan, const TokenizerIdenti
   file_.declare("/digests", DType::u64, {ceil_div(total_bytes_, digest_block_bytes)});
   file_.set_attribute("/", "format", std::string(shard_format));
   file_.set_attribute("/", "version", storage.masks_targets ? masked_shard_version : shard_version);
-  file_.set_attribute("/", "split", std::string(split_name(plan.split)));
+  file_.set_attribute("/", "split", std::string(name_of(plan.split)));
   file_.set_attribute("/", "tokenizer", tokenizer.name);
   file_.set_attribute("/", "tokenizer_digest", to_hex(tokenizer.digest));
   file_.set_attribute("/", "vocabulary_size", std::int64_t{tokenizer.vocabulary_size});
@@ -193,49 +166,6 @@ std::uint64_t ShardWriter::close() {
   return digest(std::as_bytes(std::span(digests)));
 }
 
-namespace {
-
-/// Opens a shard, or returns none if it is missing or damaged. A shard whose writing was
-/// interrupted cannot be opened.
-std::optional<TokenShard> open_shard(const fs::path& path) {
-  if (!path_exists(path)) return std::nullopt;
-  try {
-    return TokenShard(path);
-  } catch (const Error& error) {
-    if (!error.indicates_corruption()) throw;
-    return std::nullopt;
-  }
-}
-
-bool is_as_planned(const TokenShardHeader& header, const ShardPlan& plan, const TokenizerIdentity& tokenizer,
-                   TokenStorage storage) {
-  return header.split == plan.split && header.tokens == plan.tokens && header.documents == plan.documents &&
-         header.tokenizer == tokenizer && header.dtype == storage.dtype &&
-         header.masks_targets == storage.masks_targets;
-}
-
-bool is_intact(const TokenShard& shard) {
-  for (std::size_t block = 0; block < shard.num_blocks(); ++block) {
-    if (!shard.block_problem(block).empty()) return false;
-  }
-  return shard.document_offsets_problem().empty();
-}
-
-/// Accepts a shard that an interrupted run has finished. Returns the digest of its block digests if
-/// the file is complete, as planned and intact, else none: it must then be written again. Reads the whole
-/// file. Adds its tokens' bytes to `all` if it is accepted.
-std::optional<std::uint64_t> adopt_finished_shard(const fs::path& path, const ShardPlan& plan,
-                                                  const TokenizerIdentity& tokenizer, TokenStorage storage,
-                                                  TokenTally& all) {
-  const auto shard = open_shard(path);
-  if (!shard || !is_as_planned(shard->header(), plan, tokenizer, storage) || !is_intact(*shard))
-    return std::nullopt;
-  for (std::size_t block = 0; block < shard->num_blocks(); ++block) all.update(shard->block(block));
-  return shard->header().digest;
-}
-
-}  // namespace
-
 ShardSeries::ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, TokenizerIdentity tokenizer,
                          TokenStorage storage, int num_threads)
     : folder_(OwnedFolder::open(folder)),
@@ -251,7 +181,7 @@ void ShardSeries::open_next_if_full() {
   close_current();
   DT_CHECK(entries_.size() < plans_.size(), "more tokens than the {} planned shards hold", plans_.size());
   const ShardPlan& plan = plans_[entries_.size()];
-  const std::string name = fmt::format("{}-{:05}.h5", split_name(plan.split), entries_.size());
+  const std::string name = fmt::format("{}-{:05}.h5", name_of(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
   const auto finished =
       adopt_finished_shard(folder_.path() / name, plan, tokenizer_, storage_, copies_.tally());

@@ -60,6 +60,12 @@ std::string read_json(const File& file) {
   return text;
 }
 
+/// Returns `path` if its folder exists: a spool that is gone must not be made again.
+const fs::path& in_a_folder(const fs::path& path) {
+  if (!folder_exists(path.parent_path())) throw system_error(ENOENT, "create", path.string());
+  return path;
+}
+
 }  // namespace
 
 fs::path spool_file_path(const fs::path& folder, std::uint64_t range) {
@@ -82,16 +88,6 @@ std::vector<SpoolEntry> SpoolFile::entries(const SpoolSegment& segment, std::uin
                  std::as_writable_bytes(std::span(entries)));
   return entries;
 }
-
-namespace {
-
-/// Returns `path` if its folder exists: a spool that is gone must not be made again.
-const fs::path& in_a_folder(const fs::path& path) {
-  if (!folder_exists(path.parent_path())) throw system_error(ENOENT, "create", path.string());
-  return path;
-}
-
-}  // namespace
 
 SpoolFileWriter::SpoolFileWriter(const fs::path& path) : atomic_(in_a_folder(path)), file_(atomic_.open()) {}
 

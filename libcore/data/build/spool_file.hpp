@@ -12,11 +12,25 @@
 #include <span>
 #include <vector>
 
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
 #include "data/build/input_findings.hpp"
 
 namespace dt::data {
+
+/// Tokens on disk, named by file and range rather than held in memory.
+struct FileTokens {
+  std::shared_ptr<const File> file;
+  std::uint64_t offset;  // in bytes
+  std::uint64_t bytes;
+
+  FileTokens prefix(std::uint64_t count) const { return {file, offset, count}; }
+  FileTokens suffix(std::uint64_t begin) const { return {file, offset + begin, bytes - begin}; }
+  bool is_followed_by(const FileTokens& next) const {
+    return file == next.file && offset + bytes == next.offset;
+  }
+};
 
 struct SpoolEntry {
   std::uint64_t key;     // sort key of the documents

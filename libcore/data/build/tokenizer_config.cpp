@@ -47,34 +47,6 @@ std::string kept_config(const Json& config, const Tokenizer& tokenizer) {
   return kept.dump(2) + "\n";
 }
 
-}  // namespace
-
-std::string read_tokenizer_config(const fs::path& file) {
-  std::string text = read_file(file);
-  JsonValue::parse_object(text, {file.string()});
-  return text;
-}
-
-std::map<std::string, std::string> tokenizer_config_files(
-    const fs::path& path, const Tokenizer& tokenizer, const std::function<void(const std::string&)>& warn) {
-  std::map<std::string, std::string> files;
-  const fs::path folder = path.parent_path();
-  if (const fs::path config = folder / tokenizer_config_name; file_exists(config)) {
-    try {
-      files[tokenizer_config_name] =
-          kept_config(parse_json_object(read_tokenizer_config(config), {config.string()}), tokenizer);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::input) throw;
-      warn(fmt::format("{}; the dataset keeps nothing of the file", error.message()));
-    }
-  }
-  if (const fs::path jinja = folder / chat_template_name; file_exists(jinja))
-    files[chat_template_name] = read_file(jinja);
-  return files;
-}
-
-namespace {
-
 struct KnownTemplate {
   std::uint64_t digest;  // XXH3-64
   const char* name;
@@ -144,6 +116,30 @@ std::string quoted(const std::string& text) {
 }
 
 }  // namespace
+
+std::string read_tokenizer_config(const fs::path& file) {
+  std::string text = read_file(file);
+  JsonValue::parse_object(text, {file.string()});
+  return text;
+}
+
+std::map<std::string, std::string> tokenizer_config_files(
+    const fs::path& path, const Tokenizer& tokenizer, const std::function<void(const std::string&)>& warn) {
+  std::map<std::string, std::string> files;
+  const fs::path folder = path.parent_path();
+  if (const fs::path config = folder / tokenizer_config_name; file_exists(config)) {
+    try {
+      files[tokenizer_config_name] =
+          kept_config(parse_json_object(read_tokenizer_config(config), {config.string()}), tokenizer);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::input) throw;
+      warn(fmt::format("{}; the dataset keeps nothing of the file", error.message()));
+    }
+  }
+  if (const fs::path jinja = folder / chat_template_name; file_exists(jinja))
+    files[chat_template_name] = read_file(jinja);
+  return files;
+}
 
 std::optional<ChatTemplate> find_chat_template(const fs::path& tokenizer) {
   const fs::path folder = tokenizer.parent_path();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/json.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/numeric/digest.hpp"

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "base/io/atomic_files.hpp"
 #include "base/io/files.hpp"
 #include "base/io/permissions.hpp"
 #include "data/tokenizer.hpp"

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/text/utf8.hpp"
+#include "data/input/input_options.hpp"
 #include "data/input/token_file.hpp"
 
 namespace dt::data {
@@ -109,27 +110,6 @@ bool is_skippable(std::string_view first) {
          first.substr(1, 3) == "\x2A\x4D\x18";
 }
 
-}  // namespace
-
-Content content_of(std::string_view first) {
-  if (is_skippable(first)) {
-    const std::uint64_t size = 8 + little_endian(first.substr(4, 4));
-    // zstd's writers begin with such frames (pzstd, seekable formats); lz4's do not.
-    if (size >= first.size()) return Content::zstd;
-    const Content next = content_of(first.substr(size));
-    return next == Content::lz4 ? next : Content::zstd;
-  }
-  if (is_bzip2(first)) return Content::bzip2;
-  if (is_cpio(first)) return Content::cpio;
-  const auto* found = std::find_if(magics.begin(), magics.end(), [&](const Magic& magic) {
-    return first.size() >= magic.offset && first.substr(magic.offset).starts_with(magic.bytes);
-  });
-  if (found != magics.end()) return found->content;
-  return is_lzma(first) ? Content::lzma : Content::plain;
-}
-
-namespace {
-
 struct Table {
   const char* name;
   const char* module;   // pyarrow's module
@@ -223,6 +203,23 @@ void check_is_read(std::string_view first, const std::string& name) {
 }
 
 }  // namespace
+
+Content content_of(std::string_view first) {
+  if (is_skippable(first)) {
+    const std::uint64_t size = 8 + little_endian(first.substr(4, 4));
+    // zstd's writers begin with such frames (pzstd, seekable formats); lz4's do not.
+    if (size >= first.size()) return Content::zstd;
+    const Content next = content_of(first.substr(size));
+    return next == Content::lz4 ? next : Content::zstd;
+  }
+  if (is_bzip2(first)) return Content::bzip2;
+  if (is_cpio(first)) return Content::cpio;
+  const auto* found = std::find_if(magics.begin(), magics.end(), [&](const Magic& magic) {
+    return first.size() >= magic.offset && first.substr(magic.offset).starts_with(magic.bytes);
+  });
+  if (found != magics.end()) return found->content;
+  return is_lzma(first) ? Content::lzma : Content::plain;
+}
 
 void check_plain(std::string_view first, const std::string& name, const std::string& plain_name,
                  const InputOptions& options) {

@@ -6,9 +6,10 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "data/input/input_options.hpp"
 
 namespace dt::data {
+
+struct InputOptions;
 
 /// Formats that the first bytes tell apart.
 enum class Content {

@@ -223,6 +223,8 @@ class Lz4Codec final : public Codec {
   LZ4F_dctx* context_ = nullptr;
 };
 
+constexpr std::size_t buffer_bytes = std::size_t{128} << 10;
+
 }  // namespace
 
 const char* codec_name(Content content) {
@@ -261,12 +263,6 @@ std::unique_ptr<Codec> make_codec(Content content, TakeMemory take) {
       return std::make_unique<LzmaCodec>(content, std::move(take));
   }
 }
-
-namespace {
-
-constexpr std::size_t buffer_bytes = std::size_t{128} << 10;
-
-}  // namespace
 
 Decompressor::Decompressor(ByteSource& compressed, Content content, std::string name,
                            const InputOptions& options)

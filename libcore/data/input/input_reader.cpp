@@ -10,6 +10,7 @@
 #include "data/input/archive_reader.hpp"
 #include "data/input/content.hpp"
 #include "data/input/decompressor.hpp"
+#include "data/input/megatron_index.hpp"
 #include "data/input/sniff_json.hpp"
 #include "data/input/utf8_mender.hpp"
 

@@ -17,6 +17,7 @@
 #include "data/input/content.hpp"
 #include "data/input/input_options.hpp"
 #include "data/input/inputs.hpp"
+#include "data/input/megatron_index.hpp"
 #include "data/input/token_file.hpp"
 
 namespace dt::data {

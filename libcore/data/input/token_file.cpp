@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <regex>
 #include <string>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/text/utf8.hpp"
+#include "data/input/megatron_index.hpp"
 
 namespace dt::data {
 
@@ -33,25 +33,6 @@ std::optional<TokenType> type_where(Matches matches) {
   const auto* found = std::find_if(entries.begin(), entries.end(), matches);
   return found == entries.end() ? std::nullopt : std::optional(found->type);
 }
-
-}  // namespace
-
-std::size_t token_bytes(TokenType type) {
-  const auto* found =
-      std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.type == type; });
-  DT_CHECK(found != entries.end(), "no token type {}", static_cast<int>(type));
-  return found->bytes;
-}
-
-std::optional<TokenType> token_type_of_numpy(const std::string& name) {
-  return type_where([&](const Entry& entry) { return entry.numpy == name; });
-}
-
-std::optional<TokenType> token_type_of_megatron(std::uint8_t code) {
-  return type_where([&](const Entry& entry) { return code != 0 && entry.megatron == code; });
-}
-
-namespace {
 
 using namespace std::string_view_literals;
 
@@ -89,7 +70,24 @@ std::string read_npy_dictionary(ByteSource& bytes, const std::string& name) {
   return read_exactly(bytes, size, name);
 }
 
+constexpr std::size_t block_bytes = std::size_t{256} << 10;  // whole ids of every type
+
 }  // namespace
+
+std::size_t token_bytes(TokenType type) {
+  const auto* found =
+      std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.type == type; });
+  DT_CHECK(found != entries.end(), "no token type {}", static_cast<int>(type));
+  return found->bytes;
+}
+
+std::optional<TokenType> token_type_of_numpy(const std::string& name) {
+  return type_where([&](const Entry& entry) { return entry.numpy == name; });
+}
+
+std::optional<TokenType> token_type_of_megatron(std::uint8_t code) {
+  return type_where([&](const Entry& entry) { return code != 0 && entry.megatron == code; });
+}
 
 bool is_npy(std::string_view first) {
   return first.starts_with(npy_magic);
@@ -146,125 +144,6 @@ TokenHead read_llmc_head(ByteSource& bytes, const std::string& name) {
   const TokenType type = header.starts_with(llmc_gpt2) ? TokenType::u16 : TokenType::u32;
   return {type, little_endian(std::string_view(header).substr(8, 4))};
 }
-
-namespace {
-
-constexpr std::string_view index_magic = "MMIDIDX\0\0"sv;
-constexpr std::uint64_t index_version = 1;
-constexpr std::uint64_t max_count = std::uint64_t{1} << 40;
-constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
-
-struct IndexHeader {
-  std::uint64_t version = 0;
-  std::uint8_t type = 0;
-  std::uint64_t num_sequences = 0;
-  std::uint64_t num_ends = 0;  // a leading 0, then one per document
-};
-constexpr std::size_t index_header_bytes = index_magic.size() + 8 + 1 + 8 + 8;
-
-template <class Number>
-void take(std::string_view& bytes, Number& number) {
-  std::memcpy(&number, bytes.data(), sizeof(number));
-  bytes.remove_prefix(sizeof(number));
-}
-
-IndexHeader read_index_header(const File& file) {
-  std::string text(index_header_bytes, '\0');
-  file.read_at(0, std::as_writable_bytes(std::span(text)));
-  std::string_view bytes = text;
-  const std::string path = file.path().string();
-  if (!bytes.starts_with(index_magic)) {
-    throw Error(ErrorKind::input, path + " is no index of Megatron's",
-                "it begins with MMIDIDX where tools/preprocess_data.py made it");
-  }
-  bytes.remove_prefix(index_magic.size());
-  IndexHeader header;
-  take(bytes, header.version);
-  take(bytes, header.type);
-  take(bytes, header.num_sequences);
-  take(bytes, header.num_ends);
-  if (header.version != index_version)
-    throw input_error("{} is of version {}; version {} is read", path, header.version, index_version);
-  if (header.num_sequences > max_count || header.num_ends > max_count) {
-    throw input_error("{} is damaged: it counts {} sequences and {} documents", path, header.num_sequences,
-                      header.num_ends);
-  }
-  return header;
-}
-
-}  // namespace
-
-MegatronIndex::Numbers::Numbers(const File& file, std::uint64_t offset, std::uint64_t count,
-                                std::size_t bytes)
-    : file_(file), offset_(offset), left_(count), bytes_(bytes), end_(offset + count * bytes) {}
-
-std::int64_t MegatronIndex::Numbers::next() {
-  if (taken_ == buffer_.size()) refill();
-  const char* at = buffer_.data() + taken_;
-  taken_ += bytes_;
-  --left_;
-  if (bytes_ == sizeof(std::int64_t)) {
-    std::int64_t number = 0;
-    std::memcpy(&number, at, sizeof(number));
-    return number;
-  }
-  std::int32_t number = 0;
-  std::memcpy(&number, at, sizeof(number));
-  return number;
-}
-
-void MegatronIndex::Numbers::refill() {
-  DT_CHECK(left_ > 0, "{} has no more numbers", file_.path().string());
-  buffer_.resize(std::min<std::uint64_t>(buffer_bytes, left_ * bytes_));
-  file_.read_at(offset_, std::as_writable_bytes(std::span(buffer_)));
-  offset_ += buffer_.size();
-  taken_ = 0;
-}
-
-MegatronIndex::MegatronIndex(const fs::path& path) : file_(File::open_read(path)) {
-  const IndexHeader header = read_index_header(file_);
-  const auto type = token_type_of_megatron(header.type);
-  if (!type)
-    throw input_error("{} says that numbers are of type {}, not whole ones", path.string(), header.type);
-  type_ = *type;
-  num_sequences_ = header.num_sequences;
-  lengths_.emplace(file_, index_header_bytes, num_sequences_, sizeof(std::int32_t));
-  pointers_.emplace(file_, lengths_->end(), num_sequences_, sizeof(std::int64_t));
-  ends_.emplace(file_, pointers_->end(), header.num_ends, sizeof(std::int64_t));
-  if (!ends_->at_end() && ends_->next() != 0)
-    throw input_error("{} is damaged: its first document does not begin with its first sequence",
-                      path.string());
-}
-
-std::optional<std::uint64_t> MegatronIndex::next_document() {
-  if (ends_->at_end()) {
-    if (sequence_ == num_sequences_) return std::nullopt;
-    throw input_error("{} is damaged: sequences from {} on are in no document", file_.path().string(),
-                      sequence_);
-  }
-  const auto end = static_cast<std::uint64_t>(ends_->next());
-  if (end < sequence_ || end > num_sequences_)
-    throw input_error("{} is damaged: a document ends with sequence {}", file_.path().string(), end);
-  std::uint64_t tokens = 0;
-  while (sequence_ < end) tokens += next_sequence();
-  return tokens;
-}
-
-std::uint64_t MegatronIndex::next_sequence() {
-  const std::int64_t length = lengths_->next();
-  if (length < 0 || static_cast<std::uint64_t>(pointers_->next()) != pointer_)
-    throw input_error("{}: sequence {} does not begin where the one before ends", file_.path().string(),
-                      sequence_);
-  pointer_ += static_cast<std::uint64_t>(length) * token_bytes(type_);
-  ++sequence_;
-  return static_cast<std::uint64_t>(length);
-}
-
-namespace {
-
-constexpr std::size_t block_bytes = std::size_t{256} << 10;  // whole ids of every type
-
-}  // namespace
 
 TokenReader::TokenReader(ByteSource& bytes, std::string name, TokenHead head, MegatronIndex* index)
     : bytes_(bytes), name_(std::move(name)), head_(head), index_(index) {}

@@ -1,7 +1,8 @@
 #pragma once
-// Files of token ids from other programs: their number formats, headers (NumPy, llm.c) and index
-// (Megatron), and a reader of their blocks.
+// Files of token ids from other programs: their number formats and headers (NumPy, llm.c), and a reader of
+// their blocks.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,13 +12,22 @@
 #include <string_view>
 #include <vector>
 
-#include "base/io/files.hpp"
+#include "base/text/enum_names.hpp"
 #include "data/input/byte_source.hpp"
 
 namespace dt::data {
 
+class MegatronIndex;
+
 /// Storage of a token id, little-endian.
 enum class TokenType { u8, i8, i16, u16, i32, u32, i64 };
+constexpr auto enum_names(TokenType) {
+  using enum TokenType;
+  return std::to_array<EnumName<TokenType>>(
+      {{"u8", u8}, {"i8", i8}, {"i16", i16}, {"u16", u16}, {"i32", i32}, {"u32", u32}, {"i64", i64}});
+}
+/// The types that --token-type takes, of ids without a header.
+constexpr auto raw_token_types = subset<TokenType::u16, TokenType::u32>(enum_names(TokenType{}));
 
 std::size_t token_bytes(TokenType type);
 /// Returns the type for NumPy's name ("<u2").
@@ -48,50 +58,6 @@ TokenHead read_npy_head(ByteSource& bytes, const std::string& name);
 /// Reads llm.c's header (256 int32: magic, version, number of tokens) off the front.
 /// Errors: input if it is truncated.
 TokenHead read_llmc_head(ByteSource& bytes, const std::string& name);
-
-/// Megatron's index of a file of token ids: X.idx beside X.bin. Returns the documents' lengths one by
-/// one, in memory that does not grow with their number.
-/// Errors: input, naming the file, if it is no index of version 1, is truncated, or has its
-/// sequences in another order than the ids.
-/// Source: megatron/core/datasets/indexed_dataset.py.
-class MegatronIndex {
- public:
-  explicit MegatronIndex(const fs::path& path);
-  TokenType type() const { return type_; }
-  /// Returns the number of tokens of the next document, or nullopt after the last.
-  std::optional<std::uint64_t> next_document();
-
- private:
-  /// A consecutive sequence of numbers in the file, `bytes` each.
-  class Numbers {
-   public:
-    Numbers(const File& file, std::uint64_t offset, std::uint64_t count, std::size_t bytes);
-    bool at_end() const { return left_ == 0; }
-    std::int64_t next();
-    std::uint64_t end() const { return end_; }
-
-   private:
-    void refill();
-    const File& file_;
-    std::uint64_t offset_;
-    std::uint64_t left_;  // numbers not yet taken
-    std::size_t bytes_;
-    std::uint64_t end_;
-    std::vector<char> buffer_;
-    std::size_t taken_ = 0;
-  };
-
-  std::uint64_t next_sequence();
-
-  File file_;
-  TokenType type_ = TokenType::u16;
-  std::uint64_t num_sequences_ = 0;
-  std::optional<Numbers> lengths_;   // lengths of sequences, in tokens
-  std::optional<Numbers> pointers_;  // offsets of sequences, in bytes
-  std::optional<Numbers> ends_;      // ends of documents, in sequences
-  std::uint64_t sequence_ = 0;
-  std::uint64_t pointer_ = 0;
-};
 
 /// A range of a chunk that belongs to one document. The document ends with it or continues in the
 /// next range.

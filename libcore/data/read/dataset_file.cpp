@@ -21,9 +21,7 @@ constexpr const char* dataset_format = "dt-dataset";
 
 Split split_of(const JsonValue& object) {
   const std::string name = object.string("split");
-  for (const Split split : all_splits) {
-    if (name == split_name(split)) return split;
-  }
+  if (const auto split = parse_name<Split>(name)) return *split;
   throw object.at("split").error(fmt::format("'{}' is unknown", name));
 }
 
@@ -40,14 +38,14 @@ Json to_object(const DatasetFile& dataset) {
                  {"digest", to_hex(dataset.content_digest())}};
   for (const Split split : all_splits) {
     const SplitEntry& entry = dataset.split(split);
-    object["splits"][split_name(split)] = {
+    object["splits"][name_of(split)] = {
         {"tokens", entry.tokens}, {"documents", entry.documents}, {"digest", to_hex(entry.digest)}};
-    if (entry.targets) object["splits"][split_name(split)]["targets"] = *entry.targets;
+    if (entry.targets) object["splits"][name_of(split)]["targets"] = *entry.targets;
   }
   object["shards"] = Json::array();
   for (const ShardEntry& shard : dataset.shards) {
     object["shards"].push_back({{"file", shard.file},
-                                {"split", split_name(shard.split)},
+                                {"split", name_of(shard.split)},
                                 {"tokens", shard.tokens},
                                 {"documents", shard.documents},
                                 {"bytes", shard.bytes},
@@ -90,9 +88,9 @@ void check_sums(const DatasetFile& dataset, const JsonValue& splits) {
              adds_up(documents, shard.documents, entry.documents);
     }
     if (!fits || tokens != entry.tokens || documents != entry.documents)
-      throw splits.at(std::string(split_name(split))).error("the shards do not add up to it");
+      throw splits.at(std::string(name_of(split))).error("the shards do not add up to it");
     if (entry.targets.value_or(0) > entry.tokens)
-      throw splits.at(std::string(split_name(split))).error("it has more targets than tokens");
+      throw splits.at(std::string(name_of(split))).error("it has more targets than tokens");
   }
 }
 
@@ -111,7 +109,7 @@ DatasetFile from_object(const JsonValue& object) {
   dataset.tokenizer = tokenizer_of(object.object("tokenizer"));
   const JsonValue splits = object.object("splits");
   for (const Split split : all_splits) {
-    const JsonValue entry = splits.object(std::string(split_name(split)));
+    const JsonValue entry = splits.object(std::string(name_of(split)));
     dataset.split(split) = {count(entry, "tokens"), count(entry, "documents"), entry.digest("digest")};
     if (entry.has("targets")) dataset.split(split).targets = count(entry, "targets");
   }

@@ -12,6 +12,7 @@
 
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
+#include "base/text/enum_names.hpp"
 #include "data/tokenizer.hpp"
 
 namespace dt::data {
@@ -21,9 +22,9 @@ enum class Split { train, validation };
 
 inline constexpr std::array all_splits = {Split::train, Split::validation};
 
-/// Returns the split's name in files.
-constexpr std::string_view split_name(Split split) {
-  return split == Split::train ? "train" : "validation";
+/// The names in files.
+constexpr auto enum_names(Split) {
+  return std::to_array<EnumName<Split>>({{"train", Split::train}, {"validation", Split::validation}});
 }
 
 inline constexpr const char* dataset_file_name = "dataset.json";

@@ -80,6 +80,17 @@ class Places {
   std::vector<std::optional<Order>> orders_;  // by source
 };
 
+/// Fills a sample in digest form: its tokens and last label, each marked if it is not a target. The
+/// first token is a label of another sample, so it stays unmarked.
+void fill_digested(const std::int32_t* tokens_T, const std::int32_t* labels_T,
+                   std::span<std::int32_t> sample) {
+  const std::size_t last = sample.size() - 1;
+  sample[0] = tokens_T[0];
+  for (std::size_t t = 1; t < last; ++t)
+    sample[t] = tokens_T[t] | (labels_T[t - 1] & static_cast<std::int32_t>(not_a_target));
+  sample[last] = labels_T[last - 1];
+}
+
 }  // namespace
 
 struct Loader::State {
@@ -204,21 +215,6 @@ Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length
   }
   return batch;
 }
-
-namespace {
-
-/// Fills a sample in digest form: its tokens and last label, each marked if it is not a target. The
-/// first token is a label of another sample, so it stays unmarked.
-void fill_digested(const std::int32_t* tokens_T, const std::int32_t* labels_T,
-                   std::span<std::int32_t> sample) {
-  const std::size_t last = sample.size() - 1;
-  sample[0] = tokens_T[0];
-  for (std::size_t t = 1; t < last; ++t)
-    sample[t] = tokens_T[t] | (labels_T[t - 1] & static_cast<std::int32_t>(not_a_target));
-  sample[last] = labels_T[last - 1];
-}
-
-}  // namespace
 
 std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,

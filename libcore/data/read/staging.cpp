@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/io/permissions.hpp"
 #include "base/numeric/digest.hpp"

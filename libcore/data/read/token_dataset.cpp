@@ -119,7 +119,7 @@ struct TokenDataset::State {
   void for_each_shard(Split split, std::uint64_t begin, std::uint64_t total, Use use) const {
     const std::uint64_t tokens = file.split(split).tokens;
     DT_CHECK(begin <= tokens && total <= tokens - begin, "tokens {} to {} of the {} split, which has {}",
-             begin, begin + total, split_name(split), tokens);
+             begin, begin + total, name_of(split), tokens);
     const Sequence& sequence = sequences[static_cast<std::size_t>(split)];
     auto end = std::upper_bound(sequence.ends.begin(), sequence.ends.end(), begin);
     for (std::uint64_t position = 0; position < total; ++end) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <fmt/format.h>
 #include <limits>
 #include <ranges>
 #include <vector>
@@ -101,10 +102,9 @@ void check_shape(const Hdf5Reader& file, const std::string& dataset, std::uint64
 
 Split split_attribute(const Hdf5Reader& file) {
   const std::string name = text_attribute(file, "split");
-  for (const Split split : all_splits) {
-    if (name == split_name(split)) return split;
-  }
-  throw bad_header(file, fmt::format("its attribute split is '{}', not train or validation", name));
+  if (const auto split = parse_name<Split>(name)) return *split;
+  throw bad_header(
+      file, fmt::format("its attribute split is '{}', not {}", name, fmt::join(names_of<Split>(), " or ")));
 }
 
 TokenizerIdentity tokenizer_attributes(const Hdf5Reader& file) {
@@ -144,6 +144,24 @@ TokenShardHeader read_header(const Hdf5Reader& file) {
   const std::uint64_t bytes = file.info("/tokens").bytes;
   check_shape(file, "/digests", ceil_div(bytes, digest_block_bytes));
   return header;
+}
+
+/// Returns the largest of the stored numbers after masking. Independent lanes keep the processor's
+/// vector units busy.
+template <class Element>
+std::uint32_t largest_of(std::span<const std::byte> bytes, Element mask) {
+  constexpr std::size_t num_lanes = 128 / sizeof(Element);
+  std::array<Element, num_lanes> lanes{}, values;
+  for (; bytes.size() >= sizeof(values); bytes = bytes.subspan(sizeof(values))) {
+    std::memcpy(values.data(), bytes.data(), sizeof(values));
+    for (std::size_t lane = 0; lane < num_lanes; ++lane)
+      lanes[lane] = std::max(lanes[lane], static_cast<Element>(values[lane] & mask));
+  }
+  Element largest = *std::ranges::max_element(lanes);
+  for_each_element<Element>(bytes, [&](std::size_t, Element stored) {
+    largest = std::max(largest, static_cast<Element>(stored & mask));
+  });
+  return largest;
 }
 
 }  // namespace
@@ -218,28 +236,6 @@ std::span<const std::byte> TokenShard::block(std::size_t index) const {
   return tokens.subspan(begin, std::min(digest_block_bytes, tokens.size() - begin));
 }
 
-namespace {
-
-/// Returns the largest of the stored numbers after masking. Independent lanes keep the processor's
-/// vector units busy.
-template <class Element>
-std::uint32_t largest_of(std::span<const std::byte> bytes, Element mask) {
-  constexpr std::size_t num_lanes = 128 / sizeof(Element);
-  std::array<Element, num_lanes> lanes{}, values;
-  for (; bytes.size() >= sizeof(values); bytes = bytes.subspan(sizeof(values))) {
-    std::memcpy(values.data(), bytes.data(), sizeof(values));
-    for (std::size_t lane = 0; lane < num_lanes; ++lane)
-      lanes[lane] = std::max(lanes[lane], static_cast<Element>(values[lane] & mask));
-  }
-  Element largest = *std::ranges::max_element(lanes);
-  for_each_element<Element>(bytes, [&](std::size_t, Element stored) {
-    largest = std::max(largest, static_cast<Element>(stored & mask));
-  });
-  return largest;
-}
-
-}  // namespace
-
 std::string TokenShard::block_problem(std::size_t index) const {
   // Parts stay in a core's cache for both passes.
   constexpr std::size_t part_bytes = std::size_t{128} << 10;
@@ -269,7 +265,7 @@ void TokenShard::check_begins_split() const {
       ErrorKind::input,
       fmt::format("{}: /document_offsets begins with {}, not 0, though no shard of the {} split comes "
                   "before it",
-                  path().string(), first, split_name(header().split)),
+                  path().string(), first, name_of(header().split)),
       remedy);
 }
 

@@ -31,10 +31,10 @@ class Verification {
       const std::size_t i = static_cast<std::size_t>(split);
       if (is_complete_ && tallies_[i].digest() != dataset_.splits[i].digest) {
         add(dataset_file_name,
-            fmt::format("the digest of the {} split is not that of its tokens", split_name(split)));
+            fmt::format("the digest of the {} split is not that of its tokens", name_of(split)));
       }
       if (is_complete_ && tallies_[i].targets() != dataset_.splits[i].targets) {
-        add(dataset_file_name, fmt::format("the {} split has {} targets, not {}", split_name(split),
+        add(dataset_file_name, fmt::format("the {} split has {} targets, not {}", name_of(split),
                                            *tallies_[i].targets(), *dataset_.splits[i].targets));
       }
     }

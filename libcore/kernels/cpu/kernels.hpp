@@ -4,6 +4,7 @@
 
 #include "kernels/activation.hpp"
 #include "kernels/adamw.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"

@@ -78,36 +78,6 @@ void layer_norm_backward_weight(const Tensor& dy_RC, const Tensor& x_RC, const T
   }
 }
 
-}  // namespace
-
-// Sums over rows come first, since dx may alias dy or x.
-template <class T>
-void layer_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
-                         const Tensor& mean_R, const Tensor& rstd_R, const Tensor& dresidual_RC,
-                         const Tensor& dx_RC, const Tensor& dweight_C, const Tensor& dbias_C) {
-  layer_norm_backward_weight<T>(dy_RC, x_RC, mean_R, rstd_R, dweight_C, dbias_C);
-  layer_norm_backward_input<T>(dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC, dx_RC);
-}
-
-template <class T>
-void rms_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, double eps, const Tensor& y_RC,
-              const Tensor& rstd_R) {
-  const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
-  const T* weight = weight_C.data<T>();
-  for (std::int64_t r = 0; r < R; ++r) {
-    const T* x = x_RC.data<T>() + r * C;
-    T* y = y_RC.data<T>() + r * C;
-    double mean_square = 0;
-    for (std::int64_t c = 0; c < C; ++c) mean_square += double{x[c]} * double{x[c]};
-    mean_square /= static_cast<double>(C);
-    const double rstd = 1 / std::sqrt(mean_square + eps);
-    for (std::int64_t c = 0; c < C; ++c) y[c] = static_cast<T>(x[c] * rstd * weight[c]);
-    rstd_R.data<T>()[r] = static_cast<T>(rstd);
-  }
-}
-
-namespace {
-
 // With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)).
 template <class T>
 void rms_norm_backward_input(const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
@@ -145,6 +115,32 @@ void rms_norm_backward_weight(const Tensor& dy_RC, const Tensor& x_RC, const Ten
 }
 
 }  // namespace
+
+// Sums over rows come first, since dx may alias dy or x.
+template <class T>
+void layer_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
+                         const Tensor& mean_R, const Tensor& rstd_R, const Tensor& dresidual_RC,
+                         const Tensor& dx_RC, const Tensor& dweight_C, const Tensor& dbias_C) {
+  layer_norm_backward_weight<T>(dy_RC, x_RC, mean_R, rstd_R, dweight_C, dbias_C);
+  layer_norm_backward_input<T>(dy_RC, x_RC, weight_C, mean_R, rstd_R, dresidual_RC, dx_RC);
+}
+
+template <class T>
+void rms_norm(const Context&, const Tensor& x_RC, const Tensor& weight_C, double eps, const Tensor& y_RC,
+              const Tensor& rstd_R) {
+  const std::int64_t R = x_RC.dim(0), C = x_RC.dim(1);
+  const T* weight = weight_C.data<T>();
+  for (std::int64_t r = 0; r < R; ++r) {
+    const T* x = x_RC.data<T>() + r * C;
+    T* y = y_RC.data<T>() + r * C;
+    double mean_square = 0;
+    for (std::int64_t c = 0; c < C; ++c) mean_square += double{x[c]} * double{x[c]};
+    mean_square /= static_cast<double>(C);
+    const double rstd = 1 / std::sqrt(mean_square + eps);
+    for (std::int64_t c = 0; c < C; ++c) y[c] = static_cast<T>(x[c] * rstd * weight[c]);
+    rstd_R.data<T>()[r] = static_cast<T>(rstd);
+  }
+}
 
 template <class T>
 void rms_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/io/json.hpp"
-#include "model/model_spec.hpp"
+#include "model/hf/hf_config.hpp"
 
 namespace dt::model {
 

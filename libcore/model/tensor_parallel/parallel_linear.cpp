@@ -13,6 +13,35 @@ namespace {
 
 constexpr std::size_t most_under_way = 2;  // chunks of a gather
 
+/// Computes local_LC = Σ over the ranks of the products that multiply(rows, run, target) writes.
+/// Each chunk travels as soon as it is computed, while later chunks and then `overlapped_work` are
+/// computed. Calls `finish` after each chunk's sum.
+template <class Multiply, class Finish>
+void sum_of_products(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
+                     const Multiply& multiply, const Finish& finish,
+                     const OverlappedWork& overlapped_work = {}) {
+  const Arena::Scope scope(context.scratch());
+  const std::int64_t local_rows = local_LC.dim(0);
+  const Tensor memory_RC =
+      partial_sum_buffer(context, ops, local_rows * ops.shard().num_row_ranks(), local_LC);
+  struct Chunk {
+    std::int64_t begin, end;
+    PendingCollectiveHandle under_way;
+  };
+  std::vector<Chunk> chunks;
+  for_chunks(local_rows, ops.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
+    const RowChunk rows(ops.shard(), local_rows, begin, end);
+    const Tensor partial = rows.place_in(memory_RC);
+    for (int run = 0; run < rows.num_runs(); ++run) multiply(rows, run, rows.run_in_packed(partial, run));
+    chunks.push_back({begin, end, ops.start_reduce(partial, local_LC.rows(begin, end))});
+  });
+  if (overlapped_work) overlapped_work();
+  for (const Chunk& chunk : chunks) {
+    wait(context, chunk.under_way);
+    finish(chunk.begin, chunk.end);
+  }
+}
+
 }  // namespace
 
 Tensor RowChunk::packed_buffer(const Context& context, const Tensor& full_R) const {
@@ -109,39 +138,6 @@ Tensor partial_sum_buffer(const Context& context, const TensorParallelOps& ops, 
   if (!ops.shard().sequence_parallel) return local_LC;
   return context.scratch().allocate(local_LC.dtype(), {rows, local_LC.dim(1)});
 }
-
-namespace {
-
-/// Computes local_LC = Σ over the ranks of the products that multiply(rows, run, target) writes.
-/// Each chunk travels as soon as it is computed, while later chunks and then `overlapped_work` are
-/// computed. Calls `finish` after each chunk's sum.
-template <class Multiply, class Finish>
-void sum_of_products(const Context& context, const TensorParallelOps& ops, const Tensor& local_LC,
-                     const Multiply& multiply, const Finish& finish,
-                     const OverlappedWork& overlapped_work = {}) {
-  const Arena::Scope scope(context.scratch());
-  const std::int64_t local_rows = local_LC.dim(0);
-  const Tensor memory_RC =
-      partial_sum_buffer(context, ops, local_rows * ops.shard().num_row_ranks(), local_LC);
-  struct Chunk {
-    std::int64_t begin, end;
-    PendingCollectiveHandle under_way;
-  };
-  std::vector<Chunk> chunks;
-  for_chunks(local_rows, ops.num_chunks(), [&](std::int64_t begin, std::int64_t end) {
-    const RowChunk rows(ops.shard(), local_rows, begin, end);
-    const Tensor partial = rows.place_in(memory_RC);
-    for (int run = 0; run < rows.num_runs(); ++run) multiply(rows, run, rows.run_in_packed(partial, run));
-    chunks.push_back({begin, end, ops.start_reduce(partial, local_LC.rows(begin, end))});
-  });
-  if (overlapped_work) overlapped_work();
-  for (const Chunk& chunk : chunks) {
-    wait(context, chunk.under_way);
-    finish(chunk.begin, chunk.end);
-  }
-}
-
-}  // namespace
 
 void for_product_chunks(const TensorParallelOps& ops, std::int64_t rows, const ComputeRows& make) {
   if (ops.shard().is_whole()) return make(0, rows);

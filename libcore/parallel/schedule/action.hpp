@@ -2,8 +2,11 @@
 // Describes what one rank does in a step, as data. Builders emit lists of actions, the validator
 // proves them, and the executor runs them.
 
+#include <array>
 #include <string>
 #include <vector>
+
+#include "base/text/enum_names.hpp"
 
 namespace dt::parallel {
 
@@ -25,6 +28,22 @@ enum class ActionKind {
   control,          // the decision point: what all ranks must agree on before the optimizer
   step,             // the optimizer
 };
+/// The names in lists, drawings, traces and messages.
+constexpr auto enum_names(ActionKind) {
+  using enum ActionKind;
+  return std::to_array<EnumName<ActionKind>>({{"forward", forward},
+                                              {"backward_input", backward_input},
+                                              {"backward_weight", backward_weight},
+                                              {"discard", discard},
+                                              {"recompute", recompute},
+                                              {"gather", gather},
+                                              {"free", free},
+                                              {"reduce", reduce},
+                                              {"send", send},
+                                              {"receive", receive},
+                                              {"control", control},
+                                              {"step", step}});
+}
 
 /// The payloads that travel between neighbouring stages. Each (sender, receiver, payload) is a
 /// communicator of its own, whose k-th send meets its k-th receive, so that no transfer overtakes
@@ -45,6 +64,14 @@ enum class Payload {
   /// The tied table's weights after the step: the owner's shard, to the same shard on the last unit's rank.
   tied_weights,
 };
+constexpr auto enum_names(Payload) {
+  using enum Payload;
+  return std::to_array<EnumName<Payload>>({{"none", none},
+                                           {"activation", activation},
+                                           {"gradient", gradient},
+                                           {"tied_gradient", tied_gradient},
+                                           {"tied_weights", tied_weights}});
+}
 
 struct Action {
   ActionKind kind;
@@ -60,10 +87,6 @@ struct Action {
 
 using ActionList = std::vector<Action>;
 
-/// Returns "backward_input".
-const char* action_name(ActionKind kind);
-/// Returns "tied_weights".
-const char* payload_name(Payload payload);
 /// Returns "forward(unit 3, micro-batch 0)" or
 /// "send(activation, unit 3, micro-batch 0, stage rank 1)".
 std::string to_string(const Action& action);

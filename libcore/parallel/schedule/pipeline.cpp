@@ -22,6 +22,10 @@ Stages stages_of_ranges(const model::StageUnits& ranges) {
   return stages;
 }
 
+bool share_a_rank(const Channel& a, const Channel& b) {
+  return a.sender == b.sender || a.sender == b.receiver || a.receiver == b.sender || a.receiver == b.receiver;
+}
+
 }  // namespace
 
 PipelineSchedule schedule_of(const model::Layout& layout, int num_micro_batches) {
@@ -57,16 +61,8 @@ Pipeline pipeline_of(const model::Layout& layout, int num_units, int num_micro_b
   return pipeline;
 }
 
-namespace {
-
-bool share_a_rank(const Channel& a, const Channel& b) {
-  return a.sender == b.sender || a.sender == b.receiver || a.receiver == b.sender || a.receiver == b.receiver;
-}
-
-}  // namespace
-
 std::string to_string(const Channel& channel) {
-  return fmt::format("{} from stage {} to stage {}", payload_name(channel.payload), channel.sender,
+  return fmt::format("{} from stage {} to stage {}", name_of(channel.payload), channel.sender,
                      channel.receiver);
 }
 

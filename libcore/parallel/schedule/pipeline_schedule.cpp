@@ -52,18 +52,6 @@ PipelineSchedule with_warm_up(int num_ranks, int num_micro_batches, const WarmUp
   return schedule;
 }
 
-}  // namespace
-
-PipelineSchedule gpipe(int num_ranks, int num_micro_batches) {
-  return with_warm_up(num_ranks, num_micro_batches, [&](int) { return num_micro_batches; });
-}
-
-PipelineSchedule one_f_one_b(int num_ranks, int num_micro_batches) {
-  return with_warm_up(num_ranks, num_micro_batches, [&](int rank) { return num_ranks - rank - 1; });
-}
-
-namespace {
-
 /// Returns a rank's turns. Groups of P micro-batches go through all virtual stages of the rank, one
 /// stage after the other.
 std::vector<StageMicroBatch> turns_of(int rank, int num_ranks, int virtual_stages, int num_micro_batches,
@@ -88,23 +76,6 @@ ComputationOrder order_of(int rank, int num_ranks, int virtual_stages, int num_m
   std::erase_if(order, [&](const Computation& c) { return c.micro_batch >= num_micro_batches; });
   return order;
 }
-
-}  // namespace
-
-PipelineSchedule interleaved(int num_ranks, int virtual_stages, int num_micro_batches) {
-  DT_CHECK(virtual_stages > 0, "{} virtual stages", virtual_stages);
-  if (virtual_stages == 1) return one_f_one_b(num_ranks, num_micro_batches);
-  DT_CHECK(num_ranks > 0 && num_micro_batches > 0, "a schedule of {} ranks, {} micro-batches", num_ranks,
-           num_micro_batches);
-  PipelineSchedule schedule{.num_micro_batches = num_micro_batches};
-  for (int stage = 0; stage < num_ranks * virtual_stages; ++stage)
-    schedule.rank_of.push_back(stage % num_ranks);
-  for (int rank = 0; rank < num_ranks; ++rank)
-    schedule.orders.push_back(order_of(rank, num_ranks, virtual_stages, num_micro_batches));
-  return schedule;
-}
-
-namespace {
 
 /// A computation of the rank's first or second virtual stage.
 struct Wish {
@@ -199,6 +170,27 @@ class ListScheduler {
 };
 
 }  // namespace
+
+PipelineSchedule gpipe(int num_ranks, int num_micro_batches) {
+  return with_warm_up(num_ranks, num_micro_batches, [&](int) { return num_micro_batches; });
+}
+
+PipelineSchedule one_f_one_b(int num_ranks, int num_micro_batches) {
+  return with_warm_up(num_ranks, num_micro_batches, [&](int rank) { return num_ranks - rank - 1; });
+}
+
+PipelineSchedule interleaved(int num_ranks, int virtual_stages, int num_micro_batches) {
+  DT_CHECK(virtual_stages > 0, "{} virtual stages", virtual_stages);
+  if (virtual_stages == 1) return one_f_one_b(num_ranks, num_micro_batches);
+  DT_CHECK(num_ranks > 0 && num_micro_batches > 0, "a schedule of {} ranks, {} micro-batches", num_ranks,
+           num_micro_batches);
+  PipelineSchedule schedule{.num_micro_batches = num_micro_batches};
+  for (int stage = 0; stage < num_ranks * virtual_stages; ++stage)
+    schedule.rank_of.push_back(stage % num_ranks);
+  for (int rank = 0; rank < num_ranks; ++rank)
+    schedule.orders.push_back(order_of(rank, num_ranks, virtual_stages, num_micro_batches));
+  return schedule;
+}
 
 PipelineSchedule zero_bubble_h1(int num_ranks, int num_micro_batches) {
   using enum ActionKind;

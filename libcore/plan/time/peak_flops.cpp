@@ -8,7 +8,7 @@
 #include "base/io/files.hpp"
 #include "base/system/host.hpp"
 #include "base/text/text.hpp"
-#include "kernels/linear.hpp"
+#include "kernels/arithmetic.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::plan {
@@ -89,7 +89,7 @@ constexpr std::array<CoreRate, 12> core_rates = {{
 
 /// Returns the first line of a file, or the value behind the ':' of its line that begins with `key`.
 /// Returns "" if there is none.
-std::string value_in(const std::filesystem::path& path, std::string_view key = {}) {
+std::string field_of(const std::filesystem::path& path, std::string_view key = {}) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return "";
   try {
@@ -136,20 +136,20 @@ std::optional<double> gpu_peak_flops(std::string_view name, DType dtype, Arithme
 
 CpuInfo describe_processor(const std::vector<int>& hardware_threads, const std::filesystem::path& root) {
   const std::filesystem::path info = root / "proc/cpuinfo", cpus = root / "sys/devices/system/cpu";
-  CpuInfo processor{.vendor = value_in(info, "vendor_id"),
-                    .family = static_cast<int>(number_of(value_in(info, "cpu family"))),
-                    .model = static_cast<int>(number_of(value_in(info, "model")))};
+  CpuInfo processor{.vendor = field_of(info, "vendor_id"),
+                    .family = static_cast<int>(number_of(field_of(info, "cpu family"))),
+                    .model = static_cast<int>(number_of(field_of(info, "model")))};
   std::set<std::pair<std::string, std::string>> cores;
   for (const int thread : hardware_threads) {
     const std::filesystem::path cpu = cpus / fmt::format("cpu{}", thread);
-    const std::string core = value_in(cpu / "topology/core_id");
-    if (!core.empty()) cores.emplace(value_in(cpu / "topology/physical_package_id"), core);
+    const std::string core = field_of(cpu / "topology/core_id");
+    if (!core.empty()) cores.emplace(field_of(cpu / "topology/physical_package_id"), core);
   }
   processor.num_cores = static_cast<int>(cores.size());
   if (!hardware_threads.empty()) {
     const std::string file = fmt::format("cpu{}/cpufreq/cpuinfo_max_freq", hardware_threads.front());
     constexpr double kilo = 1000;
-    processor.max_hz = kilo * number_of(value_in(cpus / file));
+    processor.max_hz = kilo * number_of(field_of(cpus / file));
   }
   return processor;
 }

@@ -142,18 +142,6 @@ Choice choose(const Operation& p, const GpuRates& rates) {
 
 }  // namespace
 
-const char* kind_name(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::matmul:
-      return "products";
-    case OperationKind::attention:
-      return "attention";
-    case OperationKind::memory:
-      break;
-  }
-  return "memory";
-}
-
 Operation Operation::matmul(std::string name, std::int64_t M, std::int64_t N, std::int64_t K) {
   Operation operation{.name = std::move(name), .kind = OperationKind::matmul};
   operation.M = M, operation.N = N, operation.K = K;

@@ -2,11 +2,14 @@
 // Describes operations on a GPU, and computes the least time that each takes at the GPU's rates: a roofline
 // of products, memory and launches. The rates are constants, each with its source.
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/text/enum_names.hpp"
 
 namespace dt::plan {
 
@@ -62,8 +65,11 @@ double causal_attention_flops(AttentionLibrary library, Pass pass, std::int64_t 
                               std::int64_t sequence);
 
 enum class OperationKind { matmul, attention, memory };
-/// Returns "products", "attention" or "memory".
-const char* kind_name(OperationKind kind);
+constexpr auto enum_names(OperationKind) {
+  using enum OperationKind;
+  return std::to_array<EnumName<OperationKind>>(
+      {{"products", matmul}, {"attention", attention}, {"memory", memory}});
+}
 
 struct Operation {
   std::string name;

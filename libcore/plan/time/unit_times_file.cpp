@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/json.hpp"
+#include "model/hf/hf_config.hpp"
 #include "model/parameter_table.hpp"
 #include "plan/precision.hpp"
 #include "plan/resumable.hpp"

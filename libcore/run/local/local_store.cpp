@@ -11,13 +11,14 @@
 
 #include "base/cli/build_info.hpp"
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/open_at.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/io/permissions.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/host.hpp"
 #include "checkpoint/digested_bytes.hpp"
-#include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
 
 namespace dt::run {
 
@@ -130,6 +131,48 @@ std::string why_exposed(const fs::path& folder) {
   return fmt::format("{} may rename what is in {}, and put files of theirs in place of local checkpoints{}",
                      writers, folder.string(),
                      is_others ? "" : fmt::format("; chmod +t {} prevents that", folder.string()));
+}
+
+/// Runs `action` and turns its errors into input errors. Files that this node cannot read may exist
+/// on another, so the fault is the shard's, not the start's.
+template <class Action>
+auto reading(Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::input, error.message());
+  }
+}
+
+/// Opens a file of this user only. The shard's codes do not cover its files of weights, so another
+/// user's file must not be read.
+File open_own(const fs::path& path) {
+  const File parent = File::adopt(open_parent(path, "open"), path.parent_path());
+  return File::adopt(open_file_at(parent.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
+}
+
+void copy_synced(const fs::path& from, const fs::path& to) {
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  File source = reading([&] { return open_own(from); });
+  File target = File::create(to);
+  while (const std::size_t count = reading([&] { return source.read(buffer); })) {
+    target.write(std::span(buffer).first(count));
+  }
+  target.sync();
+  target.close();
+}
+
+void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::StoredFile& stored,
+                const checkpoint::WriterManifest& manifest) {
+  const File file = File::open_read(path);
+  if (file.size() != stored.bytes)
+    throw input_error("{} has {} bytes, expected {}", origin.string(), file.size(), stored.bytes);
+  std::vector<const checkpoint::StoredPiece*> pieces;
+  for (const checkpoint::StoredPiece& piece : manifest.pieces) pieces.push_back(&piece);
+  for (const checkpoint::DigestedBytes& bytes : checkpoint::digested_bytes(stored, pieces)) {
+    if (const std::string why = checkpoint::why_damaged(file, bytes); !why.empty())
+      throw input_error("{}: {}", origin.string(), why);
+  }
 }
 
 }  // namespace
@@ -317,52 +360,6 @@ void LocalStore::clear(std::int64_t own_generation, const checkpoint::Checkpoint
   fs::remove_all(path_, ignored);
   fs::remove(run_path_, ignored);  // the user's folder stays: another run's start may be about to use it
 }
-
-namespace {
-
-/// Runs `action` and turns its errors into input errors. Files that this node cannot read may exist
-/// on another, so the fault is the shard's, not the start's.
-template <class Action>
-auto reading(Action action) {
-  try {
-    return action();
-  } catch (const Error& error) {
-    throw Error(ErrorKind::input, error.message());
-  }
-}
-
-/// Opens a file of this user only. The shard's codes do not cover its files of weights, so another
-/// user's file must not be read.
-File open_own(const fs::path& path) {
-  const File parent = File::adopt(open_parent(path, "open"), path.parent_path());
-  return File::adopt(open_file_at(parent.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
-}
-
-void copy_synced(const fs::path& from, const fs::path& to) {
-  std::vector<std::byte> buffer(std::size_t{1} << 20);
-  File source = reading([&] { return open_own(from); });
-  File target = File::create(to);
-  while (const std::size_t count = reading([&] { return source.read(buffer); })) {
-    target.write(std::span(buffer).first(count));
-  }
-  target.sync();
-  target.close();
-}
-
-void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::StoredFile& stored,
-                const checkpoint::WriterManifest& manifest) {
-  const File file = File::open_read(path);
-  if (file.size() != stored.bytes)
-    throw input_error("{} has {} bytes, expected {}", origin.string(), file.size(), stored.bytes);
-  std::vector<const checkpoint::StoredPiece*> pieces;
-  for (const checkpoint::StoredPiece& piece : manifest.pieces) pieces.push_back(&piece);
-  for (const checkpoint::DigestedBytes& bytes : checkpoint::digested_bytes(stored, pieces)) {
-    if (const std::string why = checkpoint::why_damaged(file, bytes); !why.empty())
-      throw input_error("{}: {}", origin.string(), why);
-  }
-}
-
-}  // namespace
 
 void LocalStore::copy_writer_files(const fs::path& shard, const checkpoint::Manifest& header, int writer,
                                    const fs::path& unfinished) const {

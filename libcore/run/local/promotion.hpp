@@ -10,6 +10,7 @@
 
 #include "comm/ranks.hpp"
 #include "run/local/local_checkpoint.hpp"
+#include "run/local/nodes.hpp"
 
 namespace dt::run {
 

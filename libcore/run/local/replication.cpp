@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
 #include "base/system/host.hpp"
-#include "checkpoint/writer.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "model/parameter_table.hpp"
 
 namespace dt::run {
@@ -129,6 +129,36 @@ void check_writer_files(const fs::path& folder, const CopyRequest& request) {
   throw input_error("the part of rank {} does not name the file that came with it", writer);
 }
 
+constexpr double handshake_timeout_s = 5;
+/// Limits on attempts, and on copies that break off. Strangers may crowd a receiver, but its
+/// refusals cost little. A copy that breaks off costs its bytes.
+constexpr int max_attempts = 24, max_copies = 3;
+/// Pause between attempts; doubled after each.
+constexpr double first_pause_s = 0.1, longest_pause_s = 2;
+/// Minimum speed of a copy. A slower copy has failed, even if it advances steadily.
+constexpr double least_bytes_per_s = 1 << 20;
+
+void pause(double seconds, const std::function<void()>& check) {
+  for (const double end_s = monotonic_s() + seconds; monotonic_s() < end_s;) {
+    check();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+double bytes_of(const fs::path& path) {
+  return path_exists(path) ? static_cast<double>(File::open_read(path).size()) : 0;
+}
+
+class ProofOfSecret : public Handshake {
+ public:
+  ProofOfSecret(const Secret& secret, const ChannelTerms& terms) : handshake(secret, terms) {}
+  std::size_t num_expected_bytes() const override { return handshake.num_expected_bytes(); }
+  std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes) override {
+    return handshake.receive(bytes);
+  }
+  AcceptorHandshake handshake;
+};
+
 }  // namespace
 
 std::array<std::byte, CopyRequest::num_bytes> to_bytes(const CopyRequest& r) {
@@ -227,30 +257,6 @@ void receive_writer_files(SecureChannel& channel, const std::function<fs::path(c
   receiving.end();
 }
 
-namespace {
-
-constexpr double handshake_timeout_s = 5;
-/// Limits on attempts, and on copies that break off. Strangers may crowd a receiver, but its
-/// refusals cost little. A copy that breaks off costs its bytes.
-constexpr int max_attempts = 24, max_copies = 3;
-/// Pause between attempts; doubled after each.
-constexpr double first_pause_s = 0.1, longest_pause_s = 2;
-/// Minimum speed of a copy. A slower copy has failed, even if it advances steadily.
-constexpr double least_bytes_per_s = 1 << 20;
-
-void pause(double seconds, const std::function<void()>& check) {
-  for (const double end_s = monotonic_s() + seconds; monotonic_s() < end_s;) {
-    check();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
-
-double bytes_of(const fs::path& path) {
-  return path_exists(path) ? static_cast<double>(File::open_read(path).size()) : 0;
-}
-
-}  // namespace
-
 CopySender::CopySender(std::span<const TcpListener::Endpoint> endpoints, const Secret& secret,
                        const ChannelTerms& terms, double timeout_s)
     : secret_(secret), terms_(terms), timeout_s_(timeout_s) {
@@ -303,20 +309,6 @@ std::string CopySender::send(const fs::path& folder, std::int64_t step, std::int
     pause_s = std::min(2 * pause_s, longest_pause_s);
   }
 }
-
-namespace {
-
-class ProofOfSecret : public Handshake {
- public:
-  ProofOfSecret(const Secret& secret, const ChannelTerms& terms) : handshake(secret, terms) {}
-  std::size_t num_expected_bytes() const override { return handshake.num_expected_bytes(); }
-  std::optional<std::vector<std::byte>> receive(std::span<const std::byte> bytes) override {
-    return handshake.receive(bytes);
-  }
-  AcceptorHandshake handshake;
-};
-
-}  // namespace
 
 CopyReceiver::CopyReceiver(const LocalStore& store, const Secret& secret, const ChannelTerms& terms,
                            double timeout_s, std::span<const std::string> addresses)

@@ -9,8 +9,10 @@
 #include <optional>
 
 #include "comm/ranks.hpp"
+#include "run/generation.hpp"
 #include "run/local/local_checkpoint.hpp"
 #include "run/local/local_store.hpp"
+#include "run/local/nodes.hpp"
 #include "run/local/replication.hpp"
 #include "run/save/save_target.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "checkpoint/writer.hpp"
 #include "comm/ranks.hpp"
+#include "run/generation.hpp"
 #include "run/run_directory.hpp"
 #include "run/save/save_target.hpp"
 

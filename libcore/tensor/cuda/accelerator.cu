@@ -24,27 +24,6 @@ nvtxDomainHandle_t domain() {
   return the_domain;
 }
 
-}  // namespace
-
-bool profiler_attached() {
-  return domain() != nullptr;
-}
-
-void begin_range(const std::string& name) {
-  nvtxEventAttributes_t range{};
-  range.version = NVTX_VERSION;
-  range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-  range.messageType = NVTX_MESSAGE_TYPE_ASCII;
-  range.message.ascii = name.c_str();
-  nvtxDomainRangePushEx(domain(), &range);
-}
-
-void end_range() {
-  nvtxDomainRangePop(domain());
-}
-
-namespace {
-
 /// Memory of GPUs, and pinned memory of the host, as Accelerator specifies them.
 /// Thread safety: safe from several threads.
 class Memory {
@@ -210,6 +189,23 @@ class CudaAccelerator final : public Accelerator {
 };
 
 }  // namespace
+
+bool profiler_attached() {
+  return domain() != nullptr;
+}
+
+void begin_range(const std::string& name) {
+  nvtxEventAttributes_t range{};
+  range.version = NVTX_VERSION;
+  range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  range.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  range.message.ascii = name.c_str();
+  nvtxDomainRangePushEx(domain(), &range);
+}
+
+void end_range() {
+  nvtxDomainRangePop(domain());
+}
 
 Accelerator& accelerator() {
   static auto* const the_accelerator =

@@ -1,7 +1,6 @@
 #include <vector>
 
 #include "tensor/cuda/check.cuh"
-#include "tensor/cuda/gpus.hpp"
 #include "tensor/cuda/kernel_loading.hpp"
 
 namespace {

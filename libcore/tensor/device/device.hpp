@@ -1,11 +1,17 @@
 #pragma once
 // The place where memory lies and kernels run.
 
+#include <array>
 #include <string>
+
+#include "base/text/enum_names.hpp"
 
 namespace dt {
 
 enum class DeviceKind : unsigned char { cpu, cuda };
+constexpr auto enum_names(DeviceKind) {
+  return std::to_array<EnumName<DeviceKind>>({{"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}});
+}
 
 /// A device. There is no default: each buffer, tensor or context is created with a device, so that
 /// code that forgets it does not compile. Take the device from the context, or from an object that
@@ -20,6 +26,7 @@ class Device {
   DeviceKind kind() const { return kind_; }
   int index() const { return index_; }
   bool operator==(const Device&) const = default;
+  /// Returns "cpu", "cuda:0", ….
   std::string to_string() const;
 
  private:
@@ -29,13 +36,9 @@ class Device {
 };
 
 inline std::string Device::to_string() const {
-  switch (kind_) {
-    case DeviceKind::cpu:
-      return "cpu";
-    case DeviceKind::cuda:
-      return "cuda:" + std::to_string(index_);
-  }
-  return "unknown";
+  std::string text(name_of(kind_));
+  if (kind_ != DeviceKind::cpu) text += ":" + std::to_string(index_);
+  return text;
 }
 
 }  // namespace dt

@@ -2,12 +2,14 @@
 // Finds tokens that do not come from merging: special tokens and others that a tokenizer's makers
 // added. The encoder finds them in text before it does anything else with it.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/text/enum_names.hpp"
 #include "tokenizer/encode/vocabulary.hpp"
 
 namespace dt::tokenizer {
@@ -17,6 +19,12 @@ namespace dt::tokenizer {
 /// content itself is not normalized (SentencePiece). `nothing`: none, since no text stands for the
 /// token.
 enum class FoundIn { text, normalized_text, nothing };
+/// The names in `dt_found_in` of a tokenizer.json.
+constexpr auto enum_names(FoundIn) {
+  using enum FoundIn;
+  return std::to_array<EnumName<FoundIn>>(
+      {{"text", text}, {"normalized text", normalized_text}, {"nothing", nothing}});
+}
 
 /// Names follow Hugging Face's files.
 struct AddedToken {

@@ -33,32 +33,6 @@ const Alphabet& alphabet() {
   return it;
 }
 
-}  // namespace
-
-std::optional<std::string> bytes_of_alphabet(std::string_view text) {
-  std::string bytes;
-  for (; !text.empty(); text.remove_prefix(character_length(text))) {
-    const char32_t character = first_code_point(text);
-    const int byte = character < alphabet().bytes.size() ? alphabet().bytes[character] : -1;
-    if (byte < 0) return std::nullopt;
-    bytes += static_cast<char>(byte);
-  }
-  return bytes;
-}
-
-std::string in_alphabet(std::string_view bytes) {
-  std::string text;
-  append_in_alphabet(bytes, text);
-  return text;
-}
-
-void append_in_alphabet(std::string_view bytes, std::string& text) {
-  const auto& characters = alphabet().characters;
-  for (const char byte : bytes) text += characters[static_cast<unsigned char>(byte)];
-}
-
-namespace {
-
 using Pieces = std::span<const std::string_view>;
 
 /// Takes pieces that are written in the byte alphabet and passes on the bytes that they stand for. A
@@ -148,6 +122,28 @@ class AlphabetSplitter final : public PreTokenizer {
 };
 
 }  // namespace
+
+std::optional<std::string> bytes_of_alphabet(std::string_view text) {
+  std::string bytes;
+  for (; !text.empty(); text.remove_prefix(character_length(text))) {
+    const char32_t character = first_code_point(text);
+    const int byte = character < alphabet().bytes.size() ? alphabet().bytes[character] : -1;
+    if (byte < 0) return std::nullopt;
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+std::string in_alphabet(std::string_view bytes) {
+  std::string text;
+  append_in_alphabet(bytes, text);
+  return text;
+}
+
+void append_in_alphabet(std::string_view bytes, std::string& text) {
+  const auto& characters = alphabet().characters;
+  for (const char byte : bytes) text += characters[static_cast<unsigned char>(byte)];
+}
 
 std::unique_ptr<PreTokenizer> make_alphabet_splitter(std::unique_ptr<PreTokenizer> first,
                                                      std::unique_ptr<PreTokenizer> then) {

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/text/utf8.hpp"
 #include "tokenizer/encode/added_tokens.hpp"
+#include "tokenizer/encode/bounded_text.hpp"
 
 namespace dt::tokenizer {
 

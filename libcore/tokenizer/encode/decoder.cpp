@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text/utf8.hpp"
+#include "tokenizer/encode/bounded_text.hpp"
 
 namespace dt::tokenizer {
 

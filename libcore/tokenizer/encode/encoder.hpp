@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/encode/bounded_text.hpp"
 #include "tokenizer/encode/merger.hpp"
 #include "tokenizer/encode/tokenizer.hpp"
 #include "tokenizer/encode/vocabulary.hpp"

@@ -15,11 +15,6 @@
 
 namespace dt::tokenizer {
 
-void BoundedText::fail() const {
-  throw Error(ErrorKind::input, "the tokenizer's steps make more than 64 times as much text of some",
-              "no tokenizer needs that: look for a Replace or Prepend in its file whose content is long");
-}
-
 namespace {
 
 class UnicodeNormalizer final : public Normalizer {

@@ -12,6 +12,8 @@
 
 namespace dt::tokenizer {
 
+struct Bpe;
+
 /// The pieces that matches and the text between them become. Names are those of Hugging Face's files.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
@@ -36,6 +38,12 @@ std::unique_ptr<PreTokenizer> make_word_and_punctuation_splitter();
 /// Returns a pre-tokenizer whose matches are the occurrences of `text`, which must not be empty.
 std::unique_ptr<PreTokenizer> make_text_splitter(std::string text, SplitBehavior behavior,
                                                  bool invert = false);
+
+/// Returns a pre-tokenizer for a tokenizer that has none, so that its texts need not be merged as a whole. It
+/// splits before each run of U+2581, SentencePiece's space. The ids stay the same, since no merge of `bpe`
+/// joins such a run with text before it. Returns null if a merge does, if `bpe` takes whole pieces, or if
+/// U+2581 is no token.
+std::unique_ptr<PreTokenizer> make_word_splitter(const Bpe& bpe);
 
 /// Returns a pre-tokenizer in which each splitter splits the pieces of the one before it.
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters);

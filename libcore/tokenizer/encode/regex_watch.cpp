@@ -17,7 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/system/signals.hpp"
-#include "base/text/text.hpp"
+#include "base/text/printable.hpp"
 
 namespace dt::tokenizer {
 

@@ -235,18 +235,8 @@ std::string regex_of_pattern(Pattern pattern) {
 }
 
 std::string regex_of_text(const std::string& name_or_regex) {
-  const auto known = pattern_of_name(name_or_regex);
+  const auto known = parse_name<Pattern>(name_or_regex);
   return known ? regex_of_pattern(*known) : name_or_regex;
-}
-
-std::optional<Pattern> pattern_of_name(std::string_view name) {
-  if (name == "gpt2") return Pattern::gpt2;
-  if (name == "cl100k") return Pattern::cl100k;
-  if (name == "llama3") return Pattern::llama3;
-  if (name == "qwen2") return Pattern::qwen2;
-  if (name == "o200k") return Pattern::o200k;
-  if (name == "tekken") return Pattern::tekken;
-  return std::nullopt;
 }
 
 std::optional<Pattern> pattern_of_regex(std::string_view regex) {

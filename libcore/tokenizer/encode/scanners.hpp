@@ -2,11 +2,13 @@
 // Hand-written scanners for the patterns that most vocabularies were trained with. They find the same
 // matches as the regular expressions, some hundred times faster.
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/text/enum_names.hpp"
 #include "tokenizer/encode/pre_tokenizer.hpp"
 
 namespace dt::tokenizer {
@@ -24,9 +26,17 @@ namespace dt::tokenizer {
 ///   ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 /// tekken is o200k without c and with \p{N}, so that each number is a piece.
 enum class Pattern { gpt2, cl100k, llama3, qwen2, o200k, tekken };
+/// The names that users write.
+constexpr auto enum_names(Pattern) {
+  using enum Pattern;
+  return std::to_array<EnumName<Pattern>>({{"gpt2", gpt2},
+                                           {"cl100k", cl100k},
+                                           {"o200k", o200k},
+                                           {"llama3", llama3},
+                                           {"qwen2", qwen2},
+                                           {"tekken", tekken}});
+}
 
-/// Returns the pattern of a name that users write, or none for any other name.
-std::optional<Pattern> pattern_of_name(std::string_view name);
 /// Returns the pattern of a regular expression, in the forms that tokenizers' files use, or none for
 /// any other expression. A tokenizer.json uses Oniguruma's syntax.
 std::optional<Pattern> pattern_of_regex(std::string_view regex);

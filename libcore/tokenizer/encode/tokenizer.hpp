@@ -33,10 +33,4 @@ struct Tokenizer {
 /// may be cut at the last space between ASCII letters.
 std::size_t safe_cut(const Tokenizer& tokenizer, std::string_view text);
 
-/// Returns a pre-tokenizer for a tokenizer that has none, so that its texts need not be merged as a whole. It
-/// splits before each run of U+2581, SentencePiece's space. The ids stay the same, since no merge of `bpe`
-/// joins such a run with text before it. Returns null if a merge does, if `bpe` takes whole pieces, or if
-/// U+2581 is no token.
-std::unique_ptr<PreTokenizer> make_word_splitter(const Bpe& bpe);
-
 }  // namespace dt::tokenizer

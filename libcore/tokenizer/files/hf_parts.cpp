@@ -49,28 +49,6 @@ std::unique_ptr<Normalizer> read_normalizers(const JsonValue& step) {
   return make_normalizers(std::move(steps));
 }
 
-}  // namespace
-
-std::unique_ptr<Normalizer> read_normalizer(const JsonValue& step) {
-  const std::string type = step.at("type").string();
-  if (type == "Sequence") return read_normalizers(step);
-  if (type == "NFC") return make_unicode_normalizer(UnicodeForm::nfc);
-  if (type == "NFD") return make_unicode_normalizer(UnicodeForm::nfd);
-  if (type == "NFKC") return make_unicode_normalizer(UnicodeForm::nfkc);
-  if (type == "NFKD") return make_unicode_normalizer(UnicodeForm::nfkd);
-  if (type == "Replace") return read_replacement(step);
-  if (type == "Prepend") return make_prefix(step.at("prepend").string(), Prepend::always);
-  if (type == "Precompiled") return read_precompiled(step);
-  if (type == "Strip") return make_strip(step.boolean("strip_left", true), step.boolean("strip_right", true));
-  if (type == "Lowercase") return make_lowercase();
-  if (type == "StripAccents") return make_strip_accents();
-  throw unknown_kind(step,
-                     "NFC, NFD, NFKC, NFKD, Replace, Prepend, Precompiled, Strip, Lowercase, "
-                     "StripAccents, Sequence");
-}
-
-namespace {
-
 /// Returns punctuation of ASCII and of the Unicode 8 that Hugging Face's tokenizers have for it.
 CodePointSet punctuation() {
   const CodePointSet newer = {
@@ -183,21 +161,6 @@ HfPreTokenizer read_pre_tokenizers(const JsonValue& step) {
   return result;
 }
 
-}  // namespace
-
-HfPreTokenizer read_pre_tokenizer(const JsonValue& step) {
-  const std::string type = step.at("type").string();
-  if (type == "Sequence") return read_pre_tokenizers(step);
-  if (type == "ByteLevel") return read_byte_level(step);
-  if (type == "Metaspace") return read_metaspace(step);
-  HfPreTokenizer result;
-  result.splitter = read_splitter(step);
-  if (!result.splitter) throw unknown_kind(step, known_kinds);
-  return result;
-}
-
-namespace {
-
 /// Returns a text that a step removes or replaces.
 /// Errors: input if the text is empty: every text contains an empty text without end.
 std::string not_empty(const JsonValue& text) {
@@ -246,6 +209,35 @@ void read_steps(const JsonValue& step, bool is_byte_level, Decoder& decoder) {
 }
 
 }  // namespace
+
+std::unique_ptr<Normalizer> read_normalizer(const JsonValue& step) {
+  const std::string type = step.at("type").string();
+  if (type == "Sequence") return read_normalizers(step);
+  if (type == "NFC") return make_unicode_normalizer(UnicodeForm::nfc);
+  if (type == "NFD") return make_unicode_normalizer(UnicodeForm::nfd);
+  if (type == "NFKC") return make_unicode_normalizer(UnicodeForm::nfkc);
+  if (type == "NFKD") return make_unicode_normalizer(UnicodeForm::nfkd);
+  if (type == "Replace") return read_replacement(step);
+  if (type == "Prepend") return make_prefix(step.at("prepend").string(), Prepend::always);
+  if (type == "Precompiled") return read_precompiled(step);
+  if (type == "Strip") return make_strip(step.boolean("strip_left", true), step.boolean("strip_right", true));
+  if (type == "Lowercase") return make_lowercase();
+  if (type == "StripAccents") return make_strip_accents();
+  throw unknown_kind(step,
+                     "NFC, NFD, NFKC, NFKD, Replace, Prepend, Precompiled, Strip, Lowercase, "
+                     "StripAccents, Sequence");
+}
+
+HfPreTokenizer read_pre_tokenizer(const JsonValue& step) {
+  const std::string type = step.at("type").string();
+  if (type == "Sequence") return read_pre_tokenizers(step);
+  if (type == "ByteLevel") return read_byte_level(step);
+  if (type == "Metaspace") return read_metaspace(step);
+  HfPreTokenizer result;
+  result.splitter = read_splitter(step);
+  if (!result.splitter) throw unknown_kind(step, known_kinds);
+  return result;
+}
 
 Decoder read_decoder(const JsonValue& step, bool is_byte_level) {
   Decoder decoder;

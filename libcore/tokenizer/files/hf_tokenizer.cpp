@@ -5,7 +5,9 @@
 
 #include "base/error.hpp"
 #include "base/io/json.hpp"
+#include "tokenizer/encode/bounded_text.hpp"
 #include "tokenizer/encode/byte_alphabet.hpp"
+#include "tokenizer/encode/pattern_splitter.hpp"
 #include "tokenizer/encode/tokenizer.hpp"
 #include "tokenizer/files/hf_parts.hpp"
 
@@ -14,10 +16,8 @@ namespace dt::tokenizer {
 namespace {
 
 FoundIn read_found_in(const JsonValue& token) {
-  const std::string where = token.string("dt_found_in", "text");
-  if (where == "text") return FoundIn::text;
-  if (where == "normalized text") return FoundIn::normalized_text;
-  if (where == "nothing") return FoundIn::nothing;
+  const std::string where = token.string("dt_found_in", std::string(name_of(FoundIn::text)));
+  if (const auto found_in = parse_name<FoundIn>(where)) return *found_in;
   throw token.at("dt_found_in").error("is not \"text\", \"normalized text\" or \"nothing\"");
 }
 
@@ -196,21 +196,6 @@ Tokenizer read_parts(std::string_view text, const std::string& origin) {
   return tokenizer;
 }
 
-}  // namespace
-
-Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
-  try {
-    return read_parts(text, origin);
-  } catch (const Error& error) {
-    // Code that builds a part of a tokenizer does not know the file.
-    const std::string what = error.what();
-    if (error.kind() != ErrorKind::input || what.find(origin) != what.npos) throw;
-    throw Error(error.kind(), origin + ": " + what, error.context(), error.error_number());
-  }
-}
-
-namespace {
-
 using json = nlohmann::ordered_json;
 
 json split_by(const std::string& regex) {
@@ -234,8 +219,7 @@ json added_tokens(const std::vector<AddedToken>& tokens) {
                     {"rstrip", false},
                     {"normalized", token.is_normalized},
                     {"special", token.is_special}});
-    if (token.found_in == FoundIn::nothing) list.back()["dt_found_in"] = "nothing";
-    if (token.found_in == FoundIn::normalized_text) list.back()["dt_found_in"] = "normalized text";
+    if (token.found_in != FoundIn::text) list.back()["dt_found_in"] = name_of(token.found_in);
   }
   return list;
 }
@@ -300,6 +284,17 @@ json step_of(const std::string& text) {
 }
 
 }  // namespace
+
+Tokenizer read_hugging_face(std::string_view text, const std::string& origin) {
+  try {
+    return read_parts(text, origin);
+  } catch (const Error& error) {
+    // Code that builds a part of a tokenizer does not know the file.
+    const std::string what = error.what();
+    if (error.kind() != ErrorKind::input || what.find(origin) != what.npos) throw;
+    throw Error(error.kind(), origin + ": " + what, error.context(), error.error_number());
+  }
+}
 
 std::string hugging_face_text(const Bpe& bpe, const HfSteps& steps,
                               const std::vector<AddedToken>& special_tokens) {

@@ -1,8 +1,12 @@
 #include "tokenizer/files/read_tokenizer.hpp"
 
+#include <fmt/format.h>
+
 #include "base/error.hpp"
+#include "tokenizer/encode/scanners.hpp"
 #include "tokenizer/files/hf_tokenizer.hpp"
 #include "tokenizer/files/sentencepiece_file.hpp"
+#include "tokenizer/files/tekken_file.hpp"
 #include "tokenizer/files/tiktoken_file.hpp"
 
 namespace dt::tokenizer {
@@ -31,7 +35,8 @@ std::string as_hugging_face(std::string text, const std::string& origin, const s
   }
   if (pattern.empty()) {
     throw Error(ErrorKind::input, origin + " does not say how text is split",
-                "a pattern is expected: gpt2, cl100k, o200k, llama3, qwen2, tekken or a regular expression");
+                fmt::format("a pattern is expected: {} or a regular expression",
+                            fmt::join(names_of<Pattern>(), ", ")));
   }
   return tiktoken_as_hugging_face(text, origin, pattern, eos);
 }

@@ -1,7 +1,5 @@
 #pragma once
-// Files of ranks, and the tokenizer.json that each becomes. Each line of tiktoken's rank file has a token's
-// bytes in base64 and its rank, which is its id. Mistral's tekken.json has tiktoken's ranks, the pattern and
-// the special tokens. Patterns are tiktoken's regular expressions, which are translated for Oniguruma.
+// Reads tiktoken's rank files. Each line has a token's bytes in base64 and its rank, which is its id.
 
 #include <string>
 #include <string_view>
@@ -27,26 +25,13 @@ Tokenizer read_tiktoken(std::string_view text, const std::string& origin, const 
 std::string tiktoken_as_hugging_face(std::string_view text, const std::string& origin,
                                      const std::string& pattern, const std::string& eos = {});
 
+/// Returns the regular expression that a tokenizer.json has for a pattern of tiktoken's: a known pattern's,
+/// or the pattern as Oniguruma reads it.
+/// Errors: see regex_of_tiktoken().
+std::string regex_of_tiktoken_pattern(const std::string& pattern);
+
 /// Returns the encoding of tokens whose ids are their ranks.
 /// Errors: input if a byte has no token.
 Bpe bpe_of_ranks(Vocabulary vocabulary, const std::string& origin);
-
-/// Returns whether `text`, a JSON object, looks like a tekken.json.
-bool is_tekken_file(std::string_view text);
-
-/// Returns the file as a tokenizer.json. It has as many tokens of the vocabulary as the file says that
-/// the model has. Their ids follow those of the special tokens, which text never contains.
-/// Errors: input, naming `origin` and the path in it: missing members or wrong types; tokens that are
-/// there twice or not at all; a byte without a token.
-std::string tekken_as_hugging_face(std::string_view text, const std::string& origin);
-
-/// Translates tiktoken's regular expressions into Oniguruma's syntax, which a tokenizer.json has. Returns the
-/// expression with which Oniguruma matches what fancy-regex, in its default mode, matches with `pattern`.
-/// Character classes are those of Rust's regex crate. ^ and $ are the text's ends, {n,m}+ is possessive, and
-/// (?i) uses simple case folding. Names become numbers.
-/// Errors: input, naming the pattern: one that fancy-regex refuses, one that can match the empty
-/// text, and one with constructs that dt does not follow: conditions, subroutines, absent groups,
-/// \K, (?R), references under (?i).
-std::string regex_of_tiktoken(const std::string& pattern);
 
 }  // namespace dt::tokenizer

@@ -1,4 +1,4 @@
-// Translates tiktoken's regular expressions into Oniguruma's syntax.
+#include "tokenizer/files/tiktoken_regex.hpp"
 
 #include <charconv>
 #include <map>
@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "base/text/utf8.hpp"
 #include "tokenizer/encode/regex.hpp"
-#include "tokenizer/files/tiktoken_file.hpp"
 #include "tokenizer/unicode/rust_class.hpp"
 
 namespace dt::tokenizer {

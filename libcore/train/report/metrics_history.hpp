@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "checkpoint/manifest.hpp"
+#include "checkpoint/checkpoint_name.hpp"
 
 namespace dt::train {
 

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "comm/exchange.hpp"
+#include "run/generation.hpp"
 #include "run/local/promotion.hpp"
 #include "train/report/metrics_history.hpp"
 #include "train/start/run_record.hpp"

@@ -1,13 +1,11 @@
 #pragma once
-// Conditions, other than settings, that bit-equality of two runs depends on, and the learning-rate
-// schedule. A resume compares both with its run's.
+// Conditions, other than settings, that bit-equality of two runs depends on. A resume compares them
+// with its run's.
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "optim/learning_rate_schedule.hpp"
 #include "plan/plan.hpp"
 
 namespace dt::train {
@@ -17,18 +15,9 @@ namespace dt::train {
 /// once they are known.
 std::string describe_conditions(const plan::Plan& plan, const std::vector<std::string>& gpu_products = {});
 
-/// Returns the learning-rate schedule as a JSON object.
-std::string describe_schedule(const optim::LearningRateSchedule& schedule);
-
 /// Returns "threads 2 → 1" and so on for each member of such objects that differs. A member that
 /// only one of them has does not count.
 std::vector<std::string> condition_differences(const std::string& then, const std::string& now);
-
-/// Returns the options that change the learning rate of a step after `step`, with their changes:
-/// "--lr (lr 0.001 → 0.002, min_lr 0.0001 → 0.0002)". Returns "" if every rate is unchanged. `then`
-/// is a manifest's schedule, and `plan` has the schedule that follows. Members that `then` lacks are
-/// unknown.
-std::string describe_schedule_change(const std::string& then, const plan::Plan& plan, std::int64_t step);
 
 /// Returns the algorithms that any rank has used so far, sorted (see kernels::matmul_algorithms).
 /// Bits depend on these algorithms, and not only on versions and settings. Call it only if ranks compute on

@@ -12,6 +12,7 @@
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
 #include "comm/topology/environment.hpp"
+#include "model/hf/hf_config.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::train {

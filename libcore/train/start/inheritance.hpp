@@ -4,11 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/cli/options.hpp"
-#include "comm/ranks.hpp"
-#include "plan/launch.hpp"
-#include "plan/settings.hpp"
-
 namespace dt::train {
 
 enum class Inheritance {
@@ -43,15 +38,5 @@ bool replaces(const std::string& given, const std::string& other);
 
 /// Returns an option's value with absolute paths; "" if it names no path.
 std::string absolute_value(const InheritanceRule& kind, const std::string& value);
-
-/// Supplies the options that the command leaves out. They come from the run.json of --run, or else
-/// from the run of the checkpoint that the command names. Reports them in one line. `settings` are
-/// those that `options` fills. With `--resume never`, nothing is supplied. An incomplete run.json is
-/// reported and ignored. Rank 0 reads.
-/// Errors: usage if the run began with --init-from and has no checkpoint to continue from;
-/// environment.
-/// Collective: all ranks.
-void inherit_options(const plan::Settings& settings, OptionTable& options, const plan::Launch& launch,
-                     const comm::Ranks& ranks);
 
 }  // namespace dt::train

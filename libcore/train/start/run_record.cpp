@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/json.hpp"
 #include "base/system/host.hpp"
 #include "base/text/utf8.hpp"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/io/atomic_files.hpp"
 #include "base/io/json.hpp"
 #include "base/io/permissions.hpp"
 #include "base/numeric/digest.hpp"

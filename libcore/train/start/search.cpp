@@ -7,10 +7,12 @@
 #include "base/error.hpp"
 #include "base/text/text.hpp"
 #include "comm/exchange.hpp"
+#include "plan/precision.hpp"
 #include "plan/resumable.hpp"
 #include "run/exclusion_records.hpp"
 #include "train/start/conditions.hpp"
 #include "train/start/consistency_checks.hpp"
+#include "train/start/schedule_change.hpp"
 #include "train/start/state_io.hpp"
 
 namespace dt::train {
@@ -147,7 +149,7 @@ void CheckpointSearch::make_start_plan(Start& start, const checkpoint::Manifest&
       start.plan.spec.special = training_special_tokens(manifest.model.special, request_.dataset);
     plan::check_resumable(start.plan, manifest, request_.dataset.content_digest());
   });
-  start.plan.arithmetic = request_.planner.choose_arithmetic(start.plan, &manifest.state, ranks_);
+  start.plan.arithmetic = plan::choose_arithmetic(start.plan, &manifest.state, ranks_);
 }
 
 void CheckpointSearch::announce(const Start& start) const {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <vector>
 
-#include "base/io/files.hpp"
 #include "comm/ranks.hpp"
 #include "data/read/staging.hpp"
 #include "data/read/token_dataset.hpp"

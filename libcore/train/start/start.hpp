@@ -1,9 +1,7 @@
 #pragma once
-// The start of a run: anew, from other weights, or from the newest readable checkpoint. Also the summary that
-// tells the user what the start trains.
+// The start of a run: anew, from other weights, or from the newest readable checkpoint.
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +12,6 @@
 #include "parallel/state/groups.hpp"
 #include "plan/planner.hpp"
 #include "run/local/promotion.hpp"
-#include "run/run_directory.hpp"
 #include "train/start/candidates.hpp"
 #include "train/step/model_runtime.hpp"
 
@@ -66,10 +63,5 @@ std::string load_initial_weights(ModelRuntime& runtime, const plan::Plan& plan);
 
 /// Returns the state of a run before its first step.
 checkpoint::TrainingState initial_state(const plan::Plan& plan, const data::Mixture& dataset);
-
-/// Prints model, data, steps, ranks and layout of a start, what the layout costs, and the checkpoint
-/// that it continues from. Warns of ranks without work. `hosts` are the hosts' names by rank.
-void print_summary(const Start& start, const data::Mixture& mixture, const std::vector<std::string>& hosts,
-                   Console& console);
 
 }  // namespace dt::train

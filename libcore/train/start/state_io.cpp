@@ -6,6 +6,7 @@
 #include "plan/precision.hpp"
 #include "tensor/host_tensor.hpp"
 #include "train/start/conditions.hpp"
+#include "train/start/schedule_change.hpp"
 
 namespace dt::train {
 
@@ -17,7 +18,7 @@ checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint:
   manifest.state.global_batch = plan.global_batch;
   manifest.state.micro_batch = plan.micro_batch;
   manifest.state.grad_lanes = plan.grad_lanes;
-  manifest.state.precision = plan::precision_name(plan.precision.compute);
+  manifest.state.precision = precision_name(plan.precision.compute);
   if (plan.precision.compute == DType::bf16 && plan.device == Device::host())
     manifest.state.matmul = name_of(plan.arithmetic);
   manifest.state.schedule = describe_schedule(plan.schedule);

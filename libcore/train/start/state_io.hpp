@@ -8,6 +8,7 @@
 #include "checkpoint/writer.hpp"
 #include "parallel/state/model_storage.hpp"
 #include "plan/plan.hpp"
+#include "run/generation.hpp"
 #include "run/run_directory.hpp"
 #include "run/save/writing_group.hpp"
 

@@ -32,6 +32,19 @@ std::vector<std::int32_t> context_rows(const std::vector<std::int32_t>& values_B
   return own;
 }
 
+/// Checks ids here for devices, whose kernels cannot report them. The host's kernels check each id
+/// themselves.
+void check_ids(data::Batch& batch, std::int64_t vocabulary) {
+  constexpr std::int64_t lowest_label = std::numeric_limits<std::int32_t>::min();
+  kernels::check_ids("tokens", host_tensor(batch.tokens_BT), 0, vocabulary);
+  kernels::check_ids("labels", host_tensor(batch.labels_BT), lowest_label, vocabulary);
+}
+
+/// Returns an absent tensor for no values.
+Tensor tensor_or_absent(std::vector<std::int32_t>& values) {
+  return values.empty() ? Tensor() : host_tensor(values);
+}
+
 }  // namespace
 
 void slice_context_rows(data::Batch& batch, std::int64_t size, const model::Layout& layout,
@@ -76,23 +89,6 @@ void PinnedUploader::copy(std::span<const Tensor> rows, const Tensor& there) {
   accelerator().copy(context_.stream(), there.raw(), block->data(), there.bytes());
   in_flight_.emplace_back(accelerator().record_event(context_.stream()), std::move(block));
 }
-
-namespace {
-
-/// Checks ids here for devices, whose kernels cannot report them. The host's kernels check each id
-/// themselves.
-void check_ids(data::Batch& batch, std::int64_t vocabulary) {
-  constexpr std::int64_t lowest_label = std::numeric_limits<std::int32_t>::min();
-  kernels::check_ids("tokens", host_tensor(batch.tokens_BT), 0, vocabulary);
-  kernels::check_ids("labels", host_tensor(batch.labels_BT), lowest_label, vocabulary);
-}
-
-/// Returns an absent tensor for no values.
-Tensor tensor_or_absent(std::vector<std::int32_t>& values) {
-  return values.empty() ? Tensor() : host_tensor(values);
-}
-
-}  // namespace
 
 MicroBatches::MicroBatches(const Context& context, parallel::BufferPool& pool, PinnedUploader& pinned,
                            data::Batch& batch, std::int64_t size, std::int64_t vocabulary,

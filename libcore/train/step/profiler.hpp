@@ -10,6 +10,7 @@
 #include "plan/plan.hpp"
 #include "profile/action_trace.hpp"
 #include "profile/step_profile.hpp"
+#include "run/generation.hpp"
 #include "run/run_directory.hpp"
 #include "train/step/model_runtime.hpp"
 #include "train/step/stepper.hpp"

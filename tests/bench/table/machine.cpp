@@ -6,7 +6,7 @@
 #include <sstream>
 #include <thread>
 
-#include "kernels/linear.hpp"
+#include "kernels/arithmetic.hpp"
 
 namespace dt::table {
 

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/io/files.hpp"
+#include "base/io/atomic_files.hpp"
 #include "bench/table/rows.hpp"
 #include "model/flops.hpp"
+#include "model/hf/hf_config.hpp"
 
 namespace dt::table {
 

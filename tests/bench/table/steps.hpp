@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numeric/dtype.hpp"
 #include "bench/table/program.hpp"
 #include "model/model_spec.hpp"
 

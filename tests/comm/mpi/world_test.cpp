@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "comm/backend.hpp"
+#include "comm/mpi/collectives.hpp"
 #include "comm/mpi/the_world.hpp"
 #include "tensor/host_tensor.hpp"
 

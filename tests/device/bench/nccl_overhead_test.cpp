@@ -119,7 +119,7 @@ TEST_CASE("what goes through NCCL is measured many operations at a time, and rig
         const MeasureSettings settings{.iterations = 10, .warmup = 1, .checks = 1};
         const Timing timing = measure(group, backend, problem, false, workspace, settings);
         comm::test::require(timing.slowest_s > 0 && timing.wrong.value_or(0) == 0,
-                            fmt::format("{} is wrong", traits.name));
+                            fmt::format("{} is wrong", name_of(traits.operation)));
       }
     });
   }

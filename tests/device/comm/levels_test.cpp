@@ -129,7 +129,7 @@ std::int64_t checked_bytes(const Trial& trial, bool parts_are_equal = false) {
 
 /// Checks the ratio of bytes between nodes, by levels and without.
 void check_ratio(Trial trial, std::int64_t fewer, std::int64_t of, bool is_small = false) {
-  INFO(trial.size() << " ranks, " << operation_name(trial.kind) << " of " << dtype_name(trial.dtype));
+  INFO(trial.size() << " ranks, " << name_of(trial.kind) << " of " << dtype_name(trial.dtype));
   const std::int64_t by_levels = checked_bytes(trial, !is_small);
   trial.is_flat = true;
   const std::int64_t flat = checked_bytes(trial);

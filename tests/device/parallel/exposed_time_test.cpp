@@ -78,7 +78,7 @@ TEST_CASE("on a rank alone no wait for its device is communication", "[test-devi
   const test_device::Use device(1);
   // The first kernels: a block's gradients begin as zeros; in control the ends of a tied table meet.
   for (const Action& action : {Action{ActionKind::backward_weight, 1, 0}, Action{ActionKind::control}}) {
-    INFO(action_name(action.kind));
+    INFO(name_of(action.kind));
     const model::ModelSpec spec = dt_test::grouped_spec(1, true);
     dt_test::Rig rig(spec, 1, 1, Device::gpu(0));
     auto batch = test::Batch::arbitrary(spec, 1, 4);

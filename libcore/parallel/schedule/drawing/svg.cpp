@@ -98,7 +98,7 @@ class SvgDrawing {
   std::string unit_name(int unit) const { return escape(drawing_.unit_names[to_index(unit)]); }
   std::string what(const Action& a) const {
     const std::string of = a.micro_batch < 0 ? "" : fmt::format(", micro-batch {}", a.micro_batch);
-    return fmt::format("{} {}{}", action_name(a.kind), unit_name(a.unit), of);
+    return fmt::format("{} {}{}", name_of(a.kind), unit_name(a.unit), of);
   }
   static std::string when(const Interval& interval) {
     return fmt::format("{} to {}", format_short_time(interval.start_s), format_short_time(interval.end_s));
@@ -144,7 +144,7 @@ class SvgDrawing {
     const double from = !is_sent ? below : goes_down ? y(m.rank) + row_height : y(m.rank);
     const double to = !is_sent ? below : goes_down ? y(m.receiver) : y(m.receiver) + row_height;
     const std::string carried =
-        is_sent ? fmt::format(" {}, to stage {}", payload_name(m.action.payload), m.receiver) : "";
+        is_sent ? fmt::format(" {}, to stage {}", name_of(m.action.payload), m.receiver) : "";
     add("<line class=\"{}\" x1=\"{:.2f}\" y1=\"{:.1f}\" x2=\"{:.2f}\" y2=\"{:.1f}\"><title>{}{}: "
         "{}</title></line>",
         is_sent ? "send" : "together", x(m.when.start_s), from, x(m.when.end_s), to, what(m.action), carried,
