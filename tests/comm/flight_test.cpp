@@ -193,7 +193,8 @@ TEST_CASE("a heartbeat that never was removes nothing") {
   CHECK(folder.num_entries() == 1);
 }
 
-TEST_CASE("garbage in a heartbeat's place is unreadable, and a torn one is read again") {
+TEST_CASE(
+    "garbage in a heartbeat's place is unreadable, and a torn one is read again, also while it is replaced") {
   const Folder folder;
   const auto path = folder / "a";
   for (const std::string text : {"", "{}", "\x00\xff", "{\"format\":\"dt-heartbeat\"}\n"}) {
@@ -204,6 +205,8 @@ TEST_CASE("garbage in a heartbeat's place is unreadable, and a torn one is read 
   put(path, heartbeat_text(small_heartbeat(1), 0).substr(0, 50));
   std::thread writer_thread([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::filesystem::remove(path);  // as replacing it does, for a moment
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
     HeartbeatFile(path).write(small_heartbeat(2));
   });
   CHECK(read_heartbeat(path).state == State::present);

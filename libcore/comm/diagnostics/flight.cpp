@@ -160,18 +160,22 @@ void HeartbeatFile::remove() noexcept {
 
 HeartbeatReading read_heartbeat(const fs::path& path) {
   constexpr int num_attempts = 5;
+  HeartbeatReading reading{.state = HeartbeatReading::State::unreadable};
   for (int attempt = 0; attempt < num_attempts; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     try {
+      reading.state = HeartbeatReading::State::unreadable;
       if (auto heartbeat = parse_heartbeat(read_file(path))) {
         return {HeartbeatReading::State::present, *std::move(heartbeat)};
       }
     } catch (const Error&) {
       std::error_code error;
-      if (!fs::exists(path, error) && !error) return {};
+      const bool is_missing = !fs::exists(path, error) && !error;
+      if (is_missing) reading.state = HeartbeatReading::State::missing;
+      if (is_missing && attempt == 0) break;  // a torn file that goes is being replaced
     }
   }
-  return {.state = HeartbeatReading::State::unreadable};
+  return reading;
 }
 
 void write_evidence(const fs::path& path, const Evidence& evidence) {

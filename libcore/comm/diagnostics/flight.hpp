@@ -122,7 +122,8 @@ struct HeartbeatReading {
   State state = State::missing;
   Heartbeat heartbeat = {};  // if present
 };
-/// Reads a heartbeat. Reads a torn file again, a few times. Never throws except for lack of memory.
+/// Reads a heartbeat. Reads a torn file again, a few times, also while it is replaced. Never throws except
+/// for lack of memory.
 HeartbeatReading read_heartbeat(const fs::path& path);
 
 /// Writes evidence, atomically and synced.
