@@ -106,7 +106,7 @@ int ordinal_of(Device device) {
 }
 
 std::string device_label(Device device) {
-  const std::string name = fmt::format("{}: {}", host_name(), device.to_string());
+  const std::string name = fmt::format("{}: {}:{}", host_name(), name_of(device.kind()), device.index());
   const Gpu* const gpu = known(device);
   return gpu != nullptr ? fmt::format("{} ({}, {})", name, gpu->name, gpu->address) : name;
 }
