@@ -140,4 +140,5 @@ kill -KILL "$trainer"
 wait "$trainer" 2>/dev/null || true
 step=$(sed -nE 's/.*"kind":"local_checkpoint","step":([0-9]+),.*/\1/p' local_run/metrics.jsonl | tail -n 1)
 expect_exit 0 dt-train --run local_run "${machine[@]}" --checkpoint-local local --flush-every 100000 --save-every 2 --steps $((step + 1))
-expect_match stderr "going on from .*step-$(printf %08d "$step").g1"
+# A save may have been whole on the node before its line was written.
+expect_match stderr "going on from .*step-($(printf %08d "$step")|$(printf %08d $((step + 2)))).g1"
