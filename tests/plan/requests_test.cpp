@@ -1,7 +1,8 @@
+#include "plan/requests.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "plan/requests.hpp"
 
 using namespace dt;
 using namespace dt::plan;
