@@ -16,7 +16,7 @@ void check_settings(const plan::Settings& s) {
   if (s.resume.run && s.resume.run->empty())
     throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
   if (s.resume.from.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
-  if (s.profile) plan::parse_step_range("--profile", *s.profile);
+  if (s.logging.profile) plan::parse_step_range("--profile", *s.logging.profile);
   if (s.ranks && s.ranks_per_node && *s.ranks % *s.ranks_per_node != 0)
     throw Error(
         ErrorKind::usage,

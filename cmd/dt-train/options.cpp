@@ -272,7 +272,7 @@ void add_evaluation(OptionTable& t, Settings& s) {
            1)
       .use_decimal_units()
       .conflicts_with(all_but_kept_runs)
-      .add("profile", &s.profile, "STEPS",
+      .add("profile", &s.logging.profile, "STEPS",
            "a step, 10, or several, 10-12: each rank draws what it did in each into the run's profile/, for "
            "ui.perfetto.dev and chrome://tracing, and rank 0 tells where the time went")
       .conflicts_with(all_but_kept_runs)

@@ -56,6 +56,7 @@ struct Plan {
   SaveRequest save;                   // in the background only if training goes on during a save
   EvaluationRequest evaluation;
   LoggingRequest logging;
+  std::optional<StepRange> profiled_steps;
   ForecastRequest forecast;
 
   /// Returns how a step's gradients are summed, in words. Plans with the same words sum in the same

@@ -177,7 +177,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   plan.duration = s.duration;
   plan.learning_rate = s.learning_rate;
   plan.logging = s.logging;
-  if (s.profile) plan.logging.profile = profiled_steps(*s.profile, plan.total_steps);
+  if (s.logging.profile) plan.profiled_steps = profiled_steps(*s.logging.profile, plan.total_steps);
   plan.save = s.save;
   plan.save.in_background = s.save.in_background && s.save.every > 0 && s.save.every < plan.total_steps;
   check_countable(plan);

@@ -21,10 +21,6 @@ StepRange range_of(const std::vector<std::string>& bounds) {
 
 }  // namespace
 
-std::string StepRange::to_string() const {
-  return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
-}
-
 StepRange parse_step_range(const std::string& option, const std::string& text) {
   const StepRange range = range_of(split(text, '-'));
   if (range.first >= 1 && range.last >= range.first) return range;

@@ -31,8 +31,6 @@ struct StepRange {
   std::int64_t first = 0;
   std::int64_t last = 0;
   bool contains(std::int64_t step) const { return step >= first && step <= last; }
-  /// Returns "10" or "10-12".
-  std::string to_string() const;
 };
 /// Parses "10" or "10-12".
 /// Errors: usage, naming the option.
@@ -88,8 +86,8 @@ struct EvaluationRequest {
 
 struct LoggingRequest {
   std::int64_t every = 1;
-  std::optional<StepRange> profile;
-  std::optional<double> peak_flops;  // the base of MFU, for one rank
+  std::optional<std::string> profile;  // steps, see parse_step_range()
+  std::optional<double> peak_flops;    // the base of MFU, for one rank
 };
 
 /// The rates that forecasts assume. The ranks need not exist.

@@ -69,7 +69,6 @@ struct Settings {
   SaveRequest save;
   EvaluationRequest evaluation;
   LoggingRequest logging;
-  std::optional<std::string> profile;  // steps, as text
   bool eval_only = false;
   bool dry_run = false;
   bool show_schedule = false;

@@ -110,9 +110,8 @@ void print_summary(const Start& start, const data::Mixture& mixture, const std::
     console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
                  start.plan.total_steps);
     if (plan.resume.init_from) console.info("--init-from is not used: the run has begun");
-    if (plan.logging.profile && plan.logging.profile->last <= start.state.step)
-      console.warn("--profile {}: nothing is profiled, the run is past that",
-                   plan.logging.profile->to_string());
+    if (plan.profiled_steps && plan.profiled_steps->last <= start.state.step)
+      console.warn("--profile {}: nothing is profiled, the run is past that", *plan.logging.profile);
   }
 }
 

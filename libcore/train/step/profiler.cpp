@@ -15,7 +15,7 @@ using profile::StepProfile;
 
 Profiler::Profiler(const plan::Plan& plan, ModelRuntime& runtime, const run::RunDirectory& run,
                    const run::Generation& generation, const comm::Ranks& ranks)
-    : steps_(plan.logging.profile),
+    : steps_(plan.profiled_steps),
       plan_(plan),
       runtime_(runtime),
       run_(run),
