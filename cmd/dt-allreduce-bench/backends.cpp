@@ -9,7 +9,7 @@ namespace dt::allreduce_bench {
 using bench::Operation;
 
 void MpiBackend::require(Operation operation, DType dtype, comm::Reduction) const {
-  const bool is_lacking = dtype == DType::bf16 || dtype == DType::f16 || dtype == DType::u8;
+  const bool is_lacking = is_narrow_float(dtype) || dtype == DType::u8;
   if (!bench::traits(operation).reduces || !is_lacking) return;
   throw Error(ErrorKind::usage,
               fmt::format("--backend mpi does not reduce {}", name_in(bench::dtype_names, dtype)),

@@ -49,15 +49,7 @@ Operation parse_operation(const std::string& name);
 std::string operation_names();
 
 /// The names that element types and reductions have in nccl-tests.
-constexpr auto dtype_names = std::to_array<EnumName<DType>>({{"double", DType::f64},
-                                                             {"float", DType::f32},
-                                                             {"bfloat16", DType::bf16},
-                                                             {"half", DType::f16},
-                                                             {"int64", DType::i64},
-                                                             {"int32", DType::i32},
-                                                             {"uint64", DType::u64},
-                                                             {"uint32", DType::u32},
-                                                             {"uint8", DType::u8}});
+constexpr auto dtype_names = dtype_names_in<&DTypeTraits::nccl_tests>();
 constexpr auto reduction_names = std::to_array<EnumName<Reduction>>({{"sum", Reduction::sum},
                                                                      {"prod", Reduction::product},
                                                                      {"min", Reduction::min},

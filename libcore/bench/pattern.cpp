@@ -1,13 +1,13 @@
 #include "bench/pattern.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <functional>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
+#include "base/numeric/visit_dtype.hpp"
 
 namespace dt::bench {
 
@@ -52,47 +52,13 @@ int combined(Reduction reduction, int a, int b) {
   return 0;
 }
 
-/// Returns the fp16 bits of `value`, exactly for 0 ≤ value ≤ 2048.
-std::uint16_t half_bits(int value) {
-  if (value == 0) return 0;
-  const int exponent = std::bit_width(static_cast<unsigned>(value)) - 1;
-  return static_cast<std::uint16_t>(((exponent + 15) << 10) + ((value - (1 << exponent)) << (10 - exponent)));
-}
-
-template <class T>
-void store(int value, std::byte* target) {
-  const T converted = static_cast<T>(value);
-  std::memcpy(target, &converted, sizeof converted);
-}
-
+/// Stores a value, which all element types hold exactly.
 void store(DType dtype, int value, std::byte* target) {
-  switch (dtype) {
-    case DType::f64:
-      return store<double>(value, target);
-    case DType::f32:
-      return store<float>(value, target);
-    case DType::bf16: {  // the upper half of a float
-      const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-      const auto upper = static_cast<std::uint16_t>(bits >> 16);
-      std::memcpy(target, &upper, sizeof upper);
-      return;
-    }
-    case DType::f16: {
-      const std::uint16_t bits = half_bits(value);
-      std::memcpy(target, &bits, sizeof bits);
-      return;
-    }
-    case DType::i64:
-    case DType::u64:
-      return store<std::int64_t>(value, target);
-    case DType::i32:
-    case DType::u32:
-      return store<std::int32_t>(value, target);
-    case DType::u16:
-      return store<std::uint16_t>(value, target);
-    case DType::u8:
-      return store<std::uint8_t>(value, target);
-  }
+  visit_dtype(ElementTypes(), dtype, "pattern", [&](auto element) {
+    using T = decltype(element);
+    element = static_cast<T>(static_cast<ComputeType<T>>(value));
+    std::memcpy(target, &element, sizeof element);
+  });
 }
 
 /// Returns one period of the elements from `begin` on, or all of them if there are fewer.

@@ -13,8 +13,7 @@
 
 namespace dt::checkpoint {
 
-/// Returns whether copy_elements() supports this pair: equal types, or any two of f64, f32, bf16
-/// and f16.
+/// Returns whether copy_elements() supports this pair: equal types, or any two floats.
 bool is_convertible(DType from, DType to);
 
 /// Copies `count` elements. `source` may be unaligned.

@@ -56,7 +56,7 @@ struct StoredPiece {
   std::string dataset;  // "/weights/layers.0.attention.q.weight"
   std::vector<std::uint64_t> digests;
   std::uint64_t offset = 0;  // payload's offset in the file, in bytes, so that reading needs no HDF5
-  std::uint64_t bytes() const { return static_cast<std::uint64_t>(piece.numel()) * dtype_bytes(dtype); }
+  std::uint64_t bytes() const { return storage_bytes(dtype, piece.numel()); }
 };
 
 struct StoredFile {

@@ -31,7 +31,7 @@ void check_same(const Tensor& in, std::int64_t numel, const Tensor& out, const c
 }
 
 void check_reducible(DType dtype) {
-  DT_CHECK(dtype != DType::u8 && dtype != DType::u16, "{} elements cannot be reduced", dtype_name(dtype));
+  DT_CHECK(has_dtype(ReducibleTypes(), dtype), "{} elements cannot be reduced", dtype_name(dtype));
 }
 
 RangeOf parts_of(const TransferChunk& chunk) {

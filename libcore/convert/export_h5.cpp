@@ -107,7 +107,7 @@ std::uint64_t export_bytes(const ExportSource& source, const ExportOptions& opti
   const model::ParameterTable table(source.manifest().model);
   std::uint64_t bytes = 0;
   for (const Item& item : items_of(source, table, options))
-    bytes += static_cast<std::uint64_t>(item.param->shape.numel()) * dtype_bytes(item.dtype);
+    bytes += storage_bytes(item.dtype, item.param->shape.numel());
   return bytes;
 }
 

@@ -25,9 +25,7 @@ struct Item {
   model::HfTensor layout;
   std::string kind;
   SafeTensor stored;
-  std::uint64_t bytes() const {
-    return static_cast<std::uint64_t>(stored.shape.numel()) * dtype_bytes(*stored.dtype);
-  }
+  std::uint64_t bytes() const { return storage_bytes(*stored.dtype, stored.shape.numel()); }
 };
 
 /// Cuts greedily and in order, as transformers does: a shard ends where the next tensor would exceed

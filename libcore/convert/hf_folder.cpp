@@ -216,7 +216,7 @@ void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor&
     }
     return;
   }
-  const std::uint64_t payload = static_cast<std::uint64_t>(place.shape.numel()) * dtype_bytes(dtype);
+  const std::uint64_t payload = storage_bytes(dtype, place.shape.numel());
   const std::uint64_t row_bytes = payload / static_cast<std::uint64_t>(place.shape[0]);
   const std::uint64_t begin = static_cast<std::uint64_t>(place.row) * row_bytes;
   std::vector<std::byte> buffer;

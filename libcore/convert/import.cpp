@@ -73,7 +73,7 @@ void import_tokenizer_files(const HfFolder& source, const fs::path& folder,
 std::uint64_t weight_bytes(const HfFolder& source) {
   std::uint64_t bytes = 0;
   for (const checkpoint::PieceSpec& spec : pieces_of(source))
-    bytes += static_cast<std::uint64_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
+    bytes += storage_bytes(spec.dtype, spec.piece.numel());
   return bytes;
 }
 

@@ -16,27 +16,20 @@ constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t max_header_bytes = 100'000'000;
 constexpr const char* remedy = "the file is damaged or no safetensors file: fetch it again";
 
-struct FormatType {
-  const char* name;
-  std::size_t bits;
-  std::optional<DType> dtype;
+/// A type that the format has and dt lacks.
+struct ForeignType {
+  std::string_view name;
+  std::size_t bytes;
 };
+constexpr auto foreign_types =
+    std::to_array<ForeignType>({{"I16", 2}, {"I8", 1}, {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}});
 
-constexpr std::array<FormatType, 15> format_types = {{{"F32", 32, DType::f32},
-                                                      {"F16", 16, DType::f16},
-                                                      {"BF16", 16, DType::bf16},
-                                                      {"F64", 64, DType::f64},
-                                                      {"I64", 64, DType::i64},
-                                                      {"I32", 32, DType::i32},
-                                                      {"U64", 64, DType::u64},
-                                                      {"U32", 32, DType::u32},
-                                                      {"U16", 16, DType::u16},
-                                                      {"U8", 8, DType::u8},
-                                                      {"I16", 16, std::nullopt},
-                                                      {"I8", 8, std::nullopt},
-                                                      {"BOOL", 8, std::nullopt},
-                                                      {"F8_E4M3", 8, std::nullopt},
-                                                      {"F8_E5M2", 8, std::nullopt}}};
+/// Returns the bytes of an element, or nothing if the type is unknown.
+std::optional<std::size_t> element_bytes(const SafeTensor& tensor) {
+  if (tensor.dtype) return dtype_bytes(*tensor.dtype);
+  const auto* foreign = std::ranges::find(foreign_types, tensor.dtype_name, &ForeignType::name);
+  return foreign == foreign_types.end() ? std::nullopt : std::optional(foreign->bytes);
+}
 
 std::uint64_t read_header_length(const File& file) {
   const std::uint64_t size = file.size();
@@ -61,9 +54,9 @@ std::uint64_t read_header_length(const File& file) {
 
 /// Returns the bytes that the shape takes; nothing if they exceed `limit`, so that no product
 /// overflows.
-std::optional<std::uint64_t> payload_bytes(const std::vector<std::int64_t>& dims, std::size_t bits,
+std::optional<std::uint64_t> payload_bytes(const std::vector<std::int64_t>& dims, std::size_t bytes,
                                            std::uint64_t limit) {
-  std::uint64_t total = bits / 8;
+  std::uint64_t total = bytes;
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
   for (const std::int64_t dim : dims) {
     if (static_cast<std::uint64_t>(dim) > limit / total) return std::nullopt;
@@ -89,11 +82,9 @@ SafeTensor parse_tensor(const std::string& name, const JsonValue& entry, std::ui
   if (offsets[1] > data_bytes) {
     throw wrong(fmt::format("it ends at byte {} of the data, the file at {}", offsets[1], data_bytes));
   }
-  const auto type = std::find_if(format_types.begin(), format_types.end(),
-                                 [&](const FormatType& f) { return t.dtype_name == f.name; });
-  if (type != format_types.end()) {
-    t.dtype = type->dtype;
-    const auto bytes = payload_bytes(dims, type->bits, data_bytes);
+  t.dtype = value_in(dtype_names_in<&DTypeTraits::safetensors>(), t.dtype_name);
+  if (const auto size = element_bytes(t)) {
+    const auto bytes = payload_bytes(dims, *size, data_bytes);
     if (bytes != offsets[1] - offsets[0]) {
       throw wrong(
           fmt::format("its data_offsets give it {} bytes, its shape others", offsets[1] - offsets[0]));
@@ -133,10 +124,9 @@ void check_contiguous(const std::map<std::string, SafeTensor>& tensors, std::uin
 }  // namespace
 
 std::string safetensors_dtype(DType dtype) {
-  for (const FormatType& type : format_types) {
-    if (type.dtype == dtype) return type.name;
-  }
-  throw Error(ErrorKind::internal, fmt::format("safetensors has no type for {}", dtype_name(dtype)));
+  const std::string_view name = traits_of(dtype).safetensors;
+  DT_CHECK(!name.empty(), "safetensors has no type for {}", dtype_name(dtype));
+  return std::string(name);
 }
 
 std::string safetensors_head(std::vector<SafeTensor>& tensors,
@@ -147,7 +137,7 @@ std::string safetensors_head(std::vector<SafeTensor>& tensors,
   std::uint64_t offset = 0;
   for (SafeTensor& t : tensors) {
     DT_CHECK(t.dtype.has_value(), "tensor {} has no type", t.name);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(t.shape.numel()) * dtype_bytes(*t.dtype);
+    const std::uint64_t bytes = storage_bytes(*t.dtype, t.shape.numel());
     // operator[] would look for each name among those before it.
     header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(
         t.name, nlohmann::ordered_json{{"dtype", safetensors_dtype(*t.dtype)},

@@ -105,61 +105,56 @@ void transpose(const std::byte* source, std::size_t rows, std::size_t columns, s
   }
 }
 
+/// Calls use(Bits()) with the unsigned integer of so many bytes.
+/// Errors: internal, elements of weights have no such size.
+template <class Use>
+void with_bits(std::size_t bytes, const Use& use) {
+  switch (bytes) {
+    case 8:
+      return use(std::uint64_t());
+    case 4:
+      return use(std::uint32_t());
+    case 2:
+      return use(std::uint16_t());
+    default:
+      DT_CHECK(false, "there are no weights of {} bytes each", bytes);
+  }
+}
+
 void transpose(const std::byte* source, std::size_t rows, std::size_t columns, std::size_t element_bytes,
                std::byte* target) {
-  switch (element_bytes) {
-    case 8:
-      return transpose<std::uint64_t>(source, rows, columns, target);
-    case 4:
-      return transpose<std::uint32_t>(source, rows, columns, target);
-    default:
-      return transpose<std::uint16_t>(source, rows, columns, target);
-  }
+  with_bits(element_bytes, [&](auto bits) { transpose<decltype(bits)>(source, rows, columns, target); });
 }
 
 /// The bits of a float type without the sign.
 template <class Bits>
 struct FloatBits {
+  explicit FloatBits(const DTypeTraits& traits)
+      : magnitude(ones(traits.exponent_bits + traits.mantissa_bits)),
+        infinity(static_cast<Bits>(ones(traits.exponent_bits) << traits.mantissa_bits)) {}
+  static Bits ones(int count) { return static_cast<Bits>((std::uint64_t{1} << count) - 1); }
+
   Bits magnitude;  // all but the sign
   Bits infinity;
-  Bits largest() const { return infinity - 1; }
 };
 
 /// Calls use(values, bits) with the elements as unsigned integers.
+/// Errors: internal, they are no floats.
 template <class Use>
-void with_bits(const Tensor& values, const Use& use) {
-  const auto run = [&]<class Bits>(FloatBits<Bits> bits) {
-    use(std::span(reinterpret_cast<Bits*>(values.raw()), static_cast<std::size_t>(values.shape().numel())),
-        bits);
-  };
-  switch (values.dtype()) {
-    case DType::f64:
-      return run(FloatBits<std::uint64_t>{~std::uint64_t{0} >> 1, std::uint64_t{0x7ff} << 52});
-    case DType::f32:
-      return run(FloatBits<std::uint32_t>{0x7fffffff, 0x7f800000});
-    case DType::bf16:
-      return run(FloatBits<std::uint16_t>{0x7fff, 0x7f80});
-    default:
-      return run(FloatBits<std::uint16_t>{0x7fff, 0x7c00});
-  }
-}
-
-/// Returns the largest finite value of a type.
-double largest_of(DType dtype) {
-  std::uint64_t bits = 0;
-  const Tensor value(reinterpret_cast<std::byte*>(&bits), dtype, Shape{1}, Device::host());
-  with_bits(value, [](auto values, auto type) { values[0] = type.largest(); });
-  double wide = 0;
-  checkpoint::copy_elements(dtype, reinterpret_cast<const std::byte*>(&bits), DType::f64,
-                            reinterpret_cast<std::byte*>(&wide), 1);
-  return wide;
+void with_float_bits(const Tensor& values, const Use& use) {
+  const DTypeTraits& traits = traits_of(values.dtype());
+  DT_CHECK(is_float(values.dtype()), "{} has no infinities", traits.name);
+  with_bits(traits.bytes, [&]<class Bits>(Bits) {
+    use(std::span(reinterpret_cast<Bits*>(values.raw()), static_cast<std::size_t>(values.numel())),
+        FloatBits<Bits>(traits));
+  });
 }
 
 }  // namespace
 
 void TensorCopier::find_overflow(const std::string& kind, const std::string& tensor, const Piece& piece,
                                  const Tensor& values) {
-  with_bits(values, [&](auto elements, auto type) {
+  with_float_bits(values, [&](auto elements, auto type) {
     const auto is_infinite = [&](auto bits) { return (bits & type.magnitude) == type.infinity; };
     if (std::ranges::none_of(elements, is_infinite)) return;
     std::vector<double> stored(elements.size());  // infinities may be stored as such
@@ -187,13 +182,13 @@ void TensorCopier::finish_overflow(const std::string& tensor, const Shape& shape
       ErrorKind::input,
       fmt::format("{}: {} of {} values of {} lie beyond {}'s largest, {:.5g}: up to {:.5g} in magnitude",
                   source_.newest().path().string(), found.count, shape.numel(), tensor, dtype_name(dtype),
-                  largest_of(dtype), found.largest),
+                  largest_finite(dtype), found.largest),
       "choose a --dtype of a larger range (bf16, fp32), or --clamp such values to the largest");
 }
 
 void TensorCopier::copy_piece(const std::string& kind, const std::string& tensor, const Piece& piece,
                               DType dtype, WriteBehind::Write write) {
-  const std::size_t bytes = static_cast<std::size_t>(piece.numel()) * dtype_bytes(dtype);
+  const std::size_t bytes = storage_bytes(dtype, piece.numel());
   WriteBehind::Buffer buffer = writes_.acquire(bytes);
   const Tensor values(buffer.bytes.data(), dtype, Shape{piece.numel()}, Device::host());
   source_.read(kind, tensor, piece, values);

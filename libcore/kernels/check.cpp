@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/element_types.hpp"
+
 namespace dt::kernels {
 
 namespace {
@@ -46,8 +48,8 @@ void check_matrix(const char* kernel, const char* name, const Tensor& matrix, DT
 
 void check_gradient(const char* kernel, const char* name, const Tensor& gradient, DType dtype,
                     std::initializer_list<std::int64_t> shape) {
-  const bool is_short = dtype != DType::f64 && gradient.dtype() == DType::bf16;
-  check_tensor(kernel, name, gradient, is_short ? DType::bf16 : statistics_dtype(dtype), shape);
+  const bool is_narrow = dtype != DType::f64 && has_dtype(NarrowGradientTypes(), gradient.dtype());
+  check_tensor(kernel, name, gradient, is_narrow ? gradient.dtype() : statistics_dtype(dtype), shape);
 }
 
 void check_rank(const char* kernel, const char* name, const Tensor& tensor, int rank) {

@@ -5,12 +5,6 @@
 
 namespace dt::kernels {
 
-namespace {
-bool is_16_bit_float(DType dtype) {
-  return dtype == DType::bf16 || dtype == DType::f16;
-}
-}  // namespace
-
 void combine_ranks(const Context& context, Reduction reduction, const RankInputs& inputs,
                    const Tensor& out_N) {
   const std::int64_t N = out_N.numel();
@@ -21,7 +15,7 @@ void combine_ranks(const Context& context, Reduction reduction, const RankInputs
   DT_CHECK(inputs.others_RS.dtype() == in && inputs.others_RS.dim(1) >= N, "combine_ranks: {} {} for {} {}",
            dtype_name(inputs.others_RS.dtype()), inputs.others_RS.shape().to_string(), N, dtype_name(in));
   DT_CHECK(
-      in == out || (in == DType::f32 && is_16_bit_float(out)) || (is_16_bit_float(in) && out == DType::f32),
+      in == out || (in == DType::f32 && is_narrow_float(out)) || (is_narrow_float(in) && out == DType::f32),
       "combine_ranks: {} into {}", dtype_name(in), dtype_name(out));
   DT_CHECK(inputs.own_rank >= 0 && inputs.own_rank <= others, "combine_ranks: rank {} of {}", inputs.own_rank,
            others + 1);

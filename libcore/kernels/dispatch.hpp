@@ -8,6 +8,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/combine.hpp"
 #include "kernels/cross_entropy.hpp"
+#include "kernels/element_types.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
@@ -114,8 +115,7 @@ Function* select_kernel(const Implementations<Function>& implementations, const 
     DT_CHECK(dtype == DType::f32, "{}: there is no reference kernel for {}", kernel, dtype_name(dtype));
     return implementations.reference_f32;
   }
-  DT_CHECK(dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16,
-           "{}: there is no kernel for {}", kernel, dtype_name(dtype));
+  DT_CHECK(has_dtype(CpuTypes(), dtype), "{}: there is no kernel for {}", kernel, dtype_name(dtype));
   return implementations.fast;
 }
 

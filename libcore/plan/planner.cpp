@@ -192,7 +192,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
   check_adam_eps(s.adamw.eps, plan.precision.master());
   plan.adamw = s.adamw;
   plan.clip_norm = s.clip_norm;
-  if (plan.precision.compute == DType::f16) plan.loss_scale = {.fixed = s.loss_scale};
+  if (has_narrow_range(plan.precision.compute)) plan.loss_scale = {.fixed = s.loss_scale};
   return plan;
 }
 

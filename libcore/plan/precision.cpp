@@ -100,7 +100,7 @@ parallel::Precision precision_of(const Settings& settings) {
     throw usage_error("--grad-dtype {} needs another --precision than fp64",
                       precision_name(settings.grad_dtype));
   check_matmul(settings, precision.compute);
-  if (settings.loss_scale && precision.compute != DType::f16)
+  if (settings.loss_scale && !has_narrow_range(precision.compute))
     throw usage_error("--loss-scale needs --precision fp16, not {}", precision_name(settings.precision));
   return precision;
 }

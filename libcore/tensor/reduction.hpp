@@ -1,11 +1,17 @@
 #pragma once
 // Combines ranks' values, element by element, the same on hosts and on GPUs.
 
+#include <cstdint>
 #include <type_traits>
+
+#include "base/numeric/dtype.hpp"
 
 namespace dt {
 
 enum class Reduction { sum, product, min, max };
+
+/// Elements that can be combined.
+using ReducibleTypes = Joined<FloatTypes, TypeList<std::int64_t, std::int32_t, std::uint64_t, std::uint32_t>>;
 
 /// The type in which values are combined: integers as unsigned ones, which wrap, since signed overflow
 /// is undefined.

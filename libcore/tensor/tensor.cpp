@@ -45,7 +45,7 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
   dims[0] = 1;
   const std::int64_t row_numel = Shape(dims).numel();
   dims[0] = end - begin;
-  const auto offset = static_cast<std::size_t>(begin * (row_numel + padding_)) * dtype_bytes(dtype_);
+  const std::size_t offset = storage_bytes(dtype_, begin * (row_numel + padding_));
   Tensor rows(data_ == nullptr ? nullptr : data_ + offset, dtype_, Shape(std::move(dims)), device_);
   rows.padding_ = padding_;
   return rows;
@@ -63,7 +63,7 @@ Tensor Tensor::flat(std::int64_t begin, std::int64_t count) const {
   check_contiguous();
   DT_CHECK(begin >= 0 && count >= 0 && begin <= numel() && count <= numel() - begin,
            "elements {} to {} are outside a tensor of shape {}", begin, begin + count, shape_.to_string());
-  const auto offset = static_cast<std::size_t>(begin) * dtype_bytes(dtype_);
+  const std::size_t offset = storage_bytes(dtype_, begin);
   return Tensor(data_ == nullptr ? nullptr : data_ + offset, dtype_, Shape{count}, device_);
 }
 

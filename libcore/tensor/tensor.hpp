@@ -56,7 +56,7 @@ class Tensor {
   std::int64_t numel() const { return shape_.numel(); }
   std::size_t bytes() const {
     check_contiguous();
-    return static_cast<std::size_t>(numel()) * dtype_bytes(dtype_);
+    return storage_bytes(dtype_, numel());
   }
   std::byte* raw() const { return data_; }
   std::span<std::byte> span_bytes() const { return {data_, bytes()}; }

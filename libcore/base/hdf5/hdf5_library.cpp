@@ -9,12 +9,21 @@ namespace dt {
 
 namespace {
 
-Hdf5Handle float_type(std::size_t bytes, std::size_t exponent_bits, std::size_t mantissa_bits) {
-  Hdf5Handle type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
-  H5Tset_fields(type.id(), bytes * 8 - 1, mantissa_bits, exponent_bits, 0, mantissa_bits);
-  H5Tset_precision(type.id(), bytes * 8);
-  H5Tset_size(type.id(), bytes);
-  H5Tset_ebias(type.id(), (std::size_t{1} << (exponent_bits - 1)) - 1);
+Hdf5Handle float_type(const DTypeTraits& traits) {
+  Hdf5Handle type(H5Tcopy(traits.bytes == 8 ? H5T_IEEE_F64LE : H5T_IEEE_F32LE), H5Tclose);
+  if (traits.bytes >= 4) return type;
+  const std::size_t bits = std::size_t{8} * traits.bytes;
+  H5Tset_fields(type.id(), bits - 1, traits.mantissa_bits, traits.exponent_bits, 0, traits.mantissa_bits);
+  H5Tset_precision(type.id(), bits);
+  H5Tset_size(type.id(), traits.bytes);
+  H5Tset_ebias(type.id(), (std::size_t{1} << (traits.exponent_bits - 1)) - 1);
+  return type;
+}
+
+Hdf5Handle integer_type(const DTypeTraits& traits) {
+  const bool is_signed = traits.kind == NumberKind::signed_integer;
+  Hdf5Handle type(H5Tcopy(is_signed ? H5T_STD_I64LE : H5T_STD_U64LE), H5Tclose);
+  H5Tset_size(type.id(), traits.bytes);  // also its precision
   return type;
 }
 
@@ -63,29 +72,8 @@ Hdf5Failure last_hdf5_failure() {
 }
 
 Hdf5Handle hdf5_type(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return {H5Tcopy(H5T_IEEE_F64LE), H5Tclose};
-    case DType::f32:
-      return {H5Tcopy(H5T_IEEE_F32LE), H5Tclose};
-    case DType::bf16:
-      return float_type(2, 8, 7);
-    case DType::f16:
-      return float_type(2, 5, 10);
-    case DType::i64:
-      return {H5Tcopy(H5T_STD_I64LE), H5Tclose};
-    case DType::i32:
-      return {H5Tcopy(H5T_STD_I32LE), H5Tclose};
-    case DType::u64:
-      return {H5Tcopy(H5T_STD_U64LE), H5Tclose};
-    case DType::u32:
-      return {H5Tcopy(H5T_STD_U32LE), H5Tclose};
-    case DType::u16:
-      return {H5Tcopy(H5T_STD_U16LE), H5Tclose};
-    case DType::u8:
-      return {H5Tcopy(H5T_STD_U8LE), H5Tclose};
-  }
-  return {};
+  const DTypeTraits& traits = traits_of(dtype);
+  return traits.kind == NumberKind::floating ? float_type(traits) : integer_type(traits);
 }
 
 std::uint64_t element_count(const std::vector<std::uint64_t>& shape) {

@@ -1,7 +1,6 @@
 #include "base/hdf5/object_header.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace dt::hdf5 {
 
@@ -43,37 +42,27 @@ void parse_integer(FieldReader& fields, std::uint32_t bits, Datatype& type) {
   type.is_signed = (bits & signed_bit) != 0;
   type.is_big_endian = (bits & big_endian_bit) != 0;
   if (type.is_big_endian) return;
-  for (const auto& [dtype, is_signed] : {std::pair{DType::i64, true},
-                                         {DType::i32, true},
-                                         {DType::u64, false},
-                                         {DType::u32, false},
-                                         {DType::u16, false},
-                                         {DType::u8, false}}) {
-    if (is_signed == type.is_signed && dtype_bytes(dtype) == type.bytes) type.dtype = dtype;
+  const NumberKind kind = type.is_signed ? NumberKind::signed_integer : NumberKind::unsigned_integer;
+  for (const DTypeTraits& traits : dtype_table) {
+    if (traits.kind == kind && traits.bytes == type.bytes) type.dtype = traits.dtype;
   }
 }
 
 /// "Floating-Point Numbers": the places and sizes of sign, exponent and mantissa, and the exponent's bias.
 void parse_real(FieldReader& fields, std::uint32_t bits, Datatype& type) {
-  struct Format {
-    DType dtype;
-    std::uint8_t exponent_bits, mantissa_bits;
-  };
-  constexpr std::array<Format, 4> formats = {
-      {{DType::f64, 11, 52}, {DType::f32, 8, 23}, {DType::bf16, 8, 7}, {DType::f16, 5, 10}}};
   constexpr std::uint32_t order_bits = 0x41, normalization_bits = 0x30, implied_one = 0x20;
   const std::uint16_t bit_offset = fields.u16(), precision = fields.u16();
   const std::uint8_t exponent_at = fields.u8(), exponent_bits = fields.u8();
   const std::uint8_t mantissa_at = fields.u8(), mantissa_bits = fields.u8();
   const std::uint32_t bias = fields.u32(), sign_at = bits >> 8 & 0xff;
   if ((bits & order_bits) != 0 || (bits & normalization_bits) != implied_one || bit_offset != 0) return;
-  for (const Format& format : formats) {
-    if (8 * type.bytes == precision && type.bytes == dtype_bytes(format.dtype) &&
-        exponent_bits == format.exponent_bits && mantissa_bits == format.mantissa_bits && mantissa_at == 0 &&
+  for (const DTypeTraits& traits : dtype_table) {
+    if (traits.kind == NumberKind::floating && 8 * type.bytes == precision && type.bytes == traits.bytes &&
+        exponent_bits == traits.exponent_bits && mantissa_bits == traits.mantissa_bits && mantissa_at == 0 &&
         exponent_at == mantissa_bits && sign_at == precision - 1U &&
         bias == (1U << (exponent_bits - 1)) - 1) {
       type.kind = Datatype::Kind::number;
-      type.dtype = format.dtype;
+      type.dtype = traits.dtype;
     }
   }
 }
@@ -106,8 +95,8 @@ bool has_filters(const MetadataReader& source, const ObjectHeader& object) {
 std::string why_unreadable(const MetadataReader& source, const ObjectHeader& object,
                            const StoredDataset& dataset, const std::optional<ContiguousLayout>& layout) {
   if (!dataset.dtype) {
-    return "has an element type that dt does not read: little-endian f64, f32, f16, bf16, i64, i32, u64, "
-           "u32, u16 or u8 is expected";
+    return fmt::format("has an element type that dt does not read: little-endian {} is expected",
+                       list_dtypes());
   }
   if (!layout || object.find(MessageType::external_files, source) != nullptr || has_filters(source, object))
     return "is not contiguous: rewrite it without chunks, compression and external files";

@@ -1,142 +1,157 @@
 #pragma once
-// Element types of tensors and of datasets in files, and conversion of their 16-bit floats. They lie
-// in base, below tensor, because file formats name them.
+// Element types of tensors and of datasets in files. A row of dtype_table describes each. The table lies in
+// base, below tensor, because file formats name element types.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
+#include "base/error.hpp"
+#include "base/numeric/half.hpp"
+#include "base/numeric/type_list.hpp"
 #include "base/text/enum_names.hpp"
 
 namespace dt {
 
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, u64, u32, u16, u8 };
 
-std::size_t dtype_bytes(DType dtype);
+enum class NumberKind : std::uint8_t { floating, signed_integer, unsigned_integer };
+
+/// Describes an element type. Where the type has no name, the name is empty.
+struct DTypeTraits {
+  DType dtype;
+  std::string_view name;  // in manifests and messages
+  NumberKind kind;
+  std::uint8_t bytes;                         // of a block
+  std::uint8_t exponent_bits, mantissa_bits;  // of a float, which is laid out as in IEEE 754
+  std::string_view option;                    // in --precision, for types that weights can have
+  std::string_view safetensors;
+  std::string_view torch;  // in a config.json
+  std::string_view nccl_tests;
+  std::int64_t block_elements = 1;  // elements that share a scale, which is stored with them
+};
+
+inline constexpr auto dtype_table = [] {
+  using enum NumberKind;
+  return std::to_array<DTypeTraits>(
+      {{DType::f64, "f64", floating, 8, 11, 52, "fp64", "F64", "float64", "double"},
+       {DType::f32, "f32", floating, 4, 8, 23, "fp32", "F32", "float32", "float"},
+       {DType::bf16, "bf16", floating, 2, 8, 7, "bf16", "BF16", "bfloat16", "bfloat16"},
+       {DType::f16, "f16", floating, 2, 5, 10, "fp16", "F16", "float16", "half"},
+       {DType::i64, "i64", signed_integer, 8, 0, 0, "", "I64", "", "int64"},
+       {DType::i32, "i32", signed_integer, 4, 0, 0, "", "I32", "", "int32"},
+       {DType::u64, "u64", unsigned_integer, 8, 0, 0, "", "U64", "", "uint64"},
+       {DType::u32, "u32", unsigned_integer, 4, 0, 0, "", "U32", "", "uint32"},
+       {DType::u16, "u16", unsigned_integer, 2, 0, 0, "", "U16", "", ""},
+       {DType::u8, "u8", unsigned_integer, 1, 0, 0, "", "U8", "", "uint8"}});
+}();
+
+/// Floats that are stored in 16 bits. Arithmetic is in fp32.
+using NarrowFloatTypes = TypeList<BFloat16, Float16>;
+using FloatTypes = Joined<TypeList<double, float>, NarrowFloatTypes>;
+/// The C++ types of all element types, in the order of DType.
+using ElementTypes =
+    Joined<FloatTypes,
+           TypeList<std::int64_t, std::int32_t, std::uint64_t, std::uint32_t, std::uint16_t, std::uint8_t>>;
+
+template <class T>
+constexpr DType dtype_of() {
+  static_assert(is_one_of<T, ElementTypes>, "no element type has this C++ type");
+  return static_cast<DType>(index_in<T>(ElementTypes()));
+}
+
+template <class T>
+inline constexpr bool is_narrow = is_one_of<T, NarrowFloatTypes>;
+
+/// The type in which elements of type T are computed with.
+template <class T>
+using ComputeType = std::conditional_t<is_narrow<T>, float, T>;
+
+/// Returns whether the C++ type of `dtype` is one of a list.
+template <class... Ts>
+constexpr bool has_dtype(TypeList<Ts...>, DType dtype) {
+  return ((dtype == dtype_of<Ts>()) || ...);
+}
+
+constexpr const DTypeTraits& traits_of(DType dtype) {
+  const auto index = static_cast<std::size_t>(dtype);
+  DT_CHECK(index < dtype_table.size(), "there is no element type {}", index);
+  return dtype_table[index];
+}
+
+/// Returns the bytes of `numel` elements.
+/// Errors: internal, they are no whole number of blocks.
+constexpr std::size_t storage_bytes(const DTypeTraits& traits, std::int64_t numel) {
+  DT_CHECK(numel % traits.block_elements == 0, "{} elements of {} are no whole blocks of {}", numel,
+           traits.name, traits.block_elements);
+  return static_cast<std::size_t>(numel / traits.block_elements) * traits.bytes;
+}
+constexpr std::size_t storage_bytes(DType dtype, std::int64_t numel) {
+  return storage_bytes(traits_of(dtype), numel);
+}
+/// Returns the bytes of an element.
+/// Errors: internal, elements share a scale. Callers that support such types call storage_bytes().
+constexpr std::size_t dtype_bytes(DType dtype) {
+  return storage_bytes(dtype, 1);
+}
+
 /// Returns "f64", "f32", "bf16", ...: the names in manifests and messages.
 std::string_view dtype_name(DType dtype);
+/// Returns the type with this name.
+/// Errors: input if the name is unknown.
+DType parse_dtype(std::string_view name);
+/// Returns the names of all types: "f64, f32, ..., u16 or u8".
+std::string list_dtypes();
+
+constexpr bool is_float(DType dtype) {
+  return traits_of(dtype).kind == NumberKind::floating;
+}
+constexpr bool is_narrow_float(DType dtype) {
+  return has_dtype(NarrowFloatTypes(), dtype);
+}
+/// Returns whether the type's range is smaller than that of fp32, so that gradients need a scale.
+constexpr bool has_narrow_range(DType dtype) {
+  return is_float(dtype) && traits_of(dtype).exponent_bits < traits_of(DType::f32).exponent_bits;
+}
+/// Returns the largest finite value of a float type: all bits of the mantissa are set.
+constexpr double largest_finite(DType dtype) {
+  DT_CHECK(is_float(dtype), "{} is no float type", dtype_name(dtype));
+  const DTypeTraits& traits = traits_of(dtype);
+  constexpr int f64_mantissa_bits = 52, f64_bias = 1023;
+  const std::uint64_t exponent = (std::uint64_t{1} << (traits.exponent_bits - 1)) - 1 + f64_bias;
+  const std::uint64_t mantissa = (std::uint64_t{1} << traits.mantissa_bits) - 1;
+  return std::bit_cast<double>(exponent << f64_mantissa_bits |
+                               mantissa << (f64_mantissa_bits - traits.mantissa_bits));
+}
 /// Returns the type of statistics, sums and losses that accompany elements of `dtype`: f64 for f64,
 /// else f32.
 constexpr DType statistics_dtype(DType dtype) {
   return dtype == DType::f64 ? DType::f64 : DType::f32;
 }
-/// Returns the type with this name.
-/// Errors: input if the name is unknown.
-DType parse_dtype(std::string_view name);
+
+/// Returns the names that a column of dtype_table has.
+template <std::string_view DTypeTraits::*column>
+consteval auto dtype_names_in() {
+  constexpr auto has_name = [](const DTypeTraits& traits) { return !(traits.*column).empty(); };
+  std::array<EnumName<DType>, std::ranges::count_if(dtype_table, has_name)> names{};
+  auto* next = names.begin();
+  for (const DTypeTraits& traits : dtype_table) {
+    if (has_name(traits)) *next++ = {traits.*column, traits.dtype};
+  }
+  return names;
+}
 
 /// The names of element types in --precision and similar options.
-constexpr auto precision_names = std::to_array<EnumName<DType>>(
-    {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}, {"fp64", DType::f64}});
+constexpr auto precision_names =
+    subset<DType::f32, DType::bf16, DType::f16, DType::f64>(dtype_names_in<&DTypeTraits::option>());
 /// Returns the type's name in options, or "" if it has none there.
 constexpr std::string_view precision_name(DType dtype) {
-  return name_in(precision_names, dtype);
-}
-
-template <class T>
-constexpr DType dtype_of();
-template <>
-constexpr DType dtype_of<double>() {
-  return DType::f64;
-}
-template <>
-constexpr DType dtype_of<float>() {
-  return DType::f32;
-}
-template <>
-constexpr DType dtype_of<std::int64_t>() {
-  return DType::i64;
-}
-template <>
-constexpr DType dtype_of<std::int32_t>() {
-  return DType::i32;
-}
-template <>
-constexpr DType dtype_of<std::uint64_t>() {
-  return DType::u64;
-}
-template <>
-constexpr DType dtype_of<std::uint32_t>() {
-  return DType::u32;
-}
-template <>
-constexpr DType dtype_of<std::uint16_t>() {
-  return DType::u16;
-}
-template <>
-constexpr DType dtype_of<std::uint8_t>() {
-  return DType::u8;
-}
-
-/// Returns the value of a bf16 number. This conversion and the next three have no branches, so that
-/// loops over them vectorize.
-constexpr float bf16_to_f32(std::uint16_t half) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
-}
-
-/// Numerics: rounds to nearest, ties to even. A NaN stays a NaN.
-constexpr std::uint16_t f32_to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
-  const std::uint32_t quiet_nan = (bits >> 16) | 0x40U;
-  return static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? quiet_nan : rounded);
-}
-
-constexpr float f16_to_f32(std::uint16_t half) {
-  constexpr std::uint32_t rebias = (127U - 15U) << 23;
-  const std::uint32_t magnitude = (half & 0x7fffU) << 13;
-  const std::uint32_t exponent = magnitude & (31U << 23);
-  const std::uint32_t normal = magnitude + rebias;
-  const std::uint32_t infinite_or_nan = normal + rebias;
-  // A subnormal's mantissa is placed behind a leading 1 of known weight, which is then subtracted.
-  const auto subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(normal + (1U << 23)) -
-                                                      std::bit_cast<float>(rebias + (1U << 23)));
-  const std::uint32_t small_or_normal = exponent == 0 ? subnormal : normal;
-  const std::uint32_t bits = exponent == (31U << 23) ? infinite_or_nan : small_or_normal;
-  return std::bit_cast<float>(bits | (static_cast<std::uint32_t>(half & 0x8000U) << 16));
-}
-
-/// Numerics: rounds to nearest, ties to even. A value too large becomes infinite. A NaN stays a
-/// NaN.
-constexpr std::uint16_t f32_to_f16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = bits & 0x7fffffffU;
-  // Adding this aligns a subnormal half's last bit with the last bit of an fp32, so that the
-  // addition rounds.
-  constexpr std::uint32_t aligner = (127U - 15U + 23U - 10U + 1U) << 23;
-  const std::uint32_t subnormal =
-      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(aligner)) - aligner;
-  const std::uint32_t odd = (magnitude >> 13) & 1U;
-  const std::uint32_t normal = (magnitude - ((127U - 15U) << 23) + 0xfffU + odd) >> 13;
-  const std::uint32_t finite = magnitude < (113U << 23) ? subnormal : normal;
-  const std::uint32_t infinite_or_nan = magnitude > 0x7f800000U ? 0x7e00U : 0x7c00U;
-  const std::uint32_t result = magnitude >= ((127U + 16U) << 23) ? infinite_or_nan : finite;
-  return static_cast<std::uint16_t>(result | ((bits & 0x80000000U) >> 16));
-}
-
-/// An element of a bf16 tensor. It is a storage type; arithmetic is in fp32.
-struct BFloat16 {
-  std::uint16_t bits;
-  BFloat16() = default;
-  constexpr explicit BFloat16(float value) : bits(f32_to_bf16(value)) {}
-  constexpr explicit operator float() const { return bf16_to_f32(bits); }
-};
-/// An element of an f16 tensor (IEEE 754 binary16). It is a storage type; arithmetic is in fp32.
-struct Float16 {
-  std::uint16_t bits;
-  Float16() = default;
-  constexpr explicit Float16(float value) : bits(f32_to_f16(value)) {}
-  constexpr explicit operator float() const { return f16_to_f32(bits); }
-};
-
-template <>
-constexpr DType dtype_of<BFloat16>() {
-  return DType::bf16;
-}
-template <>
-constexpr DType dtype_of<Float16>() {
-  return DType::f16;
+  return traits_of(dtype).option;
 }
 
 }  // namespace dt

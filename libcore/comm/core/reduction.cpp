@@ -1,6 +1,7 @@
 #include "comm/core/reduction.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -9,7 +10,7 @@
 #include <hwy/cache_control.h>
 
 #include "base/error.hpp"
-#include "base/numeric/dtype.hpp"
+#include "base/numeric/visit_dtype.hpp"
 
 // This file is read once for each instruction set.
 #ifndef DT_COMM_REDUCTION_FORMATS
@@ -28,45 +29,22 @@ struct Plain {
   static Value load(Storage stored) { return stored; }
   static Storage store(Value value) { return value; }
 };
-struct Bf16 {
+template <class T>
+struct Narrow {
   using Storage = std::uint16_t;
   using Value = float;
-  static Value load(Storage stored) { return bf16_to_f32(stored); }
-  static Storage store(Value value) { return f32_to_bf16(value); }
-};
-struct F16 {
-  using Storage = std::uint16_t;
-  using Value = float;
-  static Value load(Storage stored) { return f16_to_f32(stored); }
-  static Storage store(Value value) { return f32_to_f16(value); }
+  static Value load(Storage stored) { return static_cast<float>(std::bit_cast<T>(stored)); }
+  static Storage store(Value value) { return T(value).bits; }
 };
 
 /// Calls visit(Format()) with the dtype's format.
 /// Errors: internal, u8 or u16 (no arithmetic is defined).
 template <class Visitor>
 void with_format(DType dtype, const Visitor& visit) {
-  switch (dtype) {
-    case DType::f64:
-      return visit(Plain<double>{});
-    case DType::f32:
-      return visit(Plain<float>{});
-    case DType::bf16:
-      return visit(Bf16{});
-    case DType::f16:
-      return visit(F16{});
-    case DType::i64:
-      return visit(Plain<std::int64_t>{});
-    case DType::i32:
-      return visit(Plain<std::int32_t>{});
-    case DType::u64:
-      return visit(Plain<std::uint64_t>{});
-    case DType::u32:
-      return visit(Plain<std::uint32_t>{});
-    case DType::u16:
-    case DType::u8:
-      break;
-  }
-  throw Error(ErrorKind::internal, fmt::format("{} elements cannot be reduced", dtype_name(dtype)));
+  visit_dtype(ReducibleTypes(), dtype, "reduction", [&](auto element) {
+    using T = decltype(element);
+    visit(std::conditional_t<is_narrow<T>, Narrow<T>, Plain<T>>());
+  });
 }
 
 }  // namespace
@@ -282,7 +260,7 @@ void combine_in_slots(Reduction reduction, std::span<const Tensor> inputs, std::
 }
 
 DType accumulator_dtype(DType dtype) {
-  return dtype == DType::bf16 || dtype == DType::f16 ? DType::f32 : dtype;
+  return is_narrow_float(dtype) ? DType::f32 : dtype;
 }
 
 void cast(const Tensor& in, const Tensor& out) {

@@ -41,17 +41,9 @@ void rotate_rows(const Context& context, const AttentionShape& shape, const Tens
 
 void rotary(const Context& context, const AttentionShape& shape, const Tensor& positions_R,
             const Tensor& cos_PD2, const Tensor& sin_PD2, bool inverse, const Tensor& qkv_RE) {
-  const auto rotate = [&](auto* implementation) {
-    implementation(context, shape, positions_R, cos_PD2, sin_PD2, inverse, qkv_RE);
-  };
-  switch (qkv_RE.dtype()) {
-    case DType::bf16:
-      return rotate(rotate_rows<BFloat16>);
-    case DType::f16:
-      return rotate(rotate_rows<Float16>);
-    default:
-      return rotate(rotate_rows<float>);
-  }
+  with_elements(qkv_RE.dtype(), [&](auto element) HWY_ATTR {
+    rotate_rows<decltype(element)>(context, shape, positions_R, cos_PD2, sin_PD2, inverse, qkv_RE);
+  });
 }
 
 }  // namespace dt::kernels::cpu::HWY_NAMESPACE

@@ -82,32 +82,20 @@ void with_levels(int num_ranks, const Body& body) {
   body(std::integral_constant<int, 31>());
 }
 
-template <class Body>
-void with_reducible(DType dtype, const Body& body) {
-  switch (dtype) {
-    case DType::i32:
-      return body(std::int32_t());
-    case DType::i64:
-      return body(std::int64_t());
-    case DType::u32:
-      return body(std::uint32_t());
-    case DType::u64:
-      return body(std::uint64_t());
-    default:
-      return with_elements(dtype, body);
-  }
-}
-
-/// Calls body(an input, a sum) with values of one dtype, or with one of them fp32 and the other of 16
-/// bits.
+/// Calls body(an input, a sum) with values of one dtype, or with one of them fp32 and the other a narrow
+/// float.
 template <class Body>
 void with_sums(DType in, DType out, const Body& body) {
-  with_reducible(in, [&](auto element) {
+  visit_dtype(ReducibleTypes(), in, "GPU kernel for sums", [&](auto element) {
     using T = decltype(element);
     if (in == out) return body(element, element);
-    if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) return body(element, float());
-    if constexpr (std::is_same_v<T, float>)
-      return out == DType::bf16 ? body(element, BFloat16()) : body(element, Float16());
+    if constexpr (is_narrow<T>) {
+      visit_dtype(TypeList<float>(), out, "sum of narrow floats", [&](auto sum) { body(element, sum); });
+    } else if constexpr (std::is_same_v<T, float>) {
+      visit_dtype(NarrowFloatTypes(), out, "rounded sum", [&](auto sum) { body(element, sum); });
+    } else {
+      throw_unsupported(in, "sum of another type");
+    }
   });
 }
 

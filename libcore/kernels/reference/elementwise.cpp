@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/numeric/dtype.hpp"
+#include "base/numeric/visit_dtype.hpp"
 #include "kernels/reference/kernels.hpp"
 
 namespace dt::kernels::reference {
@@ -13,20 +13,6 @@ void convert_elements(const Tensor& source, const Tensor& target) {
   using Middle = std::conditional_t<keeps_all, double, float>;
   for (std::int64_t i = 0; i < source.numel(); ++i) {
     target.data<T>()[i] = static_cast<T>(static_cast<Middle>(source.data<S>()[i]));
-  }
-}
-
-template <class S>
-void convert_from(const Tensor& source, const Tensor& target) {
-  switch (target.dtype()) {
-    case DType::f64:
-      return convert_elements<S, double>(source, target);
-    case DType::bf16:
-      return convert_elements<S, BFloat16>(source, target);
-    case DType::f16:
-      return convert_elements<S, Float16>(source, target);
-    default:
-      return convert_elements<S, float>(source, target);
   }
 }
 
@@ -55,16 +41,10 @@ void accumulate(const Context&, const Tensor& source, const Tensor& target) {
 }
 
 void cast(const Context&, const Tensor& source, const Tensor& target) {
-  switch (source.dtype()) {
-    case DType::f64:
-      return convert_from<double>(source, target);
-    case DType::bf16:
-      return convert_from<BFloat16>(source, target);
-    case DType::f16:
-      return convert_from<Float16>(source, target);
-    default:
-      return convert_from<float>(source, target);
-  }
+  visit_dtype(FloatTypes(), source.dtype(), "reference cast", [&](auto from) {
+    visit_dtype(FloatTypes(), target.dtype(), "reference cast",
+                [&](auto to) { convert_elements<decltype(from), decltype(to)>(source, target); });
+  });
 }
 
 void cast_columns(const Context& context, const ColumnBlock& source, const ColumnBlock& target,
@@ -76,19 +56,10 @@ void cast_columns(const Context& context, const ColumnBlock& source, const Colum
 }
 
 void fill(const Context&, double value, const Tensor& target) {
-  const auto fill_with = [&](auto element) {
-    std::fill_n(target.data<decltype(element)>(), target.numel(), element);
-  };
-  switch (target.dtype()) {
-    case DType::f64:
-      return fill_with(value);
-    case DType::bf16:
-      return fill_with(BFloat16(static_cast<float>(value)));
-    case DType::f16:
-      return fill_with(Float16(static_cast<float>(value)));
-    default:
-      return fill_with(static_cast<float>(value));
-  }
+  visit_dtype(FloatTypes(), target.dtype(), "reference fill", [&](auto element) {
+    using T = decltype(element);
+    std::fill_n(target.data<T>(), target.numel(), static_cast<T>(static_cast<ComputeType<T>>(value)));
+  });
 }
 
 template <class T>

@@ -106,17 +106,10 @@ void write_special(const SpecialTokens& special, Json& json) {
   if (special.pad) json["pad_token_id"] = *special.pad;
 }
 
-const char* torch_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return "float64";
-    case DType::bf16:
-      return "bfloat16";
-    case DType::f16:
-      return "float16";
-    default:
-      return "float32";
-  }
+std::string torch_dtype(DType dtype) {
+  const std::string_view name = traits_of(dtype).torch;
+  DT_CHECK(!name.empty(), "a config.json names no weights of {}", dtype_name(dtype));
+  return std::string(name);
 }
 
 struct Family {

@@ -11,8 +11,9 @@ namespace dt::parallel {
 struct Precision {
   DType compute = DType::f32;   // weights as units see them, and activations
   DType gradient = DType::f32;  // gradients of weights, as they are summed
-  DType reduce = DType::f32;  // bf16: gradients travel between ranks in 16 bits, whatever they are summed in
-  DType wire() const { return reduce == DType::bf16 ? DType::bf16 : gradient; }
+  DType reduce =
+      DType::f32;  // narrow: gradients travel between ranks in 16 bits, whatever they are summed in
+  DType wire() const { return is_narrow_float(reduce) ? reduce : gradient; }
   /// Returns the type of the values that the optimizer updates and checkpoints hold, and of the
   /// moments.
   DType master() const { return compute == DType::f64 ? DType::f64 : DType::f32; }

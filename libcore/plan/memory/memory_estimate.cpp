@@ -107,7 +107,8 @@ std::size_t kernel_bytes(const Plan& plan) {
   const model::ModelSpec& spec = plan.spec;
   const std::int64_t rows = plan.micro_batch * plan.local_length();
   const std::size_t value = std::max(dtype_bytes(plan.precision.compute), sizeof(float));
-  const bool rounds = plan.precision.gradient == DType::bf16 && plan.precision.compute != DType::bf16;
+  const bool rounds =
+      is_narrow_float(plan.precision.gradient) && plan.precision.compute != plan.precision.gradient;
   const auto largest =
       static_cast<std::size_t>(spec.hidden * std::max(spec.mlp_hidden, spec.vocabulary) / plan.layout.tp);
   const std::size_t product =

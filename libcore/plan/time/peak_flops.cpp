@@ -127,10 +127,10 @@ std::optional<double> gpu_peak_flops(std::string_view name, DType dtype, Arithme
   if (name.starts_with(maker)) name.remove_prefix(maker.size());
   const auto* found = std::ranges::find(gpu_peaks, name, &GpuPeaks::name);
   if (found == gpu_peaks.end()) return std::nullopt;
-  const double peak = dtype == DType::bf16 || dtype == DType::f16 ? found->half
-                      : dtype == DType::f64                       ? found->fp64
-                      : arithmetic == Arithmetic::tf32            ? found->tf32
-                                                                  : found->fp32;
+  const double peak = is_narrow_float(dtype)           ? found->half
+                      : dtype == DType::f64            ? found->fp64
+                      : arithmetic == Arithmetic::tf32 ? found->tf32
+                                                       : found->fp32;
   return peak > 0 ? std::optional(peak * tera) : std::nullopt;
 }
 

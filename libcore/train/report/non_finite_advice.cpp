@@ -19,7 +19,7 @@ std::string advise_older_checkpoint(const TrainingStanding& s) {
 }
 
 std::string wider_precision(const TrainingStanding& s) {
-  return s.precision == DType::f16 ? "--precision bf16 or fp32" : "--precision fp32";
+  return has_narrow_range(s.precision) ? "--precision bf16 or fp32" : "--precision fp32";
 }
 
 /// Returns the advice on when the same weights would do. They would with a type of wider range
@@ -29,9 +29,9 @@ std::string advise_same_weights(const TrainingStanding& s) {
     return fmt::format(
         "; where another --precision or other --data made these weights, --resume {} with those",
         s.checkpoint);
-  if (s.precision != DType::f16 || s.checkpoint.empty() || s.is_local) return {};
-  return fmt::format("; where fp16's range alone is exceeded, --resume {} with {}", s.checkpoint,
-                     wider_precision(s));
+  if (!has_narrow_range(s.precision) || s.checkpoint.empty() || s.is_local) return {};
+  return fmt::format("; where {}'s range alone is exceeded, --resume {} with {}", precision_name(s.precision),
+                     s.checkpoint, wider_precision(s));
 }
 
 }  // namespace

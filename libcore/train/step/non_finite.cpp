@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "base/numeric/dtype.hpp"
+#include "base/numeric/visit_dtype.hpp"
 #include "comm/exchange.hpp"
 #include "plan/action_lists.hpp"
 #include "tensor/host_tensor.hpp"
@@ -22,25 +22,13 @@ struct Finding {
   std::string text;
 };
 
-template <class T, class Wide>
-bool all_finite(const Tensor& values) {
-  const auto span = values.span<T>();
-  return std::all_of(span.begin(), span.end(), [](T v) { return std::isfinite(static_cast<Wide>(v)); });
-}
-
 bool is_finite(const Context& context, const Tensor& tensor) {
   const HostMirror here(context, tensor);
-  const Tensor& values = here.tensor();
-  switch (values.dtype()) {
-    case DType::f64:
-      return all_finite<double, double>(values);
-    case DType::bf16:
-      return all_finite<BFloat16, float>(values);
-    case DType::f16:
-      return all_finite<Float16, float>(values);
-    default:
-      return all_finite<float, float>(values);
-  }
+  return visit_dtype(FloatTypes(), tensor.dtype(), "search for non-finite values", [&](auto element) {
+    using T = decltype(element);
+    return std::ranges::all_of(here.tensor().span<T>(),
+                               [](T v) { return std::isfinite(static_cast<ComputeType<T>>(v)); });
+  });
 }
 
 Finding find_in_outputs(const plan::Plan& plan, ModelRuntime& runtime,

@@ -68,19 +68,19 @@ concept InTiles = Multiply::in_tiles;
 /// dtype.
 template <class Body>
 void with_arithmetic([[maybe_unused]] const Context& context, DType dtype, const Body& body) {
-  if (dtype == DType::f32) return body(MultiplyFp32{}, float{});
-  if (dtype == DType::f16) return body(MultiplyFp32{}, Float16{});
 #if HWY_TARGET == HWY_AVX3
-  const Arithmetic arithmetic = context.arithmetic();
-  if (arithmetic == Arithmetic::amx && amx_unavailable_reason().empty()) {
-    return body(MultiplyTiles<multiply_strips_amx>{}, BFloat16{});
+  if (dtype == DType::bf16) {
+    const Arithmetic arithmetic = context.arithmetic();
+    if (arithmetic == Arithmetic::amx && amx_unavailable_reason().empty()) {
+      return body(MultiplyTiles<multiply_strips_amx>{}, BFloat16{});
+    }
+    if (arithmetic == Arithmetic::amx_by_loops) {
+      return body(MultiplyTiles<multiply_strips_by_loops>{}, BFloat16{});
+    }
+    if (arithmetic == Arithmetic::bf16 && has_bf16_tiles()) return body(MultiplyBf16{}, BFloat16{});
   }
-  if (arithmetic == Arithmetic::amx_by_loops) {
-    return body(MultiplyTiles<multiply_strips_by_loops>{}, BFloat16{});
-  }
-  if (arithmetic == Arithmetic::bf16 && has_bf16_tiles()) return body(MultiplyBf16{}, BFloat16{});
 #endif
-  body(MultiplyFp32{}, BFloat16{});
+  with_elements(dtype, [&](auto element) HWY_ATTR { body(MultiplyFp32{}, element); });
 }
 
 /// Sets c, of tile_columns columns, to the product of left panels of K units and one right panel,
@@ -314,14 +314,14 @@ constexpr std::int64_t tile_pairs = 2 * amx_units;
 template <bool LEFT>
 void pack_tile_features(const BFloat16* source, std::int64_t source_row, std::int64_t rows, std::int64_t D,
                         float* panels) {
-  pack_tiles<LEFT>({reinterpret_cast<const std::byte*>(source), source_row, true, Units::bf16_pairs}, rows, D,
+  pack_tiles<LEFT>({reinterpret_cast<const std::byte*>(source), source_row, true, DType::bf16, true}, rows, D,
                    panels);
 }
 /// Packs with features as a panel's rows (LEFT) or columns and positions as its units.
 template <bool LEFT>
 void pack_tile_positions(const BFloat16* source, std::int64_t source_row, std::int64_t rows, std::int64_t D,
                          float* panels) {
-  pack_tiles<LEFT>({reinterpret_cast<const std::byte*>(source), source_row, false, Units::bf16_pairs}, D,
+  pack_tiles<LEFT>({reinterpret_cast<const std::byte*>(source), source_row, false, DType::bf16, true}, D,
                    rows, panels);
 }
 /// Returns the floats of a panel of `elements` elements.

@@ -8,6 +8,7 @@
 #include "kernels/cpu/gemm/gemm_kernels.hpp"
 #include "kernels/cpu/gemm/tile_bf16.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
+#include "kernels/element_types.hpp"
 
 namespace dt::kernels::cpu {
 
@@ -74,12 +75,12 @@ struct Blocks {
 class PackedOperand {
  public:
   PackedOperand(const PanelKind& kind, const GemmKernels& kernels, const Matrix& matrix, bool k_contiguous,
-                Units units, std::size_t element_bytes)
+                DType dtype, bool in_pairs)
       : kind_(kind),
         stretch_elements_(kernels.chain * kernels.unit_elements),
         kernels_(kernels),
-        source_{static_cast<const std::byte*>(matrix.data), matrix.stride, k_contiguous, units},
-        element_bytes_(static_cast<std::int64_t>(element_bytes)) {}
+        source_{static_cast<const std::byte*>(matrix.data), matrix.stride, k_contiguous, dtype, in_pairs},
+        element_bytes_(static_cast<std::int64_t>(dtype_bytes(dtype))) {}
 
   /// Allocates room for `count` rows (or columns) over `units` units, `copies` times.
   void allocate(Arena& arena, std::int64_t count, std::int64_t units, std::int64_t copies) {
@@ -139,11 +140,6 @@ class PackedOperand {
   float* panels_ = nullptr;
 };
 
-Units units_of(const Product& p) {
-  if (p.arithmetic != Arithmetic::fp32) return Units::bf16_pairs;
-  return p.operands == DType::f32 ? Units::f32 : p.operands == DType::bf16 ? Units::bf16 : Units::f16;
-}
-
 /// A product in progress. All threads pack B, a part of N and of K at a time. The blocks of C that
 /// need it are jobs, each of which packs its own rows of A.
 /// Source: Goto & van de Geijn 2008, section 4.
@@ -156,10 +152,8 @@ class Multiplication {
         units_(kernels.units(product.K)),
         packed_units_(units_ <= kernels.most_whole_units ? std::max<std::int64_t>(units_, 1)
                                                          : kernels.units_of_part),
-        a_(kernels.a, kernels, product.a, !product.a.transposed, units_of(product),
-           dtype_bytes(product.operands)),
-        b_(kernels.b, kernels, product.b, product.b.transposed, units_of(product),
-           dtype_bytes(product.operands)),
+        a_(kernels.a, kernels, product.a, !product.a.transposed, product.operands, is_in_pairs(product)),
+        b_(kernels.b, kernels, product.b, product.b.transposed, product.operands, is_in_pairs(product)),
         parts_n_(product.N, ceil_div(product.N, std::max(most_packed / packed_units_, kernels.b.group)),
                  kernels.b.group),
         parts_m_(product.M, sums_are_kept() ? ceil_div(product.M * parts_n_.most, most_sums) : 1,
@@ -200,6 +194,7 @@ class Multiplication {
   }
 
  private:
+  static bool is_in_pairs(const Product& p) { return p.arithmetic != Arithmetic::fp32; }
   bool sums_are_kept() const { return packed_units_ < units_; }
   /// Returns the elements that are packed from k on.
   std::int64_t packed_elements(std::int64_t k) const {
@@ -312,10 +307,6 @@ class Multiplication {
   float* bias_ = nullptr;
 };
 
-bool is_float(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
-}
-
 }  // namespace
 
 bool cpu_has(Arithmetic arithmetic) {
@@ -334,7 +325,8 @@ std::string arithmetic_unavailable_reason(Arithmetic arithmetic) {
 }
 
 void multiply(const Context& context, const Product& p) {
-  DT_CHECK(is_float(p.operands) && is_float(p.output) && is_float(p.bias_dtype),
+  const auto is_known = [](DType dtype) { return has_dtype(CpuTypes(), dtype); };
+  DT_CHECK(is_known(p.operands) && is_known(p.output) && is_known(p.bias_dtype),
            "a matrix product of {} with bias of {} into {}", dtype_name(p.operands), dtype_name(p.bias_dtype),
            dtype_name(p.output));
   DT_CHECK(arithmetic_unavailable_reason(p.arithmetic).empty() &&

@@ -10,16 +10,15 @@
 
 namespace dt::kernels::cpu {
 
-/// The units of a panel: an element widened to fp32, or a pair of bf16 along k.
-enum class Units : std::uint8_t { f32, bf16, f16, bf16_pairs };
-
 /// Rows of a, or columns of b, before they are packed into panels. Element (i, k) is at
-/// data + i · stride + k if k is contiguous, else at data + i + k · stride.
+/// data + i · stride + k if k is contiguous, else at data + i + k · stride. The units of the panels are pairs
+/// of bf16 along k, or else elements widened to fp32.
 struct Unpacked {
   const std::byte* data;
   std::int64_t stride;
   bool k_contiguous;
-  Units units;
+  DType dtype;
+  bool in_pairs;
 };
 
 /// Sums that are to be finished and written to c.

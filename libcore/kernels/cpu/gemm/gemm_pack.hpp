@@ -189,19 +189,12 @@ void pack_with(const Unpacked& source, std::int64_t count, std::int64_t K, float
 
 template <int WIDTH>
 void pack(const Unpacked& source, std::int64_t count, std::int64_t K, float* panels) {
-  switch (source.units) {
-    case Units::f32:
-      return pack_with<Widened<float>, WIDTH>(source, count, K, panels);
-    case Units::bf16:
-      return pack_with<Widened<BFloat16>, WIDTH>(source, count, K, panels);
-    case Units::f16:
-      return pack_with<Widened<Float16>, WIDTH>(source, count, K, panels);
-    case Units::bf16_pairs:
 #if HWY_TARGET == HWY_AVX3
-      pack_with<Bf16Pairs, WIDTH>(source, count, K, panels);
+  if (source.in_pairs) return pack_with<Bf16Pairs, WIDTH>(source, count, K, panels);
 #endif
-      return;
-  }
+  with_elements(source.dtype, [&](auto element) HWY_ATTR {
+    pack_with<Widened<decltype(element)>, WIDTH>(source, count, K, panels);
+  });
 }
 
 #if HWY_TARGET == HWY_AVX3  // AVX-512, which every processor with AMX has

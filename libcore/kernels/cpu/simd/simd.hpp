@@ -14,14 +14,14 @@
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #endif
 
-#include <concepts>
 #include <cstdint>
 #include <cstring>
 
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "base/numeric/dtype.hpp"
+#include "base/numeric/visit_dtype.hpp"
+#include "kernels/element_types.hpp"
 
 // Compiled once per instruction set, however often it is included.
 #if defined(DT_KERNELS_CPU_SIMD_TOGGLE) == defined(HWY_TARGET_TOGGLE)
@@ -136,7 +136,7 @@ HWY_INLINE hn::Vec<Halves> narrow(V v, const Float16*) {
 #endif
 
 template <class T>
-concept Half = std::same_as<T, BFloat16> || std::same_as<T, Float16>;
+concept Half = is_narrow<T>;
 
 template <Half T>
 HWY_INLINE V load(All, const T* p) {
@@ -255,16 +255,13 @@ HWY_INLINE void store_next_two(V first, V second, BFloat16* p, bool nontemporal)
 /// Calls body(T()) for the element type T of `dtype`. Functions that are picked at run time cannot
 /// be templates.
 template <class Body>
-HWY_INLINE void with_elements(DType dtype, Body body) {
-  if (dtype == DType::bf16) return body(BFloat16());
-  if (dtype == DType::f16) return body(Float16());
-  body(float());
+HWY_INLINE void with_elements(DType dtype, const Body& body) {
+  visit_dtype(CpuTypes(), dtype, "CPU kernel", body);
 }
 /// Does the same for gradients of parameters.
 template <class Body>
-HWY_INLINE void with_gradients(DType dtype, Body body) {
-  if (dtype == DType::bf16) return body(BFloat16());
-  body(float());
+HWY_INLINE void with_gradients(DType dtype, const Body& body) {
+  visit_dtype(CpuGradientTypes(), dtype, "CPU kernel for gradients", body);
 }
 
 /// Returns `v` in the lanes in use, `other` in the rest.

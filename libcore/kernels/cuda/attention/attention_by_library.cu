@@ -30,12 +30,12 @@ __global__ void add_hidden(AttentionProblem p, T* added_BTS, float hidden) {
 
 Tensor hidden_keys(const Context& context, DType dtype, const AttentionProblem& p) {
   const Tensor added_BTS = context.scratch().allocate(dtype, {p.B, p.Tq, p.Tk});
-  const auto add = [&](auto element, float hidden) {
+  const auto hidden = static_cast<float>(std::max(-1e30, -largest_finite(dtype)));
+  visit_dtype(NarrowFloatTypes(), dtype, "mask of the attention library", [&](auto element) {
     using T = decltype(element);
     launch(context, "attention's mask", grid_for(added_BTS.numel()), add_hidden<T>, p, added_BTS.data<T>(),
            hidden);
-  };
-  dtype == DType::bf16 ? add(BFloat16(), -1e30F) : add(Float16(), -65504.0F);
+  });
   return added_BTS;
 }
 
@@ -74,14 +74,12 @@ __global__ void clear_unseeing(AttentionProblem p, Y* y_RQ, float* lse_BHT) {
 
 void clear_unseeing_rows(const Context& context, const AttentionProblem& p, const Tensor& y_RQ,
                          const Tensor& lse_BHT) {
-  const auto clear = [&](auto element) {
+  using Types = Joined<TypeList<float>, NarrowFloatTypes>;
+  visit_dtype(Types(), y_RQ.dtype(), "result of the attention library", [&](auto element) {
     using Y = decltype(element);
     launch(context, "attention's unseeing queries", grid_for(y_RQ.numel()), clear_unseeing<Y>, p,
            y_RQ.data<Y>(), lse_BHT.data<float>());
-  };
-  y_RQ.dtype() == DType::f32    ? clear(float())
-  : y_RQ.dtype() == DType::bf16 ? clear(BFloat16())
-                                : clear(Float16());
+  });
 }
 
 /// Replaces lse = −∞ by a finite value, with which the weights e^(score − lse) of a query that saw no
@@ -256,8 +254,8 @@ bool attention_backward_by_library(const Context& context, const AttentionShape&
                            {cut.of_queries({dy_RQ}, s), cut.all(written, s)});
   });
   if (!is_done || in_place) return is_done;
-  dtype == DType::bf16 ? put_gradients<BFloat16>(context, p, written, gradients)
-                       : put_gradients<Float16>(context, p, written, gradients);
+  visit_dtype(NarrowFloatTypes(), dtype, "gradient of the attention library",
+              [&](auto element) { put_gradients<decltype(element)>(context, p, written, gradients); });
   return true;
 }
 

@@ -28,9 +28,6 @@ namespace dt::kernels::cuda {
 // Source: CUDA's cuda_bf16.hpp and cuda_fp16.hpp, whose functions of these names for the host do the
 // same (tests/gpu/rounding.cpp).
 
-template <class T>
-inline constexpr bool is_narrow = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
-
 /// Returns the bits of two rounded values, the first of which lies before the other in memory.
 template <class T>
 __device__ inline std::uint32_t rounded_pair(float first, float second) {
@@ -39,6 +36,7 @@ __device__ inline std::uint32_t rounded_pair(float first, float second) {
     const auto pair = __floats2bfloat162_rn(first, second);
     memcpy(&bits, &pair, sizeof bits);
   } else {
+    static_assert(std::is_same_v<T, Float16>);
     const auto pair = __floats2half2_rn(first, second);
     memcpy(&bits, &pair, sizeof bits);
   }
@@ -57,6 +55,7 @@ __device__ inline WidePair widened_pair(std::uint32_t bits) {
     memcpy(&pair.second, &second, sizeof second);
     return pair;
   } else {
+    static_assert(std::is_same_v<T, Float16>);
     __half2 halves;
     memcpy(&halves, &bits, sizeof bits);
     const float2 pair = __half22float2(halves);

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(threads_per_block, blocks_of_columns_at_once)
 
 /// Returns whether a product of such factors cannot be added to the gradient directly.
 bool needs_conversion(DType factors, DType gradient) {
-  return gradient == DType::bf16 && factors != DType::bf16;
+  return is_narrow_float(gradient) && factors != gradient;
 }
 
 void multiply_gradient(const Context& context, const Tensor& dy_RN, const Tensor& x_RK,

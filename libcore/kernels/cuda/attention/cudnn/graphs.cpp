@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "base/error.hpp"
+#include "base/numeric/visit_dtype.hpp"
 
 namespace dt::kernels::cuda {
 
@@ -24,6 +24,17 @@ void* address(const Columns& columns) {
          static_cast<std::size_t>(columns.first) * dtype_bytes(columns.rows_RS.dtype());
 }
 
+fe::DataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return fe::DataType_t::BFLOAT16;
+    case DType::f16:
+      return fe::DataType_t::HALF;
+    default:
+      throw_unsupported(dtype, "attention of cuDNN");
+  }
+}
+
 constexpr std::int64_t lse_alignment = 4;  // a chunk of heads may begin at any element
 
 /// The rows of heads, of B sequences of `rows` rows: as cuDNN orders dimensions.
@@ -34,7 +45,7 @@ struct Heads {
 class GraphBuilder {
  public:
   GraphBuilder(const FusedProblem& problem, fe::graph::Graph& graph) : p_(problem), graph_(graph) {
-    graph_.set_io_data_type(problem.dtype == DType::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::HALF)
+    graph_.set_io_data_type(type_of(problem.dtype))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
   }
