@@ -19,6 +19,11 @@ inline bool supports_arithmetic(Arithmetic arithmetic) {
   return arithmetic_unavailable_reason(arithmetic).empty();
 }
 
+/// Returns the type of the matrices that an arithmetic multiplies. fp32 also multiplies others, widened.
+constexpr DType operand_dtype(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::fp32 || arithmetic == Arithmetic::tf32 ? DType::f32 : DType::bf16;
+}
+
 /// Returns the library for products on GPUs, with its version: "cuBLASLt 13.1.0".
 /// Errors: environment if it is missing.
 std::string matmul_library();

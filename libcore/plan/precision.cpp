@@ -79,7 +79,7 @@ Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Consol
 /// Errors: usage, --matmul is for numbers of another precision.
 void check_matmul(const Settings& settings, DType compute) {
   if (!settings.matmul || settings.matmul == Arithmetic::fp32) return;
-  const DType needed = settings.matmul == Arithmetic::tf32 ? DType::f32 : DType::bf16;
+  const DType needed = kernels::operand_dtype(*settings.matmul);
   if (compute != needed)
     throw usage_error("--matmul {} needs --precision {}, not {}", name_of(*settings.matmul),
                       precision_name(needed), precision_name(settings.precision));

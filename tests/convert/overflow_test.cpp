@@ -86,6 +86,19 @@ TEST_CASE("values that a type cannot hold end an export, which names tensor and 
   }
 }
 
+TEST_CASE("types that a file has no name for, or that are no floats, are refused by name") {
+  const TempFolder folder;
+  const ExportSource source(write(folder.path(), "final_norm.weight", {1}));
+  for (const bool is_h5 : {false, true}) {
+    const std::string message = error_of(ErrorKind::internal, [&] {
+      is_h5 ? export_h5(source, folder / "m", {.dtype = DType::i32})
+            : export_hf(source, folder / "m", {.dtype = DType::i32});
+    });
+    CHECK(contains(message, "i32"));
+  }
+  CHECK(safetensors_dtype(DType::u8) == "U8");
+}
+
 TEST_CASE("bf16 overflows too, and so does a mean") {
   const TempFolder folder;
   const float largest = std::numeric_limits<float>::max();

@@ -5,12 +5,15 @@
 #include <span>
 
 #include "base/numeric/dtype.hpp"
+#include "kernels/cpu/kernels.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/fixture.hpp"
 #include "tensor/host_tensor.hpp"
 
 namespace dt::kernels::test {
 namespace {
+
+using Catch::Contains;
 
 constexpr std::int64_t patterns = 65536;
 
@@ -101,6 +104,24 @@ TEST_CASE("convert takes any float dtype to any") {
   const Tensor y = f.output({1});
   cast(context, f.values({1}, {0.1}), y);  // fp64 keeps its digits
   CHECK(to_doubles(y)[0] == 0.1);
+}
+
+TEST_CASE("kernels refuse elements that they are not compiled for by name") {
+  Context context(1, Device::host());
+  std::vector<std::int32_t> integers(4);
+  std::vector<float> floats(4);
+  const Tensor from = host_tensor(integers), to = host_tensor(floats);
+  CHECK_THROWS_WITH(cast(context, from, to), Contains("there is no CPU kernel for i32"));
+  CHECK_THROWS_WITH(cast(context, to, from), Contains("there is no CPU kernel for i32"));
+  CHECK_THROWS_WITH(fill(context, 1, from), Contains("there is no reference fill for i32"));
+  CHECK_THROWS_WITH(cpu::accumulate(context, to, from), Contains("no CPU kernel for gradients for i32"));
+  std::vector<Float16> halves(4);
+  CHECK_THROWS_WITH(cpu::accumulate(context, to, host_tensor(halves)),
+                    Contains("no CPU kernel for gradients for f16"));
+  const Tensor rows = from.reshaped({1, 4});
+  CHECK_THROWS_WITH(cpu::rotary(context, {}, from, to, to, false, rows), Contains("no CPU kernel for i32"));
+  context.set_reference_only(true);
+  CHECK_THROWS_WITH(cast(context, to, from), Contains("there is no reference cast for i32"));
 }
 
 TEST_CASE("converting gives the same bits for any number of threads and wherever the buffers lie",

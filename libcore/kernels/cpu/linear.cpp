@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/cpu/column_sums.hpp"
 #include "kernels/cpu/gemm/gemm.hpp"
 #include "kernels/cpu/kernels.hpp"
@@ -22,7 +23,8 @@ Product product(const Context& context, const Tensor& left, bool left_transposed
   p.output = output.dtype();
   p.c = output.raw();
   p.c_stride = p.N;
-  p.arithmetic = left.dtype() == DType::bf16 ? context.arithmetic() : Arithmetic::fp32;
+  p.arithmetic =
+      left.dtype() == operand_dtype(context.arithmetic()) ? context.arithmetic() : Arithmetic::fp32;
   return p;
 }
 
@@ -64,8 +66,7 @@ double measure_matmul_rate(const Context& context, Arithmetic arithmetic, double
   };
   constexpr std::int64_t n = 1536;
   const Arena::Scope scope(context.scratch());
-  const Tensor abc =
-      context.scratch().allocate(arithmetic == Arithmetic::fp32 ? DType::f32 : DType::bf16, {3, n, n});
+  const Tensor abc = context.scratch().allocate(operand_dtype(arithmetic), {3, n, n});
   zero(context, abc);
   const auto matrix = [&](std::int64_t i) { return abc.flat(i * n * n, n * n).reshaped({n, n}); };
   Product p = product(context, matrix(0), false, matrix(1), true, matrix(2));

@@ -5,6 +5,7 @@
 #include <hwy/cache_control.h>
 
 #include "base/numeric/integer.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/cpu/gemm/gemm_kernels.hpp"
 #include "kernels/cpu/gemm/tile_bf16.hpp"
 #include "kernels/cpu/simd/parallel.hpp"
@@ -330,7 +331,7 @@ void multiply(const Context& context, const Product& p) {
            "a matrix product of {} with bias of {} into {}", dtype_name(p.operands), dtype_name(p.bias_dtype),
            dtype_name(p.output));
   DT_CHECK(arithmetic_unavailable_reason(p.arithmetic).empty() &&
-               (p.arithmetic == Arithmetic::fp32 || p.operands == DType::bf16),
+               (p.arithmetic == Arithmetic::fp32 || p.operands == operand_dtype(p.arithmetic)),
            "a matrix product of {} multiplied in {}", dtype_name(p.operands), name_of(p.arithmetic));
   if (p.M == 0 || p.N == 0) return;
   constexpr std::int64_t serial_products = 64 * 64 * 64;
