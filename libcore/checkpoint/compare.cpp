@@ -78,7 +78,7 @@ class Comparison {
 
   static void load(const Reader& reader, const StoredTensor& tensor, const Piece& piece,
                    std::vector<std::byte>& bytes) {
-    bytes.resize(static_cast<std::size_t>(piece.numel()) * dtype_bytes(tensor.dtype));
+    bytes.resize(storage_bytes(tensor.dtype, piece.numel()));
     reader.read(tensor.kind, tensor.tensor, piece,
                 Tensor(bytes.data(), tensor.dtype, Shape{piece.numel()}, Device::host()));
   }

@@ -56,7 +56,7 @@ void ParameterGatherer::send_all() const {
 
 Tensor ParameterGatherer::assemble(int param) {
   const Shape& shape = local_.table().params()[static_cast<std::size_t>(param)].shape;
-  whole_ = Buffer(Device::host(), static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype_));
+  whole_ = Buffer(Device::host(), storage_bytes(dtype_, shape.numel()));
   const Tensor whole(whole_, dtype_, shape);
   for (const RankPiece& rank_piece : pieces_of_param_[param]) add(rank_piece, param, whole);
   return whole;
@@ -70,8 +70,7 @@ void ParameterGatherer::add(const RankPiece& rank_piece, int param, const Tensor
     }
     return;
   }
-  const Buffer arrived(Device::host(),
-                       static_cast<std::size_t>(rank_piece.piece.numel()) * dtype_bytes(dtype_));
+  const Buffer arrived(Device::host(), storage_bytes(dtype_, rank_piece.piece.numel()));
   const Tensor values(arrived, dtype_, Shape{rank_piece.piece.numel()});
   world_.receive(rank_piece.rank, values).wait_host();
   copy(rank_piece.piece, values, whole);

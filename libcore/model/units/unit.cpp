@@ -61,7 +61,7 @@ Shape EmbeddingUnit::output_shape(std::int64_t batch, std::int64_t sequence) con
 
 std::size_t EmbeddingUnit::scratch_bytes(Device, std::int64_t batch, std::int64_t sequence) const {
   if (!ops_.shard().sequence_parallel) return 0;
-  return static_cast<std::size_t>(batch * sequence * hidden_) * dtype_bytes(dtype_);
+  return storage_bytes(dtype_, batch * sequence * hidden_);
 }
 
 void EmbeddingUnit::forward(const Context& context, const MicroBatch& micro_batch,

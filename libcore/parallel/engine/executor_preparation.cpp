@@ -37,8 +37,7 @@ class SimulatedWeights {
   void gather(int unit) {
     for (const int group : local_.groups_of(unit)) {
       if (is_sharded(group) && users_[to_index(group)]++ == 0)
-        fulls_[to_index(group)] =
-            pool_.acquire(static_cast<std::size_t>(local_.group(group).numel) * dtype_bytes(dtype_));
+        fulls_[to_index(group)] = pool_.acquire(storage_bytes(dtype_, local_.group(group).numel));
     }
   }
   void release(int unit) {

@@ -75,7 +75,7 @@ void LanePlan::walk(const Node& node) {
 GradientSum::GradientSum(Device device, std::int64_t numel, DType dtype, const LanePlan& plan, Pages pages)
     : plan_(plan), numel_(numel), dtype_(dtype), pages_(device == Device::host() ? pages : Pages::huge) {
   for (int i = 0; i < std::max(1, plan.depth()); ++i) {
-    partials_.emplace_back(device, static_cast<std::size_t>(numel) * dtype_bytes(dtype), pages);
+    partials_.emplace_back(device, storage_bytes(dtype, numel), pages);
   }
 }
 

@@ -34,12 +34,12 @@ GradientStore::GradientStore(Device device, const LocalTable& local, const Preci
 
 void GradientStore::allocate_shard(Device device, int group, Holder& holder) {
   const std::int64_t count = owned_range(group).count;
-  holder.shard_memory = Buffer(device, static_cast<std::size_t>(count) * dtype_bytes(precision_.gradient));
+  holder.shard_memory = Buffer(device, storage_bytes(precision_.gradient, count));
   holder.shard = flat(holder.shard_memory, count);
 }
 
 Buffer GradientStore::acquire(std::int64_t numel, DType dtype) {
-  return pool_.acquire(static_cast<std::size_t>(numel) * dtype_bytes(dtype));
+  return pool_.acquire(storage_bytes(dtype, numel));
 }
 
 Tensor GradientStore::flat(const Buffer& buffer, std::int64_t numel) const {
@@ -113,7 +113,7 @@ void GradientStore::cast_from_wire(const Context& context, Buffer& wire, std::in
   if (!wire.data()) return;
   if (target.numel() > 0) {
     const DType dtype = precision_.wire();
-    const std::size_t from = static_cast<std::size_t>(begin) * dtype_bytes(dtype);
+    const std::size_t from = storage_bytes(dtype, begin);
     kernels::cast(context, Tensor(wire, dtype, target.shape(), from), target);
   }
   pool_.release(std::move(wire));

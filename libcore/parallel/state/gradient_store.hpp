@@ -47,7 +47,7 @@ class SimulatedGradients {
   bool has_replicas() const { return has_replicas_; }
   SimulatedPool& pool() { return pool_; }
   std::size_t acquire_elements(std::int64_t numel, DType dtype) {
-    return pool_.acquire(static_cast<std::size_t>(numel) * dtype_bytes(dtype));
+    return pool_.acquire(storage_bytes(dtype, numel));
   }
   /// Returns the size of the buffer in which so many values travel; 0 if they travel as they are.
   std::size_t acquire_wire(std::int64_t numel) {

@@ -34,8 +34,7 @@ class PinnedRingUse {
 
 /// Returns the bytes of a micro-batch's rows with all their features.
 std::size_t rows_bytes(const Plan& plan) {
-  return static_cast<std::size_t>(plan.micro_batch * plan.local_length() * plan.spec.hidden) *
-         dtype_bytes(plan.precision.compute);
+  return storage_bytes(plan.precision.compute, plan.micro_batch * plan.local_length() * plan.spec.hidden);
 }
 
 std::size_t largest_group(const parallel::LocalTable& local) {
@@ -59,7 +58,7 @@ void add_tensor(const Plan& plan, const parallel::LocalTable& local, PinnedRingU
   largest[parallel::TensorSum::all] = rows_bytes(plan);
   for (const parallel::LocalGroup& group : local.groups()) {
     for (const auto& [over, run] : group.tensor_sums) {
-      const std::size_t bytes = static_cast<std::size_t>(run.count) * dtype_bytes(plan.precision.gradient);
+      const std::size_t bytes = storage_bytes(plan.precision.gradient, run.count);
       largest[over] = std::max(largest[over], bytes);
     }
   }
@@ -155,7 +154,7 @@ std::size_t most_under_way_bytes(const Plan& plan, const parallel::LocalTable& l
   if (plan.layout.data_ranks() == 1) return 0;
   std::size_t gradients = 0;
   for (const parallel::LocalParam& param : local.params())
-    gradients += static_cast<std::size_t>(param.piece.numel()) * dtype_bytes(plan.precision.wire());
+    gradients += storage_bytes(plan.precision.wire(), param.piece.numel());
   return plan.layout.zero >= 2 ? storage.gathered : gradients;
 }
 

@@ -25,7 +25,7 @@ constexpr std::size_t alignment = 64;
 constexpr auto look_again_after = std::chrono::milliseconds(1);
 
 std::size_t bytes_of(const PieceSpec& spec) {
-  return static_cast<std::size_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
+  return storage_bytes(spec.dtype, spec.piece.numel());
 }
 
 /// Returns the bytes of a shard whose pieces lie one after another.

@@ -23,8 +23,7 @@ namespace {
 
 struct OwnedTensor {
   OwnedTensor(Device device, const Shape& shape, DType dtype)
-      : buffer(device, static_cast<std::size_t>(shape.numel()) * dtype_bytes(dtype)),
-        tensor(buffer, dtype, shape) {}
+      : buffer(device, storage_bytes(dtype, shape.numel())), tensor(buffer, dtype, shape) {}
   Buffer buffer;
   Tensor tensor;
 };
