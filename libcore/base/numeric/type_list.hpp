@@ -11,15 +11,17 @@ namespace dt {
 template <class... Ts>
 struct TypeList {};
 
+template <class... Lists>
+struct Join;
 template <class... Ts>
-TypeList<Ts...> join_types(TypeList<Ts...>);
+struct Join<TypeList<Ts...>> {
+  using type = TypeList<Ts...>;
+};
 template <class... Ts, class... Us, class... Lists>
-auto join_types(TypeList<Ts...>, TypeList<Us...>, Lists...) {
-  return join_types(TypeList<Ts..., Us...>(), Lists()...);
-}
+struct Join<TypeList<Ts...>, TypeList<Us...>, Lists...> : Join<TypeList<Ts..., Us...>, Lists...> {};
 /// A list of the types of several lists.
 template <class... Lists>
-using Joined = decltype(join_types(Lists()...));
+using Joined = typename Join<Lists...>::type;
 
 /// Whether T is in the list.
 template <class T, class List>
