@@ -27,8 +27,8 @@ struct DTypeTraits {
   DType dtype;
   std::string_view name;  // in manifests and messages
   NumberKind kind;
-  std::uint8_t bytes;                         // of a block
-  std::uint8_t exponent_bits, mantissa_bits;  // of a float, which is laid out as in IEEE 754
+  std::uint8_t bytes;                         // a block's
+  std::uint8_t exponent_bits, mantissa_bits;  // a float's; the layout is that of IEEE 754
   std::string_view option;                    // in --precision, for types that weights can have
   std::string_view safetensors;
   std::string_view torch;  // in a config.json

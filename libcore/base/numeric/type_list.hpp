@@ -23,7 +23,7 @@ struct Join<TypeList<Ts...>, TypeList<Us...>, Lists...> : Join<TypeList<Ts..., U
 template <class... Lists>
 using Joined = typename Join<Lists...>::type;
 
-/// Whether T is in the list.
+/// Says whether T is in the list.
 template <class T, class List>
 inline constexpr bool is_one_of = false;
 template <class T, class... Ts>
