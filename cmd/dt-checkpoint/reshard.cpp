@@ -39,7 +39,7 @@ model::StageUnits lay_units(const Layout& layout, const model::ModelSpec& spec) 
 /// Parses a layout such as "tp=2,pp=2".
 Layout parse_layout(const std::string& text) {
   constexpr std::int64_t most_ranks = 1 << 16;
-  constexpr std::array keys = {"pp", "schedule", "virtual-stages", "dp",        "cp",
+  constexpr std::array keys = {"pp", "schedule", "virtual-stages", "dp",        "cp", "ep",
                                "tp", "sp",       "zero",           "zero-group"};
   const model::LayoutText given(text, "--layout " + (text.empty() ? "''" : text), keys);
   if (given.empty()) throw given.error("names nothing", "for example --layout tp=2,pp=2,dp=1,zero=1");
@@ -49,6 +49,7 @@ Layout parse_layout(const std::string& text) {
   given.read("dp", 1, most_ranks, layout.dp);
   given.read("tp", 1, most_ranks, layout.tp);
   given.read("cp", 1, most_ranks, layout.cp);
+  given.read("ep", 1, most_ranks, layout.ep);
   given.read("sp", layout.sequence_parallel);
   if (layout.sequence_parallel && layout.tp == 1) throw given.error("sp=on without tp", "add tp=2 or more");
   given.read("zero", 0, 3, layout.zero);

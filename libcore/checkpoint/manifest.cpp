@@ -111,10 +111,12 @@ model::StageUnits parse_stages(const JsonValue& mesh, int pp, int num_units) {
   return stages;
 }
 
-/// Parses the layout of a model with `num_units` units. Members that an older dt did not write keep
+/// Parses the layout of a model. Members that an older dt did not write keep
 /// their defaults. Replaces a schedule that only a later dt knows by the default.
-/// Errors: input, naming the member, if a table does not name each unit once.
-model::Layout parse_layout(const JsonValue& mesh, int num_units) {
+/// Errors: input, naming the member, if a table does not name each unit once, or the model's experts
+/// cannot be divided so.
+model::Layout parse_layout(const JsonValue& mesh, const model::ModelSpec& spec) {
+  const int num_units = static_cast<int>(spec.layers) + 2;
   constexpr std::int64_t most_ranks = 1 << 20;
   const auto number = [&](const char* name, std::int64_t least, std::int64_t most) {
     return static_cast<int>(mesh.integer(name, least, most));
@@ -124,11 +126,13 @@ model::Layout parse_layout(const JsonValue& mesh, int num_units) {
                        .tp = number("tp", 1, most_ranks),
                        .zero = number("zero", 0, 3)};
   if (mesh.has("cp")) layout.cp = number("cp", 1, most_ranks);
+  if (mesh.has("ep")) layout.ep = number("ep", 1, most_ranks);
   std::int64_t ranks = 1;
   for (const int axis : {layout.pp, layout.dp, layout.cp, layout.tp}) {
     if (ranks *= axis; ranks > most_ranks)
       throw mesh.error(fmt::format("it has more than {} ranks", most_ranks));
   }
+  if (const std::string why = model::expert_axis_error(layout, spec); !why.empty()) throw mesh.error(why);
   if (!mesh.has("schedule")) return layout;
   layout.zero_group = number("zero_group", 0, layout.data_ranks());
   layout.schedule =
@@ -196,6 +200,7 @@ std::string to_json(const model::Layout& layout) {
             {"stages", stages_json(layout.stages)}};
   if (layout.sequence_parallel) mesh["sp"] = "on";
   if (layout.cp > 1) mesh["cp"] = layout.cp;
+  if (layout.ep > 1) mesh["ep"] = layout.ep;
   return mesh.dump();
 }
 
@@ -224,7 +229,7 @@ Manifest parse_manifest(const std::string& text, const std::string& origin) {
   m.parent = unescape_bytes(root.string("parent"));
   m.state = parse_state(root.object("state"));
   m.model = model::parse_hf_config(root.object_text("model"), origin);
-  m.mesh = parse_layout(root.object("mesh"), static_cast<int>(m.model.layers) + 2);
+  m.mesh = parse_layout(root.object("mesh"), m.model);
   parse_files_and_pieces(root, format, m.files, m.pieces);
   return m;
 }

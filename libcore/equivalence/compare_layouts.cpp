@@ -53,6 +53,7 @@ void read_cuts(const model::LayoutText& text, plan::Settings& s) {
   const std::int64_t pp = s.pp, virtual_stages = s.virtual_stages;
   text.read("tp", 1, plan::max_stages, s.tp);
   text.read("cp", 1, plan::max_stages, s.cp);
+  text.read("ep", 1, plan::max_stages, s.ep);
   text.read("sp", s.sequence_parallel);
   if (text.has("sp") && s.sequence_parallel && s.tp == 1)
     throw text.error("sp=on without tp", "add tp=2 or more");
@@ -66,7 +67,7 @@ void read_cuts(const model::LayoutText& text, plan::Settings& s) {
 ComparedLayout parse_layout(const std::string& name, const plan::Settings& base, int num_ranks) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
   constexpr std::array keys = {
-      "pp", "schedule", "virtual-stages", "stage-units",       "dp",        "tp",          "cp",
+      "pp", "schedule", "virtual-stages", "stage-units",       "dp",        "tp",          "cp",     "ep",
       "sp", "zero",     "zero-group",     "comm-bucket-bytes", "recompute", "micro-batch", "threads"};
   const model::LayoutText text(name, fmt::format("--compare-layouts '{}'", name), keys);
   ComparedLayout layout{name, num_ranks, base};

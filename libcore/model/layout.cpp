@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text/text.hpp"
+#include "model/parameter_table.hpp"
 
 namespace dt::model {
 
@@ -21,14 +22,39 @@ MeshCoordinates Layout::coordinates_of(int rank) const {
   return {rank / tp / cp / dp, rank / tp / cp % dp, rank % tp, rank / tp % cp};
 }
 
+int Layout::group_size(ReductionAxis axis) const {
+  if (zero_group == 0) return reduction_ranks(axis);
+  return axis == ReductionAxis::data ? zero_group : std::max(1, zero_group / ep);
+}
+
 std::string Layout::to_string() const {
   std::string text = fmt::format("pp={}", pp);
   if (schedule != PipelineScheduleKind::one_f_one_b) text += fmt::format(",schedule={}", name_of(schedule));
   if (virtual_stages > 1) text += fmt::format(",virtual-stages={}", virtual_stages);
   text += fmt::format(",dp={}", dp);
   if (cp > 1) text += fmt::format(",cp={}", cp);
+  if (ep > 1) text += fmt::format(",ep={}", ep);
   text += fmt::format(",tp={}{},zero={}", tp, sequence_parallel ? ",sp=on" : "", zero);
   return zero_group == 0 ? text : text + fmt::format(",zero-group={}", zero_group);
+}
+
+std::string expert_axis_error(const Layout& layout, const ModelSpec& spec) {
+  return layout.ep == 1 ? "" : expert_axis_error(layout, ParameterTable(spec).num_experts());
+}
+
+std::string expert_axis_error(const Layout& layout, std::int64_t num_experts) {
+  if (layout.ep == 1) return {};
+  if (num_experts == 0)
+    return fmt::format("ep={} divides experts among ranks, and this model has none", layout.ep);
+  const auto is_possible = [&](int ep) { return ep <= num_experts && layout.data_ranks() % ep == 0; };
+  if (is_possible(layout.ep)) return {};
+  int below = std::min(layout.ep, layout.data_ranks());
+  while (!is_possible(below)) --below;
+  const std::string ranks =
+      layout.cp == 1 ? fmt::format("dp={}", layout.dp) : fmt::format("dp={} × cp={}", layout.dp, layout.cp);
+  return fmt::format(
+      "ep={} for {} experts and {}: it must divide {}, and be at most the former; ep={} would do", layout.ep,
+      num_experts, ranks, layout.cp == 1 ? "dp" : "dp × cp", below);
 }
 
 StageUnits even_stages(int num_units, int pp) {

@@ -2,6 +2,7 @@
 // The layout of a model's training over ranks. All options and files that name a layout parse and
 // print it here.
 
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -41,10 +42,21 @@ constexpr auto enum_names(PipelineScheduleKind) {
       {{"gpipe", gpipe}, {"1f1b", one_f_one_b}, {"interleaved", interleaved}, {"zero-bubble", zero_bubble}});
 }
 
+/// The axes that split parameters: the tensor-parallel ranks, and the ranks that divide experts.
+enum class SplitAxis { tensor, expert };
+/// The ranks that sum the gradients of a parameter group: all data ranks, or those with the same
+/// experts.
+enum class ReductionAxis { data, expert_data };
+inline constexpr std::array reduction_axes{ReductionAxis::data, ReductionAxis::expert_data};
+
 /// Ranks form axes pp × dp × cp × tp, tp fastest. Data ranks are the ranks of dp × cp at one place of
-/// pp and tp, cp slowest. They hold the same parameters and sum their gradients. ZeRO `zero` divides
-/// state among each `zero_group` consecutive data ranks. There are dp · cp ÷ zero_group such groups.
-/// Source: Korthikanti et al. 2022 (sequence parallelism).
+/// pp and tp, cp slowest. They hold the same parameters, except experts, and sum their gradients. ZeRO
+/// `zero` divides state among each `zero_group` consecutive data ranks. There are dp · cp ÷ zero_group
+/// such groups. Each `ep` consecutive data ranks divide the experts of a layer. Every ep-th data rank
+/// has the same experts: these dp · cp ÷ ep ranks sum the gradients of experts, and divide their state
+/// among each zero_group ÷ ep of them (among one if ep is larger).
+/// Source: Korthikanti et al. 2022 (sequence parallelism); Lepikhin et al. 2020, section 3 (experts
+/// divided among data ranks).
 struct Layout {
   int pp = 1;
   int dp = 1;
@@ -53,6 +65,7 @@ struct Layout {
   int zero_group = 0;              // 0: all data ranks
   bool sequence_parallel = false;  // tp ranks divide the sequence where they do not divide features
   int cp = 1;                      // ranks that divide each sequence and pass keys and values around
+  int ep = 1;                      // data ranks that divide the experts of each layer
   PipelineScheduleKind schedule = PipelineScheduleKind::one_f_one_b;
   int virtual_stages = 1;  // ranges of units on each stage rank; with zero-bubble, 2 is the V-shaped schedule
   StageUnits stages{};     // empty for even_stages()
@@ -63,18 +76,35 @@ struct Layout {
   int data_rank(const MeshCoordinates& place) const { return place.cp * dp + place.dp; }
   /// Errors: internal if there is no such rank.
   MeshCoordinates coordinates_of(int rank) const;
-  int group_size() const { return zero_group == 0 ? data_ranks() : zero_group; }
-  /// Return how many ranks hold the same shard, as ZeRO, pp and tp divide the model, and the index
+  int expert_rank(const MeshCoordinates& place) const { return data_rank(place) % ep; }
+  /// Return how many ranks sum the gradients of an axis, and the index of a place among these ranks.
+  int reduction_ranks(ReductionAxis axis) const {
+    return axis == ReductionAxis::data ? data_ranks() : data_ranks() / ep;
+  }
+  int reduction_rank(const MeshCoordinates& place, ReductionAxis axis) const {
+    return axis == ReductionAxis::data ? data_rank(place) : data_rank(place) / ep;
+  }
+  /// Returns how many ranks ZeRO divides state among.
+  int group_size(ReductionAxis axis = ReductionAxis::data) const;
+  /// Return how many ranks hold the same shard, as ZeRO, pp, tp and ep divide the model, and the index
   /// of a place among these ranks.
-  int num_replicas() const { return zero == 0 ? data_ranks() : data_ranks() / group_size(); }
-  int replica_of(const MeshCoordinates& place) const {
-    return zero == 0 ? data_rank(place) : data_rank(place) / group_size();
+  int num_replicas(ReductionAxis axis = ReductionAxis::data) const {
+    return zero == 0 ? reduction_ranks(axis) : reduction_ranks(axis) / group_size(axis);
+  }
+  int replica_of(const MeshCoordinates& place, ReductionAxis axis = ReductionAxis::data) const {
+    return zero == 0 ? reduction_rank(place, axis) : reduction_rank(place, axis) / group_size(axis);
   }
   /// Returns for example "pp=1,dp=2,tp=1,zero=0". Adds settings that differ from the default:
-  /// ",schedule=gpipe" and ",virtual-stages=2" after pp, ",cp=2" before tp, ",sp=on" after tp, and
-  /// ",zero-group=2" at the end.
+  /// ",schedule=gpipe" and ",virtual-stages=2" after pp, ",cp=2" and ",ep=2" before tp, ",sp=on" after
+  /// tp, and ",zero-group=2" at the end.
   std::string to_string() const;
 };
+
+struct ModelSpec;
+/// Returns why the experts of a model cannot be divided by `ep`, or "" if they can. The number divides
+/// dp · cp, and each rank has at least one expert.
+std::string expert_axis_error(const Layout& layout, const ModelSpec& spec);
+std::string expert_axis_error(const Layout& layout, std::int64_t num_experts);
 
 /// Returns one range for each stage. The first stage has the embedding, the last the head. Of the L
 /// blocks between, stage s has ⌊sL/pp⌋ … ⌊(s+1)L/pp⌋−1. If there are fewer blocks than stages,

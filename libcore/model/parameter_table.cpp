@@ -23,7 +23,7 @@ class Builder {
   void embedding() {
     const auto& s = spec_;
     begin({UnitKind::embedding, "embedding", -1, {}});
-    matrix("embedding.token.weight", {s.vocabulary, s.hidden}, normal_, {0, s.vocabulary});
+    matrix("embedding.token.weight", {s.vocabulary, s.hidden}, normal_, {{0, s.vocabulary}});
     if (s.position == Position::learned)
       matrix("embedding.position.weight", {s.max_positions, s.hidden}, normal_, {});
   }
@@ -45,7 +45,7 @@ class Builder {
     if (s.tied)
       units.back().params.push_back(0);
     else
-      matrix("head.weight", {s.vocabulary, s.hidden}, normal_, {0, s.vocabulary});
+      matrix("head.weight", {s.vocabulary, s.hidden}, normal_, {{0, s.vocabulary}});
   }
 
   std::vector<ParamSpec> params;
@@ -56,8 +56,8 @@ class Builder {
     const auto& s = spec_;
     const std::int64_t q = s.query_heads * s.head_dim;
     const std::int64_t kv = s.key_value_heads * s.head_dim;
-    const Split q_heads{0, s.query_heads};
-    const Split kv_heads{0, s.key_value_heads};
+    const Splits q_heads{{0, s.query_heads}};
+    const Splits kv_heads{{0, s.key_value_heads}};
     matrix("attention.q.weight", {q, s.hidden}, normal_, q_heads);
     matrix("attention.k.weight", {kv, s.hidden}, normal_, kv_heads, true);
     matrix("attention.v.weight", {kv, s.hidden}, normal_, kv_heads, true);
@@ -66,21 +66,21 @@ class Builder {
       bias("attention.k.bias", kv, kv_heads, true);
       bias("attention.v.bias", kv, kv_heads, true);
     }
-    matrix("attention.output.weight", {s.hidden, q}, residual_, {1, s.query_heads});
+    matrix("attention.output.weight", {s.hidden, q}, residual_, {{1, s.query_heads}});
     if (s.attention_output_bias) bias("attention.output.bias", s.hidden, {});
   }
 
   void mlp() {
     const auto& s = spec_;
     const bool gated = s.mlp == Mlp::swiglu;
-    const Split features{0, s.mlp_hidden};
+    const Splits features{{0, s.mlp_hidden}};
     if (gated) matrix("mlp.gate.weight", {s.mlp_hidden, s.hidden}, normal_, features);
     matrix("mlp.up.weight", {s.mlp_hidden, s.hidden}, normal_, features, gated);
     if (s.mlp_bias) {
       if (gated) bias("mlp.gate.bias", s.mlp_hidden, features);
       bias("mlp.up.bias", s.mlp_hidden, features, gated);
     }
-    matrix("mlp.down.weight", {s.hidden, s.mlp_hidden}, residual_, {1, s.mlp_hidden});
+    matrix("mlp.down.weight", {s.hidden, s.mlp_hidden}, residual_, {{1, s.mlp_hidden}});
     if (s.mlp_bias) bias("mlp.down.bias", s.hidden, {});
   }
 
@@ -89,11 +89,11 @@ class Builder {
     if (spec_.norm == Norm::layer_norm) bias(name + ".bias", spec_.hidden, {});
   }
 
-  void matrix(const std::string& name, Shape shape, Init init, Split split, bool joins = false) {
-    add({prefix_ + name, std::move(shape), init, true, split, joins});
+  void matrix(const std::string& name, Shape shape, Init init, Splits splits, bool joins = false) {
+    add({prefix_ + name, std::move(shape), init, true, std::move(splits), joins});
   }
-  void bias(const std::string& name, std::int64_t features, Split split, bool joins = false) {
-    add({prefix_ + name, {features}, {}, false, split, joins});
+  void bias(const std::string& name, std::int64_t features, Splits splits, bool joins = false) {
+    add({prefix_ + name, {features}, {}, false, std::move(splits), joins});
   }
 
   void begin(UnitSpec unit) { units.push_back(std::move(unit)); }
@@ -119,7 +119,22 @@ void check(const ModelSpec& s) {
            s.head_dim);
 }
 
+/// Returns whether two splits of a parameter are along one axis, or of one dim.
+bool has_conflict(const Splits& splits) {
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (splits[i].axis == splits[j].axis || splits[i].dim == splits[j].dim) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+const Split* ParamSpec::split_along(SplitAxis axis) const {
+  const auto found = std::ranges::find(splits, axis, &Split::axis);
+  return found == splits.end() ? nullptr : &*found;
+}
 
 ParameterTable::ParameterTable(const ModelSpec& spec) {
   check(spec);
@@ -129,20 +144,40 @@ ParameterTable::ParameterTable(const ModelSpec& spec) {
   builder.head();
   params_ = std::move(builder.params);
   units_ = std::move(builder.units);
+  make_groups();
+}
+
+ParameterTable::ParameterTable(std::vector<ParamSpec> params, std::vector<UnitSpec> units)
+    : params_(std::move(params)), units_(std::move(units)) {
+  make_groups();
+}
+
+void ParameterTable::make_groups() {
   group_of_.assign(params_.size(), -1);
   by_name_.reserve(params_.size());
-  for (int p = 0; p < static_cast<int>(params_.size()); ++p)
-    by_name_.emplace(params_[static_cast<std::size_t>(p)].name, p);
-
+  for (std::size_t p = 0; p < params_.size(); ++p) {
+    DT_CHECK(!has_conflict(params_[p].splits), "{} is split twice along an axis or a dim", params_[p].name);
+    by_name_.emplace(params_[p].name, static_cast<int>(p));
+  }
+  std::vector<std::vector<int>> users(params_.size());  // units, by parameter
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    for (const int p : units_[u].params) users[static_cast<std::size_t>(p)].push_back(static_cast<int>(u));
+  }
   for (int u = 0; u < static_cast<int>(units_.size()); ++u) {
     const UnitSpec& unit = units_[static_cast<std::size_t>(u)];
-    std::vector<int> own;
-    for (int p : unit.params) {
-      if (!(spec.tied && p == 0)) own.push_back(p);
+    GroupSpec own{unit.name, {}, {u}, u}, tied{"tied", {}, {}, u};
+    GroupSpec experts{unit.name + ".experts", {}, {u}, u, ReductionAxis::expert_data};
+    for (const int p : unit.params) {
+      const std::vector<int>& holders = users[static_cast<std::size_t>(p)];
+      if (holders.size() == 1) {
+        const bool is_expert = params_[static_cast<std::size_t>(p)].split_along(SplitAxis::expert) != nullptr;
+        (is_expert ? experts : own).params.push_back(p);
+      } else if (holders.front() == u) {
+        tied.params.push_back(p);
+        tied.units = holders;
+      }
     }
-    add_group({unit.name, own, {u}, u});
-    if (spec.tied && unit.kind == UnitKind::embedding)
-      add_group({"tied", {0}, {u, static_cast<int>(units_.size()) - 1}, u});
+    for (GroupSpec* group : {&own, &experts, &tied}) add_group(std::move(*group));
   }
 }
 
@@ -179,6 +214,15 @@ std::int64_t ParameterTable::num_parameters() const {
   std::int64_t total = 0;
   for (const ParamSpec& param : params_) total += param.shape.numel();
   return total;
+}
+
+std::int64_t ParameterTable::num_experts() const {
+  std::int64_t fewest = 0;
+  for (const ParamSpec& param : params_) {
+    const Split* split = param.split_along(SplitAxis::expert);
+    if (split && (fewest == 0 || split->max_shards < fewest)) fewest = split->max_shards;
+  }
+  return fewest;
 }
 
 }  // namespace dt::model

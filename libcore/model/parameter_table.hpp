@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "tensor/tensor.hpp"
 
@@ -17,12 +18,16 @@ struct Init {
   double std = 0;
 };
 
-/// The split of a parameter by tensor parallelism: along `dim` into at most `max_shards` parts. A
-/// dim of −1 means that the parameter is replicated.
+/// The split of a parameter along `dim`, among the ranks of an axis of the mesh, into at most
+/// `max_shards` parts. If the axis has more ranks, several hold the same part.
 struct Split {
-  int dim = -1;
+  int dim = 0;
   std::int64_t max_shards = 1;
+  SplitAxis axis = SplitAxis::tensor;
 };
+/// The splits of one parameter: at most one for each axis, of different dims. The weights of experts
+/// have two. A parameter without splits is whole on all ranks of its stage.
+using Splits = std::vector<Split>;
 
 /// A parameter. Names are dt's own, in Llama's style: embedding.token.weight,
 /// embedding.position.weight, layers.3.attention_norm.weight,
@@ -34,9 +39,12 @@ struct ParamSpec {
   Shape shape;  // global, without padding
   Init init;
   bool decays = true;  // weight decay applies: to matrices and tables, not to norms and biases
-  Split split;
+  Splits splits;
   bool contiguous_with_previous =
       false;  // lies directly behind the parameter before it, so that one matmul serves both
+
+  /// Returns the split along an axis, or null if that axis does not split the parameter.
+  const Split* split_along(SplitAxis axis) const;
 };
 
 enum class UnitKind { embedding, block, head };
@@ -51,12 +59,13 @@ struct UnitSpec {
 };
 
 /// Parameters that share one flat buffer and one reduction. A tied table is a group of its own,
-/// which the first and the last unit hold.
+/// which the first and the last unit hold. A unit's experts are one, since fewer ranks sum them.
 struct GroupSpec {
   std::string name;
   std::vector<int> params;
   std::vector<int> units;  // units that compute with it, in order
   int owner = 0;           // the unit whose rank keeps optimizer state, norm share and checkpoint piece
+  ReductionAxis reduction = ReductionAxis::data;  // the ranks that sum its gradients
 };
 
 /// The places of parameters in a flat buffer, in elements.
@@ -73,6 +82,9 @@ class ParameterTable {
 
   /// Errors: internal for a spec that parse_hf_config() would have refused.
   explicit ParameterTable(const ModelSpec& spec);
+  /// Creates the table of any units. A parameter that several units hold is a tied table.
+  /// Errors: internal, an axis or a dim has two splits of one parameter.
+  ParameterTable(std::vector<ParamSpec> params, std::vector<UnitSpec> units);
   const std::vector<ParamSpec>& params() const { return params_; }
   const std::vector<UnitSpec>& units() const { return units_; }
   const std::vector<GroupSpec>& groups() const { return groups_; }
@@ -81,6 +93,8 @@ class ParameterTable {
   /// Returns −1 if no parameter has the name.
   int find(const std::string& name) const;
   std::int64_t num_parameters() const;
+  /// Returns how many ranks the experts may be divided among, or 0 if the model has no experts.
+  std::int64_t num_experts() const;
   /// Returns the places of parameters on tensor-parallel rank `rank`. Rank r holds numels[r][i]
   /// elements of the i-th parameter. Parameters that join each other take as much room on each rank
   /// as on the rank that holds most of them. Thus a parameter that joins none begins at the same
@@ -89,6 +103,7 @@ class ParameterTable {
                          int rank) const;
 
  private:
+  void make_groups();
   void add_group(GroupSpec group);
 
   std::vector<ParamSpec> params_;

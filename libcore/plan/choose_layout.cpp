@@ -265,6 +265,7 @@ model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int6
            launch.num_ranks, s.ranks_per_model());
   model::Layout layout{.pp = static_cast<int>(s.pp), .tp = static_cast<int>(s.tp)};
   layout.cp = static_cast<int>(s.cp);
+  layout.ep = static_cast<int>(s.ep);
   layout.dp = static_cast<int>(launch.num_ranks / s.ranks_per_model());
   layout.sequence_parallel = s.sequence_parallel && s.tp > 1;
   layout.schedule = s.pp_schedule;

@@ -49,6 +49,7 @@ struct Settings {
   Recompute recompute = Recompute::none;
   std::int64_t tp = 1;
   std::int64_t cp = 1;
+  std::int64_t ep = 1;  // only the text of a layout has it
   /// Returns how many ranks hold one model, once.
   std::int64_t ranks_per_model() const { return pp * tp * cp; }
   bool sequence_parallel = false;

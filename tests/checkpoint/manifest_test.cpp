@@ -113,8 +113,21 @@ TEST_CASE("how a manifest's layers were cut is told; what a later version may ca
   CHECK(parse_manifest(text, "m").mesh == m.mesh);
   m.mesh.sequence_parallel = false;
   CHECK(parse_manifest(edited(text, "\"sp\":\"on\"", "\"sp\":\"rings\""), "m").mesh == m.mesh);
-  CHECK(parse_manifest(edited(text, "\"sp\":\"on\"", "\"ep\":2"), "m").mesh == m.mesh);
+  CHECK(parse_manifest(edited(text, "\"sp\":\"on\"", "\"later\":2"), "m").mesh == m.mesh);
   CHECK(contains(parse_error(edited(text, "\"tp\":4", "\"tp\":\"four\"")), "tp"));
+}
+
+TEST_CASE(
+    "a manifest names a division of experts only where there is one, and a model without any has none") {
+  Manifest m = filled();
+  m.mesh = {.dp = 4};
+  const std::string text = to_json(m);
+  CHECK(!contains(text, "\"ep\""));
+  CHECK(parse_manifest(edited(text, "\"dp\":4", "\"dp\":4,\"ep\":1"), "m").mesh == m.mesh);
+  m.mesh.ep = 2;
+  CHECK(contains(to_json(m), "\"ep\":2"));
+  CHECK(contains(parse_error(to_json(m)), "mesh: ep=2 divides experts among ranks, and this model has none"));
+  CHECK(contains(parse_error(edited(text, "\"dp\":4", "\"dp\":4,\"ep\":0")), "ep"));
 }
 
 TEST_CASE("a table of stages that does not name each unit once is refused") {

@@ -3,6 +3,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+#include "model/model_spec.hpp"
+
 using namespace dt;
 using namespace dt::model;
 
@@ -38,6 +40,25 @@ TEST_CASE("a layout is printed in one form") {
   CHECK(Layout{.dp = 4, .zero = 3, .zero_group = 2}.to_string() == "pp=1,dp=4,tp=1,zero=3,zero-group=2");
   CHECK(Layout{.dp = 4, .tp = 2, .zero = 1, .zero_group = 2, .sequence_parallel = true}.to_string() ==
         "pp=1,dp=4,tp=2,sp=on,zero=1,zero-group=2");
+  CHECK(Layout{.dp = 2, .tp = 2, .cp = 2, .ep = 4}.to_string() == "pp=1,dp=2,cp=2,ep=4,tp=2,zero=0");
+  CHECK(Layout{.dp = 4, .ep = 1}.to_string() == "pp=1,dp=4,tp=1,zero=0");
+  CHECK(Layout{.dp = 4, .ep = 2} != Layout{.dp = 4});
+}
+
+TEST_CASE("experts are divided among data ranks, where there are any") {
+  const ModelSpec dense = load_model_spec("llama-tiny");
+  CHECK(expert_axis_error(Layout{.dp = 4}, dense).empty());
+  CHECK(expert_axis_error(Layout{.dp = 4, .ep = 2}, dense) ==
+        "ep=2 divides experts among ranks, and this model has none");
+  CHECK(expert_axis_error(Layout{.ep = 2}, dense) ==
+        "ep=2 divides experts among ranks, and this model has none");
+  for (const int ep : {1, 2, 3, 6}) CHECK(expert_axis_error(Layout{.dp = 2, .cp = 3, .ep = ep}, 6).empty());
+  CHECK(
+      expert_axis_error(Layout{.dp = 2, .cp = 3, .ep = 4}, 6) ==
+      "ep=4 for 6 experts and dp=2 × cp=3: it must divide dp × cp, and be at most the former; ep=3 would do");
+  CHECK(expert_axis_error(Layout{.dp = 16, .ep = 16}, 6) ==
+        "ep=16 for 6 experts and dp=16: it must divide dp, and be at most the former; ep=4 would do");
+  CHECK_THAT(expert_axis_error(Layout{.dp = 3, .ep = 1000}, 2), Catch::EndsWith("; ep=1 would do"));
 }
 
 TEST_CASE("a layout's text gives what it names and leaves the rest alone") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "support/expert_table.hpp"
 #include "support/whole_layout.hpp"
 
 using namespace dt;
@@ -179,6 +180,32 @@ TEST_CASE("a tied table is a group of its own, held by both ends and owned by th
   CHECK(llama.groups().size() == 1 + 2 + 1);
 }
 
+TEST_CASE("a unit's experts are a group of their own, which fewer ranks sum") {
+  const ParameterTable table = dt_test::expert_table({.experts = 5});
+  CHECK(table.num_experts() == 5);
+  std::vector<std::string> names;
+  for (const GroupSpec& group : table.groups()) {
+    names.push_back(group.name);
+    const bool has_experts = group.name == "layers.0.experts";
+    CHECK(group.reduction == (has_experts ? ReductionAxis::expert_data : ReductionAxis::data));
+    for (const int p : group.params) {
+      const bool is_expert =
+          table.params()[static_cast<std::size_t>(p)].split_along(SplitAxis::expert) != nullptr;
+      CHECK(is_expert == has_experts);
+    }
+  }
+  CHECK(names == std::vector<std::string>{"tied", "layers.0", "layers.0.experts", "head"});
+  CHECK(table.groups()[2].params == std::vector<int>{4, 5, 6});
+  CHECK(table.groups()[2].owner == 1);
+
+  const auto table_of = [](const Splits& splits) {
+    return ParameterTable({{"w", {4, 6}, {}, true, splits}}, {{UnitKind::block, "layers.0", 0, {0}}});
+  };
+  CHECK_NOTHROW(table_of({{0, 4, SplitAxis::expert}, {1, 6}}));
+  CHECK_THROWS_AS(table_of({{0, 4}, {1, 6}}), Error);
+  CHECK_THROWS_AS(table_of({{0, 4, SplitAxis::expert}, {0, 4}}), Error);
+}
+
 TEST_CASE("an untied head has its own matrix and group") {
   const ParameterTable table(load_model_spec("llama-tiny"));
   CHECK(table.groups().size() == table.units().size());
@@ -193,8 +220,11 @@ TEST_CASE(
     "rest") {
   const ParameterTable table(tied_llama_with_biases());
   const auto split = [&](const std::string& name) {
-    const Split s = param_of(table, name).split;
-    return std::pair(s.dim, s.max_shards);
+    const Splits& splits = param_of(table, name).splits;
+    if (splits.empty()) return std::pair(-1, std::int64_t{1});
+    CHECK(splits.size() == 1);
+    CHECK(splits.front().axis == SplitAxis::tensor);
+    return std::pair(splits.front().dim, splits.front().max_shards);
   };
   using Pair = std::pair<int, std::int64_t>;
   CHECK(split("embedding.token.weight") == Pair(0, 321));
@@ -211,9 +241,9 @@ TEST_CASE(
   CHECK(split("layers.1.mlp_norm.weight").first == -1);
 
   const ParameterTable gpt2(untied_gpt2());
-  CHECK(param_of(gpt2, "embedding.position.weight").split.dim == -1);
-  CHECK(param_of(gpt2, "head.weight").split.dim == 0);
-  CHECK(param_of(gpt2, "head.weight").split.max_shards == 50257);
+  CHECK(param_of(gpt2, "embedding.position.weight").splits.empty());
+  CHECK(param_of(gpt2, "head.weight").split_along(SplitAxis::tensor)->max_shards == 50257);
+  CHECK(gpt2.num_experts() == 0);
 }
 
 TEST_CASE(

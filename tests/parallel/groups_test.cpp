@@ -25,8 +25,9 @@ std::vector<Members> all_members(const model::Layout& layout) {
   std::vector<Members> all(static_cast<std::size_t>(layout.size()));
   comm::run_threads(layout.size(), [&](comm::Communicator& world) {
     const Groups groups(layout, world);
-    all[static_cast<std::size_t>(world.rank())] = {members(groups.data()), members(groups.shards()),
-                                                   members(groups.replicas())};
+    const ReductionRanks& ranks = groups.reduction(model::ReductionAxis::data);
+    all[static_cast<std::size_t>(world.rank())] = {members(groups.data()), members(ranks.shards),
+                                                   members(ranks.replicas)};
     return groups.control() == &world ? 0 : 1;
   });
   return all;
@@ -40,7 +41,8 @@ TEST_CASE("ranks that are all data-parallel need no groups but the world, unless
     const Groups groups(model::Layout{.dp = 4, .zero = zero}, world);
     const comm::Communicator* shards = zero > 0 ? &world : nullptr;
     const comm::Communicator* replicas = zero > 0 ? nullptr : &world;
-    return groups.data() == &world && groups.shards() == shards && groups.replicas() == replicas ? 0 : 1;
+    const ReductionRanks& ranks = groups.reduction(model::ReductionAxis::data);
+    return ranks.all == &world && ranks.shards == shards && ranks.replicas == replicas ? 0 : 1;
   });
   CHECK(made == 0);
   const std::vector<Members> some = all_members({.dp = 4, .zero = 1, .zero_group = 2});
@@ -93,6 +95,46 @@ TEST_CASE("ranks that divide sequences are slowest among those that sum gradient
   });
   CHECK(context ==
         std::vector<std::vector<int>>{{0, 2}, {1, 3}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {4, 6}, {5, 7}});
+}
+
+TEST_CASE("ranks that divide experts are consecutive data ranks; every ep-th sums their gradients") {
+  using All = std::vector<std::vector<int>>;
+  const auto experts = [](const model::Layout& layout, auto group) {
+    All all(static_cast<std::size_t>(layout.size()));
+    comm::run_threads(layout.size(), [&](comm::Communicator& world) {
+      const Groups groups(layout, world);
+      all[static_cast<std::size_t>(world.rank())] = members(group(groups));
+      return 0;
+    });
+    return all;
+  };
+  const auto divide = [](const Groups& groups) { return groups.expert(); };
+  const auto sum = [](const Groups& groups) {
+    return groups.reduction(model::ReductionAxis::expert_data).all;
+  };
+  const auto shards = [](const Groups& groups) {
+    return groups.reduction(model::ReductionAxis::expert_data).shards;
+  };
+  const auto replicas = [](const Groups& groups) {
+    return groups.reduction(model::ReductionAxis::expert_data).replicas;
+  };
+  CHECK(experts({.dp = 4, .tp = 2, .ep = 2}, divide) ==
+        All{{0, 2}, {1, 3}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {4, 6}, {5, 7}});
+  CHECK(experts({.dp = 4, .tp = 2, .ep = 2}, sum) ==
+        All{{0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}});
+  CHECK(experts({.dp = 4, .tp = 2, .ep = 2}, replicas)[3] == std::vector{3, 7});
+  // Data ranks have cp slowest: world ranks 0 and 2 divide experts, and 1 and 3.
+  CHECK(experts({.dp = 2, .cp = 2, .ep = 2}, divide) == All{{0, 2}, {1, 3}, {0, 2}, {1, 3}});
+  CHECK(experts({.dp = 4, .zero = 3, .ep = 4}, divide)[1] == std::vector{0, 1, 2, 3});
+  CHECK(experts({.dp = 4, .zero = 3, .ep = 4}, shards) == All{{0}, {1}, {2}, {3}});
+  // ZeRO's groups of four data ranks have two with each expert.
+  const model::Layout in_groups{.dp = 8, .zero = 1, .zero_group = 4, .ep = 2};
+  CHECK(experts(in_groups, sum)[3] == std::vector{1, 3, 5, 7});
+  CHECK(experts(in_groups, shards)[3] == std::vector{1, 3});
+  CHECK(experts(in_groups, replicas)[3] == std::vector{3, 7});
+  // Without division, experts are summed as all parameters are.
+  CHECK(experts({.dp = 4}, divide) == All(4));
+  CHECK(experts({.dp = 4}, sum)[2] == std::vector{0, 1, 2, 3});
 }
 
 TEST_CASE("of the groups between stages a rank has a record of its own alone") {

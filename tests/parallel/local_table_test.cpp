@@ -4,10 +4,12 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "model/model_spec.hpp"
 #include "parallel/grouped_spec.hpp"
+#include "support/expert_table.hpp"
 #include "support/whole_layout.hpp"
 
 using namespace dt;
@@ -37,7 +39,7 @@ std::vector<LocalTable> all_ranks(const model::ParameterTable& table, const mode
 /// Counts how often each element of each parameter is named.
 class Counts {
  public:
-  explicit Counts(const model::ParameterTable& table) {
+  explicit Counts(const model::ParameterTable& table) : table_(table) {
     for (const model::ParamSpec& param : table.params())
       counts_.emplace_back(static_cast<std::size_t>(param.shape.numel()));
   }
@@ -48,13 +50,17 @@ class Counts {
         ++counts_[to_index(param)][static_cast<std::size_t>(run.target + i)];
     }
   }
-  bool all(int n) const {
-    return std::ranges::all_of(counts_, [n](const auto& count) {
-      return std::ranges::all_of(count, [n](int c) { return c == n; });
-    });
+  /// Returns whether each element is named as often as `times` says for its parameter's reduction.
+  bool all(const std::function<int(model::ReductionAxis)>& times) const {
+    for (std::size_t param = 0; param < counts_.size(); ++param) {
+      const int n = times(table_.groups()[to_index(table_.group_of(static_cast<int>(param)))].reduction);
+      if (!std::ranges::all_of(counts_[param], [n](int count) { return count == n; })) return false;
+    }
+    return true;
   }
 
  private:
+  const model::ParameterTable& table_;
   std::vector<std::vector<int>> counts_;
 };
 
@@ -118,18 +124,9 @@ std::vector<int> num_of(const std::vector<LocalTable>& locals, bool (LocalTable:
   return of_dp;
 }
 
-}  // namespace
-
-TEST_CASE(
-    "over all ranks, every element of every kind of state has one owner, and lies in one part of each "
-    "replica") {
-  const int pp = GENERATE(range(1, 5)), tp = GENERATE(1, 2, 4), zero = GENERATE(range(0, 4));
-  const bool tied = GENERATE(false, true);
-  const model::Layout layout =
-      GENERATE_COPY(model::Layout{pp, 1, tp, zero, 0}, model::Layout{pp, 3, tp, zero, 0},
-                    model::Layout{pp, 4, tp, zero, zero > 0 ? 2 : 0});
-  CAPTURE(pp, tp, zero, tied, layout.dp);
-  const model::ParameterTable table(larger_spec(tied));
+/// Checks that, over all ranks, each element of each kind of state has one owner, and lies in one part
+/// of each replica.
+void check_owners(const model::ParameterTable& table, const model::Layout& layout) {
   const std::vector<LocalTable> locals = all_ranks(table, layout);
   std::array<Counts, 3> owned = {Counts(table), Counts(table), Counts(table)};
   Counts held(table);
@@ -141,11 +138,85 @@ TEST_CASE(
     }
     for (const LocalGroup& group : local.groups()) check_counted(local, group);
   }
-  for (const Counts& counts : owned) CHECK(counts.all(1));
-  CHECK(held.all(layout.num_replicas()));
+  for (const Counts& counts : owned) CHECK(counts.all([](model::ReductionAxis) { return 1; }));
+  CHECK(held.all([&](model::ReductionAxis reduction) { return layout.num_replicas(reduction); }));
   const std::vector<int> once(static_cast<std::size_t>(layout.dp), 1);
   CHECK(num_of(locals, &LocalTable::counts_samples) == once);
   CHECK(num_of(locals, &LocalTable::counts_loss) == once);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "over all ranks, every element of every kind of state has one owner, and lies in one part of each "
+    "replica") {
+  const int pp = GENERATE(range(1, 5)), tp = GENERATE(1, 2, 4), zero = GENERATE(range(0, 4));
+  const bool tied = GENERATE(false, true);
+  const model::Layout layout =
+      GENERATE_COPY(model::Layout{pp, 1, tp, zero, 0}, model::Layout{pp, 3, tp, zero, 0},
+                    model::Layout{pp, 4, tp, zero, zero > 0 ? 2 : 0});
+  CAPTURE(pp, tp, zero, tied, layout.dp);
+  check_owners(model::ParameterTable(larger_spec(tied)), layout);
+}
+
+TEST_CASE("experts are divided among data ranks, and each of their elements has one owner, too") {
+  const int tp = GENERATE(1, 2, 4), zero = GENERATE(range(0, 4));
+  const model::Layout layout = GENERATE_COPY(
+      model::Layout{.dp = 4, .tp = tp, .zero = zero}, model::Layout{.dp = 4, .tp = tp, .zero = zero, .ep = 2},
+      model::Layout{.dp = 4, .tp = tp, .zero = zero, .ep = 4},
+      model::Layout{.dp = 2, .tp = tp, .zero = zero, .cp = 3, .ep = 3},
+      model::Layout{.pp = 2, .dp = 4, .tp = tp, .zero = zero, .zero_group = zero > 0 ? 2 : 0, .ep = 2},
+      model::Layout{.dp = 8, .tp = tp, .zero = zero, .zero_group = zero > 0 ? 4 : 0, .ep = 2});
+  CAPTURE(layout.to_string());
+  const model::ParameterTable table = dt_test::expert_table();
+  check_owners(table, layout);
+  const std::vector<LocalTable> locals = all_ranks(table, layout);
+  for (const LocalTable& local : locals) {
+    model::MeshCoordinates first = local.place();
+    first.tp = 0;
+    check_alike(local, LocalTable(table, layout, first));
+    check_tensor_sums(local);
+  }
+}
+
+TEST_CASE("a rank's box of experts, worked out by hand") {
+  const model::ParameterTable table =
+      dt_test::expert_table({.vocabulary = 8, .hidden = 4, .experts = 5, .features = 7});
+  // Data ranks 0 to 3 have experts {0, 1}, {2, 3, 4}, {0, 1} and {2, 3, 4}.
+  const model::Layout layout{.dp = 4, .tp = 2, .zero = 1, .ep = 2};
+  const LocalTable local(table, layout, {.dp = 3, .tp = 1});
+  REQUIRE(local.groups().size() == 4);  // the tied table, the block, its experts, the head's norm
+  const LocalGroup &block = local.group(1), &experts = local.group(2);
+  CHECK(local.groups_of(1) == std::vector{1, 2});
+  CHECK(local.params_of(1) == std::vector{1, 2, 3, 4, 5, 6});
+  CHECK(block.params == std::vector{1, 2, 3});
+  CHECK(block.reduction == model::ReductionAxis::data);
+  CHECK(block.sharding.size == 4);
+  CHECK(block.sharding.rank == 3);
+
+  CHECK(experts.params == std::vector{4, 5, 6});
+  CHECK(experts.reduction == model::ReductionAxis::expert_data);
+  CHECK(experts.sharding.size == 2);
+  CHECK(experts.sharding.rank == 1);
+  CHECK(experts.num_replicas == 1);
+  CHECK(local.param(4).piece == Piece{{5, 7, 4}, {2, 3, 0}, {3, 4, 4}, 0, 48});
+  CHECK(local.param(5).piece == Piece{{5, 4, 7}, {2, 0, 3}, {3, 4, 4}, 0, 48});
+  CHECK(local.param(6).piece == Piece{{5, 4}, {2, 0}, {3, 4}, 0, 12});
+  CHECK(!local.param(6).is_owned);  // the first tensor-parallel rank owns the bias
+  CHECK(experts.numel == 112);
+  const LocalTable other(table, layout, {.dp = 2});
+  CHECK(other.param(4).piece == Piece{{5, 7, 4}, {0, 0, 0}, {2, 3, 4}, 0, 24});
+  CHECK(other.group(2).numel == 80);  // as much as beside it: 2 × 4 × 4, twice, and the bias
+
+  const model::Layout whole{.dp = 4, .zero = 3, .ep = 4};
+  const LocalTable alone(table, whole, {.dp = 3});
+  CHECK(alone.group(2).owned_range == Range{0, alone.group(2).numel});  // no other rank has its expert
+  CHECK(!alone.group(2).sums_replicas_last);
+  // Where ZeRO's groups have each expert once, its replicas still sum when those of other parameters do.
+  const LocalTable in_groups(table, {.dp = 4, .zero = 2, .zero_group = 2, .ep = 2}, {.dp = 3});
+  CHECK(in_groups.group(2).sharding.size == 1);
+  CHECK(in_groups.group(2).num_replicas == 2);
+  CHECK(in_groups.group(2).sums_replicas_last);
 }
 
 TEST_CASE("one stage without tensor parallelism holds the parameter table as it is") {

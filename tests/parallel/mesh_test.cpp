@@ -179,8 +179,8 @@ TEST_CASE("heads are cut whole; with fewer than ranks, the first holder of a sli
   REQUIRE(k.size() == 2);
   CHECK(k.at(0).front() == Piece{{4, 8}, {0, 0}, {2, 8}, 0, 16});
   CHECK(k.at(2).front() == Piece{{4, 8}, {2, 0}, {2, 8}, 0, 16});
-  CHECK(shard_piece(table.params()[static_cast<std::size_t>(find(table, "layers.0.attention.k.weight"))], 4,
-                    3) == k.at(2).front());
+  CHECK(shard_piece(table.params()[static_cast<std::size_t>(find(table, "layers.0.attention.k.weight"))],
+                    layout, {.tp = 3}) == k.at(2).front());
   // The output projection is cut along its inputs.
   const auto output = owners(table, layout, "layers.0.attention.output.weight");
   REQUIRE(output.size() == 4);
@@ -228,7 +228,8 @@ TEST_CASE("where a layout fits, each rank has the key-value heads that its query
   spec.query_heads = query_heads, spec.key_value_heads = key_value_heads;
   const model::ParameterTable table(spec);
   const auto heads = [&](const char* name, int tp, int rank) {
-    const Piece slice = shard_piece(table.params()[static_cast<std::size_t>(find(table, name))], tp, rank);
+    const Piece slice =
+        shard_piece(table.params()[static_cast<std::size_t>(find(table, name))], {.tp = tp}, {.tp = rank});
     return std::pair(slice.start[0] / spec.head_dim, (slice.start[0] + slice.box[0]) / spec.head_dim);
   };
   const int group = query_heads / key_value_heads;

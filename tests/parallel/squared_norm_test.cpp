@@ -29,7 +29,7 @@ ExactSum squared_norm(const model::ParameterTable& table, const model::Layout& l
                 1.0F / static_cast<float>(1 + (param.param * 31 + (run.source + i) * 7) % 101);
         }
       }
-      add_squared_norm(context, local, group, host_tensor(own), sums, 0);
+      add_squared_norm(context, group, host_tensor(own), sums, 0);
     }
   }
   ExactSum sum;

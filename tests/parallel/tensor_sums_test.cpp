@@ -1,6 +1,6 @@
-// Tests the gradients of one step in which tensor parallelism cuts parameters, with ranks as
-// threads. A gradient of which each rank has only a part is summed over the ranks that have the
-// rest.
+// Tests the gradients of one step in which parameters are split, with ranks as threads. A gradient of
+// which each tensor-parallel rank has only a part is summed over the ranks that have the rest. The
+// gradients of experts are summed over the ranks that have the same ones.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -18,6 +18,7 @@
 #include "parallel/state/device_sums.hpp"
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/model_storage.hpp"
+#include "support/expert_table.hpp"
 
 using namespace dt;
 using namespace dt::parallel;
@@ -47,7 +48,17 @@ struct Setting {
   model::Layout layout{};
   std::int64_t key_value_heads = 2;
   Precision precision{};
+  bool has_experts = false;
 };
+
+model::ParameterTable table_of(const Setting& setting) {
+  if (setting.has_experts) return expert_table({.key_value_heads = setting.key_value_heads});
+  return model::ParameterTable(spec_of(setting.key_value_heads));
+}
+
+LanePlan plan_of(const model::Layout& layout, int data_rank) {
+  return LanePlan(num_micro_batches, 4).of_rank(data_rank, layout.dp);
+}
 
 /// Returns the gradient of an element of a global parameter. If ranks have parts of the gradient,
 /// each rank's part has its own value.
@@ -72,7 +83,8 @@ std::vector<int> ranks_with_parts(const model::ParamSpec& param, const model::La
   const TensorSum sum = tensor_sum_of(param, layout);
   std::vector<int> ranks;
   for (int rank = 0; rank < layout.tp; ++rank) {
-    const bool is_replica = shard_piece(param, layout.tp, rank) == shard_piece(param, layout.tp, tp_rank);
+    const bool is_replica =
+        shard_piece(param, layout, {.tp = rank}) == shard_piece(param, layout, {.tp = tp_rank});
     if (sum == TensorSum::all || (sum == TensorSum::replicas && is_replica)) ranks.push_back(rank);
   }
   return sum == TensorSum::none ? std::vector{0} : ranks;
@@ -92,8 +104,8 @@ void add_expected(const model::ParameterTable& table, const model::Layout& layou
     for (const int p : table.units()[to_index(unit)].params) {
       const model::ParamSpec& param = table.params()[to_index(p)];
       for (int tp_rank = 0; tp_rank < layout.tp; ++tp_rank) {
-        if (!owns_shard(param, layout.tp, tp_rank)) continue;
-        const Piece slice = shard_piece(param, layout.tp, tp_rank);
+        if (!owns_shard(param, layout, {.tp = tp_rank})) continue;
+        const Piece slice = shard_piece(param, layout, {.tp = tp_rank});
         for (const CopyRange& run : intersect(slice, Piece::whole(param.shape))) {
           for (std::int64_t e = run.target; e < run.target + run.count; ++e) {
             float sum = 0;
@@ -107,6 +119,26 @@ void add_expected(const model::ParameterTable& table, const model::Layout& layou
   }
 }
 
+/// Returns what a rank adds to an element's gradient with micro-batch `m`. An expert's rank computes
+/// the tokens of the micro-batches that all ranks of its group have at this turn, and sums them in the
+/// order of ranks.
+float term_of_rank(const LocalTable& local, const LocalParam& param, int unit, std::int64_t m,
+                   std::int64_t element, int tp_rank) {
+  const model::Layout& layout = local.layout();
+  const bool is_expert = local.group(param.group).reduction == model::ReductionAxis::expert_data;
+  if (!is_expert) return term(unit, param.param, m, element, tp_rank);
+  const int own = layout.data_rank(local.place()), first = own - layout.expert_rank(local.place());
+  const std::int64_t turn = m - plan_of(layout, own).first_micro_batch();
+  std::vector<float> terms;
+  for (int rank = first; rank < first + layout.ep; ++rank)
+    terms.push_back(
+        term(unit, param.param, plan_of(layout, rank).first_micro_batch() + turn, element, tp_rank));
+  for (std::size_t step = 1; step < terms.size(); step *= 2) {
+    for (std::size_t i = 0; i < terms.size(); i += 2 * step) terms[i] += terms[i + step];
+  }
+  return terms.front();
+}
+
 void add_terms(ModelStorage& storage, const Context& context, int unit, std::int64_t m) {
   const LocalTable& local = storage.local();
   const std::vector<Tensor> gradients = storage.gradients().unit_gradients(context, unit, m);
@@ -117,7 +149,7 @@ void add_terms(ModelStorage& storage, const Context& context, int unit, std::int
     for (const CopyRange& run : intersect(Piece::whole(param.piece.global), param.piece)) {
       for (std::int64_t e = 0; e < run.count; ++e)
         values[static_cast<std::size_t>(run.target + e)] +=
-            term(unit, param.param, m, run.source + e, is_part ? local.place().tp : 0);
+            term_of_rank(local, param, unit, m, run.source + e, is_part ? local.place().tp : 0);
     }
   }
   storage.gradients().finish_micro_batch(context, unit, m);
@@ -176,7 +208,7 @@ int run_rank(const Setting& setting, const model::ParameterTable& table, comm::C
   const Context context(1, Device::host());
   const Groups groups(layout, world, {}, setting.key_value_heads);
   const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
-  const LanePlan plan = LanePlan(num_micro_batches, 4).of_rank(local.place().dp, layout.dp);
+  const LanePlan plan = plan_of(layout, local.place().dp);
   ModelStorage storage(context.device(), local, setting.precision, &plan, groups);
   const StepShape shape{.num_units = static_cast<int>(table.units().size()),
                         .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
@@ -189,14 +221,14 @@ int run_rank(const Setting& setting, const model::ParameterTable& table, comm::C
   DeviceSums sums(context, 1);
   for (int group = 0; group < storage.num_groups(); ++group) {
     tell_group(storage, local.group(group), group, whole);
-    add_squared_norm(context, local, local.group(group), storage.group_gradient(group), sums, 0);
+    add_squared_norm(context, local.group(group), storage.group_gradient(group), sums, 0);
   }
   sums.drain_into(std::array{&whole.squared_norm});
   return 0;
 }
 
 Whole step_of(const Setting& setting) {
-  const model::ParameterTable table(spec_of(setting.key_value_heads));
+  const model::ParameterTable table = table_of(setting);
   Whole whole;
   for (const model::ParamSpec& param : table.params()) {
     const auto numel = static_cast<std::size_t>(param.shape.numel());
@@ -251,6 +283,23 @@ TEST_CASE("data-parallel replicas sum their parts before tensor-parallel ranks d
   CHECK(error_of({layout, 1}) == 0);
   // Gradients that have travelled in 16 bits are summed over tensor-parallel ranks in 32.
   CHECK(error_of({layout, 1, {.reduce = DType::bf16}}) < 0.1);
+}
+
+TEST_CASE("ranks with the same experts sum their gradients, to the bits of experts on one rank") {
+  const int tp = GENERATE(1, 2), ep = GENERATE(1, 2, 4), zero = GENERATE(0, 1, 2, 3);
+  const int zero_group = zero == 0 ? 0 : GENERATE(0, 2);
+  const model::Layout layout{.dp = 4, .tp = tp, .zero = zero, .zero_group = zero_group, .ep = ep};
+  CAPTURE(layout.to_string());
+  CHECK(error_of({.layout = layout, .key_value_heads = 1, .has_experts = true}) == 0);
+}
+
+TEST_CASE("with several micro-batches on a rank, the gradients of divided experts differ by rounding") {
+  model::Layout layout{.dp = 2, .tp = 2, .zero = GENERATE(0, 1, 2, 3), .sequence_parallel = true, .ep = 2};
+  const double error = error_of({.layout = layout, .has_experts = true});
+  CHECK(error < 2e-5);
+  CHECK(error > 0);
+  layout.ep = 1;
+  if (layout.zero < 2) CHECK(error_of({.layout = layout, .has_experts = true}) == 0);
 }
 
 TEST_CASE("ranks whose gradients are to be summed must know each other") {

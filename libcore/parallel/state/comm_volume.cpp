@@ -82,8 +82,7 @@ ControlBytes CommVolume::control_bytes() const {
   std::int64_t replicated = 0, partial = 0;  // elements
   for (const LocalGroup& group : local.groups()) {
     const auto holders = static_cast<std::int64_t>(group.holders.size());
-    if (group.sharding.shards_optimizer() && local.num_replicas() > 1)
-      replicated += holders * group.owned_range.count;
+    if (group.sums_replicas_last) replicated += holders * group.owned_range.count;
     for (const TensorSumRange& sum : group.tensor_sums) partial += holders * sum.range.count;
   }
   return {replicated * static_cast<std::int64_t>(dtype_bytes(precision.wire())),
@@ -93,7 +92,6 @@ ControlBytes CommVolume::control_bytes() const {
 std::vector<std::int64_t> CommVolume::bytes_of(const ActionList& list) const {
   const auto weight_bytes = static_cast<std::int64_t>(dtype_bytes(precision.compute));
   const auto gradient_bytes = static_cast<std::int64_t>(dtype_bytes(precision.wire()));
-  const int replicas = local.num_replicas();
   std::vector<int> users(local.groups().size());
   std::vector<std::int64_t> bytes;
   for (const Action& action : list) {
@@ -105,8 +103,8 @@ std::vector<std::int64_t> CommVolume::bytes_of(const ActionList& list) const {
         if (action.kind == ActionKind::gather && users[to_index(index)]++ == 0 && divides)
           moved += group.numel * weight_bytes;
         if (action.kind == ActionKind::free) --users[to_index(index)];
-        if (action.kind == ActionKind::reduce && (divides || replicas > 1))
-          moved += group.numel * gradient_bytes;
+        const bool sums_all = group.num_replicas > 1 && !group.sums_replicas_last;
+        if (action.kind == ActionKind::reduce && (divides || sums_all)) moved += group.numel * gradient_bytes;
       }
     }
     if (action.kind == ActionKind::send) moved += stage_bytes(action);

@@ -37,11 +37,11 @@ void DeviceSums::drain_into(std::span<ExactSum* const> sums) {
   kernels::zero(context_, digits);
 }
 
-void add_squared_norm(const Context& context, const LocalTable& local, const LocalGroup& group,
-                      const Tensor& gradient, DeviceSums& sums, int index) {
+void add_squared_norm(const Context& context, const LocalGroup& group, const Tensor& gradient,
+                      DeviceSums& sums, int index) {
   constexpr std::int64_t block = kernels::sum_block_elements;
   static_assert(shard_granule % block == 0);
-  const Range counted = even_range(local.replica(), local.num_replicas(), gradient.numel(), block);
+  const Range counted = even_range(group.replica, group.num_replicas, gradient.numel(), block);
   for (const Range& run : group.counted_ranges) {
     const std::int64_t first = std::max(run.begin - group.owned_range.begin, counted.begin);
     const std::int64_t last =

@@ -35,7 +35,7 @@ class DeviceSums {
 /// rank's own shard. Over all ranks, each element is counted once.
 /// Numerics: partial sums are of the whole flat buffer's blocks, so that the bits do not depend on
 /// ZeRO.
-void add_squared_norm(const Context& context, const LocalTable& local, const LocalGroup& group,
-                      const Tensor& gradient, DeviceSums& sums, int index);
+void add_squared_norm(const Context& context, const LocalGroup& group, const Tensor& gradient,
+                      DeviceSums& sums, int index);
 
 }  // namespace dt::parallel

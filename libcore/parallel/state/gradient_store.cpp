@@ -10,11 +10,10 @@ namespace dt::parallel {
 
 void SimulatedGradients::finish(std::optional<int> group) {
   wait_reductions();
-  if (!has_replicas_) return;
   for (int number = 0; number < static_cast<int>(local_.groups().size()); ++number) {
     const LocalGroup& spec = local_.group(number);
-    if ((group && *group != number) || !spec.sharding.shards_optimizer() || is_final_.contains(number))
-      continue;
+    if ((group && *group != number) || is_final_.contains(number)) continue;
+    if (!spec.sums_replicas_last || !ranks_.reduction(spec.reduction).has_replicas()) continue;
     for (std::size_t holder = 0; holder < spec.holders.size(); ++holder) hold_wire(spec.owned_range.count);
   }
   release_wires();
@@ -132,15 +131,15 @@ void GradientStore::cancel_works() {
   }
 }
 
-/// Starts the sums over replicas of a group's shards. If the optimizer's state is not sharded, all data
-/// ranks are replicas, and reduce() has summed over them.
+/// Starts the sums over replicas of a group's shards, unless reduce() has summed over them.
 void GradientStore::sum_over_replicas(const Context& context, int group) {
-  const bool has_sums = local_.group(group).sharding.shards_optimizer() && ranks_.has_replicas();
+  const ReductionRanks& ranks = ranks_.reduction(local_.group(group).reduction);
+  const bool has_sums = local_.group(group).sums_replicas_last && ranks.has_replicas();
   for (Holder& holder : groups_[to_index(group)]) {
     DT_CHECK(holder.is_reduced, "a holder of group {} has not been reduced", name(group));
     if (holder.is_final || !has_sums) continue;
     const Tensor moved = cast_to_wire(context, holder.shard, holder.wire);
-    communicate([&] { holder.works.push_back(ranks_.replicas()->all_reduce(moved, moved)); });
+    communicate([&] { holder.works.push_back(ranks.replicas->all_reduce(moved, moved)); });
   }
 }
 

@@ -27,10 +27,10 @@ namespace dt::parallel {
 /// beside it, with functions of the same names, that acquires and releases in the same order.
 class SimulatedGradients {
  public:
-  /// Table and precision must outlive the model.
-  SimulatedGradients(const LocalTable& local, const Precision& precision, bool has_replicas,
+  /// Table, precision and groups must outlive the model.
+  SimulatedGradients(const LocalTable& local, const Precision& precision, const Groups& ranks,
                      SimulatedPool pool)
-      : local_(local), precision_(precision), has_replicas_(has_replicas), pool_(std::move(pool)) {}
+      : local_(local), precision_(precision), ranks_(ranks), pool_(std::move(pool)) {}
   virtual ~SimulatedGradients() = default;
 
   /// Models GradientStore::unit_gradients().
@@ -44,7 +44,7 @@ class SimulatedGradients {
  protected:
   const LocalTable& local() const { return local_; }
   const Precision& precision() const { return precision_; }
-  bool has_replicas() const { return has_replicas_; }
+  const Groups& ranks() const { return ranks_; }
   SimulatedPool& pool() { return pool_; }
   std::size_t acquire_elements(std::int64_t numel, DType dtype) {
     return pool_.acquire(storage_bytes(dtype, numel));
@@ -63,7 +63,7 @@ class SimulatedGradients {
  private:
   const LocalTable& local_;
   const Precision& precision_;
-  bool has_replicas_;
+  const Groups& ranks_;
   SimulatedPool pool_;
   std::vector<std::size_t> wires_;
   std::set<int> is_final_;  // groups

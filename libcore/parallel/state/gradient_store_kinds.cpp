@@ -24,6 +24,11 @@ bool is_beside_another(const LocalGroup& group, const model::UnitSpec& unit) {
   return group.holders.size() > 1 && unit.kind == model::UnitKind::embedding;
 }
 
+/// Returns whether ranks sum the group's gradients once they are those of all this rank's micro-batches.
+bool is_summed(const LocalGroup& group, const Groups& ranks) {
+  return group.sharding.shards_optimizer() || ranks.reduction(group.reduction).has_replicas();
+}
+
 class SimulatedWholeGradients final : public SimulatedGradients {
  public:
   using SimulatedGradients::SimulatedGradients;
@@ -31,8 +36,8 @@ class SimulatedWholeGradients final : public SimulatedGradients {
   void acquire(int) override {}
   void reduce(int unit) override {
     for (const int group : local().groups_of(unit)) {
-      if (local().group(group).sharding.shards_optimizer() || has_replicas())
-        hold_wire(local().group(group).numel);
+      const LocalGroup& spec = local().group(group);
+      if (is_summed(spec, ranks())) hold_wire(spec.numel);
     }
   }
   void wait_reductions() override { release_wires(); }
@@ -68,7 +73,7 @@ WholeGradients::WholeGradients(Device device, const LocalTable& local, const Pre
     : GradientStore(device, local, precision, ranks) {
   for (int group = 0; group < num_groups(); ++group) {
     const LocalGroup& spec = local.group(group);
-    const bool is_alone = !spec.sharding.shards_optimizer() && !ranks.has_replicas() && plan.depth() <= 1;
+    const bool is_alone = !is_summed(spec, ranks) && plan.depth() <= 1;
     for (const int unit : spec.holders) {
       const bool is_mostly_zero = is_alone && is_beside_another(spec, local.table().units()[to_index(unit)]);
       sums_.try_emplace({group, unit}, device, spec.numel, precision.gradient, plan,
@@ -107,14 +112,15 @@ void WholeGradients::reduce(const Context& context, int unit) {
 void WholeGradients::start_sum(const Context& context, int group, const Tensor& total, Holder& holder) {
   const Range mine = owned_range(group);
   holder.shard = total.flat(mine.begin, mine.count);
-  const bool scatters = local().group(group).sharding.shards_optimizer();
-  if (!scatters && !ranks().has_replicas()) return;
+  const LocalGroup& spec = local().group(group);
+  if (!is_summed(spec, ranks())) return;
+  const ReductionRanks& summing = ranks().reduction(spec.reduction);
   const Tensor moved = cast_to_wire(context, total, holder.wire);
   communicate([&] {
-    holder.works.push_back(scatters
-                               ? ranks().shards()->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
-                                                                  comm::Reduction::sum, shard_granule)
-                               : ranks().replicas()->all_reduce(moved, moved));
+    holder.works.push_back(spec.sharding.shards_optimizer()
+                               ? summing.shards->reduce_scatter(moved, moved.flat(mine.begin, mine.count),
+                                                                comm::Reduction::sum, shard_granule)
+                               : summing.replicas->all_reduce(moved, moved));
   });
 }
 
@@ -129,8 +135,7 @@ std::size_t WholeGradients::bytes() const {
 }
 
 std::unique_ptr<SimulatedGradients> WholeGradients::simulated() const {
-  return std::make_unique<SimulatedWholeGradients>(local(), precision(), ranks().has_replicas(),
-                                                   simulated_pool());
+  return std::make_unique<SimulatedWholeGradients>(local(), precision(), ranks(), simulated_pool());
 }
 
 /// The number of micro-batches whose sums over the ranks may be under way while the next one computes.
@@ -269,7 +274,8 @@ ShardedGradients::Reduction ShardedGradients::start_reduce_scatter(const Context
   const Tensor moved = cast_to_wire(context, flat(reduction.full, numel(group)), reduction.wire);
   const Tensor arrives = reduction.wire.data() ? moved.flat(mine.begin, mine.count) : target;
   communicate([&] {
-    reduction.work = ranks().shards()->reduce_scatter(moved, arrives, comm::Reduction::sum, shard_granule);
+    comm::Communicator& shards = *ranks().reduction(local().group(group).reduction).shards;
+    reduction.work = shards.reduce_scatter(moved, arrives, comm::Reduction::sum, shard_granule);
   });
   return reduction;
 }
@@ -298,8 +304,7 @@ void ShardedGradients::wait_reductions(const Context& context) {
 }
 
 std::unique_ptr<SimulatedGradients> ShardedGradients::simulated() const {
-  return std::make_unique<SimulatedShardedGradients>(local(), precision(), ranks().has_replicas(),
-                                                     simulated_pool());
+  return std::make_unique<SimulatedShardedGradients>(local(), precision(), ranks(), simulated_pool());
 }
 
 }  // namespace
@@ -307,9 +312,7 @@ std::unique_ptr<SimulatedGradients> ShardedGradients::simulated() const {
 std::unique_ptr<GradientStore> make_gradient_store(Device device, const LocalTable& local,
                                                    const Precision& precision, const LanePlan& plan,
                                                    const Groups& ranks) {
-  const model::Layout& layout = local.layout();
-  if (zero_sharding_of(layout, layout.data_rank(local.place())).shards_gradients())
-    return std::make_unique<ShardedGradients>(device, local, precision, ranks);
+  if (local.shards_gradients()) return std::make_unique<ShardedGradients>(device, local, precision, ranks);
   return std::make_unique<WholeGradients>(device, local, precision, plan, ranks);
 }
 

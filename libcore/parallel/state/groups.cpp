@@ -14,22 +14,15 @@ constexpr int same_order = -1;
 
 Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span<const Channel> channels,
                std::int64_t key_value_heads)
-    : control_(&world), data_(&world), exposed_(&world.engine()) {
+    : control_(&world), exposed_(&world.engine()) {
   DT_CHECK(world.size() == layout.size(), "{} ranks for a layout of {}", world.size(), layout.size());
   const model::MeshCoordinates place = layout.coordinates_of(world.rank());
-  const int data_rank = layout.data_rank(place);
+  comm::Communicator* data = &world;
   if (layout.dp < layout.size() && (layout.cp < layout.size()))
-    data_ = make(world, place.pp * layout.tp + place.tp, "data", data_rank, DeviceGroupUse::overlapping);
-  if (layout.zero == 0) {
-    replicas_ = data_;
-  } else if (layout.group_size() == layout.data_ranks()) {
-    shards_ = data_;
-  } else {
-    shards_ =
-        make(*data_, data_rank / layout.group_size(), "shards", same_order, DeviceGroupUse::overlapping);
-    replicas_ =
-        make(*data_, data_rank % layout.group_size(), "replicas", same_order, DeviceGroupUse::overlapping);
-  }
+    data = make(world, place.pp * layout.tp + place.tp, "data", layout.data_rank(place),
+                DeviceGroupUse::overlapping);
+  reductions_.fill(divide(layout, model::ReductionAxis::data, data, ""));
+  if (layout.ep > 1) make_expert(layout);
   if (layout.tp > 1) make_tensor(layout, key_value_heads);
   const int pipeline = place.dp * layout.tp + place.tp;
   if (layout.cp > 1)
@@ -39,6 +32,32 @@ Groups::Groups(const model::Layout& layout, comm::Communicator& world, std::span
     make_channels(layout, together);
 }
 
+/// Divides the ranks of a reduction as ZeRO divides their state.
+ReductionRanks Groups::divide(const model::Layout& layout, model::ReductionAxis axis, comm::Communicator* all,
+                              const std::string& prefix) {
+  if (layout.zero == 0) return {.all = all, .replicas = all};
+  const int size = layout.group_size(axis), rank = all->rank();
+  if (size == all->size()) return {.all = all, .shards = all};
+  DT_CHECK(all->size() % size == 0, "{} ranks in groups of {}", all->size(), size);
+  const auto part = [&](int color, const char* name) {
+    return make(*all, color, prefix + name, same_order, DeviceGroupUse::overlapping);
+  };
+  comm::Communicator* const shards = part(rank / size, "shards");
+  return {.all = all, .shards = shards, .replicas = part(rank % size, "replicas")};
+}
+
+/// Makes the groups of ranks that divide experts, and of those that have the same ones.
+void Groups::make_expert(const model::Layout& layout) {
+  comm::Communicator& data = *this->data();
+  const int rank = layout.expert_rank(layout.coordinates_of(control_->rank()));
+  expert_ = layout.ep == data.size()
+                ? &data
+                : make(data, data.rank() / layout.ep, "expert", same_order, DeviceGroupUse::waited_for);
+  comm::Communicator* const same = make(data, rank, "expert data", same_order, DeviceGroupUse::overlapping);
+  reductions_[static_cast<std::size_t>(model::ReductionAxis::expert_data)] =
+      divide(layout, model::ReductionAxis::expert_data, same, "expert ");
+}
+
 void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_heads) {
   comm::Communicator& world = *control_;
   const model::MeshCoordinates place = layout.coordinates_of(world.rank());
@@ -46,7 +65,7 @@ void Groups::make_tensor(const model::Layout& layout, std::int64_t key_value_hea
                                        : make(world, (place.pp * layout.dp + place.dp) * layout.cp + place.cp,
                                               "tensor", same_order, DeviceGroupUse::waited_for);
   if (key_value_heads >= layout.tp) return;
-  const int shard = shard_index({0, key_value_heads}, layout.tp, place.tp);
+  const int shard = shard_index(key_value_heads, layout.tp, place.tp);
   tensor_replicas_ = key_value_heads == 1
                          ? tensor_
                          : make(*tensor_, shard, "tensor replicas", same_order, DeviceGroupUse::waited_for);

@@ -1,6 +1,7 @@
 #pragma once
 // Makes the groups of ranks that a rank takes part in.
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -14,6 +15,17 @@
 #include "parallel/state/exposed_time.hpp"
 
 namespace dt::parallel {
+
+/// The ranks that sum the gradients of a parameter group.
+struct ReductionRanks {
+  comm::Communicator* all = nullptr;
+  /// Ranks that divide the state with this rank; absent if the state is not divided.
+  comm::Communicator* shards = nullptr;
+  /// Ranks that hold the same shard of the state; absent if there are none.
+  comm::Communicator* replicas = nullptr;
+
+  bool has_replicas() const { return replicas && replicas->size() > 1; }
+};
 
 /// The groups of a rank, made once from the mesh and the world. Only the decision point (control)
 /// uses the world.
@@ -32,12 +44,15 @@ class Groups {
   /// All ranks. Used for decisions, and for sums in which each rank counts what it owns.
   comm::Communicator* control() const { return control_; }
   /// The ranks of this rank's stage and tensor-parallel place, which compute other micro-batches.
-  comm::Communicator* data() const { return data_; }
-  /// The ranks of data() that divide the state with this rank; absent if the state is not divided.
-  comm::Communicator* shards() const { return shards_; }
-  /// The ranks of data() that hold the same shard of the state; absent if there are none.
-  comm::Communicator* replicas() const { return replicas_; }
-  bool has_replicas() const { return replicas_ && replicas_->size() > 1; }
+  comm::Communicator* data() const { return reduction(model::ReductionAxis::data).all; }
+  /// The ranks of data() that sum the gradients of parameter groups with this reduction: for experts,
+  /// those that hold the same ones.
+  const ReductionRanks& reduction(model::ReductionAxis axis) const {
+    return reductions_[static_cast<std::size_t>(axis)];
+  }
+  /// The ranks of data() among which the experts of a layer are divided, and which exchange tokens;
+  /// absent if experts are not divided.
+  comm::Communicator* expert() const { return expert_; }
 
   /// The ranks of this rank's stage and data-parallel place, among which tensor parallelism splits
   /// the model; absent if the model is not split.
@@ -63,13 +78,15 @@ class Groups {
   /// Makes a group from `from`. With a negative `key`, ranks keep their order in `from`.
   comm::Communicator* make(comm::Communicator& from, int color, const std::string& name, int key,
                            comm::DeviceGroupUse use);
+  ReductionRanks divide(const model::Layout& layout, model::ReductionAxis axis, comm::Communicator* all,
+                        const std::string& prefix);
+  void make_expert(const model::Layout& layout);
   void make_tensor(const model::Layout& layout, std::int64_t key_value_heads);
   void make_channels(const model::Layout& layout, std::span<const Channel> together);
 
   comm::Communicator* control_ = nullptr;
-  comm::Communicator* data_ = nullptr;
-  comm::Communicator* shards_ = nullptr;
-  comm::Communicator* replicas_ = nullptr;
+  std::array<ReductionRanks, model::reduction_axes.size()> reductions_;
+  comm::Communicator* expert_ = nullptr;
   comm::Communicator* tensor_ = nullptr;
   comm::Communicator* tensor_replicas_ = nullptr;
   comm::Communicator* context_ = nullptr;

@@ -90,7 +90,12 @@ void LocalTable::find_groups() {
       unit_groups_[to_index(unit)].push_back(static_cast<int>(groups_.size()));
     local.group = group;
     local.has_state = is_here(spec.owner);
-    local.sharding = zero_sharding_of(layout_, layout_.data_rank(place_));
+    local.reduction = spec.reduction;
+    local.sharding = zero_sharding_of(layout_, place_, spec.reduction);
+    local.replica = layout_.replica_of(place_, spec.reduction);
+    local.num_replicas = layout_.num_replicas(spec.reduction);
+    local.sums_replicas_last =
+        local.num_replicas > 1 && (local.sharding.shards_optimizer() || shards_gradients());
     groups_.push_back(std::move(local));
   }
 }
@@ -108,8 +113,8 @@ void LocalTable::find_params() {
     LocalParam& local = params_.emplace_back();
     local.param = param;
     local.group = group;
-    local.piece = shard_piece(spec, layout_.tp, place_.tp);
-    local.is_owned = groups_[to_index(group)].has_state && owns_shard(spec, layout_.tp, place_.tp);
+    local.piece = shard_piece(spec, layout_, place_);
+    local.is_owned = groups_[to_index(group)].has_state && owns_shard(spec, layout_, place_);
   }
   const auto find = [&](const std::vector<int>& params, std::vector<int>& found) {
     for (const int param : params) found.push_back(local_param[to_index(param)]);
@@ -121,10 +126,11 @@ void LocalTable::find_params() {
 model::FlatLayout LocalTable::flat_layout(const LocalGroup& group) const {
   const std::vector<int>& params = table_.groups()[to_index(group.group)].params;
   std::vector<std::vector<std::int64_t>> numels(to_index(layout_.tp));
-  for (int rank = 0; rank < layout_.tp; ++rank) {
+  model::MeshCoordinates place = place_;
+  for (place.tp = 0; place.tp < layout_.tp; ++place.tp) {
     for (const int param : params)
-      numels[to_index(rank)].push_back(
-          shard_piece(table_.params()[to_index(param)], layout_.tp, rank).numel());
+      numels[to_index(place.tp)].push_back(
+          shard_piece(table_.params()[to_index(param)], layout_, place).numel());
   }
   return table_.flat_layout(params, numels, place_.tp);
 }
@@ -143,6 +149,10 @@ void LocalTable::lay_out_group(LocalGroup& group) {
     if (param.is_owned) add_counted(group, run);
     add_tensor_sum(group, tensor_sum_of(spec(param), layout_), run);
   }
+}
+
+bool LocalTable::shards_gradients() const {
+  return zero_sharding_of(layout_, place_, model::ReductionAxis::data).shards_gradients();
 }
 
 const std::vector<int>& LocalTable::groups_of(int unit) const {
@@ -167,21 +177,35 @@ int LocalTable::tied_group() const {
   return found == groups_.end() ? -1 : static_cast<int>(found - groups_.begin());
 }
 
-std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes) {
+namespace {
+
+/// Appends the pieces that the rank owns of the parameters of one reduction, whose replicas are the same
+/// ranks.
+void append_owned(const LocalTable& local, std::span<const std::size_t> kind_bytes,
+                  model::ReductionAxis reduction, std::vector<OwnedPiece>& owned) {
   std::vector<OwnedPiece> alike;  // pieces that the rank and its replicas own
   std::vector<SizedPiece> sized;
   for (std::size_t param = 0; param < local.params().size(); ++param) {
     const LocalParam& p = local.params()[param];
+    if (local.group(p.group).reduction != reduction) continue;
     for (std::size_t kind = 0; kind < kind_bytes.size(); ++kind) {
       if (!p.is_owned || p.owned_piece.numel() == 0) continue;
       alike.push_back({static_cast<int>(param), static_cast<int>(kind), p.owned_piece});
       sized.push_back({p.owned_piece, kind_bytes[kind]});
     }
   }
-  std::vector<OwnedPiece> owned;
-  for (const IndexedPiece& own : partition_by_bytes(sized, local.replica(), local.num_replicas())) {
+  const int replica = local.layout().replica_of(local.place(), reduction);
+  for (const IndexedPiece& own : partition_by_bytes(sized, replica, local.layout().num_replicas(reduction)))
     owned.push_back({alike[own.index].param, alike[own.index].kind, own.piece});
-  }
+}
+
+}  // namespace
+
+std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes) {
+  std::vector<OwnedPiece> owned;
+  for (const model::ReductionAxis reduction : model::reduction_axes)
+    append_owned(local, kind_bytes, reduction, owned);
+  std::ranges::stable_sort(owned, {}, [](const OwnedPiece& own) { return std::pair(own.param, own.kind); });
   return owned;
 }
 

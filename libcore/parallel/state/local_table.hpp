@@ -52,7 +52,13 @@ struct LocalGroup {
   /// first). The other end of a tied table sends its sum there, and receives the updated weights from
   /// there.
   bool has_state = false;
-  ZeroSharding sharding;       // sharding of the flat buffer among ranks
+  model::ReductionAxis reduction = model::ReductionAxis::data;  // ranks that sum its gradients
+  ZeroSharding sharding;  // sharding of the flat buffer among some of these ranks
+  int replica = 0;        // index among the ranks that own the same elements
+  int num_replicas = 1;
+  /// If true, the ranks that divide the state sum gradients among themselves, and replicas sum the
+  /// shards at the step's end. Otherwise all ranks of the reduction sum together.
+  bool sums_replicas_last = false;
   Range owned_range = {0, 0};  // this rank's range of the flat buffer
   /// Runs of `own` that only the rank and its replicas count, padding included.
   std::vector<Range> counted_ranges;
@@ -100,9 +106,9 @@ class LocalTable {
   /// none here.
   int tied_group() const;
 
-  /// Returns this rank's index among the ranks that own the same elements.
-  int replica() const { return layout_.replica_of(place_); }
-  int num_replicas() const { return layout_.num_replicas(); }
+  /// Returns whether ranks divide gradients, and so sum them after each micro-batch. Groups of experts
+  /// may be too few ranks' to be divided.
+  bool shards_gradients() const;
   /// Return whether this rank counts its micro-batches' samples, targets or loss. Of the ranks that
   /// compute a micro-batch, one counts its samples, at the embedding, and one its targets, at the head.
   /// The loss counts at the head, on one tensor-parallel rank for each part of a sequence.
@@ -138,9 +144,9 @@ struct OwnedPiece {
 /// kinds of equal shapes (weights and each moment). The elements of the i-th kind have
 /// kind_bytes[i] bytes. Over all ranks of the mesh, each element of each kind has one owner. The
 /// owner is on the stage of its group's owner unit (for a tied table the first). Of the tp ranks
-/// that hold its shard, it is the first. Of the dp ranks, it is the one whose ZeRO shard has the
-/// element. Replicas divide by bytes the state that they all hold. The pieces are sorted by
-/// parameter, then kind; none is empty.
+/// that hold its shard, it is the first. Of the ranks of its group's reduction, it is the one whose
+/// ZeRO shard has the element. Replicas divide by bytes the state that they all hold. The pieces are
+/// sorted by parameter, then kind; none is empty.
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes);
 
 }  // namespace dt::parallel

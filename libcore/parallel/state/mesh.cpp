@@ -122,9 +122,11 @@ model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
   return {place.tp, layout.tp, layout.sequence_parallel, place.cp, layout.cp};
 }
 
-ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank) {
+ZeroSharding zero_sharding_of(const model::Layout& layout, const model::MeshCoordinates& place,
+                              model::ReductionAxis axis) {
   if (layout.zero == 0) return {};
-  return {layout.zero, data_rank % layout.group_size(), layout.group_size()};
+  const int size = layout.group_size(axis);
+  return {layout.zero, layout.reduction_rank(place, axis) % size, size};
 }
 
 std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec) {
@@ -132,11 +134,14 @@ std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec
   if (const std::string why = why_too_many_stages(mesh, static_cast<int>(spec.layers) + 2); !why.empty())
     return why;
   if (const std::string why = why_not_cut(mesh.tp, spec); !why.empty()) return why;
+  if (const std::string why = model::expert_axis_error(mesh, spec); !why.empty()) return why;
   if (mesh.zero == 0 && mesh.zero_group != 0) return "zero-group without zero: add zero=1, 2 or 3";
   if (mesh.data_ranks() % mesh.group_size() != 0) {
     return fmt::format("groups of zero-group={} do not make up dp={}{}: it must divide it", mesh.zero_group,
                        mesh.dp, mesh.cp > 1 ? fmt::format(" × cp={}", mesh.cp) : "");
   }
+  if (mesh.group_size() % mesh.ep != 0 && mesh.ep % mesh.group_size() != 0)
+    return fmt::format("zero-group={} with ep={}: one must divide the other", mesh.zero_group, mesh.ep);
   return {};
 }
 
@@ -161,33 +166,42 @@ std::string sequence_length_error(const model::Layout& mesh, const model::ModelS
       mesh.cp == 1 ? "" : fmt::format(", of which cp={} leaves {}", mesh.cp, part), either(would_do));
 }
 
-Piece shard_piece(const model::ParamSpec& param, int tp, int tp_rank) {
+Piece shard_piece(const model::ParamSpec& param, const model::Layout& layout,
+                  const model::MeshCoordinates& place) {
   Piece piece = Piece::whole(param.shape);
-  const model::Split& split = param.split;
-  if (split.dim < 0) return piece;
-  const auto shards = static_cast<int>(std::min<std::int64_t>(split.max_shards, tp));
-  const Range own = even_range(shard_index(split, tp, tp_rank), shards, split.max_shards);
-  const std::int64_t unit = param.shape[split.dim] / split.max_shards;
   std::vector<std::int64_t> extents = piece.box.dims();
-  piece.start[to_index(split.dim)] = own.begin * unit;
-  extents[to_index(split.dim)] = own.count * unit;
+  for (const model::Split& split : param.splits) {
+    const bool is_tensor = split.axis == model::SplitAxis::tensor;
+    const int num_ranks = is_tensor ? layout.tp : layout.ep;
+    const int rank = is_tensor ? place.tp : layout.expert_rank(place);
+    const auto shards = static_cast<int>(std::min<std::int64_t>(split.max_shards, num_ranks));
+    const Range own = even_range(shard_index(split.max_shards, num_ranks, rank), shards, split.max_shards);
+    const std::int64_t unit = param.shape[split.dim] / split.max_shards;
+    piece.start[to_index(split.dim)] = own.begin * unit;
+    extents[to_index(split.dim)] = own.count * unit;
+  }
   piece.box = Shape(extents);
   piece.end = piece.box.numel();
   return piece;
 }
 
-int shard_index(const model::Split& split, int tp, int tp_rank) {
-  return split.max_shards < tp ? static_cast<int>(tp_rank * split.max_shards / tp) : tp_rank;
+int shard_index(std::int64_t max_shards, int num_ranks, int rank) {
+  return max_shards < num_ranks ? static_cast<int>(rank * max_shards / num_ranks) : rank;
 }
 
-bool owns_shard(const model::ParamSpec& param, int tp, int tp_rank) {
-  return tp_rank == 0 || shard_index(param.split, tp, tp_rank) != shard_index(param.split, tp, tp_rank - 1);
+bool owns_shard(const model::ParamSpec& param, const model::Layout& layout,
+                const model::MeshCoordinates& place) {
+  const model::Split* split = param.split_along(model::SplitAxis::tensor);
+  if (!split || place.tp == 0) return place.tp == 0;
+  return shard_index(split->max_shards, layout.tp, place.tp) !=
+         shard_index(split->max_shards, layout.tp, place.tp - 1);
 }
 
 TensorSum tensor_sum_of(const model::ParamSpec& param, const model::Layout& layout) {
   if (layout.tp == 1) return TensorSum::none;
-  if (param.split.dim < 0) return layout.sequence_parallel ? TensorSum::all : TensorSum::none;
-  return param.split.max_shards < layout.tp ? TensorSum::replicas : TensorSum::none;
+  const model::Split* split = param.split_along(model::SplitAxis::tensor);
+  if (!split) return layout.sequence_parallel ? TensorSum::all : TensorSum::none;
+  return split->max_shards < layout.tp ? TensorSum::replicas : TensorSum::none;
 }
 
 }  // namespace dt::parallel

@@ -37,8 +37,9 @@ struct ZeroSharding {
   }
 };
 
-/// Returns the ZeRO shard that a data rank holds of its stage's tensor-parallel shard.
-ZeroSharding zero_sharding_of(const model::Layout& layout, int data_rank);
+/// Returns the ZeRO shard that a place holds of its stage's groups of one reduction.
+ZeroSharding zero_sharding_of(const model::Layout& layout, const model::MeshCoordinates& place,
+                              model::ReductionAxis axis);
 
 /// Returns the shard of each layer that a place of the mesh has.
 model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
@@ -51,7 +52,9 @@ model::TensorParallelShard tensor_parallel_shard(const model::Layout& layout,
 ///   which other ranks may hold, too. So tp divides the query heads, and divides the key-value heads or
 ///   is a multiple of them.
 /// - Each tp rank has at least one feature of the MLP and one row of the vocabulary.
-/// - A zero-group needs ZeRO, and its size divides the number of data ranks.
+/// - Experts can be divided among ep ranks (see model::expert_axis_error()).
+/// - A zero-group needs ZeRO, and its size divides the number of data ranks. It is a multiple of ep, or
+///   divides it.
 ///
 /// The table of stages is not checked.
 std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec);
@@ -61,16 +64,18 @@ std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec
 std::string sequence_length_error(const model::Layout& mesh, const model::ModelSpec& spec,
                                   std::int64_t sequence_length);
 
-/// Returns the shard of a parameter that rank `tp_rank` of `tp` holds. It is a range of
-/// `split.dim`, of whole heads (features, rows of the vocabulary), or all of the parameter if it is
-/// not split. Shards may be uneven. With fewer shards than ranks, several ranks hold the same
-/// shard.
-Piece shard_piece(const model::ParamSpec& param, int tp, int tp_rank);
-/// Returns the number of the rank's shard among the distinct ones: the rank's own number, or
-/// ⌊rank·shards/tp⌋ with fewer shards than ranks.
-int shard_index(const model::Split& split, int tp, int tp_rank);
-/// Returns whether that rank owns its shard: the owner is the first of the ranks that hold it.
-bool owns_shard(const model::ParamSpec& param, int tp, int tp_rank);
+/// Returns the shard of a parameter that a place holds. It is a box: a range of each dim that is split,
+/// of whole heads (features, rows of the vocabulary, experts), and all of the other dims. Shards may be
+/// uneven. With fewer shards than ranks, several ranks hold the same shard.
+Piece shard_piece(const model::ParamSpec& param, const model::Layout& layout,
+                  const model::MeshCoordinates& place);
+/// Returns the number of a rank's shard among the distinct ones, of which there are at most `max_shards`:
+/// the rank's own number, or ⌊rank·shards/ranks⌋ with fewer shards than ranks.
+int shard_index(std::int64_t max_shards, int num_ranks, int rank);
+/// Returns whether a place owns its shard: the owner is the first of the tensor-parallel ranks that
+/// hold it.
+bool owns_shard(const model::ParamSpec& param, const model::Layout& layout,
+                const model::MeshCoordinates& place);
 
 /// The tp ranks whose gradients of a parameter make up its gradient. Each has only what comes from
 /// its own heads (`replicas`: the ranks that hold the same shard) or from its own rows of the

@@ -50,7 +50,8 @@ void WeightStore::mark_updated() {
 void WeightStore::start_gather(int group) {
   Group& g = groups_[to_index(group)];
   g.is_gathered = true;
-  g.gathering = ranks_.shards()->all_gather(shard(group), full(group), shard_granule);
+  g.gathering = ranks_.reduction(local_.group(group).reduction)
+                    .shards->all_gather(shard(group), full(group), shard_granule);
 }
 
 void WeightStore::gather(int unit) {
@@ -120,7 +121,8 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
       weights_(device, local, precision.compute, ranks),
       states_(local.groups().size()) {
   for (const LocalGroup& group : local.groups()) {
-    const int num_shards = ranks.shards() ? ranks.shards()->size() : 1;
+    const comm::Communicator* const shards = ranks.reduction(group.reduction).shards;
+    const int num_shards = shards ? shards->size() : 1;
     DT_CHECK(group.sharding.size == num_shards, "{} ranks for state divided by {}", num_shards,
              group.sharding.size);
   }
@@ -209,15 +211,14 @@ class Reductions {
   void add(const LocalGroup& group) {
     const auto whole = static_cast<std::size_t>(group.numel),
                part = static_cast<std::size_t>(group.owned_range.count);
-    const ZeroSharding& sharding = group.sharding;
-    if (sharding.shards_gradients()) {
+    if (local_.shards_gradients()) {
       const std::size_t arrives = is_repeated_ ? part : 0;  // the first sum arrives where it stays
       for (const int unit : group.holders)
         units_[to_index(unit)] += (whole + arrives) * gradient_bytes_ + whole * wire_bytes_;
-    } else if (sharding.shards_optimizer() || local_.num_replicas() > 1) {
+    } else if (group.sharding.shards_optimizer() || group.num_replicas > 1) {
       until_end_ += group.holders.size() * whole * wire_bytes_;
     }
-    if (local_.num_replicas() > 1) replicas_ += group.holders.size() * part * wire_bytes_;
+    if (group.num_replicas > 1) replicas_ += group.holders.size() * part * wire_bytes_;
   }
 
   const LocalTable& local_;
@@ -244,7 +245,7 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     for (const int unit : group.holders)
       unit_weights[to_index(unit)] += sharding.shards_weights() ? whole * weight_bytes : 0;
     if (!plan) continue;
-    total.gradients += (sharding.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
+    total.gradients += (local.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
                        group.holders.size() * gradient_bytes;
     if (local.has_remote_tied_end(group)) total.gradients += part * gradient_bytes;
     total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;

@@ -1,7 +1,9 @@
 #include "plan/memory/memory_estimate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 
 #include "comm/core/device_side.hpp"
 #include "kernels/cuda/launch/grid.hpp"
@@ -48,7 +50,7 @@ void add_data(const Plan& plan, const parallel::LocalTable& local, PinnedRingUse
   const std::size_t bytes = largest_group(local) *
                             std::max(dtype_bytes(plan.precision.wire()), dtype_bytes(plan.precision.compute));
   if (plan.layout.zero > 0) lanes.add(bytes);
-  if (local.num_replicas() > 1) lanes.add(bytes);
+  if (plan.layout.num_replicas() > 1) lanes.add(bytes);
 }
 
 /// Adds lanes for rows, and for sums of gradients of which tensor-parallel ranks have only parts.
@@ -164,11 +166,11 @@ std::size_t most_arriving_bytes(const Plan& plan, std::size_t most) {
 }
 
 /// Returns the staging memory of all groups that sum on streams (see comm::DeviceGroup).
-std::size_t combining_bytes(const Plan& plan, const parallel::LocalTable& local) {
+std::size_t combining_bytes(const Plan& plan) {
   const model::Layout& layout = plan.layout;
   const bool has_data = layout.data_ranks() > 1;
   const bool has_shared_heads = plan.spec.key_value_heads > 1 && plan.spec.key_value_heads < layout.tp;
-  const int groups = (has_data ? 1 : 0) + (has_data && layout.zero > 0 && local.num_replicas() > 1 ? 1 : 0) +
+  const int groups = (has_data ? 1 : 0) + (has_data && layout.zero > 0 && layout.num_replicas() > 1 ? 1 : 0) +
                      (layout.tp > 1 ? 1 : 0) + (has_shared_heads ? 1 : 0) + (layout.cp > 1 ? 1 : 0);
   const std::size_t each = comm::Communicator::stream_staging_bytes(plan.comm_bucket_bytes);
   return static_cast<std::size_t>(groups) * each;
@@ -196,6 +198,20 @@ bool has_others_write(const Plan& plan) {
          (per_node == 0 || *plan.save.writers_per_node < per_node);
 }
 
+/// Returns the bytes that a rank writes of its state: replicas write equal parts of what they all hold.
+std::size_t written_bytes(const parallel::LocalTable& local, std::size_t checkpoint) {
+  std::array<std::size_t, model::reduction_axes.size()> elements{};
+  for (const parallel::LocalGroup& group : local.groups())
+    elements[static_cast<std::size_t>(group.reduction)] += static_cast<std::size_t>(group.state_numel());
+  const std::size_t all = std::accumulate(elements.begin(), elements.end(), std::size_t{0});
+  std::size_t bytes = 0;
+  for (const model::ReductionAxis reduction : model::reduction_axes) {
+    const std::size_t held = all == 0 ? 0 : checkpoint / all * elements[static_cast<std::size_t>(reduction)];
+    bytes += held / static_cast<std::size_t>(local.layout().num_replicas(reduction));
+  }
+  return bytes;
+}
+
 /// Returns the estimate without activations and without the memory that messages of a GPU pin.
 MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   MemoryEstimate memory{.storage = storage_of(plan, local)};
@@ -204,9 +220,9 @@ MemoryEstimate held_bytes(const Plan& plan, const parallel::LocalTable& local) {
   const NcclBytes nccl = nccl_bytes(plan, local);
   memory.nccl = nccl.device, memory.nccl_host = nccl.host;
   if (plan.save.in_background || has_others_write(plan) || plan.device != Device::host())
-    memory.checkpoint_copy = memory.storage.checkpoint / static_cast<std::size_t>(local.num_replicas());
+    memory.checkpoint_copy = written_bytes(local, memory.storage.checkpoint);
   if (!plan.launch.device_collectives.empty())
-    memory.reduce_buffers = combining_bytes(plan, local);
+    memory.reduce_buffers = combining_bytes(plan);
   else
     memory.receive_buffers = most_arriving_bytes(plan, most_under_way_bytes(plan, local, memory.storage));
   return memory;

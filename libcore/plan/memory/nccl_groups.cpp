@@ -225,7 +225,7 @@ void add_tensor(const Plan& plan, const parallel::LocalTable& local, const Ranks
     groups.add("tensor", comm::DeviceGroupUse::waited_for, tensor, work);
   if (heads >= layout.tp || heads == 1) return;
   const auto replicas = ranks.like([&](const model::MeshCoordinates& p) {
-    return std::tuple(p.pp, p.dp, p.cp, parallel::shard_index({0, heads}, layout.tp, p.tp));
+    return std::tuple(p.pp, p.dp, p.cp, parallel::shard_index(heads, layout.tp, p.tp));
   });
   groups.add("tensor replicas", comm::DeviceGroupUse::waited_for, replicas, over_replicas);
 }

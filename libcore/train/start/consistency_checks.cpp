@@ -74,6 +74,27 @@ std::string file_digest(const fs::path& path) {
   return to_hex(digest(read_file(path)));
 }
 
+/// Returns what the replicas of the groups of one reduction must have in common.
+std::vector<ComparedValue> replicated_state(const model::ModelSpec& spec, const Context& context,
+                                            const parallel::ModelStorage& storage,
+                                            model::ReductionAxis reduction) {
+  Digester weights, moments;
+  const auto add = [&](Digester& digester, const Tensor& state) {
+    for_each_host_chunk(context, state, [&](std::span<const std::byte> bytes) { digester.update(bytes); });
+  };
+  for (int group = 0; group < storage.num_groups(); ++group) {
+    if (storage.local().group(group).reduction != reduction) continue;
+    add(weights, storage.group_weights(group));
+    if (!storage.group_first_moment(group)) continue;
+    if (storage.precision().has_masters()) add(weights, storage.group_masters(group));
+    add(moments, storage.group_first_moment(group));
+    add(moments, storage.group_second_moment(group));
+  }
+  return {{ErrorKind::input, "the model", model::hf_config(spec)},
+          {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
+          {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
+}
+
 }  // namespace
 
 void check_same_settings(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
@@ -92,28 +113,20 @@ void check_same_settings(const comm::Ranks& ranks, const std::vector<OptionValue
 void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, const Context& context,
                       const parallel::ModelStorage& storage) {
   if (ranks.world.size() == 1) return;
-  Digester weights, moments;
-  const auto add = [&](Digester& digester, const Tensor& state) {
-    for_each_host_chunk(context, state, [&](std::span<const std::byte> bytes) { digester.update(bytes); });
-  };
-  for (int group = 0; group < storage.num_groups(); ++group) {
-    add(weights, storage.group_weights(group));
-    if (!storage.group_first_moment(group)) continue;
-    if (storage.precision().has_masters()) add(weights, storage.group_masters(group));
-    add(moments, storage.group_first_moment(group));
-    add(moments, storage.group_second_moment(group));
-  }
-  const std::vector<ComparedValue> facts{
-      {ErrorKind::input, "the model", model::hf_config(spec)},
-      {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
-      {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
   const parallel::Groups& groups = storage.ranks();
-  if (groups.replicas() == groups.control()) return require_equal(ranks, facts);
+  const auto compare = [&](const comm::Ranks& replicas, model::ReductionAxis reduction) {
+    require_equal(replicas, replicated_state(spec, context, storage, reduction));
+  };
+  const bool has_experts = storage.local().table().num_experts() > 0;
+  if (!has_experts && groups.reduction(model::ReductionAxis::data).replicas == groups.control())
+    return compare(ranks, model::ReductionAxis::data);
   // The replicas of each shard of divided state compare it. All ranks must then learn the result.
   std::exception_ptr failure;
-  if (groups.has_replicas()) {
+  for (const model::ReductionAxis reduction : model::reduction_axes) {
+    const bool is_used = has_experts || reduction == model::ReductionAxis::data;
+    if (!is_used || !groups.reduction(reduction).has_replicas()) continue;
     try {
-      require_equal({*groups.replicas(), ranks.console, ranks.abort}, facts);
+      compare({*groups.reduction(reduction).replicas, ranks.console, ranks.abort}, reduction);
     } catch (const comm::SharedError&) {
       failure = std::current_exception();
     }

@@ -169,7 +169,7 @@ void Stepper::add_squared_norm() {
   const parallel::LocalTable& local = runtime_.local();
   for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
     if (local.group(group).counted_ranges.empty()) continue;
-    parallel::add_squared_norm(runtime_.context(), local, local.group(group),
+    parallel::add_squared_norm(runtime_.context(), local.group(group),
                                runtime_.storage().group_gradient(group), sums_, squared_norm);
   }
 }

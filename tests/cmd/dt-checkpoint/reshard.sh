@@ -52,7 +52,10 @@ expect_match stderr "step-00000011.g1 would name step 11 .* is of step 10, gener
 layout() { expect_exit 2 reshard "$source" refused --layout "$1"; expect_match stderr "$2"; }
 expect_exit 2 reshard "$source" refused; expect_match stderr "--layout is missing"
 layout tp "--layout tp: 'tp' is not a layout's"
-layout ep=2 "a layout has pp=, schedule=, virtual-stages=, dp=, cp=, tp=, sp=, zero=, zero-group="
+layout ring=2 "a layout has pp=, schedule=, virtual-stages=, dp=, cp=, ep=, tp=, sp=, zero=, zero-group="
+layout ep=2 "--layout ep=2: ep=2 divides experts among ranks, and this model has none"
+layout dp=4,ep=2 "ep=2 divides experts among ranks, and this model has none"
+layout ep=0 "ep is a number from 1 to"
 layout pp=2,schedule=none "schedule is one of gpipe, 1f1b, interleaved, zero-bubble"
 layout pp=2,virtual-stages=2 "schedule=interleaved or virtual-stages=1 would do"
 layout tp=2,tp=3 "tp is given twice"
