@@ -58,6 +58,9 @@ TEST_CASE("a layout is read as it is printed") {
   CHECK(parse_layouts("dp=2,tp=1,zero=0,zero-group=all", {}, 2).at(0).settings.zero_group == "all");
   const model::Layout cut{.dp = 2, .tp = 2, .sequence_parallel = true};
   CHECK(parse_layouts(cut.to_string(), {}, 4).at(0).settings.sequence_parallel);
+  const model::Layout experts{.dp = 4, .ep = 2};
+  CHECK(parse_layouts(experts.to_string(), {}, 4).at(0).settings.ep == 2);
+  CHECK_THAT(refusal("dp=2,ep=0", 4), Catch::Contains("ep is a number from 1"));
   CHECK_THAT(refusal("dp=2,tp=2,sp=yes", 4), Catch::Contains("sp=yes; sp is on or off"));
   CHECK_THAT(refusal("dp=2,zero-group=2", 4), Catch::Contains("zero-group without zero"));
 }

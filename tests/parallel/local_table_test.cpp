@@ -142,7 +142,9 @@ void check_owners(const model::ParameterTable& table, const model::Layout& layou
   CHECK(held.all([&](model::ReductionAxis reduction) { return layout.num_replicas(reduction); }));
   const std::vector<int> once(static_cast<std::size_t>(layout.dp), 1);
   CHECK(num_of(locals, &LocalTable::counts_samples) == once);
-  CHECK(num_of(locals, &LocalTable::counts_loss) == once);
+  CHECK(num_of(locals, &LocalTable::counts_targets) == once);
+  const std::vector<int> once_a_part(static_cast<std::size_t>(layout.dp), layout.cp);
+  CHECK(num_of(locals, &LocalTable::counts_loss) == once_a_part);
 }
 
 }  // namespace
@@ -354,4 +356,6 @@ TEST_CASE("stages that do not hold each unit once are refused") {
   CHECK_THROWS_AS(table_of({{{0, 2}}, {{3, 6}}}), Error);
   CHECK_THROWS_AS(table_of({{{0, 2}}, {{2, 7}}}), Error);
   CHECK_THROWS_AS(table_of({{{0, 6}}}), Error);
+  CHECK_THROWS_AS(LocalTable(table, {.dp = 2, .ep = 2}, {}), Error);  // there are no experts
+  CHECK_THROWS_AS(LocalTable(dt_test::expert_table(), {.dp = 4, .ep = 3}, {}), Error);
 }

@@ -98,8 +98,9 @@ float sum_of_lanes(int unit, int param, std::int64_t element, int tp_rank) {
 }
 
 /// Adds the expected gradients: lanes first, then tensor-parallel ranks, then the holders of a
-/// table.
-void add_expected(const model::ParameterTable& table, const model::Layout& layout, Whole& whole) {
+/// table. They are those of experts that are not divided.
+void add_expected(const model::ParameterTable& table, model::Layout layout, Whole& whole) {
+  layout.ep = 1;
   for (int unit = 0; unit < static_cast<int>(table.units().size()); ++unit) {
     for (const int p : table.units()[to_index(unit)].params) {
       const model::ParamSpec& param = table.params()[to_index(p)];

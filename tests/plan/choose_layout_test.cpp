@@ -114,6 +114,15 @@ TEST_CASE("a node is a group where its ranks follow each other among those that 
   CHECK_THAT(refusal(node(8), 8, 10, 0), Catch::Contains("do not all have as many ranks"));
 }
 
+TEST_CASE("a layout's text may divide experts among ranks only if the model has some") {
+  Settings s = asked(1);
+  s.compare_layouts = "dp=4,ep=2";
+  s.ep = 2;
+  CHECK(refusal(s, 4) == "ep=2 divides experts among ranks, and this model has none");
+  s.ep = 1;
+  CHECK(chosen(s, 4) == model::Layout{.dp = 4});
+}
+
 TEST_CASE("units are laid on every schedule's stages, each once, as the pipeline wants them") {
   for (const auto& [schedule, virtual_stages] :
        std::vector<std::pair<std::string, int>>{{"gpipe", 1},

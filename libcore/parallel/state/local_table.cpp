@@ -68,6 +68,8 @@ LocalTable::LocalTable(const model::ParameterTable& table, const model::Layout& 
       place_(place),
       unit_groups_(table.units().size()),
       unit_params_(table.units().size()) {
+  const std::string why = model::expert_axis_error(layout, table.num_experts());
+  DT_CHECK(why.empty(), "{}", why);
   const auto num_units = static_cast<int>(table.units().size());
   const std::vector<int> stages = model::stages_of(layout, num_units);
   for (int unit = 0; unit < num_units; ++unit) {

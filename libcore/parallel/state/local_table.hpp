@@ -72,7 +72,7 @@ struct LocalGroup {
 class LocalTable {
  public:
   /// `table` must outlive it.
-  /// Errors: internal, the stages do not hold each unit once.
+  /// Errors: internal, the stages do not hold each unit once, or `ep` does not divide the experts.
   LocalTable(const model::ParameterTable& table, const model::Layout& layout,
              const model::MeshCoordinates& place);
 

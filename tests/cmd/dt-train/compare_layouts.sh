@@ -120,7 +120,8 @@ refused "tp=2,sp=maybe" 'sp=maybe; sp is on or off$'
 refused "tp=2; dp=2,sp=on" 'sp=on without tp; add tp=2 or more$'
 refused "tp=0" 'tp is a number from 1'
 refused "tp=2,dp=2,zero=1,zero-group=4" 'must make up the 2 data-parallel ranks; allowed are all, node, 1, 2$'
-refused "ep=2" 'is not a layout'
+refused "rings=2" 'is not a layout'
+refused "dp=1; dp=4,ep=2" "layout 'dp=4,ep=2': ep=2 divides experts among ranks, and this model has none\$"
 refused "pp=2,dp=3" 'needs 6 ranks, there are 4; dp of at most 2 would do'
 refused "pp=2,schedule=none" 'schedule is one of gpipe, 1f1b, interleaved, zero-bubble'
 refused "pp=2,schedule=interleaved" "layout 'pp=2,schedule=interleaved': schedule=interleaved with virtual-stages=1: .*; virtual-stages=2 or schedule=1f1b would do"
