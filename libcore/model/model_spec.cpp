@@ -51,7 +51,7 @@ ModelSpec llama(const LlamaSizes& sizes) {
   s.max_positions = sizes.max_positions;
   s.norm = Norm::rms_norm;
   s.position = Position::rotary;
-  s.mlp = Mlp::swiglu;
+  s.feed_forward = &swiglu_mlp();
   s.qkv_bias = s.attention_output_bias = s.mlp_bias = s.tied = s.scaled_residual_init = false;
   return s;
 }

@@ -1,9 +1,11 @@
 #pragma once
 // A model's description as data. One decoder serves every family; the spec selects its parts.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/rotary_scaling.hpp"
@@ -12,7 +14,38 @@ namespace dt::model {
 
 enum class Norm { layer_norm, rms_norm };
 enum class Position { learned, rotary };
-enum class Mlp { gelu, swiglu };
+
+/// A setting that each layer has: one value for all layers, or one for each.
+template <class T>
+class PerLayer {
+ public:
+  PerLayer(T of_all = {}) : values_{std::move(of_all)} {}
+  /// Takes a value for each layer. Equal values are one for all.
+  explicit PerLayer(std::vector<T> of_each) : values_(std::move(of_each)) {
+    if (std::ranges::all_of(values_, [&](const T& value) { return value == values_.front(); }))
+      values_.resize(1);
+  }
+  const T& operator[](std::int64_t layer) const {
+    return is_uniform() ? values_.front() : values_[static_cast<std::size_t>(layer)];
+  }
+  bool is_uniform() const { return values_.size() == 1; }
+  /// Returns whether there is a value for each of a model's layers.
+  bool fits(std::int64_t layers) const {
+    return is_uniform() || static_cast<std::int64_t>(values_.size()) == layers;
+  }
+
+  bool operator==(const PerLayer&) const = default;
+
+ private:
+  std::vector<T> values_;
+};
+
+/// What a feed-forward layer is (see model/layers/feed_forward.hpp).
+class FeedForwardKind;
+/// An up and a down projection, with gelu between them.
+const FeedForwardKind& gelu_mlp();
+/// A gate, an up and a down projection: down(silu(gate) · up).
+const FeedForwardKind& swiglu_mlp();
 
 /// Ids that mark the beginning and the end of a text for programs that run the model. They do not
 /// affect what the model computes.
@@ -41,7 +74,7 @@ struct ModelSpec {
   std::optional<kernels::RotaryScaling> rotary_scaling;
   /// The most keys that a token sees, its own included.
   std::optional<std::int64_t> sliding_window;
-  Mlp mlp = Mlp::gelu;
+  PerLayer<const FeedForwardKind*> feed_forward = &gelu_mlp();
   bool qkv_bias = true;
   bool attention_output_bias = true;
   bool mlp_bias = true;

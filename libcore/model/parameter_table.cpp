@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
+#include "model/layers/feed_forward.hpp"
 
 namespace dt::model {
 
@@ -14,11 +15,7 @@ namespace {
 class Builder {
  public:
   explicit Builder(const ModelSpec& spec)
-      : spec_(spec),
-        normal_{Init::Kind::normal, spec.init_std},
-        residual_{Init::Kind::normal, spec.scaled_residual_init
-                                          ? spec.init_std / std::sqrt(2.0 * static_cast<double>(spec.layers))
-                                          : spec.init_std} {}
+      : spec_(spec), normal_(normal_init(spec)), residual_(residual_init(spec)) {}
 
   void embedding() {
     const auto& s = spec_;
@@ -34,7 +31,10 @@ class Builder {
     norm("attention_norm");
     attention();
     norm("mlp_norm");
-    mlp();
+    for (ParamSpec& param : spec_.feed_forward[layer]->parameters(spec_)) {
+      param.name = prefix_ + param.name;
+      add(std::move(param));
+    }
     prefix_.clear();
   }
 
@@ -70,20 +70,6 @@ class Builder {
     if (s.attention_output_bias) bias("attention.output.bias", s.hidden, {});
   }
 
-  void mlp() {
-    const auto& s = spec_;
-    const bool gated = s.mlp == Mlp::swiglu;
-    const Splits features{{0, s.mlp_hidden}};
-    if (gated) matrix("mlp.gate.weight", {s.mlp_hidden, s.hidden}, normal_, features);
-    matrix("mlp.up.weight", {s.mlp_hidden, s.hidden}, normal_, features, gated);
-    if (s.mlp_bias) {
-      if (gated) bias("mlp.gate.bias", s.mlp_hidden, features);
-      bias("mlp.up.bias", s.mlp_hidden, features, gated);
-    }
-    matrix("mlp.down.weight", {s.hidden, s.mlp_hidden}, residual_, {{1, s.mlp_hidden}});
-    if (s.mlp_bias) bias("mlp.down.bias", s.hidden, {});
-  }
-
   void norm(const std::string& name) {
     add({prefix_ + name + ".weight", {spec_.hidden}, {Init::Kind::ones, 0}, false, {}, false});
     if (spec_.norm == Norm::layer_norm) bias(name + ".bias", spec_.hidden, {});
@@ -117,6 +103,7 @@ void check(const ModelSpec& s) {
            "{} query heads over {} key-value heads", s.query_heads, s.key_value_heads);
   DT_CHECK(s.position != Position::rotary || s.head_dim % 2 == 0, "rotary positions with odd head size {}",
            s.head_dim);
+  DT_CHECK(s.feed_forward.fits(s.layers), "feed-forward kinds for other than {} layers", s.layers);
 }
 
 /// Returns whether two splits of a parameter are along one axis, or of one dim.
@@ -134,6 +121,14 @@ bool has_conflict(const Splits& splits) {
 const Split* ParamSpec::split_along(SplitAxis axis) const {
   const auto found = std::ranges::find(splits, axis, &Split::axis);
   return found == splits.end() ? nullptr : &*found;
+}
+
+Init normal_init(const ModelSpec& spec) {
+  return {Init::Kind::normal, spec.init_std};
+}
+Init residual_init(const ModelSpec& spec) {
+  if (!spec.scaled_residual_init) return normal_init(spec);
+  return {Init::Kind::normal, spec.init_std / std::sqrt(2.0 * static_cast<double>(spec.layers))};
 }
 
 ParameterTable::ParameterTable(const ModelSpec& spec) {

@@ -17,6 +17,10 @@ struct Init {
   enum class Kind { zeros, ones, normal } kind = Kind::zeros;
   double std = 0;
 };
+/// Returns the initial values of a model's matrices, and of those whose products are added to the
+/// residual stream.
+Init normal_init(const ModelSpec& spec);
+Init residual_init(const ModelSpec& spec);
 
 /// The split of a parameter along `dim`, among the ranks of an axis of the mesh, into at most
 /// `max_shards` parts. If the axis has more ranks, several hold the same part.

@@ -48,7 +48,7 @@ TEST_CASE("GPT-2 configurations are read, with transformers' defaults") {
   CHECK(s.norm == Norm::layer_norm);
   CHECK(s.norm_eps == 1e-5);
   CHECK(s.position == Position::learned);
-  CHECK(s.mlp == Mlp::gelu);
+  CHECK(s.feed_forward[0] == &gelu_mlp());
   CHECK(s.qkv_bias);
   CHECK(s.attention_output_bias);
   CHECK(s.mlp_bias);
@@ -80,7 +80,7 @@ TEST_CASE("Llama configurations are read, with transformers' defaults") {
   CHECK(s.norm_eps == 1e-6);
   CHECK(s.position == Position::rotary);
   CHECK(s.rotary_theta == 10000);
-  CHECK(s.mlp == Mlp::swiglu);
+  CHECK(s.feed_forward[0] == &swiglu_mlp());
   CHECK_FALSE(s.qkv_bias);
   CHECK_FALSE(s.attention_output_bias);
   CHECK_FALSE(s.sliding_window);

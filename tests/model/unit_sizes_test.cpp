@@ -62,7 +62,7 @@ TEST_CASE("a block hands its gradients over in what it saved, and beside that on
   const std::int64_t B = 2, T = 16, R = B * T, C = 64, F = 96, H = 4, D = 16;
   for (const char* family : {"gpt2-124m", "llama-tiny"}) {
     ModelSpec s = load_model_spec(family);
-    const bool is_llama = s.mlp == Mlp::swiglu;
+    const bool is_llama = s.feed_forward[0] == &swiglu_mlp();
     const std::int64_t K = is_llama ? 2 : H, G = is_llama ? 2 * F : F;
     s.hidden = C, s.mlp_hidden = F, s.query_heads = H, s.key_value_heads = K, s.head_dim = D;
     const ParameterTable table(s);

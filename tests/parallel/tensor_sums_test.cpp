@@ -40,7 +40,7 @@ model::ModelSpec spec_of(std::int64_t key_value_heads) {
   s.mlp_hidden = 131;
   s.vocabulary = 613;
   s.max_positions = 11;
-  s.mlp = model::Mlp::swiglu;
+  s.feed_forward = &model::swiglu_mlp();
   return s;
 }
 

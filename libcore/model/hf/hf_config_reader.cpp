@@ -264,7 +264,7 @@ ModelSpec read_llama_like(const Config& config, const std::string& family) {
   s.norm = Norm::rms_norm;
   s.norm_eps = config.positive_or("rms_norm_eps", 1e-6);
   read_rotary(config, s);
-  s.mlp = Mlp::swiglu;
+  s.feed_forward = &swiglu_mlp();
   s.qkv_bias = s.attention_output_bias = s.mlp_bias = false;
   s.tied = config.flag_or("tie_word_embeddings", false);
   s.init_std = config.positive_or("initializer_range", 0.02);

@@ -15,13 +15,13 @@ BlockUnit::BlockUnit(const ModelSpec& shard, const TensorParallelOps& ops, UnitS
     : unit_(std::move(unit)),
       hidden_(shard.hidden),
       query_features_(shard.query_heads * shard.head_dim),
-      mlp_features_(shard.mlp_hidden),
       dtype_(dtype),
       saved_activations_(saved_activations),
       ops_(ops),
       norm_(shard, statistics_dtype(dtype)),
       attention_(shard, dtype, std::move(rotary), ops),
-      mlp_(shard, dtype, ops) {}
+      mlp_(shard.feed_forward[unit_.layer]->make(shard, dtype, ops)),
+      auxiliary_losses_(shard.feed_forward[unit_.layer]->auxiliary_losses(shard)) {}
 
 Shape BlockUnit::output_shape(std::int64_t batch, std::int64_t sequence) const {
   return {ops_.shard().local_rows(batch * sequence), hidden_};
@@ -35,10 +35,9 @@ std::size_t BlockUnit::saved_bytes(std::int64_t batch, std::int64_t sequence) co
 
 std::size_t BlockUnit::scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const {
   const auto rows = static_cast<std::size_t>(batch * sequence), element = dtype_bytes(dtype_);
-  const auto mlp_rows = static_cast<std::size_t>(MlpLayer::backward_rows(device, batch * sequence));
   const auto attention =
       static_cast<std::size_t>(query_features_) * (element + dtype_bytes(statistics_dtype(dtype_)));
-  const std::size_t widest = std::max(mlp_rows * static_cast<std::size_t>(mlp_features_) * element,
+  const std::size_t widest = std::max(mlp_->scratch_bytes(device, batch * sequence),
                                       rows * attention + attention_.ring_bytes(batch, sequence));
   const std::size_t gradient = static_cast<std::size_t>(output_shape(batch, sequence).numel()) * element;
   // Memory for rows that arrive in chunks, for a tensor of all rows, and for rows that are not yet
@@ -46,7 +45,8 @@ std::size_t BlockUnit::scratch_bytes(Device device, std::int64_t batch, std::int
   const std::size_t all_rows =
       sequence_parallel() ? 3 * rows * static_cast<std::size_t>(hidden_) * element : 0;
   const std::size_t recomputed = saves_all() ? 0 : recomputed_bytes(batch, sequence);
-  return std::max(gradient + widest, recomputed) + all_rows;
+  const std::size_t auxiliary = auxiliary_losses_.size() * rows * sizeof(double);
+  return std::max(gradient + widest, recomputed) + all_rows + auxiliary;
 }
 
 std::size_t BlockUnit::recomputed_bytes(std::int64_t batch, std::int64_t sequence) const {
@@ -61,6 +61,8 @@ std::size_t BlockUnit::backward_handoff_bytes(Device device, std::int64_t batch,
   for (int layer = 0; sequence_parallel() && layer < 2; ++layer)
     count.allocate(dtype_, {batch * sequence, hidden_});
   attention_.allocate_qkv_gradient(device, count, batch * sequence);
+  FeedForward::Saved mlp;
+  mlp_->add_backward_handoff(device, count, batch * sequence, mlp);
   return count.used_bytes() + (saves_all() ? 0 : recomputed_bytes(batch, sequence));
 }
 
@@ -79,7 +81,7 @@ void BlockUnit::forward(const Context& context, const MicroBatch& micro_batch,
   norm_.forward(context, w.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
   attention_.forward(context, micro_batch, w.attention, s.attention_in_LC, x_LC, s.x1_LC, s.attention);
   norm_.forward(context, w.mlp_norm, s.x1_LC, s.mlp_in_LC, s.mlp_norm);
-  mlp_.forward(context, w.mlp, s.mlp_in_LC, s.x1_LC, y_LC, s.mlp);
+  mlp_->forward(context, micro_batch, w.mlp, s.mlp_in_LC, s.x1_LC, y_LC, s.mlp);
 }
 
 /// Computes the gradients of weights in the order in which the backward reaches them. The gathers
@@ -101,15 +103,15 @@ class BlockUnit::WeightGradients {
     if (g_) dy_RC.set_next(*input_RC_);
   }
 
-  OverlappedWork of_mlp_down() const {
+  OverlappedWork of_mlp_output() const {
     if (!g_) return {};
-    return [this] { block_.mlp_.backward_down_weight(context_, g_->mlp, s_.mlp_dy_RC, s_.mlp); };
+    return [this] { block_.mlp_->backward_output_weight(context_, g_->mlp, s_.mlp_dy_RC, s_.mlp); };
   }
-  /// Computes the MLP's up gradients while the gradients of attention's output travel.
-  void of_mlp_up(AsyncAllGather& dx1_RC) {
+  /// Computes the gradients of the MLP's input weights while the gradients of attention's output travel.
+  void of_mlp_input(AsyncAllGather& dx1_RC) {
     if (!g_) return;
     dx1_RC.start_all();
-    block_.mlp_.backward_up_weight(context_, g_->mlp, input_RC_->all(), s_.mlp);
+    block_.mlp_->backward_input_weight(context_, g_->mlp, input_RC_->all(), s_.mlp);
     bring(s_.attention_in_LC);
     dx1_RC.set_next(*input_RC_);
   }
@@ -161,11 +163,11 @@ void BlockUnit::backward(const Context& context, const MicroBatch& micro_batch,
   AsyncAllGather dy_RC = gradient_rows(context, dy_LC, chunks_RC, s.mlp_dy_RC);
   WeightGradients half(*this, context, micro_batch, s, grads);
   half.follow_mlp(dy_RC);
-  mlp_.backward_input(context, w.mlp, dy_RC, dnorm_LC, s.mlp, half.of_mlp_down());
+  mlp_->backward_input(context, micro_batch, w.mlp, dy_RC, dnorm_LC, s.mlp, half.of_mlp_output());
   const Tensor& dx1_LC = s.x1_LC;
   norm_.backward_input(context, w.mlp_norm, s.x1_LC, dnorm_LC, dy_LC, dx1_LC, s.mlp_norm);
   AsyncAllGather dx1_RC = gradient_rows(context, dx1_LC, chunks_RC, s.attention_dy_RC);
-  half.of_mlp_up(dx1_RC);
+  half.of_mlp_input(dx1_RC);
   attention_.backward_input(context, micro_batch, w.attention, dx1_RC, dnorm_LC, s.attention,
                             half.of_attention());
   norm_.backward_input(context, w.attention_norm, x_LC, dnorm_LC, dx1_LC, dx_LC, s.attention_norm);
@@ -177,9 +179,9 @@ void BlockUnit::backward_weight(const Context& context, const MicroBatch& micro_
   const Saved s = for_backward(context, saved_memory, handoff_memory, micro_batch, dy_LC);
   const Arena::Scope scope(context.scratch());
   WeightGradients half(*this, context, micro_batch, s, grads);
-  half.of_mlp_down()();
+  half.of_mlp_output()();
   AsyncAllGather dx1_RC(s.attention_dy_RC);
-  half.of_mlp_up(dx1_RC);
+  half.of_mlp_input(dx1_RC);
   half.of_attention()();
   half.of_norms();
 }
@@ -188,7 +190,7 @@ void BlockUnit::recompute(const Context& context, const ParamViews& weights, con
                           const Saved& s) const {
   norm_.forward(context, weights.attention_norm, x_LC, s.attention_in_LC, s.attention_norm);
   norm_.forward(context, weights.mlp_norm, s.x1_LC, s.mlp_in_LC, s.mlp_norm);
-  mlp_.activate(context, s.mlp);
+  mlp_->recompute(context, weights.mlp, s.mlp);
 }
 
 Tensor BlockUnit::all_rows_buffer(const Context& context, const MicroBatch& micro_batch) const {
@@ -206,7 +208,7 @@ BlockUnit::Saved BlockUnit::saved(BumpAllocator& memory, BumpAllocator& recomput
   s.attention_norm = norm_.saved(memory, local);
   s.mlp_norm = norm_.saved(memory, local);
   s.attention = attention_.saved(memory, batch, sequence);
-  s.mlp = mlp_.saved(memory, recomputed, rows);
+  s.mlp = mlp_->saved(memory, recomputed, rows);
   return s;
 }
 
@@ -223,6 +225,7 @@ BlockUnit::Saved BlockUnit::for_backward(const Context& context, std::span<std::
   s.attention_dy_RC = sequence_parallel() ? handoff.allocate(dtype_, {B * T, hidden_}) : s.x1_LC;
   if (const Tensor own = attention_.allocate_qkv_gradient(context.device(), handoff, B * T))
     s.attention.dqkv_RE = own;
+  mlp_->add_backward_handoff(context.device(), handoff, B * T, s.mlp);
   return s;
 }
 

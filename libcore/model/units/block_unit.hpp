@@ -1,16 +1,16 @@
 #pragma once
-// A pre-norm residual block: x1 = x + attention(norm(x)); y = x1 + mlp(norm(x1)).
+// A pre-norm residual block: x1 = x + attention(norm(x)); y = x1 + feed_forward(norm(x1)).
 // Legend: R rows, L this rank's rows where tensors are not split by features (see TensorParallelOps), C
 // hidden.
 
 #include "model/layers/attention_layer.hpp"
-#include "model/layers/mlp_layer.hpp"
+#include "model/layers/feed_forward.hpp"
 #include "model/layers/norm_layer.hpp"
 #include "model/units/unit.hpp"
 
 namespace dt::model {
 
-/// Parameters: the first norm's, attention's, the second norm's and the MLP's.
+/// Parameters: the first norm's, attention's, the second norm's and the feed-forward layer's.
 class BlockUnit final : public Unit {
  public:
   BlockUnit(const ModelSpec& spec, UnitSpec unit, DType dtype, SavedActivations saved_activations,
@@ -19,7 +19,7 @@ class BlockUnit final : public Unit {
   DType output_dtype() const override { return dtype_; }
   Shape output_shape(std::int64_t batch, std::int64_t sequence) const override;
   /// Returns the bytes saved from forward for the backward. A token takes 3C + (2H + 2K)·D elements,
-  /// G + F of the MLP, and H + 2 (H + 4 with layer norm) statistics: 15C and H + 4 for GPT-2. If
+  /// G + F of an MLP, and H + 2 (H + 4 with layer norm) statistics: 15C and H + 4 for GPT-2. If
   /// only matmuls are saved, 2C + F fewer: 9C. In addition, the norms' gradients take 2C (4C with
   /// layer norm) statistics once. Heads and features are this rank's. The 3C elements and the
   /// norms' statistics are of this rank's rows.
@@ -33,8 +33,10 @@ class BlockUnit final : public Unit {
 
   /// Returns the scratch bytes: gradients within the block and attention's sum of the queries'
   /// gradients, or the activations that forward does not save, whichever is more. If ranks divide
-  /// rows, gathered rows and rows that are not yet summed are added.
+  /// rows, gathered rows and rows that are not yet summed are added. So is the memory of auxiliary
+  /// losses' terms.
   std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const override;
+  std::vector<AuxiliaryLoss> auxiliary_losses() const override { return auxiliary_losses_; }
 
   void forward(const Context& context, const MicroBatch& micro_batch, std::span<const Tensor> weights,
                const Tensor& x_LC, const Tensor& y_LC, std::span<std::byte> saved,
@@ -58,7 +60,7 @@ class BlockUnit final : public Unit {
     Tensor attention_in_LC, mlp_in_LC;  // outputs of the norms
     NormLayer::Saved attention_norm, mlp_norm;
     AttentionLayer::Saved attention;
-    MlpLayer::Saved mlp;
+    FeedForward::Saved mlp;
     Tensor attention_dy_RC, mlp_dy_RC;  // gradients of the layers' outputs for all rows, in the backward
   };
   class WeightGradients;
@@ -88,14 +90,14 @@ class BlockUnit final : public Unit {
 
   UnitSpec unit_;
   std::int64_t hidden_;
-  std::int64_t query_features_;  // this rank's; mlp_features_ too
-  std::int64_t mlp_features_;
+  std::int64_t query_features_;  // this rank's
   DType dtype_;
   SavedActivations saved_activations_;
   const TensorParallelOps& ops_;
   NormLayer norm_;
   AttentionLayer attention_;
-  MlpLayer mlp_;
+  std::unique_ptr<const FeedForward> mlp_;
+  std::vector<AuxiliaryLoss> auxiliary_losses_;
 };
 
 }  // namespace dt::model

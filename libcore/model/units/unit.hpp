@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "model/layers/auxiliary_loss.hpp"
 #include "model/layers/micro_batch.hpp"
 #include "model/model_spec.hpp"
 #include "model/parameter_table.hpp"
@@ -51,11 +52,14 @@ class Unit {
   virtual std::size_t backward_handoff_bytes(Device device, std::int64_t batch,
                                              std::int64_t sequence) const = 0;
   /// Returns the bytes of the context's scratch memory that the unit's methods take at once on this
-  /// device. The memory into which kernels pack is not included.
+  /// device, and of MicroBatch::auxiliary_AR. The memory into which kernels pack is not included.
   virtual std::size_t scratch_bytes(Device device, std::int64_t batch, std::int64_t sequence) const = 0;
   /// Returns whether forward takes `grads` and adds to them. backward_weight then does nothing, so
   /// that backward_input is the last to read `saved`.
   virtual bool has_gradients_in_forward() const { return false; }
+  /// Returns the losses whose terms forward writes to MicroBatch::auxiliary_AR, in the order of its
+  /// rows. Both backwards add their gradients whether forward wrote them or not.
+  virtual std::vector<AuxiliaryLoss> auxiliary_losses() const { return {}; }
 
   /// `grads` is empty except in training with has_gradients_in_forward(). If y is absent, computes
   /// only what the backward needs.

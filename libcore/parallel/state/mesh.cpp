@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
+#include "model/layers/feed_forward.hpp"
 
 namespace dt::parallel {
 
@@ -18,7 +19,7 @@ bool divides_heads(std::int64_t tp, const model::ModelSpec& spec) {
 
 /// Returns whether each rank gets a row of every dim that may be split unevenly.
 bool has_enough_rows(std::int64_t tp, const model::ModelSpec& spec) {
-  return std::min(spec.mlp_hidden, spec.vocabulary) >= tp;
+  return std::min(model::max_feed_forward_shards(spec), spec.vocabulary) >= tp;
 }
 
 bool is_possible(std::int64_t tp, const model::ModelSpec& spec) {
@@ -46,7 +47,7 @@ std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
   return fmt::format(
       "tp={} for an MLP of {} features and a vocabulary of {}: each has one of both at least; {} would "
       "do",
-      tp, spec.mlp_hidden, spec.vocabulary, nearest_tp(tp, spec));
+      tp, model::max_feed_forward_shards(spec), spec.vocabulary, nearest_tp(tp, spec));
 }
 
 /// Returns the number that must divide the lengths of sequences. Each cp rank has two equal chunks.

@@ -8,6 +8,7 @@
 #include "comm/core/device_side.hpp"
 #include "kernels/cuda/launch/grid.hpp"
 #include "kernels/cuda/matmul/matmul.hpp"
+#include "model/layers/feed_forward.hpp"
 #include "model/units/unit.hpp"
 #include "parallel/schedule/action.hpp"
 #include "parallel/schedule/activation_peak.hpp"
@@ -101,6 +102,15 @@ std::size_t peak_pinned_bytes(const Plan& plan, const parallel::LocalTable& loca
 /// thread packs beside it.
 constexpr std::size_t packing_bytes = std::size_t{28} << 20, packing_bytes_of_thread = std::size_t{2} << 20;
 
+std::int64_t largest_feed_forward_matrix(const model::ModelSpec& spec) {
+  std::int64_t most = 0;
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    for (const model::ParamSpec& param : spec.feed_forward[layer]->parameters(spec))
+      most = std::max(most, param.shape.numel());
+  }
+  return most;
+}
+
 /// Returns the most bytes that one kernel of a GPU takes in addition to its unit's scratch. The
 /// kernels are: attention; a product's workspace, and the product itself if gradients are rounded;
 /// sums of columns (a norm's take most); what the embedding sorts.
@@ -110,8 +120,8 @@ std::size_t kernel_bytes(const Plan& plan) {
   const std::size_t value = std::max(dtype_bytes(plan.precision.compute), sizeof(float));
   const bool rounds =
       is_narrow_float(plan.precision.gradient) && plan.precision.compute != plan.precision.gradient;
-  const auto largest =
-      static_cast<std::size_t>(spec.hidden * std::max(spec.mlp_hidden, spec.vocabulary) / plan.layout.tp);
+  const auto largest = static_cast<std::size_t>(
+      std::max(largest_feed_forward_matrix(spec), spec.hidden * spec.vocabulary) / plan.layout.tp);
   const std::size_t product =
       kernels::cuda::most_workspace_bytes + (rounds ? largest * sizeof(float) : std::size_t{0});
   const std::size_t sorted = 2 * static_cast<std::size_t>(rows) * sizeof(std::uint64_t);

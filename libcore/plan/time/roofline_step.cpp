@@ -1,11 +1,13 @@
 #include "plan/time/roofline_step.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
 #include "kernels/linear.hpp"
 #include "model/flops.hpp"
+#include "model/layers/feed_forward.hpp"
 #include "model/tensor_parallel/tensor_parallel_ops.hpp"
 #include "parallel/state/local_table.hpp"
 #include "parallel/state/mesh.hpp"
@@ -25,7 +27,7 @@ constexpr std::int64_t rows_of_mlp_backward = 1024;  // rows at a time without w
 constexpr std::int64_t loss_cache_bytes = 32 << 20, fewest_loss_rows = 128, loss_slots = 2 * 132;
 
 /// Makes the operations of one micro-batch.
-/// Legend: R rows, C hidden, F features of the MLP, V columns of the vocabulary, P the columns that
+/// Legend: R rows, C hidden, V columns of the vocabulary, P the columns that
 /// products have for V, Q queries, E queries, keys and values. Dims that ranks share are this
 /// rank's part.
 class UnitOperationsBuilder {
@@ -36,7 +38,6 @@ class UnitOperationsBuilder {
         share_(model::shard_spec(plan.spec, parallel::tensor_parallel_shard(plan.layout, plan.place))),
         R_(plan.micro_batch * plan.local_length()),
         C_(plan.spec.hidden),
-        F_(share_.mlp_hidden),
         Q_(share_.query_heads * share_.head_dim),
         E_(Q_ + 2 * share_.key_value_heads * share_.head_dim),
         V_(ceil_div(plan.spec.vocabulary, plan.layout.tp)),
@@ -50,16 +51,18 @@ class UnitOperationsBuilder {
     return unit;
   }
 
-  UnitOperations block() const {
+  UnitOperations block(std::int64_t layer) const {
+    const Steps steps = share_.feed_forward[layer]->steps(share_);
     UnitOperations unit;
-    add_forward(unit.forward);
-    if (plan_.recompute == Recompute::full) add_forward(unit.backward_input);
+    add_forward(unit.forward, steps);
+    if (plan_.recompute == Recompute::full) add_forward(unit.backward_input, steps);
     if (plan_.recompute == Recompute::selective) {
       add_norm(unit.backward_input), add_norm(unit.backward_input);
-      add_activation(unit.backward_input);
+      for (const model::FeedForwardStep& step : steps)
+        if (step.kind == StepKind::elementwise) unit.backward_input.push_back(elementwise(step));
     }
-    add_backward(unit.backward_input);
-    add_weights(unit.backward_weight);
+    add_backward(unit.backward_input, steps);
+    add_weights(unit.backward_weight, steps);
     return unit;
   }
 
@@ -90,11 +93,12 @@ class UnitOperationsBuilder {
   }
 
  private:
+  using Steps = std::vector<model::FeedForwardStep>;
+  using StepKind = model::FeedForwardStep::Kind;
+
   double bytes(std::int64_t columns) const { return half_bytes * static_cast<double>(R_ * columns); }
   double fp32(std::int64_t columns) const { return single_bytes * static_cast<double>(R_ * columns); }
   bool several() const { return plan_.lane_plan().num_micro_batches() > 1; }
-  bool gated() const { return share_.mlp == model::Mlp::swiglu; }
-  std::int64_t up_features() const { return gated() ? 2 * F_ : F_; }
   /// Returns the part of the rows that norms take: with sequence parallelism the rank's own.
   double norm_share() const { return plan_.layout.sequence_parallel ? 1.0 / plan_.layout.tp : 1.0; }
 
@@ -121,8 +125,8 @@ class UnitOperationsBuilder {
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
     list.push_back(bound(Operation::memory("norm's weight gradient", norm_share() * bytes(2 * C_), 2)));
   }
-  void add_activation(std::vector<Operation>& list) const {
-    list.push_back(bound(Operation::memory("activation", bytes(up_features() + F_))));
+  Operation elementwise(const model::FeedForwardStep& step) const {
+    return bound(Operation::memory(step.name, bytes(step.inputs + step.outputs)));
   }
   void add_rotary(std::vector<Operation>& list) const {
     if (share_.position != model::Position::rotary) return;
@@ -152,32 +156,39 @@ class UnitOperationsBuilder {
     return operation;
   }
 
-  void add_forward(std::vector<Operation>& list) const {
+  void add_forward(std::vector<Operation>& list, const Steps& steps) const {
     add_norm(list);
     list.push_back(Operation::matmul("qkv", R_, E_, C_));
     add_rotary(list);
     list.push_back(attention(Pass::forward));
     list.push_back(added(Operation::matmul("attention's output", R_, C_, Q_)));
     add_norm(list);
-    list.push_back(Operation::matmul("MLP up", R_, up_features(), C_));
-    add_activation(list);
-    list.push_back(added(Operation::matmul("MLP down", R_, C_, F_)));
+    for (const model::FeedForwardStep& step : steps)
+      list.push_back(step.kind == StepKind::product
+                         ? Operation::matmul(step.name, R_, step.outputs, step.inputs)
+                         : elementwise(step));
+    list.back() = added(list.back());
   }
 
-  /// Adds the MLP's backward pass, over all rows or a fixed number of rows at a time.
-  void add_mlp_backward(std::vector<Operation>& list) const {
-    const std::int64_t step = traits_.whole_mlp_backward ? R_ : std::min(R_, rows_of_mlp_backward);
-    const double turns = static_cast<double>(ceil_div(R_, step));
-    Operation down = Operation::matmul("MLP down's input gradient", step, F_, C_);
-    Operation activation =
-        bound(Operation::memory("activation's gradient", bytes(F_ + 2 * up_features()) / turns));
-    down.count = activation.count = turns;
-    list.push_back(down);
-    list.push_back(activation);
+  /// Adds the feed-forward layer's backward pass. All but the first product's gradient is made over
+  /// all rows or a fixed number of rows at a time.
+  void add_feed_forward_backward(std::vector<Operation>& list, const Steps& steps) const {
+    const std::int64_t at_once = traits_.whole_mlp_backward ? R_ : std::min(R_, rows_of_mlp_backward);
+    const double turns = static_cast<double>(ceil_div(R_, at_once));
+    for (std::size_t i = steps.size(); i-- > 0;) {
+      const model::FeedForwardStep& step = steps[i];
+      if (step.kind == StepKind::product) {
+        list.push_back(Operation::matmul(step.name + "'s input gradient", i == 0 ? R_ : at_once, step.inputs,
+                                         step.outputs));
+      } else {
+        list.push_back(bound(
+            Operation::memory(step.name + "'s gradient", bytes(step.outputs + 2 * step.inputs) / turns)));
+      }
+      if (i > 0) list.back().count = turns;
+    }
   }
-  void add_backward(std::vector<Operation>& list) const {
-    add_mlp_backward(list);
-    list.push_back(Operation::matmul("MLP up's input gradient", R_, C_, up_features()));
+  void add_backward(std::vector<Operation>& list, const Steps& steps) const {
+    add_feed_forward_backward(list, steps);
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
     list.push_back(Operation::matmul("attention output's input gradient", R_, Q_, C_));
     list.push_back(attention(Pass::backward));
@@ -186,7 +197,7 @@ class UnitOperationsBuilder {
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
   }
 
-  void add_weight(std::vector<Operation>& list, const char* name, std::int64_t N, std::int64_t K,
+  void add_weight(std::vector<Operation>& list, const std::string& name, std::int64_t N, std::int64_t K,
                   bool has_bias) const {
     Operation product = Operation::matmul(name, N, K, R_);
     product.result_bytes = several() ? 2 * single_bytes : single_bytes;
@@ -198,9 +209,11 @@ class UnitOperationsBuilder {
     operation.efficiency = column_sums_relative;
     return operation;
   }
-  void add_weights(std::vector<Operation>& list) const {
-    add_weight(list, "MLP down's weight gradient", C_, F_, share_.mlp_bias);
-    add_weight(list, "MLP up's weight gradient", up_features(), C_, share_.mlp_bias);
+  void add_weights(std::vector<Operation>& list, const Steps& steps) const {
+    for (const model::FeedForwardStep& step : steps | std::views::reverse) {
+      if (step.kind == StepKind::product)
+        add_weight(list, step.name + "'s weight gradient", step.outputs, step.inputs, step.has_bias);
+    }
     add_weight(list, "attention output's weight gradient", C_, Q_, share_.attention_output_bias);
     add_weight(list, "qkv's weight gradient", E_, C_, share_.qkv_bias);
     for (int norm = 0; norm < 2; ++norm)
@@ -210,7 +223,7 @@ class UnitOperationsBuilder {
   const Plan& plan_;
   const KernelFeatures& traits_;
   model::ModelSpec share_;
-  std::int64_t R_, C_, F_, Q_, E_, V_, P_;
+  std::int64_t R_, C_, Q_, E_, V_, P_;
 };
 
 /// Returns the operations that are done once a step. Masters and moments are read and written.
@@ -276,7 +289,7 @@ StepOperations step_operations(const Plan& plan, const KernelFeatures& traits) {
   const UnitOperationsBuilder maker(plan, traits);
   StepOperations step;
   step.units.push_back(maker.embedding());
-  for (std::int64_t layer = 0; layer < plan.spec.layers; ++layer) step.units.push_back(maker.block());
+  for (std::int64_t layer = 0; layer < plan.spec.layers; ++layer) step.units.push_back(maker.block(layer));
   step.units.push_back(maker.head());
   step.step = of_step(plan, traits);
   return step;

@@ -48,7 +48,8 @@ Products::Products(const std::string& name, const model::ModelSpec& spec, std::i
     : title_(fmt::format("{}, {} rows", name, rows)), rows_(rows), dtype_(dtype) {
   const std::int64_t queries = spec.query_heads * spec.head_dim;
   const std::int64_t qkv = queries + 2 * spec.key_value_heads * spec.head_dim;
-  const std::int64_t up = spec.mlp == model::Mlp::swiglu ? 2 * spec.mlp_hidden : spec.mlp_hidden;
+  const std::int64_t up =
+      spec.feed_forward[0] == &model::swiglu_mlp() ? 2 * spec.mlp_hidden : spec.mlp_hidden;
   const int layers = static_cast<int>(spec.layers);
   for (const Pass pass : {Pass::forward, Pass::input, Pass::weight}) {
     entries_.push_back({"qkv", qkv, spec.hidden, layers, false, pass, {}, {}, {}});

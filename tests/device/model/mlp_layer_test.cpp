@@ -37,7 +37,7 @@ class Memory {
 };
 
 std::vector<Tensor> weights_of(const ModelSpec& spec, Memory& memory) {
-  const bool is_gated = spec.mlp == Mlp::swiglu;
+  const bool is_gated = spec.feed_forward[0] == &swiglu_mlp();
   std::vector<Tensor> weights;
   if (is_gated) {
     const Tensor both = memory.tensor({2 * F, C});  // gate and up are adjacent
@@ -51,17 +51,17 @@ std::vector<Tensor> weights_of(const ModelSpec& spec, Memory& memory) {
 }
 
 MlpLayer::Saved saved_of(const ModelSpec& spec, Memory& memory, std::int64_t rows) {
-  return {memory.tensor({rows, spec.mlp == Mlp::swiglu ? 2 * F : F}), memory.tensor({rows, F})};
+  return {memory.tensor({rows, spec.feed_forward[0] == &swiglu_mlp() ? 2 * F : F}), memory.tensor({rows, F})};
 }
 
 /// Runs the layer's backward over R rows.
 void run_backward(const Context& context, const ModelSpec& spec) {
-  const MlpLayer layer(spec, DType::f32, single_rank_ops());
+  const auto layer = spec.feed_forward[0]->make(spec, DType::f32, single_rank_ops());
   Memory memory(context.device());
   const std::vector<Tensor> weights = weights_of(spec, memory);
   const MlpLayer::Saved saved = saved_of(spec, memory, R);
   AsyncAllGather dy_RC(memory.tensor({R, C}));
-  layer.backward_input(context, weights, dy_RC, memory.tensor({R, C}), saved, {});
+  layer->backward_input(context, {}, weights, dy_RC, memory.tensor({R, C}), saved, {});
   if (context.device() != Device::host()) accelerator().synchronize(context.stream());
 }
 
@@ -84,19 +84,19 @@ std::vector<ProductRows> products_of_up(const ModelSpec& spec, const TensorParal
   const std::int64_t local_rows = ops.shard().local_rows(rows);
   const test_device::Use device(1);
   const Context context(1, Device::gpu(0));
-  const MlpLayer layer(spec, DType::f32, ops);
+  const auto layer = spec.feed_forward[0]->make(spec, DType::f32, ops);
   Memory memory(context.device());
   const std::vector<Tensor> weights = weights_of(spec, memory);
   const MlpLayer::Saved saved = saved_of(spec, memory, rows);
   std::vector<ProductRows> products;
   test_device::observe_products([&](const kernels::cuda::Matmul& product) {
-    const auto bytes = product.output_MN.raw() - saved.up_RG.raw();
-    const auto row_bytes = static_cast<std::int64_t>(saved.up_RG.bytes()) / rows;
+    const auto bytes = product.output_MN.raw() - saved[MlpLayer::up_RG].raw();
+    const auto row_bytes = static_cast<std::int64_t>(saved[MlpLayer::up_RG].bytes()) / rows;
     if (bytes >= 0 && bytes < rows * row_bytes)
       products.emplace_back(bytes / row_bytes, product.output_MN.dim(0));
   });
-  layer.forward(context, weights, memory.tensor({local_rows, C}), memory.tensor({local_rows, C}),
-                makes_y ? memory.tensor({local_rows, C}) : Tensor(), saved);
+  layer->forward(context, {}, weights, memory.tensor({local_rows, C}), memory.tensor({local_rows, C}),
+                 makes_y ? memory.tensor({local_rows, C}) : Tensor(), saved);
   test_device::observe_products({});
   accelerator().synchronize(context.stream());
   return products;
