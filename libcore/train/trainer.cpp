@@ -84,8 +84,8 @@ int Trainer::run() {
   while (state_.step < plan_.total_steps) {
     const Decision decision = train_step();
     if (decision.superseded) run::throw_superseded(run_, generation_);
-    if (!std::isfinite(decision.loss)) {
-      reject_weights({decision.loss, fmt::format("the loss of step {}", state_.step + 1)},
+    if (!std::isfinite(decision.total_loss())) {
+      reject_weights({decision.total_loss(), fmt::format("the loss of step {}", state_.step + 1)},
                      describe_non_finite(state_.step + 1, decision, stepper_.first_non_finite()));
     }
     if (!decision.finite && !decision.skip) reject_gradients(decision);
@@ -250,6 +250,7 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
     reporter_.train(
         {.step = state_.step,
          .loss = decision.loss,
+         .auxiliary = decision.auxiliary,
          .lr = plan_.schedule.at(state_.step),
          .grad_norm = decision.grad_norm,
          .tokens = state_.tokens_consumed,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/numeric/exact_sum.hpp"
 #include "base/numeric/integer.hpp"
 #include "comm/threads/thread_group.hpp"
 #include "kernels/elementwise.hpp"
@@ -69,7 +70,8 @@ struct Result {
     std::vector<double> values;
   };
   std::vector<End> other_ends;
-  std::vector<double> losses;  // by step and micro-batch
+  std::vector<double> losses;                  // by step and micro-batch
+  std::vector<ExactSum> auxiliary{num_steps};  // terms of auxiliary losses, by step
 
   explicit Result(const Setting& s, const model::ParameterTable& table)
       : losses(static_cast<std::size_t>(num_steps * s.micro_batches)) {
@@ -121,6 +123,12 @@ class Rank {
               const std::scoped_lock lock(losses_);
               double& loss = result.losses[static_cast<std::size_t>(number * setting_.micro_batches + m)];
               for (const double one : nll) loss += one;
+            },
+        .auxiliary =
+            [&](int, int, const Tensor& auxiliary_AR) {
+              if (!local_.counts_auxiliary_losses()) return;
+              const std::scoped_lock lock(losses_);
+              result.auxiliary[static_cast<std::size_t>(number)].add(auxiliary_AR.span<double>());
             },
         .control = [] {},
         .step = [&] { descend(); }};
@@ -220,6 +228,8 @@ Result train(const Setting& setting, const Look& look) {
     for (std::int64_t s = 0; s < batch.sequences; ++s) {
       micro_batches.push_back(batch.micro_batch(s, s + 1));
       micro_batches.back().loss_scale = 1.0 / static_cast<double>(targets);
+      micro_batches.back().auxiliary_scale =
+          1.0 / static_cast<double>(setting.micro_batches * setting.sequence);
     }
     for (int step = 0; step < num_steps; ++step) rank.step(micro_batches, step, result);
     rank.tell(result, mutex);

@@ -201,7 +201,9 @@ Tensor Executor::output_gradient(const Action& action) {
 
 void Executor::forward(const Action& action, const StepHooks& hooks) {
   const Unit& unit = activations_.unit(action.unit);
-  const MicroBatch& micro_batch = activations_.micro_batch(action);
+  MicroBatch micro_batch = activations_.micro_batch(action);
+  const Arena::Scope scope(context_.scratch());
+  if (trains_ && hooks.auxiliary) micro_batch.auxiliary_AR = auxiliary_terms(unit, micro_batch);
   const Tensor x = input(action);
   Activations::Record& mine = activations_.record_of(action);
   mine.saved = activations_.acquire(unit.saved_bytes(micro_batch.batch, micro_batch.sequence));
@@ -214,8 +216,16 @@ void Executor::forward(const Action& action, const StepHooks& hooks) {
   else
     run({});
   if (is_head(unit) && hooks.loss) hooks.loss(action.micro_batch, y);
+  if (micro_batch.auxiliary_AR) hooks.auxiliary(action.unit, action.micro_batch, micro_batch.auxiliary_AR);
   if (hooks.output) hooks.output(action.unit, action.micro_batch, y);
   if (!trains_) release_after_forward(action);
+}
+
+/// Takes scratch memory for the terms of a unit's auxiliary losses; absent if it has none.
+Tensor Executor::auxiliary_terms(const Unit& unit, const MicroBatch& micro_batch) {
+  const auto losses = static_cast<std::int64_t>(unit.auxiliary_losses().size());
+  if (losses == 0) return {};
+  return context_.scratch().allocate(DType::f64, {losses, micro_batch.batch * micro_batch.sequence});
 }
 
 void Executor::recompute(const Action& action) {

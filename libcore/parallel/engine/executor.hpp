@@ -67,6 +67,9 @@ class NamedRanges final : public StepObserver {
 struct StepHooks {
   /// Called after the head's forward of a micro-batch.
   std::function<void(int micro_batch, const Tensor& nll_R)> loss;
+  /// Called in training after the forward of a unit with auxiliary losses, but not after a forward that
+  /// is made again. The tensor is valid until work that is enqueued after the call.
+  std::function<void(int unit, int micro_batch, const Tensor& auxiliary_AR)> auxiliary{};
   /// Called after any unit's forward.
   std::function<void(int unit, int micro_batch, const Tensor& y)> output{};
   /// Called when gradients are complete.
@@ -146,6 +149,7 @@ class Executor {
   Tensor output_gradient(const Action& action);
   void warm_up(int unit, int micro_batch);
   void forward(const Action& action, const StepHooks& hooks);
+  Tensor auxiliary_terms(const model::Unit& unit, const model::MicroBatch& micro_batch);
   void recompute(const Action& action);
   void backward_input(const Action& action);
   void backward_weight(const Action& action);

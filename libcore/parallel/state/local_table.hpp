@@ -111,9 +111,11 @@ class LocalTable {
   bool shards_gradients() const;
   /// Return whether this rank counts its micro-batches' samples, targets or loss. Of the ranks that
   /// compute a micro-batch, one counts its samples, at the embedding, and one its targets, at the head.
-  /// The loss counts at the head, on one tensor-parallel rank for each part of a sequence.
+  /// The loss counts at the head, on one tensor-parallel rank for each part of a sequence. So do
+  /// auxiliary losses, at their units.
   bool counts_samples() const { return place_.tp == 0 && place_.cp == 0 && holds(0); }
   bool counts_targets() const { return place_.cp == 0 && counts_loss(); }
+  bool counts_auxiliary_losses() const { return place_.tp == 0; }
   bool counts_loss() const { return place_.tp == 0 && holds(static_cast<int>(unit_groups_.size()) - 1); }
 
  private:

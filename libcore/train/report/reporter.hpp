@@ -11,6 +11,7 @@
 #include "base/io/files.hpp"
 #include "checkpoint/reader.hpp"
 #include "train/report/source_epochs.hpp"
+#include "train/step/decision.hpp"
 
 namespace dt::train {
 
@@ -24,6 +25,7 @@ struct SourceLoss {
 struct TrainRecord {
   std::int64_t step = 0;
   double loss = 0;
+  std::vector<AuxiliaryValue> auxiliary{};
   double lr = 0;
   double grad_norm = 0;
   std::uint64_t tokens = 0;  // since the start of the run

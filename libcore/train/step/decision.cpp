@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <vector>
 
+#include "base/error.hpp"
 #include "comm/exchange.hpp"
 #include "optim/gradient_scale.hpp"
 
@@ -59,6 +60,7 @@ class Int64Serializer {
 
 void visit(LocalStepReport& report, Int64Serializer cursor) {
   cursor.visit(report.nll);
+  for (ExactSum& sum : report.auxiliary) cursor.visit(sum);
   cursor.visit(report.squared_norm);
   cursor.visit(report.data_digest);
   cursor.visit(report.head_digest);
@@ -73,8 +75,8 @@ void visit(LocalStepReport& report, Int64Serializer cursor) {
 
 }  // namespace
 
-std::int64_t LocalStepReport::bytes() {
-  LocalStepReport report;
+std::int64_t LocalStepReport::bytes(std::size_t num_auxiliary_losses) {
+  LocalStepReport report(num_auxiliary_losses);
   std::vector<std::int64_t> numbers;
   visit(report, {numbers, true});
   return static_cast<std::int64_t>(numbers.size() * sizeof(std::int64_t));
@@ -88,12 +90,23 @@ void LocalStepReport::all_reduce(comm::Communicator& world) {
   visit(*this, {numbers, false});
 }
 
+double Decision::total_loss() const {
+  double total = loss;
+  for (const AuxiliaryValue& one : auxiliary) total += one.loss.coefficient * one.value;
+  return total;
+}
+
 Decision decide(const LocalStepReport& combined, std::int64_t num_targets, double clip_norm,
-                double loss_scale) {
+                double loss_scale, std::span<const model::AuxiliaryLoss> auxiliary, std::int64_t num_tokens) {
+  DT_CHECK(auxiliary.size() == combined.auxiliary.size(), "{} auxiliary losses, {} sums", auxiliary.size(),
+           combined.auxiliary.size());
   Decision decision;
   decision.loss = combined.nll.value() / static_cast<double>(num_targets);
   decision.grad_norm = std::sqrt(combined.squared_norm.value()) / loss_scale;
-  decision.finite = std::isfinite(decision.loss) && std::isfinite(decision.grad_norm);
+  for (std::size_t i = 0; i < auxiliary.size(); ++i)
+    decision.auxiliary.push_back(
+        {auxiliary[i], combined.auxiliary[i].value() / static_cast<double>(num_tokens)});
+  decision.finite = std::isfinite(decision.total_loss()) && std::isfinite(decision.grad_norm);
   decision.grad_scale = optim::clip_scale(decision.grad_norm, clip_norm) / loss_scale;
   decision.stop_signal = combined.signal;
   decision.stop = combined.signal != 0 || combined.output_failed;

@@ -33,6 +33,9 @@ class ModelRuntime {
   const parallel::LocalTable& local() const { return local_; }
   int num_units() const { return static_cast<int>(units_.size()); }
   const std::string& unit_name(int unit) const { return table_.units()[static_cast<std::size_t>(unit)].name; }
+  std::vector<model::AuxiliaryLoss> auxiliary_losses(int unit) const {
+    return units_[static_cast<std::size_t>(unit)]->auxiliary_losses();
+  }
   parallel::ModelStorage& storage() { return storage_; }
   parallel::Executor& executor() { return executor_; }
   /// Returns this rank's part of a step. Only for training.

@@ -22,8 +22,8 @@ std::string locate_first_non_finite(const plan::Plan& plan, ModelRuntime& runtim
                                     std::uint64_t first_sample, comm::Communicator& control);
 
 /// Returns "step 5: loss inf and gradient norm nan are not both finite (first in …)". The
-/// parenthesis is absent if `first` is "": finite gradients may also have squares that are not
-/// finite.
+/// loss includes auxiliary losses if they are why. The parenthesis is absent if `first` is "": finite
+/// gradients may also have squares that are not finite.
 std::string describe_non_finite(std::int64_t step, const Decision& decision, const std::string& first);
 
 }  // namespace dt::train

@@ -1,12 +1,12 @@
 #include "train/step/stepper.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
+#include "model/layers/feed_forward.hpp"
 #include "parallel/state/device_sums.hpp"
 #include "plan/action_lists.hpp"
 #include "train/step/non_finite.hpp"
@@ -50,7 +50,8 @@ Stepper::Stepper(const plan::Plan& plan, ModelRuntime& runtime, const data::Mixt
       loader_(dataset, plan.seed, plan.sequence_length, plan.mask_documents),
       actions_(plan::training_list(plan)),
       parameter_ranges_(parameter_ranges_of(runtime.local())),
-      sums_(runtime.context(), num_sums),
+      auxiliary_losses_(model::auxiliary_losses(plan.spec)),
+      sums_(runtime.context(), first_auxiliary + static_cast<int>(auxiliary_losses_.size())),
       targets_vary_(dataset.masks_targets()),
       next_targets_(targets_vary_ ? count_first_targets() : plan.tokens_per_step()) {
   if (!plan_.loss_scale) {  // an earlier start may have had one
@@ -111,13 +112,11 @@ std::optional<double> Stepper::forward_loss() {
   MicroBatches micro_batches = runtime_.micro_batches(batch, plan_.micro_batch);
   const parallel::StepShape shape = plan::step_shape(plan_, runtime_.num_units());
   const auto lists = parallel::build_evaluations(shape, plan::pipeline_of(plan_));
-  parallel::StepHooks hooks;
-  if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
   runtime_.executor().run(lists[static_cast<std::size_t>(plan_.place.pp)], micro_batches.list(),
-                          shape.first_micro_batch, hooks);
+                          shape.first_micro_batch, loss_hooks());
   runtime_.context().synchronize();
-  LocalStepReport report;
-  sums_.drain_into(std::array{&report.nll, &report.squared_norm});
+  LocalStepReport report = empty_report();
+  drain_sums(report);
   report.all_reduce(control_);
   return report.nll.value() / static_cast<double>(next_targets_);
 }
@@ -133,23 +132,24 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(Local
   for (model::MicroBatch& m : micro_batches.list()) {
     m.step = step;
     m.loss_scale = loss_scale_.value / static_cast<double>(targets);
+    m.auxiliary_scale = loss_scale_.value / static_cast<double>(plan_.tokens_per_step());
   }
-  LocalStepReport step_report;
+  LocalStepReport step_report = empty_report();
   if (runtime_.local().counts_samples()) step_report.data_digest = digest;
   if (runtime_.local().counts_targets()) step_report.head_digest = digest;
   Decision decision;
-  parallel::StepHooks hooks;
-  if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
+  parallel::StepHooks hooks = loss_hooks();
   hooks.control = [&] {
     add_squared_norm();
-    sums_.drain_into(std::array{&step_report.nll, &step_report.squared_norm});
+    drain_sums(step_report);
     if (report) report(step_report);
     if (targets_vary_ && runtime_.local().counts_targets())
       step_report.next_targets = loader_.num_targets_ahead();
     runtime_.storage().ranks().exposed_time().measure([&] { step_report.all_reduce(control_); });
     check_same_data(step_report);
     if (targets_vary_) next_targets_ = step_report.next_targets;
-    decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value);
+    decision = decide(step_report, targets, plan_.clip_norm, loss_scale_.value, auxiliary_losses_,
+                      plan_.tokens_per_step());
     decision.targets = num_targets;
     adjust_loss_scale(decision);
   };
@@ -165,6 +165,29 @@ Decision Stepper::run_actions(data::Batch& batch, const std::function<void(Local
   return decision;
 }
 
+parallel::StepHooks Stepper::loss_hooks() {
+  parallel::StepHooks hooks;
+  if (runtime_.local().counts_loss()) hooks.loss = [&](int, const Tensor& nll_R) { sums_.add(nll, nll_R); };
+  if (auxiliary_losses_.empty()) return hooks;
+  // Ranks that share layers all compute the terms, and may exchange for them.
+  hooks.auxiliary = [&](int unit, int, const Tensor& auxiliary_AR) {
+    if (!runtime_.local().counts_auxiliary_losses()) return;
+    const std::vector<model::AuxiliaryLoss> losses = runtime_.auxiliary_losses(unit);
+    for (std::size_t row = 0; row < losses.size(); ++row) {
+      const auto sum = std::ranges::find(auxiliary_losses_, losses[row]) - auxiliary_losses_.begin();
+      const auto first = static_cast<std::int64_t>(row) * auxiliary_AR.dim(1);
+      sums_.add(first_auxiliary + static_cast<int>(sum), auxiliary_AR.flat(first, auxiliary_AR.dim(1)));
+    }
+  };
+  return hooks;
+}
+
+void Stepper::drain_sums(LocalStepReport& report) {
+  std::vector<ExactSum*> sums{&report.nll, &report.squared_norm};
+  for (ExactSum& sum : report.auxiliary) sums.push_back(&sum);
+  sums_.drain_into(sums);
+}
+
 void Stepper::add_squared_norm() {
   const parallel::LocalTable& local = runtime_.local();
   for (int group = 0; group < runtime_.storage().num_groups(); ++group) {
@@ -175,7 +198,7 @@ void Stepper::add_squared_norm() {
 }
 
 void Stepper::adjust_loss_scale(Decision& decision) {
-  if (!plan_.loss_scale || decision.superseded || !std::isfinite(decision.loss)) return;
+  if (!plan_.loss_scale || decision.superseded || !std::isfinite(decision.total_loss())) return;
   if (decision.finite) {
     optim::grow(*plan_.loss_scale, loss_scale_);
   } else if (optim::back_off(*plan_.loss_scale, loss_scale_)) {

@@ -59,7 +59,12 @@ class Stepper {
   std::int64_t count_first_targets();
   Decision run_actions(data::Batch& batch, const std::function<void(LocalStepReport&)>& report);
   void take_optimizer_step(double lr, double grad_scale);
-  enum Sum { nll, squared_norm, num_sums };
+  enum Sum { nll, squared_norm, first_auxiliary };
+  LocalStepReport empty_report() const { return LocalStepReport(auxiliary_losses_.size()); }
+  /// Moves the sums to the report.
+  void drain_sums(LocalStepReport& report);
+  /// Returns hooks that add the losses that this rank counts to the sums.
+  parallel::StepHooks loss_hooks();
   /// Adds to the sums the squared norm of the gradients that this rank counts.
   void add_squared_norm();
   /// Adjusts the loss scale to the gradients. May mark the step as skipped.
@@ -73,7 +78,8 @@ class Stepper {
   parallel::ActionList actions_;
   std::vector<std::vector<optim::ParameterRange>> parameter_ranges_;  // ranges of each group
   optim::LossScale loss_scale_;
-  parallel::DeviceSums sums_;
+  std::vector<model::AuxiliaryLoss> auxiliary_losses_;  // of the model
+  parallel::DeviceSums sums_;                           // those of Sum, then of auxiliary_losses_
   std::string first_non_finite_;
   std::int64_t num_steps_ = 0;
   bool targets_vary_;          // the number of targets varies over steps, since some tokens are none
