@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/system/host.hpp"
@@ -246,11 +247,13 @@ void Trainer::log_step(const Decision& decision, const StepTimes& times) {
   const auto steps = static_cast<double>(interval_.steps);
   const double mean_step_s = (monotonic_s() - interval_.started_s) / steps;
   const double tokens_per_s = static_cast<double>(plan_.tokens_per_step()) / mean_step_s;
+  std::vector<std::pair<std::string, double>> auxiliary;
+  for (const AuxiliaryValue& one : decision.auxiliary) auxiliary.emplace_back(one.loss.name, one.value);
   report([&] {
     reporter_.train(
         {.step = state_.step,
          .loss = decision.loss,
-         .auxiliary = decision.auxiliary,
+         .auxiliary = std::move(auxiliary),
          .lr = plan_.schedule.at(state_.step),
          .grad_norm = decision.grad_norm,
          .tokens = state_.tokens_consumed,

@@ -50,3 +50,28 @@ TEST_CASE("one value that is not finite stops the optimizer") {
   CHECK_FALSE(decide(nan_loss, 1, 1).finite);
   CHECK_FALSE(decide(infinite_norm, 1, 1).finite);
 }
+
+TEST_CASE(
+    "auxiliary losses are summed over ranks, join what is minimized and stop the optimizer if not finite") {
+  const std::array losses{dt::model::AuxiliaryLoss{"balance", 0.5}, dt::model::AuxiliaryLoss{"z", 2}};
+  dt::comm::run_threads(3, [&](dt::comm::Communicator& world) {
+    LocalStepReport report(losses.size());
+    report.nll.add(3);
+    report.auxiliary[0].add(world.rank());
+    report.auxiliary[1].add(world.rank() == 1 ? 1e17 : world.rank() == 2 ? -1e17 : 6);
+    report.squared_norm.add(world.rank());
+    report.all_reduce(world);
+    const Decision d = decide(report, 9, 0, 1, losses, 6);
+    const bool equal = d.loss == 1 && d.auxiliary.size() == 2 && d.auxiliary[0].value == 0.5 &&
+                       d.auxiliary[1].value == 1 && d.auxiliary[1].loss == losses[1] &&
+                       d.total_loss() == 3.25 && d.finite && d.grad_norm == std::sqrt(3.0);
+    return equal ? 0 : throw dt::Error(dt::ErrorKind::internal, "ranks decide differently");
+  });
+  LocalStepReport report(losses.size());
+  report.auxiliary[1].add(std::numeric_limits<double>::infinity());
+  const Decision d = decide(report, 1, 0, 1, losses);
+  CHECK_FALSE(d.finite);
+  CHECK(d.loss == 0);
+  CHECK_FALSE(std::isfinite(d.total_loss()));
+  CHECK(LocalStepReport::bytes(2) - LocalStepReport::bytes() == 2 * (dt::ExactSum::num_digits + 1) * 8);
+}

@@ -227,10 +227,15 @@ TEST_CASE("a train line tells the step's loss, the mean since the last line, and
   Console console(silent());
   Reporter(console, folder / "metrics.jsonl", 1)
       .train({.step = 10, .loss = 2.0, .mfu = 0.5, .mfu_base = "peak", .mean_loss = 3.0});
+  Reporter(console, folder / "auxiliary.jsonl", 1)
+      .train({.step = 10, .loss = 2.0, .auxiliary = {{"balance", 1.5}, {"z", 0.25}}});
   const Json line = Json::parse(read_file(folder / "metrics.jsonl"));
   CHECK(line["loss"] == 2.0);
   CHECK(line["mean_loss"] == 3.0);
   CHECK(line["mfu_base"] == "peak");
+  CHECK_FALSE(line.contains("auxiliary_losses"));
+  CHECK(Json::parse(read_file(folder / "auxiliary.jsonl"))["auxiliary_losses"] ==
+        Json{{"balance", 1.5}, {"z", 0.25}});
   CHECK(out.text().find("MFU (peak)") != std::string::npos);
   CHECK(out.text().find("3.00000") != std::string::npos);
   CHECK(out.text().find("2.00000") == std::string::npos);

@@ -65,7 +65,7 @@ void Reporter::train(const TrainRecord& r) {
             {"data_wait_s", r.data_wait_s},
             {"data_digest", to_hex(r.data_digest)}};
   json["mean_loss"] = r.mean_loss;
-  for (const AuxiliaryValue& one : r.auxiliary) json["auxiliary_losses"][one.loss.name] = one.value;
+  for (const auto& [name, value] : r.auxiliary) json["auxiliary_losses"][name] = value;
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
   for (const SourceEpochs& source : r.sources)
     json["samples"][escape_invalid_utf8(source.name)] = source.samples;

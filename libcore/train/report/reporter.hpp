@@ -5,13 +5,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cli/console.hpp"
 #include "base/io/files.hpp"
 #include "checkpoint/reader.hpp"
 #include "train/report/source_epochs.hpp"
-#include "train/step/decision.hpp"
 
 namespace dt::train {
 
@@ -25,7 +25,7 @@ struct SourceLoss {
 struct TrainRecord {
   std::int64_t step = 0;
   double loss = 0;
-  std::vector<AuxiliaryValue> auxiliary{};
+  std::vector<std::pair<std::string, double>> auxiliary{};  // name and value of each auxiliary loss
   double lr = 0;
   double grad_norm = 0;
   std::uint64_t tokens = 0;  // since the start of the run

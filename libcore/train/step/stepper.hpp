@@ -78,8 +78,8 @@ class Stepper {
   parallel::ActionList actions_;
   std::vector<std::vector<optim::ParameterRange>> parameter_ranges_;  // ranges of each group
   optim::LossScale loss_scale_;
-  std::vector<model::AuxiliaryLoss> auxiliary_losses_;  // of the model
-  parallel::DeviceSums sums_;                           // those of Sum, then of auxiliary_losses_
+  std::vector<model::AuxiliaryLoss> auxiliary_losses_;  // the model's
+  parallel::DeviceSums sums_;                           // sums of Sum, then of auxiliary_losses_
   std::string first_non_finite_;
   std::int64_t num_steps_ = 0;
   bool targets_vary_;          // the number of targets varies over steps, since some tokens are none
