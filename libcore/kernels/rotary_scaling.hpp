@@ -26,6 +26,8 @@ struct RotaryScaling {
 struct RotaryFrequencies {
   double theta = 10000;
   std::optional<RotaryScaling> scaling;
+
+  bool operator==(const RotaryFrequencies&) const = default;
 };
 
 }  // namespace dt::kernels

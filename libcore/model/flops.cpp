@@ -26,11 +26,12 @@ std::int64_t head_parameters(const ModelSpec& spec) {
 }  // namespace
 
 std::vector<UnitFlops> unit_flops_per_token(const ModelSpec& spec, std::int64_t sequence_length) {
-  const std::int64_t keys = std::min(sequence_length, spec.sliding_window.value_or(sequence_length));
-  const double attention = 4.0 * static_cast<double>(spec.query_heads * spec.head_dim * keys);
   const double head = 2.0 * static_cast<double>(head_parameters(spec));
   std::vector<UnitFlops> units(1);
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    const std::int64_t keys =
+        std::min(sequence_length, spec.attention[layer].window.value_or(sequence_length));
+    const double attention = 4.0 * static_cast<double>(spec.query_heads * spec.head_dim * keys);
     const double block = 2.0 * static_cast<double>(block_parameters(spec, layer));
     units.push_back({block + attention, block + 2 * attention, block});
   }

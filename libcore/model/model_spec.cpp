@@ -60,7 +60,7 @@ ModelSpec llama(const LlamaSizes& sizes) {
 /// Source: Dubey et al. 2024, table 3.
 ModelSpec llama_8b() {
   ModelSpec s = llama({4096, 32, 32, 8, 14336, 128256, 8192});
-  s.rotary_theta = 500000;
+  s.attention = AttentionSpec{.rotary = {500000, {}}};
   s.special = {128000, {128001}, {}};
   return s;
 }
@@ -75,8 +75,8 @@ ModelSpec llama_1b() {
 /// Source: Dubey et al. 2024 and the model card of Llama 3.2; config.json of Llama-3.2-1B.
 ModelSpec llama_3_2_1b() {
   ModelSpec s = llama({2048, 16, 32, 8, 8192, 128256, 131072});
-  s.rotary_theta = 500000;
-  s.rotary_scaling = {kernels::RotaryScaling::Type::llama3, 32, 1, 4, 8192};
+  const kernels::RotaryScaling scaling{kernels::RotaryScaling::Type::llama3, 32, 1, 4, 8192};
+  s.attention = AttentionSpec{.rotary = {500000, scaling}};
   s.tied = true;
   s.special = {128000, {128001}, {}};
   return s;
@@ -86,7 +86,7 @@ ModelSpec llama_3_2_1b() {
 ModelSpec mistral_7b() {
   ModelSpec s = llama({4096, 32, 32, 8, 14336, 32000, 32768});
   s.family = "mistral";
-  s.sliding_window = 4096;
+  s.attention = AttentionSpec{.window = 4096};
   s.special = {1, {2}, {}};
   return s;
 }
@@ -96,7 +96,7 @@ ModelSpec qwen2_0_5b() {
   ModelSpec s = llama({896, 24, 14, 2, 4864, 151936, 131072});
   s.family = "qwen2";
   s.norm_eps = 1e-6;
-  s.rotary_theta = 1000000;
+  s.attention = AttentionSpec{.rotary = {1000000, {}}};
   s.qkv_bias = s.tied = true;
   s.special = {151643, {151643}, {}};
   return s;

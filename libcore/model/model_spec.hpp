@@ -40,7 +40,16 @@ class PerLayer {
   std::vector<T> values_;
 };
 
-/// What a feed-forward layer is (see model/layers/feed_forward.hpp).
+/// The way in which the tokens of a layer attend.
+struct AttentionSpec {
+  /// The most keys that a token sees, its own included. Absent: all before it.
+  std::optional<std::int64_t> window{};
+  kernels::RotaryFrequencies rotary{};  // if the model has rotary positions
+
+  bool operator==(const AttentionSpec&) const = default;
+};
+
+/// The kind of a feed-forward layer (see model/layers/feed_forward.hpp).
 class FeedForwardKind;
 /// An up and a down projection, with gelu between them.
 const FeedForwardKind& gelu_mlp();
@@ -70,10 +79,7 @@ struct ModelSpec {
   Norm norm = Norm::layer_norm;
   double norm_eps = 1e-5;
   Position position = Position::learned;
-  double rotary_theta = 10000;
-  std::optional<kernels::RotaryScaling> rotary_scaling;
-  /// The most keys that a token sees, its own included.
-  std::optional<std::int64_t> sliding_window;
+  PerLayer<AttentionSpec> attention;
   PerLayer<const FeedForwardKind*> feed_forward = &gelu_mlp();
   bool qkv_bias = true;
   bool attention_output_bias = true;
@@ -100,8 +106,7 @@ std::string ends_text(const SpecialTokens& special);
 
 /// Returns the spec of a preset (see preset_names) or of a Hugging Face config.json at a path.
 /// Errors: input, naming file and key, for an unknown family, a missing key, heads that do not
-/// divide, and any setting of the file that dt does not compute (another activation, windows in
-/// some layers only, ...).
+/// divide, and any setting of the file that dt does not compute (another activation, ...).
 ModelSpec load_model_spec(const std::string& preset_or_path);
 const std::vector<std::string>& preset_names();
 bool is_preset(const std::string& name);

@@ -27,7 +27,7 @@ class Builder {
 
   void block(int layer) {
     prefix_ = fmt::format("layers.{}.", layer);
-    begin({UnitKind::block, fmt::format("layers.{}", layer), layer, {}});
+    begin({UnitKind::block, fmt::format("layers.{}", layer), layer, {}, first_alike(layer)});
     norm("attention_norm");
     attention();
     norm("mlp_norm");
@@ -52,6 +52,13 @@ class Builder {
   std::vector<UnitSpec> units;
 
  private:
+  int first_alike(int layer) const {
+    int first = 0;
+    while (spec_.attention[first] != spec_.attention[layer] ||
+           spec_.feed_forward[first] != spec_.feed_forward[layer])
+      ++first;
+    return first;
+  }
   void attention() {
     const auto& s = spec_;
     const std::int64_t q = s.query_heads * s.head_dim;
@@ -103,7 +110,8 @@ void check(const ModelSpec& s) {
            "{} query heads over {} key-value heads", s.query_heads, s.key_value_heads);
   DT_CHECK(s.position != Position::rotary || s.head_dim % 2 == 0, "rotary positions with odd head size {}",
            s.head_dim);
-  DT_CHECK(s.feed_forward.fits(s.layers), "feed-forward kinds for other than {} layers", s.layers);
+  DT_CHECK(s.feed_forward.fits(s.layers) && s.attention.fits(s.layers),
+           "kinds of attention or feed-forward for other than {} layers", s.layers);
 }
 
 /// Returns whether two splits of a parameter are along one axis, or of one dim.

@@ -60,6 +60,9 @@ struct UnitSpec {
   int layer = -1;    // layer number of a block
   /// The unit's parameters as indices into the table, in the order in which its methods take them.
   std::vector<int> params;
+  /// A block's first layer with the same attention and the same feed-forward kind. Blocks that have it
+  /// in common compute by the same kernels.
+  int first_alike = -1;
 };
 
 /// Parameters that share one flat buffer and one reduction. A tied table is a group of its own,

@@ -20,18 +20,27 @@ kernels::AttentionShape attention_shape(const Plan& plan) {
           std::max<std::int64_t>(1, plan.spec.key_value_heads / tp), plan.spec.head_dim};
 }
 
-kernels::cuda::AttentionUse attention_use(const Plan& plan) {
-  const bool has_window = plan.spec.sliding_window && *plan.spec.sliding_window < plan.sequence_length;
+kernels::cuda::AttentionUse attention_use(const Plan& plan, std::int64_t layer) {
+  const std::optional<std::int64_t>& window = plan.spec.attention[layer].window;
+  const bool has_window = window && *window < plan.sequence_length;
   return {.dtype = plan.precision.compute,
           .in_place = plan.layout.cp == 1,
           .is_masked = plan.mask_documents || has_window,
           .can_order = plan.launch.orders_attention_sums};
 }
 
+std::size_t attention_scratch_bytes(const Plan& plan) {
+  std::size_t most = 0;
+  for (std::int64_t layer = 0; layer < plan.spec.layers; ++layer)
+    most = std::max(
+        most, kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan, layer)));
+  return most;
+}
+
 std::string attention_reduction_order(const Plan& plan) {
   if (plan.device == Device::host() || !has_library_kernels(plan)) return "";
   const kernels::AttentionShape shape = attention_shape(plan);
-  const kernels::cuda::AttentionUse use = attention_use(plan);
+  const kernels::cuda::AttentionUse use = attention_use(plan, 0);  // windows do not change the order
   return kernels::cuda::choose_backward_algorithm(shape, shape.sequence, use.is_masked, use.can_order)
                  .is_ordered
              ? "ordered"

@@ -13,7 +13,9 @@ namespace dt::plan {
 /// Returns the shape of one attention call of a rank, with the rank's heads. If ranks divide
 /// sequences, a call takes the queries and keys of one chunk.
 kernels::AttentionShape attention_shape(const Plan& plan);
-kernels::cuda::AttentionUse attention_use(const Plan& plan);
+kernels::cuda::AttentionUse attention_use(const Plan& plan, std::int64_t layer);
+/// Returns the most bytes of a GPU's scratch memory that attention takes in any layer.
+std::size_t attention_scratch_bytes(const Plan& plan);
 
 /// Returns how a library's backward pass sums: "ordered", or "kept weights" (see
 /// kernels::cuda::choose_backward_algorithm). Returns an empty text if dt's own kernels compute attention,

@@ -77,7 +77,7 @@ TEST_CASE("an exported folder holds the weights that the checkpoint holds") {
   qwen2.qkv_bias = true;
   model::ModelSpec mistral = tiny_llama();
   mistral.family = "mistral";
-  mistral.sliding_window = 3;
+  mistral.attention = model::AttentionSpec{.window = 3};
   for (const model::ModelSpec& spec :
        {checkpoint::test::tiny_gpt2(), untied, tiny_llama(), biased, qwen2, mistral}) {
     for (const DType dtype : {DType::f32, DType::f64}) {

@@ -361,6 +361,8 @@ def hf_config():
     seed("hf_config", "mistral", LLAMA | {"model_type": "mistral", "sliding_window": 4, "head_dim": 4})
     seed("hf_config", "qwen2", LLAMA | {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 4,
          "layer_types": ["full_attention"], "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}})
+    seed("hf_config", "qwen2-mixed", LLAMA | {"model_type": "qwen2", "num_hidden_layers": 2, "use_sliding_window": True,
+         "sliding_window": 4, "layer_types": ["full_attention", "sliding_attention"]})
 
 
 def large_hf_config():

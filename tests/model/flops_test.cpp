@@ -33,7 +33,7 @@ TEST_CASE("matmul parameters are all matrices, the head also when tied, the embe
 TEST_CASE(
     "a block has three products of its matrices and attention's on top, the head three, the embedding none") {
   ModelSpec spec = load_model_spec("llama-tiny");
-  spec.sliding_window = 30;
+  spec.attention = AttentionSpec{.window = 30};
   const double matrices = 2.0 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 176), attention = 4.0 * 4 * 16 * 30;
   const std::vector<UnitFlops> units = unit_flops_per_token(spec, 100);
   REQUIRE(units.size() == 4);
@@ -44,6 +44,9 @@ TEST_CASE(
     CHECK(block.backward_weight == matrices);
   }
   CHECK(units[3].forward == 2.0 * 320 * 64);
+  spec.attention = PerLayer(std::vector<AttentionSpec>{{.window = 30}, {}});
+  CHECK(unit_flops_per_token(spec, 100)[1].forward == matrices + attention);
+  CHECK(unit_flops_per_token(spec, 100)[2].forward == matrices + attention * 100 / 30);
   CHECK(units[3].sum() == 3 * units[3].forward);
 }
 
@@ -54,7 +57,7 @@ TEST_CASE("FLOPs per token are 6 per matmul parameter and 12 · layers · heads 
   CHECK(matmul_parameters(spec) == 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 176) + 320 * 64);
   CHECK(flops_per_token(spec, 100) == 6.0 * 112640 + 12.0 * 2 * 4 * 16 * 100);
   ModelSpec windowed = spec;
-  windowed.sliding_window = 30;
+  windowed.attention = AttentionSpec{.window = 30};
   CHECK(flops_per_token(windowed, 100) == 6.0 * 112640 + 12.0 * 2 * 4 * 16 * 30);
   CHECK(flops_per_token(windowed, 20) == flops_per_token(spec, 20));
 }

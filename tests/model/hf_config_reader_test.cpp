@@ -79,12 +79,12 @@ TEST_CASE("Llama configurations are read, with transformers' defaults") {
   CHECK(s.norm == Norm::rms_norm);
   CHECK(s.norm_eps == 1e-6);
   CHECK(s.position == Position::rotary);
-  CHECK(s.rotary_theta == 10000);
+  CHECK(s.attention[0].rotary.theta == 10000);
   CHECK(s.feed_forward[0] == &swiglu_mlp());
   CHECK_FALSE(s.qkv_bias);
   CHECK_FALSE(s.attention_output_bias);
-  CHECK_FALSE(s.sliding_window);
-  CHECK_FALSE(s.rotary_scaling);
+  CHECK_FALSE(s.attention[0].window);
+  CHECK_FALSE(s.attention[0].rotary.scaling);
   CHECK_FALSE(s.mlp_bias);
   CHECK_FALSE(s.tied);
   CHECK_FALSE(s.scaled_residual_init);
@@ -105,12 +105,12 @@ TEST_CASE("Llama configurations are read, with transformers' defaults") {
 TEST_CASE("Mistral has a window unless the file says null, and no biases") {
   const ModelSpec s = parse(like_llama("mistral"));
   CHECK(s.family == "mistral");
-  CHECK(s.sliding_window == 4096);
+  CHECK(s.attention[0].window == 4096);
   CHECK_FALSE(s.qkv_bias);
   CHECK_FALSE(s.attention_output_bias);
   CHECK_FALSE(s.mlp_bias);
-  CHECK(parse(with(like_llama("mistral"), "sliding_window", 7)).sliding_window == 7);
-  CHECK_FALSE(parse(with(like_llama("mistral"), "sliding_window", nullptr)).sliding_window);
+  CHECK(parse(with(like_llama("mistral"), "sliding_window", 7)).attention[0].window == 7);
+  CHECK_FALSE(parse(with(like_llama("mistral"), "sliding_window", nullptr)).attention[0].window);
   CHECK(parse(with(like_llama("mistral"), "head_dim", 10)).head_dim == 10);
 }
 
@@ -120,32 +120,48 @@ TEST_CASE("Qwen2 has biases on q, k and v, and a window where the file says so f
   CHECK(s.qkv_bias);
   CHECK_FALSE(s.attention_output_bias);
   CHECK_FALSE(s.mlp_bias);
-  CHECK_FALSE(s.sliding_window);
-  CHECK_FALSE(parse(with(windowed_qwen2(7, 0), "use_sliding_window", false)).sliding_window);
-  CHECK(parse(windowed_qwen2(7, 0)).sliding_window == 7);
-  CHECK_FALSE(parse(windowed_qwen2(nullptr, 0)).sliding_window);
-  CHECK_FALSE(parse(windowed_qwen2(7, 3)).sliding_window);  // a window for none of three layers
+  CHECK_FALSE(s.attention[0].window);
+  CHECK_FALSE(parse(with(windowed_qwen2(7, 0), "use_sliding_window", false)).attention[0].window);
+  CHECK(parse(windowed_qwen2(7, 0)).attention[0].window == 7);
+  CHECK_FALSE(parse(windowed_qwen2(nullptr, 0)).attention[0].window);
+  CHECK_FALSE(parse(windowed_qwen2(7, 3)).attention[0].window);  // a window for none of three layers
   const Json windows(3, "sliding_attention"), none(3, "full_attention");
-  CHECK(parse(with(windowed_qwen2(7, 2), "layer_types", windows)).sliding_window == 7);
-  CHECK_FALSE(parse(with(like_llama("qwen2"), "layer_types", none)).sliding_window);
+  CHECK(parse(with(windowed_qwen2(7, 2), "layer_types", windows)).attention[0].window == 7);
+  CHECK_FALSE(parse(with(like_llama("qwen2"), "layer_types", none)).attention[0].window);
   // transformers 5 writes layer_types beside a window that no layer uses.
-  CHECK_FALSE(parse(with(windowed_qwen2(7, 3), "layer_types", none)).sliding_window);
-  CHECK_FALSE(parse(with(windowed_qwen2(7, 0), "layer_types", none)).sliding_window);
+  CHECK_FALSE(parse(with(windowed_qwen2(7, 3), "layer_types", none)).attention[0].window);
+  CHECK_FALSE(parse(with(windowed_qwen2(7, 0), "layer_types", none)).attention[0].window);
+}
+
+TEST_CASE("Qwen2 has windows in the layers that the file names") {
+  const std::vector<std::string> types{"sliding_attention", "full_attention", "sliding_attention"};
+  const ModelSpec named = parse(with(windowed_qwen2(7, 0), "layer_types", types));
+  const ModelSpec counted = parse(windowed_qwen2(7, 2));
+  CHECK(named.attention[0].window == 7);
+  CHECK_FALSE(named.attention[1].window);
+  CHECK(named.attention[2].window == 7);
+  CHECK_FALSE(counted.attention[0].window);
+  CHECK_FALSE(counted.attention[1].window);
+  CHECK(counted.attention[2].window == 7);
+  CHECK(parse(with(windowed_qwen2(7, 0), "rope_theta", 500)).attention[2].rotary.theta == 500);
+  CHECK(parse(with(windowed_qwen2(7, 1), "rope_theta", 500)).attention[2].rotary.theta == 500);
 }
 
 TEST_CASE("rotary scaling is read from either of its homes") {
   using kernels::RotaryScaling;
   const RotaryScaling llama3{RotaryScaling::Type::llama3, 8, 1, 4, 8192};
   for (const char* family : {"llama", "mistral", "qwen2"}) {
-    CHECK(parse(with(like_llama(family), "rope_scaling", llama3_scaling())).rotary_scaling == llama3);
+    CHECK(parse(with(like_llama(family), "rope_scaling", llama3_scaling())).attention[0].rotary.scaling ==
+          llama3);
     const ModelSpec nested =
         parse(with(like_llama(family), "rope_parameters", with(llama3_scaling(), "rope_theta", 500000)));
-    CHECK(nested.rotary_scaling == llama3);
-    CHECK(nested.rotary_theta == 500000);
+    CHECK(nested.attention[0].rotary.scaling == llama3);
+    CHECK(nested.attention[0].rotary.theta == 500000);
   }
   for (const char* key : {"type", "rope_type"}) {
-    const auto linear =
-        parse(with(llama_config(), "rope_scaling", {{key, "linear"}, {"factor", 2}})).rotary_scaling;
+    const auto linear = parse(with(llama_config(), "rope_scaling", {{key, "linear"}, {"factor", 2}}))
+                            .attention[0]
+                            .rotary.scaling;
     CHECK(linear.value().type == RotaryScaling::Type::linear);
     CHECK(linear.value().factor == 2);
   }
@@ -155,13 +171,15 @@ TEST_CASE("rotary scaling is read from either of its homes") {
 }
 
 TEST_CASE("the rotary base is read from either of its homes") {
-  CHECK(parse(with(llama_config(), "rope_theta", 500000)).rotary_theta == 500000);
+  CHECK(parse(with(llama_config(), "rope_theta", 500000)).attention[0].rotary.theta == 500000);
   const Json nested{{"rope_theta", 500000.0}, {"rope_type", "default"}};
-  CHECK(parse(with(llama_config(), "rope_parameters", nested)).rotary_theta == 500000);
-  CHECK(parse(with(with(llama_config(), "rope_theta", 500000), "rope_parameters", nested)).rotary_theta ==
-        500000);
-  CHECK(parse(with(llama_config(), "rope_scaling", {{"type", "default"}})).rotary_theta == 10000);
-  CHECK(parse(with(llama_config(), "rope_scaling", nullptr)).rotary_theta == 10000);
+  CHECK(parse(with(llama_config(), "rope_parameters", nested)).attention[0].rotary.theta == 500000);
+  CHECK(parse(with(with(llama_config(), "rope_theta", 500000), "rope_parameters", nested))
+            .attention[0]
+            .rotary.theta == 500000);
+  CHECK(parse(with(llama_config(), "rope_scaling", {{"type", "default"}})).attention[0].rotary.theta ==
+        10000);
+  CHECK(parse(with(llama_config(), "rope_scaling", nullptr)).attention[0].rotary.theta == 10000);
   CHECK_THAT(error_of(with(with(llama_config(), "rope_theta", 10000), "rope_parameters", nested)),
              Catch::Contains("rope_parameters.rope_theta is 500000"));
 }
@@ -180,20 +198,21 @@ TEST_CASE("config.json as transformers 5 writes it is read") {
       "low_freq_factor": 1.0, "original_max_position_embeddings": 32, "rope_theta": 500000.0,
       "rope_type": "llama3"}, )" +
       middle));
-  CHECK(llama.rotary_theta == 500000);
-  CHECK(llama.rotary_scaling == kernels::RotaryScaling{kernels::RotaryScaling::Type::llama3, 8, 1, 4, 32});
+  CHECK(llama.attention[0].rotary.theta == 500000);
+  CHECK(llama.attention[0].rotary.scaling ==
+        kernels::RotaryScaling{kernels::RotaryScaling::Type::llama3, 8, 1, 4, 32});
   CHECK(llama.special.eos == std::vector<std::int64_t>{1});
   const ModelSpec mistral = parse(Json::parse(
       R"({"architectures": ["MistralForCausalLM"], "head_dim": 16, "model_type": "mistral", "rope_parameters":
       {"rope_theta": 10000.0, "rope_type": "default"}, "sliding_window": 16, )" +
       middle));
-  CHECK(mistral.sliding_window == 16);
+  CHECK(mistral.attention[0].window == 16);
   const ModelSpec qwen2 = parse(Json::parse(
       R"({"architectures": ["Qwen2ForCausalLM"], "layer_types": ["sliding_attention", "sliding_attention"],
       "max_window_layers": 0, "model_type": "qwen2", "rope_parameters": {"rope_theta": 10000.0,
       "rope_type": "default"}, "sliding_window": 16, "use_sliding_window": true, )" +
       middle));
-  CHECK(qwen2.sliding_window == 16);
+  CHECK(qwen2.attention[0].window == 16);
   const ModelSpec gpt2 = parse(Json::parse(
       R"({"activation_function": "gelu_new", "add_cross_attention": false, "architectures": ["GPT2LMHeadModel"],
       "attn_pdrop": 0, "bos_token_id": 1, "dtype": "float32", "embd_pdrop": 0, "eos_token_id": 1,
@@ -246,10 +265,12 @@ TEST_CASE("settings that dt does not compute are refused by file, key, value and
        "\"sliding_attention\""},
       {with(like_llama("mistral"), "sliding_window", 0), "sliding_window", "0", "an integer from 1"},
       {with(like_llama("mistral"), "attention_bias", true), "attention_bias", "true", "false"},
-      {windowed_qwen2(7, 2), "max_window_layers", "2", "0 (windows in all layers), 3 and more (in none)"},
       {windowed_qwen2(7, -1), "max_window_layers", "-1", "an integer from 0"},
-      {with(windowed_qwen2(7, 0), "layer_types", mixed), "layer_types", mixed.dump(),
-       "\"sliding_attention\""},
+      {with(windowed_qwen2(7, 0), "layer_types", {"full_attention", "sliding_attention"}), "layer_types",
+       "[\"full_attention\",\"sliding_attention\"]",
+       "\"sliding_attention\" or \"full_attention\" for each of 3"},
+      {with(windowed_qwen2(7, 0), "layer_types", {"full_attention", "sliding_attention", "linear_attention"}),
+       "layer_types", "[\"full_attention\"", "\"sliding_attention\" or \"full_attention\" for each of 3"},
       {with(like_llama("qwen2"), "layer_types", mixed), "layer_types", mixed.dump(), "\"full_attention\""},
       {with(like_llama("qwen2"), "use_sliding_window", "yes"), "use_sliding_window", "\"yes\"",
        "true, false"},
@@ -312,6 +333,8 @@ TEST_CASE("sizes whose products leave int64 are refused") {
   config["head_dim"] = 2;
   CHECK_THAT(error_of(config), Catch::Contains("parameters; at most"));
   CHECK_THAT(error_of(with(llama_config(), "num_hidden_layers", large)),
+             Catch::Contains("at most 16384 layers"));
+  CHECK_THAT(error_of(with(windowed_qwen2(7, 1), "num_hidden_layers", large)),
              Catch::Contains("at most 16384 layers"));
 }
 

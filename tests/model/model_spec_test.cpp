@@ -33,6 +33,10 @@ TEST_CASE("a written configuration reads back as the same spec") {
   specs.push_back(parse(with(like_llama("mistral"), "sliding_window", 7)));
   specs.push_back(parse(windowed_qwen2(7, 0)));
   specs.push_back(parse(windowed_qwen2(7, 30)));
+  specs.push_back(parse(windowed_qwen2(7, 1)));
+  specs.push_back(parse(with(windowed_qwen2(7, 0), "layer_types",
+                             {"sliding_attention", "full_attention", "sliding_attention"})));
+  CHECK_FALSE(specs.back().attention.is_uniform());
   specs.push_back(parse(with(with(gpt2_config(), "eos_token_id", {5, 6}), "pad_token_id", 7)));
   for (const ModelSpec& spec : specs) CHECK(parse_hf_config(hf_config(spec), "written") == spec);
 }
@@ -58,6 +62,12 @@ TEST_CASE("written configurations name what transformers needs to load the model
   const Json qwen2 = Json::parse(hf_config(load_model_spec("qwen2-0.5b")));
   CHECK(qwen2["architectures"] == Json{"Qwen2ForCausalLM"});
   CHECK(qwen2["use_sliding_window"] == false);
+  CHECK_FALSE(qwen2.contains("layer_types"));
+  const Json mixed = Json::parse(hf_config(parse(windowed_qwen2(7, 2))));
+  CHECK(mixed["use_sliding_window"] == true);
+  CHECK(mixed["sliding_window"] == 7);
+  CHECK(mixed["max_window_layers"] == 2);
+  CHECK(mixed["layer_types"] == Json{"full_attention", "full_attention", "sliding_attention"});
 }
 
 TEST_CASE("a spec that its family cannot express is not written") {
@@ -70,8 +80,17 @@ TEST_CASE("a spec that its family cannot express is not written") {
   llama.qkv_bias = true;  // a bias that Qwen2 has and Llama has not
   CHECK_THROWS_AS(hf_config(llama), Error);
   llama = load_model_spec("llama-tiny");
-  llama.sliding_window = 8;
+  llama.attention = AttentionSpec{.window = 8};
   CHECK_THROWS_AS(hf_config(llama), Error);
+  ModelSpec qwen2 = parse(windowed_qwen2(7, 1));
+  std::vector<AttentionSpec> each;
+  for (std::int64_t layer = 0; layer < qwen2.layers; ++layer) each.push_back(qwen2.attention[layer]);
+  each.back().window = 8;  // windows of two sizes
+  qwen2.attention = PerLayer(each);
+  CHECK_THROWS_AS(hf_config(qwen2), Error);
+  each.back() = {.window = 7, .rotary = {5000, {}}};  // rotary positions of one layer
+  qwen2.attention = PerLayer(each);
+  CHECK_THROWS_AS(hf_config(qwen2), Error);
 }
 
 TEST_CASE("presets and files are loaded; an unknown name lists the presets") {

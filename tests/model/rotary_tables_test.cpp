@@ -13,7 +13,9 @@ TEST_CASE("the tables of rotary positions have the same bits on a device", "[dev
   const Context context(1, Device::gpu(0));
   const ModelSpec spec = load_model_spec("llama-tiny");
   const DType dtype = GENERATE(DType::f32, DType::f64);
-  const RotaryTables here(Device::host(), spec, dtype), there(context.device(), spec, dtype);
+  const kernels::RotaryFrequencies& frequencies = spec.attention[0].rotary;
+  const RotaryTables here(Device::host(), spec, frequencies, dtype),
+      there(context.device(), spec, frequencies, dtype);
   for (Tensor RotaryTables::*table : {&RotaryTables::cos_PD2, &RotaryTables::sin_PD2}) {
     CHECK((there.*table).device() == context.device());
     const HostMirror copy(context, there.*table);

@@ -38,14 +38,23 @@ inline model::ModelSpec tiny_windowed_qwen2() {
   model::ModelSpec s = tiny_llama(false, false);
   s.family = "qwen2";
   s.qkv_bias = true;
-  s.sliding_window = 3;
-  s.rotary_scaling = {kernels::RotaryScaling::Type::llama3, 4, 1, 4, 32};
+  const kernels::RotaryScaling scaling{kernels::RotaryScaling::Type::llama3, 4, 1, 4, 32};
+  s.attention = model::AttentionSpec{.window = 3, .rotary = {10000, scaling}};
+  return s;
+}
+
+/// Returns a model whose layers attend each in their own way: all keys, and a window with other
+/// frequencies of rotary positions.
+inline model::ModelSpec tiny_mixed_attention() {
+  model::ModelSpec s = tiny_llama(false, true);
+  s.attention = model::PerLayer(
+      std::vector<model::AttentionSpec>{{.rotary = {10000, {}}}, {.window = 3, .rotary = {500, {}}}});
   return s;
 }
 
 inline std::vector<model::ModelSpec> every_kind() {
-  return {tiny_gpt2(true), tiny_gpt2(false), tiny_llama(true, false), tiny_llama(false, true),
-          tiny_windowed_qwen2()};
+  return {tiny_gpt2(true),         tiny_gpt2(false),      tiny_llama(true, false),
+          tiny_llama(false, true), tiny_windowed_qwen2(), tiny_mixed_attention()};
 }
 
 }  // namespace dt::test

@@ -241,7 +241,8 @@ TEST_CASE("divided sequences train as whole ones do") {
       Setting reference{.layers = 2, .tied = tied, .precision = fp64, .sequence = 16, .spec = family.spec};
       if (windowed) {
         reference.spec = family.spec.value_or(grouped_spec(2, tied));
-        reference.spec->sliding_window = 5;
+        reference.spec->attention =
+            model::PerLayer(std::vector<model::AttentionSpec>{{}, {.window = 5, .rotary = {500, {}}}});
       }
       const Result expected = train(alone(reference));
       for (const int cp : {2, 4}) {
@@ -263,7 +264,7 @@ TEST_CASE("divided sequences train as whole ones do") {
 TEST_CASE("divided sequences under a window train in 16 bits as whole ones do") {
   Setting reference{
       .layers = 2, .precision = {.compute = DType::bf16}, .sequence = 16, .spec = grouped_spec(2, true)};
-  reference.spec->sliding_window = 5;  // chunks that lie before it are skipped
+  reference.spec->attention = model::AttentionSpec{.window = 5};  // chunks that lie before it are skipped
   const Result expected = train(alone(reference));
   for (const int cp : {2, 4}) {
     Setting setting = reference;

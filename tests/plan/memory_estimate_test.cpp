@@ -148,7 +148,7 @@ TEST_CASE("what attention's backward takes at 128k follows from how it sums, whi
   plan.spec.query_heads = 32, plan.spec.key_value_heads = 8, plan.spec.head_dim = 128;
   plan.sequence_length = 131072;
   const auto scratch = [&] {
-    const auto bytes = kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan));
+    const auto bytes = kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan, 0));
     return static_cast<double>(bytes) / (1 << 30);
   };
   CHECK(attention_reduction_order(plan) == "kept weights");

@@ -98,6 +98,18 @@ class Config {
     const auto same = [value](const Json& v) { return v == value; };
     return json_[key].is_array() && std::all_of(json_[key].begin(), json_[key].end(), same);
   }
+  /// Reads a list with one of two settings for each layer. Returns whether each has the first.
+  std::vector<bool> choices(const std::string& key, std::int64_t layers, const char* first,
+                            const char* second) const {
+    std::vector<bool> is_first;
+    for (const Json& v : json_[key]) {
+      if (v == first || v == second) is_first.push_back(v == first);
+    }
+    if (json_[key].is_array() && is_first.size() == json_[key].size() &&
+        static_cast<std::int64_t>(is_first.size()) == layers)
+      return is_first;
+    refuse(key, fmt::format("\"{}\" or \"{}\" for each of {} layers", first, second, layers));
+  }
   /// Checks a list with one setting for each layer. It may be absent or have one of the values for
   /// every layer.
   void require_each(const std::string& key, std::initializer_list<const char*> values) const {
@@ -221,22 +233,23 @@ std::optional<RotaryScaling> read_rotary_scaling(const Config& rope) {
 
 /// Reads θ and its scaling. θ is at the top level, or in rope_parameters in files of transformers
 /// 5. rope_scaling is the older member for a rope_type. Settings that the file repeats must agree.
-void read_rotary(const Config& config, ModelSpec& s) {
-  s.position = Position::rotary;
+kernels::RotaryFrequencies read_rotary(const Config& config) {
+  kernels::RotaryFrequencies rotary;
   config.require("partial_rotary_factor", {1.0});
-  double theta = config.positive_or("rope_theta", 10000);
+  rotary.theta = config.positive_or("rope_theta", 10000);
   for (const std::string key : {"rope_scaling", "rope_parameters"}) {
     if (!config.has(key)) continue;
     const Config rope = config.nested(key);
     const std::optional<RotaryScaling> scaling = read_rotary_scaling(rope);
-    if (key == "rope_parameters" && config.has("rope_scaling") && scaling != s.rotary_scaling)
+    if (key == "rope_parameters" && config.has("rope_scaling") && scaling != rotary.scaling)
       config.refuse(key, fmt::format("{}, as the file's rope_scaling", config.value("rope_scaling").dump()));
-    s.rotary_scaling = scaling;
-    if (rope.has("rope_theta") && config.has("rope_theta") && rope.positive_or("rope_theta", theta) != theta)
-      rope.refuse("rope_theta", fmt::format("{}, as the file's own rope_theta", theta));
-    theta = rope.positive_or("rope_theta", theta);
+    rotary.scaling = scaling;
+    const double theta = rope.positive_or("rope_theta", rotary.theta);
+    if (rope.has("rope_theta") && config.has("rope_theta") && theta != rotary.theta)
+      rope.refuse("rope_theta", fmt::format("{}, as the file's own rope_theta", rotary.theta));
+    rotary.theta = theta;
   }
-  s.rotary_theta = theta;
+  return rotary;
 }
 
 /// Reads what Llama and its descendants share. Each family reads its own biases and windows.
@@ -263,7 +276,8 @@ ModelSpec read_llama_like(const Config& config, const std::string& family) {
   s.max_positions = config.size("max_position_embeddings");
   s.norm = Norm::rms_norm;
   s.norm_eps = config.positive_or("rms_norm_eps", 1e-6);
-  read_rotary(config, s);
+  s.position = Position::rotary;
+  s.attention = AttentionSpec{.rotary = read_rotary(config)};
   s.feed_forward = &swiglu_mlp();
   s.qkv_bias = s.attention_output_bias = s.mlp_bias = false;
   s.tied = config.flag_or("tie_word_embeddings", false);
@@ -290,31 +304,35 @@ ModelSpec read_mistral(const Config& config) {
   ModelSpec s = read_llama_like(config, "mistral");
   config.require("attention_bias", {false});
   config.require("mlp_bias", {false});
-  s.sliding_window = read_window_size(config);
-  config.require_each("layer_types", {s.sliding_window ? "sliding_attention" : "full_attention"});
+  const std::optional<std::int64_t> window = read_window_size(config);
+  s.attention = AttentionSpec{window, s.attention[0].rotary};
+  config.require_each("layer_types", {window ? "sliding_attention" : "full_attention"});
   return s;
 }
 
-/// Reads Qwen2's window. A file may limit windows to some layers: those that layer_types names,
-/// which transformers 5 writes beside use_sliding_window, or else those from max_window_layers on.
-/// dt supports one window for all layers or none.
-std::optional<std::int64_t> read_qwen2_window(const Config& config, std::int64_t layers) {
+/// Returns the layers' windows of Qwen2. A file may limit windows to some layers: those that
+/// layer_types names, which transformers 5 writes beside use_sliding_window, or else those from
+/// max_window_layers on.
+PerLayer<std::optional<std::int64_t>> read_qwen2_windows(const Config& config, std::int64_t layers) {
   std::optional<std::int64_t> window;
   if (config.flag_or("use_sliding_window", false)) window = read_window_size(config);
   if (window && config.has("layer_types")) {
-    if (config.has_each("layer_types", "full_attention")) return std::nullopt;
-    config.require_each("layer_types", {"sliding_attention", "full_attention"});
+    if (config.has_each("layer_types", "full_attention")) return {};
+    if (config.has_each("layer_types", "sliding_attention")) return window;
+    std::vector<std::optional<std::int64_t>> windows;
+    for (const bool slides : config.choices("layer_types", layers, "sliding_attention", "full_attention"))
+      windows.push_back(slides ? window : std::nullopt);
+    return PerLayer(std::move(windows));
+  }
+  const std::int64_t without = window ? config.count_or("max_window_layers", 28) : layers;
+  if (without >= layers) window.reset();
+  if (!window || without == 0) {
+    config.require_each("layer_types", {window ? "sliding_attention" : "full_attention"});
     return window;
   }
-  if (window) {
-    const std::int64_t without = config.count_or("max_window_layers", 28);
-    if (without >= layers) return std::nullopt;
-    if (without > 0)
-      config.refuse("max_window_layers",
-                    fmt::format("0 (windows in all layers), {} and more (in none)", layers));
-  }
-  config.require_each("layer_types", {window ? "sliding_attention" : "full_attention"});
-  return window;
+  std::vector<std::optional<std::int64_t>> windows(static_cast<std::size_t>(layers), window);
+  std::fill_n(windows.begin(), without, std::nullopt);
+  return PerLayer(std::move(windows));
 }
 
 ModelSpec read_qwen2(const Config& config) {
@@ -322,7 +340,12 @@ ModelSpec read_qwen2(const Config& config) {
   config.require("attention_bias", {true});
   config.require("mlp_bias", {false});
   s.qkv_bias = true;
-  s.sliding_window = read_qwen2_window(config, s.layers);
+  refuse_absurd_size(s, config.origin());  // before a list has an entry for each layer
+  const PerLayer<std::optional<std::int64_t>> windows = read_qwen2_windows(config, s.layers);
+  std::vector<AttentionSpec> attention;
+  for (std::int64_t layer = 0; layer < s.layers; ++layer)
+    attention.push_back({windows[layer], s.attention[0].rotary});
+  s.attention = PerLayer(std::move(attention));
   return s;
 }
 

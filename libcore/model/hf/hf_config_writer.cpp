@@ -52,8 +52,9 @@ Json rotary_scaling(const std::optional<RotaryScaling>& scaling) {
 
 /// Writes what Llama and its descendants share.
 Json write_llama_like(const ModelSpec& s, const char* architecture) {
-  Json rope_parameters = rotary_scaling(s.rotary_scaling);
-  rope_parameters["rope_theta"] = s.rotary_theta;
+  const kernels::RotaryFrequencies& rotary = s.attention[0].rotary;
+  Json rope_parameters = rotary_scaling(rotary.scaling);
+  rope_parameters["rope_theta"] = rotary.theta;
   return {{"architectures", {architecture}},
           {"model_type", s.family},
           {"vocab_size", s.vocabulary},
@@ -67,9 +68,9 @@ Json write_llama_like(const ModelSpec& s, const char* architecture) {
           {"hidden_act", "silu"},
           {"rms_norm_eps", s.norm_eps},
           {"initializer_range", s.init_std},
-          {"rope_theta", s.rotary_theta},
+          {"rope_theta", rotary.theta},
           {"rope_parameters", rope_parameters},  // for transformers 5
-          {"rope_scaling", s.rotary_scaling ? rotary_scaling(s.rotary_scaling) : Json(nullptr)},
+          {"rope_scaling", rotary.scaling ? rotary_scaling(rotary.scaling) : Json(nullptr)},
           {"attention_dropout", 0.0}};
 }
 
@@ -82,15 +83,22 @@ Json write_llama(const ModelSpec& s) {
 
 Json write_mistral(const ModelSpec& s) {
   Json json = write_llama_like(s, "MistralForCausalLM");
-  json["sliding_window"] = number_or_null(s.sliding_window);
+  json["sliding_window"] = number_or_null(s.attention[0].window);
   return json;
 }
 
+/// Writes the layers that have a window. Files of windows in some layers also have layer_types, which
+/// transformers 5 takes.
 Json write_qwen2(const ModelSpec& s) {
   Json json = write_llama_like(s, "Qwen2ForCausalLM");
-  json["use_sliding_window"] = s.sliding_window.has_value();
-  json["sliding_window"] = number_or_null(s.sliding_window);
-  json["max_window_layers"] = s.sliding_window ? 0 : s.layers;
+  std::int64_t first = 0;  // layer with a window
+  while (first < s.layers && !s.attention[first].window) ++first;
+  const bool has_window = first < s.layers;
+  json["use_sliding_window"] = has_window;
+  json["sliding_window"] = has_window ? Json(*s.attention[first].window) : Json(nullptr);
+  json["max_window_layers"] = first;
+  for (std::int64_t layer = 0; layer < s.layers && !s.attention.is_uniform(); ++layer)
+    json["layer_types"].push_back(s.attention[layer].window ? "sliding_attention" : "full_attention");
   return json;
 }
 

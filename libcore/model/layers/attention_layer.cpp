@@ -7,26 +7,27 @@
 
 namespace dt::model {
 
-RotaryTables::RotaryTables(Device device, const ModelSpec& spec, DType statistics) {
+RotaryTables::RotaryTables(Device device, const ModelSpec& spec,
+                           const kernels::RotaryFrequencies& frequencies, DType statistics) {
   if (spec.position != Position::rotary) return;
   const Shape shape{spec.max_positions, spec.head_dim / 2};
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * dtype_bytes(statistics);
   Buffer values(Device::host(), 2 * bytes);
-  kernels::rotary_tables({spec.rotary_theta, spec.rotary_scaling}, Tensor(values, statistics, shape),
+  kernels::rotary_tables(frequencies, Tensor(values, statistics, shape),
                          Tensor(values, statistics, shape, bytes));
   memory = to_device(device, std::move(values));
   cos_PD2 = Tensor(memory, statistics, shape);
   sin_PD2 = Tensor(memory, statistics, shape, bytes);
 }
 
-AttentionLayer::AttentionLayer(const ModelSpec& shard, DType dtype,
+AttentionLayer::AttentionLayer(const ModelSpec& shard, std::int64_t layer, DType dtype,
                                std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& ops)
     : query_heads_(shard.query_heads),
       key_value_heads_(shard.key_value_heads),
       head_dim_(shard.head_dim),
       qkv_bias_(shard.qkv_bias),
       output_bias_(shard.attention_output_bias),
-      window_(shard.sliding_window),
+      window_(shard.attention[layer].window),
       dtype_(dtype),
       rotary_(std::move(rotary)),
       ops_(ops) {}

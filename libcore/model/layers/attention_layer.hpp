@@ -17,10 +17,11 @@
 
 namespace dt::model {
 
-/// The cosines and sines of rotary positions. One pair of tables serves all layers. The tensors are
-/// absent if the model learns its positions.
+/// The cosines and sines of rotary positions. One pair of tables serves all layers of the same
+/// frequencies. The tensors are absent if the model learns its positions.
 struct RotaryTables {
-  RotaryTables(Device device, const ModelSpec& spec, DType statistics);
+  RotaryTables(Device device, const ModelSpec& spec, const kernels::RotaryFrequencies& frequencies,
+               DType statistics);
   Buffer memory;
   Tensor cos_PD2;
   Tensor sin_PD2;
@@ -38,9 +39,10 @@ class AttentionLayer {
     Tensor lse_BHT;
   };
 
-  /// `shard` is the model as this rank holds it. `ops` must outlive the layer.
-  AttentionLayer(const ModelSpec& shard, DType dtype, std::shared_ptr<const RotaryTables> rotary,
-                 const TensorParallelOps& ops);
+  /// `shard` is the model as this rank holds it, `layer` the number of the layer. `ops` must outlive
+  /// this object.
+  AttentionLayer(const ModelSpec& shard, std::int64_t layer, DType dtype,
+                 std::shared_ptr<const RotaryTables> rotary, const TensorParallelOps& ops);
   std::size_t num_params() const { return 4 + (qkv_bias_ ? 3 : 0) + (output_bias_ ? 1 : 0); }
   Saved saved(BumpAllocator& memory, std::int64_t batch, std::int64_t sequence) const;
   /// Takes memory for dqkv from `backward_handoff`, which backward_input passes to backward_weight. Returns

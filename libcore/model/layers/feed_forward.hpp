@@ -69,10 +69,10 @@ struct FeedForwardStep {
   enum class Kind { product, elementwise } kind;
   std::string name;
   std::int64_t inputs, outputs;  // features of a row
-  bool has_bias = false;         // of a product
+  bool has_bias = false;         // a product adds one
 };
 
-/// What a model's layers are. `spec` is the model, or its shard on a rank (see shard_spec). Kinds are
+/// The kind of a model's layers. `spec` is the model, or its shard on a rank (see shard_spec). Kinds are
 /// constants: specs compare their addresses.
 class FeedForwardKind {
  public:

@@ -19,7 +19,7 @@ BlockUnit::BlockUnit(const ModelSpec& shard, const TensorParallelOps& ops, UnitS
       saved_activations_(saved_activations),
       ops_(ops),
       norm_(shard, statistics_dtype(dtype)),
-      attention_(shard, dtype, std::move(rotary), ops),
+      attention_(shard, unit_.layer, dtype, std::move(rotary), ops),
       mlp_(shard.feed_forward[unit_.layer]->make(shard, dtype, ops)),
       auxiliary_losses_(shard.feed_forward[unit_.layer]->auxiliary_losses(shard)) {}
 

@@ -90,13 +90,26 @@ void EmbeddingUnit::backward_weight(const Context& context, const MicroBatch& mi
                                 grads[1]);
 }
 
+/// Returns the tables of a layer: those of an earlier layer of the same frequencies, or new ones.
+std::shared_ptr<const RotaryTables> rotary_of(
+    Device device, const ModelSpec& spec, std::int64_t layer, DType dtype,
+    const std::vector<std::shared_ptr<const RotaryTables>>& earlier) {
+  const kernels::RotaryFrequencies& own = spec.attention[layer].rotary;
+  for (std::size_t i = 0; i < earlier.size(); ++i) {
+    if (spec.attention[static_cast<std::int64_t>(i)].rotary == own) return earlier[i];
+  }
+  return std::make_shared<const RotaryTables>(device, spec, own, statistics_dtype(dtype));
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& spec,
                                               const ParameterTable& table, DType dtype,
                                               SavedActivations saved_activations,
                                               const TensorParallelOps& ops) {
-  const auto rotary = std::make_shared<const RotaryTables>(device, spec, statistics_dtype(dtype));
+  std::vector<std::shared_ptr<const RotaryTables>> rotary;  // one of each layer
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer)
+    rotary.push_back(rotary_of(device, spec, layer, dtype, rotary));
   std::vector<std::unique_ptr<Unit>> units;
   for (const UnitSpec& unit : table.units()) {
     switch (unit.kind) {
@@ -104,7 +117,8 @@ std::vector<std::unique_ptr<Unit>> make_units(Device device, const ModelSpec& sp
         units.push_back(std::make_unique<EmbeddingUnit>(spec, unit, dtype, ops));
         break;
       case UnitKind::block:
-        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, saved_activations, rotary, ops));
+        units.push_back(std::make_unique<BlockUnit>(spec, unit, dtype, saved_activations,
+                                                    rotary[static_cast<std::size_t>(unit.layer)], ops));
         break;
       case UnitKind::head:
         units.push_back(std::make_unique<HeadUnit>(spec, unit, dtype, ops));

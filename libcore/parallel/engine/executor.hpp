@@ -98,12 +98,12 @@ class Executor {
   void prepare(const ActionList& list, std::span<const model::MicroBatch> micro_batches, int first);
 
   /// Computes one unit of each kind that this rank holds, on the first of these micro-batches,
-  /// forward and back. It gathers all weights and sums all gradients over the ranks, and waits.
-  /// Libraries thus load and choose the kernels that they will need, and groups connect their peers
-  /// for the operations of a step. Both may wait for all work that was given to the device.
-  /// prepare() calls it. It leaves no trace: gradients go nowhere, nothing goes to other stages, no
-  /// hook gets the losses, and no random numbers are drawn. It takes no more memory than a unit of
-  /// a step.
+  /// forward and back. Blocks of several kinds are computed one of each. It gathers all weights and
+  /// sums all gradients over the ranks, and waits. Libraries thus load and choose the kernels that
+  /// they will need, and groups connect their peers for the operations of a step. Both may wait for
+  /// all work that was given to the device. prepare() calls it. It leaves no trace: gradients go
+  /// nowhere, nothing goes to other stages, no hook gets the losses, and no random numbers are drawn.
+  /// It takes no more memory than a unit of a step.
   /// Collective: all ranks of a stage call it.
   void warm_up(std::span<const model::MicroBatch> micro_batches, int first);
   /// Returns the part of recorded_bytes() that the warm-up moved.

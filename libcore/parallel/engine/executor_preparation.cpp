@@ -229,9 +229,10 @@ void Executor::warm_up(std::span<const MicroBatch> micro_batches, int first) {
   activations_.start(micro_batches, first);
   storage_.weights().mark_updated();  // whole weights are then gathered, too
   storage_.gradients().start_step(context_);
-  std::set<model::UnitKind> done;
+  std::set<std::pair<model::UnitKind, int>> done;
   for (const int unit : storage_.local().units()) {
-    const bool is_first = done.insert(activations_.unit(unit).spec().kind).second;
+    const model::UnitSpec& spec = activations_.unit(unit).spec();
+    const bool is_first = done.emplace(spec.kind, spec.first_alike).second;
     storage_.weights().gather(unit);
     if (is_first && has_computed_) warm_up(unit, first);
     storage_.weights().release(context_, unit);

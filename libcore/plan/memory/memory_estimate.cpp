@@ -125,8 +125,8 @@ std::size_t kernel_bytes(const Plan& plan) {
   const std::size_t product =
       kernels::cuda::most_workspace_bytes + (rounds ? largest * sizeof(float) : std::size_t{0});
   const std::size_t sorted = 2 * static_cast<std::size_t>(rows) * sizeof(std::uint64_t);
-  return std::max({kernels::cuda::attention_scratch_bytes(attention_shape(plan), attention_use(plan)),
-                   product, kernels::cuda::sums_of_runs_bytes(rows, 2 * spec.hidden, value), sorted});
+  return std::max({attention_scratch_bytes(plan), product,
+                   kernels::cuda::sums_of_runs_bytes(rows, 2 * spec.hidden, value), sorted});
 }
 
 using Units = std::vector<std::unique_ptr<model::Unit>>;

@@ -54,14 +54,14 @@ class UnitOperationsBuilder {
   UnitOperations block(std::int64_t layer) const {
     const Steps steps = share_.feed_forward[layer]->steps(share_);
     UnitOperations unit;
-    add_forward(unit.forward, steps);
-    if (plan_.recompute == Recompute::full) add_forward(unit.backward_input, steps);
+    add_forward(unit.forward, layer, steps);
+    if (plan_.recompute == Recompute::full) add_forward(unit.backward_input, layer, steps);
     if (plan_.recompute == Recompute::selective) {
       add_norm(unit.backward_input), add_norm(unit.backward_input);
       for (const model::FeedForwardStep& step : steps)
         if (step.kind == StepKind::elementwise) unit.backward_input.push_back(elementwise(step));
     }
-    add_backward(unit.backward_input, steps);
+    add_backward(unit.backward_input, layer, steps);
     add_weights(unit.backward_weight, steps);
     return unit;
   }
@@ -138,10 +138,11 @@ class UnitOperationsBuilder {
     return product;
   }
 
-  Operation attention(Pass pass) const {
+  Operation attention(Pass pass, std::int64_t layer) const {
     Operation operation{.name = pass == Pass::forward ? "attention" : "attention's gradient",
                         .kind = OperationKind::attention};
-    const std::int64_t T = plan_.sequence_length, seen = std::min(T, share_.sliding_window.value_or(T));
+    const std::int64_t T = plan_.sequence_length,
+                       seen = std::min(T, share_.attention[layer].window.value_or(T));
     // Half of all pairs of positions, or a window's width for each position.
     const double pairs = static_cast<double>(plan_.micro_batch * plan_.local_length()) *
                          (seen < T ? static_cast<double>(seen) : static_cast<double>(T) / 2);
@@ -156,11 +157,11 @@ class UnitOperationsBuilder {
     return operation;
   }
 
-  void add_forward(std::vector<Operation>& list, const Steps& steps) const {
+  void add_forward(std::vector<Operation>& list, std::int64_t layer, const Steps& steps) const {
     add_norm(list);
     list.push_back(Operation::matmul("qkv", R_, E_, C_));
     add_rotary(list);
-    list.push_back(attention(Pass::forward));
+    list.push_back(attention(Pass::forward, layer));
     list.push_back(added(Operation::matmul("attention's output", R_, C_, Q_)));
     add_norm(list);
     for (const model::FeedForwardStep& step : steps)
@@ -187,11 +188,11 @@ class UnitOperationsBuilder {
       if (i > 0) list.back().count = turns;
     }
   }
-  void add_backward(std::vector<Operation>& list, const Steps& steps) const {
+  void add_backward(std::vector<Operation>& list, std::int64_t layer, const Steps& steps) const {
     add_feed_forward_backward(list, steps);
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
     list.push_back(Operation::matmul("attention output's input gradient", R_, Q_, C_));
-    list.push_back(attention(Pass::backward));
+    list.push_back(attention(Pass::backward, layer));
     add_rotary(list);
     list.push_back(Operation::matmul("qkv's input gradient", R_, C_, E_));
     list.push_back(bound(Operation::memory("norm's input gradient", norm_share() * bytes(4 * C_))));
@@ -256,7 +257,7 @@ void merge(std::vector<Operation>& operations, const std::vector<Operation>& mor
     operation.count *= times;
     const auto same = std::find_if(operations.begin(), operations.end(), [&](const Operation& other) {
       return other.name == operation.name && other.M == operation.M && other.N == operation.N &&
-             other.K == operation.K;
+             other.K == operation.K && other.flops == operation.flops;
     });
     if (same == operations.end())
       operations.push_back(operation);

@@ -47,7 +47,9 @@ done
 
 # Any layout trains the same; at equal division, bit for bit.
 layouts="dp=1; cp=2,dp=1; cp=4,dp=1; cp=2,dp=2,zero=1; cp=2,dp=2,zero=3; cp=2,tp=2,sp=on,dp=1,recompute=full; cp=2,pp=2,dp=1,schedule=zero-bubble; cp=8,dp=1"
-for model in windowed.json llama-tiny gpt2.json; do
+sed 's/"mistral"/"qwen2","use_sliding_window":true,"layer_types":["full_attention","sliding_attention","full_attention"]/' \
+  windowed.json >mixed.json
+for model in mixed.json llama-tiny gpt2.json; do
   echo '{"model_type":"gpt2","vocab_size":259,"n_embd":32,"n_layer":2,"n_head":4,"n_positions":64}' >gpt2.json
   expect_exit 0 compare threads=8 "$layouts" --model "$model" --sequence-length 32 --micro-batch 2 --steps 20 --precision fp64
   expect_equal "$(grep -c 'losses within 1e-10$' stdout)" 7 "layouts of $model in fp64"
