@@ -3,7 +3,6 @@
 // implementations, made only here.
 
 #include "kernels/activation.hpp"
-#include "kernels/adamw.hpp"
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/combine.hpp"
@@ -13,6 +12,7 @@
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
+#include "kernels/optimizer_step.hpp"
 #include "tensor/context.hpp"
 #include "tensor/tensor.hpp"
 
@@ -66,7 +66,7 @@ namespace dt::kernels {
   /* ranks */                                  \
   KERNEL(combine_ranks)                        \
   /* optimizer */                              \
-  KERNEL(adamw)
+  KERNEL(optimizer_step)
 
 /// Each member has the signature of the public function of its name, which has checked the
 /// arguments.

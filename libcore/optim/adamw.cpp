@@ -1,5 +1,7 @@
 #include "optim/adamw.hpp"
 
+#include <array>
+
 namespace dt::optim {
 
 void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter) {
@@ -15,16 +17,18 @@ void adamw(const Context& context, const AdamWSettings& settings, double lr, std
            const Tensor& gradient, const Tensor& first_moment, const Tensor& second_moment,
            const Tensor& copy) {
   for (const ParameterRange& s : segments) {
-    const kernels::AdamWStep update{.lr = lr,
-                                    .beta1 = settings.beta1,
-                                    .beta2 = settings.beta2,
-                                    .eps = settings.eps,
-                                    .weight_decay = s.decays ? settings.weight_decay : 0.0,
-                                    .step = step,
-                                    .grad_scale = grad_scale};
+    const kernels::OptimizerStep update{
+        .settings = {.weight_decay = s.decays ? settings.weight_decay : 0.0,
+                     .beta1 = settings.beta1,
+                     .beta2 = settings.beta2,
+                     .eps = settings.eps},
+        .lr = lr,
+        .step = step,
+        .grad_scale = grad_scale};
     const auto part = [&](const Tensor& flat) { return flat.flat(s.offset, s.numel); };
-    kernels::adamw(context, update, part(weights), part(gradient), part(first_moment), part(second_moment),
-                   copy ? part(copy) : Tensor());
+    kernels::optimizer_step(context, update, part(weights), part(gradient),
+                            std::array{part(first_moment), part(second_moment)},
+                            copy ? part(copy) : Tensor());
   }
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/adamw.hpp"
+#include "kernels/optimizer_step.hpp"
 
 namespace dt::optim {
 

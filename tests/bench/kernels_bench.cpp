@@ -6,17 +6,19 @@
 
 #include <benchmark/benchmark.h>
 #include <cstring>
+#include <fmt/format.h>
 #include <thread>
+#include <vector>
 
 #include "base/numeric/dtype.hpp"
 #include "kernels/activation.hpp"
-#include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
+#include "kernels/optimizer_step.hpp"
 #include "tensor/host_tensor.hpp"
 
 using namespace dt;
@@ -218,16 +220,20 @@ void sum_squares_by_block(benchmark::State& state, DType dtype) {
                 [&](const Context& c) { kernels::sum_squares_by_block(c, x, host_tensor(partials)); });
 }
 /// Updates fp32 weights. A 16-bit dtype adds their copy in that dtype, and bf16 has bf16 gradients.
-void adamw(benchmark::State& state, DType dtype) {
+void optimizer_step(benchmark::State& state, DType dtype, const kernels::OptimizerSettings& settings) {
   Bench b(dtype);
-  const Tensor w = b.floats({parameters}), m = b.floats({parameters}), v = b.floats({parameters});
+  const Tensor w = b.floats({parameters});
+  std::vector<Tensor> states;
+  for (int k = 0; k < kernels::num_optimizer_states(settings); ++k) {
+    states.push_back(b.floats({parameters}));
+    kernels::zero(Context(1, Device::host()), states.back());
+  }
   const Tensor g = dtype == DType::bf16 ? b.elements({parameters}) : b.floats({parameters});
   const Tensor copy = dtype == DType::f32 ? Tensor() : b.elements({parameters});
-  kernels::zero(Context(1, Device::host()), v);
-  const kernels::AdamWStep step{1e-4, 0.9, 0.95, 1e-8, 0.1, 10, 1};
-  const auto bytes = 3 * 2 * w.bytes() + g.bytes() + (copy ? copy.bytes() : 0);
+  const kernels::OptimizerStep step{.settings = settings, .lr = 1e-4, .step = 10, .grad_scale = 1};
+  const auto bytes = 2 * (1 + states.size()) * w.bytes() + g.bytes() + (copy ? copy.bytes() : 0);
   measure_bytes(state, static_cast<double>(bytes),
-                [&](const Context& c) { kernels::adamw(c, step, w, g, m, v, copy); });
+                [&](const Context& c) { kernels::optimizer_step(c, step, w, g, states, copy); });
 }
 
 void register_all() {
@@ -268,7 +274,12 @@ void register_all() {
     DT_ADD(embedding), DT_ADD(embedding_backward), DT_ADD(cross_entropy), DT_ADD(cross_entropy_gradient);
     DT_ADD(cross_entropy_partial), DT_ADD(cross_entropy_gradient_from_partials);
     DT_ADD(add_bias_residual), DT_ADD(bias_backward);
-    DT_ADD(add), DT_ADD(convert), DT_ADD(sum_squares_by_block), DT_ADD(adamw);
+    DT_ADD(add), DT_ADD(convert), DT_ADD(sum_squares_by_block);
+    for (const auto& [name, kind] : enum_names(kernels::OptimizerKind{})) {
+      const std::string row = fmt::format("{}/{}", name, dtype_name(dtype));
+      one_thread_and_all(
+          benchmark::RegisterBenchmark(row.c_str(), optimizer_step, dtype, kernels::OptimizerSettings{kind}));
+    }
     if (dtype != DType::f16) DT_ADD(accumulate);
 #undef DT_ADD
   }

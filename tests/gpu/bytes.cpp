@@ -1,15 +1,16 @@
 #include "gpu/bytes.hpp"
 
+#include <array>
 #include <functional>
 
 #include "gpu/measure.hpp"
 #include "kernels/activation.hpp"
-#include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
+#include "kernels/optimizer_step.hpp"
 
 namespace dt::test_device {
 
@@ -57,8 +58,10 @@ void of_optimizer(const Context& context, Rates& rates) {
   const auto parameters = [&] { return rates.tensor({rates.R * C}, DType::f32); };
   const Tensor w = parameters(), g = parameters(), m = parameters(), v = parameters(),
                copy = rates.tensor({rates.R * C});
-  const kernels::AdamWStep step{1e-3, 0.9, 0.95, 1e-8, 0.1, 1, 1};
-  rates.of("adamw", 30 * C, [=, &context] { kernels::adamw(context, step, w, g, m, v, copy); });
+  const kernels::OptimizerStep step{.settings = {}, .lr = 1e-3, .step = 1, .grad_scale = 1};
+  rates.of("adamw", 30 * C, [=, &context] {
+    kernels::optimizer_step(context, step, w, g, std::array{m, v}, copy);
+  });
 }
 
 void of_norms(const Context& context, Rates& rates) {

@@ -3,7 +3,6 @@
 // functions' signatures, and their arguments have been checked.
 
 #include "kernels/activation.hpp"
-#include "kernels/adamw.hpp"
 #include "kernels/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/cross_entropy.hpp"
@@ -11,6 +10,7 @@
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
+#include "kernels/optimizer_step.hpp"
 
 namespace dt::kernels::cpu {
 
@@ -52,6 +52,6 @@ decltype(kernels::copy) copy;
 decltype(kernels::zero) zero;
 decltype(kernels::sum_squares_by_block) sum_squares_by_block;
 
-decltype(kernels::adamw) adamw;
+decltype(kernels::optimizer_step) optimizer_step;
 
 }  // namespace dt::kernels::cpu

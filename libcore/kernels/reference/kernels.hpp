@@ -2,13 +2,13 @@
 // The reference kernels: the public functions as plain loops. Sums are in double.
 
 #include "kernels/activation.hpp"
-#include "kernels/adamw.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/norm.hpp"
+#include "kernels/optimizer_step.hpp"
 
 namespace dt::kernels::reference {
 
@@ -22,11 +22,6 @@ void swiglu(const Context&, const Tensor& gate_up_RG, const Tensor& y_RF);
 template <class T>
 void swiglu_backward(const Context&, const Tensor& dy_RF, const Tensor& gate_up_RG,
                      const Tensor& dgate_up_RG);
-
-// adamw.hpp
-template <class T>
-void adamw(const Context&, const AdamWStep& step, const Tensor& w, const Tensor& grad, const Tensor& m,
-           const Tensor& v, const Tensor& copy);
 
 // attention.hpp
 template <class T>
@@ -113,5 +108,11 @@ template <class T>
 void rms_norm_backward(const Context&, const Tensor& dy_RC, const Tensor& x_RC, const Tensor& weight_C,
                        const Tensor& rstd_R, const Tensor& dresidual_RC, const Tensor& dx_RC,
                        const Tensor& dweight_C);
+
+// optimizer_step.hpp
+template <class T>
+void optimizer_step(const Context&, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
+                    std::span<const Tensor> states, const Tensor& copy);
+int num_optimizer_states(const OptimizerSettings& settings);
 
 }  // namespace dt::kernels::reference

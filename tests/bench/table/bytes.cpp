@@ -1,6 +1,7 @@
 #include "bench/table/bytes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <functional>
 #include <vector>
@@ -8,10 +9,10 @@
 #include "bench/table/machine.hpp"
 #include "bench/table/rows.hpp"
 #include "bench/table/timing.hpp"
-#include "kernels/adamw.hpp"
 #include "kernels/cross_entropy.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/norm.hpp"
+#include "kernels/optimizer_step.hpp"
 
 namespace dt::table {
 
@@ -79,9 +80,10 @@ void report_adamw(const Context& context, DType dtype, Rows& row) {
   const Tensor w = t.floats(DType::f32, {n}), g = t.floats(DType::f32, {n}), m = t.empty(DType::f32, {n}),
                v = t.empty(DType::f32, {n});
   const Tensor copy = dtype == DType::f32 ? Tensor() : t.empty(dtype, {n});
-  const kernels::AdamWStep step{1e-4, 0.9, 0.95, 1e-8, 0.1, 10, 1};
-  row("AdamW", double(n) * (28 + (copy ? double(dtype_bytes(dtype)) : 0)),
-      [&] { kernels::adamw(context, step, w, g, m, v, copy); });
+  const kernels::OptimizerStep step{.settings = {}, .lr = 1e-4, .step = 10, .grad_scale = 1};
+  row("AdamW", double(n) * (28 + (copy ? double(dtype_bytes(dtype)) : 0)), [&] {
+    kernels::optimizer_step(context, step, w, g, std::array{m, v}, copy);
+  });
 }
 
 void report_norms(const Context& context, DType dtype, Rows& row) {

@@ -1,0 +1,96 @@
+// The optimizers' rules: what each does to an element, or to a vector of elements at once. X is the
+// type of the elements. The SIMD kernels include this file once per instruction set, GPU kernels
+// once. reference/optimizer_step.cpp specifies the results.
+
+#include <cmath>
+
+#include "kernels/optimizer_step.hpp"
+
+// Compiled once per instruction set, however often it is included.
+#if defined(DT_KERNELS_OPTIMIZER_RULES_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef DT_KERNELS_OPTIMIZER_RULES_TOGGLE
+#undef DT_KERNELS_OPTIMIZER_RULES_TOGGLE
+#else
+#define DT_KERNELS_OPTIMIZER_RULES_TOGGLE
+#endif
+
+#undef DT_RULE
+#ifdef HWY_TARGET_INCLUDE
+#define DT_RULE HWY_INLINE
+HWY_BEFORE_NAMESPACE();
+namespace dt::kernels::cpu::HWY_NAMESPACE {
+
+HWY_INLINE V mul_add(V a, V b, V c) {
+  return hn::MulAdd(a, b, c);
+}
+HWY_INLINE V square_root(V x) {
+  return hn::Sqrt(x);
+}
+#else
+#ifdef __device__
+#define DT_RULE __device__ inline
+#else
+#define DT_RULE inline
+#endif
+namespace dt::kernels::cuda {
+
+template <class X>
+DT_RULE X mul_add(X a, X b, X c) {
+  return a * b + c;
+}
+template <class X>
+DT_RULE X square_root(X x) {
+  return std::sqrt(x);
+}
+#endif
+
+// A rule's members are its factors, which `set` makes of numbers. A call takes a gradient, and
+// replaces the weight and the states.
+
+template <class X>
+struct AdamW {
+  static constexpr int num_states = 2;
+  X grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2;
+  X decay;   // lr · weight_decay
+  X rate;    // lr / (1 − β₁ᵗ)
+  X spread;  // 1 / √(1 − β₂ᵗ)
+  X eps;
+
+  template <class Set>
+  AdamW(const OptimizerStep& step, const Set& set)
+      : grad_scale(set(step.grad_scale)),
+        beta1(set(step.settings.beta1)),
+        one_minus_beta1(set(1 - step.settings.beta1)),
+        beta2(set(step.settings.beta2)),
+        one_minus_beta2(set(1 - step.settings.beta2)),
+        decay(set(step.lr * step.settings.weight_decay)),
+        rate(set(step.lr / (1 - std::pow(step.settings.beta1, static_cast<double>(step.step))))),
+        spread(set(1 / std::sqrt(1 - std::pow(step.settings.beta2, static_cast<double>(step.step))))),
+        eps(set(step.settings.eps)) {}
+
+  DT_RULE void operator()(X grad, X& w, X* states) const {
+    const X g = grad * grad_scale;
+    states[0] = mul_add(beta1, states[0], one_minus_beta1 * g);
+    states[1] = mul_add(beta2, states[1], one_minus_beta2 * g * g);
+    // Decay and update are added first: 1 − lr · weight_decay would lose most of its digits in fp32.
+    w = w - mul_add(decay, w, rate * states[0] / mul_add(square_root(states[1]), spread, eps));
+  }
+};
+
+/// Calls body(rule) with the optimizer's rule for elements of type X.
+template <class X, class Set, class Body>
+void with_rule(const OptimizerStep& step, const Set& set, const Body& body) {
+  switch (step.settings.kind) {
+    case OptimizerKind::adamw:
+      return body(AdamW<X>(step, set));
+  }
+}
+
+#ifdef HWY_TARGET_INCLUDE
+}  // namespace dt::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#else
+}  // namespace dt::kernels::cuda
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+#pragma once
+// The update of weights by an optimizer.
+
+#include <cstdint>
+#include <span>
+
+#include "base/text/enum_names.hpp"
+#include "tensor/context.hpp"
+#include "tensor/tensor.hpp"
+
+namespace dt::kernels {
+
+enum class OptimizerKind { adamw };
+constexpr auto enum_names(OptimizerKind) {
+  using enum OptimizerKind;
+  return std::to_array<EnumName<OptimizerKind>>({{"adamw", adamw}});
+}
+
+/// The hyper-parameters of all optimizers, of which each uses some (optim/optimizer.cpp). The
+/// defaults are AdamW's.
+struct OptimizerSettings {
+  OptimizerKind kind = OptimizerKind::adamw;
+  double weight_decay = 0.1;  // decoupled: w −= lr · weight_decay · w
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+};
+
+struct OptimizerStep {
+  OptimizerSettings settings;
+  double lr;
+  std::int64_t step;  // t, counted from 1
+  double grad_scale;  // factor of every gradient, applied first (clipping, loss scale)
+};
+
+/// Updates w and the states in place, and sets copy to the new w, rounded. With g = grad · grad_scale
+/// and w' = w − lr · weight_decay · w:
+///
+/// adamw, states m and v: m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²;
+///   w = w' − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps).
+///
+/// Shapes: all tensors have one length; there are num_optimizer_states(settings) states. copy may
+/// be absent.
+/// Numerics: w and the states are of one dtype, f32 or f64. grad is f64 for f64, else f32 or bf16.
+/// copy is bf16 or f16 and requires an fp32 w.
+/// Source: Loshchilov & Hutter 2019, algorithm 2 (adamw).
+void optimizer_step(const Context& context, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
+                    std::span<const Tensor> states, const Tensor& copy);
+
+/// Returns the number of tensors beside w and grad that the update takes.
+int num_optimizer_states(const OptimizerSettings& settings);
+
+}  // namespace dt::kernels

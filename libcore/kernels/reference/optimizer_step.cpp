@@ -1,0 +1,75 @@
+#include <cmath>
+
+#include "kernels/reference/kernels.hpp"
+
+namespace dt::kernels::reference {
+
+namespace {
+
+/// One element's update. The gradient is scaled already.
+class AdamW {
+ public:
+  static constexpr int num_states = 2;
+  explicit AdamW(const OptimizerStep& step)
+      : s_(step.settings),
+        lr_(step.lr),
+        correction1_(1 - std::pow(step.settings.beta1, static_cast<double>(step.step))),
+        correction2_(1 - std::pow(step.settings.beta2, static_cast<double>(step.step))) {}
+
+  void operator()(double g, double& w, double* states) const {
+    double& first = states[0];
+    double& second = states[1];
+    first = s_.beta1 * first + (1 - s_.beta1) * g;
+    second = s_.beta2 * second + (1 - s_.beta2) * g * g;
+    const double decayed = w * (1 - lr_ * s_.weight_decay);
+    w = decayed - lr_ * (first / correction1_) / (std::sqrt(second / correction2_) + s_.eps);
+  }
+
+ private:
+  OptimizerSettings s_;
+  double lr_, correction1_, correction2_;
+};
+
+/// Calls body(rule) with the optimizer's rule.
+template <class Body>
+auto with_rule(const OptimizerStep& step, const Body& body) {
+  switch (step.settings.kind) {
+    case OptimizerKind::adamw:
+      return body(AdamW(step));
+  }
+  DT_CHECK(false, "there is no optimizer {}", static_cast<int>(step.settings.kind));
+}
+
+template <class T, class Rule>
+void update(const Rule& rule, double grad_scale, const Tensor& w, const Tensor& grad,
+            std::span<const Tensor> states) {
+  for (std::int64_t i = 0; i < w.numel(); ++i) {
+    double values[1 + Rule::num_states];  // the weight and its states
+    const auto tensor_of = [&](int k) -> const Tensor& {
+      return k == 0 ? w : states[static_cast<std::size_t>(k - 1)];
+    };
+    for (int k = 0; k <= Rule::num_states; ++k) values[k] = tensor_of(k).template data<T>()[i];
+    rule(grad.data<T>()[i] * grad_scale, values[0], values + 1);
+    for (int k = 0; k <= Rule::num_states; ++k)
+      tensor_of(k).template data<T>()[i] = static_cast<T>(values[k]);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void optimizer_step(const Context& context, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
+                    std::span<const Tensor> states, const Tensor& copy) {
+  with_rule(step, [&](const auto& rule) { update<T>(rule, step.grad_scale, w, grad, states); });
+  if (copy) cast(context, w, copy);
+}
+
+template decltype(kernels::optimizer_step) optimizer_step<float>;
+template decltype(kernels::optimizer_step) optimizer_step<double>;
+
+int num_optimizer_states(const OptimizerSettings& settings) {
+  return with_rule({.settings = settings, .lr = 0, .step = 1, .grad_scale = 1},
+                   [](const auto& rule) { return rule.num_states; });
+}
+
+}  // namespace dt::kernels::reference
