@@ -77,6 +77,10 @@ std::string model_text(const model::ModelSpec& s) {
                      pluralize(parameters, "parameter"));
 }
 
+std::string optimizer_text(const checkpoint::StoredOptimizer& optimizer) {
+  return optimizer.name.empty() ? "none" : fmt::format("{} {}", optimizer.name, optimizer.hyper_parameters);
+}
+
 std::string head_text(const std::string& path, const Manifest& m) {
   const checkpoint::TrainingState& s = m.state;
   std::uint64_t bytes = 0;
@@ -94,6 +98,7 @@ std::string head_text(const std::string& path, const Manifest& m) {
       {"batch", fmt::format("{}, micro-batch {}, {}", pluralize(s.global_batch, "sequence"), s.micro_batch,
                             pluralize(s.grad_lanes, "lane"))},
       {"precision", s.precision == "bf16" ? "bf16, multiplied in " + s.matmul : s.precision},
+      {"optimizer", optimizer_text(s.optimizer)},
       {"schedule", s.schedule},
       {"conditions", s.conditions},
       {"mesh", m.mesh.to_string()},

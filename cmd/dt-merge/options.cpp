@@ -82,7 +82,7 @@ void check_checkpoints(Options& options) {
   }
   if (options.with_optimizer) {
     throw Error(ErrorKind::usage, "--with-optimizer does not go with --average",
-                "moments belong to the weights of one step: averaged weights have none");
+                "an optimizer's state belongs to the weights of one step: averaged weights have none");
   }
   options.weights = average_weights(options.average, count);
 }
@@ -135,7 +135,7 @@ OptionTable make_options(Options& options) {
           "hf: a larger model is cut into files of at most so many bytes of whole tensors, with an index; 0: "
           "never; default: 5G")
       .add("with-optimizer", &options.with_optimizer,
-           "Adam's moments too, as stored: optimizer.safetensors, or /adam_m/NAME and /adam_v/NAME")
+           "the optimizer's state too, as stored: optimizer.safetensors, or /KIND/NAME, as /adam_m/NAME")
       .add("overwrite", &options.overwrite, "replace PATH where it is a model")
       .add("share-tasks", &options.share_tasks,
            "leave the work to task 0 of one srun, all of whose tasks give this command; default: on where "

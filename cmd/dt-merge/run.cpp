@@ -144,7 +144,7 @@ std::string summary(const Options& options, std::int64_t step, std::int64_t para
   const std::string of =
       count == 1 ? fmt::format("step {}", step) : fmt::format("the mean of {} checkpoints", count);
   return fmt::format("{} parameters of {}{}, {}{}", format_count(static_cast<std::uint64_t>(parameters)), of,
-                     options.with_optimizer ? " with Adam's moments" : "", format_bytes(result.bytes),
+                     options.with_optimizer ? " with the optimizer's state" : "", format_bytes(result.bytes),
                      result.num_shards == 1 ? "" : fmt::format(" in {} shards", result.num_shards));
 }
 

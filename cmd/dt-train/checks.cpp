@@ -45,7 +45,7 @@ void check_settings(const plan::Settings& s) {
     throw Error(ErrorKind::usage, "--checkpoint-local names no folder",
                 "give one on storage of each node's own");
   if (s.comm_timeout.seconds <= 0) throw usage_error("--comm-timeout must be more than 0");
-  if (s.adamw.beta1 >= 1 || s.adamw.beta2 >= 1) throw usage_error("--beta1 and --beta2 must be below 1");
+  optim::resolve(s.optimizer);
 }
 
 void check_precision_and_weights(const plan::Settings& s, const OptionTable& options) {

@@ -1,6 +1,7 @@
 #include "cmd/dt-train/options.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <fmt/ranges.h>
 
 #include "model/model_spec.hpp"
 #include "plan/settings.hpp"
@@ -183,36 +184,52 @@ void add_ranks(OptionTable& t, Settings& s) {
            "before it says who is missing and the run ends");
 }
 
+/// Adds the option of a hyper-parameter, which only the optimizers that use it take.
+void add_hyper_parameter(OptionTable& t, Settings& s, const optim::HyperParameter& parameter) {
+  const auto add = [&](auto* asked) {
+    if constexpr (std::is_same_v<decltype(asked), std::optional<bool>*>)
+      t.add(parameter.name, asked, parameter.help);
+    else
+      t.add(parameter.name, asked, "X",
+            fmt::format("{}; default: {}", parameter.help, optim::describe_defaults(parameter)), 0,
+            parameter.is_below_one ? 1 : 1e300);
+  };
+  std::visit([&](const auto& members) { add(&(s.optimizer.*members.asked)); }, parameter.members);
+  t.conflicts_with(evaluation);
+  const std::vector<std::string> users = optim::users_of(parameter);
+  if (users.size() == names_of<optim::OptimizerKind>().size()) return;
+  t.require(fmt::format("--optimizer {}", fmt::join(users, " or ")),
+            [&s, users] { return std::ranges::count(users, name_of(s.optimizer.kind)) > 0; });
+}
+
 void add_optimizer(OptionTable& t, Settings& s) {
-  t.group("Optimizer (AdamW) and learning rate")
+  std::vector<std::string_view> kinds_falling_last;
+  for (const auto& [name, kind] : enum_names(optim::LearningRateScheduleKind{})) {
+    if (optim::falls_last(kind)) kinds_falling_last.push_back(name);
+  }
+  const std::string falling_last = fmt::format("{}", fmt::join(kinds_falling_last, " or "));
+  t.group("Optimizer and learning rate")
       .add("lr", &s.learning_rate.peak, "X", "peak learning rate")
       .conflicts_with(evaluation)
       .add("min-lr", &s.learning_rate.minimum, "X", "at the end of the schedule; default: lr/10")
       .conflicts_with(evaluation)
-      .require("a schedule that falls",
-               [&s] { return s.learning_rate.kind != optim::LearningRateScheduleKind::constant; })
+      .require("a schedule that falls", [&s] { return optim::falls(s.learning_rate.kind); })
       .add("warmup-steps", &s.learning_rate.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
       .conflicts_with(evaluation)
       .choice("schedule", &s.learning_rate.kind, "after the warm-up")
       .conflicts_with(evaluation)
       .add("decay-steps", &s.learning_rate.decay_steps, "N",
-           "the last steps of wsd, falling to min-lr; default: 20 % of the steps")
+           fmt::format("the last steps of {}, falling to min-lr; default: 20 % of the steps", falling_last))
       .conflicts_with(evaluation)
-      .require("--schedule wsd",
-               [&s] { return s.learning_rate.kind == optim::LearningRateScheduleKind::wsd; })
+      .require("--schedule " + falling_last, [&s] { return optim::falls_last(s.learning_rate.kind); })
       .add("lr-reference-batch", &s.learning_rate.reference_batch, "N",
            "linear scaling: learning rates × global-batch / N", 1)
       .conflicts_with(evaluation)
-      .add("weight-decay", &s.adamw.weight_decay, "X", "decoupled; none on norms and biases")
-      .conflicts_with(evaluation)
-      .add("beta1", &s.adamw.beta1, "X", "decay of the first moment", 0, 1)
-      .conflicts_with(evaluation)
-      .add("beta2", &s.adamw.beta2, "X", "decay of the second moment", 0, 1)
-      .conflicts_with(evaluation)
-      .add("adam-eps", &s.adamw.eps, "X", "added to the root of the second moment")
-      .conflicts_with(evaluation)
-      .add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping")
+      .choice("optimizer", &s.optimizer.kind, "rule of the update, which a resume keeps")
       .conflicts_with(evaluation);
+  for (const optim::HyperParameter& parameter : optim::hyper_parameters())
+    add_hyper_parameter(t, s, parameter);
+  t.add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping").conflicts_with(evaluation);
 }
 
 void add_checkpoints(OptionTable& t, Settings& s) {

@@ -49,8 +49,21 @@ json state_json(const TrainingState& s) {
           {"skipped_steps", s.skipped_steps},
           {"loss_scale", s.loss_scale},
           {"loss_scale_good_steps", s.loss_scale_good_steps},
+          {"optimizer",
+           {{"name", s.optimizer.name},
+            {"state_kinds", s.optimizer.state_kinds},
+            {"hyper_parameters", object_from_text(s.optimizer.hyper_parameters, "hyper_parameters")}}},
           {"schedule", object_from_text(s.schedule, "schedule")},
           {"conditions", object_from_text(s.conditions, "conditions")}};
+}
+
+/// Checkpoints from before there was a choice are AdamW's.
+StoredOptimizer parse_optimizer(const JsonValue& state) {
+  if (!state.has("optimizer")) return {"adamw", {kind_first_moment, kind_second_moment}, {}};
+  const JsonValue o = state.object("optimizer");
+  StoredOptimizer optimizer{o.string("name"), {}, o.object_text("hyper_parameters")};
+  for (const JsonValue& kind : o.at("state_kinds").items()) optimizer.state_kinds.push_back(kind.string());
+  return optimizer;
 }
 
 TrainingState parse_state(const JsonValue& o) {
@@ -74,6 +87,7 @@ TrainingState parse_state(const JsonValue& o) {
     s.loss_scale = o.number("loss_scale", 0, std::numeric_limits<float>::max());
     s.loss_scale_good_steps = o.integer("loss_scale_good_steps", 0, most_count);
   }
+  s.optimizer = parse_optimizer(o);
   s.schedule = o.object_text("schedule");
   s.conditions = o.object_text("conditions");
   return s;

@@ -20,10 +20,18 @@ namespace fs = std::filesystem;
 
 inline constexpr std::int64_t format_version = 1;
 
-/// Kinds of tensors of a parameter. Each is also the name of the HDF5 group that holds them.
+/// Kinds of tensors of a parameter. Each is also the name of the HDF5 group that holds them. The
+/// kinds of an optimizer's state are in its row of optim/optimizer.cpp; these are AdamW's.
 inline constexpr const char* kind_weights = "weights";
 inline constexpr const char* kind_first_moment = "adam_m";
 inline constexpr const char* kind_second_moment = "adam_v";
+
+/// The optimizer that made the steps.
+struct StoredOptimizer {
+  std::string name;                      // "adamw"; empty if there were none
+  std::vector<std::string> state_kinds;  // kept beside the weights
+  std::string hyper_parameters;          // a JSON object
+};
 
 /// The state of a run beside its tensors: everything needed to continue as if uninterrupted.
 struct TrainingState {
@@ -42,6 +50,7 @@ struct TrainingState {
   std::int64_t skipped_steps = 0;  // steps among `step` with non-finite gradients, in fp16
   double loss_scale = 0;           // for the next step, in fp16; 0 if the run has none
   std::int64_t loss_scale_good_steps = 0;
+  StoredOptimizer optimizer;
   std::string schedule;    // a JSON object: kind, lr, min_lr, warmup_steps, total_steps, ...
   std::string conditions;  // a JSON object of conditions for bit-equality (threads a rank, program, ...)
 };

@@ -335,7 +335,9 @@ std::vector<std::string> unlisted_files(const fs::path& checkpoint, const Manife
 
 bool has_weights_only(const Manifest& manifest) {
   const auto is_of_weights = [](const StoredPiece& piece) { return piece.kind == kind_weights; };
-  return std::all_of(manifest.pieces.begin(), manifest.pieces.end(), is_of_weights);
+  const StoredOptimizer& optimizer = manifest.state.optimizer;
+  const bool keeps_no_state = !optimizer.name.empty() && optimizer.state_kinds.empty();
+  return !keeps_no_state && std::all_of(manifest.pieces.begin(), manifest.pieces.end(), is_of_weights);
 }
 
 void require_optimizer_state(const Reader& reader) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "base/error.hpp"
@@ -94,6 +95,17 @@ const std::vector<const checkpoint::StoredPiece*>& ExportSource::pieces(const st
 
 DType ExportSource::stored_dtype(const std::string& kind, const std::string& tensor) const {
   return pieces(kind, tensor).front()->dtype;
+}
+
+std::vector<std::string> ExportSource::state_kinds() const {
+  std::set<std::string> kinds;
+  for (const checkpoint::StoredPiece& piece : manifest().pieces) {
+    if (piece.kind != checkpoint::kind_weights) kinds.insert(piece.kind);
+  }
+  if (kinds.empty())
+    throw Error(ErrorKind::input, fmt::format("{} holds no state of an optimizer", newest().path().string()),
+                "export the weights alone");
+  return {kinds.begin(), kinds.end()};
 }
 
 std::vector<Piece> ExportSource::blocks(const std::string& kind, const std::string& tensor,

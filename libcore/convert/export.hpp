@@ -42,6 +42,9 @@ class ExportSource {
   bool changes_values(const std::string& kind, const std::string& tensor, DType dtype) const {
     return checkpoints_.size() > 1 || dtype != stored_dtype(kind, tensor);
   }
+  /// Returns the kinds of the optimizer's state, sorted.
+  /// Errors: input if there is none.
+  std::vector<std::string> state_kinds() const;
   /// Returns the whole of a tensor as pieces of at most digest_block_bytes each. The pieces are blocks
   /// of the first checkpoint, so that reading them all reads each of its blocks once.
   /// Errors: input, stored pieces that overlap or are not the whole tensor.
@@ -68,7 +71,7 @@ struct ExportOptions {
   std::optional<DType> dtype = std::nullopt;  // type of the weights; none: as stored
   /// Weights beyond the range of `dtype` become its largest value. Without `clamp` they end the export.
   bool clamp = false;
-  bool with_optimizer = false;  // also Adam's moments, as stored
+  bool with_optimizer = false;  // also the optimizer's state, as stored
   /// Bytes of tensors that a file of a Hugging Face folder's model holds at most. A larger tensor has a
   /// file of its own. 0: one file.
   std::uint64_t max_shard_bytes = 5'000'000'000;
@@ -109,15 +112,16 @@ model::SpecialTokens exported_special_tokens(const model::SpecialTokens& trained
 model::ModelSpec exported_model(const ExportSource& source, const ExportOptions& options);
 
 /// Writes a folder with config.json and model.safetensors (or shards and their index), as transformers'
-/// from_pretrained takes it. A generation_config.json that agrees with it is also there; moments go to
-/// optimizer.safetensors. The folder appears only when it is whole and synced.
+/// from_pretrained takes it. A generation_config.json that agrees with it is also there; the
+/// optimizer's state goes to optimizer.safetensors. The folder appears only when it is whole and synced.
 /// Errors: input, naming checkpoint and tensor: missing or damaged tensors, finite values that `dtype`
 /// cannot hold, a path that exists; environment.
 /// After a crash: at most a hidden sibling is left.
 ExportResult export_hf(const ExportSource& source, const fs::path& folder, const ExportOptions& options = {},
                        const BytesDone& done = {});
 /// Writes one HDF5 file with /parameters/<canonical name> and the attribute `config` (the Hugging Face
-/// config.json). Moments are /adam_m/… and /adam_v/…. All else is as in export_hf().
+/// config.json). The optimizer's state is /KIND/<canonical name>, as /adam_m/…. All else is as in
+/// export_hf().
 ExportResult export_h5(const ExportSource& source, const fs::path& file, const ExportOptions& options = {},
                        const BytesDone& done = {});
 

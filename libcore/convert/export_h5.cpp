@@ -35,8 +35,7 @@ std::vector<Item> items_of(const ExportSource& source, const model::ParameterTab
   };
   add("parameters", checkpoint::kind_weights, options.dtype);
   if (options.with_optimizer) {
-    for (const std::string kind : {checkpoint::kind_first_moment, checkpoint::kind_second_moment})
-      add(kind, kind, std::nullopt);
+    for (const std::string& kind : source.state_kinds()) add(kind, kind, std::nullopt);
   }
   return items;
 }

@@ -225,10 +225,10 @@ ExportResult export_hf(const ExportSource& source, const fs::path& folder, const
   }
   exporter.result().num_shards = exporter.write_shards("model", std::move(weights));
   if (options.with_optimizer) {
-    std::vector<Item> moments;
-    for (const std::string kind : {checkpoint::kind_first_moment, checkpoint::kind_second_moment})
-      exporter.collect(kind, kind + ".", std::nullopt, moments);
-    exporter.write_shards("optimizer", std::move(moments),
+    std::vector<Item> states;
+    for (const std::string& kind : source.state_kinds())
+      exporter.collect(kind, kind + ".", std::nullopt, states);
+    exporter.write_shards("optimizer", std::move(states),
                           {{"step", std::to_string(source.manifest().state.step)}});
   }
   exporter.result().clamped = exporter.clamped();

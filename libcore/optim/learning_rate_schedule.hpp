@@ -14,12 +14,17 @@ constexpr auto enum_names(LearningRateScheduleKind) {
       {{"cosine", cosine}, {"linear", linear}, {"constant", constant}, {"wsd", wsd}});
 }
 
+/// Returns whether the rate falls at all.
+bool falls(LearningRateScheduleKind kind);
+/// Returns whether the rate is constant between the warm-up and the last decay_steps.
+bool falls_last(LearningRateScheduleKind kind);
+
 struct LearningRateSchedule {
   LearningRateScheduleKind kind = LearningRateScheduleKind::cosine;
   double lr = 3e-4;
   double min_lr = 3e-5;
   std::int64_t warmup_steps = 0;
-  std::int64_t decay_steps = 0;  // wsd: length of the fall to min_lr at the end
+  std::int64_t decay_steps = 0;  // if falls_last(kind): length of the fall to min_lr
   std::int64_t total_steps = 1;
 
   /// Returns the learning rate of step n, counted from 1. The warm-up is linear, from lr/warmup to

@@ -10,9 +10,9 @@
 #include "model/layout.hpp"
 #include "model/model_spec.hpp"
 #include "model/units/unit.hpp"
-#include "optim/adamw.hpp"
 #include "optim/gradient_scale.hpp"
 #include "optim/learning_rate_schedule.hpp"
+#include "optim/optimizer.hpp"
 #include "parallel/schedule/builders.hpp"
 #include "parallel/state/gradient_lanes.hpp"
 #include "parallel/state/model_storage.hpp"
@@ -47,7 +47,7 @@ struct Plan {
   std::int64_t grad_lanes = 1;
   std::int64_t total_steps = 0;  // counted from the run's beginning
   optim::LearningRateSchedule schedule;
-  optim::AdamWSettings adamw;
+  optim::OptimizerSettings optimizer;
   double clip_norm = 1;
   std::optional<optim::LossScaleSettings> loss_scale;  // for fp16
   ResumeRequest resume;

@@ -154,8 +154,7 @@ optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
   if (schedule.min_lr > schedule.lr) {
     throw usage_error("--min-lr {} is above --lr {}", *s.learning_rate.minimum, s.learning_rate.peak);
   }
-  if (schedule.kind == optim::LearningRateScheduleKind::wsd &&
-      schedule.warmup_steps + schedule.decay_steps > plan.total_steps) {
+  if (optim::falls_last(schedule.kind) && schedule.warmup_steps + schedule.decay_steps > plan.total_steps) {
     throw usage_error("--warmup-steps {} and --decay-steps {} together exceed the run's {} steps",
                       schedule.warmup_steps, schedule.decay_steps, plan.total_steps);
   }
@@ -189,8 +188,8 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
                 "shard the data with a larger --val-fraction");
   }
   plan.schedule = make_schedule(s, plan);
-  check_adam_eps(s.adamw.eps, plan.precision.master());
-  plan.adamw = s.adamw;
+  plan.optimizer = optim::resolve(s.optimizer);
+  check_adam_eps(plan.optimizer.eps, plan.precision.master());
   plan.clip_norm = s.clip_norm;
   if (has_narrow_range(plan.precision.compute)) plan.loss_scale = {.fixed = s.loss_scale};
   return plan;

@@ -1,6 +1,6 @@
 #include "plan/resumable.hpp"
 
-#include <array>
+#include <fmt/ranges.h>
 #include <map>
 #include <set>
 #include <string>
@@ -13,9 +13,6 @@
 namespace dt::plan {
 
 namespace {
-
-constexpr std::array kinds{checkpoint::kind_weights, checkpoint::kind_first_moment,
-                           checkpoint::kind_second_moment};
 
 template <class T>
 std::string changed(const char* what, const T& then, const T& now) {
@@ -48,15 +45,17 @@ namespace {
 
 /// Returns the first tensor in which model and checkpoint differ, in the model's order, or "" if
 /// there is none.
-std::string tensor_difference(const model::ModelSpec& spec, const checkpoint::Manifest& manifest) {
+std::string tensor_difference(const Plan& plan, const checkpoint::Manifest& manifest) {
   std::map<std::string, Shape> stored;
   for (const checkpoint::StoredPiece& piece : manifest.pieces) {
     stored.emplace(piece.kind + " of " + piece.tensor, piece.piece.global);
   }
-  const model::ParameterTable table(spec);
+  const model::ParameterTable table(plan.spec);
+  std::vector<std::string> kinds = optim::state_kinds(plan.optimizer);
+  kinds.insert(kinds.begin(), checkpoint::kind_weights);
   std::set<std::string> known;
   for (const model::ParamSpec& param : table.params()) {
-    for (const char* kind : kinds) {
+    for (const std::string& kind : kinds) {
       const std::string name = fmt::format("{} of {}", kind, param.name);
       const auto found = stored.find(name);
       if (found != stored.end() && found->second == param.shape) {
@@ -76,9 +75,29 @@ std::string tensor_difference(const model::ModelSpec& spec, const checkpoint::Ma
   return {};
 }
 
+/// Refuses a checkpoint whose optimizer keeps another state.
+void check_optimizer(const Plan& plan, const checkpoint::Manifest& manifest) {
+  const checkpoint::StoredOptimizer& then = manifest.state.optimizer;
+  const std::string_view now = name_of(plan.optimizer.kind);
+  if (then.name.empty()) return;
+  const std::string checkpoint = checkpoint::checkpoint_name(manifest.state.step, manifest.generation);
+  constexpr const char* remedy = "a new run can begin with its weights: --run NEW --init-from CHECKPOINT";
+  if (then.name != now)
+    throw Error(ErrorKind::input,
+                fmt::format("{} was trained with {}: --optimizer {} cannot continue its state", checkpoint,
+                            then.name, now),
+                fmt::format("--optimizer {} goes on; {}", then.name, remedy));
+  const std::vector<std::string> kinds = optim::state_kinds(plan.optimizer);
+  if (then.state_kinds == kinds) return;
+  throw Error(ErrorKind::input,
+              fmt::format("the state of {} in {} is [{}] and that of this command [{}]", now, checkpoint,
+                          fmt::join(then.state_kinds, ", "), fmt::join(kinds, ", ")),
+              fmt::format("it was trained with {}; {}", then.hyper_parameters, remedy));
+}
+
 std::string difference(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest) {
   const std::string model = model_difference(manifest.model, plan.spec);
-  const std::string tensor = tensor_difference(plan.spec, manifest);
+  const std::string tensor = tensor_difference(plan, manifest);
   if (!model.empty()) return tensor.empty() ? model : fmt::format("{} ({})", model, tensor);
   if (!tensor.empty()) return tensor;
   const checkpoint::TrainingState& state = manifest.state;
@@ -95,6 +114,7 @@ std::string difference(const Plan& plan, const checkpoint::Manifest& manifest, s
 }  // namespace
 
 void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest) {
+  check_optimizer(plan, manifest);
   const std::string what = difference(plan, manifest, dataset_digest);
   if (what.empty()) return;
   throw Error(ErrorKind::input, "cannot go on: " + what,

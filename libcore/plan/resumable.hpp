@@ -9,8 +9,8 @@
 
 namespace dt::plan {
 
-/// Refuses to continue from a checkpoint that belongs to another model, other data or another order
-/// of the data. It reads the manifest alone, nothing large.
+/// Refuses to continue from a checkpoint that belongs to another optimizer, another model, other data
+/// or another order of the data. It reads the manifest alone, nothing large.
 /// Errors: input, naming the first difference. If tensors differ, it is the first tensor that does,
 /// with both shapes.
 void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest);

@@ -12,7 +12,7 @@
 #include "comm/device_collectives/device_group.hpp"
 #include "comm/topology/gpus.hpp"
 #include "model/layout.hpp"
-#include "optim/adamw.hpp"
+#include "optim/optimizer.hpp"
 #include "plan/requests.hpp"
 #include "tensor/context.hpp"
 
@@ -36,7 +36,7 @@ struct Settings {
   std::int64_t seed = 0;
 
   LearningRateRequest learning_rate;
-  optim::AdamWSettings adamw;
+  optim::OptimizerRequest optimizer;
   double clip_norm = 1.0;
 
   DType precision = DType::f32;

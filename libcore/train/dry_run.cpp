@@ -76,10 +76,11 @@ std::int64_t peak_num_checkpoints(const plan::SaveRequest& save, std::int64_t st
   return std::min(saves, *save.keep_last + kept_apart + 1);
 }
 
-/// Returns the bytes of a checkpoint, over all ranks: weights and two moments.
+/// Returns the bytes of a checkpoint, over all ranks: weights and the optimizer's state.
 std::uint64_t checkpoint_bytes(const model::ParameterTable& table, const plan::Plan& plan) {
   const std::size_t each = dtype_bytes(plan.precision.master());
-  return 3 * each * static_cast<std::uint64_t>(table.num_parameters());
+  const std::size_t num_kinds = 1 + optim::state_kinds(plan.optimizer).size();
+  return num_kinds * each * static_cast<std::uint64_t>(table.num_parameters());
 }
 
 double step_seconds(const plan::Plan& plan) {
@@ -139,6 +140,7 @@ Json describe(const plan::Plan& plan, std::int64_t done, const std::string& orig
             {"matmul", plan.matmul ? name_of(*plan.matmul) : "auto"},
             {"recompute", name_of(plan.recompute)},
             {"mask_documents", plan.mask_documents},
+            {"optimizer", name_of(plan.optimizer.kind)},
             {"warmup_steps", plan.schedule.warmup_steps},
             {"flops_per_token", plan.flops_per_token()},
             {"ranks", plan.layout.size()},

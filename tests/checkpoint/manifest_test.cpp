@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/numeric/digest.hpp"
+#include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
 
 namespace dt::checkpoint {
@@ -55,6 +56,31 @@ TEST_CASE("a manifest from before mixed precision can be read") {
   CHECK(back.state.matmul.empty());
   CHECK(back.state.skipped_steps == 0);
   CHECK(back.state.loss_scale == 0);
+}
+
+TEST_CASE("a manifest from before there was a choice of optimizers is AdamW's") {
+  Manifest m = filled();
+  m.state.optimizer = {"lion", {"lion_m"}, R"({"beta1":0.9})"};
+  const std::string text = to_json(m);
+  const StoredOptimizer written = parse_manifest(text, "manifest.json").state.optimizer;
+  CHECK(written.name == "lion");
+  CHECK(written.state_kinds == std::vector<std::string>{"lion_m"});
+  CHECK(written.hyper_parameters == R"({"beta1":0.9})");
+  const Manifest before = parse_manifest(edited(text, "\"optimizer\"", "\"unknown\""), "manifest.json");
+  CHECK(before.state.optimizer.name == "adamw");
+  CHECK(before.state.optimizer.state_kinds ==
+        std::vector<std::string>{kind_first_moment, kind_second_moment});
+}
+
+TEST_CASE("weights alone are a whole checkpoint of an optimizer that keeps no state") {
+  Manifest m = filled();
+  m.pieces.pop_back();
+  m.state.optimizer = {};
+  CHECK(has_weights_only(m));
+  m.state.optimizer = {"sgd", {"sgd_m"}, {}};
+  CHECK(has_weights_only(m));
+  m.state.optimizer = {"sgd", {}, {}};
+  CHECK(!has_weights_only(m));
 }
 
 TEST_CASE("a manifest read back is the manifest written") {

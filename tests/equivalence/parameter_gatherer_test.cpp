@@ -23,7 +23,7 @@ TEST_CASE("what ranks hold on devices is put together on the first one's host", 
         parallel::LanePlan(layout.dp, layout.dp).of_rank(layout.coordinates_of(world.rank()).dp, layout.dp);
     const parallel::Groups groups(layout, world);
     const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
-    parallel::ModelStorage storage(device, local, {.compute = DType::bf16}, &lanes, groups);
+    parallel::ModelStorage storage(device, local, {.compute = DType::bf16}, &lanes, groups, {});
     for (const parallel::LocalParam& param : local.params()) {
       storage.set_weights(context, param, [&](const Piece& piece, const Tensor& values) {
         model::initialise(local.spec(param), 7, piece, values, 1);

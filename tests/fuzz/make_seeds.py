@@ -381,7 +381,8 @@ def safetensors_seeds():
 
 STATE = {"step": 10, "samples_consumed": 20, "tokens_consumed": 640, "data_digest": "0" * 16, "seed": 1, "sequence_length": 32,
          "global_batch": 2, "micro_batch": 1, "grad_lanes": 1, "dataset_digest": "0" * 16, "precision": "fp32", "matmul": "fp32",
-         "skipped_steps": 0, "loss_scale": 0.0, "loss_scale_good_steps": 0, "schedule": {"kind": "cosine", "lr": 0.1,
+         "skipped_steps": 0, "loss_scale": 0.0, "loss_scale_good_steps": 0, "optimizer": {"name": "lion", "state_kinds": ["lion_m"],
+         "hyper_parameters": {"beta1": 0.9}}, "schedule": {"kind": "cosine", "lr": 0.1,
          "min_lr": 0.0, "warmup_steps": 1, "decay_steps": 0, "total_steps": 20}, "conditions": {"tp": 1}}
 PIECE = {"tensor": "head.weight", "kind": "weights", "dtype": "f32", "global": [4, 2], "start": [0, 0], "box": [4, 2],
          "begin": 0, "end": 8, "file": "rank-00000.h5", "dataset": "/weights/head.weight", "offset": 0, "digests": ["0" * 16]}
@@ -413,7 +414,7 @@ def large_manifest():
     same = [PIECE | {"global": [3000], "start": [i], "box": [1], "begin": 0, "end": 1, "offset": 0} for i in range(3000)]
     stages = [{"stage": 0, "begin": i, "end": i + 1} for i in range(15000)]
     layers = manifest_of([FILE], [PIECE])
-    states = {name: layers | {"state": STATE | {name: STATE[name] | many_members(60000)}} for name in ["conditions", "schedule"]}
+    states = {name: layers | {"state": STATE | {name: STATE[name] | many_members(60000)}} for name in ["conditions", "optimizer", "schedule"]}
     return large_objects(60000) | states | {"files": manifest_of(files, []), "pieces": manifest_of([wide], pieces), "boxes": manifest_of([wide], boxes),
         "same": manifest_of([wide], same), "layers": layers | {"model": LLAMA | {"num_hidden_layers": 16384}},
         "stages": layers | {"mesh": layers["mesh"] | {"stages": stages}}, "part": part_of([wide], pieces)}

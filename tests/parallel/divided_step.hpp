@@ -108,7 +108,7 @@ inline std::vector<Result> results(const Setting& setting) {
     const model::Layout layout{.dp = setting.ranks, .zero = setting.stage, .zero_group = setting.group};
     const Groups groups(layout, world);
     const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
-    ModelStorage storage(context.device(), local, setting.precision, &plan, groups);
+    ModelStorage storage(context.device(), local, setting.precision, &plan, groups, {});
     const StepShape shape{
         .num_units = num_units,
         .first_micro_batch = static_cast<int>(plan.first_micro_batch()),

@@ -24,7 +24,7 @@ struct Rig {
         context(1, device),
         plan(micro_batches, lanes),
         units(model::make_units(context.device(), spec, table, DType::f32)),
-        storage(context.device(), local, Precision{}, &plan, alone),
+        storage(context.device(), local, Precision{}, &plan, alone, {}),
         executor(context, units, storage) {
     for (const LocalParam& param : local.params()) {
       storage.set_weights(context, param, [&](const Piece& piece, const Tensor& values) {

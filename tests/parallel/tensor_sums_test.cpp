@@ -210,7 +210,7 @@ int run_rank(const Setting& setting, const model::ParameterTable& table, comm::C
   const Groups groups(layout, world, {}, setting.key_value_heads);
   const LocalTable local(table, layout, layout.coordinates_of(world.rank()));
   const LanePlan plan = plan_of(layout, local.place().dp);
-  ModelStorage storage(context.device(), local, setting.precision, &plan, groups);
+  ModelStorage storage(context.device(), local, setting.precision, &plan, groups, {});
   const StepShape shape{.num_units = static_cast<int>(table.units().size()),
                         .first_micro_batch = static_cast<int>(plan.first_micro_batch()),
                         .num_micro_batches = static_cast<int>(plan.num_micro_batches()),

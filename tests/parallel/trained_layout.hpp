@@ -93,7 +93,7 @@ class Rank {
         ops_(setting.layout, local_.place(), groups_),
         units_(model::make_units(context_.device(), spec, table, setting.precision.compute,
                                  setting.saved_activations, ops_)),
-        storage_(context_.device(), local_, setting.precision, &plan_, groups_),
+        storage_(context_.device(), local_, setting.precision, &plan_, groups_, {"m", "v"}),
         executor_(context_, units_, storage_, &ops_) {
     for (const LocalParam& param : local_.params()) {
       storage_.set_weights(context_, param, [&](const Piece& piece, const Tensor& values) {
@@ -295,8 +295,8 @@ inline void check_held(const Setting& setting, const Rank& rank) {
 inline void check_stored(const Setting& setting, Rank& rank) {
   const LanePlan plan =
       LanePlan(setting.micro_batches, setting.lanes).of_rank(rank.local().place().dp, setting.layout.dp);
-  const StorageBytes told = ModelStorage::estimate(rank.local(), setting.precision, &plan);
-  const StorageBytes of_weights = ModelStorage::estimate(rank.local(), setting.precision, nullptr);
+  const StorageBytes told = ModelStorage::estimate(rank.local(), setting.precision, &plan, 2);
+  const StorageBytes of_weights = ModelStorage::estimate(rank.local(), setting.precision, nullptr, 0);
   // A whole gradient's buffer may also serve for a gradient that travels in 16 bits.
   const std::size_t slack = setting.precision.wire() == setting.precision.gradient ? 0 : told.gathered / 3;
   const StorageBytes held = rank.storage().bytes();

@@ -76,7 +76,7 @@ TEST_CASE("--adam-eps must be a normal number of the type that weights are updat
   TwoHosts hosts(4);
   const auto accepts = [&](const char* precision, double eps) {
     hosts.settings.precision = value_in(precision_names, precision).value();
-    hosts.settings.adamw.eps = eps;
+    hosts.settings.optimizer.eps = eps;
     try {
       hosts.training();
       return true;

@@ -26,7 +26,8 @@ std::vector<std::vector<Written>> saved(const model::ParameterTable& table, cons
         parallel::LanePlan(layout.dp, layout.dp).of_rank(world.rank(), layout.dp);
     const parallel::Groups groups(layout, world);
     const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
-    const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
+    const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups,
+                                         {"adam_m", "adam_v"});
     for (const checkpoint::SourcePiece& p : train::state_pieces(storage)) {
       all[static_cast<std::size_t>(world.rank())].push_back({p.tensor, p.kind, p.piece});
     }
@@ -38,8 +39,9 @@ std::vector<std::vector<Written>> saved(const model::ParameterTable& table, cons
 /// Sets masters and moments that differ from element to element, rank to rank and save to save.
 void fill(const parallel::ModelStorage& storage, float value) {
   for (int group = 0; group < storage.num_groups(); ++group) {
-    for (const Tensor& part : {storage.group_masters(group), storage.group_first_moment(group),
-                               storage.group_second_moment(group)}) {
+    std::vector<Tensor> parts = storage.group_states(group);
+    parts.push_back(storage.group_masters(group));
+    for (const Tensor& part : parts) {
       for (float& element : part.span<float>()) element = value++;
     }
   }
@@ -65,7 +67,8 @@ int save_twice(comm::Communicator& world, const Saving& c, const model::Paramete
   const parallel::Groups groups(layout, world);
   const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
   const Context context(1, Device::host());
-  const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups);
+  const parallel::ModelStorage storage(Device::host(), local, parallel::Precision{}, &lanes, groups,
+                                       {"adam_m", "adam_v"});
   run::AggregationGroup group(world, train::pieces_of_ranks(context, storage), c.writers, c.in_background);
   bool good = group.num_files() == std::min<std::int64_t>(c.writers, c.ranks);
   for (const int save : {1, 2}) {

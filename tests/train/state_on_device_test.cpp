@@ -44,7 +44,7 @@ struct State {
         lanes(parallel::LanePlan(layout.dp, layout.dp).of_rank(world.rank(), layout.dp)),
         groups(layout, world),
         local(table(), layout, layout.coordinates_of(world.rank())),
-        storage(device, local, precision, trains ? &lanes : nullptr, groups) {}
+        storage(device, local, precision, trains ? &lanes : nullptr, groups, {"adam_m", "adam_v"}) {}
 
   void initialise() {
     for (const parallel::LocalParam& param : local.params()) {
@@ -71,8 +71,8 @@ struct State {
   std::vector<Tensor> optimizers() const {
     std::vector<Tensor> parts;
     for (int group = 0; group < storage.num_groups(); ++group) {
-      for (const Tensor& part : {storage.group_masters(group), storage.group_first_moment(group),
-                                 storage.group_second_moment(group)})
+      if (storage.group_masters(group)) parts.push_back(storage.group_masters(group));
+      for (const Tensor& part : storage.group_states(group))
         if (part) parts.push_back(part);
     }
     return parts;
@@ -81,9 +81,10 @@ struct State {
   Bytes contents() const {
     std::vector<Tensor> parts;
     for (const parallel::LocalParam& param : local.params()) {
-      for (const Tensor& part :
-           {storage.group_weights(param.group), storage.group_masters(param.group),
-            storage.group_first_moment(param.group), storage.group_second_moment(param.group)})
+      std::vector<Tensor> of_group = storage.group_states(param.group);
+      of_group.push_back(storage.group_weights(param.group));
+      of_group.push_back(storage.group_masters(param.group));
+      for (const Tensor& part : of_group)
         if (part) parts.push_back(param.view_in_shard(part));
     }
     return on_host(parts);

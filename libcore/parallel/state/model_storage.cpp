@@ -114,10 +114,11 @@ std::size_t WeightStore::bytes() const {
 }
 
 ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
-                           const Groups& ranks)
+                           const Groups& ranks, std::vector<std::string> state_kinds)
     : local_(local),
       precision_(precision),
       ranks_(ranks),
+      state_kinds_(std::move(state_kinds)),
       weights_(device, local, precision.compute, ranks),
       states_(local.groups().size()) {
   for (const LocalGroup& group : local.groups()) {
@@ -135,8 +136,7 @@ ModelStorage::ModelStorage(Device device, const LocalTable& local, Precision pre
     };
     State& state = states_[to_index(group)];
     if (precision_.has_masters()) state.masters = buffer();
-    state.first_moment = buffer();
-    state.second_moment = buffer();
+    for (std::size_t kind = 0; kind < state_kinds_.size(); ++kind) state.states.push_back(buffer());
   }
 }
 
@@ -148,11 +148,10 @@ Tensor ModelStorage::state(int group, const Buffer& buffer) const {
 Tensor ModelStorage::group_masters(int group) const {
   return precision_.has_masters() ? state(group, states_[to_index(group)].masters) : group_weights(group);
 }
-Tensor ModelStorage::group_first_moment(int group) const {
-  return state(group, states_[to_index(group)].first_moment);
-}
-Tensor ModelStorage::group_second_moment(int group) const {
-  return state(group, states_[to_index(group)].second_moment);
+std::vector<Tensor> ModelStorage::group_states(int group) const {
+  std::vector<Tensor> tensors;
+  for (const Buffer& buffer : states_[to_index(group)].states) tensors.push_back(state(group, buffer));
+  return tensors;
 }
 
 void ModelStorage::set_weights(const Context& context, const LocalParam& param, const FillPiece& fill) {
@@ -230,7 +229,8 @@ class Reductions {
 
 }  // namespace
 
-StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision, const LanePlan* plan) {
+StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision, const LanePlan* plan,
+                                    std::size_t num_state_kinds) {
   StorageBytes total;
   UnitBytesInTurn unit_weights(local.table().units().size());
   for (const LocalGroup& group : local.groups()) {
@@ -248,8 +248,8 @@ StorageBytes ModelStorage::estimate(const LocalTable& local, Precision precision
     total.gradients += (local.shards_gradients() ? part : whole * to_index(std::max(1, plan->depth()))) *
                        group.holders.size() * gradient_bytes;
     if (local.has_remote_tied_end(group)) total.gradients += part * gradient_bytes;
-    total.optimizer += (precision.has_masters() ? 3 : 2) * state * master_bytes;
-    total.checkpoint += 3 * state * master_bytes;
+    total.optimizer += ((precision.has_masters() ? 1 : 0) + num_state_kinds) * state * master_bytes;
+    total.checkpoint += (1 + num_state_kinds) * state * master_bytes;
   }
   // The current unit, and the next one that is computed in a row with it.
   total.gathered = most_of_neighbours(local.units(), unit_weights);
@@ -265,9 +265,10 @@ StorageBytes ModelStorage::bytes() const {
   total.gradients = gradients_->bytes();
   total.gathered += gradients_->peak_full_bytes();
   for (const State& state : states_) {
-    total.optimizer += state.masters.bytes() + state.first_moment.bytes() + state.second_moment.bytes();
-    total.checkpoint += (precision_.has_masters() ? 3 : 2) * state.first_moment.bytes();
+    total.optimizer += state.masters.bytes();
+    for (const Buffer& buffer : state.states) total.optimizer += buffer.bytes();
   }
+  total.checkpoint = total.optimizer;
   if (!precision_.has_masters()) {
     for (int group = 0; group < num_groups(); ++group)
       total.checkpoint += local_.group(group).has_state ? group_weights(group).bytes() : 0;

@@ -1,10 +1,11 @@
 #pragma once
 // Stores what a rank holds of a model in training: weights and their masters, gradients, optimizer
-// moments, each whole or in part as the sharding says.
+// states, each whole or in part as the sharding says.
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -79,7 +80,7 @@ class WeightStore {
 struct StorageBytes {
   std::size_t weights = 0;
   std::size_t gradients = 0;
-  std::size_t optimizer = 0;   // moments, and masters if they are separate from the weights
+  std::size_t optimizer = 0;   // its state, and masters if they are separate from the weights
   std::size_t checkpoint = 0;  // part of these that a checkpoint holds
   std::size_t gathered = 0;    // in addition: for current units, and for values that travel
   std::size_t total() const { return weights + gradients + optimizer + gathered; }
@@ -89,15 +90,17 @@ struct StorageBytes {
 /// group is its whole flat buffer if nothing is divided.
 class ModelStorage {
  public:
-  /// Without a lane plan there are weights alone, for evaluation. All arguments must outlive the
-  /// storage.
+  /// Without a lane plan there are weights alone, for evaluation. Otherwise the optimizer has a state
+  /// of each kind, in the masters' dtype. Arguments by reference must outlive the storage.
   /// Errors: internal, the ranks do not divide as the table says.
   ModelStorage(Device device, const LocalTable& local, Precision precision, const LanePlan* plan,
-               const Groups& ranks);
+               const Groups& ranks, std::vector<std::string> state_kinds);
 
   const LocalTable& local() const { return local_; }
   const Precision& precision() const { return precision_; }
   const Groups& ranks() const { return ranks_; }
+  /// Returns the kinds of the optimizer's state, by their names in checkpoints.
+  const std::vector<std::string>& state_kinds() const { return state_kinds_; }
   int num_groups() const { return static_cast<int>(states_.size()); }
   WeightStore& weights() { return weights_; }
   /// Only for a storage for training.
@@ -109,31 +112,31 @@ class ModelStorage {
   void set_weights(const Context& context, const LocalParam& param, const FillPiece& fill);
 
   /// Return this rank's shard of a group's flat buffers. The gradient must be complete. Without
-  /// separate masters, the weights serve as masters. Masters and moments are absent if another
-  /// stage holds the group's state.
+  /// separate masters, the weights serve as masters. Masters and the optimizer's states, one of each
+  /// kind, are absent if another stage holds the group's state.
   Tensor group_weights(int group) const { return weights_.shard(group); }
   Tensor group_masters(int group) const;
   Tensor group_gradient(int group) const { return gradients_->shard(group); }
-  Tensor group_first_moment(int group) const;
-  Tensor group_second_moment(int group) const;
+  std::vector<Tensor> group_states(int group) const;
 
   /// Returns what a storage of this kind holds, without allocating it.
-  static StorageBytes estimate(const LocalTable& local, Precision precision, const LanePlan* plan);
+  static StorageBytes estimate(const LocalTable& local, Precision precision, const LanePlan* plan,
+                               std::size_t num_state_kinds);
   /// Returns what this storage holds.
   StorageBytes bytes() const;
 
  private:
   /// The optimizer's state of one group.
   struct State {
-    Buffer masters;  // empty if weights are their own
-    Buffer first_moment;
-    Buffer second_moment;
+    Buffer masters;              // empty if weights are their own
+    std::vector<Buffer> states;  // by kind
   };
   Tensor state(int group, const Buffer& buffer) const;
 
   const LocalTable& local_;
   Precision precision_;
   const Groups& ranks_;
+  std::vector<std::string> state_kinds_;
   WeightStore weights_;
   std::unique_ptr<GradientStore> gradients_;
   std::vector<State> states_;

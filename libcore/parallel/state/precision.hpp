@@ -15,7 +15,7 @@ struct Precision {
       DType::f32;  // narrow: gradients travel between ranks in 16 bits, whatever they are summed in
   DType wire() const { return is_narrow_float(reduce) ? reduce : gradient; }
   /// Returns the type of the values that the optimizer updates and checkpoints hold, and of the
-  /// moments.
+  /// optimizer's state.
   DType master() const { return compute == DType::f64 ? DType::f64 : DType::f32; }
   bool has_masters() const { return compute != master(); }
   bool operator==(const Precision&) const = default;

@@ -134,9 +134,10 @@ using Units = std::vector<std::unique_ptr<model::Unit>>;
 /// Returns the storage of a stage that trains on all of a step's micro-batches, or that evaluates.
 parallel::StorageBytes storage_of(const Plan& plan, const parallel::LocalTable& local) {
   if (plan.micro_batches_per_step == 0)
-    return parallel::ModelStorage::estimate(local, plan.precision, nullptr);
+    return parallel::ModelStorage::estimate(local, plan.precision, nullptr, 0);
   const parallel::LanePlan lanes = plan.lane_plan();
-  return parallel::ModelStorage::estimate(local, plan.precision, &lanes);
+  return parallel::ModelStorage::estimate(local, plan.precision, &lanes,
+                                          optim::state_kinds(plan.optimizer).size());
 }
 
 std::vector<parallel::UnitBytes> bytes_of(const Plan& plan, const Units& units) {

@@ -227,7 +227,7 @@ class UnitOperationsBuilder {
   std::int64_t R_, C_, Q_, E_, V_, P_;
 };
 
-/// Returns the operations that are done once a step. Masters and moments are read and written.
+/// Returns the operations that are done once a step. Masters and the optimizer's state are read and written.
 /// Gradients are read twice (also for their norm) and zeroed. 16-bit weights are written.
 std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
   const model::ParameterTable table(plan.spec);
@@ -239,9 +239,12 @@ std::vector<Operation> of_step(const Plan& plan, const KernelFeatures& traits) {
     all += static_cast<double>(group.numel);
     ++groups;
   }
-  Operation adamw = Operation::memory("AdamW", own * (6 * single_bytes + single_bytes + half_bytes), groups);
-  adamw.efficiency = traits.few_instructions ? 1 : instruction_bound;
-  return {Operation::memory("norm of gradients", own * single_bytes, groups), adamw,
+  const auto num_updated = static_cast<double>(1 + optim::state_kinds(plan.optimizer).size());
+  Operation update =
+      Operation::memory(optim::optimizer(plan.optimizer.kind).title,
+                        own * (2 * num_updated * single_bytes + single_bytes + half_bytes), groups);
+  update.efficiency = traits.few_instructions ? 1 : instruction_bound;
+  return {Operation::memory("norm of gradients", own * single_bytes, groups), update,
           Operation::memory("zeroing gradients", all * single_bytes, groups)};
 }
 

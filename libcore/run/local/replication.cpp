@@ -202,7 +202,8 @@ std::string ExpectedCopies::why_refused(const CopyRequest& r) const {
 ExpectedCopies expected_copies(const checkpoint::Manifest& header, std::int64_t generation,
                                std::vector<int> writers) {
   const model::ParameterTable table(header.model);
-  constexpr std::uint64_t num_kinds = 3, element_bytes = 8;  // weights and two moments, of at most fp64
+  constexpr std::uint64_t element_bytes = 8;  // at most: of fp64
+  const std::uint64_t num_kinds = 1 + header.state.optimizer.state_kinds.size();
   constexpr std::uint64_t head_bytes = std::uint64_t{1}
                                        << 16;  // metadata per piece in either file, with ample margin
   constexpr std::uint64_t digest_text_bytes = 32;

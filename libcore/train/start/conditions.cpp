@@ -60,15 +60,14 @@ std::string describe_conditions(const plan::Plan& plan, const std::vector<std::s
       {"reduce_order", plan.reduce_order == comm::ReduceOrder::tree ? std::string(name_of(plan.reduce_order))
                                                                     : plan.launch.device_collectives},
       {"gradient_sum", plan.describe_gradient_reduction()},
-      {"beta1", plan.adamw.beta1},
-      {"beta2", plan.adamw.beta2},
-      {"adam_eps", plan.adamw.eps},
-      {"weight_decay", plan.adamw.weight_decay},
+      {"optimizer", name_of(plan.optimizer.kind)},
       {"clip_norm", plan.clip_norm},
       {"mask_documents", plan.mask_documents},
       {"instruction_set", instruction_set()},
       {"build", build_description()},
       {"program", to_hex(executable_digest())}};
+  for (const auto& [name, value] : optim::used_values(plan.optimizer))
+    std::visit([&json = conditions[name]](auto number) { json = number; }, value);
   if (const std::string sums = plan::attention_reduction_order(plan); !sums.empty())
     conditions["attention_sums"] = sums;
   if (!gpu_products.empty()) conditions["gpu_products"] = gpu_products;

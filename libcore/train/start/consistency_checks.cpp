@@ -78,21 +78,22 @@ std::string file_digest(const fs::path& path) {
 std::vector<ComparedValue> replicated_state(const model::ModelSpec& spec, const Context& context,
                                             const parallel::ModelStorage& storage,
                                             model::ReductionAxis reduction) {
-  Digester weights, moments;
+  Digester weights, states;
   const auto add = [&](Digester& digester, const Tensor& state) {
     for_each_host_chunk(context, state, [&](std::span<const std::byte> bytes) { digester.update(bytes); });
   };
   for (int group = 0; group < storage.num_groups(); ++group) {
     if (storage.local().group(group).reduction != reduction) continue;
     add(weights, storage.group_weights(group));
-    if (!storage.group_first_moment(group)) continue;
-    if (storage.precision().has_masters()) add(weights, storage.group_masters(group));
-    add(moments, storage.group_first_moment(group));
-    add(moments, storage.group_second_moment(group));
+    if (storage.precision().has_masters() && storage.group_masters(group))
+      add(weights, storage.group_masters(group));
+    for (const Tensor& state : storage.group_states(group)) {
+      if (state) add(states, state);
+    }
   }
   return {{ErrorKind::input, "the model", model::hf_config(spec)},
           {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
-          {ErrorKind::input, "the digest of the optimizer's state", to_hex(moments.value())}};
+          {ErrorKind::input, "the digest of the optimizer's state", to_hex(states.value())}};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/io/files.hpp"
 #include "data/read/mixture.hpp"
 #include "model/model_spec.hpp"
+#include "optim/optimizer.hpp"
 
 namespace dt::train {
 
@@ -43,7 +44,7 @@ std::string absolute_mixture(const std::string& text) {
 
 const std::vector<InheritanceRule>& inheritance_rules() {
   using enum Inheritance;
-  static const std::vector<InheritanceRule> kinds = {
+  static const std::vector<InheritanceRule> before_hyper_parameters = {
       {"model", training, NameMatching::model},
       {"data", training, NameMatching::mixture},
       {"stage-dir", never, NameMatching::path},
@@ -89,10 +90,9 @@ const std::vector<InheritanceRule>& inheritance_rules() {
       {"warmup-steps", training},
       {"decay-steps", training},
       {"lr-reference-batch", training},
-      {"weight-decay", training},
-      {"beta1", training},
-      {"beta2", training},
-      {"adam-eps", training},
+      {"optimizer", training},
+  };
+  static const std::vector<InheritanceRule> behind_hyper_parameters = {
       {"clip-norm", training},
       {"save-every", cadence},
       {"background-save", cadence},
@@ -122,7 +122,14 @@ const std::vector<InheritanceRule>& inheritance_rules() {
       {"ranks", never},
       {"ranks-per-node", never},
   };
-  return kinds;
+  static const std::vector<InheritanceRule> rules = [] {
+    std::vector<InheritanceRule> all = before_hyper_parameters;
+    for (const optim::HyperParameter& parameter : optim::hyper_parameters())
+      all.push_back({parameter.name, training});
+    all.insert(all.end(), behind_hyper_parameters.begin(), behind_hyper_parameters.end());
+    return all;
+  }();
+  return rules;
 }
 
 const InheritanceRule& inheritance_rule(const std::string& option) {

@@ -39,7 +39,7 @@ void warn_changed_end_of_text(const model::SpecialTokens& before, const model::S
 struct Start {
   plan::Plan plan;
   std::unique_ptr<parallel::Groups> groups;
-  std::unique_ptr<ModelRuntime> runtime;  // holds weights and moments
+  std::unique_ptr<ModelRuntime> runtime;  // holds weights and the optimizer's state
   checkpoint::TrainingState state;
   fs::path checkpoint;                       // checkpoint that the run continues from; empty for a new run
   std::vector<checkpoint::Problem> skipped;  // newer checkpoints, newest first

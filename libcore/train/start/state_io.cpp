@@ -1,7 +1,6 @@
 #include "train/start/state_io.hpp"
 
-#include <array>
-#include <span>
+#include <nlohmann/json.hpp>
 
 #include "plan/precision.hpp"
 #include "tensor/host_tensor.hpp"
@@ -9,6 +8,17 @@
 #include "train/start/schedule_change.hpp"
 
 namespace dt::train {
+
+namespace {
+
+checkpoint::StoredOptimizer stored_optimizer(const optim::OptimizerSettings& settings) {
+  nlohmann::ordered_json hyper_parameters;
+  for (const auto& [name, value] : optim::used_values(settings))
+    std::visit([&json = hyper_parameters[name]](auto number) { json = number; }, value);
+  return {std::string(name_of(settings.kind)), optim::state_kinds(settings), hyper_parameters.dump()};
+}
+
+}  // namespace
 
 checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint::TrainingState& state,
                                        const run::Generation& generation,
@@ -22,6 +32,7 @@ checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint:
   if (plan.precision.compute == DType::bf16 && plan.device == Device::host())
     manifest.state.matmul = name_of(plan.arithmetic);
   manifest.state.schedule = describe_schedule(plan.schedule);
+  manifest.state.optimizer = stored_optimizer(plan.optimizer);
   manifest.state.conditions = describe_conditions(plan, gpu_products);
   manifest.model = plan.spec;
   manifest.mesh = plan.layout;
@@ -37,24 +48,21 @@ using parallel::LocalTable;
 using parallel::ModelStorage;
 using parallel::OwnedPiece;
 
-/// A kind of state, and the method that returns a group's tensor of it.
-struct StateKind {
-  const char* name;
-  Tensor (ModelStorage::*of_group)(int group) const;
-};
-constexpr std::array kinds = {StateKind{checkpoint::kind_weights, &ModelStorage::group_masters},
-                              StateKind{checkpoint::kind_first_moment, &ModelStorage::group_first_moment},
-                              StateKind{checkpoint::kind_second_moment, &ModelStorage::group_second_moment}};
+// Kinds of a storage's state are numbered: 0 are the weights, others the optimizer's.
 
-constexpr std::span moments = std::span(kinds).subspan<1>();
-
-const StateKind& state_kind(const OwnedPiece& own) {
-  return kinds[static_cast<std::size_t>(own.kind)];
+std::string kind_name(const ModelStorage& storage, const OwnedPiece& own) {
+  return own.kind == 0 ? checkpoint::kind_weights
+                       : storage.state_kinds()[static_cast<std::size_t>(own.kind) - 1];
 }
 
-std::vector<OwnedPiece> owned_state(const LocalTable& local, DType dtype) {
-  std::array<std::size_t, kinds.size()> kind_bytes{};
-  kind_bytes.fill(dtype_bytes(dtype));
+Tensor kind_of_group(const ModelStorage& storage, const OwnedPiece& own, int group) {
+  return own.kind == 0 ? storage.group_masters(group)
+                       : storage.group_states(group)[static_cast<std::size_t>(own.kind) - 1];
+}
+
+std::vector<OwnedPiece> owned_state(const ModelStorage& storage, const LocalTable& local) {
+  const std::vector<std::size_t> kind_bytes(1 + storage.state_kinds().size(),
+                                            dtype_bytes(storage.precision().master()));
   return parallel::owned_pieces(local, kind_bytes);
 }
 
@@ -63,12 +71,12 @@ std::vector<OwnedPiece> owned_state(const LocalTable& local, DType dtype) {
 std::vector<checkpoint::SourcePiece> state_pieces(const ModelStorage& storage) {
   const LocalTable& local = storage.local();
   std::vector<checkpoint::SourcePiece> pieces;
-  for (const OwnedPiece& own : owned_state(local, storage.precision().master())) {
+  for (const OwnedPiece& own : owned_state(storage, local)) {
     const LocalParam& param = local.param(own.param);
-    const Tensor state = (storage.*state_kind(own).of_group)(param.group);
+    const Tensor state = kind_of_group(storage, own, param.group);
     const std::int64_t begin = param.owned_offset + own.piece.begin - param.owned_piece.begin;
     pieces.push_back(
-        {local.spec(param).name, state_kind(own).name, own.piece, state.flat(begin, own.piece.numel())});
+        {local.spec(param).name, kind_name(storage, own), own.piece, state.flat(begin, own.piece.numel())});
   }
   return pieces;
 }
@@ -78,8 +86,8 @@ std::vector<checkpoint::PieceSpec> rank_state_pieces(const ModelStorage& storage
   const LocalTable local(storage.local().table(), layout, layout.coordinates_of(rank));
   const DType dtype = storage.precision().master();
   std::vector<checkpoint::PieceSpec> pieces;
-  for (const OwnedPiece& own : owned_state(local, dtype))
-    pieces.push_back({local.name(own.param), state_kind(own).name, own.piece, dtype});
+  for (const OwnedPiece& own : owned_state(storage, local))
+    pieces.push_back({local.name(own.param), kind_name(storage, own), own.piece, dtype});
   return pieces;
 }
 
@@ -91,16 +99,17 @@ run::StateShards pieces_of_ranks(const Context& context, const ModelStorage& sto
 void load_state(const Context& context, const checkpoint::Reader& reader, ModelStorage& storage) {
   const LocalTable& local = storage.local();
   for (const LocalParam& param : local.params()) {
-    const auto read = [&](const char* kind) {
+    const auto read = [&](const std::string& kind) {
       return [&, kind](const Piece& piece, const Tensor& values) {
         reader.read(kind, local.spec(param).name, piece, values);
       };
     };
     storage.set_weights(context, param, read(checkpoint::kind_weights));
     if (param.owned_piece.numel() == 0 || !local.group(param.group).has_state) continue;
-    for (const StateKind& kind : moments)
-      fill_from_host(context, param.owned_piece, param.view_in_shard((storage.*kind.of_group)(param.group)),
-                     read(kind.name));
+    const std::vector<Tensor> states = storage.group_states(param.group);
+    for (std::size_t kind = 0; kind < states.size(); ++kind)
+      fill_from_host(context, param.owned_piece, param.view_in_shard(states[kind]),
+                     read(storage.state_kinds()[kind]));
   }
 }
 

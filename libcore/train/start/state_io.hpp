@@ -21,7 +21,7 @@ checkpoint::Manifest checkpoint_header(const plan::Plan& plan, const checkpoint:
                                        const std::vector<std::string>& gpu_products);
 
 /// Returns the views that this rank writes into a checkpoint: its pieces of the weights (the
-/// masters) and of both moments (see parallel::owned_pieces).
+/// masters) and of each kind of the optimizer's state (see parallel::owned_pieces).
 std::vector<checkpoint::SourcePiece> state_pieces(const parallel::ModelStorage& storage);
 /// Returns the pieces of rank `rank` among the ranks that train with this one.
 std::vector<checkpoint::PieceSpec> rank_state_pieces(const parallel::ModelStorage& storage, int rank);
@@ -30,7 +30,7 @@ std::vector<checkpoint::PieceSpec> rank_state_pieces(const parallel::ModelStorag
 /// `storage` must outlive them.
 run::StateShards pieces_of_ranks(const Context& context, const parallel::ModelStorage& storage);
 
-/// Fills weights and moments from a checkpoint.
+/// Fills weights and the optimizer's state from a checkpoint.
 /// Errors: input for a digest that differs or a missing tensor.
 void load_state(const Context& context, const checkpoint::Reader& reader, parallel::ModelStorage& storage);
 

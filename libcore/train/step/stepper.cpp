@@ -211,13 +211,15 @@ void Stepper::adjust_loss_scale(Decision& decision) {
 
 void Stepper::take_optimizer_step(double lr, double grad_scale) {
   parallel::ModelStorage& storage = runtime_.storage();
+  const kernels::OptimizerStep step{.settings = plan_.optimizer,
+                                    .lr = lr,
+                                    .step = state_.step + 1 - state_.skipped_steps,
+                                    .grad_scale = grad_scale};
   for (int group = 0; group < storage.num_groups(); ++group) {
     if (!runtime_.local().group(group).has_state) continue;
-    optim::adamw(runtime_.context(), plan_.adamw, lr, state_.step + 1 - state_.skipped_steps, grad_scale,
-                 parameter_ranges_[static_cast<std::size_t>(group)], storage.group_masters(group),
-                 storage.group_gradient(group), storage.group_first_moment(group),
-                 storage.group_second_moment(group),
-                 storage.precision().has_masters() ? storage.group_weights(group) : Tensor());
+    optim::update(runtime_.context(), step, parameter_ranges_[static_cast<std::size_t>(group)],
+                  storage.group_masters(group), storage.group_gradient(group), storage.group_states(group),
+                  storage.precision().has_masters() ? storage.group_weights(group) : Tensor());
   }
   storage.weights().mark_updated();
 }

@@ -9,8 +9,8 @@
 
 #include "checkpoint/manifest.hpp"
 #include "data/read/loader.hpp"
-#include "optim/adamw.hpp"
 #include "optim/gradient_scale.hpp"
+#include "optim/optimizer.hpp"
 #include "parallel/schedule/action.hpp"
 #include "parallel/state/device_sums.hpp"
 #include "plan/plan.hpp"

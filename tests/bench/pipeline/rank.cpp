@@ -66,7 +66,7 @@ Rank::Rank(const Setting& setting, comm::Communicator& world, const Wrap& wrap)
       groups_(setting.laid_out(), world, channels_of(setting.pipeline())),
       plan_(LanePlan(setting.micro_batches, 1).of_rank(0, 1)),
       units_(wrapped(model::make_units(context_.device(), spec_, table_, DType::f32), wrap)),
-      storage_(context_.device(), local_, Precision{}, &plan_, groups_),
+      storage_(context_.device(), local_, Precision{}, &plan_, groups_, {}),
       executor_(context_, units_, storage_),
       tokens_(to_index(static_cast<int>(setting.sequence)), 1),
       positions_(tokens_.size()) {

@@ -72,7 +72,7 @@ class Rank {
         ops_(c.layout, local_.place(), groups_, c.chunks),
         units_(model::make_units(context_.device(), spec, table, c.precision.compute, c.saved_activations,
                                  ops_)),
-        storage_(context_.device(), local_, c.precision, &plan_, groups_),
+        storage_(context_.device(), local_, c.precision, &plan_, groups_, {}),
         executor_(context_, units_, storage_, &ops_) {
     context_.set_poll([this] { executor_.poll(); });
     for (const LocalParam& param : local_.params()) {

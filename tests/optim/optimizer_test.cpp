@@ -1,4 +1,4 @@
-#include "optim/adamw.hpp"
+#include "optim/optimizer.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -14,8 +14,8 @@ TEST_CASE("decay touches only segments that decay, and padding stays") {
   const Context context(1, Device::host());
   std::vector<double> w{1, 1, 7, 1}, g{0, 0, 5, 0}, m(4), v(4);
   const std::vector<optim::ParameterRange> segments{{0, 2, true}, {3, 1, false}};
-  optim::adamw(context, {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.5}, 0.1, 1, 1.0,
-               segments, host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
+  optim::update(context, {.settings = {.weight_decay = 0.5}, .lr = 0.1, .step = 1, .grad_scale = 1}, segments,
+                host_tensor(w), host_tensor(g), std::array{host_tensor(m), host_tensor(v)});
   CHECK(w == std::vector<double>{0.95, 0.95, 7, 1});
 }
 
@@ -33,8 +33,8 @@ TEST_CASE("the first step moves every weight by the learning rate against its gr
   const Context context(1, Device::host());
   std::vector<double> w{1, 1}, g{0.3, -2}, m(2), v(2);
   const std::vector<optim::ParameterRange> segments{{0, 2, false}};
-  optim::adamw(context, {.beta1 = 0.9, .beta2 = 0.95, .eps = 0, .weight_decay = 0.1}, 0.01, 1, 1.0, segments,
-               host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
+  optim::update(context, {.settings = {.eps = 0}, .lr = 0.01, .step = 1, .grad_scale = 1}, segments,
+                host_tensor(w), host_tensor(g), std::array{host_tensor(m), host_tensor(v)});
   CHECK(w[0] == Approx(0.99).epsilon(1e-12));
   CHECK(w[1] == Approx(1.01).epsilon(1e-12));
 }
@@ -47,8 +47,12 @@ TEST_CASE("two steps agree with the update written out") {
   const std::vector<optim::ParameterRange> segments{{0, 1, true}};
   for (int t = 1; t <= 2; ++t) {
     std::vector<double> g{0.3 * t};
-    optim::adamw(context, {.beta1 = b1, .beta2 = b2, .eps = eps, .weight_decay = wd}, lr, t, scale, segments,
-                 host_tensor(w), host_tensor(g), host_tensor(m), host_tensor(v));
+    const kernels::OptimizerStep step{.settings = {.weight_decay = wd, .beta1 = b1, .beta2 = b2, .eps = eps},
+                                      .lr = lr,
+                                      .step = t,
+                                      .grad_scale = scale};
+    optim::update(context, step, segments, host_tensor(w), host_tensor(g),
+                  std::array{host_tensor(m), host_tensor(v)});
     const double gs = 0.3 * t * scale;
     m_ref = b1 * m_ref + (1 - b1) * gs;
     v_ref = b2 * v_ref + (1 - b2) * gs * gs;

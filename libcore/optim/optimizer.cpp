@@ -1,0 +1,136 @@
+#include "optim/optimizer.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+
+namespace dt::optim {
+
+namespace {
+
+using Number = HyperParameterMembers<double>;
+
+const std::vector<HyperParameter> all_hyper_parameters = {
+    {"weight-decay", "decoupled; none on norms and biases",
+     Number{&OptimizerRequest::weight_decay, &OptimizerSettings::weight_decay}},
+    {"beta1", "decay of the first moment", Number{&OptimizerRequest::beta1, &OptimizerSettings::beta1},
+     /*is_below_one=*/true},
+    {"beta2", "decay of the second moment", Number{&OptimizerRequest::beta2, &OptimizerSettings::beta2},
+     /*is_below_one=*/true},
+    {"adam-eps", "added to the root of the second moment",
+     Number{&OptimizerRequest::eps, &OptimizerSettings::eps}},
+};
+
+using Kinds = std::vector<std::string>;
+
+const std::vector<std::pair<OptimizerKind, Optimizer>> optimizers = {
+    {OptimizerKind::adamw,
+     {.title = "AdamW",
+      .defaults = {},
+      .hyper_parameters = {"weight-decay", "beta1", "beta2", "adam-eps"},
+      .state_kinds =
+          [](const OptimizerSettings&) {
+            return Kinds{"adam_m", "adam_v"};
+          }}},
+};
+
+bool uses(const Optimizer& optimizer, const HyperParameter& parameter) {
+  return std::ranges::find(optimizer.hyper_parameters, parameter.name) != optimizer.hyper_parameters.end();
+}
+
+}  // namespace
+
+std::string HyperParameter::file_name() const {
+  std::string text = name;
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+std::span<const HyperParameter> hyper_parameters() {
+  return all_hyper_parameters;
+}
+
+const Optimizer& optimizer(OptimizerKind kind) {
+  for (const auto& [of, row] : optimizers) {
+    if (of == kind) return row;
+  }
+  DT_CHECK(false, "the table lacks the optimizer {}", static_cast<int>(kind));
+}
+
+std::vector<std::string> users_of(const HyperParameter& parameter) {
+  std::vector<std::string> names;
+  for (const auto& [kind, row] : optimizers) {
+    if (uses(row, parameter)) names.emplace_back(name_of(kind));
+  }
+  return names;
+}
+
+std::string describe_defaults(const HyperParameter& parameter) {
+  const auto& members = std::get<HyperParameterMembers<double>>(parameter.members);
+  std::string text;
+  std::optional<double> first;
+  for (const auto& [kind, row] : optimizers) {
+    if (!uses(row, parameter)) continue;
+    const double value = row.defaults.*members.value;
+    if (!first) text = fmt::format("{}", value);
+    if (first && value != *first) text += fmt::format("; {}: {}", name_of(kind), value);
+    if (!first) first = value;
+  }
+  return text;
+}
+
+std::vector<std::string> state_kinds(const OptimizerSettings& settings) {
+  return optimizer(settings.kind).state_kinds(settings);
+}
+
+std::vector<std::pair<std::string, HyperParameterValue>> used_values(const OptimizerSettings& settings) {
+  std::vector<std::pair<std::string, HyperParameterValue>> values;
+  for (const HyperParameter& parameter : all_hyper_parameters) {
+    if (!uses(optimizer(settings.kind), parameter)) continue;
+    std::visit(
+        [&](const auto& members) { values.emplace_back(parameter.file_name(), settings.*members.value); },
+        parameter.members);
+  }
+  return values;
+}
+
+OptimizerSettings resolve(const OptimizerRequest& request) {
+  OptimizerSettings settings = optimizer(request.kind).defaults;
+  settings.kind = request.kind;
+  for (const HyperParameter& parameter : all_hyper_parameters) {
+    std::visit(
+        [&](const auto& members) {
+          const auto& asked = request.*members.asked;
+          if (!asked) return;
+          if (parameter.is_below_one && *asked >= 1)
+            throw usage_error("--{} {} must be below 1", parameter.name, *asked);
+          settings.*members.value = *asked;
+        },
+        parameter.members);
+  }
+  return settings;
+}
+
+void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter) {
+  const ParameterRange* const last = segments.empty() ? nullptr : &segments.back();
+  if (last && last->offset + last->numel == parameter.offset && last->decays == parameter.decays)
+    segments.back().numel += parameter.numel;
+  else
+    segments.push_back(parameter);
+}
+
+void update(const Context& context, const kernels::OptimizerStep& step,
+            std::span<const ParameterRange> segments, const Tensor& weights, const Tensor& gradient,
+            std::span<const Tensor> states, const Tensor& copy) {
+  for (const ParameterRange& s : segments) {
+    kernels::OptimizerStep own = step;
+    if (!s.decays) own.settings.weight_decay = 0;
+    const auto part = [&](const Tensor& flat) { return flat.flat(s.offset, s.numel); };
+    std::vector<Tensor> parts;
+    for (const Tensor& state : states) parts.push_back(part(state));
+    kernels::optimizer_step(context, own, part(weights), part(gradient), parts, copy ? part(copy) : Tensor());
+  }
+}
+
+}  // namespace dt::optim

@@ -1,0 +1,95 @@
+#pragma once
+// The optimizers as a table: a name, kinds of state, an update and hyper-parameters each. Storage,
+// checkpoints, estimates and options follow from it.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kernels/optimizer_step.hpp"
+
+namespace dt::optim {
+
+using kernels::OptimizerKind;
+using kernels::OptimizerSettings;
+
+/// The optimizer that a user asks for. Hyper-parameters that are absent take its defaults.
+struct OptimizerRequest {
+  OptimizerKind kind = OptimizerKind::adamw;
+  std::optional<double> weight_decay;
+  std::optional<double> beta1;
+  std::optional<double> beta2;
+  std::optional<double> eps;
+};
+
+/// The members that hold a hyper-parameter of type T.
+template <class T>
+struct HyperParameterMembers {
+  std::optional<T> OptimizerRequest::*asked;
+  T OptimizerSettings::*value;
+};
+
+/// A hyper-parameter: an option of dt-train, and a member of files under its name with _ for -. A
+/// number is not negative.
+struct HyperParameter {
+  const char* name;
+  const char* help;
+  std::variant<HyperParameterMembers<double>, HyperParameterMembers<bool>> members;
+  bool is_below_one = false;
+  std::string file_name() const;
+};
+using HyperParameterValue = std::variant<double, bool>;
+
+/// Returns the hyper-parameters of all optimizers, in the order of options.
+std::span<const HyperParameter> hyper_parameters();
+
+/// An optimizer: a row of the table. kernels::optimizer_step() makes its update.
+struct Optimizer {
+  const char* title;  // as in its paper
+  OptimizerSettings defaults;
+  std::vector<std::string> hyper_parameters;  // names of those that it uses
+  /// Returns the kinds of state that it keeps for each parameter, in the order of its update. A name
+  /// is also that of the kind in checkpoints.
+  std::vector<std::string> (*state_kinds)(const OptimizerSettings& settings);
+};
+
+/// Returns the row of an optimizer.
+const Optimizer& optimizer(OptimizerKind kind);
+/// Returns the names of the optimizers that use the hyper-parameter.
+std::vector<std::string> users_of(const HyperParameter& parameter);
+/// Returns a text on a number's defaults, with the first optimizer's before the ones that differ:
+/// "0.1", or "0.1; sgd: 0".
+std::string describe_defaults(const HyperParameter& parameter);
+
+/// Returns the kinds of state that an optimizer keeps with these settings.
+std::vector<std::string> state_kinds(const OptimizerSettings& settings);
+/// Returns the names in files, and the values, of the hyper-parameters that the optimizer uses.
+std::vector<std::pair<std::string, HyperParameterValue>> used_values(const OptimizerSettings& settings);
+/// Returns the settings that a request means.
+/// Errors: usage, naming the option, if a value is not one that the update can use.
+OptimizerSettings resolve(const OptimizerRequest& request);
+
+/// A range of parameters in a flat buffer.
+/// Units: elements.
+struct ParameterRange {
+  std::int64_t offset;
+  std::int64_t numel;
+  bool decays;
+};
+
+/// Appends a parameter. It joins the last segment if it lies directly behind that segment and
+/// decays alike, so that one pass serves both.
+void append_range(std::vector<ParameterRange>& segments, const ParameterRange& parameter);
+
+/// Makes one update of every segment, with weight decay if the segment decays. There is a tensor
+/// for each of state_kinds(). `copy`, if present, receives the new weights rounded to its dtype.
+/// Padding between segments does not change.
+void update(const Context& context, const kernels::OptimizerStep& step,
+            std::span<const ParameterRange> segments, const Tensor& weights, const Tensor& gradient,
+            std::span<const Tensor> states, const Tensor& copy = {});
+
+}  // namespace dt::optim
