@@ -77,12 +77,53 @@ struct AdamW {
   }
 };
 
+template <class X>
+struct Sgd {
+  static constexpr int num_states = 0;
+  X grad_scale;
+  X decay;  // lr · weight_decay
+  X rate;   // lr
+
+  template <class Set>
+  Sgd(const OptimizerStep& step, const Set& set)
+      : grad_scale(set(step.grad_scale)),
+        decay(set(step.lr * step.settings.weight_decay)),
+        rate(set(step.lr)) {}
+
+  DT_RULE void operator()(X grad, X& w, X*) const { w = w - mul_add(decay, w, rate * (grad * grad_scale)); }
+};
+
+template <class X>
+struct SgdMomentum {
+  static constexpr int num_states = 1;
+  X grad_scale, momentum;
+  X decay;                     // lr · weight_decay
+  X rate_of_g, rate_of_state;  // the rates of both in the update
+
+  template <class Set>
+  SgdMomentum(const OptimizerStep& step, const Set& set)
+      : grad_scale(set(step.grad_scale)),
+        momentum(set(step.settings.momentum)),
+        decay(set(step.lr * step.settings.weight_decay)),
+        rate_of_g(set(step.settings.nesterov ? step.lr : 0)),
+        rate_of_state(set(step.settings.nesterov ? step.lr * step.settings.momentum : step.lr)) {}
+
+  DT_RULE void operator()(X grad, X& w, X* states) const {
+    const X g = grad * grad_scale;
+    states[0] = mul_add(momentum, states[0], g);
+    w = w - mul_add(decay, w, mul_add(rate_of_g, g, rate_of_state * states[0]));
+  }
+};
+
 /// Calls body(rule) with the optimizer's rule for elements of type X.
 template <class X, class Set, class Body>
 void with_rule(const OptimizerStep& step, const Set& set, const Body& body) {
   switch (step.settings.kind) {
     case OptimizerKind::adamw:
       return body(AdamW<X>(step, set));
+    case OptimizerKind::sgd:
+      if (step.settings.momentum > 0) return body(SgdMomentum<X>(step, set));
+      return body(Sgd<X>(step, set));
   }
 }
 

@@ -10,10 +10,10 @@
 
 namespace dt::kernels {
 
-enum class OptimizerKind { adamw };
+enum class OptimizerKind { adamw, sgd };
 constexpr auto enum_names(OptimizerKind) {
   using enum OptimizerKind;
-  return std::to_array<EnumName<OptimizerKind>>({{"adamw", adamw}});
+  return std::to_array<EnumName<OptimizerKind>>({{"adamw", adamw}, {"sgd", sgd}});
 }
 
 /// The hyper-parameters of all optimizers, of which each uses some (optim/optimizer.cpp). The
@@ -24,6 +24,8 @@ struct OptimizerSettings {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
+  double momentum = 0;
+  bool nesterov = false;
 };
 
 struct OptimizerStep {
@@ -38,12 +40,16 @@ struct OptimizerStep {
 ///
 /// adamw, states m and v: m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²;
 ///   w = w' − lr · (m/(1−β₁ᵗ)) / (√(v/(1−β₂ᵗ)) + eps).
+/// sgd without momentum, no state: w = w' − lr · g.
+/// sgd with momentum, state m: m = momentum · m + g; w = w' − lr · m, or with nesterov
+///   w = w' − lr · (g + momentum · m).
 ///
 /// Shapes: all tensors have one length; there are num_optimizer_states(settings) states. copy may
 /// be absent.
 /// Numerics: w and the states are of one dtype, f32 or f64. grad is f64 for f64, else f32 or bf16.
 /// copy is bf16 or f16 and requires an fp32 w.
-/// Source: Loshchilov & Hutter 2019, algorithm 2 (adamw).
+/// Source: Loshchilov & Hutter 2019, algorithm 2 (adamw) and algorithm 1 (sgd); Sutskever et al. 2013,
+/// section 2 (momentum and nesterov, with lr as a factor of the sum instead of each gradient).
 void optimizer_step(const Context& context, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
                     std::span<const Tensor> states, const Tensor& copy);
 

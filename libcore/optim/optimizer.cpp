@@ -10,6 +10,7 @@ namespace dt::optim {
 namespace {
 
 using Number = HyperParameterMembers<double>;
+using Flag = HyperParameterMembers<bool>;
 
 const std::vector<HyperParameter> all_hyper_parameters = {
     {"weight-decay", "decoupled; none on norms and biases",
@@ -20,6 +21,10 @@ const std::vector<HyperParameter> all_hyper_parameters = {
      /*is_below_one=*/true},
     {"adam-eps", "added to the root of the second moment",
      Number{&OptimizerRequest::eps, &OptimizerSettings::eps}},
+    {"momentum", "decay of the summed gradients; 0 keeps no sum",
+     Number{&OptimizerRequest::momentum, &OptimizerSettings::momentum}, /*is_below_one=*/true},
+    {"nesterov", "step along the sum as the next step would extend it",
+     Flag{&OptimizerRequest::nesterov, &OptimizerSettings::nesterov}},
 };
 
 using Kinds = std::vector<std::string>;
@@ -33,6 +38,11 @@ const std::vector<std::pair<OptimizerKind, Optimizer>> optimizers = {
           [](const OptimizerSettings&) {
             return Kinds{"adam_m", "adam_v"};
           }}},
+    {OptimizerKind::sgd,
+     {.title = "SGD",
+      .defaults = {.weight_decay = 0, .momentum = 0.9},
+      .hyper_parameters = {"weight-decay", "momentum", "nesterov"},
+      .state_kinds = [](const OptimizerSettings& s) { return s.momentum > 0 ? Kinds{"sgd_m"} : Kinds(); }}},
 };
 
 bool uses(const Optimizer& optimizer, const HyperParameter& parameter) {
@@ -109,6 +119,7 @@ OptimizerSettings resolve(const OptimizerRequest& request) {
         },
         parameter.members);
   }
+  if (settings.nesterov && settings.momentum == 0) throw usage_error("--nesterov needs a --momentum above 0");
   return settings;
 }
 

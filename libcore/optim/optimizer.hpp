@@ -24,6 +24,8 @@ struct OptimizerRequest {
   std::optional<double> beta1;
   std::optional<double> beta2;
   std::optional<double> eps;
+  std::optional<double> momentum;
+  std::optional<bool> nesterov;
 };
 
 /// The members that hold a hyper-parameter of type T.

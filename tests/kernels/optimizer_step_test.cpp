@@ -12,7 +12,13 @@ namespace {
 
 /// One step of each optimizer, which tests repeat.
 const std::vector<OptimizerStep> all_steps = {
-    {.settings = {.kind = OptimizerKind::adamw}, .lr = 1e-3, .step = 1, .grad_scale = 0.5}};
+    {.settings = {.kind = OptimizerKind::adamw}, .lr = 1e-3, .step = 1, .grad_scale = 0.5},
+    {.settings = {.kind = OptimizerKind::sgd}, .lr = 1e-2, .step = 1, .grad_scale = 0.5},
+    {.settings = {.kind = OptimizerKind::sgd, .momentum = 0.9}, .lr = 1e-2, .step = 1, .grad_scale = 0.5},
+    {.settings = {.kind = OptimizerKind::sgd, .momentum = 0.9, .nesterov = true},
+     .lr = 1e-2,
+     .step = 1,
+     .grad_scale = 0.5}};
 
 /// Returns as many states as the step takes, with values that `make` returns for the k-th.
 template <class Make>

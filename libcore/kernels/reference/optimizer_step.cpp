@@ -30,12 +30,42 @@ class AdamW {
   double lr_, correction1_, correction2_;
 };
 
+class Sgd {
+ public:
+  static constexpr int num_states = 0;
+  explicit Sgd(const OptimizerStep& step) : s_(step.settings), lr_(step.lr) {}
+
+  void operator()(double g, double& w, double*) const { w = w * (1 - lr_ * s_.weight_decay) - lr_ * g; }
+
+ private:
+  OptimizerSettings s_;
+  double lr_;
+};
+
+class SgdMomentum {
+ public:
+  static constexpr int num_states = 1;
+  explicit SgdMomentum(const OptimizerStep& step) : s_(step.settings), lr_(step.lr) {}
+
+  void operator()(double g, double& w, double* states) const {
+    states[0] = s_.momentum * states[0] + g;
+    const double direction = s_.nesterov ? g + s_.momentum * states[0] : states[0];
+    w = w * (1 - lr_ * s_.weight_decay) - lr_ * direction;
+  }
+
+ private:
+  OptimizerSettings s_;
+  double lr_;
+};
+
 /// Calls body(rule) with the optimizer's rule.
 template <class Body>
 auto with_rule(const OptimizerStep& step, const Body& body) {
   switch (step.settings.kind) {
     case OptimizerKind::adamw:
       return body(AdamW(step));
+    case OptimizerKind::sgd:
+      return step.settings.momentum > 0 ? body(SgdMomentum(step)) : body(Sgd(step));
   }
   DT_CHECK(false, "there is no optimizer {}", static_cast<int>(step.settings.kind));
 }
