@@ -26,6 +26,10 @@ HWY_INLINE V mul_add(V a, V b, V c) {
 HWY_INLINE V square_root(V x) {
   return hn::Sqrt(x);
 }
+HWY_INLINE V with_sign_of(V x, V magnitude) {
+  const V zero = hn::Zero(floats);
+  return hn::IfThenElse(hn::Gt(x, zero), magnitude, hn::IfThenElseZero(hn::Lt(x, zero), hn::Neg(magnitude)));
+}
 #else
 #ifdef __device__
 #define DT_RULE __device__ inline
@@ -41,6 +45,10 @@ DT_RULE X mul_add(X a, X b, X c) {
 template <class X>
 DT_RULE X square_root(X x) {
   return std::sqrt(x);
+}
+template <class X>
+DT_RULE X with_sign_of(X x, X magnitude) {
+  return x > 0 ? magnitude : x < 0 ? -magnitude : X(0);
 }
 #endif
 
@@ -115,6 +123,31 @@ struct SgdMomentum {
   }
 };
 
+template <class X>
+struct Lion {
+  static constexpr int num_states = 1;
+  X grad_scale, beta1, one_minus_beta1, beta2, one_minus_beta2;
+  X decay;  // lr · weight_decay
+  X rate;   // lr
+
+  template <class Set>
+  Lion(const OptimizerStep& step, const Set& set)
+      : grad_scale(set(step.grad_scale)),
+        beta1(set(step.settings.beta1)),
+        one_minus_beta1(set(1 - step.settings.beta1)),
+        beta2(set(step.settings.beta2)),
+        one_minus_beta2(set(1 - step.settings.beta2)),
+        decay(set(step.lr * step.settings.weight_decay)),
+        rate(set(step.lr)) {}
+
+  DT_RULE void operator()(X grad, X& w, X* states) const {
+    const X g = grad * grad_scale;
+    const X direction = mul_add(beta1, states[0], one_minus_beta1 * g);
+    w = w - mul_add(decay, w, with_sign_of(direction, rate));
+    states[0] = mul_add(beta2, states[0], one_minus_beta2 * g);
+  }
+};
+
 /// Calls body(rule) with the optimizer's rule for elements of type X.
 template <class X, class Set, class Body>
 void with_rule(const OptimizerStep& step, const Set& set, const Body& body) {
@@ -124,6 +157,8 @@ void with_rule(const OptimizerStep& step, const Set& set, const Body& body) {
     case OptimizerKind::sgd:
       if (step.settings.momentum > 0) return body(SgdMomentum<X>(step, set));
       return body(Sgd<X>(step, set));
+    case OptimizerKind::lion:
+      return body(Lion<X>(step, set));
   }
 }
 

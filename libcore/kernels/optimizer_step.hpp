@@ -10,10 +10,10 @@
 
 namespace dt::kernels {
 
-enum class OptimizerKind { adamw, sgd };
+enum class OptimizerKind { adamw, sgd, lion };
 constexpr auto enum_names(OptimizerKind) {
   using enum OptimizerKind;
-  return std::to_array<EnumName<OptimizerKind>>({{"adamw", adamw}, {"sgd", sgd}});
+  return std::to_array<EnumName<OptimizerKind>>({{"adamw", adamw}, {"sgd", sgd}, {"lion", lion}});
 }
 
 /// The hyper-parameters of all optimizers, of which each uses some (optim/optimizer.cpp). The
@@ -43,13 +43,15 @@ struct OptimizerStep {
 /// sgd without momentum, no state: w = w' − lr · g.
 /// sgd with momentum, state m: m = momentum · m + g; w = w' − lr · m, or with nesterov
 ///   w = w' − lr · (g + momentum · m).
+/// lion, state m: w = w' − lr · sign(β₁m + (1−β₁)g); m = β₂m + (1−β₂)g.
 ///
 /// Shapes: all tensors have one length; there are num_optimizer_states(settings) states. copy may
 /// be absent.
 /// Numerics: w and the states are of one dtype, f32 or f64. grad is f64 for f64, else f32 or bf16.
 /// copy is bf16 or f16 and requires an fp32 w.
 /// Source: Loshchilov & Hutter 2019, algorithm 2 (adamw) and algorithm 1 (sgd); Sutskever et al. 2013,
-/// section 2 (momentum and nesterov, with lr as a factor of the sum instead of each gradient).
+/// section 2 (momentum and nesterov, with lr as a factor of the sum instead of each gradient); Chen et
+/// al. 2023, algorithm 2 (lion).
 void optimizer_step(const Context& context, const OptimizerStep& step, const Tensor& w, const Tensor& grad,
                     std::span<const Tensor> states, const Tensor& copy);
 

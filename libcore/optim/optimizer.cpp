@@ -15,9 +15,11 @@ using Flag = HyperParameterMembers<bool>;
 const std::vector<HyperParameter> all_hyper_parameters = {
     {"weight-decay", "decoupled; none on norms and biases",
      Number{&OptimizerRequest::weight_decay, &OptimizerSettings::weight_decay}},
-    {"beta1", "decay of the first moment", Number{&OptimizerRequest::beta1, &OptimizerSettings::beta1},
+    {"beta1", "decay of the first moment; lion: within an update",
+     Number{&OptimizerRequest::beta1, &OptimizerSettings::beta1},
      /*is_below_one=*/true},
-    {"beta2", "decay of the second moment", Number{&OptimizerRequest::beta2, &OptimizerSettings::beta2},
+    {"beta2", "decay of the second moment; lion: of the momentum",
+     Number{&OptimizerRequest::beta2, &OptimizerSettings::beta2},
      /*is_below_one=*/true},
     {"adam-eps", "added to the root of the second moment",
      Number{&OptimizerRequest::eps, &OptimizerSettings::eps}},
@@ -43,6 +45,11 @@ const std::vector<std::pair<OptimizerKind, Optimizer>> optimizers = {
       .defaults = {.weight_decay = 0, .momentum = 0.9},
       .hyper_parameters = {"weight-decay", "momentum", "nesterov"},
       .state_kinds = [](const OptimizerSettings& s) { return s.momentum > 0 ? Kinds{"sgd_m"} : Kinds(); }}},
+    {OptimizerKind::lion,
+     {.title = "Lion",
+      .defaults = {.beta1 = 0.9, .beta2 = 0.99},
+      .hyper_parameters = {"weight-decay", "beta1", "beta2"},
+      .state_kinds = [](const OptimizerSettings&) { return Kinds{"lion_m"}; }}},
 };
 
 bool uses(const Optimizer& optimizer, const HyperParameter& parameter) {

@@ -18,7 +18,8 @@ const std::vector<OptimizerStep> all_steps = {
     {.settings = {.kind = OptimizerKind::sgd, .momentum = 0.9, .nesterov = true},
      .lr = 1e-2,
      .step = 1,
-     .grad_scale = 0.5}};
+     .grad_scale = 0.5},
+    {.settings = {.kind = OptimizerKind::lion}, .lr = 1e-3, .step = 1, .grad_scale = 0.5}};
 
 /// Returns as many states as the step takes, with values that `make` returns for the k-th.
 template <class Make>

@@ -67,3 +67,33 @@ TEST_CASE("clipping scales only norms above the limit") {
   CHECK(optim::clip_scale(4.0, 1.0) == 0.25);
   CHECK(optim::clip_scale(4.0, 0) == 1.0);
 }
+
+TEST_CASE("every optimizer has a row, with as many kinds of state as its update takes") {
+  std::vector<std::string> kinds;
+  for (const auto& [name, kind] : enum_names(optim::OptimizerKind{})) {
+    CAPTURE(name);
+    const optim::OptimizerSettings settings = optim::resolve({.kind = kind});
+    CHECK(settings.kind == kind);
+    CHECK(optim::used_values(settings).size() == optim::optimizer(kind).hyper_parameters.size());
+    CHECK(std::ssize(optim::state_kinds(settings)) == kernels::num_optimizer_states(settings));
+    for (const std::string& state : optim::state_kinds(settings)) kinds.push_back(state);
+  }
+  CHECK(kinds == std::vector<std::string>{"adam_m", "adam_v", "sgd_m", "lion_m"});
+}
+
+TEST_CASE("hyper-parameters that a request leaves out are the optimizer's own") {
+  using optim::OptimizerKind;
+  CHECK(optim::resolve({}).beta2 == 0.95);
+  CHECK(optim::resolve({.kind = OptimizerKind::lion}).beta2 == 0.99);
+  CHECK(optim::resolve({.kind = OptimizerKind::lion, .beta2 = 0.5}).beta2 == 0.5);
+  CHECK(optim::resolve({.kind = OptimizerKind::sgd}).momentum == 0.9);
+  CHECK(optim::resolve({.kind = OptimizerKind::sgd}).weight_decay == 0);
+  const auto plain = optim::resolve({.kind = OptimizerKind::sgd, .momentum = 0});
+  CHECK(optim::state_kinds(plain).empty());
+  CHECK(kernels::num_optimizer_states(plain) == 0);
+  for (const optim::OptimizerRequest& request :
+       {optim::OptimizerRequest{.beta1 = 1},
+        {.kind = OptimizerKind::sgd, .momentum = 1},
+        {.kind = OptimizerKind::sgd, .momentum = 0, .nesterov = true}})
+    CHECK_THROWS_AS(optim::resolve(request), Error);
+}

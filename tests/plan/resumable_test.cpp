@@ -92,6 +92,27 @@ TEST_CASE("a checkpoint that lacks a tensor of its own model is refused by the t
         "model");
 }
 
+TEST_CASE("the state of another optimizer, or another state of the same, is refused") {
+  using optim::OptimizerKind;
+  Plan plan = asked();
+  checkpoint::Manifest manifest = manifest_of(plan);
+  manifest.state.step = 7;
+  manifest.generation = 2;
+  manifest.state.optimizer = {"adamw", optim::state_kinds(plan.optimizer), {}};
+  CHECK(refusal(plan, manifest).empty());
+  plan.optimizer.kind = OptimizerKind::lion;
+  CHECK(refusal(plan, manifest).find("step-00000007.g2 was trained with adamw: --optimizer lion cannot") ==
+        0);
+  plan.optimizer = optim::resolve({.kind = OptimizerKind::sgd, .momentum = 0.5});
+  manifest.state.optimizer = {"sgd", {}, R"({"momentum":0.0})"};
+  CHECK(refusal(plan, manifest)
+            .find("the state of sgd in step-00000007.g2 is [] and that of this command "
+                  "[sgd_m]") == 0);
+  plan.optimizer.momentum = 0;
+  std::erase_if(manifest.pieces, [](const auto& piece) { return piece.kind != checkpoint::kind_weights; });
+  CHECK(refusal(plan, manifest).empty());
+}
+
 TEST_CASE("other data, or another order of it, is refused") {
   Plan plan = asked();
   plan.seed = 6;

@@ -58,6 +58,23 @@ class SgdMomentum {
   double lr_;
 };
 
+class Lion {
+ public:
+  static constexpr int num_states = 1;
+  explicit Lion(const OptimizerStep& step) : s_(step.settings), lr_(step.lr) {}
+
+  void operator()(double g, double& w, double* states) const {
+    const double direction = s_.beta1 * states[0] + (1 - s_.beta1) * g;
+    const double sign = direction > 0 ? 1 : direction < 0 ? -1 : 0;
+    w = w * (1 - lr_ * s_.weight_decay) - lr_ * sign;
+    states[0] = s_.beta2 * states[0] + (1 - s_.beta2) * g;
+  }
+
+ private:
+  OptimizerSettings s_;
+  double lr_;
+};
+
 /// Calls body(rule) with the optimizer's rule.
 template <class Body>
 auto with_rule(const OptimizerStep& step, const Body& body) {
@@ -66,6 +83,8 @@ auto with_rule(const OptimizerStep& step, const Body& body) {
       return body(AdamW(step));
     case OptimizerKind::sgd:
       return step.settings.momentum > 0 ? body(SgdMomentum(step)) : body(Sgd(step));
+    case OptimizerKind::lion:
+      return body(Lion(step));
   }
   DT_CHECK(false, "there is no optimizer {}", static_cast<int>(step.settings.kind));
 }

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Write optimizers.f64.h5: what PyTorch and the papers' formulas make of random weights and gradients, in fp64.
+
+usage: make_optimizers.py [OUT_DIR]    (default: this script's directory; README.md there says what the file holds)
+"""
+
+import pathlib
+import sys
+
+import h5py
+import numpy as np
+import torch
+
+HERE = pathlib.Path(__file__).resolve().parent
+STEPS, ELEMENTS = 8, 37
+LEARNING_RATES = [0.05 / (step + 1) for step in range(STEPS)]  # a schedule, so that lr's place in the update shows
+
+
+def decay(weights, lr, weight_decay):
+    """Decoupled: apart from the gradient, as in Loshchilov & Hutter 2019."""
+    with torch.no_grad():
+        weights.mul_(1 - lr * weight_decay)
+
+
+def torch_steps(optimizer, weights, gradients, weight_decay):
+    """The optimizer itself has no decay."""
+    for lr, gradient in zip(LEARNING_RATES, gradients):
+        optimizer.param_groups[0]["lr"] = lr
+        decay(weights, lr, weight_decay)
+        weights.grad = gradient.clone()
+        optimizer.step()
+        yield weights.detach().clone()
+
+
+def adamw(weights, gradients, weight_decay, beta1, beta2, adam_eps):
+    optimizer = torch.optim.AdamW([weights], lr=1, betas=(beta1, beta2), eps=adam_eps, weight_decay=0)
+    return torch_steps(optimizer, weights, gradients, weight_decay)
+
+
+def sgd(weights, gradients, weight_decay, momentum, nesterov=False):
+    optimizer = torch.optim.SGD([weights], lr=1, momentum=momentum, nesterov=bool(nesterov), weight_decay=0)
+    return torch_steps(optimizer, weights, gradients, weight_decay)
+
+
+def lion(weights, gradients, weight_decay, beta1, beta2):
+    """Chen et al. 2023, algorithm 2."""
+    weights, m = weights.detach().clone(), torch.zeros_like(weights)
+    for lr, g in zip(LEARNING_RATES, gradients):
+        c = beta1 * m + (1 - beta1) * g
+        weights = weights - lr * (torch.sign(c) + weight_decay * weights)
+        m = beta2 * m + (1 - beta2) * g
+        yield weights
+
+
+# name: (function, hyper-parameters)
+CASES = {
+    "adamw": (adamw, {"weight_decay": 0.1, "beta1": 0.9, "beta2": 0.95, "adam_eps": 1e-8}),
+    "sgd": (sgd, {"weight_decay": 0.0, "momentum": 0.0}),
+    "sgd_decay": (sgd, {"weight_decay": 0.2, "momentum": 0.0}),
+    "sgd_momentum": (sgd, {"weight_decay": 0.0, "momentum": 0.9}),
+    "sgd_nesterov": (sgd, {"weight_decay": 0.0, "momentum": 0.8, "nesterov": 1.0}),
+    "sgd_nesterov_decay": (sgd, {"weight_decay": 0.2, "momentum": 0.8, "nesterov": 1.0}),
+    "lion": (lion, {"weight_decay": 0.0, "beta1": 0.9, "beta2": 0.99}),
+    "lion_decay": (lion, {"weight_decay": 0.3, "beta1": 0.95, "beta2": 0.98}),
+}
+
+
+def main():
+    out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+    random = np.random.default_rng(7)
+    start = torch.tensor(random.standard_normal(ELEMENTS), dtype=torch.float64)
+    gradients = torch.tensor(random.standard_normal((STEPS, ELEMENTS)), dtype=torch.float64)
+    gradients[:, -1] = 0  # a weight that no gradient moves
+    with h5py.File(out / "optimizers.f64.h5", "w") as file:
+        file["start"], file["gradients"] = start.numpy(), gradients.numpy()
+        file["learning_rates"] = np.array(LEARNING_RATES)
+        for name, (function, hyper_parameters) in CASES.items():
+            weights = torch.nn.Parameter(start.clone())
+            steps = [w.detach().clone().numpy() for w in function(weights, gradients, **hyper_parameters)]
+            file[f"{name}/weights"] = np.stack(steps)
+            for key, value in hyper_parameters.items():
+                file[f"{name}/{key}"] = np.float64(value)
+
+
+if __name__ == "__main__":
+    main()

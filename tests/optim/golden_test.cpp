@@ -1,0 +1,90 @@
+// Compares the optimizers with PyTorch's and with their papers' formulas. tests/golden/README.md says
+// what the file holds.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+#include "base/hdf5/hdf5_file.hpp"
+#include "optim/optimizer.hpp"
+#include "tensor/host_tensor.hpp"
+
+using namespace dt;
+
+namespace {
+
+Hdf5Reader golden_file() {
+  const char* const tests = std::getenv("DT_TESTS");  // if the tests have been moved
+  return Hdf5Reader(fs::path(tests ? tests : DT_TESTS_DIR) / "golden/optimizers.f64.h5");
+}
+
+std::set<std::string> cases_of(const Hdf5Reader& file) {
+  std::set<std::string> names;
+  for (const std::string& path : file.dataset_paths()) {
+    if (const auto slash = path.find('/', 1); slash != path.npos) names.insert(path.substr(1, slash - 1));
+  }
+  return names;
+}
+
+/// Returns what a case asks for: "sgd_decay" is of sgd, with the hyper-parameters beside its weights.
+optim::OptimizerRequest request_of(const Hdf5Reader& file, const std::string& name) {
+  optim::OptimizerRequest request;
+  request.kind = parse_name<optim::OptimizerKind>(name.substr(0, name.find('_'))).value();
+  const std::vector<std::string> paths = file.dataset_paths();
+  for (const optim::HyperParameter& parameter : optim::hyper_parameters()) {
+    const std::string path = "/" + name + "/" + parameter.file_name();
+    if (std::ranges::find(paths, path) == paths.end()) continue;
+    const double value = file.read_all<double>(path).front();
+    std::visit(
+        [&](const auto& members) {
+          auto& asked = request.*members.asked;
+          asked = static_cast<std::remove_cvref_t<decltype(*asked)>>(value);
+        },
+        parameter.members);
+  }
+  return request;
+}
+
+/// Makes a case's steps with elements of type T. Returns the largest difference of any weight after
+/// any step.
+template <class T>
+double largest_error(const Hdf5Reader& file, const std::string& name) {
+  const Context context(1, Device::host());
+  const auto start = file.read_all<double>("/start"), gradients = file.read_all<double>("/gradients"),
+             rates = file.read_all<double>("/learning_rates"),
+             expected = file.read_all<double>("/" + name + "/weights");
+  const std::size_t numel = start.size();
+  kernels::OptimizerStep step{
+      .settings = optim::resolve(request_of(file, name)), .lr = 0, .step = 0, .grad_scale = 1};
+  std::vector<T> weights(start.begin(), start.end());
+  std::vector<std::vector<T>> states(optim::state_kinds(step.settings).size(), std::vector<T>(numel));
+  std::vector<Tensor> state_tensors;
+  for (std::vector<T>& state : states) state_tensors.push_back(host_tensor(state));
+  const std::vector<optim::ParameterRange> all{{0, static_cast<std::int64_t>(numel), true}};
+  double largest = 0;
+  for (std::size_t s = 0; s < rates.size(); ++s) {
+    step.lr = rates[s];
+    ++step.step;
+    const auto begin = gradients.begin() + static_cast<std::ptrdiff_t>(s * numel);
+    std::vector<T> gradient(begin, begin + static_cast<std::ptrdiff_t>(numel));
+    optim::update(context, step, all, host_tensor(weights), host_tensor(gradient), state_tensors);
+    for (std::size_t i = 0; i < numel; ++i)
+      largest = std::max(largest, std::abs(static_cast<double>(weights[i]) - expected[s * numel + i]));
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("every optimizer makes the steps of PyTorch and of its paper") {
+  const Hdf5Reader file = golden_file();
+  std::set<optim::OptimizerKind> seen;
+  for (const std::string& name : cases_of(file)) {
+    CAPTURE(name);
+    CHECK(largest_error<double>(file, name) <= 1e-10);
+    CHECK(largest_error<float>(file, name) <= 1e-5);
+    seen.insert(request_of(file, name).kind);
+  }
+  CHECK(seen.size() == names_of<optim::OptimizerKind>().size());
+}
