@@ -31,6 +31,7 @@ constexpr Shape shapes[] = {
     {LearningRateScheduleKind::linear, line},
     {LearningRateScheduleKind::constant, nullptr},
     {LearningRateScheduleKind::wsd, line, /*falls_last=*/true},
+    {LearningRateScheduleKind::wsd_cosine, half_cosine, /*falls_last=*/true},
 };
 
 const Shape& shape_of(LearningRateScheduleKind kind) {

@@ -17,7 +17,8 @@ LearningRateSchedule make(LearningRateScheduleKind kind) {
 
 TEST_CASE("the warm-up rises in a line and reaches the peak at its last step") {
   for (auto kind : {LearningRateScheduleKind::cosine, LearningRateScheduleKind::linear,
-                    LearningRateScheduleKind::constant, LearningRateScheduleKind::wsd}) {
+                    LearningRateScheduleKind::constant, LearningRateScheduleKind::wsd,
+                    LearningRateScheduleKind::wsd_cosine}) {
     CHECK(make(kind).at(1) == Approx(0.1));
     CHECK(make(kind).at(5) == Approx(0.5));
     CHECK(make(kind).at(10) == Approx(1.0));
@@ -47,6 +48,16 @@ TEST_CASE("warm-up, stable, decay falls over its last steps only") {
   CHECK(s.at(90) == 1.0);
   CHECK(s.at(100) == Approx(0.55));
   CHECK(s.at(110) == Approx(0.1));
+}
+
+TEST_CASE("warm-up, stable, decay by half a cosine falls over its last steps only") {
+  const LearningRateSchedule s = make(LearningRateScheduleKind::wsd_cosine);
+  CHECK(s.at(11) == 1.0);
+  CHECK(s.at(90) == 1.0);
+  CHECK(s.at(95) == Approx(0.1 + 0.45 * (1 + std::sqrt(0.5))));
+  CHECK(s.at(100) == Approx(0.55));
+  CHECK(s.at(110) == Approx(0.1));
+  CHECK(s.at(1000) == Approx(0.1));
 }
 
 TEST_CASE("past its last step a schedule stays where it ended") {

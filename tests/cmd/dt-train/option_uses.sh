@@ -41,7 +41,7 @@ needs --keep-last --keep-every 5
 needs --save-every --background-save
 needs --save-every --checkpoint-local x
 needs --checkpoint-local --flush-every 2
-needs "--schedule wsd" --decay-steps 5
+needs "--schedule wsd or wsd-cosine" --decay-steps 5
 needs "a schedule that falls" --min-lr 1e-5 --schedule constant
 needs "--zero 1, 2 or 3" --zero-group 2
 needs --show-schedule --svg x.svg
