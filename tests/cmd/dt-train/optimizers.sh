@@ -43,7 +43,7 @@ for options in "--optimizer lion --lr 1e-4" "--optimizer sgd --lr 0.1 --nesterov
   expect_equal "$(equal_layouts)" 7 "layouts with equal weights ($options)"
   expect_equal "$(grep -c '"promised_equal":true' stdout)" 7 "layouts of which that is promised ($options)"
   # shellcheck disable=SC2086
-  expect_exit 0 compare threads=4 "tp=2,dp=1; tp=2,dp=2,zero=1; tp=2,dp=2,zero=3; tp=2,pp=2,dp=1" --micro-batch 1 --global-batch 4 \
+  expect_exit 0 compare threads=4 "tp=2,dp=1; tp=2,dp=2,zero=1; tp=2,dp=2,zero=3; tp=2,pp=2,dp=1" --micro-batch 1 --global-batch 2 \
     --steps 6 --json $options
   expect_equal "$(equal_layouts)" 4 "layouts with equal weights under tp ($options)"
 done

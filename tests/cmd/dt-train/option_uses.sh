@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 # All options with a value that they take: "--lr 1", "--overlap".
 all_options() {
   dt-train --help | sed -nE 's/--\[no-\]/--/; s/^ +(--[a-z0-9-]+)( ([^ ]+))?(  .*)?$/\1 \3/p' |
-    sed -E 's/ ([a-z0-9]+)\|.*/ \1/; s/ [A-Z].*/ 1/'
+    sed -E 's/^--schedule NAME/--schedule cosine/; s/ ([a-z0-9]+)\|.*/ \1/; s/ [A-Z].*/ 1/'
 }
 
 # refused_with OPTION...: what an invocation with these options has no use for, in the order of --help.
