@@ -96,19 +96,27 @@ Launch find_launch(comm::Communicator& world, int num_ranks) {
   std::vector<std::string> hosts;  // hosts of all ranks
   std::vector<std::string> texts = comm::gather_texts(world, to_text(own));
   texts.resize(static_cast<std::size_t>(num_ranks));
+  std::map<std::string, Bounds> parsed;  // ranks of a host mostly have the same text
   for (const std::string& text : texts) {
-    const Bounds other = parse_bounds(text);
+    const auto [place, is_new] = parsed.try_emplace(text);
+    Bounds& other = place->second;
+    if (is_new) other = parse_bounds(text);
     hosts.push_back(other.host);
     if (other.host != own.host) continue;
     ++ranks;
     with_quota += other.quota_group == own.quota_group ? 1 : 0;
     cores.insert(other.cores.begin(), other.cores.end());
   }
-  int share = static_cast<int>(cores.size()) / std::max(1, ranks);
-  if (own.quota_cores > 0) share = std::min(share, own.quota_cores / std::max(1, with_quota));
+  int host_cores = std::max(1, static_cast<int>(cores.size()));
+  int share = host_cores / std::max(1, ranks);
+  if (own.quota_cores > 0) {
+    share = std::min(share, own.quota_cores / std::max(1, with_quota));
+    if (with_quota == ranks) host_cores = std::min(host_cores, own.quota_cores);
+  }
   return {.rank = std::min(world.rank(), num_ranks - 1),
           .num_ranks = num_ranks,
           .cores = std::max(1, share),
+          .host_cores = host_cores,
           .ranks_per_node = ranks_per_node(hosts),
           .hosts = numbers_of(hosts)};
 }

@@ -18,7 +18,8 @@ struct Settings;  // plan/settings.hpp
 struct Launch {
   int rank = 0;
   int num_ranks = 1;
-  int cores = 1;  // this rank's share of its host's cores
+  int cores = 1;       // this rank's share of its host's cores
+  int host_cores = 1;  // cores of its host that ranks may use
   /// Number of ranks on each host, if all hosts have as many and the ranks of a host follow each
   /// other; else 0.
   int ranks_per_node = 1;

@@ -1,6 +1,9 @@
 #include "base/cli/build_info.hpp"
 
+#include <cstddef>
 #include <fmt/core.h>
+#include <span>
+#include <vector>
 
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
@@ -21,7 +24,13 @@ std::string build_description() {
 }
 
 std::uint64_t executable_digest() {
-  static const std::uint64_t value = digest(read_file("/proc/self/exe", no_size_limit));
+  static const std::uint64_t value = [] {
+    File file = File::open_read("/proc/self/exe");
+    std::vector<std::byte> block(std::size_t{1} << 18);
+    Digester digester;
+    while (const std::size_t count = file.read(block)) digester.update(std::span(block).first(count));
+    return digester.value();
+  }();
   return value;
 }
 

@@ -110,11 +110,28 @@ double number_of(const std::string& text) {
   return number;
 }
 
+/// Returns whether this rank's threads have cores while those of the ranks before it on its host use theirs.
+/// Other ranks share cores whose rate is counted already.
+bool has_own_cores(const Plan& plan) {
+  const int own = plan.launch.rank, host = plan.launch.host_of(own);
+  int num_before = 0;
+  for (int rank = 0; rank < own; ++rank) num_before += plan.launch.host_of(rank) == host ? 1 : 0;
+  return num_before == 0 || (num_before + 1) * plan.threads <= plan.launch.host_cores;
+}
+
+/// Returns the matmul rate of this rank's cores. The matrices' memory is a context's of its own, which ends.
+double measure_cpu_rate(const Plan& plan) {
+  const Context context(plan.threads, plan.device);
+  return kernels::measure_matmul_rate(context, plan.arithmetic, matmul_measurement_s);
+}
+
 /// Returns the matmul rate of all ranks together.
-double measure_peak_flops(const Context& context, DType dtype, comm::Communicator& world) {
-  double rate = context.device() == Device::host()
-                    ? kernels::measure_matmul_rate(context, context.arithmetic(), matmul_measurement_s)
-                    : kernels::measure_gpu_matmul_rate(context, dtype, matmul_measurement_s);
+double measure_peak_flops(const Plan& plan, const Context& context, comm::Communicator& world) {
+  double rate = 0;
+  if (plan.device != Device::host())
+    rate = kernels::measure_gpu_matmul_rate(context, plan.precision.compute, matmul_measurement_s);
+  else if (has_own_cores(plan))
+    rate = measure_cpu_rate(plan);
   const Tensor value = host_tensor(rate);
   world.all_reduce(value, value).wait_host();
   return rate;
@@ -187,7 +204,7 @@ PeakFlops find_peak_flops(const Plan& plan, const Context& context, comm::Commun
   const Tensor all = host_tensor(sums);
   world.all_reduce(all, all).wait_host();
   if (sums[1] == world.size()) return {sums[0], "peak"};
-  return {measure_peak_flops(context, plan.precision.compute, world), "measured"};
+  return {measure_peak_flops(plan, context, world), "measured"};
 }
 
 }  // namespace dt::plan
