@@ -139,7 +139,9 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr
       members_(members.empty() ? everyone(transport_->size()) : std::move(members)),
       rank_(transport_->rank()),
       size_(transport_->size()),
-      locality_(std::make_shared<Locality>(rank_, size_, host_)),
+      locality_(std::make_shared<Locality>(
+          rank_, size_, host_,
+          [notifying = transport_.get()](int first, int count) { notifying->notify(first, count); })),
       group_(engine_->recorder().add_group(name_, members_)) {
   set_bucket_bytes(default_bucket_bytes);
 }

@@ -310,7 +310,6 @@ void Engine::begin_sequences(Operation& operation) {
 bool Engine::advance(Operation& operation, Operation::Running& running) {
   while (may_go_on(running)) {
     if (running.current.then) running.current.then();
-    if (running.current.ready) operation.transport->notify();
     if (!begin_round(operation, running)) return false;
   }
   return true;

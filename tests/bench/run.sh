@@ -4,7 +4,7 @@
 # shards, and text to ids against others' encoders; then saving beside training, saving, loading and merging against plain reads and
 # writes, copies between nodes against plain bytes; two data-parallel ranks against two runs alone; pipelines against the papers' bubbles, the walk of their lists, data-parallel
 # ranks, and over links that carry 1 Gbit/s; ranks that share layers against one rank and, over such links, what they exchange in chunks
-# against whole; ranks that divide sequences against one rank; the memory of four, all-reduce on one host, and what dt-allreduce-bench adds
+# against whole; ranks that divide sequences against one rank; the memory of four, 256 ranks that are threads against 64, all-reduce on one host, and what dt-allreduce-bench adds
 # to the calls that it measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
@@ -36,6 +36,7 @@ bash "$here/tensor.sh"
 bash "$here/context.sh"
 for script in overlap links tensor_links; do bash "$here/$script.sh" || (($? == 77)); done  # it says what this machine lacks
 bash "$here/memory.sh"
+bash "$here/ranks.sh"
 
 bench_checkpoint
 bench_copies "$work"

@@ -64,7 +64,7 @@ void nap(int milliseconds) {
 
 }  // namespace
 
-TEST_CASE("all_gather brings every part everywhere, in place and apart") {
+TEST_CASE("all_gather brings every part everywhere, in place and apart", "[hosts]") {
   on_ranks([](Communicator& group) {
     const std::int64_t n = group.size();
     for (const std::int64_t numel :

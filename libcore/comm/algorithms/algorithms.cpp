@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/numeric/integer.hpp"
+#include "comm/algorithms/gather_by_doubling.hpp"
 #include "comm/algorithms/window_algorithms.hpp"
 #include "comm/core/collective.hpp"
 #include "comm/core/reduction.hpp"
@@ -24,6 +25,10 @@ constexpr std::size_t min_segments_under_way = 4;
 constexpr std::size_t broadcast_segment_bytes = std::size_t{512} << 10;
 // Smaller operations go by messages.
 constexpr std::size_t min_placed_bytes = std::size_t{128} << 10;
+// A gather by doubling passes on what a rank has received, round by round. For ranges up to this size and
+// from this number of ranks on, that takes less time than a message to each rank.
+constexpr std::size_t max_doubled_range_bytes = std::size_t{4} << 10;
+constexpr int min_doubling_ranks = 5;
 
 /// Returns the number of segments, at least one: an operation on nothing is still an operation.
 std::size_t num_segments(std::int64_t count, std::int64_t segment) {
@@ -120,6 +125,16 @@ struct ScatteredRanges {
   }
 };
 
+std::size_t bytes_of(const Collective& c) {
+  return static_cast<std::size_t>(c.numel()) * dtype_bytes(c.in.dtype());
+}
+
+/// Returns whether a collective gathers by doubling. The ranges of one of several segments do not adjoin.
+bool gathers_by_doubling(const Caller& caller, const Collective& c) {
+  return c.num_segments == 1 && caller.size >= min_doubling_ranks &&
+         bytes_of(c) <= max_doubled_range_bytes * static_cast<std::size_t>(caller.size);
+}
+
 RoundSequence message_chain(const Caller& caller, std::shared_ptr<const Collective> collective,
                             std::size_t number) {
   RangeOf range_of = collective->segment(number);
@@ -131,16 +146,21 @@ RoundSequence message_chain(const Caller& caller, std::shared_ptr<const Collecti
           scatter_and_combine(caller, c.in, range_of, c.local_out(own, caller.rank), c.reduction, round);
           return true;
         }
-        if (!c.gathers() || index > (c.reduces() ? 1 : 0)) return false;
+        if (!c.gathers()) return false;
+        const int turn = index - (c.reduces() ? 1 : 0);
         const Tensor mine = c.reduces() ? flat_view(c.out, own) : c.local_in(own, caller.rank);
+        const Tensor copy = flat_view(c.out, own);
+        if (gathers_by_doubling(caller, c)) {
+          const GatherByDoubling doubling(caller.rank, {0, caller.size}, c.out, range_of);
+          if (turn == 0) cast(mine, copy);
+          if (turn < doubling.num_rounds()) doubling.add_round(turn, round);
+          return turn < doubling.num_rounds();
+        }
+        if (turn > 0) return false;
         gather(caller, mine, c.out, range_of, round);
-        round.then = [mine, copy = flat_view(c.out, own)] { cast(mine, copy); };
+        round.then = [mine, copy] { cast(mine, copy); };
         return true;
       };
-}
-
-std::size_t bytes_of(const Collective& c) {
-  return static_cast<std::size_t>(c.numel()) * dtype_bytes(c.in.dtype());
 }
 
 Algorithm message_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {

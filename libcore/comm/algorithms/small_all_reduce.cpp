@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
@@ -11,7 +12,10 @@ namespace dt::comm {
 
 namespace {
 
+// An all-reduce is small up to this size, or if the messages that each rank sends to each in a larger one
+// would be no larger than that.
 constexpr std::size_t small_bytes = std::size_t{16} << 10;
+constexpr std::size_t small_message_bytes = 512;
 
 /// Takes memory for `count` partial results.
 std::vector<Tensor> take_partials(StagingPool::Block& block, const Caller& caller, const Tensor& in,
@@ -127,7 +131,8 @@ class Tree {
 }  // namespace
 
 bool is_small_all_reduce(const Caller& caller, const Tensor& in) {
-  return caller.size > 1 && in.numel() > 0 && in.bytes() <= small_bytes;
+  const std::size_t most = std::max(small_bytes, small_message_bytes * static_cast<std::size_t>(caller.size));
+  return caller.size > 1 && in.numel() > 0 && in.bytes() <= most;
 }
 
 Algorithm small_all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,

@@ -4,12 +4,24 @@
 #include <vector>
 
 #include "comm/algorithms/algorithms.hpp"
+#include "comm/algorithms/gather_by_doubling.hpp"
 
 namespace dt::comm {
 
 namespace {
 
-/// Finds out where ranks are, in three exchanges: the hosts of all ranks; the first neighbours'
+/// Returns the gather of values that all ranks of a run have one of.
+template <class T>
+GatherByDoubling gather_of(std::span<T> all, int rank, const RankRun& run) {
+  constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
+  const std::span<T> of_run =
+      all.subspan(static_cast<std::size_t>(run.first), static_cast<std::size_t>(run.count));
+  return {rank, run, Tensor(of_run.data(), DType::u8, {run.count * bytes}, Device::host()), [](int of_rank) {
+            return Range{of_rank * bytes, bytes};
+          }};
+}
+
+/// Finds out where ranks are, in three gathers: the hosts of all ranks; the first neighbours'
 /// windows; and whether all ranks have theirs.
 class TopologyDiscovery {
  public:
@@ -25,51 +37,48 @@ class TopologyDiscovery {
   }
   TopologyDiscovery(const TopologyDiscovery&) = delete;
 
-  static constexpr int num_rounds = 3;
-
-  void add_round(int index, Round& round) {
+  /// Adds the next round. Returns false once the locality is decided.
+  bool add_round(Round& round) {
     const auto own = static_cast<std::size_t>(rank_);
-    if (index == 0) {
-      hosts_[own] = locality_->host();
-      exchange(std::span(hosts_), {0, size_}, round);
-      round.then = [this] { locality_->place(hosts_); };
-    } else if (index == 1) {
-      offers_[own] = locality_->offer_window();
-      const auto first = static_cast<std::size_t>(locality_->first_neighbour());
-      exchange(std::span(offers_), {locality_->first_neighbour(), locality_->num_neighbours()}, round);
-      round.then = [this, own, first] { answers_[own] = locality_->accept_window(offers_[first]) ? 1 : 0; };
-    } else {
-      exchange(std::span(answers_), {0, size_}, round);
-      round.then = [this] { locality_->decide(std::ranges::count(answers_, 1) == std::ssize(answers_)); };
+    while (!gather_ || next_round_ == gather_->num_rounds()) {
+      next_round_ = 0;
+      switch (next_gather_++) {
+        case 0:
+          hosts_[own] = locality_->host();
+          gather_ = gather_of(std::span(hosts_), rank_, {0, size_});
+          break;
+        case 1: {
+          locality_->place(hosts_);
+          offers_[own] = locality_->offer_window();
+          gather_ = gather_of(std::span(offers_), rank_,
+                              {locality_->first_neighbour(), locality_->num_neighbours()});
+          break;
+        }
+        case 2: {
+          const auto first = static_cast<std::size_t>(locality_->first_neighbour());
+          answers_[own] = locality_->accept_window(offers_[first]) ? 1 : 0;
+          gather_ = gather_of(std::span(answers_), rank_, {0, size_});
+          break;
+        }
+        default:
+          locality_->decide(std::ranges::count(answers_, 1) == std::ssize(answers_));
+          return false;
+      }
     }
+    gather_->add_round(next_round_++, round);
+    return true;
   }
 
  private:
-  /// The ranks that exchange, each with each: `count` ranks from `first` on.
-  struct Among {
-    int first;
-    int count;
-  };
-  template <class T>
-  void exchange(std::span<T> all, const Among& among, Round& round) const {
-    const auto of_rank = [&](int rank) {
-      return std::as_writable_bytes(all.subspan(static_cast<std::size_t>(rank), 1));
-    };
-    const int own = rank_ - among.first;
-    for (int distance = 1; distance < among.count; ++distance) {
-      const int from = among.first + (own - distance + among.count) % among.count;
-      const int to = among.first + (own + distance) % among.count;
-      round.transfers.push_back({from, of_rank(from), false});
-      round.transfers.push_back({to, of_rank(rank_), true});
-    }
-  }
-
   std::shared_ptr<Locality> locality_;
   int rank_;
   int size_;
   std::vector<HostName> hosts_;
   std::vector<NodeWindow::Offer> offers_;
   std::vector<std::uint8_t> answers_;
+  std::optional<GatherByDoubling> gather_;  // the gather under way
+  int next_gather_ = 0;
+  int next_round_ = 0;
 };
 
 /// The state that the sequences of an operation share.
@@ -84,35 +93,33 @@ class Undecided {
  public:
   Undecided(std::shared_ptr<Decision> decision, std::unique_ptr<TopologyDiscovery> discovery,
             std::size_t number)
-      : decision_(std::move(decision)),
-        discovery_(std::move(discovery)),
-        number_(number),
-        num_first_(discovery_ ? TopologyDiscovery::num_rounds : 1) {}
+      : decision_(std::move(decision)), discovery_(std::move(discovery)), number_(number) {}
 
   bool operator()(int index, Round& round) {
-    if (index < num_first_) {
+    if (!sequence_) {
       if (discovery_) {
-        discovery_->add_round(index, round);
-      } else {
+        if (discovery_->add_round(round)) return true;
+      } else if (index == 0) {
         round.ready = [this] {
           decision_->locality->throw_if_cancelled();
           return decision_->chosen.has_value();
         };
+        return true;
       }
-      return true;
+      const Algorithm& chosen = *decision_->chosen;
+      if (number_ >= chosen.num_sequences) return false;
+      sequence_ = chosen.make_sequence(number_);
+      first_ = index;
     }
-    const Algorithm& chosen = *decision_->chosen;
-    if (number_ >= chosen.num_sequences) return false;
-    if (!sequence_) sequence_ = chosen.make_sequence(number_);
-    return sequence_(index - num_first_, round);
+    return sequence_(index - first_, round);
   }
 
  private:
   std::shared_ptr<Decision> decision_;
   std::unique_ptr<TopologyDiscovery> discovery_;
   std::size_t number_;
-  int num_first_;
   RoundSequence sequence_;
+  int first_ = 0;  // index of the sequence's first round
 };
 
 }  // namespace

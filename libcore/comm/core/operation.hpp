@@ -18,8 +18,8 @@ namespace dt::comm {
 
 /// Transfers that are started together, and the action that follows when all are done. If `ready`
 /// is set, it must return true, too, before `then` is called; it checks what other ranks have done
-/// in shared memory. `ready` is called often, must not block, and stays true. `then` may make other
-/// ranks ready (Transport::notify).
+/// in shared memory, and they wake this rank once it is true (Transport::notify). `ready` is called
+/// often, must not block, and stays true.
 struct Round {
   struct Transfer {
     int peer;

@@ -41,9 +41,9 @@ class Transport {
   /// Pauses a rank that has waited in vain for `waited_s`; may sleep for an instant. Called without the
   /// engine's lock.
   virtual void idle(double waited_s) = 0;
-  /// Announces that this rank has done something in shared memory for which others may wait in
-  /// idle().
-  virtual void notify() {}
+  /// Wakes `count` ranks from `first` on, which may wait in idle() for what this rank has done in shared
+  /// memory.
+  virtual void notify(int /*first*/, int /*count*/) {}
   /// Splits the group. Ranks of one color (from 0) form a group, ordered by key, then by rank.
   /// `members` lists the ranks of this rank's new group. Returns null if this rank has no color.
   /// Collective: all ranks call it; blocks.

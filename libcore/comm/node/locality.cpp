@@ -49,8 +49,8 @@ HostName host_name_of(const std::string& host) {
   return name;
 }
 
-Locality::Locality(int rank, int size, const std::string& host)
-    : rank_(rank), size_(size), host_(host_name_of(host)) {}
+Locality::Locality(int rank, int size, const std::string& host, Notify notify)
+    : rank_(rank), size_(size), host_(host_name_of(host)), notify_(std::move(notify)) {}
 
 bool Locality::claim_discovery() {
   return !std::exchange(is_claimed_, true);
@@ -65,7 +65,9 @@ void Locality::place(std::span<const HostName> hosts) {
   const std::optional<Placement> placement = placement_of(hosts);
   if (!placement) return;
   placement_ = *placement;
-  window_ = std::make_shared<NodeWindow>(rank_ - first_neighbour(), num_neighbours());
+  window_ = std::make_shared<NodeWindow>(
+      rank_ - first_neighbour(), num_neighbours(),
+      [notify = notify_, first = first_neighbour(), count = num_neighbours()] { notify(first, count); });
 }
 
 NodeWindow::Offer Locality::offer_window() {

@@ -43,9 +43,11 @@ bool is_hierarchical_sum_faster(DType dtype, const Placement& placement);
 class Locality {
  public:
   enum class State { undecided, open, absent };
+  /// Wakes `count` ranks of the group from `first` on (see Transport::notify).
+  using Notify = std::function<void(int first, int count)>;
   /// Creates an undecided locality. `host` names this rank's host. Ranks that name different hosts
   /// never share memory.
-  Locality(int rank, int size, const std::string& host);
+  Locality(int rank, int size, const std::string& host, Notify notify);
 
   State state() const { return state_; }
   /// Returns the placement. Call once the state is open.
@@ -82,6 +84,7 @@ class Locality {
   int rank_;
   int size_;
   HostName host_;
+  Notify notify_;
   State state_ = State::undecided;
   bool is_claimed_ = false;
   Placement placement_{1, 1};

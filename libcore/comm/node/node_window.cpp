@@ -35,12 +35,13 @@ std::size_t NodeWindow::piece_bytes_of(int size) {
   return std::max(line_bytes, segment_bytes / static_cast<std::size_t>(size) / line_bytes * line_bytes);
 }
 
-NodeWindow::NodeWindow(int rank, int size)
+NodeWindow::NodeWindow(int rank, int size, std::function<void()> notify)
     : rank_(rank),
       size_(size),
       piece_bytes_(piece_bytes_of(size)),
       flags_bytes_(round_up(static_cast<std::size_t>(size) * num_slots * sizeof(Flag), page_bytes)),
-      memory_(flags_bytes_ + static_cast<std::size_t>(size * size) * num_slots * piece_bytes_) {}
+      memory_(flags_bytes_ + static_cast<std::size_t>(size * size) * num_slots * piece_bytes_),
+      notify_(std::move(notify)) {}
 
 std::uint64_t NodeWindow::allot(std::size_t num_segments) {
   return std::exchange(next_segment_, next_segment_ + num_segments);
@@ -64,9 +65,12 @@ void NodeWindow::throw_if_broken() const {
 bool NodeWindow::may_begin(Step step, std::uint64_t segment) const {
   throw_if_broken();
   const std::uint64_t due = step_number(step, segment);
-  if (own_steps_done_[segment % num_slots] < due) return false;
+  return own_steps_done_[segment % num_slots] >= due && have_all_done(segment, due);
+}
+
+bool NodeWindow::have_all_done(std::uint64_t segment, std::uint64_t steps) const {
   for (int rank = 0; rank < size_; ++rank) {
-    if (std::atomic_ref(flag(rank, segment).steps_done).load(std::memory_order_acquire) < due) return false;
+    if (std::atomic_ref(flag(rank, segment).steps_done).load() < steps) return false;
   }
   return true;
 }
@@ -82,9 +86,14 @@ void NodeWindow::check_content(std::uint64_t segment, std::uint64_t content) con
   }
 }
 
+/// Publishes what this rank has done, and wakes the others if it is the last to do so. Loads and stores of
+/// the flags have one order for all ranks. So of ranks that publish at once, at least one sees that all have.
 void NodeWindow::publish(std::uint64_t segment, std::uint64_t steps) {
   const std::atomic_ref told(flag(rank_, segment).steps_done);
-  if (told.load(std::memory_order_relaxed) < steps) told.store(steps, std::memory_order_release);
+  const std::uint64_t before = told.load(std::memory_order_relaxed);
+  if (before >= steps) return;
+  told.store(steps);
+  if (notify_ && have_all_done(segment, before + 1)) notify_();
 }
 
 void NodeWindow::finish(Step step, std::uint64_t segment) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "comm/node/shared_memory.hpp"
 
@@ -25,7 +26,9 @@ class NodeWindow {
 
   using Offer = SharedMemory::Offer;
 
-  NodeWindow(int rank, int size);
+  /// `notify` wakes the other ranks. A rank calls it when it is the last to finish a step, for which
+  /// they may wait. If several finish last at once, more than one of them may call it.
+  NodeWindow(int rank, int size, std::function<void()> notify = {});
   NodeWindow(const NodeWindow&) = delete;
 
   int rank() const { return rank_; }
@@ -73,12 +76,14 @@ class NodeWindow {
   struct Flag;  // one per slot and rank
   Flag& flag(int rank, std::uint64_t segment) const;
   void publish(std::uint64_t segment, std::uint64_t steps);
+  bool have_all_done(std::uint64_t segment, std::uint64_t steps) const;
 
   int rank_;
   int size_;
   std::size_t piece_bytes_;
   std::size_t flags_bytes_;
   SharedMemory memory_;
+  std::function<void()> notify_;
   bool is_broken_ = false;
   std::uint64_t next_segment_ = 0;
   std::array<std::uint64_t, num_slots> own_steps_done_{};  // others see these counts or higher ones

@@ -25,10 +25,12 @@ namespace dt::comm {
 
 namespace {
 
-using namespace std::chrono_literals;
-
 // A peer that runs on another core answers within this time, and waking up takes longer.
 constexpr double spin_s = 20e-6;
+// A rank that waits sleeps as long as it has waited, within these bounds, unless its bell rings. Bells ring
+// for all that it waits for, except for deadlines.
+constexpr double least_sleep_s = 1e-3;
+constexpr double most_sleep_s = 50e-3;
 
 /// The state that all threads of a run share: the rank that has failed, and a bell for each rank. A
 /// rank's bell rings when one of its transfers is done.
@@ -43,10 +45,13 @@ class ThreadWorld {
   /// Errors: environment, "rank r failed".
   void throw_if_failed(int rank) const;
 
+  /// Returns whether each rank has a core of its own, so that it holds up no other while it spins.
+  bool may_spin() const { return may_spin_; }
+
   void ring(int rank);
-  /// Sleeps until the bell rings once more than `heard` says, a millisecond at most. Returns the
+  /// Sleeps until the bell rings once more than `heard` says, but no longer than `most_s`. Returns the
   /// value to pass as `heard` next time.
-  std::int64_t listen(int rank, std::int64_t heard);
+  std::int64_t listen(int rank, std::int64_t heard, double most_s);
 
  private:
   struct Bell {
@@ -55,6 +60,7 @@ class ThreadWorld {
     std::int64_t times = 0;
   };
   std::vector<Bell> bells_;
+  const bool may_spin_;
   mutable std::mutex mutex_;
   std::atomic<int> failed_rank_ = -1;
   std::string message_;
@@ -97,6 +103,7 @@ class Hub {
 
   bool match(int to, const Posted& posted, bool is_send, Posted& found);
   void complete(int to, const Posted& send, const Posted& receive);
+  void count_down(int rank, Pending& pending);
   void fail_lengths(int from, int to, std::size_t sent, std::size_t expected, bool is_send);
 
   std::shared_ptr<ThreadWorld> world_;
@@ -117,7 +124,7 @@ class ThreadTransport : public Transport {
   void progress() override;
   bool withdraw(Pending& pending) noexcept override;
   void idle(double waited_s) override;
-  void notify() override;
+  void notify(int first, int count) override;
   std::unique_ptr<Transport> split(std::optional<int> color, int key, std::span<const int> members) override;
 
  private:
@@ -131,7 +138,8 @@ Error failure_of(int rank, const std::string& message) {
   return Error(ErrorKind::environment, fmt::format("rank {} failed", rank), message);
 }
 
-ThreadWorld::ThreadWorld(int size) : bells_(static_cast<std::size_t>(size)) {}
+ThreadWorld::ThreadWorld(int size)
+    : bells_(static_cast<std::size_t>(size)), may_spin_(size <= available_cores()) {}
 
 void ThreadWorld::fail(int rank, const std::string& message) {
   {
@@ -158,10 +166,10 @@ void ThreadWorld::ring(int rank) {
   bell.rung.notify_all();
 }
 
-std::int64_t ThreadWorld::listen(int rank, std::int64_t heard) {
+std::int64_t ThreadWorld::listen(int rank, std::int64_t heard, double most_s) {
   Bell& bell = bells_[static_cast<std::size_t>(rank)];
   std::unique_lock lock(bell.mutex);
-  bell.rung.wait_for(lock, 1ms, [&] { return bell.times != heard; });
+  bell.rung.wait_for(lock, std::chrono::duration<double>(most_s), [&] { return bell.times != heard; });
   return bell.times;
 }
 
@@ -201,10 +209,13 @@ void Hub::fail_lengths(int from, int to, std::size_t sent, std::size_t expected,
 /// Copies, and counts down last: then the counter's owner may free the buffer.
 void Hub::complete(int to, const Posted& send, const Posted& receive) {
   if (send.bytes > 0) std::memcpy(receive.data, send.data, send.bytes);
-  --*send.pending;
-  --*receive.pending;
-  world_->ring(world_rank(to));
-  world_->ring(world_rank(send.from));
+  count_down(send.from, *send.pending);
+  count_down(to, *receive.pending);
+}
+
+/// Wakes the rank after the last of the transfers for which it waits together.
+void Hub::count_down(int rank, Pending& pending) {
+  if (--pending == 0) world_->ring(world_rank(rank));
 }
 
 void Hub::send(int from, int to, int tag, std::span<const std::byte> bytes, Pending& pending) {
@@ -265,15 +276,16 @@ bool ThreadTransport::withdraw(Pending& pending) noexcept {
 }
 
 void ThreadTransport::idle(double waited_s) {
-  if (waited_s < spin_s) {
+  if (waited_s < spin_s && hub_->world().may_spin()) {
     std::this_thread::yield();
   } else {
-    heard_ = hub_->world().listen(hub_->world_rank(rank_), heard_);
+    heard_ = hub_->world().listen(hub_->world_rank(rank_), heard_,
+                                  std::clamp(waited_s, least_sleep_s, most_sleep_s));
   }
 }
 
-void ThreadTransport::notify() {
-  for (int rank = 0; rank < size(); ++rank) {
+void ThreadTransport::notify(int first, int count) {
+  for (int rank = first; rank < first + count; ++rank) {
     if (rank != rank_) hub_->world().ring(hub_->world_rank(rank));
   }
 }

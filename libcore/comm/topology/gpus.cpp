@@ -233,9 +233,12 @@ DeviceChoice on_gpus(const std::vector<HostGpus>& ranks) {
 }  // namespace
 
 std::vector<HostGpus> gather_gpus(Communicator& group, bool is_wanted) {
+  const std::vector<std::string> texts = gather_texts(group, to_text(look_for_gpus(is_wanted)));
   std::vector<HostGpus> seen;
-  for (const std::string& text : gather_texts(group, to_text(look_for_gpus(is_wanted))))
-    seen.push_back(from_text(text));
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {  // ranks of a host have the same text
+    const bool is_as_before = rank > 0 && texts[rank] == texts[rank - 1];
+    seen.push_back(is_as_before ? seen.back() : from_text(texts[rank]));
+  }
   return seen;
 }
 
