@@ -1,18 +1,21 @@
 #include "comm/threads/thread_group.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
+#include <climits>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <exception>
+#include <linux/futex.h>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <sys/syscall.h>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -27,10 +30,9 @@ namespace {
 
 // A peer that runs on another core answers within this time, and waking up takes longer.
 constexpr double spin_s = 20e-6;
-// A rank that waits sleeps as long as it has waited, within these bounds, unless its bell rings. Bells ring
-// for all that it waits for, except for deadlines.
-constexpr double least_sleep_s = 1e-3;
-constexpr double most_sleep_s = 50e-3;
+// Bells ring for all that a rank waits for, except for deadlines. Where ranks share cores, waits are long,
+// and a rank that woke more often would take the others' time.
+constexpr timespec longest_sleep{.tv_sec = 0, .tv_nsec = 50'000'000};
 
 /// The state that all threads of a run share: the rank that has failed, and a bell for each rank. A
 /// rank's bell rings when one of its transfers is done.
@@ -49,15 +51,16 @@ class ThreadWorld {
   bool may_spin() const { return may_spin_; }
 
   void ring(int rank);
-  /// Sleeps until the bell rings once more than `heard` says, but no longer than `most_s`. Returns the
+  /// Sleeps until the bell rings once more than `heard` says, but no longer than `longest_sleep`. Returns the
   /// value to pass as `heard` next time.
-  std::int64_t listen(int rank, std::int64_t heard, double most_s);
+  std::uint32_t listen(int rank, std::uint32_t heard);
 
  private:
-  struct Bell {
-    std::mutex mutex;
-    std::condition_variable rung;
-    std::int64_t times = 0;
+  /// Holds a futex. A condition variable would take twice as many system calls, in which many ranks that
+  /// share a core spend most of their time.
+  struct alignas(64) Bell {
+    std::atomic<std::uint32_t> times = 0;
+    std::atomic<int> num_sleepers = 0;
   };
   std::vector<Bell> bells_;
   const bool may_spin_;
@@ -131,7 +134,7 @@ class ThreadTransport : public Transport {
   std::shared_ptr<Hub> hub_;
   int rank_;
   int num_splits_ = 0;
-  std::atomic<std::int64_t> heard_ = 0;
+  std::atomic<std::uint32_t> heard_ = 0;
 };
 
 Error failure_of(int rank, const std::string& message) {
@@ -157,19 +160,19 @@ void ThreadWorld::throw_if_failed(int rank) const {
   throw failure_of(failed_rank_, message_);
 }
 
+/// Wakes sleepers only: a rank that is about to sleep counts itself first, and the system then compares
+/// `times` with what it has heard.
 void ThreadWorld::ring(int rank) {
   Bell& bell = bells_[static_cast<std::size_t>(rank)];
-  {
-    const std::lock_guard lock(bell.mutex);
-    ++bell.times;
-  }
-  bell.rung.notify_all();
+  ++bell.times;
+  if (bell.num_sleepers > 0) ::syscall(SYS_futex, &bell.times, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-std::int64_t ThreadWorld::listen(int rank, std::int64_t heard, double most_s) {
+std::uint32_t ThreadWorld::listen(int rank, std::uint32_t heard) {
   Bell& bell = bells_[static_cast<std::size_t>(rank)];
-  std::unique_lock lock(bell.mutex);
-  bell.rung.wait_for(lock, std::chrono::duration<double>(most_s), [&] { return bell.times != heard; });
+  ++bell.num_sleepers;
+  ::syscall(SYS_futex, &bell.times, FUTEX_WAIT_PRIVATE, heard, &longest_sleep);
+  --bell.num_sleepers;
   return bell.times;
 }
 
@@ -279,8 +282,7 @@ void ThreadTransport::idle(double waited_s) {
   if (waited_s < spin_s && hub_->world().may_spin()) {
     std::this_thread::yield();
   } else {
-    heard_ = hub_->world().listen(hub_->world_rank(rank_), heard_,
-                                  std::clamp(waited_s, least_sleep_s, most_sleep_s));
+    heard_ = hub_->world().listen(hub_->world_rank(rank_), heard_);
   }
 }
 
