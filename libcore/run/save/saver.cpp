@@ -1,5 +1,8 @@
 #include "run/save/saver.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
@@ -131,11 +134,15 @@ SavedCheckpoint Saver::finish() {
   return end();
 }
 
-/// Waits in short rounds, since a rank may write for longer than the timeout of one message.
+/// Waits in rounds, since a rank may write for longer than the timeout of one message. A round ends as soon
+/// as all tasks are done, however long it may last. So rounds are few: each takes messages of all ranks.
 void Saver::join() {
+  constexpr double longest_round_s = 1, of_timeout = 0.1;
+  const double timeout_s = ranks_.world.engine().timeout();
+  const std::chrono::duration<double> round(timeout_s > 0 ? std::min(longest_round_s, of_timeout * timeout_s)
+                                                          : longest_round_s);
   for (std::int64_t busy = 1; busy > 0;) {
-    const bool is_done =
-        !task_.valid() || task_.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+    const bool is_done = !task_.valid() || task_.wait_for(round) == std::future_status::ready;
     busy = is_done ? 0 : 1;
     comm::all_reduce_sum(ranks_.world, {&busy, 1});
   }
