@@ -18,6 +18,19 @@ TEST_CASE("who accepts an offer sees what others write") {
   CHECK(second.data()[99'999] == std::byte{7});
 }
 
+TEST_CASE("objects of one process share one mapping, which ends with the last of them") {
+  SharedMemory accepting(5000);
+  std::byte* shared = nullptr;
+  {
+    SharedMemory making(5000);
+    REQUIRE(accepting.accept(making.make()));
+    shared = making.data();
+    shared[4999] = std::byte{3};
+  }
+  CHECK(accepting.data() == shared);
+  CHECK(accepting.data()[4999] == std::byte{3});
+}
+
 TEST_CASE("another process may accept, and what it wrote outlives it") {
   SharedMemory own(64);
   const SharedMemory::Offer offer = own.make();
