@@ -16,30 +16,15 @@ void MpiBackend::require(Operation operation, DType dtype, comm::Reduction) cons
               "choose another --dtype, --operations that only move data, or --backend dt");
 }
 
-int MpiBackend::in_place_part() const {
-  return 0;
+int MpiBackend::in_place_part(Operation operation) const {
+  return bench::traits(operation).reduces ? 0 : group_.rank();
 }
 
 bench::CollectiveCall MpiBackend::prepare(const bench::Problem& problem, const Tensor& in,
                                           const Tensor& out) {
-  comm::mpi::Collectives& mpi = library_;
-  switch (problem.operation) {
-    case Operation::all_reduce:
-      return {[&mpi, in, out, reduction = problem.reduction] { mpi.all_reduce(in, out, reduction); }};
-    case Operation::reduce_scatter:
-      return {[&mpi, in, out, reduction = problem.reduction] { mpi.reduce_scatter(in, out, reduction); }};
-    case Operation::all_gather:
-      return {[&mpi, in, out] { mpi.all_gather(in, out); }};
-    case Operation::broadcast:
-      return {[&mpi, data = group_.rank() == problem.root ? in : out, root = problem.root] {
-        mpi.broadcast(data, root);
-      }};
-    case Operation::send_receive:
-      return transfer(bench::next_rank(group_), in, bench::previous_rank(group_), out);
-    case Operation::barrier:
-      return {[&mpi] { mpi.barrier(); }};
-  }
-  return {};
+  if (problem.operation == Operation::send_receive)
+    return transfer(bench::next_rank(group_), in, bench::previous_rank(group_), out);
+  return {library_.prepare(bench::collective_of(problem, in, out))};
 }
 
 bench::CollectiveCall MpiBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {

@@ -18,7 +18,7 @@ class MpiBackend final : public bench::Backend {
   const char* name() const override { return "mpi"; }
   void require(bench::Operation operation, DType dtype, comm::Reduction reduction) const override;
   std::int64_t max_count() const override { return comm::mpi::Collectives::max_count; }
-  int in_place_part() const override;
+  int in_place_part(bench::Operation operation) const override;
   bench::CollectiveCall prepare(const bench::Problem& problem, const Tensor& in, const Tensor& out) override;
   bench::CollectiveCall transfer(int to, const Tensor& in, int from, const Tensor& out) override;
 

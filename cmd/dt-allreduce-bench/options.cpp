@@ -108,7 +108,7 @@ std::vector<bench::Operation> Options::chosen_operations() const {
     if (name != "all") {
       add(bench::parse_operation(name));
     } else {
-      for (const bench::OperationTraits& entry : bench::operations()) add(entry.operation);
+      for (const bench::OperationTraits& entry : bench::operations()) add(entry.kind);
     }
   }
   return chosen;

@@ -130,7 +130,7 @@ void add_bounds(const bench::Section& section, Bounds& bounds) {
   };
   const bench::Row &first = section.rows.front(), &last = section.rows.back();
   bounds.check_latency(name(first), slowest_s(first));
-  if (bench::traits(section.operation).has_data)
+  if (bench::traits(section.operation).has_data())
     bounds.check_bandwidth(name(last), last.bus_bandwidth({.slowest_s = slowest_s(last)}));
 }
 

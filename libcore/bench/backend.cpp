@@ -44,30 +44,20 @@ void DtBackend::require(Operation operation, DType dtype, comm::Reduction) const
               "choose another --dtype, or --operations that only move data");
 }
 
+comm::Collective collective_of(const Problem& problem, const Tensor& in, const Tensor& out) {
+  return {
+      .kind = problem.operation, .in = in, .out = out, .reduction = problem.reduction, .root = problem.root};
+}
+
 CollectiveCall DtBackend::prepare(const Problem& problem, const Tensor& in, const Tensor& out) {
   comm::Communicator& group = group_;
-  switch (problem.operation) {
-    case Operation::all_reduce:
-      return call_of(group, [&group, in, out, reduction = problem.reduction] {
-        return group.all_reduce(in, out, reduction);
-      });
-    case Operation::reduce_scatter:
-      return call_of(group, [&group, in, out, reduction = problem.reduction] {
-        return group.reduce_scatter(in, out, reduction);
-      });
-    case Operation::all_gather:
-      return call_of(group, [&group, in, out] { return group.all_gather(in, out); });
-    case Operation::broadcast:
-      return call_of(group, [&group, data = group.rank() == problem.root ? in : out, root = problem.root] {
-        return group.broadcast(data, root);
-      });
-    case Operation::send_receive:
-      if (group.size() == 1) return call_of(group, [&group, in, out] { return group.all_gather(in, out); });
-      return transfer(next_rank(group), in, previous_rank(group), out);
-    case Operation::barrier:
-      return {[&group] { group.barrier().wait_host(); }};
+  if (problem.operation == Operation::send_receive) {
+    if (group.size() == 1) return call_of(group, [&group, in, out] { return group.all_gather(in, out); });
+    return transfer(next_rank(group), in, previous_rank(group), out);
   }
-  return {};
+  const comm::Collective call = collective_of(problem, in, out);
+  if (!traits(problem.operation).has_data()) return {[&group, call] { group.start(call).wait_host(); }};
+  return call_of(group, [&group, call] { return group.start(call); });
 }
 
 CollectiveCall DtBackend::transfer(int to, const Tensor& in, int from, const Tensor& out) {

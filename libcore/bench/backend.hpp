@@ -25,6 +25,9 @@ struct CollectiveCall {
 int next_rank(const comm::Communicator& group);
 int previous_rank(const comm::Communicator& group);
 
+/// Returns the call of a problem's collective on these tensors.
+comm::Collective collective_of(const Problem& problem, const Tensor& in, const Tensor& out);
+
 /// The operations of one rank.
 /// Collective: all ranks call the same functions in the same order.
 class Backend {
@@ -37,9 +40,9 @@ class Backend {
   virtual void require(Operation operation, DType dtype, comm::Reduction reduction) const = 0;
   /// Returns the largest Problem::count() that a call can take.
   virtual std::int64_t max_count() const { return std::numeric_limits<std::int64_t>::max(); }
-  /// Returns the index of the part of its input, among n, in which an in-place reduce_scatter
-  /// leaves its result.
-  virtual int in_place_part() const = 0;
+  /// Returns the index of the part of its input, among n, in which an operation in place leaves the
+  /// part that this rank gets.
+  virtual int in_place_part(Operation operation) const = 0;
   /// Prepares an operation as far as possible, so that the returned call does nothing but the
   /// operation. `in` and `out` have in_count() and out_count() elements. In place, `in` is `out` or
   /// the part of `out` that starts at in_begin(), or `out` is the in_place_part() of `in`. A
@@ -57,7 +60,7 @@ class DtBackend : public Backend {
   explicit DtBackend(comm::Communicator& group, const char* name = "dt") : group_(group), name_(name) {}
   const char* name() const override { return name_; }
   void require(Operation operation, DType dtype, comm::Reduction reduction) const override;
-  int in_place_part() const override { return group_.rank(); }
+  int in_place_part(Operation) const override { return group_.rank(); }
   CollectiveCall prepare(const Problem& problem, const Tensor& in, const Tensor& out) override;
   CollectiveCall transfer(int to, const Tensor& in, int from, const Tensor& out) override;
 

@@ -64,18 +64,20 @@ void fill(const Context& context, const Tensor& target, const Write& write) {
 
 /// Writes input where this rank gives some, and erases earlier results.
 void lay_out(const Context& context, const Problem& problem, int rank, const Workspace::Views& views) {
-  if (!traits(problem.operation).has_data) return;
+  if (!traits(problem.operation).has_data()) return;
   fill(context, views.out, fill_poison);
-  if (problem.operation == Operation::broadcast && rank != problem.root) return;
-  fill(context, views.in, [&](const Tensor& in) { fill_input(problem, rank, in); });
+  if (traits(problem.operation).gives(rank == problem.root))
+    fill(context, views.in, [&](const Tensor& in) { fill_input(problem, rank, in); });
 }
 
 std::int64_t check_once(const Context& context, const Problem& problem, int rank,
                         const Workspace::Views& views, const CollectiveCall& call) {
   lay_out(context, problem, rank, views);
   call();
-  const bool is_source = problem.operation == Operation::broadcast && rank == problem.root;
-  const HostMirror result(context, is_source ? views.in : views.out);
+  const OperationTraits& operation = traits(problem.operation);
+  const bool gets = operation.gets(rank == problem.root);
+  if (!gets && operation.to_root) return 0;
+  const HostMirror result(context, gets ? views.out : views.in);
   return count_wrong(problem, rank, result.tensor());
 }
 
@@ -93,14 +95,12 @@ Workspace::Views Workspace::views(const Problem& problem, bool in_place, int ran
   const Tensor first(first_, problem.dtype, {problem.numel});
   const Tensor second(second_, problem.dtype, {problem.numel});
   if (!in_place) return {first.flat(0, problem.in_count()), second.flat(0, problem.out_count())};
-  switch (problem.operation) {
-    case Operation::all_gather:
-      return {second.flat(problem.in_begin(rank), problem.in_count()), second};
-    case Operation::reduce_scatter:
-      return {first, first.flat(in_place_part * problem.part(), problem.part())};
-    default:
-      return {second, second};
-  }
+  const OperationTraits& operation = traits(problem.operation);
+  if (operation.in == comm::Extent::part)
+    return {second.flat(problem.in_begin(rank), problem.in_count()), second};
+  if (operation.out == comm::Extent::part)
+    return {first, first.flat(in_place_part * problem.part(), problem.part())};
+  return {second, second};
 }
 
 OwnTiming measure_own(const Context& context, const Problem& problem, int rank, const Workspace::Views& views,
@@ -109,7 +109,7 @@ OwnTiming measure_own(const Context& context, const Problem& problem, int rank, 
   lay_out(context, problem, rank, views);
   for (std::int64_t i = 0; i < settings.warmup; ++i) call();
   OwnTiming own{.seconds = time_calls(call, begin, settings.iterations)};
-  if (!traits(problem.operation).has_data) return own;
+  if (!traits(problem.operation).has_data()) return own;
   for (std::int64_t i = 0; i < settings.checks; ++i)
     own.wrong += check_once(context, problem, rank, views, call);
   return own;
@@ -118,12 +118,13 @@ OwnTiming measure_own(const Context& context, const Problem& problem, int rank, 
 Timing measure(comm::Communicator& group, Backend& backend, const Problem& problem, bool in_place,
                Workspace& workspace, const MeasureSettings& settings) {
   const int rank = group.rank();
-  const Workspace::Views views = workspace.views(problem, in_place, rank, backend.in_place_part());
+  const Workspace::Views views =
+      workspace.views(problem, in_place, rank, backend.in_place_part(problem.operation));
   const CollectiveCall call = backend.prepare(problem, views.in, views.out);
   const CollectiveCall barrier = backend.prepare({.operation = Operation::barrier}, {}, {});
   OwnTiming own = measure_own(workspace.context(), problem, rank, views, call, barrier, settings);
   Timing timing = over_ranks(group, own.seconds);
-  if (settings.checks > 0 && traits(problem.operation).has_data) {
+  if (settings.checks > 0 && traits(problem.operation).has_data()) {
     comm::all_reduce_sum(group, {&own.wrong, 1});
     timing.wrong = own.wrong;
   }

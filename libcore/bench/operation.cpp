@@ -1,7 +1,6 @@
 #include "bench/operation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <utility>
@@ -11,67 +10,46 @@
 
 namespace dt::bench {
 
-namespace {
-
-double one(int) {
-  return 1;
-}
-
-double share_of_others(int n) {
-  return static_cast<double>(n - 1) / n;
-}
-
-constexpr std::array<OperationTraits, enum_names(Operation{}).size()> all_operations = {{
-    {.operation = Operation::all_reduce,
-     .bus_factor = [](int n) { return 2 * share_of_others(n); },
-     .reduces = true},
-    {.operation = Operation::broadcast, .bus_factor = one, .has_root = true},
-    {.operation = Operation::all_gather, .bus_factor = share_of_others, .in_parts = true},
-    {.operation = Operation::reduce_scatter,
-     .bus_factor = share_of_others,
-     .reduces = true,
-     .in_parts = true},
-    {.operation = Operation::send_receive, .bus_factor = one, .has_in_place = false},
-    {.operation = Operation::barrier, .bus_factor = one, .has_in_place = false, .has_data = false},
-}};
-
-}  // namespace
-
 std::span<const OperationTraits> operations() {
-  return all_operations;
-}
-
-const OperationTraits& traits(Operation operation) {
-  return all_operations.at(static_cast<std::size_t>(operation));
+  constexpr std::size_t num_transfers = 2;
+  static_assert(is_point_to_point(Operation::send) && is_point_to_point(Operation::receive) &&
+                comm::operation_traits[num_transfers].kind != Operation::receive);
+  return std::span(comm::operation_traits).subspan(num_transfers);
 }
 
 std::string operation_names() {
-  return fmt::format("{}", fmt::join(names_of<Operation>(), ", "));
+  std::vector<std::string_view> names;
+  for (const OperationTraits& entry : operations()) names.push_back(name_of(entry.kind));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 Operation parse_operation(const std::string& name) {
-  if (const auto operation = parse_name<Operation>(name)) return *operation;
+  std::vector<std::string> names;
+  for (const OperationTraits& entry : operations()) {
+    names.emplace_back(name_of(entry.kind));
+    if (name == names.back() || (!entry.alias.empty() && name == entry.alias)) return entry.kind;
+  }
   throw Error(ErrorKind::usage, fmt::format("unknown operation '{}'", name),
-              did_you_mean(name, names_of<Operation>()) + "expected " + operation_names());
+              did_you_mean(name, names) + "expected " + operation_names());
 }
 
 std::int64_t Problem::bytes() const {
   return numel * static_cast<std::int64_t>(dtype_bytes(dtype));
 }
 std::int64_t Problem::in_count() const {
-  return operation == Operation::all_gather ? part() : numel;
+  return traits(operation).in == comm::Extent::part ? part() : numel;
 }
 std::int64_t Problem::in_begin(int rank) const {
-  return operation == Operation::all_gather ? rank * part() : 0;
+  return traits(operation).in == comm::Extent::part ? rank * part() : 0;
 }
 std::int64_t Problem::out_count() const {
-  return operation == Operation::reduce_scatter ? part() : numel;
+  return traits(operation).out == comm::Extent::part ? part() : numel;
 }
 std::int64_t Problem::out_begin(int rank) const {
-  return operation == Operation::reduce_scatter ? rank * part() : 0;
+  return traits(operation).out == comm::Extent::part ? rank * part() : 0;
 }
 std::int64_t Problem::count() const {
-  return traits(operation).in_parts ? part() : numel;
+  return traits(operation).in_parts() ? part() : numel;
 }
 
 std::vector<std::int64_t> sizes_between(std::int64_t min_bytes, std::int64_t max_bytes, double factor,
@@ -90,12 +68,12 @@ std::vector<std::int64_t> sizes_between(std::int64_t min_bytes, std::int64_t max
 
 std::vector<Problem> at_sizes(const Problem& problem, std::span<const std::int64_t> sizes_bytes) {
   const OperationTraits& operation = traits(problem.operation);
-  if (!operation.has_data) {
+  if (!operation.has_data()) {
     Problem empty = problem;
     empty.numel = 0;
     return {empty};
   }
-  const std::int64_t unit = operation.in_parts ? problem.num_ranks : 1;
+  const std::int64_t unit = operation.in_parts() ? problem.num_ranks : 1;
   std::vector<Problem> problems;
   for (const std::int64_t bytes : sizes_bytes) {
     Problem sized = problem;

@@ -1,6 +1,5 @@
 #pragma once
-// The operations that are measured: their names, the bytes that they move and the part that a
-// network carries.
+// The operations that are measured, the bytes that they move, and the sizes at which.
 // Legend: n ranks, N elements in all, S their bytes.
 
 #include <array>
@@ -11,38 +10,19 @@
 
 #include "base/numeric/dtype.hpp"
 #include "base/text/enum_names.hpp"
+#include "comm/core/operation_kind.hpp"
 #include "tensor/reduction.hpp"
 
 namespace dt::bench {
 
-enum class Operation { all_reduce, broadcast, all_gather, reduce_scatter, send_receive, barrier };
-constexpr auto enum_names(Operation) {
-  using enum Operation;
-  return std::to_array<EnumName<Operation>>({{"all_reduce", all_reduce},
-                                             {"broadcast", broadcast},
-                                             {"all_gather", all_gather},
-                                             {"reduce_scatter", reduce_scatter},
-                                             {"send_receive", send_receive},
-                                             {"barrier", barrier}});
-}
+using Operation = comm::OperationKind;
+using comm::OperationTraits;
+using comm::traits;
 
-struct OperationTraits {
-  Operation operation;
-  /// Returns the ratio of bus bandwidth to S/time. Bus bandwidth is the rate that a rank's link
-  /// carries, independent of n.
-  /// Source: nccl-tests, PERFORMANCE.md.
-  double (*bus_factor)(int num_ranks);
-  bool reduces = false;
-  bool has_root = false;
-  bool in_parts = false;  // each rank gives or gets N/n elements
-  bool has_in_place = true;
-  bool has_data = true;
-};
-
-/// Returns the operations in the order in which they are shown.
+/// Returns the traits of the operations that are measured, in the order in which they are shown: all
+/// kinds except a send and a receive alone.
 std::span<const OperationTraits> operations();
-const OperationTraits& traits(Operation operation);
-/// Returns the operation of a name.
+/// Returns the operation of a name, or of another name for it.
 /// Errors: usage, an unknown name.
 Operation parse_operation(const std::string& name);
 /// Returns "all_reduce, broadcast, ...".

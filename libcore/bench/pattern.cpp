@@ -102,23 +102,20 @@ int input_value(const Problem& problem, int rank, std::int64_t g) {
 }
 
 int expected_value(const Problem& problem, int rank, std::int64_t g) {
-  switch (problem.operation) {
-    case Operation::broadcast:
-      return input_value(problem, problem.root, g);
-    case Operation::all_gather:
-      return input_value(problem, static_cast<int>(g / problem.part()), g);
-    case Operation::send_receive:
-      return input_value(problem, (rank + problem.num_ranks - 1) % problem.num_ranks, g);
-    case Operation::all_reduce:
-    case Operation::reduce_scatter:
-      break;
-    case Operation::barrier:
-      return 0;
+  const OperationTraits& operation = traits(problem.operation);
+  if (!operation.has_data()) return 0;
+  if (operation.reduces) {
+    int result = input_value(problem, 0, g);
+    for (int other = 1; other < problem.num_ranks; ++other)
+      result = combined(problem.reduction, result, input_value(problem, other, g));
+    return result;
   }
-  int result = input_value(problem, 0, g);
-  for (int other = 1; other < problem.num_ranks; ++other)
-    result = combined(problem.reduction, result, input_value(problem, other, g));
-  return result;
+  if (operation.from_root) return input_value(problem, problem.root, g);
+  if (operation.in == comm::Extent::whole)  // of send_receive
+    return input_value(problem, (rank + problem.num_ranks - 1) % problem.num_ranks, g);
+  const std::int64_t part = problem.part();
+  const std::int64_t source_g = operation.in == comm::Extent::parts ? rank * part + g % part : g;
+  return input_value(problem, static_cast<int>(g / part), source_g);
 }
 
 void fill_input(const Problem& problem, int rank, const Tensor& in) {
@@ -136,7 +133,8 @@ std::int64_t count_wrong(const Problem& problem, int rank, const Tensor& out) {
   DT_CHECK(out.numel() == problem.out_count(), "{} elements came out, not {}", out.numel(),
            problem.out_count());
   // Gathered elements change their source at every part; all else is one sequence.
-  const std::int64_t stretch = problem.operation == Operation::all_gather ? problem.part() : out.numel();
+  const std::int64_t stretch =
+      traits(problem.operation).in != comm::Extent::whole ? problem.part() : out.numel();
   std::int64_t wrong = 0;
   for (std::int64_t begin = 0; begin < out.numel(); begin += stretch) {
     const auto tile = make_tile(out.dtype(), problem.out_begin(rank) + begin, stretch,

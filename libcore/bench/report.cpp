@@ -201,18 +201,18 @@ std::string table_row(const Row& row) {
   const Problem& problem = row.problem;
   const OperationTraits& operation = traits(problem.operation);
   return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", problem.bytes(), problem.count(),
-                     operation.has_data ? name_in(dtype_names, problem.dtype) : "none",
+                     operation.has_data() ? name_in(dtype_names, problem.dtype) : "none",
                      operation.reduces ? name_in(reduction_names, problem.reduction) : "none",
-                     operation.has_root ? problem.root : -1, timing_cells(row, row.out_of_place),
+                     operation.has_root() ? problem.root : -1, timing_cells(row, row.out_of_place),
                      timing_cells(row, row.in_place));
 }
 
 std::string table_foot(const Section& section, bool checked) {
   const std::int64_t wrong = section.wrong();
   std::string foot;
-  if (checked && traits(section.operation).has_data)
+  if (checked && traits(section.operation).has_data())
     foot += fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
-  if (traits(section.operation).has_data)
+  if (traits(section.operation).has_data())
     foot += fmt::format("# Avg bus bandwidth    : {:.6g}\n", section.mean_bus_bandwidth());
   return foot;
 }

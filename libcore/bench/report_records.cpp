@@ -50,13 +50,13 @@ Json to_json(const Row& row, const Timing& timing) {
 
 Json to_json(const Row& row) {
   const OperationTraits& operation = traits(row.problem.operation);
-  return {{"operation", name_of(operation.operation)},
+  return {{"operation", name_of(operation.kind)},
           {"backend", row.backend},
           {"size", row.problem.bytes()},
           {"count", row.problem.count()},
-          {"type", operation.has_data ? Json(name_in(dtype_names, row.problem.dtype)) : Json()},
+          {"type", operation.has_data() ? Json(name_in(dtype_names, row.problem.dtype)) : Json()},
           {"redop", operation.reduces ? Json(name_in(reduction_names, row.problem.reduction)) : Json()},
-          {"root", operation.has_root ? row.problem.root : -1},
+          {"root", operation.has_root() ? row.problem.root : -1},
           {"out_of_place", to_json(row, row.out_of_place)},
           {"in_place", row.in_place ? to_json(row, *row.in_place) : Json()}};
 }

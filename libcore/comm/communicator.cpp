@@ -5,8 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "comm/algorithms/algorithms.hpp"
-#include "comm/core/collective.hpp"
+#include "comm/collective_operations.hpp"
 
 namespace dt::comm {
 
@@ -22,20 +21,6 @@ std::vector<int> everyone(int size) {
   std::vector<int> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
-}
-
-void check_same(const Tensor& in, std::int64_t numel, const Tensor& out, const char* what) {
-  DT_CHECK(in.dtype() == out.dtype(), "{} from {} to {}", what, dtype_name(in.dtype()),
-           dtype_name(out.dtype()));
-  DT_CHECK(in.numel() == numel, "{}: {} elements where {} are due", what, in.numel(), numel);
-}
-
-void check_reducible(DType dtype) {
-  DT_CHECK(has_dtype(ReducibleTypes(), dtype), "{} elements cannot be reduced", dtype_name(dtype));
-}
-
-RangeOf parts_of(const TransferChunk& chunk) {
-  return [parts = chunk.parts](int rank) { return parts[static_cast<std::size_t>(rank)]; };
 }
 
 }  // namespace
@@ -121,6 +106,9 @@ struct Communicator::Call {
   std::size_t bytes = 0;
   int peer = -1;
   DType dtype = DType::u8;
+  // Chunks that share the first one's sequence and ticket:
+  std::shared_ptr<int> num_unfinished{};
+  const Operation* first = nullptr;
 };
 
 Communicator::Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine,
@@ -180,13 +168,17 @@ Caller Communicator::caller() const {
 }
 
 /// Returns the link for operations on these tensors; null if they lie on the host, or if there are
-/// none.
-std::shared_ptr<DeviceLink> Communicator::link_for(const Sides& sides) const {
-  const bool has_in = sides.in && sides.in.numel() > 0, has_out = sides.out && sides.out.numel() > 0;
+/// none. Where parts differ, a rank that has no elements must go the way of the others, so tensors without
+/// elements count, too.
+std::shared_ptr<DeviceLink> Communicator::link_for(OperationKind kind, const Tensor& in,
+                                                   const Tensor& out) const {
+  const bool may_be_empty = traits(kind).in == Extent::parts;
+  const bool has_in = may_be_empty || (in && in.numel() > 0),
+             has_out = may_be_empty || (out && out.numel() > 0);
   if (!has_in && !has_out) return nullptr;
-  const Device device = (has_in ? sides.in : sides.out).device();
-  DT_CHECK(!has_out || sides.out.device() == device, "group {} is given memory of {} and {}", name_,
-           device.to_string(), sides.out.device().to_string());
+  const Device device = (has_in ? in : out).device();
+  DT_CHECK(!has_out || out.device() == device, "group {} is given memory of {} and {}", name_,
+           device.to_string(), out.device().to_string());
   if (device == Device::host()) return nullptr;
   std::shared_ptr<DeviceLink> link = engine_->device_link();
   DT_CHECK(link && link->device() == device,
@@ -209,10 +201,16 @@ std::shared_ptr<Operation> Communicator::start(const Call& call, Algorithm algor
   operation->group = name_;
   operation->bytes = static_cast<std::int64_t>(call.bytes);
   operation->peer = call.peer;
-  operation->sequence = is_transfer ? 0 : ++sequence_;
+  operation->num_unfinished = call.num_unfinished;
+  if (call.first) {
+    operation->sequence = call.first->sequence;
+    operation->ticket = call.first->ticket;
+  } else {
+    operation->sequence = is_transfer ? 0 : ++sequence_;
+    operation->ticket = engine_->recorder().start(group_, call.kind, operation->bytes, call.peer);
+  }
   operation->tag = is_transfer ? transfer_tag
                                : static_cast<int>(operation->sequence % num_sequence_tags) << sequence_shift;
-  operation->ticket = engine_->recorder().start(group_, call.kind, operation->bytes, call.peer);
   engine_->start(operation);
   return operation;
 }
@@ -225,15 +223,24 @@ Work Communicator::start_on_host(const Call& call, Algorithm algorithm) {
   return work;
 }
 
+template <class MakeAlgorithm>
 Work Communicator::start_chunks(const Call& call, const std::shared_ptr<DeviceLink>& link,
                                 const std::vector<TransferChunk>& chunks, const MakeAlgorithm& make) {
   const Lane lane{group_, call.peer, call.kind == OperationKind::send};
   const std::shared_ptr<Event> computed = link->mark_computed();
   const Work work(engine_);
+  // Ranks have different numbers of chunks of an operation whose parts differ, which is recorded whole.
+  const bool is_one = traits(call.kind).in == Extent::parts;
+  Call one{call.kind, call.bytes, call.peer};
+  if (is_one) one.num_unfinished = std::make_shared<int>(static_cast<int>(chunks.size()));
+  std::shared_ptr<Operation> first;
   for (const TransferChunk& chunk : chunks) {
     const auto side = std::make_shared<DeviceSide>(link, lane, call.dtype, chunk.numel, chunk.reads,
                                                    chunk.writes, computed);
-    work.add(start({call.kind, side->staged().bytes(), call.peer}, make(chunk, side->staged()), side));
+    if (!is_one) one.bytes = side->staged().bytes();
+    std::shared_ptr<Operation> operation = start(one, make(chunk, side->staged()), side);
+    if (is_one && !first) one.first = (first = operation).get();
+    work.add(std::move(operation));
   }
   return work;
 }
@@ -269,16 +276,20 @@ void Communicator::check_peer(int peer) const {
 Work Communicator::start_transfer(OperationKind kind, int peer, const Tensor& data) {
   check_peer(peer);
   const bool is_send = kind == OperationKind::send;
-  const Sides sides{is_send ? data : Tensor(), is_send ? Tensor() : data};
+  const Collective whole{.kind = kind,
+                         .in = is_send ? data : Tensor(),
+                         .out = is_send ? Tensor() : data,
+                         .dtype = data.dtype(),
+                         .numel = data.numel()};
   const Call call{kind, data.bytes(), peer, data.dtype()};
-  const std::shared_ptr<DeviceLink> link = link_for(sides);
+  const std::shared_ptr<DeviceLink> link = link_for(whole.kind, whole.in, whole.out);
   if (!link) return start_on_host(call, transfer_algorithm(peer, data, is_send));
   if (device_group_)
     return start_on_device({&call, 1}, *link, [&](DeviceGroup& group) {
       group.exchange({{peer, data, is_send}});
     });
   return start_chunks(
-      call, link, chunk_alike(sides, link->chunk_bytes()),
+      call, link, chunk_alike(whole, rank_, size_, link->chunk_bytes()),
       [=](const TransferChunk&, const Tensor& staged) { return transfer_algorithm(peer, staged, is_send); });
 }
 
@@ -291,7 +302,7 @@ Work Communicator::receive(int peer, const Tensor& data) {
 }
 
 Work Communicator::send_receive(int to, const Tensor& own, int from, const Tensor& arriving) {
-  const std::shared_ptr<DeviceLink> link = link_for({own, arriving});
+  const std::shared_ptr<DeviceLink> link = link_for(OperationKind::send_receive, own, arriving);
   if (!link || !device_group_) {
     Work both = receive(from, arriving), sent = send(to, own);
     if (sent.is_empty()) return both;
@@ -308,74 +319,18 @@ Work Communicator::send_receive(int to, const Tensor& own, int from, const Tenso
   });
 }
 
-Work Communicator::all_reduce(const Tensor& in, const Tensor& out, Reduction reduction) {
-  check_same(in, out.numel(), out, "all_reduce");
-  check_reducible(in.dtype());
-  const Call call{OperationKind::all_reduce, in.bytes(), -1, in.dtype()};
-  const std::shared_ptr<DeviceLink> link = link_for({in, out});
-  if (!link) return start_on_host(call, all_reduce_algorithm(caller(), in, out, reduction));
+Work Communicator::start(Collective collective) {
+  const CollectiveOperation& operation = collective_operation(collective.kind);
+  const Collective whole = complete(std::move(collective), rank_, size_);
+  const Call call{whole.kind, whole.bytes(), -1, whole.dtype};
+  const std::shared_ptr<DeviceLink> link = link_for(whole.kind, whole.in, whole.out);
+  if (!link) return start_on_host(call, operation.on_hosts(caller(), whole));
   if (device_group_)
-    return start_on_device({&call, 1}, *link,
-                           [&](DeviceGroup& group) { group.all_reduce(in, out, reduction); });
-  return start_chunks(call, link, chunk_alike({in, out}, link->chunk_bytes()),
-                      [&](const TransferChunk&, const Tensor& staged) {
-                        return all_reduce_algorithm(caller(), staged, staged, reduction);
-                      });
-}
-
-Work Communicator::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction,
-                                  std::int64_t granule) {
-  const EvenSplit division{rank_, size_, in.numel(), granule};
-  check_same(out, division.of(rank_).count, in, "reduce_scatter");
-  check_reducible(in.dtype());
-  const Call call{OperationKind::reduce_scatter, in.bytes(), -1, in.dtype()};
-  const std::shared_ptr<DeviceLink> link = link_for({in, out});
-  if (!link)
-    return start_on_host(call, reduce_scatter_algorithm(caller(), in, out, reduction, division.parts()));
-  if (device_group_)
-    return start_on_device({&call, 1}, *link, [&](DeviceGroup& group) {
-      group.reduce_scatter(in, out, reduction, division.parts());
-    });
-  return start_chunks(call, link, chunk_split({in, out}, division, link->chunk_bytes()),
+    return start_on_device({&call, 1}, *link, [&](DeviceGroup& group) { operation.on_stream(group, whole); });
+  return start_chunks(call, link, operation.chunks(whole, rank_, size_, link->chunk_bytes()),
                       [&](const TransferChunk& chunk, const Tensor& staged) {
-                        const Tensor own = flat_view(staged, chunk.parts[static_cast<std::size_t>(rank_)]);
-                        return reduce_scatter_algorithm(caller(), staged, own, reduction, parts_of(chunk));
+                        return operation.on_hosts(caller(), call_of_chunk(whole, chunk, staged, rank_));
                       });
-}
-
-Work Communicator::all_gather(const Tensor& in, const Tensor& out, std::int64_t granule) {
-  const EvenSplit division{rank_, size_, out.numel(), granule};
-  check_same(in, division.of(rank_).count, out, "all_gather");
-  const Call call{OperationKind::all_gather, out.bytes(), -1, out.dtype()};
-  const std::shared_ptr<DeviceLink> link = link_for({in, out});
-  if (!link) return start_on_host(call, all_gather_algorithm(caller(), in, out, division.parts()));
-  if (device_group_)
-    return start_on_device({&call, 1}, *link,
-                           [&](DeviceGroup& group) { group.all_gather(in, out, division.parts()); });
-  return start_chunks(call, link, chunk_split({in, out}, division, link->chunk_bytes()),
-                      [&](const TransferChunk& chunk, const Tensor& staged) {
-                        const Tensor own = flat_view(staged, chunk.parts[static_cast<std::size_t>(rank_)]);
-                        return all_gather_algorithm(caller(), own, staged, parts_of(chunk));
-                      });
-}
-
-Work Communicator::broadcast(const Tensor& data, int root) {
-  DT_CHECK(root >= 0 && root < size_, "broadcast from rank {} of {}", root, size_);
-  const bool is_root = rank_ == root;
-  const Sides sides{is_root ? data : Tensor(), is_root ? Tensor() : data};
-  const Call call{OperationKind::broadcast, data.bytes(), -1, data.dtype()};
-  const std::shared_ptr<DeviceLink> link = link_for(sides);
-  if (!link) return start_on_host(call, broadcast_algorithm(caller(), data, root));
-  if (device_group_)
-    return start_on_device({&call, 1}, *link, [&](DeviceGroup& group) { group.broadcast(data, root); });
-  return start_chunks(call, link, chunk_alike(sides, link->chunk_bytes()),
-                      [&](const TransferChunk&, const Tensor& staged) {
-                        return broadcast_algorithm(caller(), staged, root);
-                      });
-}
-
-Work Communicator::barrier() {
-  return start_on_host({OperationKind::barrier}, barrier_algorithm(caller()));
 }
 
 }  // namespace dt::comm

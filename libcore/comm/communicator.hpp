@@ -12,6 +12,7 @@
 
 #include "base/numeric/range.hpp"
 #include "base/system/host.hpp"
+#include "comm/core/collective.hpp"
 #include "comm/core/staging.hpp"
 #include "comm/core/transport.hpp"
 #include "comm/device_collectives/device_group.hpp"
@@ -126,20 +127,36 @@ class Communicator {
   /// Sends and receives. Neither waits for the other, so ranks can pass data round a ring.
   Work send_receive(int to, const Tensor& own, int from, const Tensor& arriving);
 
+  /// Starts a collective. The functions below name its kinds.
+  Work start(Collective collective);
+
   /// Sets out = the combined `in` of all ranks; `out` may be `in`. Large tensors are
   /// reduce-scattered and all-gathered in segments. Small tensors go along a tree, with the same
   /// bits.
-  Work all_reduce(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
+  Work all_reduce(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum) {
+    return start({.kind = OperationKind::all_reduce, .in = in, .out = out, .reduction = reduction});
+  }
   /// Sets out = this rank's range (see even_range) of the combined `in`.
   /// Shapes: `in` has N elements; `out` has this rank's range, and may be that range of `in`.
   Work reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum,
-                      std::int64_t granule = 1);
+                      std::int64_t granule = 1) {
+    return start({.kind = OperationKind::reduce_scatter,
+                  .in = in,
+                  .out = out,
+                  .reduction = reduction,
+                  .granule = granule});
+  }
   /// Gathers all ranks' ranges on every rank.
   /// Shapes: `out` has N elements; `in` has this rank's range, and may be that range of `out`.
-  Work all_gather(const Tensor& in, const Tensor& out, std::int64_t granule = 1);
-  Work broadcast(const Tensor& data, int root);
+  Work all_gather(const Tensor& in, const Tensor& out, std::int64_t granule = 1) {
+    return start({.kind = OperationKind::all_gather, .in = in, .out = out, .granule = granule});
+  }
+  /// Copies the root's `data` to all ranks.
+  Work broadcast(const Tensor& data, int root) {
+    return start({.kind = OperationKind::broadcast, .in = data, .out = data, .root = root});
+  }
   /// Returns work that is done once every rank has called barrier().
-  Work barrier();
+  Work barrier() { return start({.kind = OperationKind::barrier}); }
 
   /// Splits the group. Ranks of one color form a group, ordered by key, then by rank. A rank
   /// without a color is in no group, and gets a null pointer. `use` decides how many SMs of a GPU
@@ -152,11 +169,12 @@ class Communicator {
   struct Call;
   Communicator(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine, std::string name,
                std::vector<int> members, std::shared_ptr<StagingPool> staging, std::string host);
-  using MakeAlgorithm = std::function<Algorithm(const TransferChunk& chunk, const Tensor& staged)>;
-  std::shared_ptr<DeviceLink> link_for(const Sides& sides) const;
+  std::shared_ptr<DeviceLink> link_for(OperationKind kind, const Tensor& in, const Tensor& out) const;
   std::shared_ptr<Operation> start(const Call& call, Algorithm algorithm,
                                    std::shared_ptr<DeviceSide> device = {});
   Work start_on_host(const Call& call, Algorithm algorithm);
+  /// Starts the chunks of an operation, each by the algorithm make(chunk, elements on the host).
+  template <class MakeAlgorithm>
   Work start_chunks(const Call& call, const std::shared_ptr<DeviceLink>& link,
                     const std::vector<TransferChunk>& chunks, const MakeAlgorithm& make);
   /// Starts operations by a call of enqueue(the group on streams).

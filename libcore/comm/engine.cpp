@@ -290,7 +290,7 @@ bool Engine::advance(Operation& operation) {
   if (operation.running.empty() && operation.next_sequence == operation.num_sequences) {
     if (operation.device) operation.device->finish();
     active_.remove(operation);
-    recorder_->finish(operation.ticket);
+    if (operation.ends_ticket()) recorder_->finish(operation.ticket);
     operation.make_sequence = nullptr;
     operation.state = Operation::State::done;
   }

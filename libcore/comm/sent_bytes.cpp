@@ -52,7 +52,8 @@ class Sender {
 SentBytes sent_bytes(OperationKind kind, double bytes, DType dtype, std::span<const int> hosts, int rank) {
   const std::optional<Placement> placement = placement_of(hosts);
   Sender sender(hosts, rank, bytes);
-  if (kind != OperationKind::all_gather) {
+  if (traits(kind).in == Extent::parts) sender.send_to_all();
+  if (traits(kind).reduces) {
     const double widened =
         static_cast<double>(dtype_bytes(accumulator_dtype(dtype))) / static_cast<double>(dtype_bytes(dtype));
     if (placement && is_hierarchical_sum_faster(dtype, *placement))
@@ -60,7 +61,7 @@ SentBytes sent_bytes(OperationKind kind, double bytes, DType dtype, std::span<co
     else
       sender.send_to_all();
   }
-  if (kind != OperationKind::reduce_scatter) {
+  if (traits(kind).out == Extent::whole) {
     if (placement)
       sender.send_by_levels(*placement, 1);
     else

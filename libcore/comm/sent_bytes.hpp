@@ -22,8 +22,8 @@ struct SentBytes {
   }
 };
 
-/// Returns what a rank sends in an all-reduce, reduce-scatter or all-gather of `bytes`, in equal ranges
-/// and in dt's order. `hosts` has the number of each rank's host. Bytes pass within runs of ranks and
+/// Returns what a rank sends in a collective without a root, of `bytes`, in equal ranges and in dt's
+/// order. `hosts` has the number of each rank's host. Bytes pass within runs of ranks and
 /// then between runs (see placement_of), except in sums for which that does not pay.
 SentBytes sent_bytes(OperationKind kind, double bytes, DType dtype, std::span<const int> hosts, int rank);
 

@@ -46,10 +46,9 @@ double plain_loop_us(Operation operation, const bench::Workspace::Views& views, 
       return time([&] {
         MPI_Sendrecv(in, n, MPI_FLOAT, next, 0, out, n, MPI_FLOAT, previous, 0, world, MPI_STATUS_IGNORE);
       });
-    case Operation::barrier:
+    default:
       return time([&] { MPI_Barrier(world); });
   }
-  return 0;
 }
 
 void compare(comm::mpi::World& world, Operation operation) {
@@ -61,7 +60,7 @@ void compare(comm::mpi::World& world, Operation operation) {
   bench::overhead::compare(
       operation, group.rank(), group.size(), extent,
       [&](const bench::Problem& problem, std::int64_t iterations) {
-        const auto views = workspace.views(problem, false, group.rank(), backend.in_place_part());
+        const auto views = workspace.views(problem, false, group.rank(), backend.in_place_part(operation));
         return plain_loop_us(operation, views, iterations);
       },
       [&](const bench::Problem& problem, std::int64_t iterations) {

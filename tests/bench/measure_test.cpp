@@ -38,7 +38,7 @@ class DamagingBackend final : public Backend {
       : group_(group), context_(context), inner_(group) {}
   const char* name() const override { return "damaging"; }
   void require(Operation, DType, comm::Reduction) const override {}
-  int in_place_part() const override { return inner_.in_place_part(); }
+  int in_place_part(Operation operation) const override { return inner_.in_place_part(operation); }
   CollectiveCall prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
     return damaged(inner_.prepare(problem, in, out), out);
   }
@@ -82,7 +82,7 @@ void check_all(Device device, const std::vector<int>& sizes, const std::vector<s
         for (const std::string& dtype : dtypes) {
           if (entry.reduces && dtype == "uint8") continue;
           for (const std::string& reduction : reductions) {
-            const Problem whole{.operation = entry.operation,
+            const Problem whole{.operation = entry.kind,
                                 .dtype = value_in(dtype_names, dtype).value(),
                                 .reduction = value_in(reduction_names, reduction).value(),
                                 .root = size - 1,
@@ -92,9 +92,9 @@ void check_all(Device device, const std::vector<int>& sizes, const std::vector<s
                 if (in_place && !entry.has_in_place) continue;
                 const Timing timing = measure(group, backend, problem, in_place, place.workspace, settings);
                 const std::lock_guard lock(mutex);
-                INFO(name_of(entry.operation)
+                INFO(name_of(entry.kind)
                      << " " << dtype << " " << reduction << " " << problem.bytes() << " of " << size);
-                CHECK(timing.wrong == (entry.has_data ? std::optional<std::int64_t>(0) : std::nullopt));
+                CHECK(timing.wrong == (entry.has_data() ? std::optional<std::int64_t>(0) : std::nullopt));
                 CHECK(timing.fastest_s > 0);
                 CHECK(timing.fastest_s <= timing.mean_s * (1 + 1e-12));
                 CHECK(timing.mean_s <= timing.slowest_s * (1 + 1e-12));
@@ -109,15 +109,15 @@ void check_all(Device device, const std::vector<int>& sizes, const std::vector<s
 
 void check_damage(Device device) {
   for (const OperationTraits& entry : operations()) {
-    if (!entry.has_data) continue;
+    if (!entry.has_data()) continue;
     on_ranks(3, [&](comm::Communicator& group, std::mutex& mutex) {
       OnDevice place(group, device, 1 << 12);
       DamagingBackend backend(group, place.context);
-      const Problem problem{.operation = entry.operation, .num_ranks = 3, .numel = 300};
+      const Problem problem{.operation = entry.kind, .num_ranks = 3, .numel = 300};
       const MeasureSettings settings{.iterations = 1, .warmup = 0, .checks = 5};
       const Timing timing = measure(group, backend, problem, false, place.workspace, settings);
       const std::lock_guard lock(mutex);
-      INFO(name_of(entry.operation));
+      INFO(name_of(entry.kind));
       CHECK(timing.wrong == 5);
     });
   }
@@ -162,7 +162,7 @@ TEST_CASE("as many operations are performed as were asked for") {
       int calls = 0, barriers = 0;
       const char* name() const override { return "counting"; }
       void require(Operation, DType, comm::Reduction) const override {}
-      int in_place_part() const override { return 0; }
+      int in_place_part(Operation) const override { return 0; }
       CollectiveCall prepare(const Problem& problem, const Tensor&, const Tensor&) override {
         int& counter = problem.operation == Operation::barrier ? barriers : calls;
         return {[&counter] { ++counter; }};

@@ -9,8 +9,8 @@ using namespace dt::bench;
 
 TEST_CASE("operations are found by their names, and unknown ones are refused") {
   for (const OperationTraits& entry : operations()) {
-    CHECK(parse_operation(std::string(name_of(entry.operation))) == entry.operation);
-    CHECK(&traits(entry.operation) == &entry);
+    CHECK(parse_operation(std::string(name_of(entry.kind))) == entry.kind);
+    CHECK(&traits(entry.kind) == &entry);
   }
   CHECK(operations().size() == 6);
   try {

@@ -68,9 +68,9 @@ std::vector<Problem> all_problems(int num_ranks, std::int64_t part) {
   for (const OperationTraits& entry : operations()) {
     for (const auto& [name, dtype] : dtype_names) {
       for (const auto& [_, reduction] : reduction_names) {
-        if (!entry.has_data || (!entry.reduces && reduction != Reduction::sum)) continue;
+        if (!entry.has_data() || (!entry.reduces && reduction != Reduction::sum)) continue;
         if (entry.reduces && dtype == DType::u8) continue;
-        problems.push_back({.operation = entry.operation,
+        problems.push_back({.operation = entry.kind,
                             .dtype = dtype,
                             .reduction = reduction,
                             .root = num_ranks - 1,

@@ -44,8 +44,8 @@ std::size_t segment_part_bytes(const Caller& caller) {
   return std::max(line_bytes, std::min(range_bytes, most) / line_bytes * line_bytes);
 }
 
-std::int64_t segment_part_of(const Caller& caller, const Tensor& tensor) {
-  return elements_of(segment_part_bytes(caller), tensor);
+std::int64_t segment_part_of(const Caller& caller, DType dtype) {
+  return elements_of(segment_part_bytes(caller), dtype);
 }
 
 int rank_ahead(const Caller& caller, int distance) {
@@ -95,10 +95,10 @@ void gather(const Caller& caller, const Tensor& mine, const Tensor& out, const R
 
 /// Returns the n equal ranges of a segment. The last segment has the remaining elements, in ranges as
 /// equal as cache lines allow.
-RangeOf all_reduce_parts(const Tensor& tensor, int size, std::int64_t segment_part, std::int64_t number) {
+RangeOf all_reduce_parts(const Collective& call, int size, std::int64_t segment_part, std::int64_t number) {
   const std::int64_t begin = number * segment_part * size;
-  const std::int64_t count = std::min(tensor.numel() - begin, segment_part * size);
-  const std::int64_t line = elements_of(line_bytes, tensor);
+  const std::int64_t count = std::min(call.numel - begin, segment_part * size);
+  const std::int64_t line = elements_of(line_bytes, call.dtype);
   const std::int64_t range = round_up(ceil_div(count, size), line);
   return [begin, count, range](int rank) {
     return shift(intersect({0, count}, rank * range, (rank + 1) * range), begin);
@@ -111,8 +111,8 @@ struct ScatteredRanges {
   RangeOf of;
   std::int64_t segment_part;
 
-  ScatteredRanges(const Caller& caller, const Tensor& whole, RangeOf range_of)
-      : size(caller.size), of(std::move(range_of)), segment_part(segment_part_of(caller, whole)) {}
+  ScatteredRanges(const Caller& caller, const Collective& call)
+      : size(caller.size), of(call.part), segment_part(segment_part_of(caller, call.dtype)) {}
   RangeOf segment(std::size_t number) const {
     return [*this, begin = static_cast<std::int64_t>(number) * segment_part](int rank) {
       return piece_of(of(rank), begin, segment_part);
@@ -125,22 +125,18 @@ struct ScatteredRanges {
   }
 };
 
-std::size_t bytes_of(const Collective& c) {
-  return static_cast<std::size_t>(c.numel()) * dtype_bytes(c.in.dtype());
-}
-
 /// Returns whether a collective gathers by doubling. The ranges of one of several segments do not adjoin.
-bool gathers_by_doubling(const Caller& caller, const Collective& c) {
+bool gathers_by_doubling(const Caller& caller, const SegmentedCollective& c) {
   return c.num_segments == 1 && caller.size >= min_doubling_ranks &&
-         bytes_of(c) <= max_doubled_range_bytes * static_cast<std::size_t>(caller.size);
+         c.bytes() <= max_doubled_range_bytes * static_cast<std::size_t>(caller.size);
 }
 
-RoundSequence message_chain(const Caller& caller, std::shared_ptr<const Collective> collective,
+RoundSequence message_chain(const Caller& caller, std::shared_ptr<const SegmentedCollective> collective,
                             std::size_t number) {
   RangeOf range_of = collective->segment(number);
   return
       [caller, collective = std::move(collective), range_of = std::move(range_of)](int index, Round& round) {
-        const Collective& c = *collective;
+        const SegmentedCollective& c = *collective;
         const Range own = range_of(caller.rank);
         if (c.reduces() && index == 0) {
           scatter_and_combine(caller, c.in, range_of, c.local_out(own, caller.rank), c.reduction, round);
@@ -163,22 +159,24 @@ RoundSequence message_chain(const Caller& caller, std::shared_ptr<const Collecti
       };
 }
 
-Algorithm message_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
-  const Collective& c = *collective;
+Algorithm message_algorithm(const Caller& caller,
+                            const std::shared_ptr<const SegmentedCollective>& collective) {
+  const SegmentedCollective& c = *collective;
   const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
   return {.make_sequence = [=](std::size_t number) { return message_chain(caller, collective, number); },
           .num_sequences = c.num_segments,
           .window = caller.bucket_bytes > 0 ? std::max(min_segments_under_way, caller.bucket_bytes / segment)
                                             : c.num_segments,
-          .sequence_bytes = std::min(segment, bytes_of(c))};
+          .sequence_bytes = std::min(segment, c.bytes())};
 }
 
 /// Returns an algorithm by messages, or one through shared memory if the operation is large and the
 /// ranks' placement allows it.
-Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Collective>& collective) {
-  const Collective& c = *collective;
+Algorithm placed_algorithm(const Caller& caller,
+                           const std::shared_ptr<const SegmentedCollective>& collective) {
+  const SegmentedCollective& c = *collective;
   Algorithm messages = message_algorithm(caller, collective);
-  if (caller.size == 1 || bytes_of(c) < min_placed_bytes) return messages;
+  if (caller.size == 1 || c.bytes() < min_placed_bytes) return messages;
   switch (caller.locality->state()) {
     case Locality::State::undecided:
       return topology_discovery_algorithm(
@@ -195,59 +193,37 @@ Algorithm placed_algorithm(const Caller& caller, const std::shared_ptr<const Col
   return messages;
 }
 
-/// Returns the collective of a reduce-scatter or an all-gather, in which ranks have ranges.
-std::shared_ptr<const Collective> scattered(OperationKind kind, const Caller& caller, const Tensor& in,
-                                            const Tensor& out, Reduction reduction, const RangeOf& range_of) {
-  const ScatteredRanges ranges(caller, kind == OperationKind::reduce_scatter ? in : out, range_of);
-  return std::make_shared<const Collective>(
-      Collective{.kind = kind,
-                 .in = in,
-                 .out = out,
-                 .reduction = reduction,
-                 .part = ranges.of,
-                 .segment = [ranges](std::size_t number) { return ranges.segment(number); },
-                 .num_segments = ranges.num_segments()});
-}
-
 }  // namespace
 
 std::size_t least_bucket_bytes(int size) {
   return min_segments_under_way * static_cast<std::size_t>(size) * line_bytes;
 }
 
-Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               Reduction reduction) {
-  if (is_small_all_reduce(caller, in)) return small_all_reduce_algorithm(caller, in, out, reduction);
-  const std::int64_t segment_part = segment_part_of(caller, in);
-  const auto segment = [=, size = caller.size](std::size_t number) {
-    return all_reduce_parts(in, size, segment_part, static_cast<std::int64_t>(number));
+Algorithm all_reduce_algorithm(const Caller& caller, const Collective& call) {
+  if (is_small_all_reduce(caller, call.in))
+    return small_all_reduce_algorithm(caller, call.in, call.out, call.reduction);
+  const std::int64_t segment_part = segment_part_of(caller, call.dtype);
+  SegmentedCollective segmented{call, {}, 1};
+  segmented.part = all_reduce_parts(call, caller.size, ceil_div(call.numel, caller.size), 0);
+  segmented.segment = [=, size = caller.size](std::size_t number) {
+    return all_reduce_parts(call, size, segment_part, static_cast<std::int64_t>(number));
   };
-  return placed_algorithm(
-      caller, std::make_shared<const Collective>(
-                  Collective{.kind = OperationKind::all_reduce,
-                             .in = in,
-                             .out = out,
-                             .reduction = reduction,
-                             .part = all_reduce_parts(in, caller.size, ceil_div(in.numel(), caller.size), 0),
-                             .segment = segment,
-                             .num_segments = num_segments(in.numel(), segment_part * caller.size)}));
+  segmented.num_segments = num_segments(call.numel, segment_part * caller.size);
+  return placed_algorithm(caller, std::make_shared<const SegmentedCollective>(std::move(segmented)));
 }
 
-Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction, const RangeOf& range_of) {
-  return placed_algorithm(caller,
-                          scattered(OperationKind::reduce_scatter, caller, in, out, reduction, range_of));
+Algorithm ranges_algorithm(const Caller& caller, const Collective& call) {
+  const ScatteredRanges ranges(caller, call);
+  SegmentedCollective segmented{call, {}, 1};
+  segmented.segment = [ranges](std::size_t number) { return ranges.segment(number); };
+  segmented.num_segments = ranges.num_segments();
+  return placed_algorithm(caller, std::make_shared<const SegmentedCollective>(std::move(segmented)));
 }
 
-Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               const RangeOf& range_of) {
-  return placed_algorithm(caller,
-                          scattered(OperationKind::all_gather, caller, in, out, Reduction::sum, range_of));
-}
-
-Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root) {
-  const std::int64_t segment = elements_of(broadcast_segment_bytes, data);
-  const int size = caller.size;
+Algorithm broadcast_algorithm(const Caller& caller, const Collective& call) {
+  const std::int64_t segment = elements_of(broadcast_segment_bytes, call.dtype);
+  const int size = caller.size, root = call.root;
+  const Tensor data = caller.rank == root ? call.in : call.out;
   const int position = (caller.rank - root + size) % size;  // in the tree, whose root is 0
   // A position's parent lacks its lowest set bit. Its children have one more set bit, below that.
   const int lowest =
@@ -269,7 +245,7 @@ Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root
   return {make_chain, num_segments(data.numel(), segment)};
 }
 
-Algorithm barrier_algorithm(const Caller& caller) {
+Algorithm barrier_algorithm(const Caller& caller, const Collective& /*call*/) {
   const auto make_chain = [caller](std::size_t) -> RoundSequence {
     return [caller, block = caller.staging->acquire(2)](int index, Round& round) {
       const int distance = 1 << index;

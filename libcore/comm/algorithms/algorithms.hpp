@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "comm/communicator.hpp"
 #include "comm/core/collective.hpp"
+#include "comm/core/operation.hpp"
 #include "comm/core/staging.hpp"
 #include "comm/node/locality.hpp"
 #include "tensor/tensor.hpp"
@@ -35,22 +35,19 @@ struct Algorithm {
   std::size_t sequence_bytes = 0;  // share of Operation::bucket_bytes that a sequence takes
 };
 
-/// Returns the algorithm of an all-reduce, chosen by size, n and the ranks' placement.
+// Each of the functions below returns the algorithm of a call that complete() has made.
+
+/// Chooses by size, n and the ranks' placement.
 /// Numerics: the bits are those of combine(), whichever algorithm is chosen.
-Algorithm all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               Reduction reduction);
-/// Returns the algorithm of a reduce-scatter. `range_of` returns each rank's range of the N elements;
-/// the ranges lie in the order of ranks.
-Algorithm reduce_scatter_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                                   Reduction reduction, const RangeOf& range_of);
-Algorithm all_gather_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
-                               const RangeOf& range_of);
-/// Returns a broadcast along a binomial tree from the root. Segments follow each other down the tree.
-Algorithm broadcast_algorithm(const Caller& caller, const Tensor& data, int root);
-/// Returns a dissemination barrier: in round k each rank sends a message to the rank 2^k places
-/// after it (mod n).
+Algorithm all_reduce_algorithm(const Caller& caller, const Collective& call);
+/// The algorithm of a reduce-scatter or an all-gather, in which ranks have ranges in the order of ranks.
+Algorithm ranges_algorithm(const Caller& caller, const Collective& call);
+/// A broadcast along a binomial tree from the root. Segments follow each other down the tree.
+Algorithm broadcast_algorithm(const Caller& caller, const Collective& call);
+/// A dissemination barrier: in round k each rank sends a message to the rank 2^k places after it (mod n).
 /// Source: Hensgen, Finkel, Manber 1988.
-Algorithm barrier_algorithm(const Caller& caller);
+Algorithm barrier_algorithm(const Caller& caller, const Collective& call);
+/// Returns the algorithm of a send or a receive.
 Algorithm transfer_algorithm(int peer, const Tensor& data, bool is_send);
 
 /// Returns whether an all-reduce has so few bytes that the fewest messages in a row are fastest.
@@ -63,8 +60,16 @@ bool is_small_all_reduce(const Caller& caller, const Tensor& in);
 Algorithm small_all_reduce_algorithm(const Caller& caller, const Tensor& in, const Tensor& out,
                                      Reduction reduction);
 
+/// A call and its division into segments.
+struct SegmentedCollective : Collective {
+  /// Returns the ranks' ranges of a segment. The segments together hold the N elements. A
+  /// reduce_scatter or all_gather divides each rank's range into pieces, one for each segment.
+  std::function<RangeOf(std::size_t number)> segment{};
+  std::size_t num_segments = 1;
+};
+
 /// Returns whether fewer bytes pass between hosts by hierarchical_algorithm() than without it.
-bool is_hierarchical_faster(const Collective& collective, const Placement& placement);
+bool is_hierarchical_faster(const SegmentedCollective& collective, const Placement& placement);
 
 /// Returns the algorithm of a collective over several hosts, with as few bytes between hosts as
 /// possible. A reduction goes through the hosts' windows first: rank l of each host combines, over its
@@ -73,7 +78,7 @@ bool is_hierarchical_faster(const Collective& collective, const Placement& place
 /// some in a window while others are between hosts.
 /// Numerics: the hosts' sums are whole subtrees of combine(), so the bits are the same.
 /// Errors, while it goes on: those of NodeWindow::may_begin.
-Algorithm hierarchical_algorithm(const Caller& caller, const Collective& collective,
+Algorithm hierarchical_algorithm(const Caller& caller, const SegmentedCollective& collective,
                                  const Algorithm& messages);
 
 /// Returns the algorithm of an operation that begins before its group knows where its ranks are. It

@@ -20,7 +20,7 @@ constexpr std::size_t lag = 2;
 /// when it reduces, and again when it gathers.
 struct Hierarchy {
   Caller caller;
-  Collective collective;
+  SegmentedCollective collective;
   int num_hosts, per_host, host, local;
   std::int64_t piece;  // elements of a range in a segment of the window
   std::size_t pieces;  // number of pieces of the longest range of a segment
@@ -28,14 +28,14 @@ struct Hierarchy {
   std::size_t per_phase;
   WindowOperation run;
 
-  Hierarchy(const Caller& caller, const Collective& collective)
+  Hierarchy(const Caller& caller, const SegmentedCollective& collective)
       : caller(caller),
         collective(collective),
         num_hosts(caller.locality->placement().num_hosts),
         per_host(caller.locality->placement().per_host),
         host(caller.rank / per_host),
         local(caller.rank % per_host),
-        piece(elements_of(caller.locality->window()->piece_bytes(), collective.in)),
+        piece(elements_of(caller.locality->window()->piece_bytes(), collective.dtype)),
         pieces(num_pieces()),
         num_sequences(collective.num_segments),
         per_phase(pieces * static_cast<std::size_t>(num_hosts)),
@@ -88,7 +88,7 @@ class HierarchicalSequence {
   /// Takes memory for this rank's sums over its host's ranks, one for the rank `local` of each
   /// host. Also takes memory for the sums that those ranks send: 2H in all, of which one is both.
   void take_partials() {
-    const DType dtype = accumulator_dtype(h_->collective.in.dtype());
+    const DType dtype = accumulator_dtype(h_->collective.dtype);
     std::int64_t longest = 0;
     for (int host = 0; host < h_->num_hosts; ++host)
       longest = std::max(longest, range_of_(h_->rank_of(host, h_->local)).count);
@@ -128,7 +128,7 @@ class HierarchicalSequence {
     const Range mine = piece(h_->local);
     WindowSegment segment{
         .number = (reduces ? h_->first_of_reduce(number_) : h_->first_of_gather(number_)) + at,
-        .dtype = h_->collective.in.dtype()};
+        .dtype = h_->collective.dtype};
     if (reduces) {
       segment.in = [this, piece](int local) { return flat_view(h_->collective.in, piece(local)); };
       segment.local = partials_[static_cast<std::size_t>(host)].flat(
@@ -186,11 +186,11 @@ class HierarchicalSequence {
 
 }  // namespace
 
-bool is_hierarchical_faster(const Collective& collective, const Placement& placement) {
-  return !collective.reduces() || is_hierarchical_sum_faster(collective.in.dtype(), placement);
+bool is_hierarchical_faster(const SegmentedCollective& collective, const Placement& placement) {
+  return !collective.reduces() || is_hierarchical_sum_faster(collective.dtype, placement);
 }
 
-Algorithm hierarchical_algorithm(const Caller& caller, const Collective& collective,
+Algorithm hierarchical_algorithm(const Caller& caller, const SegmentedCollective& collective,
                                  const Algorithm& messages) {
   const auto hierarchy = std::make_shared<Hierarchy>(caller, collective);
   Algorithm algorithm = messages;

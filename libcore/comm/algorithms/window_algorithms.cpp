@@ -26,15 +26,15 @@ constexpr std::size_t min_streamed_bytes = std::size_t{8} << 20;
 /// Returns whether streamed stores pay: outputs would be evicted from the caches by the end. If
 /// outputs are the inputs, their lines are in the caches already. Streamed stores evict these, and
 /// take a third longer than others.
-bool pays_to_stream(const Collective& collective) {
+bool pays_to_stream(const SegmentedCollective& collective) {
   return collective.in.raw() != collective.out.raw() && collective.out.bytes() >= min_streamed_bytes;
 }
 
-std::int64_t piece_of_window(const Collective& collective, int size) {
-  return elements_of(NodeWindow::piece_bytes_of(size), collective.in);
+std::int64_t piece_of_window(const SegmentedCollective& collective, int size) {
+  return elements_of(NodeWindow::piece_bytes_of(size), collective.dtype);
 }
 
-std::size_t num_window_segments(const Collective& collective, int size) {
+std::size_t num_window_segments(const SegmentedCollective& collective, int size) {
   std::int64_t longest = 0;
   for (int rank = 0; rank < size; ++rank) longest = std::max(longest, collective.part(rank).count);
   return static_cast<std::size_t>(ceil_div(longest, piece_of_window(collective, size)));
@@ -45,7 +45,7 @@ std::size_t num_window_segments(const Collective& collective, int size) {
 /// refills the slot while the results are gathered from it.
 class Passage {
  public:
-  Passage(const Caller& caller, const Collective& collective)
+  Passage(const Caller& caller, const SegmentedCollective& collective)
       : rank_(caller.rank),
         collective_(collective),
         piece_(piece_of_window(collective, caller.size)),
@@ -74,7 +74,7 @@ class Passage {
   }
 
   WindowSegment segment(std::size_t number) const {
-    WindowSegment segment{.number = number, .dtype = collective_.in.dtype()};
+    WindowSegment segment{.number = number, .dtype = collective_.dtype};
     const Range own = piece(rank_, number);
     if (collective_.reduces()) {
       segment.in = [this, number](int rank) { return flat_view(collective_.in, piece(rank, number)); };
@@ -89,7 +89,7 @@ class Passage {
   }
 
   int rank_;
-  Collective collective_;
+  SegmentedCollective collective_;
   std::int64_t piece_;
   std::size_t num_segments_;
   WindowOperation run_;
@@ -97,10 +97,9 @@ class Passage {
 
 }  // namespace
 
-std::uint64_t content_of(const Collective& collective) {
+std::uint64_t content_of(const SegmentedCollective& collective) {
   return mix({static_cast<std::uint64_t>(collective.kind), static_cast<std::uint64_t>(collective.reduction),
-              static_cast<std::uint64_t>(collective.in.dtype()),
-              static_cast<std::uint64_t>(collective.numel())});
+              static_cast<std::uint64_t>(collective.dtype), static_cast<std::uint64_t>(collective.numel)});
 }
 
 WindowOperation::WindowOperation(std::shared_ptr<NodeWindow> window, std::size_t num_segments,
@@ -226,11 +225,11 @@ void WindowOperation::finish(Step step, const WindowSegment& segment) {
   if (step == Step::gather) --num_left_;
 }
 
-std::size_t num_window_sequences(const Collective& collective, int size) {
+std::size_t num_window_sequences(const SegmentedCollective& collective, int size) {
   return std::min(NodeWindow::num_slots, num_window_segments(collective, size));
 }
 
-Algorithm window_algorithm(const Caller& caller, const Collective& collective) {
+Algorithm window_algorithm(const Caller& caller, const SegmentedCollective& collective) {
   const auto passage = std::make_shared<Passage>(caller, collective);
   return {.make_sequence = [passage](std::size_t number) -> RoundSequence {
             return [=](int index, Round& round) { return passage->add_step(number, index, round); };

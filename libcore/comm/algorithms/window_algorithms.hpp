@@ -74,11 +74,11 @@ class WindowOperation {
 };
 
 /// Returns a number that identifies an operation.
-std::uint64_t content_of(const Collective& collective);
+std::uint64_t content_of(const SegmentedCollective& collective);
 
-Algorithm window_algorithm(const Caller& caller, const Collective& collective);
+Algorithm window_algorithm(const Caller& caller, const SegmentedCollective& collective);
 
 /// Returns the number of sequences of that algorithm.
-std::size_t num_window_sequences(const Collective& collective, int size);
+std::size_t num_window_sequences(const SegmentedCollective& collective, int size);
 
 }  // namespace dt::comm

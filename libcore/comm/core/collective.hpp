@@ -18,8 +18,11 @@ inline constexpr std::size_t line_bytes = 64;
 /// A function that returns a rank's range of N elements.
 using RangeOf = std::function<Range(int rank)>;
 
+inline std::int64_t elements_of(std::size_t bytes, DType dtype) {
+  return static_cast<std::int64_t>(bytes / dtype_bytes(dtype));
+}
 inline std::int64_t elements_of(std::size_t bytes, const Tensor& tensor) {
-  return static_cast<std::int64_t>(bytes / dtype_bytes(tensor.dtype()));
+  return elements_of(bytes, tensor.dtype());
 }
 
 inline Range intersect(const Range& range, std::int64_t begin, std::int64_t end) {
@@ -45,62 +48,69 @@ inline void add_transfer(Round& round, int peer, const Tensor& data, bool is_sen
   if (data.numel() > 0) round.transfers.push_back({peer, data.span_bytes(), is_send});
 }
 
-/// An all_reduce, reduce_scatter or all_gather of N elements. One tensor (`in` of all_gather, `out`
-/// of reduce_scatter) holds this rank's range alone; the others hold all N elements.
+/// A call of a collective by one rank. Only the first members are the caller's.
 struct Collective {
-  OperationKind kind;
-  Tensor in;
-  Tensor out;
+  OperationKind kind = OperationKind::barrier;
+  /// Absent where the rank gives or gets nothing (see OperationTraits::gives, gets). If the extent is a
+  /// part, the tensor holds this rank's range of the N elements alone, and may be that range of the
+  /// other tensor.
+  Tensor in{}, out{};
   Reduction reduction = Reduction::sum;
-  RangeOf part;  // a rank's range of the N elements
-  /// Returns the ranks' ranges of a segment. The segments together hold the N elements. A
-  /// reduce_scatter or all_gather divides each rank's range into pieces, one for each segment.
-  std::function<RangeOf(std::size_t number)> segment;
-  std::size_t num_segments = 1;
+  int root = 0;
+  std::int64_t granule = 1;  // see even_range
+  /// Extents of parts: the elements that go to each rank, and those that come from it, in the order of
+  /// ranks. Empty: equal numbers.
+  std::vector<std::int64_t> in_counts{}, out_counts{};
 
-  bool reduces() const { return kind != OperationKind::all_gather; }
-  bool gathers() const { return kind != OperationKind::reduce_scatter; }
-  std::int64_t numel() const { return (reduces() ? in : out).numel(); }
-  /// Return the elements `own`, which lie in this rank's range, of `in` or of `out`. Either tensor
-  /// may hold that range alone.
-  Tensor local_in(const Range& own, int rank) const {
-    return flat_view(in, reduces() ? own : shift(own, -part(rank).begin));
-  }
-  Tensor local_out(const Range& own, int rank) const {
-    return flat_view(out, gathers() ? own : shift(own, -part(rank).begin));
+  // complete() sets the members below.
+  DType dtype = DType::u8;
+  std::int64_t numel = 0;  // N; of extents of parts, the elements of `in`
+  RangeOf part{};          // a rank's range of the N elements; of extents of parts, of `in`
+  RangeOf arriving{};      // extents of parts: the range of `out` that comes from a rank
+  /// The call is one of the chunks of an operation with extents of parts. Ranks have different numbers
+  /// of chunks, so all have one tag, and each must be a sequence of one round.
+  bool shares_tag = false;
+
+  std::size_t bytes() const { return static_cast<std::size_t>(numel) * dtype_bytes(dtype); }
+  bool reduces() const { return traits(kind).reduces; }
+  /// Returns whether all ranks get all N elements.
+  bool gathers() const { return traits(kind).out == Extent::whole && !traits(kind).to_root; }
+  /// Return the elements `own`, which lie in this rank's range, of `in` or of `out`.
+  Tensor local_in(const Range& own, int rank) const { return local(in, traits(kind).in, own, rank); }
+  Tensor local_out(const Range& own, int rank) const { return local(out, traits(kind).out, own, rank); }
+
+ private:
+  Tensor local(const Tensor& side, Extent extent, const Range& own, int rank) const {
+    return flat_view(side, extent == Extent::part ? shift(own, -part(rank).begin) : own);
   }
 };
+
+/// Returns the call with all members set, and without tensors that its kind does not use on this rank.
+/// Errors: internal, a tensor has not the elements that are due, or cannot be reduced.
+Collective complete(Collective call, int rank, int size);
 
 /// A part of an operation on a device that fits the host memory for messages. Reductions treat each
 /// element separately, so the bits are those of the whole operation.
 struct TransferChunk {
   std::int64_t numel = 0;
-  std::vector<Range> parts{};  // each rank's range of the chunk's elements, if ranks have ranges
+  std::vector<Range> parts{};     // each rank's range of the chunk's elements, if ranks have ranges
+  std::vector<Range> arriving{};  // extents of parts: the ranges that come from each rank
   std::vector<StagedRange> reads{}, writes{};
-};
-
-/// The tensors that an operation uses. `in` and `out` may be the same.
-struct Sides {
-  Tensor in, out;  // absent: unused
 };
 
 /// Cuts an operation for which all elements are alike. Returns at least one chunk, each of at most
 /// `chunk_bytes`.
-std::vector<TransferChunk> chunk_alike(const Sides& sides, std::size_t chunk_bytes);
+std::vector<TransferChunk> chunk_alike(const Collective& call, int rank, int size, std::size_t chunk_bytes);
 
-/// The division of N elements among a group's ranks.
-struct EvenSplit {
-  int rank, size;
-  std::int64_t numel, granule;
-  Range of(int of_rank) const { return even_range(of_rank, size, numel, granule); }
-  RangeOf parts() const {
-    return [*this](int of_rank) { return of(of_rank); };
-  }
-};
+/// Cuts an operation in which ranks have ranges. Each chunk has a stretch of every rank's range.
+std::vector<TransferChunk> chunk_parts(const Collective& call, int rank, int size, std::size_t chunk_bytes);
 
-/// Cuts an operation in which ranks have ranges. Each chunk has a stretch of every rank's range. A
-/// tensor that has fewer than N elements holds this rank's range alone.
-std::vector<TransferChunk> chunk_split(const Sides& sides, const EvenSplit& division,
-                                       std::size_t chunk_bytes);
+/// Cuts an operation in which each rank gives each rank a part. Each chunk has a stretch of every part
+/// that this rank gives, and of every part that it gets.
+std::vector<TransferChunk> chunk_exchanges(const Collective& call, int rank, int size,
+                                           std::size_t chunk_bytes);
+
+/// Returns a chunk's call. `staged` has the chunk's elements.
+Collective call_of_chunk(const Collective& whole, const TransferChunk& chunk, const Tensor& staged, int rank);
 
 }  // namespace dt::comm

@@ -69,6 +69,10 @@ struct Operation : OperationName {
   int lane() const { return peer < 0 ? 0 : 1 + 2 * peer + (kind == OperationKind::send ? 0 : 1); }
 
   Recorder::Ticket ticket = 0;
+  /// The number of unfinished operations that share the ticket, if they are the chunks of one.
+  std::shared_ptr<int> num_unfinished{};
+  /// Counts this operation as done. Returns whether the ticket's operation is done with it.
+  bool ends_ticket() const { return !num_unfinished || --*num_unfinished == 0; }
 
   // The members below belong to the engine.
   bool has_begun = false;

@@ -11,28 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "base/text/enum_names.hpp"
+#include "comm/core/operation_kind.hpp"
 #include "tensor/device/device_clock.hpp"
 
 namespace dt::comm {
-
-enum class OperationKind { send, receive, all_reduce, reduce_scatter, all_gather, broadcast, barrier };
-/// The names in flight files, traces and messages.
-constexpr auto enum_names(OperationKind) {
-  using enum OperationKind;
-  return std::to_array<EnumName<OperationKind>>({{"send", send},
-                                                 {"receive", receive},
-                                                 {"all_reduce", all_reduce},
-                                                 {"reduce_scatter", reduce_scatter},
-                                                 {"all_gather", all_gather},
-                                                 {"broadcast", broadcast},
-                                                 {"barrier", barrier}});
-}
-inline constexpr std::size_t num_operation_kinds = enum_names(OperationKind{}).size();
-/// Returns whether an operation is between two ranks, so that the rest of the group takes no part.
-inline bool is_point_to_point(OperationKind kind) {
-  return kind == OperationKind::send || kind == OperationKind::receive;
-}
 
 /// The record of an operation, equal on all ranks that take part except for group, peer and times. A
 /// rank's k-th send to another is received by that rank's k-th receive from it, so both have sequence
@@ -77,8 +59,8 @@ class Recorder {
   /// Adds a group. Groups that share members should differ in name, by which ranks recognize each
   /// other's groups.
   int add_group(std::string name, std::vector<int> members);
-  /// Records the start of an operation. `bytes` of a collective are the same on all ranks. Sends and
-  /// receives leave the group's sequence alone.
+  /// Records the start of an operation. `bytes` of a collective are the same on all ranks, except for
+  /// extents of parts: those that the rank gives. Sends and receives leave the group's sequence alone.
   Ticket start(int group, OperationKind kind, std::int64_t bytes, int peer = -1);
   /// Records the end of an operation. Ignores tickets that are finished already, and 0. `on_stream` is
   /// the time on the stream that carried out the operation, if there is one and it was timed; see

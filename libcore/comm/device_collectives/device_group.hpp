@@ -49,7 +49,8 @@ class DeviceGroup {
   void set_order(ReduceOrder order) { order_ = order; }
   Stream stream() const { return context_.stream(); }
 
-  /// Sends and receives at once; no transfer waits for another.
+  /// Sends and receives at once; no transfer waits for another. What this rank sends to itself is
+  /// copied.
   void exchange(const Transfers& transfers);
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
   /// Reduces `in` over all ranks; `range_of` returns each rank's range of the N elements.

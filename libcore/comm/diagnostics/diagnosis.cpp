@@ -159,7 +159,9 @@ Finding behind_finding(const Heartbeat& heartbeat, const GroupRecord& group) {
 
 std::optional<Finding> mismatch_finding(const Heartbeat& heartbeat, const FlightOperation& theirs,
                                         const StuckOperation& operation) {
-  if (theirs.kind == counterpart(operation.record.kind) && theirs.bytes == operation.record.bytes) {
+  const bool may_differ = traits(theirs.kind).in == Extent::parts;  // bytes of parts
+  if (theirs.kind == counterpart(operation.record.kind) &&
+      (may_differ || theirs.bytes == operation.record.bytes)) {
     return std::nullopt;
   }
   return Finding{

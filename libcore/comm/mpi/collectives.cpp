@@ -1,5 +1,7 @@
 #include "comm/mpi/collectives.hpp"
 
+#include <algorithm>
+#include <array>
 #include <mpi.h>
 
 #include "base/error.hpp"
@@ -14,6 +16,16 @@ struct Collectives::State {
 };
 
 namespace {
+
+/// What the calls of all kinds use. A side that the rank lacks is null and counts 0.
+struct Prepared {
+  const void* in = nullptr;
+  void* out = nullptr;
+  int in_count = 0, out_count = 0;
+  bool is_in_place = false;
+  Collective call;
+  MPI_Comm communicator;
+};
 
 constexpr int message_tag = 0;
 
@@ -70,9 +82,54 @@ int count_of(const Tensor& tensor) {
   return static_cast<int>(tensor.numel());
 }
 
-void check_parts(const Tensor& range, const Tensor& whole, int size) {
-  DT_CHECK(range.numel() * size == whole.numel() && range.dtype() == whole.dtype(),
-           "{} parts of {} elements are not {}", size, range.numel(), whole.numel());
+std::function<void()> all_reduce(const Prepared& p) {
+  return [p, type = reducible_type(p.call.dtype), op = operation_of(p.call.reduction)] {
+    check(MPI_Allreduce(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.in_count, type, op, p.communicator),
+          "all-reduce");
+  };
+}
+
+std::function<void()> reduce_scatter(const Prepared& p) {
+  return [p, type = reducible_type(p.call.dtype), op = operation_of(p.call.reduction)] {
+    check(MPI_Reduce_scatter_block(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.out_count, type, op,
+                                   p.communicator),
+          "reduce-scatter");
+  };
+}
+
+std::function<void()> all_gather(const Prepared& p) {
+  return [p, type = movable_type(p.call.dtype)] {
+    check(MPI_Allgather(p.is_in_place ? MPI_IN_PLACE : p.in, p.in_count, type, p.out, p.in_count, type,
+                        p.communicator),
+          "all-gather");
+  };
+}
+
+std::function<void()> broadcast(const Prepared& p) {
+  const Tensor& data = p.call.in ? p.call.in : p.call.out;
+  return [data = data.raw(), count = count_of(data), type = movable_type(p.call.dtype), root = p.call.root,
+          communicator = p.communicator] {
+    check(MPI_Bcast(data, count, type, root, communicator), "broadcast");
+  };
+}
+
+std::function<void()> barrier(const Prepared& p) {
+  return [communicator = p.communicator] { check(MPI_Barrier(communicator), "meet at a barrier"); };
+}
+
+struct Preparation {
+  OperationKind kind;
+  std::function<void()> (*prepare)(const Prepared&);
+};
+constexpr auto preparations = std::to_array<Preparation>({{OperationKind::all_reduce, all_reduce},
+                                                          {OperationKind::broadcast, broadcast},
+                                                          {OperationKind::all_gather, all_gather},
+                                                          {OperationKind::reduce_scatter, reduce_scatter},
+                                                          {OperationKind::barrier, barrier}});
+
+/// Returns where a range lies in the whole in place. MPI takes that of reduce_scatter at the beginning.
+std::int64_t begin_in_place(const Collective& call, int rank) {
+  return call.part && !call.reduces() ? call.part(rank).begin : 0;
 }
 
 }  // namespace
@@ -84,38 +141,24 @@ Collectives::Collectives() : state_(std::make_unique<State>()) {
 
 Collectives::~Collectives() = default;
 
-void Collectives::all_reduce(const Tensor& in, const Tensor& out, Reduction reduction) {
-  check_parts(in, out, 1);
-  const void* source = in.raw() == out.raw() ? MPI_IN_PLACE : in.raw();
-  check(MPI_Allreduce(source, out.raw(), count_of(in), reducible_type(in.dtype()), operation_of(reduction),
-                      state_->communicator),
-        "all-reduce");
-}
-
-void Collectives::reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction) {
-  check_parts(out, in, state_->size);
-  const void* source = in.raw() == out.raw() ? MPI_IN_PLACE : in.raw();
-  check(MPI_Reduce_scatter_block(source, out.raw(), count_of(out), reducible_type(in.dtype()),
-                                 operation_of(reduction), state_->communicator),
-        "reduce-scatter");
-}
-
-void Collectives::all_gather(const Tensor& in, const Tensor& out) {
-  check_parts(in, out, state_->size);
-  const bool is_in_place = in.raw() == out.raw() + static_cast<std::size_t>(state_->rank) * in.bytes();
-  const MPI_Datatype type = movable_type(in.dtype());
-  check(MPI_Allgather(is_in_place ? MPI_IN_PLACE : in.raw(), count_of(in), type, out.raw(), count_of(in),
-                      type, state_->communicator),
-        "all-gather");
-}
-
-void Collectives::broadcast(const Tensor& data, int root) {
-  check(MPI_Bcast(data.raw(), count_of(data), movable_type(data.dtype()), root, state_->communicator),
-        "broadcast");
-}
-
-void Collectives::barrier() {
-  check(MPI_Barrier(state_->communicator), "meet at a barrier");
+std::function<void()> Collectives::prepare(const Collective& call) const {
+  const auto place = std::ranges::find(preparations, call.kind, &Preparation::kind);
+  DT_CHECK(place != preparations.end(), "MPI's {} is not among the collectives", name_of(call.kind));
+  Prepared p{.call = complete(call, state_->rank, state_->size), .communicator = state_->communicator};
+  const Tensor &in = p.call.in, &out = p.call.out;
+  const bool may_differ = traits(call.kind).in == Extent::parts;
+  DT_CHECK(may_differ || !p.call.part || p.call.part(0).count * state_->size == p.call.numel,
+           "{} parts of {} are not equal", state_->size, p.call.numel);
+  if (in) p.in = in.raw(), p.in_count = count_of(in);
+  if (out) p.out = out.raw(), p.out_count = count_of(out);
+  if (in && out) {
+    const bool is_whole = in.numel() >= out.numel();
+    const Tensor &whole = is_whole ? in : out, &other = is_whole ? out : in;
+    const auto begin =
+        static_cast<std::size_t>(begin_in_place(p.call, state_->rank)) * dtype_bytes(p.call.dtype);
+    p.is_in_place = other.raw() == whole.raw() + begin;
+  }
+  return place->prepare(p);
 }
 
 void Collectives::send(int peer, const Tensor& data) {

@@ -3,35 +3,27 @@
 
 #include <climits>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
-#include "tensor/reduction.hpp"
+#include "comm/core/collective.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::comm::mpi {
 
 /// MPI's collectives on an MPI communicator of their own. World makes them; see World::collectives.
 /// Errors: environment, with MPI's words; internal, a reduction of a dtype other than f64, f32, i64,
-/// i32, u64, u32, or more than max_count elements.
-/// Collective: all ranks call each function together (send and receive: two ranks); every function
-/// blocks.
+/// i32, u64, u32, unequal ranges, or more than max_count elements.
+/// Collective: all ranks call each function together (send and receive: two ranks); the calls block.
 class Collectives {
  public:
   /// The most elements of a call, or of each of its equal ranges.
   static constexpr std::int64_t max_count = INT_MAX;
 
-  /// Sets out = the combined `in` of all ranks. `out` may be `in`.
-  void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// Sets out = this rank's range of the combined `in`.
-  /// Shapes: equal ranges; `in` has n times the elements of `out`, which may be the first elements of
-  /// `in`.
-  void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction);
-  /// Gathers all ranks' ranges on every rank.
-  /// Shapes: equal ranges; `out` has n times the elements of `in`, which may be this rank's range of
-  /// `out`.
-  void all_gather(const Tensor& in, const Tensor& out);
-  void broadcast(const Tensor& data, int root);
-  void barrier();
+  /// Returns a function that does the call and no more. In place, a range lies where the rank's range
+  /// of the whole is; that of reduce_scatter lies at the beginning.
+  std::function<void()> prepare(const Collective& call) const;
+  void run(const Collective& call) const { prepare(call)(); }
   void send(int peer, const Tensor& data);
   void receive(int peer, const Tensor& data);
   /// Sends and receives at once.

@@ -32,15 +32,19 @@ TEST_CASE("MPI's own collectives do what dt's do") {
   std::vector<float> out(in.size());
   std::vector<float> local(3);
 
-  theirs.all_reduce(host_tensor(in), host_tensor(out), Reduction::sum);
+  using enum OperationKind;
+  theirs.run({.kind = all_reduce, .in = host_tensor(in), .out = host_tensor(out)});
   CHECK(out[2] == static_cast<float>(n * (n - 1) / 2 + 2 * n));
-  theirs.reduce_scatter(host_tensor(in), host_tensor(local), Reduction::max);
+  theirs.run({.kind = reduce_scatter,
+              .in = host_tensor(in),
+              .out = host_tensor(local),
+              .reduction = Reduction::max});
   CHECK(local[1] == static_cast<float>(n - 1 + 3 * rank + 1));
-  theirs.all_gather(host_tensor(local), host_tensor(out));
+  theirs.run({.kind = all_gather, .in = host_tensor(local), .out = host_tensor(out)});
   CHECK(out[static_cast<std::size_t>(3 * n - 1)] == static_cast<float>(n - 1 + 3 * n - 1));
-  theirs.broadcast(host_tensor(in), n - 1);
+  theirs.run({.kind = broadcast, .in = host_tensor(in), .out = host_tensor(in), .root = n - 1});
   CHECK(in[0] == static_cast<float>(n - 1));
-  theirs.barrier();
+  theirs.run({.kind = barrier});
   if (n > 1 && rank == 0) theirs.send(1, host_tensor(in));
   if (rank == 1) theirs.receive(0, host_tensor(out));
   local[0] = static_cast<float>(rank);

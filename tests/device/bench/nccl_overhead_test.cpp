@@ -115,11 +115,11 @@ TEST_CASE("what goes through NCCL is measured many operations at a time, and rig
       DtBackend backend(group, "nccl");
       Workspace workspace(computing.context, 1 << 12);
       for (const OperationTraits& traits : operations()) {
-        const Problem problem{.operation = traits.operation, .num_ranks = size, .numel = 840};
+        const Problem problem{.operation = traits.kind, .num_ranks = size, .numel = 840};
         const MeasureSettings settings{.iterations = 10, .warmup = 1, .checks = 1};
         const Timing timing = measure(group, backend, problem, false, workspace, settings);
         comm::test::require(timing.slowest_s > 0 && timing.wrong.value_or(0) == 0,
-                            fmt::format("{} is wrong", name_of(traits.operation)));
+                            fmt::format("{} is wrong", name_of(traits.kind)));
       }
     });
   }
