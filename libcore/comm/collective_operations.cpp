@@ -9,6 +9,18 @@ namespace dt::comm {
 
 namespace {
 
+/// Takes peers in the order of their distance, so that ranks do not all begin with the same one.
+void exchange_parts(DeviceGroup& group, const Collective& c) {
+  Transfers transfers;
+  const int rank = group.transport().rank(), size = group.transport().size();
+  for (int distance = 0; distance < size; ++distance) {
+    const int to = (rank + distance) % size, from = (rank - distance + size) % size;
+    transfers.push_back({to, flat_view(c.in, c.part(to)), true});
+    transfers.push_back({from, flat_view(c.out, c.arriving(from)), false});
+  }
+  group.exchange(transfers);
+}
+
 constexpr auto table = std::to_array<CollectiveOperation>({
     {.kind = OperationKind::all_reduce,
      .on_hosts = all_reduce_algorithm,
@@ -28,6 +40,10 @@ constexpr auto table = std::to_array<CollectiveOperation>({
      .on_stream = [](DeviceGroup& group,
                      const Collective& c) { group.reduce_scatter(c.in, c.out, c.reduction, c.part); },
      .chunks = chunk_parts},
+    {.kind = OperationKind::all_to_all,
+     .on_hosts = all_to_all_algorithm,
+     .on_stream = exchange_parts,
+     .chunks = chunk_exchanges},
     {.kind = OperationKind::barrier, .on_hosts = barrier_algorithm},
 });
 

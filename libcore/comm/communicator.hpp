@@ -155,6 +155,17 @@ class Communicator {
   Work broadcast(const Tensor& data, int root) {
     return start({.kind = OperationKind::broadcast, .in = data, .out = data, .root = root});
   }
+  /// Sends each rank its part of `in`, and gets a part from each. The parts lie in the order of ranks.
+  /// Shapes: in_counts and out_counts have the elements of each part; rank p's in_counts[q] is rank q's
+  /// out_counts[p]. Without them all parts are equal. `in` and `out` do not overlap.
+  Work all_to_all(const Tensor& in, const Tensor& out, std::span<const std::int64_t> in_counts = {},
+                  std::span<const std::int64_t> out_counts = {}) {
+    return start({.kind = OperationKind::all_to_all,
+                  .in = in,
+                  .out = out,
+                  .in_counts = {in_counts.begin(), in_counts.end()},
+                  .out_counts = {out_counts.begin(), out_counts.end()}});
+  }
   /// Returns work that is done once every rank has called barrier().
   Work barrier() { return start({.kind = OperationKind::barrier}); }
 

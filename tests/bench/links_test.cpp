@@ -30,7 +30,7 @@ class PlayedBackend final : public Backend {
       : group_(group), inner_(group), seconds_(std::move(seconds)) {}
   const char* name() const override { return "played"; }
   void require(Operation, DType, comm::Reduction) const override {}
-  int in_place_part() const override { return 0; }
+  int in_place_part(Operation) const override { return 0; }
   CollectiveCall prepare(const Problem& problem, const Tensor& in, const Tensor& out) override {
     return inner_.prepare(problem, in, out);
   }

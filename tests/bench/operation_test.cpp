@@ -12,7 +12,7 @@ TEST_CASE("operations are found by their names, and unknown ones are refused") {
     CHECK(parse_operation(std::string(name_of(entry.kind))) == entry.kind);
     CHECK(&traits(entry.kind) == &entry);
   }
-  CHECK(operations().size() == 6);
+  CHECK(operations().size() == 7);
   try {
     parse_operation("allreduce");
     FAIL("accepted");
@@ -35,6 +35,8 @@ TEST_CASE("bus bandwidth counts what a rank's link carries") {
   CHECK(factor("all_reduce", 4) == 1.5);
   CHECK(factor("all_gather", 4) == 0.75);
   CHECK(factor("reduce_scatter", 4) == 0.75);
+  CHECK(factor("all_to_all", 4) == 0.75);
+  CHECK(factor("alltoall", 4) == 0.75);  // nccl-tests' name
   CHECK(factor("broadcast", 4) == 1);
   CHECK(factor("send_receive", 4) == 1);
   CHECK(factor("all_reduce", 1) == 0);

@@ -43,6 +43,15 @@ Bytes right_result(const Problem& problem, int rank) {
       }
       return all;
     }
+    case Operation::all_to_all: {
+      Bytes all;
+      const auto part_bytes = static_cast<std::ptrdiff_t>(problem.part()) * static_cast<std::ptrdiff_t>(size);
+      for (int from = 0; from < problem.num_ranks; ++from) {
+        const Bytes whole = elements(from);
+        all.insert(all.end(), whole.begin() + rank * part_bytes, whole.begin() + (rank + 1) * part_bytes);
+      }
+      return all;
+    }
     default:
       break;
   }

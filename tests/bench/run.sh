@@ -4,7 +4,7 @@
 # shards, and text to ids against others' encoders; then saving beside training, saving, loading and merging against plain reads and
 # writes, copies between nodes against plain bytes; two data-parallel ranks against two runs alone; pipelines against the papers' bubbles, the walk of their lists, data-parallel
 # ranks, and over links that carry 1 Gbit/s; ranks that share layers against one rank and, over such links, what they exchange in chunks
-# against whole; ranks that divide sequences against one rank; the memory of four, 256 ranks that are threads against 64, all-reduce on one host, and what dt-allreduce-bench adds
+# against whole; ranks that divide sequences against one rank; the memory of four, 256 ranks that are threads against 64, all-reduce and all-to-all on one host, and what dt-allreduce-bench adds
 # to the calls that it measures.
 set -euo pipefail
 build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
@@ -46,6 +46,11 @@ if [[ -w /dev/shm ]]; then bench_merge /dev/shm; fi  # where no disk is waited f
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 echo "all-reduce on one host against streaming and the MPI library's own, 2 ranks"
 mpirun -n 2 bench_all_reduce
+
+for ranks in 2 4 8; do
+  echo "all-to-all on one host against MPI_Alltoallv and a plain loop, $ranks ranks"
+  mpirun -n "$ranks" --oversubscribe bench_all_to_all
+done
 
 echo "dt-allreduce-bench against a plain MPI loop, 2 ranks"
 mpirun -n 2 bench_allreduce_overhead

@@ -60,6 +60,8 @@ TEST_CASE("operations on a device's memory have the bits of the host's, at once 
         check_broadcast(group, computing, {numel, DType::u8}, root);
       check_shift(group, computing, {numel});
     }
+    for (const DType dtype : {DType::u8, DType::f32}) check_all_to_all(group, computing, dtype, 100'003);
+    check_all_reduce(group, computing, {4099});  // ranks agree on the order after different numbers of chunks
   };
   on_devices(body);
   on_devices(body, {.bytes = 300'000, .max_host_bytes = 2});
@@ -175,6 +177,24 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
     require(group.engine().device_link()->peak_pinned_bytes() == values.in.bytes(),
             "pinned memory is not used again");
   });
+}
+
+TEST_CASE("an all_to_all in portions is recorded once, as under way until the last portion is done",
+          "[device]") {
+  const auto body = [](Communicator& group, Computing& computing) {
+    const auto count_of = [](int from, int to) { return std::int64_t{1000} * (from + 2 * to); };
+    Parts parts(group, count_of, 4);
+    const Tensor in = computing.placed(view_of(parts.in, DType::f32));
+    const Tensor out = computing.unwritten(DType::f32, std::ssize(parts.expected) / 4);
+    Recorder& recorder = group.engine().recorder();
+    const std::int64_t operations = recorder.snapshot().operations;
+    const Work work = group.all_to_all(in, out, parts.in_counts, parts.out_counts);
+    require(recorder.snapshot().operations == operations + 1, "portions are recorded as operations");
+    work.wait_host();
+    require(recorder.snapshot().in_flight.empty(), "an all_to_all that is done is under way");
+    computing.forget();
+  };
+  on_devices(body, {.bytes = 4096, .max_host_bytes = 3});
 }
 
 TEST_CASE("memory of a device where a rank does not compute is refused", "[devices]") {

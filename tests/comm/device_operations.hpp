@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/all_to_all.hpp"
 #include "comm/backend.hpp"
 #include "comm/samples.hpp"
 #include "kernels/elementwise.hpp"
@@ -133,6 +134,20 @@ inline void check_shift(Communicator& group, Computing& computing, const Case& c
   kernels::zero(computing.context, own);
   require(computing.has_values(arriving, expected.in), words("send and receive", c, group));
   computing.forget();
+}
+
+inline void check_all_to_all(Communicator& group, Computing& computing, DType dtype, std::int64_t largest) {
+  for (const auto& [what, count_of] : all_counts(group.size(), largest)) {
+    Parts parts(group, count_of, static_cast<std::int64_t>(dtype_bytes(dtype)));
+    const Tensor expected = view_of(parts.expected, dtype);
+    const Tensor in = computing.placed(view_of(parts.in, dtype));
+    const Tensor out = computing.unwritten(dtype, expected.numel());
+    group.all_to_all(in, out, parts.in_counts, parts.out_counts).wait(computing.context);
+    if (in.numel() > 0) kernels::zero(computing.context, in);
+    require(computing.has_values(out, expected),
+            fmt::format("all_to_all of {} of {} by {} ranks", what, dtype_name(dtype), group.size()));
+    computing.forget();
+  }
 }
 
 }  // namespace dt::comm::test

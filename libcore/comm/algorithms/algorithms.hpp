@@ -44,6 +44,9 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Collective& call);
 Algorithm ranges_algorithm(const Caller& caller, const Collective& call);
 /// A broadcast along a binomial tree from the root. Segments follow each other down the tree.
 Algorithm broadcast_algorithm(const Caller& caller, const Collective& call);
+/// Every rank sends to every rank. Large parts go in segments. On several hosts, small parts for a host
+/// travel together.
+Algorithm all_to_all_algorithm(const Caller& caller, const Collective& call);
 /// A dissemination barrier: in round k each rank sends a message to the rank 2^k places after it (mod n).
 /// Source: Hensgen, Finkel, Manber 1988.
 Algorithm barrier_algorithm(const Caller& caller, const Collective& call);

@@ -20,6 +20,7 @@ enum class OperationKind {
   broadcast,
   all_gather,
   reduce_scatter,
+  all_to_all,
   send_receive,
   barrier
 };
@@ -32,6 +33,7 @@ constexpr auto enum_names(OperationKind) {
                                                  {"broadcast", broadcast},
                                                  {"all_gather", all_gather},
                                                  {"reduce_scatter", reduce_scatter},
+                                                 {"all_to_all", all_to_all},
                                                  {"send_receive", send_receive},
                                                  {"barrier", barrier}});
 }
@@ -85,6 +87,12 @@ inline constexpr std::array<OperationTraits, num_operation_kinds> operation_trai
       {.kind = broadcast, .in = whole, .out = whole, .from_root = true},
       {.kind = all_gather, .in = part, .out = whole, .bus_factor = of_others},
       {.kind = reduce_scatter, .in = whole, .out = part, .reduces = true, .bus_factor = of_others},
+      {.kind = all_to_all,
+       .in = parts,
+       .out = parts,
+       .has_in_place = false,
+       .bus_factor = of_others,
+       .alias = "alltoall"},
       {.kind = send_receive, .in = whole, .out = whole, .has_in_place = false},
       {.kind = barrier, .has_in_place = false},
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <mpi.h>
+#include <vector>
 
 #include "base/error.hpp"
 #include "comm/mpi/transport.hpp"
@@ -113,6 +114,34 @@ std::function<void()> broadcast(const Prepared& p) {
   };
 }
 
+/// Returns the numbers of elements of all parts, and where they begin, as MPI counts them.
+std::array<std::vector<int>, 2> counts_of(const RangeOf& range_of, const Tensor& side, int size) {
+  count_of(side);  // checks that all fit
+  std::array<std::vector<int>, 2> counts;
+  for (int rank = 0; rank < size; ++rank) {
+    counts[0].push_back(static_cast<int>(range_of(rank).count));
+    counts[1].push_back(static_cast<int>(range_of(rank).begin));
+  }
+  return counts;
+}
+
+std::function<void()> all_to_all(const Prepared& p) {
+  const MPI_Datatype type = movable_type(p.call.dtype);
+  if (p.call.in_counts.empty() && p.call.out_counts.empty()) {
+    return [p, type, count = static_cast<int>(p.call.part(0).count)] {
+      check(MPI_Alltoall(p.in, count, type, p.out, count, type, p.communicator), "all-to-all");
+    };
+  }
+  int size = 0;
+  MPI_Comm_size(p.communicator, &size);
+  return [p, type, in = counts_of(p.call.part, p.call.in, size),
+          out = counts_of(p.call.arriving, p.call.out, size)] {
+    check(MPI_Alltoallv(p.in, in[0].data(), in[1].data(), type, p.out, out[0].data(), out[1].data(), type,
+                        p.communicator),
+          "all-to-all");
+  };
+}
+
 std::function<void()> barrier(const Prepared& p) {
   return [communicator = p.communicator] { check(MPI_Barrier(communicator), "meet at a barrier"); };
 }
@@ -125,6 +154,7 @@ constexpr auto preparations = std::to_array<Preparation>({{OperationKind::all_re
                                                           {OperationKind::broadcast, broadcast},
                                                           {OperationKind::all_gather, all_gather},
                                                           {OperationKind::reduce_scatter, reduce_scatter},
+                                                          {OperationKind::all_to_all, all_to_all},
                                                           {OperationKind::barrier, barrier}});
 
 /// Returns where a range lies in the whole in place. MPI takes that of reduce_scatter at the beginning.

@@ -59,6 +59,8 @@ TEST_CASE("operations on streams have the bits of messages", "[devices][nccl]") 
       check_broadcast(group, computing, {4099, DType::u8}, root);
     check_shift(group, computing, {4099});
     check_shift(group, computing, {0});
+    check_all_to_all(group, computing, DType::f32, 4099);
+    check_all_to_all(group, computing, DType::bf16, 4099);
     check_ring(group, computing, 4099);
   });
 }

@@ -1,0 +1,285 @@
+// An exchange in which each rank gives each rank a part of its own.
+// Legend: n ranks; H hosts (runs of ranks on one host, see Placement) with L ranks each, rank hL + l.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/numeric/integer.hpp"
+#include "comm/algorithms/algorithms.hpp"
+
+namespace dt::comm {
+
+namespace {
+
+constexpr std::size_t most_segment_bytes = std::size_t{1} << 20;
+constexpr std::size_t min_segments_under_way = 4;
+// Smaller parts for other hosts travel together. Larger ones would gain nothing, and take longer to
+// be copied on the way.
+constexpr std::size_t most_relayed_bytes = std::size_t{4} << 10;
+// Two hosts with two ranks each are the fewest that have anything to collect.
+constexpr int least_relaying_ranks = 4;
+
+/// Returns the most elements of a part that a sequence exchanges, the same on all ranks.
+std::int64_t segment_of(const Caller& caller, const Collective& call) {
+  const auto size = static_cast<std::size_t>(caller.size);
+  const std::size_t most =
+      caller.bucket_bytes > 0
+          ? std::min(most_segment_bytes, caller.bucket_bytes / min_segments_under_way / size)
+          : most_segment_bytes;
+  return std::max<std::int64_t>(1, elements_of(most, call.dtype));
+}
+
+/// Every rank sends to every rank. Sequence s has the s-th segment of every part, so ranks may have
+/// different numbers of sequences.
+class Pairwise {
+ public:
+  Pairwise(const Caller& caller, const Collective& call)
+      : rank_(caller.rank), size_(caller.size), call_(call), segment_(segment_of(caller, call)) {}
+  std::size_t num_sequences() const {
+    if (call_.shares_tag) return 1;
+    std::int64_t longest = 1;
+    for (int rank = 0; rank < size_; ++rank)
+      longest = std::max({longest, call_.part(rank).count, call_.arriving(rank).count});
+    return static_cast<std::size_t>(ceil_div(longest, segment_));
+  }
+  std::size_t sequence_bytes() const {
+    std::int64_t most = 0;
+    for (int rank = 0; rank < size_; ++rank)
+      most += std::min(segment_, std::max(call_.part(rank).count, call_.arriving(rank).count));
+    return static_cast<std::size_t>(most) * dtype_bytes(call_.dtype);
+  }
+
+  /// Adds the transfers of a segment, of those peers for which `is_direct`. Takes peers in the order of
+  /// their distance, so that ranks do not all begin with the same one.
+  template <class IsDirect>
+  void exchange(std::size_t number, Round& round, const IsDirect& is_direct) const {
+    for (int distance = 1; distance < size_; ++distance) {
+      const int from = (rank_ - distance + size_) % size_;
+      if (is_direct(from, call_.arriving(from)))
+        add_transfer(round, from, flat_view(call_.out, piece(call_.arriving(from), number)), false);
+    }
+    for (int distance = 1; distance < size_; ++distance) {
+      const int to = (rank_ + distance) % size_;
+      if (is_direct(to, call_.part(to)))
+        add_transfer(round, to, flat_view(call_.in, piece(call_.part(to), number)), true);
+    }
+    const Range own = piece(call_.part(rank_), number);
+    if (own.count == 0) return;
+    round.then = [from = flat_view(call_.in, own),
+                  to = flat_view(call_.out, piece(call_.arriving(rank_), number))] {
+      std::memcpy(to.raw(), from.raw(), from.bytes());
+    };
+  }
+
+  const Collective& call() const { return call_; }
+
+ private:
+  Range piece(const Range& part, std::size_t number) const {
+    if (call_.shares_tag) return part;
+    return piece_of(part, static_cast<std::int64_t>(number) * segment_, segment_);
+  }
+
+  int rank_, size_;
+  Collective call_;
+  std::int64_t segment_;
+};
+
+Algorithm pairwise_algorithm(const Caller& caller, const Collective& call) {
+  const auto pairwise = std::make_shared<const Pairwise>(caller, call);
+  const std::size_t num_sequences = pairwise->num_sequences(), bytes = pairwise->sequence_bytes();
+  return {.make_sequence = [pairwise](std::size_t number) -> RoundSequence {
+            return [=](int index, Round& round) {
+              if (index == 0) pairwise->exchange(number, round, [](int, const Range&) { return true; });
+              return index == 0;
+            };
+          },
+          .num_sequences = num_sequences,
+          .window = std::max(min_segments_under_way, caller.bucket_bytes / std::max<std::size_t>(1, bytes)),
+          .sequence_bytes = call.shares_tag ? 0 : bytes};
+}
+
+/// Brings the small parts between hosts. Rank (h, l) gives (h, m) its parts for the ranks (·, m) of all
+/// other hosts. These then go to each host in one message, with those of all ranks of host h. So a rank
+/// sends H − 1 messages to other hosts instead of (H − 1)L. A rank knows what it gives and gets. Of what
+/// passes through it, its neighbours first tell it the sizes.
+class Relay {
+ public:
+  Relay(const Caller& caller, const Collective& call)
+      : call_(call),
+        num_hosts_(caller.locality->placement().num_hosts),
+        per_host_(caller.locality->placement().per_host),
+        host_(caller.rank / per_host_),
+        local_(caller.rank % per_host_),
+        staging_(caller.staging),
+        counts_(static_cast<std::size_t>(per_host_ * num_hosts_)),
+        own_counts_(counts_.size()),
+        given_(static_cast<std::size_t>(per_host_)),
+        passing_(given_.size()),
+        leaving_(static_cast<std::size_t>(num_hosts_)),
+        arriving_(leaving_.size()) {}
+  Relay(const Relay&) = delete;
+
+  bool takes(int peer, const Range& part) const {
+    return peer / per_host_ != host_ &&
+           static_cast<std::size_t>(part.count) * dtype_bytes(call_.dtype) <= most_relayed_bytes;
+  }
+
+  bool operator()(int index, Round& round) {
+    switch (index) {
+      case 0:
+        tell_counts(round);
+        return true;
+      case 1:
+        exchange_within(round);
+        return true;
+      case 2:
+        exchange_between(round);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+ private:
+  int rank_of(int h, int l) const { return h * per_host_ + l; }
+  std::int64_t relayed(int peer, const Range& part) const { return takes(peer, part) ? part.count : 0; }
+  /// Returns the elements that neighbour l gives this rank for (h, local).
+  std::int64_t& count(std::vector<std::int64_t>& counts, int l, int h) const {
+    return counts[static_cast<std::size_t>(l * num_hosts_ + h)];
+  }
+  template <class Visit>
+  static void for_others(int own, int size, const Visit& visit) {
+    for (int distance = 1; distance < size; ++distance) visit((own - distance + size) % size, false);
+    for (int distance = 1; distance < size; ++distance) visit((own + distance) % size, true);
+  }
+  Tensor take(std::vector<StagingPool::Block>& blocks, std::int64_t numel) {
+    const std::size_t bytes = static_cast<std::size_t>(numel) * dtype_bytes(call_.dtype);
+    return Tensor(*blocks.emplace_back(staging_->acquire(std::max<std::size_t>(1, bytes))), call_.dtype,
+                  {numel});
+  }
+  static void append(const Tensor& packed, std::int64_t& end, const Tensor& part) {
+    if (part.numel() > 0) std::memcpy(packed.flat(end, part.numel()).raw(), part.raw(), part.bytes());
+    end += part.numel();
+  }
+
+  void tell_counts(Round& round) {
+    for (int l = 0; l < per_host_; ++l) {
+      for (int h = 0; h < num_hosts_; ++h) {
+        const int peer = rank_of(h, l);
+        count(own_counts_, l, h) = relayed(peer, call_.part(peer));
+      }
+    }
+    const auto row = [this](std::vector<std::int64_t>& counts, int l) {
+      return std::as_writable_bytes(std::span(&count(counts, l, 0), static_cast<std::size_t>(num_hosts_)));
+    };
+    for_others(local_, per_host_, [&](int l, bool is_send) {
+      round.transfers.push_back({rank_of(host_, l), row(is_send ? own_counts_ : counts_, l), is_send});
+    });
+    std::ranges::copy(row(own_counts_, local_), row(counts_, local_).begin());
+  }
+
+  /// Packs what neighbours pass on, and makes room for what this rank will.
+  void exchange_within(Round& round) {
+    for_others(local_, per_host_, [&](int l, bool is_send) {
+      std::int64_t numel = 0, end = 0;
+      for (int h = 0; h < num_hosts_; ++h) numel += count(is_send ? own_counts_ : counts_, l, h);
+      Tensor& packed = (is_send ? given_ : passing_)[static_cast<std::size_t>(l)];
+      packed = take(blocks_, numel);
+      for (int h = 0; is_send && h < num_hosts_; ++h) append(packed, end, own_part(h, l));
+      add_transfer(round, rank_of(host_, l), packed, is_send);
+    });
+  }
+
+  /// Returns what this rank gives to (h, l) through a neighbour; no elements if that goes another way.
+  Tensor own_part(int h, int l) {
+    const std::int64_t numel = count(own_counts_, l, h);
+    return call_.in.flat(call_.part(rank_of(h, l)).begin, numel);
+  }
+  /// Returns what neighbour l gives this rank for (h, local).
+  Tensor passing_part(int l, int h) {
+    if (l == local_) return own_part(h, local_);
+    std::int64_t begin = 0;
+    for (int before = 0; before < h; ++before) begin += count(counts_, l, before);
+    return passing_[static_cast<std::size_t>(l)].flat(begin, count(counts_, l, h));
+  }
+
+  void exchange_between(Round& round) {
+    for_others(host_, num_hosts_, [&](int h, bool is_send) {
+      std::int64_t numel = 0, end = 0;
+      for (int l = 0; l < per_host_; ++l)
+        numel += is_send ? count(counts_, l, h) : relayed(rank_of(h, l), call_.arriving(rank_of(h, l)));
+      Tensor& packed = (is_send ? leaving_ : arriving_)[static_cast<std::size_t>(h)];
+      packed = take(blocks_, numel);
+      for (int l = 0; is_send && l < per_host_; ++l) append(packed, end, passing_part(l, h));
+      add_transfer(round, rank_of(h, local_), packed, is_send);
+    });
+    round.then = [this] {
+      for (int h = 0; h < num_hosts_; ++h) {
+        if (h != host_) unpack(h);
+      }
+    };
+  }
+
+  void unpack(int h) const {
+    std::int64_t begin = 0;
+    for (int l = 0; l < per_host_; ++l) {
+      const Range part = call_.arriving(rank_of(h, l));
+      const std::int64_t numel = relayed(rank_of(h, l), part);
+      if (numel > 0) {
+        const Tensor from = arriving_[static_cast<std::size_t>(h)].flat(begin, numel);
+        std::memcpy(flat_view(call_.out, part).raw(), from.raw(), from.bytes());
+      }
+      begin += numel;
+    }
+  }
+
+  Collective call_;
+  int num_hosts_, per_host_, host_, local_;
+  std::shared_ptr<StagingPool> staging_;
+  std::vector<std::int64_t> counts_, own_counts_;  // of neighbours' parts for (h, local); of own for (h, l)
+  std::vector<StagingPool::Block> blocks_;
+  std::vector<Tensor> given_, passing_;     // by neighbour
+  std::vector<Tensor> leaving_, arriving_;  // by host
+};
+
+/// The relay is the first sequence. Parts that it does not take go from rank to rank in the others.
+Algorithm relayed_algorithm(const Caller& caller, const Collective& call) {
+  const auto relay = std::make_shared<Relay>(caller, call);
+  const auto pairwise = std::make_shared<const Pairwise>(caller, call);
+  Algorithm algorithm = pairwise_algorithm(caller, call);
+  ++algorithm.num_sequences;
+  algorithm.make_sequence = [relay, pairwise](std::size_t number) -> RoundSequence {
+    if (number == 0) return [relay](int index, Round& round) { return (*relay)(index, round); };
+    return [=](int index, Round& round) {
+      if (index == 0) {
+        pairwise->exchange(number - 1, round,
+                           [&](int peer, const Range& part) { return !relay->takes(peer, part); });
+      }
+      return index == 0;
+    };
+  };
+  return algorithm;
+}
+
+}  // namespace
+
+Algorithm all_to_all_algorithm(const Caller& caller, const Collective& call) {
+  const Algorithm pairwise = pairwise_algorithm(caller, call);
+  if (call.shares_tag || caller.size < least_relaying_ranks) return pairwise;
+  switch (caller.locality->state()) {
+    case Locality::State::undecided:
+      return topology_discovery_algorithm(
+          caller, [=] { return all_to_all_algorithm(caller, call); }, pairwise, pairwise.num_sequences + 1);
+    case Locality::State::open:
+      if (caller.locality->placement().num_hosts > 1) return relayed_algorithm(caller, call);
+      break;
+    case Locality::State::absent:
+      break;
+  }
+  return pairwise;
+}
+
+}  // namespace dt::comm
