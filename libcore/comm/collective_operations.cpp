@@ -21,6 +21,16 @@ void exchange_parts(DeviceGroup& group, const Collective& c) {
   group.exchange(transfers);
 }
 
+/// Gathers on the root, or scatters from it.
+void exchange_with_root(DeviceGroup& group, const Collective& c) {
+  const bool to_root = traits(c.kind).to_root;
+  const int rank = group.transport().rank();
+  Transfers transfers = {{c.root, to_root ? c.in : c.out, to_root}};
+  for (int peer = 0; rank == c.root && peer < group.transport().size(); ++peer)
+    transfers.push_back({peer, flat_view(to_root ? c.out : c.in, c.part(peer)), !to_root});
+  group.exchange(transfers);
+}
+
 constexpr auto table = std::to_array<CollectiveOperation>({
     {.kind = OperationKind::all_reduce,
      .on_hosts = all_reduce_algorithm,
@@ -44,6 +54,19 @@ constexpr auto table = std::to_array<CollectiveOperation>({
      .on_hosts = all_to_all_algorithm,
      .on_stream = exchange_parts,
      .chunks = chunk_exchanges},
+    {.kind = OperationKind::reduce,
+     .on_hosts = reduce_algorithm,
+     .on_stream = [](DeviceGroup& group,
+                     const Collective& c) { group.reduce(c.in, c.out, c.reduction, c.root); },
+     .chunks = chunk_alike},
+    {.kind = OperationKind::gather,
+     .on_hosts = root_exchange_algorithm,
+     .on_stream = exchange_with_root,
+     .chunks = chunk_parts},
+    {.kind = OperationKind::scatter,
+     .on_hosts = root_exchange_algorithm,
+     .on_stream = exchange_with_root,
+     .chunks = chunk_parts},
     {.kind = OperationKind::barrier, .on_hosts = barrier_algorithm},
 });
 

@@ -155,6 +155,21 @@ class Communicator {
   Work broadcast(const Tensor& data, int root) {
     return start({.kind = OperationKind::broadcast, .in = data, .out = data, .root = root});
   }
+  /// Sets the root's `out` = the combined `in` of all ranks; `out` may be `in`. Other ranks' `out` is
+  /// not used.
+  Work reduce(const Tensor& in, const Tensor& out, int root, Reduction reduction = Reduction::sum) {
+    return start({.kind = OperationKind::reduce, .in = in, .out = out, .reduction = reduction, .root = root});
+  }
+  /// Gathers all ranks' equal ranges on the root. Other ranks' `out` is not used.
+  /// Shapes: `out` has N elements; `in` has N/n, and may be the root's range of `out`.
+  Work gather(const Tensor& in, const Tensor& out, int root) {
+    return start({.kind = OperationKind::gather, .in = in, .out = out, .root = root});
+  }
+  /// Brings each rank its range of the root's `in`, of n equal ranges. Other ranks' `in` is not used.
+  /// Shapes: `in` has N elements; `out` has N/n, and may be the root's range of `in`.
+  Work scatter(const Tensor& in, const Tensor& out, int root) {
+    return start({.kind = OperationKind::scatter, .in = in, .out = out, .root = root});
+  }
   /// Sends each rank its part of `in`, and gets a part from each. The parts lie in the order of ranks.
   /// Shapes: in_counts and out_counts have the elements of each part; rank p's in_counts[q] is rank q's
   /// out_counts[p]. Without them all parts are equal. `in` and `out` do not overlap.

@@ -113,7 +113,8 @@ void check_damage(Device device) {
     on_ranks(3, [&](comm::Communicator& group, std::mutex& mutex) {
       OnDevice place(group, device, 1 << 12);
       DamagingBackend backend(group, place.context);
-      const Problem problem{.operation = entry.kind, .num_ranks = 3, .numel = 300};
+      const int root = entry.to_root ? 2 : 0;  // the last rank must get something
+      const Problem problem{.operation = entry.kind, .root = root, .num_ranks = 3, .numel = 300};
       const MeasureSettings settings{.iterations = 1, .warmup = 0, .checks = 5};
       const Timing timing = measure(group, backend, problem, false, place.workspace, settings);
       const std::lock_guard lock(mutex);

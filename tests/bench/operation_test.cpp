@@ -12,7 +12,7 @@ TEST_CASE("operations are found by their names, and unknown ones are refused") {
     CHECK(parse_operation(std::string(name_of(entry.kind))) == entry.kind);
     CHECK(&traits(entry.kind) == &entry);
   }
-  CHECK(operations().size() == 7);
+  CHECK(operations().size() == 10);
   try {
     parse_operation("allreduce");
     FAIL("accepted");
@@ -37,6 +37,9 @@ TEST_CASE("bus bandwidth counts what a rank's link carries") {
   CHECK(factor("reduce_scatter", 4) == 0.75);
   CHECK(factor("all_to_all", 4) == 0.75);
   CHECK(factor("alltoall", 4) == 0.75);  // nccl-tests' name
+  CHECK(factor("gather", 4) == 0.75);
+  CHECK(factor("scatter", 4) == 0.75);
+  CHECK(factor("reduce", 4) == 1);
   CHECK(factor("broadcast", 4) == 1);
   CHECK(factor("send_receive", 4) == 1);
   CHECK(factor("all_reduce", 1) == 0);

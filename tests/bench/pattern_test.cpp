@@ -33,9 +33,17 @@ Bytes right_result(const Problem& problem, int rank) {
   switch (problem.operation) {
     case Operation::broadcast:
       return elements(problem.root);
+    case Operation::scatter: {
+      const Bytes whole = elements(problem.root);
+      const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(problem.out_begin(rank)) *
+                                             static_cast<std::ptrdiff_t>(size);
+      return Bytes(begin, begin + static_cast<std::ptrdiff_t>(problem.out_count()) *
+                                      static_cast<std::ptrdiff_t>(size));
+    }
     case Operation::send_receive:
       return elements((rank + problem.num_ranks - 1) % problem.num_ranks);
-    case Operation::all_gather: {
+    case Operation::all_gather:
+    case Operation::gather: {
       Bytes all;
       for (int from = 0; from < problem.num_ranks; ++from) {
         const Bytes part = elements(from);
@@ -63,7 +71,7 @@ Bytes right_result(const Problem& problem, int rank) {
                                       Tensor(other.data(), problem.dtype, {problem.numel}, Device::host())};
     comm::combine(problem.reduction, both, sum_N);
   }
-  if (problem.operation == Operation::all_reduce) return sum;
+  if (problem.operation != Operation::reduce_scatter) return sum;
   const auto begin = sum.begin() + static_cast<std::ptrdiff_t>(problem.out_begin(rank) * size);
   return Bytes(begin, begin + static_cast<std::ptrdiff_t>(problem.out_count() * size));
 }

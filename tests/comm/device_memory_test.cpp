@@ -55,6 +55,10 @@ TEST_CASE("operations on a device's memory have the bits of the host's, at once 
       check_parts(group, computing, {100, DType::i64, in_place, 4096});  // some ranges are empty
       check_all_reduce(group, computing, {0, DType::f32, in_place});
     }
+    for (const bool in_place : {false, true}) {
+      check_rooted(group, computing, {1, DType::f32, in_place}, group.size() - 1);
+      check_rooted(group, computing, {60'001, DType::bf16, in_place}, 0);
+    }
     for (const std::int64_t numel : {4099, 700'001}) {
       for (int root = 0; root < group.size(); ++root)
         check_broadcast(group, computing, {numel, DType::u8}, root);

@@ -136,6 +136,34 @@ inline void check_shift(Communicator& group, Computing& computing, const Case& c
   computing.forget();
 }
 
+/// Checks reduce, gather and scatter.
+inline void check_rooted(Communicator& group, Computing& computing, const Case& c, int root) {
+  const bool is_root = group.rank() == root;
+  const std::int64_t part = c.numel, numel = part * group.size();
+  HostValues values(c.dtype, numel, group.rank());
+  group.reduce(values.in, values.out, root).wait_host();
+  const Tensor in = computing.placed(values.in);
+  const Tensor out = c.in_place ? in : computing.unwritten(c.dtype, numel);
+  group.reduce(in, out, root).wait(computing.context);
+  require(!is_root || computing.has_values(out, values.out), words("reduce", c, group));
+
+  const Tensor own = values.in.flat(group.rank() * part, part);
+  group.gather(own, values.out, root).wait_host();
+  const Tensor whole = computing.placed(values.in);
+  const Tensor local = c.in_place && is_root ? whole.flat(root * part, part) : computing.placed(own);
+  const Tensor all = c.in_place ? whole : computing.unwritten(c.dtype, numel);
+  group.gather(local, all, root).wait(computing.context);
+  require(!is_root || computing.has_values(all, values.out), words("gather", c, group));
+
+  const HostValues expected(c.dtype, numel, root);
+  const Tensor source = computing.placed(values.in);
+  const Tensor got =
+      c.in_place && is_root ? source.flat(root * part, part) : computing.unwritten(c.dtype, part);
+  group.scatter(source, got, root).wait(computing.context);
+  require(computing.has_values(got, expected.in.flat(group.rank() * part, part)), words("scatter", c, group));
+  computing.forget();
+}
+
 inline void check_all_to_all(Communicator& group, Computing& computing, DType dtype, std::int64_t largest) {
   for (const auto& [what, count_of] : all_counts(group.size(), largest)) {
     Parts parts(group, count_of, static_cast<std::int64_t>(dtype_bytes(dtype)));

@@ -100,6 +100,7 @@ class CountedNetwork {
     void broadcast(Stream, const Tensor&, int) override { refuse(); }
     void all_gather(Stream, const Tensor&, const Tensor&) override { refuse(); }
     void all_reduce(Stream, const Tensor&, const Tensor&, Reduction) override { refuse(); }
+    void reduce(Stream, const Tensor&, const Tensor&, Reduction, int) override { refuse(); }
     void reduce_scatter(Stream, const Tensor&, const Tensor&, Reduction) override { refuse(); }
     void check() override {}
     void abort() noexcept override {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,8 @@ constexpr std::size_t min_segment_part_bytes = std::size_t{128} << 10;
 constexpr std::size_t min_segments_under_way = 4;
 constexpr std::size_t broadcast_segment_bytes = std::size_t{512} << 10;
 // Smaller operations go by messages.
+// The root of a reduction gets at most so many bytes of inputs, rather than two messages in a row.
+constexpr std::size_t most_bytes_to_root = std::size_t{256} << 10;
 constexpr std::size_t min_placed_bytes = std::size_t{128} << 10;
 // A gather by doubling passes on what a rank has received, round by round. For ranges up to this size and
 // from this number of ranks on, that takes less time than a message to each rank.
@@ -46,6 +49,12 @@ std::size_t segment_part_bytes(const Caller& caller) {
 
 std::int64_t segment_part_of(const Caller& caller, DType dtype) {
   return elements_of(segment_part_bytes(caller), dtype);
+}
+
+/// Returns how many sequences of segments of so many bytes may be under way.
+std::size_t sequence_window(const Caller& caller, std::size_t segment) {
+  if (caller.bucket_bytes == 0) return std::numeric_limits<std::size_t>::max();
+  return std::max(min_segments_under_way, caller.bucket_bytes / segment);
 }
 
 int rank_ahead(const Caller& caller, int distance) {
@@ -165,8 +174,7 @@ Algorithm message_algorithm(const Caller& caller,
   const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
   return {.make_sequence = [=](std::size_t number) { return message_chain(caller, collective, number); },
           .num_sequences = c.num_segments,
-          .window = caller.bucket_bytes > 0 ? std::max(min_segments_under_way, caller.bucket_bytes / segment)
-                                            : c.num_segments,
+          .window = sequence_window(caller, segment),
           .sequence_bytes = std::min(segment, c.bytes())};
 }
 
@@ -243,6 +251,72 @@ Algorithm broadcast_algorithm(const Caller& caller, const Collective& call) {
     };
   };
   return {make_chain, num_segments(data.numel(), segment)};
+}
+
+Algorithm reduce_algorithm(const Caller& caller, const Collective& call) {
+  const int size = caller.size, root = call.root;
+  const bool is_small = call.bytes() * static_cast<std::size_t>(size) <= most_bytes_to_root;
+  const std::int64_t segment_part = segment_part_of(caller, call.dtype);
+  const auto make_chain = [=](std::size_t number) -> RoundSequence {
+    RangeOf range_of = all_reduce_parts(call, size, segment_part, static_cast<std::int64_t>(number));
+    if (is_small) {
+      range_of = [root, all = Range{0, call.numel}](int rank) {
+        return rank == root ? all : Range{all.count, 0};
+      };
+    }
+    const Range own = range_of(caller.rank);
+    const auto bytes = static_cast<std::size_t>(own.count) * dtype_bytes(call.dtype);
+    const StagingPool::Block block = caller.rank == root ? nullptr : caller.staging->acquire(bytes);
+    const Tensor sum = block ? Tensor(*block, call.dtype, Shape{own.count}) : flat_view(call.out, own);
+    return [=, block = block](int index, Round& round) {
+      if (index == 0) scatter_and_combine(caller, call.in, range_of, sum, call.reduction, round);
+      if (index == 1 && caller.rank != root) add_transfer(round, root, sum, true);
+      if (index == 1 && caller.rank == root) {
+        for (int distance = 1; distance < size; ++distance) {
+          const int from = rank_behind(caller, distance);
+          add_transfer(round, from, flat_view(call.out, range_of(from)), false);
+        }
+      }
+      return index < 2;
+    };
+  };
+  const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(size);
+  return {.make_sequence = make_chain,
+          .num_sequences = is_small ? 1 : num_segments(call.numel, segment_part * size),
+          .window = sequence_window(caller, segment),
+          .sequence_bytes = std::min(segment, call.bytes())};
+}
+
+Algorithm root_exchange_algorithm(const Caller& caller, const Collective& call) {
+  const bool to_root = traits(call.kind).to_root;
+  const std::int64_t segment_part = segment_part_of(caller, call.dtype);
+  const auto make_chain = [=](std::size_t number) -> RoundSequence {
+    return [=](int index, Round& round) {
+      if (index > 0) return false;
+      const auto piece = [&](int rank) {
+        return piece_of(call.part(rank), static_cast<std::int64_t>(number) * segment_part, segment_part);
+      };
+      const Range own = piece(caller.rank);
+      if (caller.rank != call.root) {
+        const Tensor local = to_root ? call.local_in(own, caller.rank) : call.local_out(own, caller.rank);
+        add_transfer(round, call.root, local, to_root);
+        return true;
+      }
+      for (int distance = 1; distance < caller.size; ++distance) {
+        const int peer = rank_ahead(caller, distance);
+        add_transfer(round, peer, flat_view(to_root ? call.out : call.in, piece(peer)), !to_root);
+      }
+      round.then = [from = call.local_in(own, caller.rank), to = call.local_out(own, caller.rank)] {
+        cast(from, to);
+      };
+      return true;
+    };
+  };
+  const std::size_t segment = segment_part_bytes(caller) * static_cast<std::size_t>(caller.size);
+  return {.make_sequence = make_chain,
+          .num_sequences = num_segments(ceil_div(call.numel, caller.size), segment_part),
+          .window = sequence_window(caller, segment),
+          .sequence_bytes = std::min(segment, call.bytes())};
 }
 
 Algorithm barrier_algorithm(const Caller& caller, const Collective& /*call*/) {

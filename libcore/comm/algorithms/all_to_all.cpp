@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -37,67 +38,70 @@ std::int64_t segment_of(const Caller& caller, const Collective& call) {
 class Pairwise {
  public:
   Pairwise(const Caller& caller, const Collective& call)
-      : rank_(caller.rank), size_(caller.size), call_(call), segment_(segment_of(caller, call)) {}
-  std::size_t num_sequences() const {
-    if (call_.shares_tag) return 1;
-    std::int64_t longest = 1;
+      : rank_(caller.rank),
+        size_(caller.size),
+        in_(call.in.raw()),
+        out_(call.out.raw()),
+        element_bytes_(dtype_bytes(call.dtype)),
+        part_(call.part),
+        arriving_(call.arriving) {
     for (int rank = 0; rank < size_; ++rank)
-      longest = std::max({longest, call_.part(rank).count, call_.arriving(rank).count});
-    return static_cast<std::size_t>(ceil_div(longest, segment_));
+      longest_ = std::max({longest_, part_(rank).count, arriving_(rank).count});
+    segment_ = call.shares_tag ? longest_ : std::min(longest_, segment_of(caller, call));
   }
-  std::size_t sequence_bytes() const {
-    std::int64_t most = 0;
-    for (int rank = 0; rank < size_; ++rank)
-      most += std::min(segment_, std::max(call_.part(rank).count, call_.arriving(rank).count));
-    return static_cast<std::size_t>(most) * dtype_bytes(call_.dtype);
+  std::size_t num_sequences() const { return static_cast<std::size_t>(ceil_div(longest_, segment_)); }
+  std::size_t most_sequence_bytes() const {
+    return static_cast<std::size_t>(segment_) * element_bytes_ * static_cast<std::size_t>(size_);
   }
 
   /// Adds the transfers of a segment, of those peers for which `is_direct`. Takes peers in the order of
   /// their distance, so that ranks do not all begin with the same one.
   template <class IsDirect>
   void exchange(std::size_t number, Round& round, const IsDirect& is_direct) const {
+    round.transfers.reserve(2 * static_cast<std::size_t>(size_ - 1));
+    const auto add = [&](int peer, const Range& part, std::byte* side, bool is_send) {
+      const std::span<std::byte> bytes = piece(part, side, number);
+      if (!bytes.empty() && is_direct(peer, part)) round.transfers.push_back({peer, bytes, is_send});
+    };
     for (int distance = 1; distance < size_; ++distance) {
       const int from = (rank_ - distance + size_) % size_;
-      if (is_direct(from, call_.arriving(from)))
-        add_transfer(round, from, flat_view(call_.out, piece(call_.arriving(from), number)), false);
+      add(from, arriving_(from), out_, false);
     }
     for (int distance = 1; distance < size_; ++distance) {
       const int to = (rank_ + distance) % size_;
-      if (is_direct(to, call_.part(to)))
-        add_transfer(round, to, flat_view(call_.in, piece(call_.part(to), number)), true);
+      add(to, part_(to), in_, true);
     }
-    const Range own = piece(call_.part(rank_), number);
-    if (own.count == 0) return;
-    round.then = [from = flat_view(call_.in, own),
-                  to = flat_view(call_.out, piece(call_.arriving(rank_), number))] {
-      std::memcpy(to.raw(), from.raw(), from.bytes());
+    round.then = [this, number] {
+      const std::span<std::byte> own = piece(part_(rank_), in_, number);
+      if (!own.empty()) std::memcpy(piece(arriving_(rank_), out_, number).data(), own.data(), own.size());
     };
   }
 
-  const Collective& call() const { return call_; }
-
  private:
-  Range piece(const Range& part, std::size_t number) const {
-    if (call_.shares_tag) return part;
-    return piece_of(part, static_cast<std::int64_t>(number) * segment_, segment_);
+  std::span<std::byte> piece(const Range& part, std::byte* side, std::size_t number) const {
+    const Range piece = piece_of(part, static_cast<std::int64_t>(number) * segment_, segment_);
+    return {side + static_cast<std::size_t>(piece.begin) * element_bytes_,
+            static_cast<std::size_t>(piece.count) * element_bytes_};
   }
 
   int rank_, size_;
-  Collective call_;
-  std::int64_t segment_;
+  std::byte *in_, *out_;
+  std::size_t element_bytes_;
+  RangeOf part_, arriving_;
+  std::int64_t longest_ = 1, segment_ = 1;
 };
 
 Algorithm pairwise_algorithm(const Caller& caller, const Collective& call) {
-  const auto pairwise = std::make_shared<const Pairwise>(caller, call);
-  const std::size_t num_sequences = pairwise->num_sequences(), bytes = pairwise->sequence_bytes();
-  return {.make_sequence = [pairwise](std::size_t number) -> RoundSequence {
-            return [=](int index, Round& round) {
+  auto pairwise = std::make_shared<const Pairwise>(caller, call);
+  const std::size_t num_sequences = pairwise->num_sequences(), bytes = pairwise->most_sequence_bytes();
+  return {.make_sequence = [pairwise = std::move(pairwise)](std::size_t number) -> RoundSequence {
+            return [pairwise, number](int index, Round& round) {
               if (index == 0) pairwise->exchange(number, round, [](int, const Range&) { return true; });
               return index == 0;
             };
           },
           .num_sequences = num_sequences,
-          .window = std::max(min_segments_under_way, caller.bucket_bytes / std::max<std::size_t>(1, bytes)),
+          .window = std::max(min_segments_under_way, caller.bucket_bytes / bytes),
           .sequence_bytes = call.shares_tag ? 0 : bytes};
 }
 

@@ -142,6 +142,8 @@ Collective complete(Collective call, int rank, int size) {
     set_parts(call, rank, size);
     return call;
   }
+  DT_CHECK(!of.has_root() || !of.in_parts() || call.numel % size == 0, "{}: {} elements for {} ranks", name,
+           call.numel, size);
   if (of.in_parts()) {
     call.part = [size, numel = call.numel, granule = call.granule](int of_rank) {
       return even_range(of_rank, size, numel, granule);

@@ -21,6 +21,9 @@ enum class OperationKind {
   all_gather,
   reduce_scatter,
   all_to_all,
+  reduce,
+  gather,
+  scatter,
   send_receive,
   barrier
 };
@@ -34,6 +37,9 @@ constexpr auto enum_names(OperationKind) {
                                                  {"all_gather", all_gather},
                                                  {"reduce_scatter", reduce_scatter},
                                                  {"all_to_all", all_to_all},
+                                                 {"reduce", reduce},
+                                                 {"gather", gather},
+                                                 {"scatter", scatter},
                                                  {"send_receive", send_receive},
                                                  {"barrier", barrier}});
 }
@@ -93,6 +99,9 @@ inline constexpr std::array<OperationTraits, num_operation_kinds> operation_trai
        .has_in_place = false,
        .bus_factor = of_others,
        .alias = "alltoall"},
+      {.kind = reduce, .in = whole, .out = whole, .reduces = true, .to_root = true},
+      {.kind = gather, .in = part, .out = whole, .to_root = true, .bus_factor = of_others},
+      {.kind = scatter, .in = whole, .out = part, .from_root = true, .bus_factor = of_others},
       {.kind = send_receive, .in = whole, .out = whole, .has_in_place = false},
       {.kind = barrier, .has_in_place = false},
   });

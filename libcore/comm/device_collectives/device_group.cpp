@@ -196,6 +196,14 @@ void DeviceGroup::reduce_scatter(const Tensor& in, const Tensor& out, Reduction 
   run(num_stretches, rounds);
 }
 
+void DeviceGroup::reduce(const Tensor& in, const Tensor& out, Reduction reduction, int root) {
+  if (order_ == ReduceOrder::free && in.numel() > 0 && size_ > 1)
+    return transport_->reduce(paced(), in, out, reduction, root);
+  reduce_scatter(in, out, reduction, [root, N = in.numel()](int rank) {
+    return Range{rank <= root ? 0 : N, rank == root ? N : 0};
+  });
+}
+
 void DeviceGroup::all_gather(const Tensor& in, const Tensor& out, const RangeOf& range_of) {
   if (out.numel() == 0) return;
   if (size_ == 1) return copy(in, out);

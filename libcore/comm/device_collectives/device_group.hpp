@@ -53,6 +53,8 @@ class DeviceGroup {
   /// copied.
   void exchange(const Transfers& transfers);
   void all_reduce(const Tensor& in, const Tensor& out, Reduction reduction);
+  /// Reduces `in` for the root alone. In dt's order the root combines what all ranks, or all nodes, send.
+  void reduce(const Tensor& in, const Tensor& out, Reduction reduction, int root);
   /// Reduces `in` over all ranks; `range_of` returns each rank's range of the N elements.
   void reduce_scatter(const Tensor& in, const Tensor& out, Reduction reduction, const RangeOf& range_of);
   void all_gather(const Tensor& in, const Tensor& out, const RangeOf& range_of);

@@ -79,6 +79,9 @@ class DeviceTransport {
   /// Sets out = the combined `in` of all ranks.
   /// Numerics: the library chooses the order; the bits depend on it, its version and where ranks are.
   virtual void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) = 0;
+  /// Sets the root's out = the combined `in` of all ranks. Other ranks' `out` is not used.
+  /// Numerics: those of all_reduce().
+  virtual void reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction, int root) = 0;
   /// Sets out = this rank's range of the combined `in`.
   /// Shapes: `in` has N elements; `out` is this rank's of equal ranges, and may be that range of `in`.
   /// Numerics: those of all_reduce().
@@ -111,6 +114,7 @@ class SingleRankTransport final : public DeviceTransport {
   void broadcast(Stream, const Tensor&, int) override {}
   void all_gather(Stream stream, const Tensor& in, const Tensor& out) override;
   void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
+  void reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction, int root) override;
   void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
   void check() override {}
   void abort() noexcept override {}

@@ -114,6 +114,30 @@ std::function<void()> broadcast(const Prepared& p) {
   };
 }
 
+std::function<void()> reduce(const Prepared& p) {
+  return [p, type = reducible_type(p.call.dtype), op = operation_of(p.call.reduction)] {
+    check(MPI_Reduce(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.in_count, type, op, p.call.root,
+                     p.communicator),
+          "reduce");
+  };
+}
+
+std::function<void()> gather(const Prepared& p) {
+  return [p, type = movable_type(p.call.dtype)] {
+    check(MPI_Gather(p.is_in_place ? MPI_IN_PLACE : p.in, p.in_count, type, p.out, p.in_count, type,
+                     p.call.root, p.communicator),
+          "gather");
+  };
+}
+
+std::function<void()> scatter(const Prepared& p) {
+  return [p, type = movable_type(p.call.dtype)] {
+    check(MPI_Scatter(p.in, p.out_count, type, p.is_in_place ? MPI_IN_PLACE : p.out, p.out_count, type,
+                      p.call.root, p.communicator),
+          "scatter");
+  };
+}
+
 /// Returns the numbers of elements of all parts, and where they begin, as MPI counts them.
 std::array<std::vector<int>, 2> counts_of(const RangeOf& range_of, const Tensor& side, int size) {
   count_of(side);  // checks that all fit
@@ -155,6 +179,9 @@ constexpr auto preparations = std::to_array<Preparation>({{OperationKind::all_re
                                                           {OperationKind::all_gather, all_gather},
                                                           {OperationKind::reduce_scatter, reduce_scatter},
                                                           {OperationKind::all_to_all, all_to_all},
+                                                          {OperationKind::reduce, reduce},
+                                                          {OperationKind::gather, gather},
+                                                          {OperationKind::scatter, scatter},
                                                           {OperationKind::barrier, barrier}});
 
 /// Returns where a range lies in the whole in place. MPI takes that of reduce_scatter at the beginning.

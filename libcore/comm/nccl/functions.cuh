@@ -28,6 +28,7 @@ namespace dt::comm::nccl {
   FUNCTION(ncclGroupEnd)            \
   FUNCTION(ncclGroupStart)          \
   FUNCTION(ncclRecv)                \
+  FUNCTION(ncclReduce)              \
   FUNCTION(ncclReduceScatter)       \
   FUNCTION(ncclSend)
 

@@ -296,6 +296,15 @@ void NcclTransport::all_reduce(Stream stream, const Tensor& in, const Tensor& ou
                                          type_of(in.dtype()), op_of(reduction), comm_, native(stream)));
 }
 
+void NcclTransport::reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction,
+                           int root) {
+  begin({in});
+  if (rank_ == root) enroll(out);
+  wait_settled("ncclReduce",
+               functions().ncclReduce(in.raw(), out.raw(), static_cast<std::size_t>(in.numel()),
+                                      type_of(in.dtype()), op_of(reduction), root, comm_, native(stream)));
+}
+
 void NcclTransport::reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) {
   begin({in, out});
   wait_settled("ncclReduceScatter",

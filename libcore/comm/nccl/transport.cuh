@@ -76,6 +76,7 @@ class NcclTransport final : public DeviceTransport {
   void broadcast(Stream stream, const Tensor& data, int root) override;
   void all_gather(Stream stream, const Tensor& in, const Tensor& out) override;
   void all_reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
+  void reduce(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction, int root) override;
   void reduce_scatter(Stream stream, const Tensor& in, const Tensor& out, Reduction reduction) override;
   void check() override;
   void abort() noexcept override;

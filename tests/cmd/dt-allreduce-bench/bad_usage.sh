@@ -7,7 +7,7 @@ refuse() {
   expect_exit 2 dt-allreduce-bench "${@:2}"; expect_match stderr "$1"
   [[ ! -s stdout ]] || fail "something was measured: ${*:2}"
 }
-refuse "unknown operation 'allreduce'; did you mean 'all_reduce'\? expected all_reduce, broadcast, all_gather, reduce_scatter, all_to_all, send_receive, barrier" -o allreduce
+refuse "unknown operation 'allreduce'; did you mean 'all_reduce'\? expected all_reduce, broadcast, all_gather, reduce_scatter, all_to_all, reduce, gather, scatter, send_receive, barrier" -o allreduce
 refuse "unknown operation 'x'; expected" -o all,x
 refuse "unknown operation 'sendrecv'; did you mean 'send_receive'" -o sendrecv
 refuse "unknown operation 'sum'; nccl-tests' -o is -r here: write -r sum \(--reduction\); -o \(--operations\) takes all_reduce" -o sum

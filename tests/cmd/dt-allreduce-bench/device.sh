@@ -21,8 +21,8 @@ expect_match stdout "^# device cpu$"
 # All operations, right; one GPU has two of the ranks.
 for ranks in 1 3; do
   expect_exit 0 on_device $ranks -o all -b 8 -e 40K -f 17 -n 2 -w 1 -c 2 --json
-  expect_equal "$(grep -c '"kind":"result".*"backend":"dt"' stdout)" 21 "rows"
-  expect_equal "$(grep -o '"wrong":0' stdout | wc -l)" 42 "results that are right, and sums" # 20 rows, 16 of them in place too, 6 sections
+  expect_equal "$(grep -c '"kind":"result".*"backend":"dt"' stdout)" 37 "rows"
+  expect_equal "$(grep -o '"wrong":0' stdout | wc -l)" 74 "results that are right, and sums" # 36 rows, 28 of them in place too, 10 sections
   expect_match stdout '"device":"cuda","gpus":\[\{"gpu":"test device","ranks":'$ranks'\}\]'
 done
 expect_match stderr "2 ranks share a GPU of $(hostname)"
@@ -44,9 +44,9 @@ expect_equal "$(grep -c SLOW stdout)" 1 "slow GPUs"
 if grep -q dt-stand-in "$(command -v dt-allreduce-bench-on-test-device)"; then
   for ranks in 1 3; do
     DT_TEST_DEVICE_GPUS=3 expect_exit 0 on_device $ranks --backend dt,nccl -o all -b 8 -e 40K -f 17 -n 2 -w 1 -c 2 --json
-    expect_equal "$(grep -c '"kind":"result".*"backend":"dt"' stdout)" 21 "rows of dt"
-    expect_equal "$(grep -c '"kind":"result".*"backend":"nccl"' stdout)" 21 "rows of NCCL"
-    expect_equal "$(grep -o '"wrong":0' stdout | wc -l)" 84 "results that are right, and sums"
+    expect_equal "$(grep -c '"kind":"result".*"backend":"dt"' stdout)" 37 "rows of dt"
+    expect_equal "$(grep -c '"kind":"result".*"backend":"nccl"' stdout)" 37 "rows of NCCL"
+    expect_equal "$(grep -o '"wrong":0' stdout | wc -l)" 148 "results that are right, and sums"
   done
   DT_TEST_DEVICE_GPUS=3 expect_exit 0 on_device 3 --backend dt,nccl --pairs -e 40K -n 2 -w 1 -c 2 --slow-below 0 --json
   expect_equal "$(grep -c '"kind":"link".*"wrong":0' stdout)" 6 "links that are right"

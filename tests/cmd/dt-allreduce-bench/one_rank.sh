@@ -20,8 +20,8 @@ expect_exit 0 dt-allreduce-bench -e 64 -n 2 --quiet; [[ ! -s stderr ]] || fail "
 
 # All operations of dt alone.
 expect_exit 0 dt-allreduce-bench -o all -e 64 -n 2 --quiet --json
-expect_equal "$(grep -c '"kind":"result"' stdout)" 21
-expect_equal "$(grep '"kind":"summary"' stdout | grep -c '"wrong":0')" 6
+expect_equal "$(grep -c '"kind":"result"' stdout)" 37
+expect_equal "$(grep '"kind":"summary"' stdout | grep -c '"wrong":0')" 10
 
 # Output that cannot be written.
 for arguments in "-e 8" "-e 8 --json" "--help"; do

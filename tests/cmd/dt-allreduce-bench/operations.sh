@@ -11,23 +11,23 @@ expect_right() {
 
 for ranks in 1 2 3 4; do
   expect_exit 0 bench "$ranks" -o all --backend mpi,dt -b 8 -e 40K -f 17 -n 2 -w 1 -c 2 --json --quiet
-  expect_right 50 # 2 backends, 6 operations at 8, 136, 2,312 and 39,304 bytes, a barrier
+  expect_right 74 # 2 backends, 9 operations at 8, 136, 2,312 and 39,304 bytes, a barrier
 done
 for dtype in double float int64 int32 uint64 uint32; do
-  expect_exit 0 bench 3 -o all_reduce,reduce_scatter --backend mpi,dt -d "$dtype" -b 400 -e 4000 -f 9 -n 1 -r sum --json
-  expect_right 8
+  expect_exit 0 bench 3 -o all_reduce,reduce_scatter,reduce --backend mpi,dt -d "$dtype" -b 400 -e 4000 -f 9 -n 1 -r sum --json
+  expect_right 12
 done
 for dtype in bfloat16 half; do
   expect_exit 0 bench 3 -o all --backend dt -d "$dtype" -b 400 -e 4000 -f 9 -n 1 --json
-  expect_right 13
+  expect_right 19
 done
 for reduction in sum prod min max; do
-  expect_exit 0 bench 4 -o all_reduce,reduce_scatter --backend mpi,dt -d float -b 24 -e 70000 -i 30000 -n 1 -r "$reduction" --json
-  expect_right 12
+  expect_exit 0 bench 4 -o all_reduce,reduce_scatter,reduce --backend mpi,dt -d float -b 24 -e 70000 -i 30000 -n 1 -r "$reduction" --json
+  expect_right 18
 done
 for dtype in bfloat16 half uint8; do
-  expect_exit 0 bench 2 -o broadcast,all_gather,alltoall,send_receive,barrier --backend mpi,dt -d "$dtype" -b 1000 -e 1000 -n 1 --root 1 --json
-  expect_right 10
+  expect_exit 0 bench 2 -o broadcast,all_gather,alltoall,gather,scatter,send_receive,barrier --backend mpi,dt -d "$dtype" -b 1000 -e 1000 -n 1 --root 1 --json
+  expect_right 14
 done
 
 # The table: rank 0 alone writes; a section for each operation and backend.

@@ -1,5 +1,6 @@
 #include "comm/mpi/world.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <numeric>
@@ -44,6 +45,26 @@ TEST_CASE("MPI's own collectives do what dt's do") {
   CHECK(out[static_cast<std::size_t>(3 * n - 1)] == static_cast<float>(n - 1 + 3 * n - 1));
   theirs.run({.kind = broadcast, .in = host_tensor(in), .out = host_tensor(in), .root = n - 1});
   CHECK(in[0] == static_cast<float>(n - 1));
+  std::vector<float> mine(static_cast<std::size_t>(n), static_cast<float>(rank)), theirs_too(mine.size());
+  theirs.run({.kind = all_to_all, .in = host_tensor(mine), .out = host_tensor(theirs_too)});
+  CHECK(theirs_too.back() == static_cast<float>(n - 1));
+  // Each rank gives all it has to the last.
+  std::vector<std::int64_t> given(mine.size()), got(mine.size(), rank == n - 1 ? n : 0);
+  given.back() = n;
+  std::vector<float> all(static_cast<std::size_t>(rank == n - 1 ? n * n : 0));
+  theirs.run({.kind = all_to_all,
+              .in = host_tensor(mine),
+              .out = Tensor(all.data(), DType::f32, {std::ssize(all)}, Device::host()),
+              .in_counts = given,
+              .out_counts = got});
+  if (rank == n - 1) CHECK(all[static_cast<std::size_t>(n * n - 1)] == static_cast<float>(n - 1));
+  theirs.run({.kind = reduce, .in = host_tensor(mine), .out = host_tensor(theirs_too), .root = n - 1});
+  if (rank == n - 1) CHECK(theirs_too[0] == static_cast<float>(n * (n - 1) / 2));
+  std::ranges::fill(out, 0.0F);
+  theirs.run({.kind = gather, .in = host_tensor(local), .out = host_tensor(out), .root = 0});
+  if (rank == 0) CHECK(out[static_cast<std::size_t>(3 * n - 1)] == static_cast<float>(n - 1 + 3 * n - 1));
+  theirs.run({.kind = scatter, .in = host_tensor(in), .out = host_tensor(local), .root = n - 1});
+  CHECK(local[2] == static_cast<float>(n - 1 + 3 * rank + 2));
   theirs.run({.kind = barrier});
   if (n > 1 && rank == 0) theirs.send(1, host_tensor(in));
   if (rank == 1) theirs.receive(0, host_tensor(out));
@@ -63,10 +84,12 @@ TEST_CASE("one rank ends all, whatever they are waiting for", "[.abort]") {
 // A separate test runs this case, too. The first rank made the memory that the ranks share.
 TEST_CASE("a rank that is killed amid large operations ends all", "[.killed]") {
   Communicator& group = the_world().communicator();
-  std::vector<float> data(4'000'000, 1);
+  std::vector<float> data(4'000'000, 1), in(4'000'000 / 6 * 6, 1), out(in.size());
   for (int round = 0;; ++round) {
-    const Work work = group.all_reduce(host_tensor(data), host_tensor(data));
+    const Work sum = group.all_reduce(host_tensor(data), host_tensor(data));
+    const Work exchange = group.all_to_all(host_tensor(in), host_tensor(out));
     if (round == 3 && group.rank() == 0) std::raise(SIGKILL);
-    work.wait_host();
+    sum.wait_host();
+    exchange.wait_host();
   }
 }

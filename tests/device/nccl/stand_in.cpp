@@ -140,6 +140,14 @@ ncclResult_t all_reduce(const void* in, void* out, std::size_t count, ncclDataTy
   });
 }
 
+ncclResult_t reduce(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+                    int root, ncclComm_t comm, cudaStream_t stream) {
+  return collective("reduce", comm, stream, [&](Step& step) {
+    if (step.group->rank != root) return step.send(root, in, bytes_of(count, type));
+    gather_and_combine(step, in, 0, count, type, op, out);
+  });
+}
+
 ncclResult_t reduce_scatter(const void* in, void* out, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
                             ncclComm_t comm, cudaStream_t stream) {
   return collective("reduce_scatter", comm, stream, [&](Step& step) {
@@ -359,6 +367,7 @@ const comm::nccl::NcclFunctions& nccl_stand_in() {
       .ncclGroupEnd = group_end,
       .ncclGroupStart = group_start,
       .ncclRecv = receive_one,
+      .ncclReduce = reduce,
       .ncclReduceScatter = reduce_scatter,
       .ncclSend = send_one};
   return functions;

@@ -59,6 +59,10 @@ TEST_CASE("operations on streams have the bits of messages", "[devices][nccl]") 
       check_broadcast(group, computing, {4099, DType::u8}, root);
     check_shift(group, computing, {4099});
     check_shift(group, computing, {0});
+    for (const bool in_place : {false, true}) {
+      check_rooted(group, computing, {4099, DType::f32, in_place}, group.size() - 1);
+      check_rooted(group, computing, {1, DType::bf16, in_place}, 0);
+    }
     check_all_to_all(group, computing, DType::f32, 4099);
     check_all_to_all(group, computing, DType::bf16, 4099);
     check_ring(group, computing, 4099);
@@ -83,6 +87,7 @@ TEST_CASE("ranks on several nodes sum within each first, with the bits of messag
       check_all_reduce(*group, computing, {70'001, dtype, true});
       check_parts(*group, computing, {70'001, dtype, false, 64});
       check_all_reduce(*group, computing, {100, dtype, false});
+      check_rooted(*group, computing, {10'001, dtype, false}, group->size() / 2);
     }
   };
   for (const int size : group_sizes()) {
