@@ -15,7 +15,7 @@ namespace dt::comm {
 
 namespace {
 
-constexpr std::size_t most_segment_bytes = std::size_t{1} << 20;
+constexpr std::size_t most_segment_bytes = std::size_t{4} << 20;
 constexpr std::size_t min_segments_under_way = 4;
 // Smaller parts for other hosts travel together. Larger ones would gain nothing, and take longer to
 // be copied on the way.
