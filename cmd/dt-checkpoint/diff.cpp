@@ -75,7 +75,7 @@ int diff(const std::string& a, const std::string& b, Console& console) {
   {
     Progress progress = console.progress(
         "comparing",
-        checkpoint::stored_bytes(reader_a.manifest()) + checkpoint::stored_bytes(reader_b.manifest()), "B");
+        checkpoint::stored_bytes(reader_a.pieces()) + checkpoint::stored_bytes(reader_b.pieces()), "B");
     const auto found = [&](const TensorComparison& c) {
       ++tensors;
       if (c.outcome != Outcome::equal) ++unequal;

@@ -35,7 +35,7 @@ int import_model(const Options& options, const StopSignals& signals, Console& co
                          {"family", manifest.model.family},
                          {"parameters", parameters},
                          {"bytes", bytes},
-                         {"tokenizer_files", checkpoint::tokenizer_file_names(manifest)}};
+                         {"tokenizer_files", checkpoint::tokenizer_file_names(checkpoint::Reader(out))}};
     console.write_text(object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
   }
   return 0;

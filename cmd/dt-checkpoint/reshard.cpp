@@ -23,7 +23,7 @@ namespace {
 
 using checkpoint::Manifest;
 using checkpoint::PieceSpec;
-using checkpoint::StoredPiece;
+using checkpoint::StoredTensor;
 using model::Layout;
 
 /// Divides units into stages with about the same number of blocks each, in the order in which the
@@ -69,7 +69,7 @@ struct Contents {
   Contents(const checkpoint::Reader& source, const model::ParameterTable& table) {
     std::set<std::string> names;
     for (const model::ParamSpec& param : table.params()) names.insert(param.name);
-    for (const StoredPiece& p : source.manifest().pieces) {
+    for (const StoredTensor& p : source.pieces().tensors()) {
       if (!names.contains(p.tensor)) {
         throw Error(ErrorKind::input,
                     fmt::format("{}: {} of {} is no parameter of the checkpoint's model",
@@ -109,7 +109,8 @@ std::vector<PieceSpec> pieces_of(const Contents& contents, const model::Paramete
 
 void report(const Manifest& source, const checkpoint::ReshardOptions& how, std::uint64_t bytes,
             Console& console) {
-  const Manifest result = checkpoint::load_manifest(how.out);
+  const checkpoint::Reader written(how.out);
+  const Manifest& result = written.manifest();
   console.info("wrote {}: step {}, {} → {}, {} in {}", how.out.string(), result.state.step,
                source.mesh.to_string(), result.mesh.to_string(), format_bytes(bytes),
                pluralize(result.files.size(), "file"));
@@ -119,7 +120,7 @@ void report(const Manifest& source, const checkpoint::ReshardOptions& how, std::
                                          {"generation", result.generation},
                                          {"layout", result.mesh.to_string()},
                                          {"files", result.files.size()},
-                                         {"pieces", result.pieces.size()},
+                                         {"pieces", written.pieces().num_pieces()},
                                          {"bytes", bytes}};
   console.write_text(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
@@ -138,9 +139,13 @@ int reshard(const Options& options, const StopSignals& signals, Console& console
   layout.stages = lay_units(layout, spec);
   const model::ParameterTable table(spec);
   const Contents contents(source, table);
-  const checkpoint::ReshardOptions how{out, options.overwrite, layout, layout.size(),
-                                       [&](int rank) { return pieces_of(contents, table, layout, rank); }};
-  const std::uint64_t bytes = checkpoint::stored_bytes(source.manifest());
+  const checkpoint::ReshardOptions how{
+      .out = out,
+      .overwrite = options.overwrite,
+      .mesh = layout,
+      .num_writers = layout.size(),
+      .pieces = [&](int rank) { return pieces_of(contents, table, layout, rank); }};
+  const std::uint64_t bytes = checkpoint::stored_bytes(source.pieces());
   {
     Progress progress = console.progress("resharding", bytes, "B");
     checkpoint::reshard(source, how, [&](std::uint64_t count) {

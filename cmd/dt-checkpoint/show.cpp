@@ -1,5 +1,5 @@
-#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
@@ -7,6 +7,7 @@
 #include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/piece_index.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
 #include "model/hf/hf_config.hpp"
 #include "model/parameter_table.hpp"
@@ -16,57 +17,78 @@ namespace dt::checkpoint_tool {
 namespace {
 
 using checkpoint::Manifest;
+using checkpoint::PieceIndex;
 using checkpoint::StoredPiece;
+using checkpoint::StoredTensor;
 using json = nlohmann::ordered_json;
 
-/// Returns the pieces of each tensor, in the manifest's order.
-std::vector<std::vector<const StoredPiece*>> tensors_of(const Manifest& manifest) {
-  std::vector<std::vector<const StoredPiece*>> tensors;
-  std::map<std::pair<std::string, std::string>, std::size_t> index;
-  for (const StoredPiece& piece : manifest.pieces) {
-    const auto [at, is_new] = index.try_emplace({piece.kind, piece.tensor}, tensors.size());
-    if (is_new) tensors.emplace_back();
-    tensors[at->second].push_back(&piece);
-  }
-  return tensors;
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-json tensor_json(const std::vector<const StoredPiece*>& pieces) {
-  json list = json::array();
-  for (const StoredPiece* p : pieces) {
-    list.push_back({{"start", p->piece.start},
-                    {"box", p->piece.box.dims()},
-                    {"begin", p->piece.begin},
-                    {"end", p->piece.end},
-                    {"file", p->file},
-                    {"dataset", p->dataset},
-                    {"offset", p->offset},
-                    {"bytes", p->bytes()}});
-  }
-  const StoredPiece& first = *pieces.front();
-  return {{"tensor", first.tensor},
-          {"kind", first.kind},
-          {"dtype", dtype_name(first.dtype)},
-          {"shape", first.piece.global.dims()},
-          {"pieces", list}};
+json piece_json(const StoredPiece& p) {
+  return {
+      {"start", p.piece.start}, {"box", p.piece.box.dims()}, {"begin", p.piece.begin}, {"end", p.piece.end},
+      {"file", p.file},         {"dataset", p.dataset},      {"offset", p.offset},     {"bytes", p.bytes()}};
 }
 
-json document(const std::string& path, const Manifest& m) {
+/// Prints a list item by item: its text would be as large as the checkpoint has ranks.
+class ListPrinter {
+ public:
+  explicit ListPrinter(Console& console) : console_(console) {}
+  void add(const std::string& item) {
+    text_ += std::exchange(separator_, ",");
+    text_ += item;
+    if (text_.size() >= flush_bytes) flush();
+  }
+  void flush() { console_.write_text(std::exchange(text_, {})); }
+
+ private:
+  static constexpr std::size_t flush_bytes = std::size_t{1} << 16;
+  Console& console_;
+  std::string text_;
+  const char* separator_ = "";
+};
+
+/// Returns an object's text without its end, with a list as its next member.
+std::string open_list(const json& object, const char* name) {
+  std::string text = dump(object);
+  text.pop_back();
+  return fmt::format("{},\"{}\":[", text, name);
+}
+
+void print_tensor(const PieceIndex& pieces, const StoredTensor& tensor, ListPrinter& tensors) {
+  // A tensor's pieces may be as many as there are ranks.
+  std::string text = open_list({{"tensor", tensor.tensor},
+                                {"kind", tensor.kind},
+                                {"dtype", dtype_name(tensor.dtype)},
+                                {"shape", tensor.global.dims()}},
+                               "pieces");
+  const char* separator = "";
+  pieces.for_each(tensor, [&](const StoredPiece& piece) {
+    text += std::exchange(separator, ",") + dump(piece_json(piece));
+  });
+  tensors.add(text + "]}");
+}
+
+void print_json(const std::string& path, const Manifest& m, const PieceIndex& pieces, Console& console) {
   json files = json::array();
   for (const checkpoint::StoredFile& file : m.files)
     files.push_back({{"name", file.name}, {"bytes", file.bytes}});
-  json tensors = json::array();
-  for (const auto& pieces : tensors_of(m)) tensors.push_back(tensor_json(pieces));
-  return {{"path", escape_invalid_utf8(path)},
-          {"generation", m.generation},
-          {"parent", escape_invalid_utf8(m.parent)},
-          {"created", m.created},
-          {"dt_version", m.dt_version},
-          {"state", parse_json(to_json(m.state), {path})},
-          {"mesh", parse_json(checkpoint::to_json(m.mesh), {path})},
-          {"model", parse_json(model::hf_config(m.model), {path})},
-          {"files", files},
-          {"tensors", tensors}};
+  const json head = {{"path", escape_invalid_utf8(path)},
+                     {"generation", m.generation},
+                     {"parent", escape_invalid_utf8(m.parent)},
+                     {"created", m.created},
+                     {"dt_version", m.dt_version},
+                     {"state", parse_json(to_json(m.state), {path})},
+                     {"mesh", parse_json(checkpoint::to_json(m.mesh), {path})},
+                     {"model", parse_json(model::hf_config(m.model), {path})},
+                     {"files", files}};
+  console.write_text(open_list(head, "tensors"));
+  ListPrinter tensors(console);
+  for (const StoredTensor& tensor : pieces.tensors()) print_tensor(pieces, tensor, tensors);
+  tensors.flush();
+  console.write_text("]}\n");
 }
 
 std::string model_text(const model::ModelSpec& s) {
@@ -110,13 +132,12 @@ std::string head_text(const std::string& path, const Manifest& m) {
   return text + "\n";
 }
 
-std::string table(const Manifest& manifest) {
+std::string table(const PieceIndex& pieces) {
   std::vector<std::vector<std::string>> cells = {{"tensor", "kind", "dtype", "shape", "pieces"}};
-  for (const auto& pieces : tensors_of(manifest)) {
-    const StoredPiece& first = *pieces.front();
-    const bool whole = pieces.size() == 1 && first.piece.is_whole();
-    cells.push_back({first.tensor, first.kind, std::string(dtype_name(first.dtype)),
-                     first.piece.global.to_string(), whole ? "whole" : std::to_string(pieces.size())});
+  for (const StoredTensor& t : pieces.tensors()) {
+    const bool whole = t.num_pieces() == 1 && pieces.piece(t.boxes.front().first).piece.is_whole();
+    cells.push_back({t.tensor, t.kind, std::string(dtype_name(t.dtype)), t.global.to_string(),
+                     whole ? "whole" : std::to_string(t.num_pieces())});
   }
   return format_table(cells);
 }
@@ -125,11 +146,11 @@ std::string table(const Manifest& manifest) {
 
 int show(const std::string& checkpoint, Console& console) {
   const Manifest manifest = checkpoint::load_manifest(checkpoint);
+  const auto pieces = checkpoint::open_pieces(manifest, checkpoint);
   if (console.json()) {
-    console.write_text(document(checkpoint, manifest).dump(-1, ' ', false, json::error_handler_t::replace) +
-                       "\n");
+    print_json(checkpoint, manifest, *pieces, console);
   } else {
-    console.write_text(head_text(checkpoint, manifest) + table(manifest));
+    console.write_text(head_text(checkpoint, manifest) + table(*pieces));
   }
   return 0;
 }

@@ -87,8 +87,9 @@ void print(const VerifyResult& f, Task task, Console& console) {
 std::uint64_t manifest_bytes(const std::string& checkpoint) {
   std::uint64_t total = 0;
   try {
-    for (const checkpoint::StoredFile& file : checkpoint::load_manifest(checkpoint).files)
-      total += file.bytes;
+    const checkpoint::Manifest manifest = checkpoint::load_manifest(checkpoint);
+    if (manifest.index) total += manifest.index->bytes;
+    for (const checkpoint::StoredFile& file : manifest.files) total += file.bytes;
   } catch (const Error&) {  // readers of the content report it
   }
   return total;

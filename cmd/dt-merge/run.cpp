@@ -96,7 +96,7 @@ FoundTokenizer find_tokenizer(const fs::path& checkpoint, const checkpoint::Mani
 
 /// Returns whether the checkpoint contains its tokenizer's files.
 bool keeps_tokenizer(const ExportSource& source) {
-  return !checkpoint::tokenizer_file_names(source.manifest()).empty();
+  return !checkpoint::tokenizer_file_names(source.newest()).empty();
 }
 
 /// Warns if the end-of-text token changes. Checkpoints of earlier versions keep the one in the

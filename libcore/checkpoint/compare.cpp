@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <vector>
 
 #include "base/numeric/digest.hpp"
@@ -15,26 +14,6 @@ namespace {
 
 using Outcome = TensorComparison::Outcome;
 
-struct StoredTensor {
-  std::string kind;
-  std::string tensor;
-  Shape shape;
-  DType dtype;
-  std::uint64_t bytes = 0;
-};
-
-/// Returns each tensor of a checkpoint once, in the order of first pieces.
-std::vector<StoredTensor> tensors_of(const Manifest& manifest) {
-  std::vector<StoredTensor> tensors;
-  std::map<std::pair<std::string, std::string>, std::size_t> index;
-  for (const StoredPiece& p : manifest.pieces) {
-    const auto [at, is_new] = index.try_emplace({p.kind, p.tensor}, tensors.size());
-    if (is_new) tensors.push_back({p.kind, p.tensor, p.piece.global, p.dtype, 0});
-    tensors[at->second].bytes += p.bytes();
-  }
-  return tensors;
-}
-
 class Comparison {
  public:
   Comparison(const Reader& a, const Reader& b) : a_(a), b_(b) {}
@@ -43,7 +22,7 @@ class Comparison {
     equal_ = true;
     max_abs_ = difference_ = norm_ = 0;
     const auto block = static_cast<std::int64_t>(digest_block_bytes / sizeof(double));
-    Piece piece = Piece::whole(a.shape);
+    Piece piece = Piece::whole(a.global);
     const std::int64_t numel = piece.end;
     for (std::int64_t begin = 0; begin < numel; begin += block) {
       piece.begin = begin;
@@ -107,44 +86,33 @@ class Comparison {
   std::vector<double> values_b_;
 };
 
-const StoredTensor* find(const std::vector<StoredTensor>& tensors, const StoredTensor& wanted) {
-  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const StoredTensor& s) {
-    return s.kind == wanted.kind && s.tensor == wanted.tensor;
-  });
-  return found == tensors.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 void compare(const Reader& a, const Reader& b, const std::function<void(const TensorComparison&)>& found,
              const std::function<void(std::uint64_t)>& done) {
-  const std::vector<StoredTensor> in_a = tensors_of(a.manifest());
-  const std::vector<StoredTensor> in_b = tensors_of(b.manifest());
+  const PieceIndex &in_a = a.pieces(), &in_b = b.pieces();
+  in_a.check();
+  in_b.check();
   Comparison comparison(a, b);
   const auto tell = [&](const TensorComparison& result, std::uint64_t bytes) {
     found(result);
     if (done) done(bytes);
   };
-  for (const StoredTensor& tensor : in_a) {
-    const StoredTensor* other = find(in_b, tensor);
+  for (const StoredTensor& tensor : in_a.tensors()) {
+    const StoredTensor* other = in_b.find(tensor.kind, tensor.tensor);
     if (other == nullptr) {
-      tell({tensor.kind, tensor.tensor, Outcome::only_in_a, 0, 0}, tensor.bytes);
-    } else if (other->shape != tensor.shape) {
-      tell({tensor.kind, tensor.tensor, Outcome::other_shape, 0, 0}, tensor.bytes + other->bytes);
+      tell({tensor.kind, tensor.tensor, Outcome::only_in_a, 0, 0}, tensor.payload_bytes);
+    } else if (other->global != tensor.global) {
+      tell({tensor.kind, tensor.tensor, Outcome::other_shape, 0, 0},
+           tensor.payload_bytes + other->payload_bytes);
     } else {
-      tell(comparison.run(tensor, *other), tensor.bytes + other->bytes);
+      tell(comparison.run(tensor, *other), tensor.payload_bytes + other->payload_bytes);
     }
   }
-  for (const StoredTensor& tensor : in_b) {
-    if (find(in_a, tensor) == nullptr)
-      tell({tensor.kind, tensor.tensor, Outcome::only_in_b, 0, 0}, tensor.bytes);
+  for (const StoredTensor& tensor : in_b.tensors()) {
+    if (in_a.find(tensor.kind, tensor.tensor) == nullptr)
+      tell({tensor.kind, tensor.tensor, Outcome::only_in_b, 0, 0}, tensor.payload_bytes);
   }
-}
-
-std::uint64_t stored_bytes(const Manifest& manifest) {
-  std::uint64_t total = 0;
-  for (const StoredPiece& piece : manifest.pieces) total += piece.bytes();
-  return total;
 }
 
 }  // namespace dt::checkpoint

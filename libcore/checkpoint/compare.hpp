@@ -28,7 +28,4 @@ struct TensorComparison {
 void compare(const Reader& a, const Reader& b, const std::function<void(const TensorComparison&)>& found,
              const std::function<void(std::uint64_t)>& done = {});
 
-/// Returns the payload bytes of all pieces.
-std::uint64_t stored_bytes(const Manifest& manifest);
-
 }  // namespace dt::checkpoint

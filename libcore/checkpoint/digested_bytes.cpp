@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
+#include "checkpoint/index_format.hpp"
 
 namespace dt::checkpoint {
 
@@ -13,27 +14,18 @@ std::uint64_t DigestedBytes::bytes() const {
   return total;
 }
 
-PiecesByFile pieces_by_file(const Manifest& manifest) {
-  PiecesByFile result;
-  for (const StoredPiece& piece : manifest.pieces) result[piece.file].push_back(&piece);
-  return result;
-}
-
-DigestedBytes metadata_of(const StoredFile& file, const std::vector<const StoredPiece*>& pieces) {
-  std::vector<ByteRange> payloads;
-  for (const StoredPiece* piece : pieces) payloads.push_back({piece->offset, piece->offset + piece->bytes()});
+DigestedBytes metadata_of(const StoredFile& file, std::span<const StoredPiece> pieces) {
   const char* what = pieces.empty() ? "its bytes" : "the bytes outside the tensors";
-  return {file.name, what, metadata_ranges(file.bytes, std::move(payloads)), file.metadata_digest};
+  return {file.name, what, metadata_ranges(file.bytes, pieces), file.metadata_digest};
 }
 
-std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
-                                          const std::vector<const StoredPiece*>& pieces) {
+std::vector<DigestedBytes> digested_bytes(const StoredFile& file, std::span<const StoredPiece> pieces) {
   std::vector<DigestedBytes> parts;
-  for (const StoredPiece* piece : pieces) {
-    const std::string where = fmt::format("{}: {} of {}", file.name, piece->kind, piece->tensor);
-    std::uint64_t begin = piece->offset;
-    const std::uint64_t end = begin + piece->bytes();
-    for (const std::uint64_t digest : piece->digests) {
+  for (const StoredPiece& piece : pieces) {
+    const std::string where = fmt::format("{}: {} of {}", file.name, piece.kind, piece.tensor);
+    std::uint64_t begin = piece.offset;
+    const std::uint64_t end = begin + piece.bytes();
+    for (const std::uint64_t digest : piece.digests) {
       const ByteRange block{begin, std::min<std::uint64_t>(begin + digest_block_bytes, end)};
       parts.push_back({where, fmt::format("bytes {} to {}", block.begin, block.end), {block}, digest});
       begin = block.end;
@@ -41,6 +33,31 @@ std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
   }
   parts.push_back(metadata_of(file, pieces));
   return parts;
+}
+
+std::vector<DigestedBytes> digested_bytes(const StoredFile& index,
+                                          std::span<const std::uint64_t> block_digests) {
+  const std::uint64_t end = index_format::body_bytes(index.bytes);
+  std::vector<DigestedBytes> parts;
+  for (std::uint64_t begin = 0; begin < end; begin += index_format::block_bytes) {
+    const ByteRange block{begin, std::min(begin + index_format::block_bytes, end)};
+    parts.push_back({index.name,
+                     fmt::format("bytes {} to {}", block.begin, block.end),
+                     {block},
+                     block_digests[begin / index_format::block_bytes]});
+  }
+  parts.push_back({index.name, "the digests of its blocks", {{end, index.bytes}}, index.metadata_digest});
+  return parts;
+}
+
+std::vector<std::uint64_t> load_block_digests(const fs::path& path, const StoredFile& index) {
+  const std::uint64_t end = index_format::body_bytes(index.bytes);
+  std::vector<std::uint64_t> digests(index_format::num_blocks(end));
+  const File file = File::open_read(path);
+  if (file.size() != index.bytes)
+    throw input_error("{} has {} bytes, expected {}", path.string(), file.size(), index.bytes);
+  file.read_at(end, std::as_writable_bytes(std::span(digests)));
+  return digests;
 }
 
 std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::span<const StoredPiece> pieces) {

@@ -3,7 +3,6 @@
 // and reading all use it.
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,16 +28,17 @@ struct DigestedBytes {
   std::uint64_t bytes() const;
 };
 
-using PiecesByFile = std::map<std::string, std::vector<const StoredPiece*>>;
-/// Returns the manifest's pieces by file name, in the manifest's order. The manifest must outlive
-/// them.
-PiecesByFile pieces_by_file(const Manifest& manifest);
-
 /// Returns the bytes outside pieces: HDF5's own bytes, or the whole of a file without pieces.
-DigestedBytes metadata_of(const StoredFile& file, const std::vector<const StoredPiece*>& pieces);
+DigestedBytes metadata_of(const StoredFile& file, std::span<const StoredPiece> pieces);
 /// Returns every byte of a file: its pieces block by block, then the rest.
-std::vector<DigestedBytes> digested_bytes(const StoredFile& file,
-                                          const std::vector<const StoredPiece*>& pieces);
+std::vector<DigestedBytes> digested_bytes(const StoredFile& file, std::span<const StoredPiece> pieces);
+/// Returns every byte of an index file, given the digests of its blocks: the blocks, then the digests.
+std::vector<DigestedBytes> digested_bytes(const StoredFile& index,
+                                          std::span<const std::uint64_t> block_digests);
+
+/// Returns the digests of the blocks of an index file.
+/// Errors: input, environment.
+std::vector<std::uint64_t> load_block_digests(const fs::path& path, const StoredFile& index);
 
 /// Return the bytes of a file outside the given payloads, in file order.
 std::vector<ByteRange> metadata_ranges(std::uint64_t file_bytes, std::vector<ByteRange> payloads);

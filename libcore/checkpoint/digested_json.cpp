@@ -66,17 +66,14 @@ void check_version(const JsonValue& root, const std::string& origin, const Diges
                 fmt::format("expected '{}'", expected.name));
   }
   const std::int64_t version = root.integer("version");
-  if (version != expected.version) {
-    throw Error(ErrorKind::input, fmt::format("{} has version {} of the checkpoint format", origin, version),
-                fmt::format("this dt reads version {}: use the dt that wrote it", expected.version));
-  }
+  if (version >= 1 && version <= expected.newest_version) return;
+  throw Error(ErrorKind::input, fmt::format("{} has version {} of the checkpoint format", origin, version),
+              fmt::format("this dt reads {}: use the dt that wrote it",
+                          expected.newest_version == 1 ? "version 1" : "versions 1 and 2"));
 }
 
-/// Upper bound of file sizes: sums of two, and eight times one, do not overflow.
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 56;
-
 std::uint64_t byte_count(const JsonValue& o, const char* name) {
-  return static_cast<std::uint64_t>(o.integer(name, 0, std::int64_t{most_bytes}));
+  return static_cast<std::uint64_t>(o.integer(name, 0, std::int64_t{max_stored_bytes}));
 }
 
 StoredFile parse_file(const JsonValue& o) {
@@ -85,16 +82,9 @@ StoredFile parse_file(const JsonValue& o) {
   return f;
 }
 
-/// Parses a shape. The product of its dims must not overflow, even without the dims that are 0.
 Shape parse_shape(const JsonValue& o, const char* name) {
-  constexpr std::size_t most_dims = 8;
   Shape shape(o.integers(name));
-  std::int64_t numel = 1;
-  bool is_sound = shape.dims().size() <= most_dims;
-  for (const std::int64_t extent : shape.dims())
-    is_sound =
-        is_sound && extent >= 0 && !__builtin_mul_overflow(numel, std::max<std::int64_t>(extent, 1), &numel);
-  if (!is_sound) throw o.at(name).error("it is no tensor's shape");
+  if (!is_tensor_shape(shape.dims())) throw o.at(name).error("it is no tensor's shape");
   return shape;
 }
 
@@ -158,9 +148,9 @@ void check_disjoint(std::span<const StoredPiece> pieces, const JsonValue& root) 
 
 }  // namespace
 
-DigestedJsonWriter::DigestedJsonWriter(const DigestedJsonFormat& format) {
+DigestedJsonWriter::DigestedJsonWriter(const DigestedJsonFormat& format, std::int64_t version) {
   text("format", format.name);
-  integer("version", format.version);
+  integer("version", version);
 }
 
 void DigestedJsonWriter::text(const char* name, const std::string& value) {
@@ -179,6 +169,17 @@ std::string DigestedJsonWriter::finish(const std::vector<StoredFile>& files,
                                        const std::vector<StoredPiece>& pieces) {
   json("files", lines(files, file_json));
   json("pieces", lines(pieces, piece_json));
+  return finish();
+}
+
+std::string DigestedJsonWriter::finish(const std::vector<StoredFile>& files, const StoredFile& index) {
+  json("files", lines(files, file_json));
+  json("pieces",
+       dump({{"file", index.name}, {"bytes", index.bytes}, {"digest", to_hex(index.metadata_digest)}}));
+  return finish();
+}
+
+std::string DigestedJsonWriter::finish() {
   return text_ + tail(text_);
 }
 
@@ -208,15 +209,25 @@ JsonValue parse_digested_json(std::string_view text, const std::string& origin,
   return root;
 }
 
-void parse_files_and_pieces(const JsonValue& root, const DigestedJsonFormat& format,
-                            std::vector<StoredFile>& files, std::vector<StoredPiece>& pieces) {
-  const std::size_t first_piece = pieces.size();
+namespace {
+
+/// Parses the member `files`. Returns the size of each.
+FileBytes parse_files(const JsonValue& root, std::vector<StoredFile>& files) {
   FileBytes file_bytes;
   for (const JsonValue& o : root.objects("files")) {
     files.push_back(parse_file(o));
     if (!file_bytes.emplace(files.back().name, files.back().bytes).second)
       throw o.error(fmt::format("'{}' is there twice", files.back().name));
   }
+  return file_bytes;
+}
+
+}  // namespace
+
+void parse_files_and_pieces(const JsonValue& root, const DigestedJsonFormat& format,
+                            std::vector<StoredFile>& files, std::vector<StoredPiece>& pieces) {
+  const std::size_t first_piece = pieces.size();
+  const FileBytes file_bytes = parse_files(root, files);
   for (const JsonValue& o : root.objects("pieces")) {
     try {
       pieces.push_back(parse_piece(o));
@@ -227,6 +238,23 @@ void parse_files_and_pieces(const JsonValue& root, const DigestedJsonFormat& for
     }
   }
   check_disjoint(std::span(pieces).subspan(first_piece), root);
+}
+
+StoredFile parse_files_and_index(const JsonValue& root, std::vector<StoredFile>& files) {
+  const FileBytes file_bytes = parse_files(root, files);
+  const JsonValue o = root.object("pieces");
+  StoredFile index{o.string("file"), byte_count(o, "bytes"), o.digest("digest")};
+  if (!is_plain_file_name(index.name)) throw o.error(fmt::format("'{}' is not a file's name", index.name));
+  if (file_bytes.contains(index.name)) throw o.error(fmt::format("'{}' is among 'files', too", index.name));
+  return index;
+}
+
+bool is_tensor_shape(std::span<const std::int64_t> extents) {
+  std::int64_t numel = 1;
+  const auto fits = [&](std::int64_t extent) {
+    return extent >= 0 && !__builtin_mul_overflow(numel, std::max<std::int64_t>(extent, 1), &numel);
+  };
+  return extents.size() <= max_tensor_dims && std::ranges::all_of(extents, fits);
 }
 
 }  // namespace dt::checkpoint

@@ -2,6 +2,8 @@
 // The common form of manifest.json and part-NNNNN.json: a JSON object whose last member is the
 // digest of all bytes before it. Both have the members `files` and `pieces`. See FORMATS.md.
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +13,10 @@
 
 namespace dt::checkpoint {
 
-/// A file format's name and version, and the advice for a damaged file.
+/// A file format's name and newest version, and the advice for a damaged file.
 struct DigestedJsonFormat {
   const char* name;  // "dt-checkpoint"
-  std::int64_t version;
+  std::int64_t newest_version;
   const char* remedy;
 };
 
@@ -22,15 +24,19 @@ struct DigestedJsonFormat {
 class DigestedJsonWriter {
  public:
   /// Begins the object with `format` and `version`.
-  explicit DigestedJsonWriter(const DigestedJsonFormat& format);
+  DigestedJsonWriter(const DigestedJsonFormat& format, std::int64_t version);
   void text(const char* name, const std::string& value);
   void integer(const char* name, std::int64_t value);
   /// `json` is the member's value as JSON text.
   void json(const char* name, const std::string& json);
   /// Ends the object with `files` and `pieces`, each item on its own line, and the digest.
   std::string finish(const std::vector<StoredFile>& files, const std::vector<StoredPiece>& pieces);
+  /// Ends the object with `files`, the file of pieces as `pieces`, and the digest.
+  std::string finish(const std::vector<StoredFile>& files, const StoredFile& index);
 
  private:
+  std::string finish();
+
   std::string text_ = "{\n";
 };
 
@@ -52,5 +58,15 @@ JsonValue parse_digested_json(std::string_view text, const std::string& origin,
 /// one per block, a file that would not lie in the same folder.
 void parse_files_and_pieces(const JsonValue& root, const DigestedJsonFormat& format,
                             std::vector<StoredFile>& files, std::vector<StoredPiece>& pieces);
+/// Parses `files` and `pieces` of a manifest with an index. Appends to `files`, and returns the index.
+/// Errors: input, naming the member, for names that would not lie in the same folder, or are there twice.
+StoredFile parse_files_and_index(const JsonValue& root, std::vector<StoredFile>& files);
+
+/// Upper bound of file sizes: sums of two, and eight times one, do not overflow.
+inline constexpr std::uint64_t max_stored_bytes = std::uint64_t{1} << 56;
+inline constexpr std::size_t max_tensor_dims = 8;
+/// Returns whether the extents are a tensor's shape: few, none negative, and their product does not overflow,
+/// even without the extents that are 0.
+bool is_tensor_shape(std::span<const std::int64_t> extents);
 
 }  // namespace dt::checkpoint

@@ -20,7 +20,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr DigestedJsonFormat format = {"dt-checkpoint", format_version,
+constexpr DigestedJsonFormat format = {"dt-checkpoint", version_with_index,
                                        "the checkpoint is damaged: use another (dt-checkpoint list RUN)"};
 
 /// Returns JSON text that is valid even if a path in it contains bytes that are not UTF-8.
@@ -223,7 +223,7 @@ std::string to_json(const TrainingState& state) {
 }
 
 std::string to_json(const Manifest& m) {
-  DigestedJsonWriter text(format);
+  DigestedJsonWriter text(format, m.version());
   text.text("dt_version", m.dt_version);
   text.text("created", m.created);
   text.integer("generation", m.generation);
@@ -231,7 +231,9 @@ std::string to_json(const Manifest& m) {
   text.json("state", to_json(m.state));
   text.json("model", dump(object_from_text(model::hf_config(m.model), "model")));
   text.json("mesh", to_json(m.mesh));
-  return text.finish(m.files, m.pieces);
+  if (!m.index) return text.finish(m.files, m.pieces);
+  DT_CHECK(m.pieces.empty(), "a manifest with an index lists {} pieces", m.pieces.size());
+  return text.finish(m.files, *m.index);
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& origin) {
@@ -244,7 +246,11 @@ Manifest parse_manifest(const std::string& text, const std::string& origin) {
   m.state = parse_state(root.object("state"));
   m.model = model::parse_hf_config(root.object_text("model"), origin);
   m.mesh = parse_layout(root.object("mesh"), m.model);
-  parse_files_and_pieces(root, format, m.files, m.pieces);
+  if (root.integer("version") == version_with_list) {
+    parse_files_and_pieces(root, format, m.files, m.pieces);
+  } else {
+    m.index = parse_files_and_index(root, m.files);
+  }
   return m;
 }
 

@@ -18,7 +18,11 @@ namespace dt::checkpoint {
 
 namespace fs = std::filesystem;
 
-inline constexpr std::int64_t format_version = 1;
+/// Versions of manifest.json. Version 1 lists the pieces. Version 2 leaves them to an index file, which
+/// readers map and search; it is for checkpoints of many files.
+inline constexpr std::int64_t version_with_list = 1, version_with_index = 2;
+/// The most files of a checkpoint whose manifest lists the pieces, unless the writer is told otherwise.
+inline constexpr std::size_t default_max_files_with_list = 256;
 
 /// Kinds of tensors of a parameter. Each is also the name of the HDF5 group that holds them. The
 /// kinds of an optimizer's state are in its row of optim/optimizer.cpp; these are AdamW's.
@@ -83,19 +87,27 @@ struct Manifest {
   std::string created;  // UTC
   std::string dt_version;
   std::vector<StoredFile> files;
-  std::vector<StoredPiece> pieces;
+  std::vector<StoredPiece> pieces;  // version 1; readers take them from a PieceIndex
+  /// Version 2: the file that holds the pieces. It is not among `files`. Its digest is that of its table of
+  /// block digests.
+  std::optional<StoredFile> index;
+
+  std::int64_t version() const { return index ? version_with_index : version_with_list; }
 };
 
 /// The manifest's name in a checkpoint's folder.
 inline constexpr const char* manifest_name = "manifest.json";
+/// The name of the file of pieces that a manifest of version 2 goes with.
+inline constexpr const char* index_name = "pieces.index";
 
 /// Returns the manifest's member `mesh`, the layout that wrote the checkpoint, as a JSON object.
 std::string to_json(const model::Layout& layout);
 /// Returns the manifest's member `state` as a JSON object.
 std::string to_json(const TrainingState& state);
-/// Returns the text of manifest.json. Its last member is the digest of all bytes before it.
+/// Returns the text of manifest.json, of the manifest's version. Its last member is the digest of all bytes
+/// before it.
 std::string to_json(const Manifest& manifest);
-/// Parses a manifest.
+/// Parses a manifest of either version.
 /// Errors: input, naming file and member: a digest that differs, another format or version, missing
 /// members.
 Manifest parse_manifest(const std::string& text, const std::string& origin);

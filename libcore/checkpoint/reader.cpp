@@ -9,8 +9,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/error.hpp"
@@ -18,7 +20,7 @@
 #include "base/numeric/digest.hpp"
 #include "checkpoint/digested_bytes.hpp"
 #include "checkpoint/elements.hpp"
-#include "checkpoint/pieces_by_box.hpp"
+#include "checkpoint/piece_index.hpp"
 
 namespace dt::checkpoint {
 
@@ -30,9 +32,9 @@ namespace {
 class BlockCache {
  public:
   using Block = std::shared_ptr<const std::vector<std::byte>>;
-  /// A block's identity: the address of its piece in the manifest, and its number in the payload.
+  /// A block's identity: its piece's number, and its number in the payload.
   struct Key {
-    const void* piece = nullptr;
+    std::uint64_t piece = 0;
     std::uint64_t block = 0;
     bool operator==(const Key&) const = default;
   };
@@ -93,6 +95,12 @@ struct Range {
   std::int64_t end;
 };
 
+/// A piece that may hold wanted elements.
+struct Found {
+  std::uint64_t number;
+  bool follows;  // its interval begins where that of the piece before ends, or later
+};
+
 /// Returns the first element of [0, count) that no range covers, or `count`.
 std::int64_t first_uncovered(std::vector<Range>& ranges, std::int64_t count) {
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -117,25 +125,6 @@ std::string why_incomplete(const fs::path& path, std::uint64_t bytes) {
   return fmt::format("has {} bytes, expected {}", actual, bytes);
 }
 
-/// Verifies a file. Continues after a defect, so that one run reports all.
-void verify_file(const fs::path& path, const StoredFile& stored,
-                 const std::vector<const StoredPiece*>& pieces,
-                 const std::function<void(std::uint64_t)>& checked, std::vector<Problem>& problems) {
-  try {
-    const File file = File::open_read(path);
-    const std::uint64_t size = file.size();
-    if (size != stored.bytes) {
-      problems.push_back({stored.name, fmt::format("has {} bytes, expected {}", size, stored.bytes)});
-    }
-    for (const DigestedBytes& part : digested_bytes(stored, pieces)) {
-      if (std::string why = why_damaged(file, part); !why.empty()) problems.push_back({part.where, why});
-      if (checked) checked(part.bytes());
-    }
-  } catch (const Error& error) {
-    problems.push_back({stored.name, error.message(), !error.indicates_corruption()});
-  }
-}
-
 }  // namespace
 
 struct Reader::State {
@@ -143,29 +132,39 @@ struct Reader::State {
 
   fs::path path;
   Manifest manifest;
-  std::map<std::string, std::vector<BoxPieces>> tensors;  // by "kind/tensor"
-  std::map<std::string, const StoredFile*> files;
-  PiecesByFile pieces;
-  mutable std::mutex mutex;             // guards the members below
+  std::unordered_map<std::string, std::size_t> files;  // numbers in the manifest
+  mutable std::mutex mutex;                            // guards the members below
+  mutable std::unique_ptr<const PieceIndex> pieces;
   mutable std::set<std::string> sound;  // files whose metadata has been checked
   mutable std::map<std::string, std::shared_ptr<const File>> open;
   mutable BlockCache cache;
   mutable std::atomic<std::uint64_t> bytes_read = 0;
 
-  const std::vector<BoxPieces>* find(const std::string& kind, const std::string& tensor) const {
-    const auto found = tensors.find(kind + "/" + tensor);
-    return found == tensors.end() ? nullptr : &found->second;
-  }
+  const PieceIndex& index() const;
   std::shared_ptr<const File> file(const std::string& name) const;
-  void check_metadata(const File& file, const std::string& name) const;
+  void check_metadata(const File& file, const PieceIndex& index) const;
   void load_block(const File& file, const StoredPiece& piece, std::uint64_t block,
                   std::span<std::byte> bytes) const;
 };
+
+/// Opens the index when it is first asked for.
+const PieceIndex& Reader::State::index() const {
+  const std::lock_guard lock(mutex);
+  if (pieces) return *pieces;
+  try {
+    pieces = open_pieces(manifest, path);
+  } catch (const Error&) {
+    if (is_removed(path)) throw removed_error(path);
+    throw;
+  }
+  return *pieces;
+}
 
 /// Returns the open file. Files stay open between reads, but a checkpoint of many ranks must not
 /// use up the process's descriptors.
 std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
   constexpr std::size_t max_open = 64;
+  const PieceIndex& pieces_of_all = index();
   const std::lock_guard lock(mutex);
   if (const auto found = open.find(name); found != open.end()) return found->second;
   if (open.size() >= max_open) open.clear();
@@ -177,7 +176,7 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
       throw;
     }
   }();
-  if (!sound.contains(name)) check_metadata(*file, name);
+  if (!sound.contains(name)) check_metadata(*file, pieces_of_all);
   sound.insert(name);
   open[name] = file;
   return file;
@@ -186,8 +185,9 @@ std::shared_ptr<const File> Reader::State::file(const std::string& name) const {
 /// Checks the bytes outside tensors. Reading finds tensors by the manifest alone, so damage to
 /// HDF5's metadata would do no harm here. But the file is not as written, and other programs would
 /// misread it.
-void Reader::State::check_metadata(const File& file, const std::string& name) const {
-  const DigestedBytes metadata = metadata_of(*files.at(name), pieces.at(name));
+void Reader::State::check_metadata(const File& file, const PieceIndex& index) const {
+  const std::size_t number = files.at(file.path().filename());
+  const DigestedBytes metadata = metadata_of(manifest.files[number], index.of_file(number));
   const std::uint64_t actual = digest_ranges(file, metadata.ranges);
   if (actual == metadata.digest) return;
   throw Error(ErrorKind::input, fmt::format("{}: {}", file.path().string(), describe(metadata, actual)),
@@ -219,20 +219,19 @@ Reader::Reader(const fs::path& checkpoint, std::size_t cached_blocks)
     : state_(std::make_unique<State>(cached_blocks * digest_block_bytes)) {
   state_->path = checkpoint;
   state_->manifest = load_manifest(checkpoint);
-  for (const StoredFile& file : state_->manifest.files) {
+  const Manifest& manifest = state_->manifest;
+  const auto require = [&](const StoredFile& file) {
     const fs::path path = checkpoint / file.name;
-    if (const std::string why = why_incomplete(path, file.bytes); !why.empty()) {
-      if (is_removed(checkpoint)) throw removed_error(checkpoint);
-      throw Error(ErrorKind::input, fmt::format("{} {}", path.string(), why),
-                  "the checkpoint is not complete: use another ('dt-checkpoint list RUN')");
-    }
-  }
-  state_->pieces = pieces_by_file(state_->manifest);
-  for (const StoredFile& file : state_->manifest.files) state_->files[file.name] = &file;
-  std::map<std::string, std::vector<const StoredPiece*>> by_tensor;
-  for (const StoredPiece& piece : state_->manifest.pieces)
-    by_tensor[piece.kind + "/" + piece.tensor].push_back(&piece);
-  for (auto& [tensor, pieces] : by_tensor) state_->tensors[tensor] = group_by_box(std::move(pieces));
+    const std::string why = why_incomplete(path, file.bytes);
+    if (why.empty()) return;
+    if (is_removed(checkpoint)) throw removed_error(checkpoint);
+    throw Error(ErrorKind::input, fmt::format("{} {}", path.string(), why),
+                "the checkpoint is not complete: use another ('dt-checkpoint list RUN')");
+  };
+  if (manifest.index) require(*manifest.index);
+  for (const StoredFile& file : manifest.files) require(file);
+  for (std::size_t i = 0; i < manifest.files.size(); ++i) state_->files[manifest.files[i].name] = i;
+  if (!manifest.index) state_->index();
 }
 
 Reader::~Reader() = default;
@@ -245,47 +244,57 @@ const Manifest& Reader::manifest() const {
   return state_->manifest;
 }
 
+const PieceIndex& Reader::pieces() const {
+  return state_->index();
+}
+
 bool Reader::has(const std::string& kind, const std::string& tensor) const {
-  return state_->find(kind, tensor) != nullptr;
+  return pieces().find(kind, tensor) != nullptr;
 }
 
 void Reader::read(const std::string& kind, const std::string& tensor, const Piece& wanted,
                   const Tensor& out) const {
-  const auto* boxes = state_->find(kind, tensor);
+  const PieceIndex& index = pieces();
+  const StoredTensor* stored = index.find(kind, tensor);
   const std::string name = fmt::format("{}: {} of {}", state_->path.string(), kind, tensor);
-  if (boxes == nullptr) throw Error(ErrorKind::input, name + " is not in the checkpoint");
+  if (stored == nullptr) throw Error(ErrorKind::input, name + " is not in the checkpoint");
   DT_CHECK(out.numel() == wanted.numel(), "{}: {} elements are read into {}", name, wanted.numel(),
            out.numel());
-  const auto require_fitting = [&](const StoredPiece& piece) {
-    if (piece.piece.global == wanted.global && is_convertible(piece.dtype, out.dtype())) return;
+  const auto require_fitting = [&](const Shape& global, DType dtype) {
+    if (global == wanted.global && is_convertible(dtype, out.dtype())) return;
     throw Error(ErrorKind::input,
-                fmt::format("{} has shape {} and type {}", name, piece.piece.global.to_string(),
-                            dtype_name(piece.dtype)),
+                fmt::format("{} has shape {} and type {}", name, global.to_string(), dtype_name(dtype)),
                 fmt::format("expected shape {}, as {}", wanted.global.to_string(), dtype_name(out.dtype())));
   };
   std::vector<Range> covered;
   BlockCache::Block block_in_use;
-  std::vector<const StoredPiece*> pieces;
-  for (const BoxPieces& box : *boxes) {
-    require_fitting(*box.pieces.front());
-    const auto [first, last] = box.find_intersecting(wanted);
-    for (std::size_t i = first; i < last; ++i) pieces.push_back(box.pieces[i]);
+  std::vector<Found> found;
+  for (const StoredBox& box : stored->boxes) {
+    require_fitting(box.whole.global, stored->dtype);
+    const auto [first, last] = index.find_intersecting(box, wanted);
+    for (std::uint64_t number = first; number < last; ++number)
+      found.push_back({number, number > first && box.are_disjoint});
   }
-  for (const StoredPiece* piece : pieces) {
-    require_fitting(*piece);
-    const std::vector<CopyRange> runs = intersect(piece->piece, wanted);
+  std::int64_t free_from = 0;  // end of the previous piece of the box
+  for (const auto& [number, follows] : found) {
+    const StoredPiece piece = index.piece(number);
+    require_fitting(piece.piece.global, piece.dtype);
+    if (follows && piece.piece.begin < free_from)
+      throw Error(ErrorKind::input, name + " has pieces that overlap", remedy_damaged);
+    free_from = piece.piece.end;
+    const std::vector<CopyRange> runs = intersect(piece.piece, wanted);
     if (runs.empty()) continue;
     for (const CopyRange& run : runs) covered.push_back({run.target, run.target + run.count});
-    const std::shared_ptr<const File> file = state_->file(piece->file);
+    const std::shared_ptr<const File> file = state_->file(piece.file);
     const auto load = [&](std::uint64_t block, std::span<std::byte> bytes) {
-      state_->load_block(*file, *piece, block, bytes);
+      state_->load_block(*file, piece, block, bytes);
     };
     const auto view = [&](std::uint64_t block, std::size_t count) -> std::span<const std::byte> {
       block_in_use =
-          state_->cache.get({piece, block}, count, [&](std::span<std::byte> bytes) { load(block, bytes); });
+          state_->cache.get({number, block}, count, [&](std::span<std::byte> bytes) { load(block, bytes); });
       return *block_in_use;
     };
-    copy_ranges(runs, piece->dtype, piece->bytes(), load, view, out);
+    copy_ranges(runs, piece.dtype, piece.bytes(), load, view, out);
   }
   const std::int64_t missing = first_uncovered(covered, wanted.numel());
   if (missing < wanted.numel()) {
@@ -304,44 +313,8 @@ std::vector<Problem> Reader::verify(const std::function<void(std::uint64_t)>& ch
   return verify_checkpoint(path(), checked);
 }
 
-std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
-                                       const std::function<void(std::uint64_t)>& checked,
-                                       const std::function<bool()>& take) {
-  const auto is_mine = [&] { return !take || take(); };
-  std::vector<Problem> problems;
-  is_mine();  // the manifest itself, which every process needs for its share of the files
-  try {
-    const Manifest manifest = load_manifest(checkpoint);
-    PiecesByFile pieces = pieces_by_file(manifest);
-    for (const StoredFile& file : manifest.files) {
-      if (is_mine()) verify_file(checkpoint / file.name, file, pieces[file.name], checked, problems);
-    }
-  } catch (const Error& error) {
-    problems.push_back({manifest_name, error.message(), error.kind() != ErrorKind::input});
-  }
-  return problems;
-}
-
-std::vector<std::string> unlisted_files(const fs::path& checkpoint, const Manifest& manifest) {
-  std::set<std::string> known = {manifest_name};
-  for (const StoredFile& file : manifest.files) known.insert(file.name);
-  std::vector<std::string> names;
-  for (const fs::path& path : entries_of(checkpoint)) {
-    if (std::string name = path.filename().string(); !known.contains(name)) names.push_back(std::move(name));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-bool has_weights_only(const Manifest& manifest) {
-  const auto is_of_weights = [](const StoredPiece& piece) { return piece.kind == kind_weights; };
-  const StoredOptimizer& optimizer = manifest.state.optimizer;
-  const bool keeps_no_state = !optimizer.name.empty() && optimizer.state_kinds.empty();
-  return !keeps_no_state && std::all_of(manifest.pieces.begin(), manifest.pieces.end(), is_of_weights);
-}
-
 void require_optimizer_state(const Reader& reader) {
-  if (!has_weights_only(reader.manifest())) return;
+  if (!has_weights_only(reader.manifest(), reader.pieces())) return;
   const std::string path = reader.path().string();
   throw Error(
       ErrorKind::input,

@@ -8,23 +8,18 @@
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/piece_index.hpp"
+#include "checkpoint/verify.hpp"
 #include "tensor/tensor.hpp"
 
 namespace dt::checkpoint {
 
-/// A defect of a checkpoint.
-struct Problem {
-  std::string where;  // file, and tensor where known
-  std::string what;
-  bool is_unreadable = false;  // no damage: a permission or a limit prevents reading
-};
-
 class Reader {
  public:
-  /// Loads and checks the manifest. Checks that each file exists with its size. Keeps up to
-  /// `cached_blocks` of digest_block_bytes that were needed in part. The default suffices for
-  /// slices of up to eight tensor-parallel ranks, whose rows lie in as many blocks side by side.
-  /// Each read() reads its blocks again if `cached_blocks` is 0.
+  /// Loads and checks the manifest. Checks that each file exists with its size. Reads an index only when
+  /// pieces are asked for. Keeps up to `cached_blocks` of digest_block_bytes that were needed in part. The
+  /// default suffices for slices of up to eight tensor-parallel ranks, whose rows lie in as many blocks side
+  /// by side. Each read() reads its blocks again if `cached_blocks` is 0.
   /// Errors: input.
   explicit Reader(const fs::path& checkpoint, std::size_t cached_blocks = 8);
   ~Reader();
@@ -32,6 +27,8 @@ class Reader {
 
   const fs::path& path() const;
   const Manifest& manifest() const;
+  /// Errors: input for an index that is damaged.
+  const PieceIndex& pieces() const;
   bool has(const std::string& kind, const std::string& tensor) const;
   /// Copies the part `wanted` of a global tensor into `out`, which has wanted.numel() elements. The
   /// first read from a file also checks the bytes outside its tensors. Reading all tensors
@@ -54,20 +51,6 @@ class Reader {
   std::unique_ptr<State> state_;
 };
 
-/// Verifies a folder in any state of damage: an unreadable manifest is a Problem, not an error.
-/// Processes that share the work pass `take`. It is called once for the manifest, then for each of
-/// its files in order, and returns whether the calling process checks it.
-std::vector<Problem> verify_checkpoint(const fs::path& checkpoint,
-                                       const std::function<void(std::uint64_t)>& checked = {},
-                                       const std::function<bool()>& take = {});
-
-/// Returns the names in the checkpoint's folder that its manifest does not list, sorted. Readers
-/// ignore them.
-std::vector<std::string> unlisted_files(const fs::path& checkpoint, const Manifest& manifest);
-
-/// Returns whether the checkpoint lacks optimizer state, as an imported one does. Training can
-/// begin with it but cannot continue from it. That is not damage.
-bool has_weights_only(const Manifest& manifest);
 /// Checks that the checkpoint has optimizer state.
 /// Errors: input if it has none.
 void require_optimizer_state(const Reader& reader);

@@ -1,6 +1,9 @@
 #include "checkpoint/repair.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/io/atomic_files.hpp"
@@ -8,7 +11,9 @@
 #include "base/io/permissions.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/digested_bytes.hpp"
+#include "checkpoint/index_format.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/piece_index.hpp"
 
 namespace dt::checkpoint {
 
@@ -90,11 +95,48 @@ const Manifest& choose_manifest(const CheckpointCopy& damaged, const CheckpointC
   return damaged.manifest ? *damaged.manifest : *replica.manifest;
 }
 
+/// Returns the bytes of the index of pieces, each block from a copy that has it whole.
+/// Errors: verification if neither copy has one of them.
+std::vector<std::byte> assemble_index(const StoredFile& index, const CheckpointCopy& damaged,
+                                      const CheckpointCopy& replica,
+                                      std::vector<std::uint64_t>& block_digests) {
+  std::vector<std::byte> bytes(index.bytes);
+  const auto take = [&](const DigestedBytes& part) {
+    for (const CheckpointCopy* copy : {&damaged, &replica}) {
+      const fs::path path = copy->path / index.name;
+      if (!file_exists(path)) continue;
+      const File file = File::open_read(path);
+      if (!why_damaged(file, part).empty()) continue;
+      const ByteRange& range = part.ranges.front();
+      file.read_at(range.begin, std::span(bytes).subspan(range.begin, range.end - range.begin));
+      return;
+    }
+    throw Error(ErrorKind::verification,
+                fmt::format("neither copy of {} has {} whole", index.name, part.what),
+                "without it nothing says which bytes of the files are which");
+  };
+  const std::uint64_t end = index_format::body_bytes(index.bytes);
+  block_digests.resize(index_format::num_blocks(end));
+  std::vector<DigestedBytes> parts = digested_bytes(index, block_digests);
+  take(parts.back());  // the digests of the blocks
+  std::memcpy(block_digests.data(), bytes.data() + end, bytes.size() - end);
+  parts = digested_bytes(index, block_digests);
+  parts.pop_back();
+  std::ranges::for_each(parts, take);
+  return bytes;
+}
+
 class Repairer {
  public:
   Repairer(const CheckpointCopy& damaged, const CheckpointCopy& replica,
            const std::function<void(std::uint64_t)>& done)
-      : damaged_(damaged), replica_(replica), manifest_(choose_manifest(damaged, replica)), done_(done) {}
+      : damaged_(damaged), replica_(replica), manifest_(choose_manifest(damaged, replica)), done_(done) {
+    if (!manifest_.index) {
+      pieces_ = open_pieces(manifest_, damaged.path);
+    } else {
+      pieces_ = parse_pieces(manifest_, assemble_index(*manifest_.index, damaged, replica, block_digests_));
+    }
+  }
 
   std::vector<Problem> run() {
     find_damage();
@@ -112,11 +154,13 @@ class Repairer {
 
  private:
   void find_damage() {
-    PiecesByFile pieces = pieces_by_file(manifest_);
-    for (const StoredFile& file : manifest_.files) {
-      FileDamage damage = inspect(file, digested_bytes(file, pieces[file.name]));
+    const auto find = [&](const StoredFile& file, std::vector<DigestedBytes> parts) {
+      FileDamage damage = inspect(file, std::move(parts));
       if (!damage.parts.empty()) damages_.push_back(std::move(damage));
-    }
+    };
+    if (manifest_.index) find(*manifest_.index, digested_bytes(*manifest_.index, block_digests_));
+    for (std::size_t i = 0; i < manifest_.files.size(); ++i)
+      find(manifest_.files[i], digested_bytes(manifest_.files[i], pieces_->of_file(i)));
   }
 
   FileDamage inspect(const StoredFile& stored, std::vector<DigestedBytes> parts) {
@@ -209,6 +253,8 @@ class Repairer {
   const CheckpointCopy& replica_;
   const Manifest& manifest_;
   const std::function<void(std::uint64_t)>& done_;
+  std::vector<std::uint64_t> block_digests_;  // the index's
+  std::unique_ptr<const PieceIndex> pieces_;
   std::vector<FileDamage> damages_;
   std::vector<Problem> repaired_;
   std::uint64_t sound_bytes_ = 0;    // among readable bytes of the checkpoint

@@ -24,8 +24,9 @@ struct Repair {
 ///
 /// `done` receives numbers of bytes, in total twice the size of all files, and 0 repeatedly during
 /// repair. An exception from it ends the repair as a crash would, but leaves no hidden file.
+/// Holds the index of pieces in memory, if there is one.
 /// Errors: input for a replica of another checkpoint, or the checkpoint itself; verification if no
-/// manifest is sound; environment.
+/// manifest is sound, or neither copy has some block of the index; environment.
 /// After a crash: there is less damage, never more, since bytes that match their digest are not
 /// touched.
 Repair repair_checkpoint(const fs::path& checkpoint, const fs::path& replica,

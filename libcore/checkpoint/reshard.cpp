@@ -1,6 +1,12 @@
 #include "checkpoint/reshard.hpp"
 
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
 #include "base/error.hpp"
+#include "base/numeric/digest.hpp"
+#include "base/system/concurrent_calls.hpp"
 #include "checkpoint/checkpoint_name.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/tokenizer_files.hpp"
@@ -44,6 +50,9 @@ Manifest header_of(const Reader& source, const ReshardOptions& how, const fs::pa
   header.mesh = how.mesh;
   header.created.clear();
   header.dt_version.clear();
+  header.files.clear();
+  header.pieces.clear();
+  header.index.reset();
   if (!are_siblings(source.path(), out)) header.parent.clear();
   return header;
 }
@@ -51,10 +60,9 @@ Manifest header_of(const Reader& source, const ReshardOptions& how, const fs::pa
 /// Reads a piece's payload, up to one block at a time.
 class Payload {
  public:
-  Payload(const Reader& source, std::span<const PieceSpec> pieces) : source_(source), pieces_(pieces) {}
+  explicit Payload(const Reader& source) : source_(source) {}
 
-  std::span<const std::byte> operator()(std::size_t index, std::uint64_t begin, std::size_t count) {
-    const PieceSpec& spec = pieces_[index];
+  std::span<const std::byte> block(const PieceSpec& spec, std::uint64_t begin, std::uint64_t count) {
     const std::size_t size = dtype_bytes(spec.dtype);
     Piece wanted = spec.piece;
     wanted.begin += static_cast<std::int64_t>(begin / size);
@@ -67,34 +75,88 @@ class Payload {
 
  private:
   const Reader& source_;
-  std::span<const PieceSpec> pieces_;
   std::vector<std::byte> buffer_;
+};
+
+/// The files of consecutive writers, which are open at the same time. Their pieces are written tensor by
+/// tensor, so that a source's block that holds parts of many of them is read and verified once.
+class ShardGroup {
+ public:
+  ShardGroup(const fs::path& folder, const Manifest& header, std::vector<std::vector<PieceSpec>> pieces,
+             int first)
+      : pieces_(std::move(pieces)) {
+    for (const std::vector<PieceSpec>& of_writer : pieces_)
+      files_.emplace_back(folder, header, first + static_cast<int>(files_.size()), of_writer);
+  }
+
+  void write(Payload& source, const std::function<void(std::uint64_t)>& written) {
+    for (const Place& place : places_by_tensor()) {
+      const PieceSpec& spec = pieces_[place.writer][place.piece];
+      const auto bytes = static_cast<std::uint64_t>(spec.piece.numel()) * dtype_bytes(spec.dtype);
+      for (std::uint64_t begin = 0; begin < bytes; begin += digest_block_bytes) {
+        const std::uint64_t count = std::min<std::uint64_t>(digest_block_bytes, bytes - begin);
+        files_[place.writer].write_block(place.piece, source.block(spec, begin, count));
+        if (written) written(count);
+      }
+    }
+  }
+
+  /// Syncs and closes the files. Adds them to `all`.
+  void close(WrittenPieces& all) {
+    std::vector<WriterManifest> closed(files_.size());
+    call_concurrently(files_.size(), max_concurrent_files,
+                      [&](std::size_t i) { closed[i] = files_[i].close(); });
+    for (const WriterManifest& of_writer : closed) all.add(of_writer);
+  }
+
+ private:
+  struct Place {
+    std::size_t writer, piece;
+  };
+
+  std::vector<Place> places_by_tensor() const {
+    std::vector<Place> places;
+    for (std::size_t writer = 0; writer < pieces_.size(); ++writer) {
+      for (std::size_t piece = 0; piece < pieces_[writer].size(); ++piece) places.push_back({writer, piece});
+    }
+    const auto key = [&](const Place& place) {
+      const PieceSpec& spec = pieces_[place.writer][place.piece];
+      return std::tie(spec.kind, spec.tensor, spec.piece.start, spec.piece.begin);
+    };
+    std::ranges::sort(places, {}, key);
+    return places;
+  }
+
+  std::vector<std::vector<PieceSpec>> pieces_;  // by writer
+  std::vector<PieceFileWriter> files_;
 };
 
 }  // namespace
 
 void reshard(const Reader& source, const ReshardOptions& how,
              const std::function<void(std::uint64_t)>& written) {
+  constexpr int most_open = 256;  // systems let a process open some 1024 files
   const fs::path out = without_trailing_slash(how.out);
   check_name(out, source.manifest());
   check_place(out, how.overwrite);
+  source.pieces().check();
   const Manifest header = header_of(source, how, out);
   auto unfinished =
       CheckpointTransaction::at(out, header.state.step, header.generation, how.overwrite && path_exists(out));
   restrict_readers(unfinished.path(), read_access_of(source));
-  for (int writer = 0; writer < how.num_writers; ++writer) {
-    const std::vector<PieceSpec> pieces = how.pieces(writer);
-    Payload payload(source, pieces);
-    write_shard(
-        unfinished.path(), header, writer, pieces,
-        [&](std::size_t index, std::uint64_t begin, std::size_t count) {
-          return payload(index, begin, count);
-        },
-        written);
+  WrittenPieces all;
+  Payload payload(source);
+  for (int first = 0; first < how.num_writers; first += most_open) {
+    std::vector<std::vector<PieceSpec>> pieces;
+    for (int writer = first; writer < std::min(first + most_open, how.num_writers); ++writer)
+      pieces.push_back(how.pieces(writer));
+    ShardGroup group(unfinished.path(), header, std::move(pieces), first);
+    group.write(payload, written);
+    group.close(all);
   }
-  write_tokenizer_manifest(unfinished.path(), header, how.num_writers,
-                           copy_tokenizer_files(source, unfinished.path()));
-  unfinished.commit(header, how.num_writers + 1);
+  unfinished.commit(header, all,
+                    {.max_files_with_list = how.max_files_with_list,
+                     .other_files = copy_tokenizer_files(source, unfinished.path())});
 }
 
 }  // namespace dt::checkpoint

@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/numeric/digest.hpp"
-#include "checkpoint/writer_manifest.hpp"
 #include "model/hf/hf_config.hpp"
 
 namespace dt::checkpoint {
@@ -56,25 +55,25 @@ StoredFile copy_tokenizer_file(const fs::path& from, const fs::path& to) {
   return stored;
 }
 
-std::vector<StoredFile> stored_tokenizer_files(const Manifest& manifest) {
+std::vector<StoredFile> stored_tokenizer_files(const Reader& checkpoint) {
   std::vector<StoredFile> result;
-  for (const StoredFile& file : manifest.files) {
-    const auto is_in_it = [&](const StoredPiece& piece) { return piece.file == file.name; };
-    if (std::none_of(manifest.pieces.begin(), manifest.pieces.end(), is_in_it)) result.push_back(file);
+  const std::vector<StoredFile>& files = checkpoint.manifest().files;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!checkpoint.pieces().has_pieces(i)) result.push_back(files[i]);
   }
   return result;
 }
 
-std::vector<std::string> tokenizer_file_names(const Manifest& manifest) {
+std::vector<std::string> tokenizer_file_names(const Reader& checkpoint) {
   std::vector<std::string> result;
-  for (const StoredFile& file : stored_tokenizer_files(manifest)) {
+  for (const StoredFile& file : stored_tokenizer_files(checkpoint)) {
     if (file.name != model::generation_config_name) result.push_back(file.name);
   }
   return result;
 }
 
 std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs::path& folder) {
-  std::vector<StoredFile> tokenizer_files = stored_tokenizer_files(checkpoint.manifest());
+  std::vector<StoredFile> tokenizer_files = stored_tokenizer_files(checkpoint);
   for (const StoredFile& file : tokenizer_files) {
     const fs::path from = checkpoint.path() / file.name;
     StoredFile copy;
@@ -93,23 +92,11 @@ std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs:
   return tokenizer_files;
 }
 
-void write_tokenizer_manifest(const fs::path& unfinished, const Manifest& header, int writer,
-                              std::vector<StoredFile> tokenizer_files) {
-  File file = File::create(unfinished / writer_manifest_name(writer));
-  file.write(
-      to_json(WriterManifest{header.state.step, header.generation, writer, std::move(tokenizer_files), {}}));
-  file.sync();
-  file.close();
-}
-
-int add_tokenizer_files(const fs::path& tokenizer_folder, const fs::path& unfinished, const Manifest& header,
-                        int num_writers) {
+std::vector<StoredFile> add_tokenizer_files(const fs::path& tokenizer_folder, const fs::path& unfinished) {
   std::vector<StoredFile> files;
   for (const std::string& name : find_tokenizer_files(tokenizer_folder))
     files.push_back(copy_tokenizer_file(tokenizer_folder / name, unfinished / name));
-  if (files.empty()) return num_writers;
-  write_tokenizer_manifest(unfinished, header, num_writers, std::move(files));
-  return num_writers + 1;
+  return files;
 }
 
 ReadAccess read_access_of(const Reader& checkpoint) {
@@ -119,7 +106,9 @@ ReadAccess read_access_of(const Reader& checkpoint) {
     readers &= ReadAccess::of(folder.parent_path());
     readers &= ReadAccess::of(folder.parent_path().parent_path());
   }
-  for (const StoredFile& file : checkpoint.manifest().files) readers &= ReadAccess::of(folder / file.name);
+  const Manifest& manifest = checkpoint.manifest();
+  if (manifest.index) readers &= ReadAccess::of(folder / manifest.index->name);
+  for (const StoredFile& file : manifest.files) readers &= ReadAccess::of(folder / file.name);
   return readers;
 }
 

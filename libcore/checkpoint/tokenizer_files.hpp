@@ -20,23 +20,17 @@ std::vector<std::string> find_tokenizer_files(const fs::path& hf_folder);
 StoredFile copy_tokenizer_file(const fs::path& from, const fs::path& to);
 
 /// Returns the tokenizer files of a checkpoint.
-std::vector<StoredFile> stored_tokenizer_files(const Manifest& manifest);
+std::vector<StoredFile> stored_tokenizer_files(const Reader& checkpoint);
 /// Returns the tokenizer files except the generation config.
-std::vector<std::string> tokenizer_file_names(const Manifest& manifest);
+std::vector<std::string> tokenizer_file_names(const Reader& checkpoint);
 /// Copies the tokenizer files into a folder and syncs the copies. Returns their entries for the
 /// manifest.
 /// Errors: input, naming the file, if a digest differs; environment.
 std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs::path& folder);
-/// Writes the tokenizer files as those of one more writer, without pieces, into an unfinished
-/// checkpoint.
-void write_tokenizer_manifest(const fs::path& unfinished, const Manifest& header, int writer,
-                              std::vector<StoredFile> tokenizer_files);
-
-/// Adds the files of `tokenizer_folder`, if any, as those of one more writer before a checkpoint of
-/// `num_writers` writers is committed. Returns the new number of writers. Blocks.
+/// Copies the files of `tokenizer_folder`, if any, into an unfinished checkpoint and syncs the copies.
+/// Returns their entries for the manifest. Blocks.
 /// Errors: environment.
-int add_tokenizer_files(const fs::path& tokenizer_folder, const fs::path& unfinished, const Manifest& header,
-                        int num_writers);
+std::vector<StoredFile> add_tokenizer_files(const fs::path& tokenizer_folder, const fs::path& unfinished);
 
 /// Returns the users that may read a checkpoint, by the modes of its files, its folder and its
 /// run's folders. Files derived from the checkpoint must admit no other users.

@@ -24,7 +24,7 @@ std::string writer_manifest_name(int writer) {
 }
 
 std::string to_json(const WriterManifest& manifest) {
-  DigestedJsonWriter text(writer_manifest_format);
+  DigestedJsonWriter text(writer_manifest_format, writer_manifest_format.newest_version);
   text.integer("step", manifest.step);
   text.integer("generation", manifest.generation);
   text.integer("writer", manifest.writer);

@@ -10,7 +10,7 @@
 #include "base/io/json.hpp"
 #include "base/numeric/digest.hpp"
 #include "checkpoint/elements.hpp"
-#include "checkpoint/pieces_by_box.hpp"
+#include "checkpoint/piece_index.hpp"
 #include "checkpoint/tokenizer_files.hpp"
 #include "model/hf/hf_config.hpp"
 #include "model/parameter_table.hpp"
@@ -74,16 +74,15 @@ ExportSource::ExportSource(const std::vector<fs::path>& checkpoints, std::vector
   const std::size_t cached_blocks = 8 / checkpoints.size();  // bounds the memory of all checkpoints together
   for (const fs::path& path : checkpoints) {
     checkpoints_.emplace_back(path, cached_blocks);
+    checkpoints_.back().pieces().check();
     require_same_tensors(checkpoints_.front(), checkpoints_.back());
     require_same_settings(checkpoints_.front(), checkpoints_.back());
   }
-  for (const checkpoint::StoredPiece& piece : checkpoints_.front().manifest().pieces)
-    pieces_[piece.kind + "/" + piece.tensor].push_back(&piece);
 }
 
-const std::vector<const checkpoint::StoredPiece*>& ExportSource::pieces(const std::string& kind,
-                                                                        const std::string& tensor) const {
-  if (const auto found = pieces_.find(kind + "/" + tensor); found != pieces_.end()) return found->second;
+const checkpoint::StoredTensor& ExportSource::stored(const std::string& kind,
+                                                     const std::string& tensor) const {
+  if (const auto* found = checkpoints_.front().pieces().find(kind, tensor)) return *found;
   const std::string path = checkpoints_.front().path().string();
   if (kind == checkpoint::kind_weights) {
     throw Error(ErrorKind::input, fmt::format("{}: {} is missing", path, tensor),
@@ -94,7 +93,7 @@ const std::vector<const checkpoint::StoredPiece*>& ExportSource::pieces(const st
 }
 
 DType ExportSource::stored_dtype(const std::string& kind, const std::string& tensor) const {
-  return pieces(kind, tensor).front()->dtype;
+  return stored(kind, tensor).dtype;
 }
 
 std::vector<std::string> ExportSource::state_kinds() const {
@@ -110,7 +109,7 @@ std::vector<std::string> ExportSource::state_kinds() const {
 
 std::vector<Piece> ExportSource::blocks(const std::string& kind, const std::string& tensor,
                                         const Shape& shape) const {
-  const std::vector<const checkpoint::StoredPiece*>& stored = pieces(kind, tensor);
+  const checkpoint::StoredTensor& whole_tensor = stored(kind, tensor);
   const auto refuse = [&](const std::string& why) {
     return Error(ErrorKind::input,
                  fmt::format("{}: {} of {}: its stored pieces {}", checkpoints_.front().path().string(), kind,
@@ -119,21 +118,21 @@ std::vector<Piece> ExportSource::blocks(const std::string& kind, const std::stri
   };
   std::vector<Piece> blocks;
   std::int64_t held = 0;
-  if (checkpoint::any_overlap(checkpoint::group_by_box(stored))) throw refuse("overlap");
-  for (const checkpoint::StoredPiece* piece : stored) {
-    const Piece& whole = piece->piece;
+  if (checkpoint::any_overlap(whole_tensor)) throw refuse("overlap");
+  checkpoints_.front().pieces().for_each(whole_tensor, [&](const checkpoint::StoredPiece& piece) {
+    const Piece& whole = piece.piece;
     if (whole.global != shape) {
       throw refuse(
           fmt::format("have the shape {}, the model {}", whole.global.to_string(), shape.to_string()));
     }
     held += whole.numel();
-    const auto step = static_cast<std::int64_t>(digest_block_bytes / dtype_bytes(piece->dtype));
+    const auto step = static_cast<std::int64_t>(digest_block_bytes / dtype_bytes(piece.dtype));
     for (std::int64_t begin = whole.begin; begin < whole.end; begin += step) {
       blocks.push_back(whole);
       blocks.back().begin = begin;
       blocks.back().end = std::min(begin + step, whole.end);
     }
-  }
+  });
   if (held != shape.numel()) throw refuse(fmt::format("hold {} of {} elements", held, shape.numel()));
   return blocks;
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,13 +53,10 @@ class ExportSource {
   void read(const std::string& kind, const std::string& tensor, const Piece& wanted, const Tensor& out) const;
 
  private:
-  const std::vector<const checkpoint::StoredPiece*>& pieces(const std::string& kind,
-                                                            const std::string& tensor) const;
+  const checkpoint::StoredTensor& stored(const std::string& kind, const std::string& tensor) const;
 
   std::vector<checkpoint::Reader> checkpoints_;
   std::vector<double> weights_;
-  std::map<std::string, std::vector<const checkpoint::StoredPiece*>>
-      pieces_;  // the first checkpoint's, by "kind/tensor"
 };
 
 /// Receives the number of tensor bytes of each block once its write is queued, and finally 0,

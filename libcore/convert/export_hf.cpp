@@ -166,7 +166,7 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
 }
 
 bool has_stored_file(const ExportSource& source, const std::string& name) {
-  return std::ranges::any_of(checkpoint::stored_tokenizer_files(source.manifest()),
+  return std::ranges::any_of(checkpoint::stored_tokenizer_files(source.newest()),
                              [&](const checkpoint::StoredFile& file) { return file.name == name; });
 }
 

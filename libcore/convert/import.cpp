@@ -31,8 +31,9 @@ std::vector<checkpoint::PieceSpec> pieces_of(const HfFolder& source) {
   return pieces;
 }
 
-void write_weights(const HfFolder& source, const fs::path& folder, const checkpoint::Manifest& header,
-                   const std::function<void(std::uint64_t)>& written) {
+checkpoint::WriterManifest write_weights(const HfFolder& source, const fs::path& folder,
+                                         const checkpoint::Manifest& header,
+                                         const std::function<void(std::uint64_t)>& written) {
   const std::vector<checkpoint::PieceSpec> pieces = pieces_of(source);
   std::vector<std::byte> buffer;
   const auto payload = [&](std::size_t index, std::uint64_t begin, std::size_t count) {
@@ -46,7 +47,7 @@ void write_weights(const HfFolder& source, const fs::path& folder, const checkpo
                 Tensor(buffer.data(), spec.dtype, Shape{wanted.numel()}, Device::host()));
     return std::span<const std::byte>(buffer);
   };
-  checkpoint::write_shard(folder, header, 0, pieces, payload, written);
+  return checkpoint::write_files(folder, header, 0, pieces, payload, written);
 }
 
 /// Refuses the folder of a run's checkpoints. There the import would pass for a generation that the run
@@ -56,16 +57,6 @@ void refuse_in_run(const fs::path& out) {
   if (folder.filename() != "checkpoints" || !path_exists(folder.parent_path() / "generations")) return;
   throw Error(ErrorKind::input, fmt::format("{} is the place of a run's own checkpoints", folder.string()),
               "import to another, and begin a run with --init-from");
-}
-
-/// Writes the tokenizer's files as the checkpoint's second writer.
-void import_tokenizer_files(const HfFolder& source, const fs::path& folder,
-                            const checkpoint::Manifest& header) {
-  std::vector<checkpoint::StoredFile> tokenizer_files;
-  for (const std::string& name : checkpoint::find_tokenizer_files(source.path())) {
-    tokenizer_files.push_back(checkpoint::copy_tokenizer_file(source.path() / name, folder / name));
-  }
-  checkpoint::write_tokenizer_manifest(folder, header, 1, std::move(tokenizer_files));
 }
 
 }  // namespace
@@ -86,9 +77,10 @@ checkpoint::Manifest import_hf(const HfFolder& source, const fs::path& target,
   header.generation = generation_of(out);
   auto unfinished = checkpoint::CheckpointTransaction::at(out, 0, header.generation, false);
   restrict_readers(unfinished.path(), source.readers());
-  write_weights(source, unfinished.path(), header, written);
-  import_tokenizer_files(source, unfinished.path(), header);
-  unfinished.commit(header, 2);
+  checkpoint::WrittenPieces weights;
+  weights.add(write_weights(source, unfinished.path(), header, written));
+  unfinished.commit(header, weights,
+                    {.other_files = checkpoint::add_tokenizer_files(source.path(), unfinished.path())});
   return checkpoint::load_manifest(out);
 }
 

@@ -45,11 +45,10 @@ namespace {
 
 /// Returns the first tensor in which model and checkpoint differ, in the model's order, or "" if
 /// there is none.
-std::string tensor_difference(const Plan& plan, const checkpoint::Manifest& manifest) {
+std::string tensor_difference(const Plan& plan, const checkpoint::PieceIndex& pieces) {
   std::map<std::string, Shape> stored;
-  for (const checkpoint::StoredPiece& piece : manifest.pieces) {
-    stored.emplace(piece.kind + " of " + piece.tensor, piece.piece.global);
-  }
+  for (const checkpoint::StoredTensor& tensor : pieces.tensors())
+    stored.emplace(tensor.kind + " of " + tensor.tensor, tensor.global);
   const model::ParameterTable table(plan.spec);
   std::vector<std::string> kinds = optim::state_kinds(plan.optimizer);
   kinds.insert(kinds.begin(), checkpoint::kind_weights);
@@ -95,9 +94,10 @@ void check_optimizer(const Plan& plan, const checkpoint::Manifest& manifest) {
               fmt::format("it was trained with {}; {}", then.hyper_parameters, remedy));
 }
 
-std::string difference(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest) {
+std::string difference(const Plan& plan, const checkpoint::Manifest& manifest,
+                       const checkpoint::PieceIndex& pieces, std::uint64_t dataset_digest) {
   const std::string model = model_difference(manifest.model, plan.spec);
-  const std::string tensor = tensor_difference(plan, manifest);
+  const std::string tensor = tensor_difference(plan, pieces);
   if (!model.empty()) return tensor.empty() ? model : fmt::format("{} ({})", model, tensor);
   if (!tensor.empty()) return tensor;
   const checkpoint::TrainingState& state = manifest.state;
@@ -113,9 +113,10 @@ std::string difference(const Plan& plan, const checkpoint::Manifest& manifest, s
 
 }  // namespace
 
-void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest, std::uint64_t dataset_digest) {
+void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest,
+                     const checkpoint::PieceIndex& pieces, std::uint64_t dataset_digest) {
   check_optimizer(plan, manifest);
-  const std::string what = difference(plan, manifest, dataset_digest);
+  const std::string what = difference(plan, manifest, pieces, dataset_digest);
   if (what.empty()) return;
   throw Error(ErrorKind::input, "cannot go on: " + what,
               "give what the run began with, or start another with --run or --resume never");

@@ -46,18 +46,18 @@ void check_writable(const char* option, const fs::path& path) {
   }
 }
 
-/// Returns the manifest of the newest candidate that can be read, and sets `path` to the candidate's. Warns
+/// Returns the newest candidate that can be read, and sets `path` to the candidate's. Warns
 /// of the candidates that it passes over.
-std::optional<checkpoint::Manifest> newest_readable_manifest(const std::vector<Candidate>& candidates,
-                                                             std::string& path, Console& console) {
+std::optional<checkpoint::Reader> newest_readable(const std::vector<Candidate>& candidates, std::string& path,
+                                                  Console& console) {
   for (const Candidate& candidate : candidates) {
     try {
       const std::string why = candidate.required ? "" : run::why_excluded(candidate.path);
       if (!why.empty()) throw Error(ErrorKind::input, why);
-      const checkpoint::Reader reader(candidate.path);
+      checkpoint::Reader reader(candidate.path);
       checkpoint::require_optimizer_state(reader);
       path = candidate.path.string();
-      return reader.manifest();
+      return reader;
     } catch (const Error& error) {
       if (candidate.required || error.kind() != ErrorKind::input) throw;
       console.warn("would pass over {}: {}", candidate.path.string(), error.message());
@@ -247,17 +247,18 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
     origin = *settings.resume.init_from;
     check_same_spec(spec, *convert::open_weights(*settings.resume.init_from), *settings.resume.init_from);
   }
-  const auto manifest = newest_readable_manifest(candidates, origin, console);
-  if (!candidates.empty() && !manifest) {
+  const auto reader = newest_readable(candidates, origin, console);
+  const checkpoint::Manifest* const manifest = reader ? &reader->manifest() : nullptr;
+  if (!candidates.empty() && manifest == nullptr) {
     throw input_error("none of the run's {} can be read", pluralize(candidates.size(), "checkpoint"));
   }
   const plan::Planner planner(settings, spec, dataset ? &*dataset : nullptr, launch);
-  const checkpoint::TrainingState* const resumed = manifest ? &manifest->state : nullptr;
+  const checkpoint::TrainingState* const resumed = manifest != nullptr ? &manifest->state : nullptr;
   const plan::Plan plan = planner.plan(resumed);
-  if (manifest)
-    plan::check_resumable(plan, *manifest,
+  if (manifest != nullptr)
+    plan::check_resumable(plan, *manifest, reader->pieces(),
                           dataset ? dataset->content_digest() : manifest->state.dataset_digest);
-  const checkpoint::TrainingState state = manifest ? manifest->state : checkpoint::TrainingState{};
+  const checkpoint::TrainingState state = manifest != nullptr ? manifest->state : checkpoint::TrainingState{};
   if (state.step == 0 && dataset) check_validation_targets(*dataset, evaluation_request(plan));
   Json description = describe(plan, state.step, origin);
   if (dataset) add_data(description, *dataset, plan, state);

@@ -28,7 +28,7 @@ std::vector<TensorComparison> compared(const fs::path& a, const fs::path& b) {
   compare(
       x, y, [&](const TensorComparison& c) { results.push_back(c); },
       [&](std::uint64_t bytes) { done += bytes; });
-  CHECK(done == stored_bytes(x.manifest()) + stored_bytes(y.manifest()));
+  CHECK(done == stored_bytes(x.pieces()) + stored_bytes(y.pieces()));
   return results;
 }
 

@@ -22,18 +22,20 @@ constexpr std::size_t page = 4096;
 /// Reads every tensor of every kind, as a resume does.
 void read_all(const fs::path& checkpoint) {
   const Reader reader(checkpoint);
-  for (const StoredPiece& stored : reader.manifest().pieces) {
-    std::vector<std::byte> values(stored.bytes());
-    reader.read(stored.kind, stored.tensor, stored.piece,
-                Tensor(values.data(), stored.dtype, Shape{stored.piece.numel()}, Device::host()));
+  for (const StoredTensor& tensor : reader.pieces().tensors()) {
+    reader.pieces().for_each(tensor, [&](const StoredPiece& stored) {
+      std::vector<std::byte> values(stored.bytes());
+      reader.read(stored.kind, stored.tensor, stored.piece,
+                  Tensor(values.data(), stored.dtype, Shape{stored.piece.numel()}, Device::host()));
+    });
   }
 }
 
 /// A checkpoint of three writers' files, each of a few dozen pages, and a checkpoint of another step of the
-/// same run.
+/// same run. The manifest lists the pieces, or there is an index of them.
 class Patient {
  public:
-  Patient() {
+  explicit Patient(bool has_index) {
     model::ModelSpec spec = test::tiny_gpt2();
     spec.vocabulary = 97;
     spec.hidden = 32;
@@ -45,11 +47,12 @@ class Patient {
     for (const std::int64_t step : {10, 20}) {
       Manifest manifest = test::sample_manifest(step);
       manifest.model = spec;
-      (step == 10 ? path : other) = test::write_by(3, folder_.path(), manifest, pieces.list);
+      (step == 10 ? path : other) =
+          test::write_by(3, folder_.path(), manifest, pieces.list, has_index ? 0 : 3);
     }
     for (const auto& entry : fs::directory_iterator(path))
       good[entry.path().filename().string()] = read_file(entry.path());
-    REQUIRE(good.size() == 4);
+    REQUIRE(good.size() == (has_index ? 5 : 4));
     REQUIRE_FALSE(is_caught());
   }
 
@@ -97,17 +100,19 @@ int num_trials() {
 }
 
 TEST_CASE("random flipped bits of payload, metadata and manifest are all caught", "[corruption]") {
-  const Patient patient;
+  const Patient patient(GENERATE(false, true));
   const Manifest manifest = load_manifest(patient.path);
   // Each third of the trials damages another kind of bytes, however few bytes that kind has.
   std::vector<std::pair<std::string, std::vector<ByteRange>>> kinds[3];
-  PiecesByFile pieces = pieces_by_file(manifest);
-  for (const StoredFile& file : manifest.files) {
-    for (const StoredPiece* piece : pieces[file.name])
-      kinds[0].push_back({file.name, {{piece->offset, piece->offset + piece->bytes()}}});
-    kinds[1].push_back({file.name, metadata_of(file, pieces[file.name]).ranges});
+  const auto pieces = open_pieces(manifest, patient.path);
+  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
+    const StoredFile& file = manifest.files[i];
+    for (const StoredPiece& piece : pieces->of_file(i))
+      kinds[0].push_back({file.name, {{piece.offset, piece.offset + piece.bytes()}}});
+    kinds[1].push_back({file.name, metadata_of(file, pieces->of_file(i)).ranges});
   }
   kinds[2].push_back({manifest_name, {{0, patient.good.at(manifest_name).size()}}});
+  if (manifest.index) kinds[2].push_back({index_name, {{0, manifest.index->bytes}}});
   std::mt19937_64 random(1);
   const auto below = [&](std::uint64_t count) { return random() % count; };
   const int trials = num_trials();
@@ -125,7 +130,7 @@ TEST_CASE("random flipped bits of payload, metadata and manifest are all caught"
 }
 
 TEST_CASE("files cut off at any page, and any page of zeros, are caught", "[corruption]") {
-  const Patient patient;
+  const Patient patient(GENERATE(false, true));
   for (const auto& [name, text] : patient.good) {
     for (std::size_t at = 0; at < text.size(); at += page) {
       INFO(name << " at byte " << at);
@@ -144,7 +149,7 @@ TEST_CASE("files cut off at any page, and any page of zeros, are caught", "[corr
 }
 
 TEST_CASE("files in each other's place, of another step, missing and empty ones are caught", "[corruption]") {
-  const Patient patient;
+  const Patient patient(GENERATE(false, true));
   for (const auto& [name, text] : patient.good) {
     for (const auto& [other_name, other_text] : patient.good) {
       if (name == other_name) continue;
@@ -174,7 +179,7 @@ TEST_CASE("files in each other's place, of another step, missing and empty ones 
 }
 
 TEST_CASE("random and absurd manifests are caught, in little memory", "[corruption]") {
-  const Patient patient;
+  const Patient patient(false);
   const std::string& good = patient.good.at(manifest_name);
   std::vector<std::string> texts = {"",     "{",           "{}",          "[]",
                                     "null", "\"\\ud800\"", sealed("{\n"), "\xef\xbb\xbf" + good};

@@ -48,10 +48,15 @@ std::vector<PieceSpec> specs_of(const model::ParameterTable& table, const Layout
   return specs;
 }
 
-fs::path resharded(const Reader& source, const fs::path& out, const Layout& layout, bool overwrite = false) {
+fs::path resharded(const Reader& source, const fs::path& out, const Layout& layout, bool overwrite = false,
+                   std::size_t max_files_with_list = default_max_files_with_list) {
   const model::ParameterTable table(source.manifest().model);
-  reshard(source,
-          {out, overwrite, layout, layout.size(), [&](int rank) { return specs_of(table, layout, rank); }});
+  reshard(source, {.out = out,
+                   .overwrite = overwrite,
+                   .mesh = layout,
+                   .num_writers = layout.size(),
+                   .pieces = [&](int rank) { return specs_of(table, layout, rank); },
+                   .max_files_with_list = max_files_with_list});
   return out;
 }
 
@@ -89,7 +94,7 @@ TEST_CASE("of 12 layouts, each made into each is the same state to the byte") {
   const std::string state = state_of(original);
   const std::string model = merged(original, folder / "model.h5");
   for (const Layout& from : layouts) {
-    const Reader first(resharded(original, folder / "from", from, true));
+    const Reader first(resharded(original, folder / "from", from, true, 2));  // an index for more files
     for (const Layout& to : layouts) {
       CAPTURE(from.pp, from.dp, from.tp, from.zero, to.pp, to.dp, to.tp, to.zero);
       const Reader second(resharded(first, folder / "to", to, true));

@@ -139,7 +139,8 @@ inline Pieces model_pieces(const model::ModelSpec& spec, DType dtype = DType::f3
 /// Divides `pieces` among writers that write at once, a thread each, and commits.
 /// Errors: throws the first writer's error instead of committing.
 inline fs::path write_by(int num_writers, const fs::path& folder, const Manifest& manifest,
-                         std::span<const SourcePiece> pieces) {
+                         std::span<const SourcePiece> pieces,
+                         std::size_t max_files_with_list = default_max_files_with_list) {
   CheckpointTransaction unfinished(folder, manifest.state.step, manifest.generation);
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(num_writers));
   std::vector<std::thread> threads;
@@ -156,7 +157,8 @@ inline fs::path write_by(int num_writers, const fs::path& folder, const Manifest
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
-  return unfinished.commit(manifest, num_writers, 0);
+  return unfinished.commit(manifest, num_writers,
+                           {.timeout_s = 0, .max_files_with_list = max_files_with_list});
 }
 
 /// Writes a checkpoint of one small tensor.

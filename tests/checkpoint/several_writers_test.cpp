@@ -152,7 +152,7 @@ TEST_CASE("progress counts each writer's payload") {
     write_shard(unfinished.path(), header, writer, test::share_of(pieces.list, writer, 2),
                 [&](std::uint64_t bytes) { written += bytes; });
   }
-  CHECK(written == stored_bytes(load_manifest(unfinished.commit(header, 2))));
+  CHECK(written == stored_bytes(Reader(unfinished.commit(header, 2)).pieces()));
 }
 
 TEST_CASE("a writer without elements leaves a part but no file of pieces") {
@@ -215,7 +215,8 @@ class Uncommitted {
   /// Returns the environment error of a commit. Checks that only the older checkpoint is left once the
   /// unfinished one is gone.
   std::string commit_error() {
-    const std::string message = error_of(ErrorKind::environment, [&] { unfinished->commit(header, 3, 0); });
+    const std::string message =
+        error_of(ErrorKind::environment, [&] { unfinished->commit(header, 3, {.timeout_s = 0}); });
     CHECK_FALSE(message.empty());
     CHECK_FALSE(message.starts_with("of another kind"));
     unfinished.reset();

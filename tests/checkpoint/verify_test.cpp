@@ -90,5 +90,42 @@ TEST_CASE("a folder of any state of ruin is described, not thrown at") {
   CHECK_FALSE(verify_checkpoint(checkpoint).empty());
 }
 
+TEST_CASE("a damaged index of pieces is named, and how many files cannot be checked without it") {
+  const TempFolder folder;
+  const test::Pieces pieces = test::model_pieces(test::tiny_gpt2());
+  const auto write = [&](std::int64_t step) {
+    return test::write_by(3, folder.path(), test::sample_manifest(step), pieces.list, 0);
+  };
+  const fs::path checkpoint = write(10), index = checkpoint / index_name;
+  const std::string good = read_file(index);
+  const auto finding = [&] {
+    CHECK_FALSE(test::error_of(ErrorKind::input, [&] { Reader(checkpoint).pieces(); }).empty());
+    const std::string text = described(verify_checkpoint(checkpoint));
+    CHECK(contains(text, "pieces.index: 3 of 3 files cannot be checked without it"));
+    return text;
+  };
+  CHECK(verify_checkpoint(checkpoint).empty());
+  CHECK(unlisted_files(checkpoint, load_manifest(checkpoint)).empty());
+  File::open_write(index).write_at(20, std::as_bytes(std::span("!", 1)));
+  CHECK(contains(finding(), fmt::format("pieces.index: bytes 0 to {} have the digest", good.size() - 8)));
+  test::write_text(index, good.substr(0, good.size() - 3) + "abc");
+  CHECK(contains(finding(), "pieces.index: the digests of its blocks have the digest"));
+  test::write_text(index, good.substr(0, 100));
+  CHECK(contains(finding(), "pieces.index has 100 bytes, expected"));
+  test::write_text(index, "");
+  finding();
+  fs::remove(index);
+  CHECK(contains(finding(), "No such file"));
+  CHECK(contains(test::error_of(ErrorKind::input, [&] { Reader reader(checkpoint); }),
+                 "pieces.index is missing"));
+  // The index of another step has the same size.
+  fs::copy_file(write(20) / index_name, index);
+  CHECK(contains(finding(), "pieces.index: the digests of its blocks"));
+  // A process that leaves the index to another one says so, too, if it cannot check its own files.
+  int turn = 0;
+  const auto second = verify_checkpoint(checkpoint, {}, [&] { return turn++ % 2 == 0; });
+  CHECK(contains(described(second), "pieces.index: 2 of 3 files cannot be checked"));
+}
+
 }  // namespace
 }  // namespace dt::checkpoint

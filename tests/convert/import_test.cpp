@@ -104,7 +104,7 @@ TEST_CASE("the tokenizer's files go along, under their digests") {
   checkpoint::test::write_text(folder / "hf/README.md", "x");
   import_hf(HfFolder(folder / "hf"), folder / "imported");
   const checkpoint::Reader reader(folder / "imported");
-  REQUIRE(checkpoint::stored_tokenizer_files(reader.manifest()).size() == 2);
+  REQUIRE(checkpoint::stored_tokenizer_files(reader).size() == 2);
   export_hf(ExportSource(folder / "imported"), folder / "merged", {});
   CHECK(read_file(folder / "merged/tokenizer.json") == "{\"a\": 1}");
   CHECK(read_file(folder / "merged/merges.txt").empty());

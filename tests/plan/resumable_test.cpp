@@ -44,7 +44,7 @@ checkpoint::Manifest manifest_of(const Plan& plan) {
 
 std::string refusal(const Plan& plan, const checkpoint::Manifest& manifest) {
   try {
-    check_resumable(plan, manifest, data);
+    check_resumable(plan, manifest, *checkpoint::open_pieces(manifest, {}), data);
     return {};
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::input);

@@ -68,7 +68,7 @@ struct Cluster {
     });
     SavedCheckpoint saved;
     comm::run_collectively(ranks.world, [&] {
-      if (target.is_committer()) target.commit(saved, ranks.world.size());
+      if (target.is_committer()) target.commit(saved, ranks.world.size(), {});
     });
     target.complete(saved);
     target.end(true);
@@ -84,10 +84,11 @@ struct Cluster {
     return found;
   }
   /// Promotes the newest local checkpoint. Returns "", or the exit code and message of the error.
-  std::string promote(const std::vector<std::string>& hosts) const {
+  std::string promote(const std::vector<std::string>& hosts,
+                      std::size_t max_files_with_list = checkpoint::default_max_files_with_list) const {
     std::string why;
     job(hosts, [&](const comm::Ranks& ranks, const std::string& host) {
-      const Promotion promotion(ranks, disk(host).string(), run, host);
+      const Promotion promotion(ranks, disk(host).string(), run, host, max_files_with_list);
       const std::vector<LocalCheckpoint> found = promotion.find();
       try {
         promotion.promote(found.at(0));
@@ -286,8 +287,15 @@ TEST_CASE("where a share is damaged, another node's is taken; where both are, no
   flip(cluster.shard("a", 10) / checkpoint::piece_file_name(0));
   flip(cluster.shard("c", 10) / checkpoint::piece_file_name(1));
   SECTION("one of two") {
-    CHECK(cluster.promote({"a", "b", "c"}) == "");
+    const std::size_t max_files_with_list = GENERATE(2, 3);  // three have an index of pieces, or none
+    CHECK(cluster.promote({"a", "b", "c"}, max_files_with_list) == "");
     CHECK(cluster.is_right(10));
+    const fs::path path =
+        cluster.run.checkpoints_path() / checkpoint::checkpoint_name(10, cluster.own.number);
+    const Manifest manifest = checkpoint::load_manifest(path);
+    CHECK(manifest.index.has_value() == (max_files_with_list < 3));
+    CHECK(manifest.files.at(2).name == checkpoint::piece_file_name(2));
+    CHECK(cluster.entries(path) == (manifest.index ? 5 : 4));
   }
   SECTION("both") {
     flip(cluster.shard("b", 10) / checkpoint::piece_file_name(0));

@@ -18,7 +18,8 @@ class Nowhere : public SaveTarget {
   void finish_shard(const std::function<void()>&) override {}
   int num_committers() const override { return 1; }
   bool is_committer() const override { return true; }
-  void commit(SavedCheckpoint&, int) override {}
+  bool keeps_writer_manifests(int) const override { return true; }
+  void commit(SavedCheckpoint&, int, const checkpoint::WrittenPieces&) override {}
   void end(bool is_announced) override { was_announced = is_announced; }
 
   bool was_announced = true;

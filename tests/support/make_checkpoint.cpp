@@ -7,6 +7,7 @@
 //   seed=N             makes other values
 //   parts=N            cuts each tensor into N pieces
 //   writers=N          has N writers, each with its share of the elements in a file of its own
+//   listed_files=N     lists the pieces of up to N files in the manifest; more have an index of pieces
 //   divide=N           divides values by N: with 3, they need all bits of an fp32
 //   perturb=TENSOR     changes the tensor's first weight by 0.5
 //   poison=TENSOR      makes the tensor's first weight NaN
@@ -93,13 +94,16 @@ std::vector<float> values_of(const model::ParamSpec& param, const std::string& k
 }
 
 fs::path write(const fs::path& folder, const checkpoint::Manifest& manifest,
-               std::span<const checkpoint::SourcePiece> pieces, int num_writers) {
+               std::span<const checkpoint::SourcePiece> pieces, int num_writers, const Settings& settings) {
   checkpoint::CheckpointTransaction unfinished(folder, manifest.state.step, manifest.generation);
   for (int w = 0; w < num_writers; ++w) {
     checkpoint::write_shard(unfinished.path(), manifest, w,
                             checkpoint::test::share_of(pieces, w, num_writers));
   }
-  return unfinished.commit(manifest, num_writers);
+  checkpoint::CommitOptions options;
+  if (settings.has("listed_files"))
+    options.max_files_with_list = static_cast<std::size_t>(number(settings["listed_files"]));
+  return unfinished.commit(manifest, num_writers, options);
 }
 
 fs::path with_version(const fs::path& checkpoint, const std::string& version) {
@@ -145,7 +149,8 @@ fs::path make(const fs::path& path, std::int64_t step, const Settings& settings)
       }
     }
   }
-  const fs::path written = write(run.checkpoints_path(), manifest, pieces, static_cast<int>(writers));
+  const fs::path written =
+      write(run.checkpoints_path(), manifest, pieces, static_cast<int>(writers), settings);
   return settings.has("format_version") ? with_version(written, settings["format_version"]) : written;
 }
 

@@ -167,9 +167,7 @@ void check_copy(const fs::path& path, const fs::path& origin, const checkpoint::
   const File file = File::open_read(path);
   if (file.size() != stored.bytes)
     throw input_error("{} has {} bytes, expected {}", origin.string(), file.size(), stored.bytes);
-  std::vector<const checkpoint::StoredPiece*> pieces;
-  for (const checkpoint::StoredPiece& piece : manifest.pieces) pieces.push_back(&piece);
-  for (const checkpoint::DigestedBytes& bytes : checkpoint::digested_bytes(stored, pieces)) {
+  for (const checkpoint::DigestedBytes& bytes : checkpoint::digested_bytes(stored, manifest.pieces)) {
     if (const std::string why = checkpoint::why_damaged(file, bytes); !why.empty())
       throw input_error("{}: {}", origin.string(), why);
   }
@@ -361,16 +359,17 @@ void LocalStore::clear(std::int64_t own_generation, const checkpoint::Checkpoint
   fs::remove(run_path_, ignored);  // the user's folder stays: another run's start may be about to use it
 }
 
-void LocalStore::copy_writer_files(const fs::path& shard, const checkpoint::Manifest& header, int writer,
-                                   const fs::path& unfinished) const {
+checkpoint::WriterManifest LocalStore::copy_writer_files(const fs::path& shard,
+                                                         const checkpoint::Manifest& header, int writer,
+                                                         const fs::path& unfinished,
+                                                         bool keeps_manifest) const {
   const std::string part_name = checkpoint::writer_manifest_name(writer);
   // Only content that matches its code is parsed.
   const std::string text = reading([&] { return read_file(shard / part_name); });
   ShardCodes own_codes = codes(header.state.step, header.generation);
   reading([&] { own_codes.load(shard); });
   own_codes.check(part_name, text);
-  const checkpoint::WriterManifest manifest =
-      checkpoint::parse_writer_manifest(text, (shard / part_name).string());
+  checkpoint::WriterManifest manifest = checkpoint::parse_writer_manifest(text, (shard / part_name).string());
   std::vector<std::string> names = {part_name};
   for (const checkpoint::StoredFile& file : manifest.files) names.push_back(file.name);
   try {
@@ -378,8 +377,9 @@ void LocalStore::copy_writer_files(const fs::path& shard, const checkpoint::Mani
       copy_synced(shard / file.name, unfinished / file.name);
       check_copy(unfinished / file.name, shard / file.name, file, manifest);
     }
-    write_synced(unfinished / part_name, text);
+    if (keeps_manifest) write_synced(unfinished / part_name, text);
     sync_directory(unfinished);
+    return manifest;
   } catch (...) {
     std::error_code ignored;
     for (const std::string& name : names) fs::remove(unfinished / name, ignored);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/io/secret.hpp"
+#include "checkpoint/writer_manifest.hpp"
 #include "run/local/shard_codes.hpp"
 #include "run/run_directory.hpp"
 
@@ -67,12 +68,13 @@ class LocalStore {
   std::vector<LocalShard> shards(std::vector<checkpoint::Problem>& problems) const;
   /// Returns the folders of one checkpoint's shards.
   std::vector<fs::path> shard_paths(std::int64_t step, std::int64_t generation) const;
-  /// Copies the files of `writer` from a shard into an unfinished checkpoint, checks each byte of
-  /// the copy against its digest, and syncs it.
+  /// Copies the file of `writer` from a shard into an unfinished checkpoint, checks each byte of
+  /// the copy against its digest, and syncs it. Copies the description, too, if `keeps_manifest`. Returns it.
   /// Errors: input if the shard does not hold them whole, or this host cannot read them; the copy
   /// is then removed. Environment if the copy cannot be written.
-  void copy_writer_files(const fs::path& shard, const checkpoint::Manifest& header, int writer,
-                         const fs::path& unfinished) const;
+  checkpoint::WriterManifest copy_writer_files(const fs::path& shard, const checkpoint::Manifest& header,
+                                               int writer, const fs::path& unfinished,
+                                               bool keeps_manifest = true) const;
 
   /// Removes the run's shards of this and older generations that are older than `newest`, except
   /// step `kept` of this generation. Shards of a newer generation stay, since the caller may be a

@@ -7,6 +7,7 @@
 #include "checkpoint/tokenizer_files.hpp"
 #include "checkpoint/writer.hpp"
 #include "comm/exchange.hpp"
+#include "run/gather_written.hpp"
 
 namespace dt::run {
 
@@ -24,8 +25,11 @@ int holder_of(const LocalCheckpoint& local, const Nodes& nodes, std::size_t writ
 }  // namespace
 
 Promotion::Promotion(const comm::Ranks& ranks, const std::optional<std::string>& folder,
-                     const RunDirectory& run, const std::string& host)
-    : ranks_(ranks), run_(run), nodes_(find_nodes(ranks.world, host)) {
+                     const RunDirectory& run, const std::string& host, std::size_t max_files_with_list)
+    : ranks_(ranks),
+      run_(run),
+      nodes_(find_nodes(ranks.world, host)),
+      max_files_with_list_(max_files_with_list) {
   if (!folder) return;
   std::string key;
   comm::on_root(ranks, [&] {
@@ -109,17 +113,22 @@ void Promotion::promote(const LocalCheckpoint& local) const {
   });
   const fs::path folder =
       comm::broadcast_text(ranks_.world, unfinished ? unfinished->path().string() : std::string());
+  checkpoint::WrittenPieces copied;
   {
     // Ranks without files wait as long as other ranks copy.
     const comm::ScopedTimeout timeout(ranks_.world.engine(), 0);
-    collect_writer_files(local, header, folder);
+    copied = collect_writer_files(local, header, folder);
   }
+  if (!keeps_writer_manifests(local)) gather_written(ranks_.world, copied);
   comm::on_root(ranks_, [&] {
     try {
-      const auto num_writers = static_cast<int>(local.holders.size());
-      const fs::path path = unfinished->commit(
-          header,
-          checkpoint::add_tokenizer_files(run_.tokenizer_path(), unfinished->path(), header, num_writers));
+      const checkpoint::CommitOptions options{
+          .max_files_with_list = max_files_with_list_,
+          .other_files = checkpoint::add_tokenizer_files(run_.tokenizer_path(), unfinished->path())};
+      copied.sort_files();
+      const fs::path path = keeps_writer_manifests(local)
+                                ? unfinished->commit(header, static_cast<int>(local.holders.size()), options)
+                                : unfinished->commit(header, copied, options);
       ranks_.console.info("brought {} together from what the nodes hold", path.string());
     } catch (const Error& error) {
       throw as_environment(error);
@@ -161,8 +170,10 @@ void Promotion::remove(const std::function<void(const LocalStore&)>& shards) con
   }
 }
 
-void Promotion::collect_writer_files(const LocalCheckpoint& local, const checkpoint::Manifest& header,
-                                     const fs::path& unfinished) const {
+checkpoint::WrittenPieces Promotion::collect_writer_files(const LocalCheckpoint& local,
+                                                          const checkpoint::Manifest& header,
+                                                          const fs::path& unfinished) const {
+  checkpoint::WrittenPieces copied;
   std::vector<std::size_t> missing(local.holders.size());
   std::iota(missing.begin(), missing.end(), std::size_t{0});
   for (std::size_t attempt = 0; !missing.empty(); ++attempt) {
@@ -170,7 +181,8 @@ void Promotion::collect_writer_files(const LocalCheckpoint& local, const checkpo
     comm::run_collectively(ranks_.world, [&] {
       for (const std::size_t writer : missing) {
         if (holder_of(local, nodes_, writer, attempt) != ranks_.world.rank()) continue;
-        const std::string why = copy_writer_files(header, static_cast<int>(writer), unfinished);
+        const std::string why = copy_writer_files(header, static_cast<int>(writer), unfinished,
+                                                  keeps_writer_manifests(local), copied);
         if (!why.empty()) failures += fmt::format("{}\t{}\n", writer, why);
       }
     });
@@ -187,14 +199,18 @@ void Promotion::collect_writer_files(const LocalCheckpoint& local, const checkpo
       }
     }
   }
+  return copied;
 }
 
 std::string Promotion::copy_writer_files(const checkpoint::Manifest& header, int writer,
-                                         const fs::path& unfinished) const {
+                                         const fs::path& unfinished, bool keeps_manifest,
+                                         checkpoint::WrittenPieces& copied) const {
   std::string why = "the share has gone";
   for (const fs::path& shard : store_->shard_paths(header.state.step, header.generation)) {
     try {
-      store_->copy_writer_files(shard, header, writer, unfinished);
+      const checkpoint::WriterManifest manifest =
+          store_->copy_writer_files(shard, header, writer, unfinished, keeps_manifest);
+      if (!keeps_manifest) copied.add(manifest);
       return {};
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::input) throw;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/written_pieces.hpp"
 #include "comm/ranks.hpp"
 #include "run/local/local_checkpoint.hpp"
 #include "run/local/nodes.hpp"
@@ -17,10 +18,12 @@ namespace dt::run {
 /// Finds and promotes local checkpoints. All references must outlive the object.
 class Promotion {
  public:
-  /// Without a `folder`, find() and survey() return no local checkpoints.
+  /// Without a `folder`, find() and survey() return no local checkpoints. Of checkpoints of up to
+  /// `max_files_with_list` files the manifest lists the pieces (see CommitOptions).
   /// Collective: called by all ranks together; blocks.
   Promotion(const comm::Ranks& ranks, const std::optional<std::string>& folder, const RunDirectory& run,
-            const std::string& host = host_name());
+            const std::string& host = host_name(),
+            std::size_t max_files_with_list = checkpoint::default_max_files_with_list);
 
   /// Returns the local checkpoints that the nodes hold, newest first, on any lineage or none. Warns
   /// of damaged shards, unless survey() was called before.
@@ -62,17 +65,23 @@ class Promotion {
   NodeShards list_own_shards() const;
   std::vector<LocalCheckpoint> merge(const NodeShards& own) const;
   void remove(const std::function<void(const LocalStore&)>& shards) const;
-  void collect_writer_files(const LocalCheckpoint& local, const checkpoint::Manifest& header,
-                            const fs::path& unfinished) const;
-  /// Copies a writer's files from this node's shards. Returns "" if one of the shards had them
-  /// whole.
-  std::string copy_writer_files(const checkpoint::Manifest& header, int writer,
-                                const fs::path& unfinished) const;
+  /// Returns what this rank has copied.
+  checkpoint::WrittenPieces collect_writer_files(const LocalCheckpoint& local,
+                                                 const checkpoint::Manifest& header,
+                                                 const fs::path& unfinished) const;
+  bool keeps_writer_manifests(const LocalCheckpoint& local) const {
+    return local.holders.size() <= max_files_with_list_;
+  }
+  /// Copies a writer's files from this node's shards, and adds them to `copied` unless their description is
+  /// copied, too. Returns "" if one of the shards had them whole.
+  std::string copy_writer_files(const checkpoint::Manifest& header, int writer, const fs::path& unfinished,
+                                bool keeps_manifest, checkpoint::WrittenPieces& copied) const;
 
   const comm::Ranks& ranks_;
   const RunDirectory& run_;
   std::optional<LocalStore> store_;
   Nodes nodes_;
+  std::size_t max_files_with_list_;
 };
 
 }  // namespace dt::run

@@ -147,7 +147,7 @@ void LocalTarget::finish_shard(const std::function<void()>& check) {
                                 own_.number, ranks_.world.rank(), check);
 }
 
-void LocalTarget::commit(SavedCheckpoint& saved, int) {
+void LocalTarget::commit(SavedCheckpoint& saved, int, const checkpoint::WrittenPieces&) {
   if (ranks_.is_root()) confirm_ownership(run_, own_, alive_);
   if (receiver_) receiver_->expect({});
   saved.path = store_.commit(header_, claim_);

@@ -39,8 +39,9 @@ class LocalTarget : public SaveTarget {
   void finish_shard(const std::function<void()>& check) override;
   int num_committers() const override { return nodes_.size(); }
   bool is_committer() const override { return is_leader_; }
+  bool keeps_writer_manifests(int) const override { return true; }
   /// Commits the node's shard. A local checkpoint has one writer per rank.
-  void commit(SavedCheckpoint& saved, int num_writers) override;
+  void commit(SavedCheckpoint& saved, int num_writers, const checkpoint::WrittenPieces& written) override;
   /// Warns of failed copies.
   void complete(SavedCheckpoint& saved) override;
   void end(bool is_announced) override;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/written_pieces.hpp"
 
 namespace dt::run {
 
@@ -54,9 +55,13 @@ class SaveTarget {
   /// Return how many ranks commit, and whether this rank does.
   virtual int num_committers() const = 0;
   virtual bool is_committer() const = 0;
-  /// Commits the shards of `num_writers` writers. Blocks.
+  /// Returns whether each of `num_writers` writers leaves a description of what it wrote (part-NNNNN.json)
+  /// beside its file. Else rank 0 gets all descriptions by messages. The same on all ranks.
+  virtual bool keeps_writer_manifests(int num_writers) const = 0;
+  /// Commits the shards of `num_writers` writers. `written` says on rank 0 what they wrote unless each has
+  /// left a description. Blocks.
   /// Errors: environment.
-  virtual void commit(SavedCheckpoint& saved, int num_writers) = 0;
+  virtual void commit(SavedCheckpoint& saved, int num_writers, const checkpoint::WrittenPieces& written) = 0;
   /// Runs once all committers have committed.
   /// Collective: called by all ranks together.
   virtual void complete([[maybe_unused]] SavedCheckpoint& saved) {}

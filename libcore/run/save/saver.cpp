@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
+#include "run/gather_written.hpp"
 
 namespace dt::run {
 
@@ -61,6 +62,7 @@ void Saver::begin(SaveTarget& target, const checkpoint::Manifest& header, bool s
   began_s_ = monotonic_s();
   header_ = header;
   has_failed_ = false;
+  written_ = {};
   target_ = &target;
   const fs::path folder = target.begin(header);
   comm::run_collectively(ranks_.world, [&] {
@@ -92,7 +94,12 @@ void Saver::write_file(const fs::path& folder, std::vector<checkpoint::SourcePie
     if (is_cancelled_) throw SaveCancelled();
   };
   group_.append_members(pieces, check);
-  checkpoint::write_shard(folder, header_, group_.file(), pieces, [&](std::uint64_t) { check(); });
+  const auto written = [&](std::uint64_t) { check(); };
+  if (target_->keeps_writer_manifests(group_.num_files())) {
+    checkpoint::write_shard(folder, header_, group_.file(), pieces, written);
+  } else {
+    written_.add(checkpoint::write_files(folder, header_, group_.file(), pieces, written));
+  }
   target_->finish_shard(check);
 }
 
@@ -153,13 +160,14 @@ void Saver::join() {
 
 void Saver::begin_commit() {
   join();
+  if (!target_->keeps_writer_manifests(group_.num_files())) gather_written(ranks_.world, written_);
   phase_ = Phase::committing;
   if (target_->is_committer()) task_ = std::async(std::launch::async, [this] { commit(); });
 }
 
 void Saver::commit() {
   try {
-    target_->commit(saved_, group_.num_files());
+    target_->commit(saved_, group_.num_files(), written_);
     saved_.write_s = monotonic_s() - began_s_;
   } catch (...) {
     has_failed_ = true;

@@ -6,8 +6,8 @@
 // stream of its own. wait_until_copied() waits for that copy before the optimizer changes the state. The
 // thread then writes its shard, or leaves the copy to the rank that writes for it (see
 // AggregationGroup). It exchanges no messages with other ranks. The result travels through the step's
-// decision point. Once all ranks have written, the target's committers commit. Once they are done,
-// or any rank has failed, all ranks learn of it.
+// decision point. Once all ranks have written, rank 0 learns what they wrote, by messages if they are many,
+// and the target's committers commit. Once they are done, or any rank has failed, all ranks learn of it.
 
 #include <atomic>
 #include <future>
@@ -70,6 +70,8 @@ class Saver {
   SaveTarget* target_ = nullptr;  // target of the save in progress
   checkpoint::Manifest header_;
   AggregationGroup group_;
+  checkpoint::WrittenPieces
+      written_;  // this rank's files and pieces; on rank 0, at the commit, those of all ranks
   std::future<void> task_;
   std::atomic<bool> is_copied_ = true;
   std::atomic<bool> is_cancelled_ = false;

@@ -24,11 +24,13 @@ fs::path SharedTarget::begin(const checkpoint::Manifest& header) {
   return comm::broadcast_text(ranks_.world, unfinished_ ? unfinished_->path().string() : std::string());
 }
 
-void SharedTarget::commit(SavedCheckpoint& saved, int num_writers) {
+void SharedTarget::commit(SavedCheckpoint& saved, int num_writers, const checkpoint::WrittenPieces& written) {
   confirm_ownership(run_, own_, alive_);
-  saved.path = unfinished_->commit(
-      header_,
-      checkpoint::add_tokenizer_files(run_.tokenizer_path(), unfinished_->path(), header_, num_writers));
+  const checkpoint::CommitOptions options{
+      .max_files_with_list = max_files_with_list_,
+      .other_files = checkpoint::add_tokenizer_files(run_.tokenizer_path(), unfinished_->path())};
+  saved.path = keeps_writer_manifests(num_writers) ? unfinished_->commit(header_, num_writers, options)
+                                                   : unfinished_->commit(header_, written, options);
   saved.bytes = folder_bytes(saved.path);
 }
 

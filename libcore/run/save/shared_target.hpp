@@ -22,18 +22,28 @@ struct RetentionPolicy {
 /// Saves into the run directory. All references must outlive the target.
 class SharedTarget : public SaveTarget {
  public:
-  /// `alive` holds the run on rank 0; null if nothing holds it.
+  /// `alive` holds the run on rank 0; null if nothing holds it. Of up to `max_files_with_list` files the
+  /// manifest lists the pieces (see CommitOptions).
   SharedTarget(const comm::Ranks& ranks, const RunDirectory& run, const Generation& own,
-               RetentionPolicy retention, const RunLock* alive = nullptr)
-      : ranks_(ranks), run_(run), own_(own), alive_(alive), retention_(retention) {}
+               RetentionPolicy retention, const RunLock* alive = nullptr,
+               std::size_t max_files_with_list = checkpoint::default_max_files_with_list)
+      : ranks_(ranks),
+        run_(run),
+        own_(own),
+        alive_(alive),
+        retention_(retention),
+        max_files_with_list_(max_files_with_list) {}
 
   fs::path begin(const checkpoint::Manifest& header) override;
   void finish_shard(const std::function<void()>&) override {}
   int num_committers() const override { return 1; }
   bool is_committer() const override { return ranks_.is_root(); }
+  bool keeps_writer_manifests(int num_writers) const override {
+    return static_cast<std::size_t>(num_writers) <= max_files_with_list_;
+  }
   /// Errors: environment, also if a newer generation has taken the run over. The final name then
   /// does not exist, unless only the last sync failed: then the checkpoint is complete.
-  void commit(SavedCheckpoint& saved, int num_writers) override;
+  void commit(SavedCheckpoint& saved, int num_writers, const checkpoint::WrittenPieces& written) override;
   /// Removes the hidden folder of a failed save. The final name exists with the complete
   /// checkpoint, or not at all.
   void end(bool is_announced) override;
@@ -49,6 +59,7 @@ class SharedTarget : public SaveTarget {
   const Generation& own_;
   const RunLock* alive_;
   RetentionPolicy retention_;
+  std::size_t max_files_with_list_;
   checkpoint::Manifest header_;
   std::optional<checkpoint::CheckpointTransaction> unfinished_;  // on rank 0
   std::optional<std::int64_t> unconfirmed_;                      // step saved last, until it is proven

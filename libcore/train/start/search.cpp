@@ -26,9 +26,9 @@ void check_readable(const fs::path& path) {
 }
 
 void check_readable(const checkpoint::Reader& reader) {
-  for (const checkpoint::StoredFile& file : reader.manifest().files) {
-    check_readable(reader.path() / file.name);
-  }
+  const checkpoint::Manifest& manifest = reader.manifest();
+  if (manifest.index) check_readable(reader.path() / manifest.index->name);
+  for (const checkpoint::StoredFile& file : manifest.files) check_readable(reader.path() / file.name);
 }
 
 /// Refuses a checkpoint of another version of dt, which is no damage either.
@@ -41,8 +41,9 @@ void check_format_version(const fs::path& checkpoint) {
 /// Returns whether a checkpoint has only weights. A user has then put it among the run's own.
 bool is_valid_weights_only(const fs::path& checkpoint) {
   try {
-    return checkpoint::is_manifest_intact(checkpoint) &&
-           checkpoint::has_weights_only(checkpoint::load_manifest(checkpoint));
+    if (!checkpoint::is_manifest_intact(checkpoint)) return false;
+    const checkpoint::Manifest manifest = checkpoint::load_manifest(checkpoint);
+    return checkpoint::has_weights_only(manifest, *checkpoint::open_pieces(manifest, checkpoint));
   } catch (const Error&) {  // complete, but not this checkpoint's
     return false;
   }
@@ -142,12 +143,13 @@ std::optional<checkpoint::Reader> CheckpointSearch::open(const Candidate& candid
   return reader;
 }
 
-void CheckpointSearch::make_start_plan(Start& start, const checkpoint::Manifest& manifest) const {
+void CheckpointSearch::make_start_plan(Start& start, const checkpoint::Reader& reader) const {
+  const checkpoint::Manifest& manifest = reader.manifest();
   comm::run_collectively(ranks_.world, [&] {
     start.plan = request_.planner.fitting_plan(&manifest.state);
     if (!manifest.model.special.eos.empty())
       start.plan.spec.special = training_special_tokens(manifest.model.special, request_.dataset);
-    plan::check_resumable(start.plan, manifest, request_.dataset.content_digest());
+    plan::check_resumable(start.plan, manifest, reader.pieces(), request_.dataset.content_digest());
   });
   start.plan.arithmetic = plan::choose_arithmetic(start.plan, &manifest.state, ranks_);
 }
@@ -169,7 +171,7 @@ std::optional<Start> CheckpointSearch::start_from(const Candidate& candidate) {
   const std::optional<checkpoint::Reader> reader = open(candidate);
   if (!reader) return std::nullopt;
   Start start;
-  make_start_plan(start, reader->manifest());
+  make_start_plan(start, *reader);
   request_.make_runtime(start);
   if (!try_candidate(candidate,
                      [&] { load_state(start.runtime->context(), *reader, start.runtime->storage()); }))

@@ -57,7 +57,7 @@ class CheckpointSearch {
   /// Opens the candidate. Rank 0's verdict applies to all ranks.
   /// Collective: all ranks.
   std::optional<checkpoint::Reader> open(const Candidate& candidate);
-  void make_start_plan(Start& start, const checkpoint::Manifest& manifest) const;
+  void make_start_plan(Start& start, const checkpoint::Reader& reader) const;
   void announce(const Start& start) const;
 
   const StartRequest& request_;
