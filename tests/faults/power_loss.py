@@ -22,6 +22,7 @@ RUN = "new/run"
 CLASSES = [("piece files", r"rank-[0-9]+[.]h5$"), ("manifest", r"manifest[.]json$"),
            ("checkpoint folder", r"checkpoints/[.]step-[^/]*$"), ("parent folder", r"/checkpoints$"),
            ("run directory", r"^new/run$"), ("folder above", r"^([.]|new)$")]
+INDEX = ("index of pieces", r"pieces[.]index$")  # of subjects that have one
 KEPT = [(0, 1), (1, 0), (0, 0), (0.5, 0.5), (0.5, 1), (0.9, 0.9)]  # shares of unsynced pages and of unsynced names
 
 
@@ -113,7 +114,7 @@ def check_account(kind, operations):
 
 
 def check_needed(kind, num_cuts):
-    for name, path in CLASSES:
+    for name, path in CLASSES + ([INDEX] if re.fullmatch("writers=[0-9]+:[0-9]+", kind) else []):
         lost, _ = first_loss(record(kind, action="pretend", kinds="sync", path=path), max(num_cuts, 200))  # ends at the first
         if not lost:
             faults.fail(f"{kind}: without syncs of the {name} nothing is lost in {num_cuts} cuts")

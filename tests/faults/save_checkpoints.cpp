@@ -1,7 +1,8 @@
-// save_checkpoints RUN STEPS WRITERS [KEEP]: does to a run directory what a training run does, without the
-// training. Claims a generation, resumes from the newest checkpoint, goes up to step STEPS, and saves after
-// each step. WRITERS processes write parts. This process commits, announces the checkpoint in
-// RUN/metrics.jsonl and prunes to the newest KEEP. Every element of step n's tensors depends on n.
+// save_checkpoints RUN STEPS WRITERS[:LISTED] [KEEP]: does to a run directory what a training run does,
+// without the training. Claims a generation, resumes from the newest checkpoint, goes up to step STEPS, and
+// saves after each step. WRITERS processes write parts. The checkpoints have an index of pieces if they have
+// more than LISTED files. This process commits, announces the checkpoint in RUN/metrics.jsonl and prunes to
+// the newest KEEP. Every element of step n's tensors depends on n.
 
 #include <algorithm>
 #include <cstdio>
@@ -70,7 +71,8 @@ pid_t start_writer(const fs::path& folder, const checkpoint::Manifest& header, i
   }
 }
 
-fs::path save(const run::RunDirectory& run, const checkpoint::Manifest& header, int writers) {
+fs::path save(const run::RunDirectory& run, const checkpoint::Manifest& header, int writers,
+              const checkpoint::CommitOptions& options) {
   const State state = state_after(header.model, header.state.step);
   checkpoint::CheckpointTransaction unfinished(run.checkpoints_path(), header.state.step, header.generation);
   std::vector<pid_t> children;
@@ -94,7 +96,7 @@ fs::path save(const run::RunDirectory& run, const checkpoint::Manifest& header, 
   }
   if (failure) std::rethrow_exception(failure);
   if (!all_wrote) throw environment_error("a writer of {} failed", unfinished.path().string());
-  return unfinished.commit(header, writers);
+  return unfinished.commit(header, writers, options);
 }
 
 void announce(const run::RunDirectory& run, std::int64_t step, const fs::path& path) {
@@ -106,7 +108,12 @@ void announce(const run::RunDirectory& run, std::int64_t step, const fs::path& p
   metrics.close();
 }
 
-void run_all(const fs::path& path, std::int64_t steps, int writers, std::optional<std::int64_t> keep_last) {
+void run_all(const fs::path& path, std::int64_t steps, const std::string& writers_and_listed,
+             std::optional<std::int64_t> keep_last) {
+  const int writers = std::atoi(writers_and_listed.c_str());
+  checkpoint::CommitOptions options;
+  if (const auto colon = writers_and_listed.find(':'); colon != std::string::npos)
+    options.max_files_with_list = std::stoul(writers_and_listed.substr(colon + 1));
   const run::RunDirectory run(path);
   const auto newest = run.newest_complete();
   run.create();
@@ -120,7 +127,7 @@ void run_all(const fs::path& path, std::int64_t steps, int writers, std::optiona
   header.generation = own.number;
   run.remove_leftovers();
   for (header.state.step = newest ? newest->step + 1 : 1; header.state.step <= steps; ++header.state.step) {
-    announce(run, header.state.step, save(run, header, writers));
+    announce(run, header.state.step, save(run, header, writers, options));
     run.prune(own.number, keep_last, 0);
   }
 }
@@ -129,8 +136,8 @@ void run_all(const fs::path& path, std::int64_t steps, int writers, std::optiona
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 4) throw usage_error("usage: save_checkpoints RUN STEPS WRITERS [KEEP]");
-    run_all(argv[1], std::atoll(argv[2]), std::atoi(argv[3]),
+    if (argc < 4) throw usage_error("usage: save_checkpoints RUN STEPS WRITERS[:LISTED] [KEEP]");
+    run_all(argv[1], std::atoll(argv[2]), argv[3],
             argc > 4 ? std::optional<std::int64_t>(std::atoll(argv[4])) : std::nullopt);
     return 0;
   } catch (...) {

@@ -1,5 +1,5 @@
 """What is disturbed: programs that save checkpoints into ./root/run, by a name such as self, threads=2, mpi=4, writers=3;
-mpi=4:2 are ranks that write two files together."""
+mpi=4:2 are ranks that write two files together; writers=3:2 have an index of pieces, since they have more than 2 files."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def command(kind, run, steps, *options, save_every=1):
     kind, _, files = kind.partition(":")
     name, _, count = kind.partition("=")
     if name == "writers":
-        return ["save_checkpoints", run, str(steps), count, *options]
+        return ["save_checkpoints", run, str(steps), f"{count}:{files}" if files else count, *options]
     train = ["dt-train", "--quiet", "--model", "model.json", "--data", "shards", "--run", run, "--steps", str(steps),
              "--save-every", str(save_every), "--sequence-length", "32", "--global-batch", "8", "--micro-batch", "1", "--lr", "1e-3",
              "--schedule", "constant", "--warmup-steps", "0", "--grad-lanes", "4", "--threads", "1", "--peak-flops", "1e9",

@@ -420,6 +420,41 @@ def large_manifest():
         "stages": layers | {"mesh": layers["mesh"] | {"stages": stages}}, "part": part_of([wide], pieces)}
 
 
+def index_of(num_files, names, tensors, boxes, pieces, by_file, file_starts, digests=()):
+    """A pieces.index without its blocks' digests, after the number of files. Dims are filled up to eight."""
+    dims = lambda values: struct.pack("<8q", *values, *[0] * (8 - len(values)))
+    body = struct.pack("<8s4I3Q2q", b"dtpieces", 1, num_files, len(tensors), len(boxes), len(pieces), len(digests), len(names), 0, 0)
+    for section in [b"".join(struct.pack("<4I8s2IQ", *t[:-1]) + dims(t[-1]) for t in tensors), names,
+                    b"".join(struct.pack("<Q", b[0]) + dims(b[1]) + dims(b[2]) for b in boxes),
+                    b"".join(struct.pack("<qqQQ4I", *p, 0) for p in pieces), struct.pack(f"<{len(digests)}Q", *digests),
+                    struct.pack(f"<{len(by_file)}I", *by_file), struct.pack(f"<{len(file_starts)}I", *file_starts)]:
+        body += bytes(-len(body) % 64) + section
+    return bytes([num_files]) + body
+
+
+def piece_index():
+    seed("piece_index", "two-tensors", index_of(2, b"head.weightweightsadam_m",
+         [(0, 11, 11, 7, b"f32", 2, 0, 32, [4, 2]), (0, 11, 18, 6, b"bf16", 2, 1, 16, [4, 2])],
+         [(0, [0, 0], [4, 2]), (2, [0, 0], [4, 1]), (3, [0, 1], [4, 1])],
+         [(0, 5, 64, 7, 0, 0, 0), (5, 8, 0, 7, 0, 1, 0), (0, 4, 128, 7, 1, 0, 0), (0, 4, 192, 7, 2, 0, 1)],
+         [0, 2, 3, 1], [0, 3, 4]))
+    seed("piece_index", "empty", index_of(1, b"", [], [], [], [], [0, 0]))
+
+
+def large_piece_index():
+    count = 12000
+    tensor = (0, 1, 1, 1, b"f32", 1, 0, 4 * count, [count])
+    ones = [(i, i + 1, 4 * i, 0, 0, 0, i) for i in range(count)]
+    wide = [(0, 4000, 0, 0, 0, 0, 0)] * count
+    boxes = [(i, [i], [1]) for i in range(4000)]
+    names = [(i % 10, 1, 0, 1 + i // 10, b"f32", 1, i, 4, [1]) for i in range(3000)]
+    return {"pieces": index_of(1, b"ab", [tensor], [(0, [0], [count])], ones, range(count), [0, count]),
+            "same": index_of(1, b"ab", [tensor], [(0, [0], [count])], wide, range(count), [0, count]),
+            "boxes": index_of(1, b"ab", [tensor], boxes, [(0, 1, 4 * i, 0, i, 0, i) for i in range(4000)], range(4000), [0, 4000]),
+            "tensors": index_of(1, b"x" * 400, names, [(i, [0], [1]) for i in range(3000)],
+                                [(0, 1, 4 * i, 0, i, 0, 0) for i in range(3000)], range(3000), [0, 3000])}
+
+
 def run_files():
     seed("run_files", "record", {"format": "dt-run", "version": 1, "created": "", "asked": {"lr": "0.1", "data": "d"}, "given": ["lr"],
          "paths": {"data": "/d"}, "changes": [{"generation": 2, "step": 10, "at": "", "option": "lr", "from": "0.1", "to": "0.2",
@@ -444,7 +479,7 @@ def large_run_files():
 LARGE = {"regular_expression": large_regular_expression, "hugging_face": lambda: large_objects(60000) | large_hugging_face(),
          "tekken": lambda: large_objects(60000),
          "json_lines": lambda: large_objects(60000), "dataset_json": lambda: large_objects(60000) | large_dataset_json(),
-         "safetensors": large_safetensors, "hf_config": large_hf_config, "manifest": large_manifest, "run_files": large_run_files}
+         "safetensors": large_safetensors, "hf_config": large_hf_config, "manifest": large_manifest, "piece_index": large_piece_index, "run_files": large_run_files}
 
 
 def make_large(target, folder):
@@ -459,5 +494,5 @@ if sys.argv[1:2] == ["--large"]:
     make_large(*sys.argv[2:])
 else:
     for make in [hugging_face, tiktoken, tekken, sentencepiece, regular_expression, encoded_text, json_lines, invalid_utf8, inputs, token_ids, megatron,
-                 dataset_json, input_list, input_ranges, copies, hf_config, safetensors_seeds, manifest, run_files]:
+                 dataset_json, input_list, input_ranges, copies, hf_config, safetensors_seeds, manifest, piece_index, run_files]:
         make()
