@@ -25,16 +25,16 @@
 
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
+#include "bench/gpt2_state.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
-#include "model/parameter_table.hpp"
 #include "parallel/state/local_table.hpp"
 #include "support/write_checkpoint.hpp"
-#include "tensor/buffer.hpp"
 
 namespace {
 
 using namespace dt;
+using State = dt_bench::Gpt2State;
 using Clock = std::chrono::steady_clock;
 
 double seconds_of(const std::function<void()>& body) {
@@ -47,32 +47,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
-
-/// All pieces of a model's state, in one block of memory.
-struct State {
-  model::ModelSpec spec;
-  Buffer memory;
-  std::vector<checkpoint::SourcePiece> pieces;
-
-  explicit State(std::int64_t layers) : spec(model::load_model_spec("gpt2-124m")) {
-    spec.layers = layers;
-    const model::ParameterTable table(spec);
-    memory = Buffer(Device::host(), static_cast<std::size_t>(3 * 4 * table.num_parameters()));
-    std::uint64_t seed = 1;
-    for (std::uint64_t& word : std::span(reinterpret_cast<std::uint64_t*>(memory.data()), memory.bytes() / 8))
-      word = seed = seed * 6364136223846793005 + 1442695040888963407;
-    auto* next = static_cast<std::byte*>(memory.data());
-    for (const model::ParamSpec& param : table.params()) {
-      for (const char* kind :
-           {checkpoint::kind_weights, checkpoint::kind_first_moment, checkpoint::kind_second_moment}) {
-        pieces.push_back({param.name, kind, Piece::whole(param.shape),
-                          Tensor(next, DType::f32, param.shape, Device::host())});
-        next += pieces.back().data.bytes();
-      }
-    }
-  }
-  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory.data()), memory.bytes()}; }
-};
 
 void for_each_block(std::span<std::byte> bytes,
                     const std::function<void(std::uint64_t, std::span<std::byte>)>& body) {

@@ -2,7 +2,7 @@
 # run.sh BUILD: a table of how near training comes to this machine's speed and, with TORCH_PYTHON, to PyTorch's;
 # every kernel, product and unit at its shapes; text to ids; batches against memcpy and a step's wait for them; tokenizers learned, text to
 # shards, and text to ids against others' encoders; then saving beside training, saving, loading and merging against plain reads and
-# writes, copies between nodes against plain bytes; two data-parallel ranks against two runs alone; pipelines against the papers' bubbles, the walk of their lists, data-parallel
+# writes, checkpoints of thousands of files against some of 64, copies between nodes against plain bytes; two data-parallel ranks against two runs alone; pipelines against the papers' bubbles, the walk of their lists, data-parallel
 # ranks, and over links that carry 1 Gbit/s; ranks that share layers against one rank and, over such links, what they exchange in chunks
 # against whole; ranks that divide sequences against one rank; the memory of four, 256 ranks that are threads against 64, all-reduce and all-to-all on one host, and what dt-allreduce-bench adds
 # to the calls that it measures.
@@ -39,6 +39,7 @@ bash "$here/memory.sh"
 bash "$here/ranks.sh"
 
 bench_checkpoint
+bench_many_files "$work"
 bench_copies "$work"
 bench_merge "$work"
 if [[ -w /dev/shm ]]; then bench_merge /dev/shm; fi  # where no disk is waited for

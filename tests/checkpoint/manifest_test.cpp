@@ -1,9 +1,9 @@
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/piece_index.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "base/numeric/digest.hpp"
+#include "checkpoint/piece_index.hpp"
 #include "checkpoint/reader.hpp"
 #include "checkpoint/sample.hpp"
 
