@@ -113,9 +113,11 @@ std::vector<std::pair<std::string, HyperParameterValue>> used_values(const Optim
 }
 
 OptimizerSettings resolve(const OptimizerRequest& request) {
-  OptimizerSettings settings = optimizer(request.kind).defaults;
+  const Optimizer& row = optimizer(request.kind);
+  OptimizerSettings settings = row.defaults;
   settings.kind = request.kind;
   for (const HyperParameter& parameter : all_hyper_parameters) {
+    if (!uses(row, parameter)) continue;
     std::visit(
         [&](const auto& members) {
           const auto& asked = request.*members.asked;

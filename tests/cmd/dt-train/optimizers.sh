@@ -87,8 +87,8 @@ unused "--momentum 1 must be below 1" --optimizer sgd --momentum 1
 expect_exit 2 dt-train --model llama-tiny --data nowhere --run unused --steps 1 --optimizer adan
 expect_match stderr "--optimizer.*adamw, sgd.* lion"
 expect_absent unused
-expect_exit 0 dt-train --help
-expect_match stdout 'default: 0.95; lion: 0.99'
+dt-train --help | tr -s '[:space:]' ' ' >help
+expect_match help 'default: 0.95; lion: 0.99'
 
 # Plans count each optimizer's state: masters are the weights, so 8, 4 and 0 bytes a parameter.
 for pair in adamw:8 lion:4 sgd:4 "sgd --momentum 0:0"; do
