@@ -75,7 +75,7 @@ void check_rounding(const Context& context) {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("every 16-bit float is widened, and every fp32 rounded, as in base/numeric/dtype.hpp") {
+TEST_CASE("every 16-bit float is widened, and every fp32 rounded, as in base/numeric/half.hpp") {
   const auto check = [](const Context& context) {
     check_widening<BFloat16>(context);
     check_widening<Float16>(context);

@@ -23,7 +23,7 @@
 namespace dt::kernels::cuda {
 
 // Conversions of 16-bit floats by the instructions that GPUs have for them: two are rounded, or
-// widened, at once. The bits are those of base/numeric/dtype.hpp, except for a NaN, which is 0x7FFF
+// widened, at once. The bits are those of base/numeric/half.hpp, except for a NaN, which is 0x7FFF
 // once it has been rounded.
 // Source: CUDA's cuda_bf16.hpp and cuda_fp16.hpp, whose functions of these names for the host do the
 // same (tests/gpu/rounding.cpp).
