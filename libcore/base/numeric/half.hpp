@@ -56,15 +56,19 @@ constexpr std::uint16_t f32_to_f16(float value) {
 struct BFloat16 {
   std::uint16_t bits;
   BFloat16() = default;
-  constexpr explicit BFloat16(float value) : bits(f32_to_bf16(value)) {}
-  constexpr explicit operator float() const { return bf16_to_f32(bits); }
+  constexpr explicit BFloat16(float value) : bits(narrow(value)) {}
+  constexpr explicit operator float() const { return widen(bits); }
+  static constexpr std::uint16_t narrow(float value) { return f32_to_bf16(value); }
+  static constexpr float widen(std::uint16_t bits) { return bf16_to_f32(bits); }
 };
 /// An element of an f16 tensor (IEEE 754 binary16). It is a storage type; arithmetic is in fp32.
 struct Float16 {
   std::uint16_t bits;
   Float16() = default;
-  constexpr explicit Float16(float value) : bits(f32_to_f16(value)) {}
-  constexpr explicit operator float() const { return f16_to_f32(bits); }
+  constexpr explicit Float16(float value) : bits(narrow(value)) {}
+  constexpr explicit operator float() const { return widen(bits); }
+  static constexpr std::uint16_t narrow(float value) { return f32_to_f16(value); }
+  static constexpr float widen(std::uint16_t bits) { return f16_to_f32(bits); }
 };
 
 }  // namespace dt

@@ -1,7 +1,6 @@
 #include "comm/core/reduction.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -33,8 +32,8 @@ template <class T>
 struct Narrow {
   using Storage = std::uint16_t;
   using Value = float;
-  static Value load(Storage stored) { return static_cast<float>(std::bit_cast<T>(stored)); }
-  static Storage store(Value value) { return T(value).bits; }
+  static Value load(Storage stored) { return T::widen(stored); }
+  static Storage store(Value value) { return T::narrow(value); }
 };
 
 /// Calls visit(Format()) with the dtype's format.
