@@ -195,11 +195,10 @@ void add_hyper_parameter(OptionTable& t, Settings& s, const optim::HyperParamete
             parameter.is_below_one ? 1 : 1e300);
   };
   std::visit([&](const auto& members) { add(&(s.optimizer.*members.asked)); }, parameter.members);
-  t.conflicts_with(evaluation);
   const std::vector<std::string> users = optim::users_of(parameter);
-  if (users.size() == names_of<optim::OptimizerKind>().size()) return;
-  t.require(fmt::format("--optimizer {}", fmt::join(users, " or ")),
-            [&s, users] { return std::ranges::count(users, name_of(s.optimizer.kind)) > 0; });
+  t.conflicts_with(evaluation).require(fmt::format("--optimizer {}", fmt::join(users, " or ")), [&s, users] {
+    return std::ranges::count(users, name_of(s.optimizer.kind)) > 0;
+  });
 }
 
 void add_optimizer(OptionTable& t, Settings& s) {
