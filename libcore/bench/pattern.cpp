@@ -111,7 +111,7 @@ int expected_value(const Problem& problem, int rank, std::int64_t g) {
     return result;
   }
   if (operation.from_root) return input_value(problem, problem.root, g);
-  if (operation.in == comm::Extent::whole)  // of send_receive
+  if (operation.in == comm::Extent::whole)  // a ring: send_receive
     return input_value(problem, (rank + problem.num_ranks - 1) % problem.num_ranks, g);
   const std::int64_t part = problem.part();
   const std::int64_t source_g = operation.in == comm::Extent::parts ? rank * part + g % part : g;

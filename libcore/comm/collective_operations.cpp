@@ -4,6 +4,8 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "comm/algorithms/algorithms.hpp"
+#include "comm/device_collectives/device_group.hpp"
 
 namespace dt::comm {
 

@@ -4,13 +4,15 @@
 #include <cstddef>
 #include <vector>
 
-#include "comm/algorithms/algorithms.hpp"
 #include "comm/core/collective.hpp"
-#include "comm/device_collectives/device_group.hpp"
 
 namespace dt::comm {
 
-/// How a collective runs. The calls that its functions get are those of complete().
+struct Algorithm;
+struct Caller;
+class DeviceGroup;
+
+/// A collective as it runs. Its functions get calls that complete() has made.
 struct CollectiveOperation {
   OperationKind kind;
   /// Returns the rounds of messages between hosts' memory.

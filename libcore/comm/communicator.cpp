@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "comm/algorithms/algorithms.hpp"
 #include "comm/collective_operations.hpp"
 
 namespace dt::comm {

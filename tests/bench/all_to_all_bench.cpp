@@ -19,7 +19,7 @@ using namespace dt;
 constexpr int least_rounds = 200;
 constexpr double least_s = 1;
 
-/// What every rank gives every other: (2/3, 1 or 4/3 of) `bytes`, so that each pair's parts differ.
+/// The parts that every rank gives every other: 2/3, 1 or 4/3 of `bytes`.
 struct Exchange {
   std::vector<int> in_counts, out_counts, in_begins, out_begins;
   std::vector<std::int64_t> in_counts_64, out_counts_64;

@@ -18,7 +18,7 @@ inline std::uint8_t given_byte(int from, int to, std::int64_t i) {
   return static_cast<std::uint8_t>(random_bits(1000 * from + to, i));
 }
 
-/// What a rank gives and what it must get, in bytes of elements of a size.
+/// The parts that a rank gives, and those that it must get, in bytes.
 struct Parts {
   std::vector<std::int64_t> in_counts{}, out_counts{};
   std::vector<std::uint8_t> in{}, expected{};

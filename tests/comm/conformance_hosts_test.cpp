@@ -89,6 +89,8 @@ TEST_CASE("what a rank sends between hosts is told without ranks") {
         800);  // two 16-bit values are as large as a 32-bit sum
   CHECK(between(OperationKind::all_reduce, DType::f32, in_turns) == 1600);
   CHECK(sent_bytes(OperationKind::all_reduce, 1600, DType::f32, four, 3).total() == 2 * (1200 + 200));
+  CHECK(between(OperationKind::all_to_all, DType::f32, four) == 4 * 200);
+  CHECK(sent_bytes(OperationKind::all_to_all, 1600, DType::f32, four, 3).total() == 7 * 200);
   CHECK(sent_bytes(OperationKind::all_reduce, 1600, DType::f32, std::vector{0}, 0).total() == 0);
 }
 

@@ -155,6 +155,16 @@ TEST_CASE("another operation in the place of this one is a mismatch") {
           "1.0 KiB"));
 }
 
+TEST_CASE("ranks that give different bytes are in the same all_to_all") {
+  World world;
+  for (std::size_t rank = 0; rank < 3; ++rank)
+    world.ranks[rank].enter(OperationKind::all_to_all, static_cast<std::int64_t>(1000 * rank));
+  world.ranks[3].enter(OperationKind::reduce, 3000);
+  CHECK_THAT(world.verdict(world.all_alive()),
+             Contains("all_to_all") && !Contains("rank 1 on n1") && !Contains("rank 2 on n2") &&
+                 Contains(": rank 3 on n3 (process 103) is in another operation at its place: reduce 57"));
+}
+
 TEST_CASE("where all have entered it or are past it, nobody is blamed") {
   World world;
   world.enter({0, 1, 2});

@@ -243,7 +243,7 @@ class Relay {
   Collective call_;
   int num_hosts_, per_host_, host_, local_;
   std::shared_ptr<StagingPool> staging_;
-  std::vector<std::int64_t> counts_, own_counts_;  // of neighbours' parts for (h, local); of own for (h, l)
+  std::vector<std::int64_t> counts_, own_counts_;  // neighbours' parts for (h, local); own parts for (h, l)
   std::vector<StagingPool::Block> blocks_;
   std::vector<Tensor> given_, passing_;     // by neighbour
   std::vector<Tensor> leaving_, arriving_;  // by host

@@ -85,13 +85,15 @@ RangeOf one_of(std::vector<Range> ranges) {
 
 /// Returns consecutive ranges of these numbers of elements of a tensor, or of equal numbers if there are
 /// none.
-std::vector<Range> consecutive(std::vector<std::int64_t> counts, const Tensor& side, int size,
+std::vector<Range> consecutive(const std::vector<std::int64_t>& counts, const Tensor& side, int size,
                                std::string_view what) {
-  if (counts.empty()) counts.assign(static_cast<std::size_t>(size), side.numel() / size);
-  DT_CHECK(std::ssize(counts) == size, "{}: {} counts for {} ranks", what, counts.size(), size);
+  DT_CHECK(counts.empty() || std::ssize(counts) == size, "{}: {} counts for {} ranks", what, counts.size(),
+           size);
   std::vector<Range> ranges;
+  ranges.reserve(static_cast<std::size_t>(size));
   std::int64_t begin = 0;
-  for (const std::int64_t count : counts) {
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(size); ++rank) {
+    const std::int64_t count = counts.empty() ? side.numel() / size : counts[rank];
     DT_CHECK(count >= 0, "{}: {} elements for a rank", what, count);
     ranges.push_back({begin, count});
     begin += count;

@@ -18,7 +18,7 @@ struct Collectives::State {
 
 namespace {
 
-/// What the calls of all kinds use. A side that the rank lacks is null and counts 0.
+/// The arguments that the calls of all kinds use. A side that the rank lacks is null and counts 0.
 struct Prepared {
   const void* in = nullptr;
   void* out = nullptr;
