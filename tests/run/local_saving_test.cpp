@@ -337,7 +337,7 @@ TEST_CASE("a copy that cannot be made is warned of, and the last checkpoint that
     SavedCheckpoint saved;
     comm::run_collectively(ranks.world, [&] {
       if (breaks && rank == 1) fs::remove(in_the_way);
-      target.commit(saved, 3);
+      target.commit(saved, 3, {});
     });
     target.complete(saved);
     if (ranks.is_root()) CHECK(saved.num_without_copy == (breaks ? 1 : 0));
