@@ -34,7 +34,8 @@ using Clock = std::chrono::steady_clock;
 
 struct Cost {
   double seconds = 0;
-  double bytes = 0;  // the most memory at a time
+  double cpu_seconds = 0;  // with those in the kernel; other processes disturb them less
+  double bytes = 0;        // the most memory at a time
 };
 
 /// Runs `body` in a process of its own.
@@ -50,7 +51,11 @@ Cost cost_of(const std::function<void()>& body) {
   rusage usage{};
   ::wait4(child, &status, 0, &usage);
   if (status != 0) throw environment_error("a measurement ended with status {}", status);
+  const auto seconds_of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
   return {std::chrono::duration<double>(Clock::now() - started).count(),
+          seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
           1024.0 * static_cast<double>(usage.ru_maxrss)};
 }
 
@@ -96,10 +101,13 @@ class Comparison {
       a.push_back(few());
       b.push_back(many());
     }
-    const double a_s = median(a), b_s = median(b), a_bytes = peak(a), b_bytes = peak(b);
+    const double a_s = median(a, &Cost::seconds), b_s = median(b, &Cost::seconds);
+    const double a_cpu = median(a, &Cost::cpu_seconds), b_cpu = median(b, &Cost::cpu_seconds);
+    const double a_bytes = median(a, &Cost::bytes), b_bytes = median(b, &Cost::bytes);
     fmt::print(
-        "{:44} time {:8.3f} s ÷ {:8.3f} s = {:.2f}, memory {:4.0f} MB ÷ {:4.0f} MB = {:.2f} (at most 2)\n",
+        "{:42} time {:7.3f} s ÷ {:7.3f} s = {:.2f}, memory {:4.0f} MB ÷ {:4.0f} MB = {:.2f} (at most 2)",
         what, b_s, a_s, b_s / a_s, b_bytes * 1e-6, a_bytes * 1e-6, b_bytes / a_bytes);
+    fmt::print("; CPU time {:.3f} s ÷ {:.3f} s\n", b_cpu, a_cpu);
     std::fflush(stdout);
   }
 
@@ -117,12 +125,9 @@ class Comparison {
   }
 
  private:
-  static double median(std::vector<Cost> costs) {
-    std::ranges::sort(costs, {}, &Cost::seconds);
-    return costs[costs.size() / 2].seconds;
-  }
-  static double peak(const std::vector<Cost>& costs) {
-    return std::ranges::max(costs, {}, &Cost::bytes).bytes;
+  static double median(std::vector<Cost> costs, double Cost::*value) {
+    std::ranges::sort(costs, {}, value);
+    return costs[costs.size() / 2].*value;
   }
 
   fs::path folder_;
