@@ -144,9 +144,9 @@ class ToyKind final : public model::FeedForwardKind {
  public:
   std::vector<model::ParamSpec> parameters(const model::ModelSpec& s) const override {
     const std::int64_t F = s.mlp_hidden;
-    return {{"toy.up.weight", {F, s.hidden}, model::normal_init(s), true, {0, F}, false},
-            {"toy.scale", {F}, {model::Init::Kind::ones, 0}, false, {0, F}, false},
-            {"toy.down.weight", {s.hidden, F}, model::residual_init(s), true, {1, F}, false}};
+    return {{"toy.up.weight", {F, s.hidden}, model::normal_init(s), true, {{0, F}}, false},
+            {"toy.scale", {F}, {model::Init::Kind::ones, 0}, false, {{0, F}}, false},
+            {"toy.down.weight", {s.hidden, F}, model::residual_init(s), true, {{1, F}}, false}};
   }
   std::vector<model::FeedForwardStep> steps(const model::ModelSpec& s) const override {
     using enum model::FeedForwardStep::Kind;
