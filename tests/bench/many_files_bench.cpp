@@ -160,9 +160,6 @@ void report(const fs::path& folder, int times) {
   of_both("dt-checkpoint show, 4,096 files", [&](int n) {
     return cost_of({"show", compared.path(n).string()});
   });
-  of_both("dt-checkpoint show --json, 4,096 files", [&](int n) {
-    return cost_of({"--json", "show", compared.path(n).string()});
-  });
   of_both("dt-checkpoint list, 4,096 files", [&](int n) {
     return cost_of({"list", compared.run(n).string()});
   });

@@ -37,10 +37,10 @@ for command in list latest show verify; do expect_exit 3 dt-checkpoint "$command
 
 # Another version says which, with or without a fitting digest.
 cp -r "$ckpt" other
-sed -i 's/"version": 1/"version": 2/' other/manifest.json
-expect_exit 3 dt-checkpoint show other; expect_match stderr "other/manifest.json has version 2.*reads version 1"
-expect_exit 3 dt-checkpoint diff other "$ckpt"; expect_match stderr "version 2"
-expect_exit 5 dt-checkpoint verify other; expect_match stdout "version 2"
+sed -i 's/"version": 1/"version": 3/' other/manifest.json
+expect_exit 3 dt-checkpoint show other; expect_match stderr "other/manifest.json has version 3.*reads versions 1 and 2"
+expect_exit 3 dt-checkpoint diff other "$ckpt"; expect_match stderr "version 3"
+expect_exit 5 dt-checkpoint verify other; expect_match stdout "version 3"
 
 # Output that cannot be written.
 for command in "list run" "list run --json" "latest run" "show $ckpt" "show $ckpt --json" "verify $ckpt" "diff $ckpt $ckpt" \
