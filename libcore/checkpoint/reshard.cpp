@@ -1,6 +1,8 @@
 #include "checkpoint/reshard.hpp"
 
 #include <algorithm>
+#include <future>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -101,12 +103,12 @@ class ShardGroup {
     }
   }
 
-  /// Syncs and closes the files. Adds them to `all`.
-  void close(WrittenPieces& all) {
+  /// Syncs and closes the files. Returns their descriptions.
+  std::vector<WriterManifest> close() {
     std::vector<WriterManifest> closed(files_.size());
     call_concurrently(files_.size(), max_concurrent_files,
                       [&](std::size_t i) { closed[i] = files_[i].close(); });
-    for (const WriterManifest& of_writer : closed) all.add(of_writer);
+    return closed;
   }
 
  private:
@@ -135,7 +137,7 @@ class ShardGroup {
 
 void reshard(const Reader& source, const ReshardOptions& how,
              const std::function<void(std::uint64_t)>& written) {
-  constexpr int most_open = 256;  // systems let a process open some 1024 files
+  constexpr int most_open = 256;  // two groups are open at a time, and systems allow some 1024 files
   const fs::path out = without_trailing_slash(how.out);
   check_name(out, source.manifest());
   check_place(out, how.overwrite);
@@ -146,14 +148,21 @@ void reshard(const Reader& source, const ReshardOptions& how,
   restrict_readers(unfinished.path(), read_access_of(source));
   WrittenPieces all;
   Payload payload(source);
+  std::future<std::vector<WriterManifest>> closing;  // the previous group's, while the next one is written
+  const auto finish_closing = [&] {
+    if (!closing.valid()) return;
+    for (const WriterManifest& of_writer : closing.get()) all.add(of_writer);
+  };
   for (int first = 0; first < how.num_writers; first += most_open) {
     std::vector<std::vector<PieceSpec>> pieces;
     for (int writer = first; writer < std::min(first + most_open, how.num_writers); ++writer)
       pieces.push_back(how.pieces(writer));
-    ShardGroup group(unfinished.path(), header, std::move(pieces), first);
-    group.write(payload, written);
-    group.close(all);
+    const auto group = std::make_shared<ShardGroup>(unfinished.path(), header, std::move(pieces), first);
+    group->write(payload, written);
+    finish_closing();
+    closing = std::async(std::launch::async, [group] { return group->close(); });
   }
+  finish_closing();
   unfinished.commit(header, all,
                     {.max_files_with_list = how.max_files_with_list,
                      .other_files = copy_tokenizer_files(source, unfinished.path())});
