@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <limits>
 #include <numeric>
 #include <set>
 
@@ -137,7 +136,7 @@ std::uint32_t WrittenPieces::number_of(const Box& box) {
 }
 
 void WrittenPieces::append(PieceEntry entry) {
-  DT_CHECK(pieces_.size() < std::numeric_limits<std::uint32_t>::max(), "more pieces than an index holds");
+  DT_CHECK(pieces_.size() < UINT32_MAX, "more pieces than an index holds");
   pieces_.push_back(entry);
 }
 
