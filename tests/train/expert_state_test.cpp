@@ -31,8 +31,8 @@ struct WholeState {
       model::initialise(param, seed, Piece::whole(param.shape), host_tensor(values), 1);
     }
   }
-  static float moment(int kind, int param, std::int64_t element) {
-    return static_cast<float>(kind * 100 + param) + static_cast<float>(element) / (1 << 18);
+  static float moment(std::size_t kind, int param, std::int64_t element) {
+    return static_cast<float>(static_cast<int>(kind + 1) * 100 + param) + static_cast<float>(element) / (1 << 18);
   }
   std::vector<std::vector<float>> weights;
 };
@@ -57,10 +57,9 @@ void fill(const Context& context, parallel::ModelStorage& storage) {
     storage.set_weights(context, param, [&](const Piece& piece, const Tensor& values) {
       model::initialise(local.spec(param), seed, piece, values, 1);
     });
-    for (const int kind : {1, 2}) {
-      const Tensor state =
-          kind == 1 ? storage.group_first_moment(param.group) : storage.group_second_moment(param.group);
-      for_each_element(local, param, state, [&](float& value, std::int64_t element) {
+    const std::vector<Tensor> states = storage.group_states(param.group);
+    for (std::size_t kind = 0; kind < states.size(); ++kind) {
+      for_each_element(local, param, states[kind], [&](float& value, std::int64_t element) {
         value = WholeState::moment(kind, param.param, element);
       });
     }
@@ -78,14 +77,14 @@ int num_wrong(const parallel::ModelStorage& storage, const WholeState& whole) {
         wrong += std::memcmp(&value, &wanted, sizeof(float)) == 0 ? 0 : 1;
       });
     };
-    const auto moment = [&](int kind) {
-      return [&param, kind](std::int64_t element) { return WholeState::moment(kind, param.param, element); };
-    };
     compare(storage.group_weights(param.group), [&](std::int64_t element) {
       return whole.weights[static_cast<std::size_t>(param.param)][static_cast<std::size_t>(element)];
     });
-    compare(storage.group_first_moment(param.group), moment(1));
-    compare(storage.group_second_moment(param.group), moment(2));
+    const std::vector<Tensor> states = storage.group_states(param.group);
+    for (std::size_t kind = 0; kind < states.size(); ++kind) {
+      compare(states[kind],
+              [&](std::int64_t element) { return WholeState::moment(kind, param.param, element); });
+    }
   }
   return wrong;
 }
@@ -101,7 +100,8 @@ int on_ranks(const model::ParameterTable& table, const model::Layout& layout, co
     const parallel::LocalTable local(table, layout, layout.coordinates_of(world.rank()));
     const parallel::LanePlan lanes =
         parallel::LanePlan(layout.dp, layout.dp).of_rank(local.place().dp, layout.dp);
-    parallel::ModelStorage storage(context.device(), local, parallel::Precision{}, &lanes, groups);
+    parallel::ModelStorage storage(context.device(), local, parallel::Precision{}, &lanes, groups,
+                                   {checkpoint::kind_first_moment, checkpoint::kind_second_moment});
     const int result = body(context, storage, world.rank());
     const std::scoped_lock lock(mutex);
     total += result;
@@ -142,7 +142,7 @@ TEST_CASE("the state of divided experts loads into any other division, also once
     return num_wrong(storage, whole);
   });
   CHECK(wrong == 0);  // each rank's weights are those of a whole initialization
-  const checkpoint::Reader saved(unfinished.commit(manifest, source.size(), 0));
+  const checkpoint::Reader saved(unfinished.commit(manifest, source.size(), {.timeout_s = 0}));
   const fs::path out = folder.path() / "resharded";
   checkpoint::reshard(saved, {out, false, manifest.mesh, target.size(),
                               [&](int rank) { return pieces_of(table, target, rank); }});
