@@ -98,8 +98,8 @@ DType ExportSource::stored_dtype(const std::string& kind, const std::string& ten
 
 std::vector<std::string> ExportSource::state_kinds() const {
   std::set<std::string> kinds;
-  for (const checkpoint::StoredPiece& piece : manifest().pieces) {
-    if (piece.kind != checkpoint::kind_weights) kinds.insert(piece.kind);
+  for (const checkpoint::StoredTensor& tensor : checkpoints_.front().pieces().tensors()) {
+    if (tensor.kind != checkpoint::kind_weights) kinds.insert(tensor.kind);
   }
   if (kinds.empty())
     throw Error(ErrorKind::input, fmt::format("{} holds no state of an optimizer", newest().path().string()),
