@@ -20,9 +20,8 @@ void optimizer_step(const Context& context, const OptimizerStep& step, const Ten
   DT_CHECK(states.size() == num_states, "{}: {} states for {}", name, states.size(), num_states);
   for (const Tensor& state : states) check_tensor(name, "a state", state, dtype, {numel});
   if (copy) {
-    const bool is_short = dtype == DType::f32 && (copy.dtype() == DType::bf16 || copy.dtype() == DType::f16);
-    DT_CHECK(is_short, "{}: a copy in {} beside weights in {}", name, dtype_name(copy.dtype()),
-             dtype_name(dtype));
+    DT_CHECK(dtype == DType::f32 && is_narrow_float(copy.dtype()), "{}: a copy in {} beside weights in {}",
+             name, dtype_name(copy.dtype()), dtype_name(dtype));
     check_tensor(name, "copy", copy, copy.dtype(), {numel});
   }
   DT_CHECK(step.step >= 1, "{}: steps are counted from 1, not {}", name, step.step);

@@ -48,7 +48,7 @@ struct OptimizerStep {
 /// Shapes: all tensors have one length; there are num_optimizer_states(settings) states. copy may
 /// be absent.
 /// Numerics: w and the states are of one dtype, f32 or f64. grad is f64 for f64, else f32 or bf16.
-/// copy is bf16 or f16 and requires an fp32 w.
+/// copy is a narrow float and requires an fp32 w.
 /// Source: Loshchilov & Hutter 2019, algorithm 2 (adamw) and algorithm 1 (sgd); Sutskever et al. 2013,
 /// section 2 (momentum and nesterov, with lr as a factor of the sum instead of each gradient); Chen et
 /// al. 2023, algorithm 2 (lion).

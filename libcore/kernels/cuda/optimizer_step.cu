@@ -35,15 +35,14 @@ __global__ void update_elements(Rule rule, UpdatedTensors<W, 1 + Rule::num_state
 }
 
 /// Calls body(T()) with the type of a copy of weights of type W, or with W() if there is no copy.
-/// Errors: internal, the copy is not in 16 bits beside fp32.
+/// Errors: internal, the copy is no narrow float beside fp32.
 template <class W, class Body>
 void with_copies(const Tensor& copy, const Body& body) {
   if (!copy) return body(W());
-  if constexpr (std::is_same_v<W, float>) {
-    if (copy.dtype() == DType::bf16) return body(BFloat16());
-    if (copy.dtype() == DType::f16) return body(Float16());
-  }
-  DT_CHECK(false, "optimizer_step: there is no kernel for a copy in {}", dtype_name(copy.dtype()));
+  if constexpr (std::is_same_v<W, float>)
+    visit_dtype(NarrowFloatTypes(), copy.dtype(), "GPU kernel for copies", body);
+  else
+    throw_unsupported(copy.dtype(), "GPU kernel for copies");
 }
 
 }  // namespace
