@@ -14,6 +14,7 @@
 #include "plan/memory/memory_fit.hpp"
 #include "plan/memory/nccl_groups.hpp"
 #include "plan/settings.hpp"
+#include "support/expert_table.hpp"
 
 using namespace dt;
 using namespace dt::plan;
@@ -272,6 +273,29 @@ TEST_CASE("NCCL joins a rank to its neighbours alone where it only passes on, an
 
 /// Jobs have eight ranks on one node, and sixteen on two; llama-1b has four key-value heads. The
 /// test "[.nccl-memory]" prints the rows.
+TEST_CASE("experts have communicators of their own only where ranks divide them") {
+  const model::ParameterTable table = dt_test::expert_table();
+  const auto sizes = [&](const model::Layout& layout) {
+    Plan plan = plan_of(layout, 1, 8);
+    plan.layout.stages = model::even_stages(static_cast<int>(table.units().size()), 1);
+    std::map<std::string, int> ranks;
+    for (const NamedNcclGroup& named :
+         nccl_groups(plan, parallel::LocalTable(table, plan.layout, plan.place)))
+      ranks[named.name] = named.group.ranks;
+    return ranks;
+  };
+  using Sizes = std::map<std::string, int>;
+  CHECK(sizes({.zero = 1, .zero_group = 4}) == Sizes{{"world", 8}, {"shards", 4}, {"replicas", 2}});
+  CHECK(sizes({.zero = 1, .zero_group = 4, .ep = 2}) == Sizes{{"world", 8},
+                                                              {"shards", 4},
+                                                              {"replicas", 2},
+                                                              {"expert", 2},
+                                                              {"expert data", 4},
+                                                              {"expert shards", 2},
+                                                              {"expert replicas", 2}});
+  CHECK(sizes({.tp = 2, .ep = 2})["expert data"] == 2);
+}
+
 TEST_CASE("NCCL's memory of sixteen layouts on four kinds of cluster is what was approved") {
   // Columns: NVSwitch, PCIe, two nodes with InfiniBand, two nodes with TCP.
   // clang-format off

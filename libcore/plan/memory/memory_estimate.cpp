@@ -176,12 +176,18 @@ std::size_t most_arriving_bytes(const Plan& plan, std::size_t most) {
   return plan.comm_bucket_bytes > 0 ? std::min(most, plan.comm_bucket_bytes) : most;
 }
 
+/// Returns how many of a rank's groups sum the gradients of a reduction.
+int num_summing_groups(const model::Layout& layout, model::ReductionAxis reduction) {
+  const bool has_shards = layout.zero > 0 && layout.group_size(reduction) > 1;
+  return (has_shards ? 1 : 0) + (layout.num_replicas(reduction) > 1 ? 1 : 0);
+}
+
 /// Returns the staging memory of all groups that sum on streams (see comm::DeviceGroup).
 std::size_t combining_bytes(const Plan& plan) {
   const model::Layout& layout = plan.layout;
-  const bool has_data = layout.data_ranks() > 1;
   const bool has_shared_heads = plan.spec.key_value_heads > 1 && plan.spec.key_value_heads < layout.tp;
-  const int groups = (has_data ? 1 : 0) + (has_data && layout.zero > 0 && layout.num_replicas() > 1 ? 1 : 0) +
+  const int groups = num_summing_groups(layout, model::ReductionAxis::data) +
+                     (layout.ep > 1 ? num_summing_groups(layout, model::ReductionAxis::expert_data) : 0) +
                      (layout.tp > 1 ? 1 : 0) + (has_shared_heads ? 1 : 0) + (layout.cp > 1 ? 1 : 0);
   const std::size_t each = comm::Communicator::stream_staging_bytes(plan.comm_bucket_bytes);
   return static_cast<std::size_t>(groups) * each;

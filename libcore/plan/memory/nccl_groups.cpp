@@ -126,11 +126,12 @@ NcclUse sums(const Plan& plan, DType dtype) {
   return {.peers = Peers::summing, .sums = {dtype}};
 }
 
-/// Returns the work of sums and gathers of state that ranks divide. NCCL gathers equal parts, and may
-/// sum them by itself. Unequal parts are exchanged.
-NcclUse divided_sums(const Plan& plan, const parallel::LocalTable& local) {
+/// Returns the work of sums and gathers of a reduction's state, which ranks divide. NCCL gathers equal
+/// parts, and may sum them by itself. Unequal parts are exchanged.
+NcclUse divided_sums(const Plan& plan, const parallel::LocalTable& local, model::ReductionAxis axis) {
   NcclUse work;
   for (const parallel::LocalGroup& group : local.groups()) {
+    if (plan.layout.ep > 1 && group.reduction != axis) continue;
     const int size = group.sharding.size;
     const auto count = [&](int rank) {
       return even_range(rank, size, group.numel, parallel::shard_granule).count;
@@ -173,29 +174,45 @@ class Collected {
   std::vector<NamedNcclGroup> groups_;
 };
 
-void add_data(const Plan& plan, const parallel::LocalTable& local, const Ranks& ranks, Collected& groups) {
+/// Adds the communicators of a reduction's ranks and of the parts in which they divide state.
+void add_reduction(const Plan& plan, const parallel::LocalTable& local, const Ranks& ranks,
+                   model::ReductionAxis axis, Collected& groups) {
   const model::Layout& layout = plan.layout;
-  const auto data =
-      ranks.data_ranks_like([](const model::MeshCoordinates& p) { return std::pair(p.pp, p.tp); });
-  const bool is_divided = layout.zero > 0,
-             in_groups = is_divided && layout.group_size() < layout.data_ranks();
-  const DType wire = plan.precision.wire();
-  const NcclUse work = in_groups ? NcclUse{} : is_divided ? divided_sums(plan, local) : sums(plan, wire);
-  if (layout.dp == layout.size() || layout.cp == layout.size())
-    groups.add_to_world(work);
-  else
-    groups.add("data", comm::DeviceGroupUse::overlapping, data, work);
-  if (!in_groups) return;
-  const auto part = [&](int divisor, bool is_rest) {
-    return ranks.data_ranks_like([&, divisor, is_rest](const model::MeshCoordinates& p) {
-      const int rank = layout.data_rank(p);
-      return std::tuple(p.pp, p.tp, is_rest ? rank % divisor : rank / divisor);
+  const bool are_experts = axis == model::ReductionAxis::expert_data;
+  const std::string prefix = are_experts ? "expert " : "";
+  const int size = layout.group_size(axis);
+  const bool is_divided = layout.zero > 0, in_groups = is_divided && size < layout.reduction_ranks(axis);
+  const auto ranks_like = [&](const auto& part_of) {
+    return ranks.data_ranks_like([&](const model::MeshCoordinates& p) {
+      const int experts = are_experts ? layout.expert_rank(p) : 0;
+      return std::tuple(p.pp, p.tp, experts, part_of(layout.reduction_rank(p, axis)));
     });
   };
-  groups.add("shards", comm::DeviceGroupUse::overlapping, part(layout.group_size(), false),
-             divided_sums(plan, local));
-  groups.add("replicas", comm::DeviceGroupUse::overlapping, part(layout.group_size(), true),
-             sums(plan, wire));
+  const DType wire = plan.precision.wire();
+  NcclUse work;
+  if (!in_groups) work = is_divided ? divided_sums(plan, local, axis) : sums(plan, wire);
+  if (!are_experts && (layout.dp == layout.size() || layout.cp == layout.size()))
+    groups.add_to_world(work);
+  else
+    groups.add(prefix + "data", comm::DeviceGroupUse::overlapping, ranks_like([](int) { return 0; }), work);
+  if (!in_groups) return;
+  groups.add(prefix + "shards", comm::DeviceGroupUse::overlapping,
+             ranks_like([&](int rank) { return rank / size; }), divided_sums(plan, local, axis));
+  groups.add(prefix + "replicas", comm::DeviceGroupUse::overlapping,
+             ranks_like([&](int rank) { return rank % size; }), sums(plan, wire));
+}
+
+/// Adds the communicators that divided experts have beside those of all parameters.
+void add_expert(const Plan& plan, const parallel::LocalTable& local, const Ranks& ranks, Collected& groups) {
+  const model::Layout& layout = plan.layout;
+  if (layout.ep == 1) return;
+  if (layout.ep < layout.data_ranks())
+    groups.add("expert", comm::DeviceGroupUse::waited_for,
+               ranks.data_ranks_like([&](const model::MeshCoordinates& p) {
+                 return std::tuple(p.pp, p.tp, layout.data_rank(p) / layout.ep);
+               }),
+               {});
+  add_reduction(plan, local, ranks, model::ReductionAxis::expert_data, groups);
 }
 
 /// Returns the work of sums of gradients of which tensor-parallel ranks have only parts.
@@ -254,7 +271,8 @@ void add_channels(const Plan& plan, const Ranks& ranks, Collected& groups) {
 std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalTable& local) {
   const Ranks ranks(plan);
   Collected groups(plan, ranks);
-  add_data(plan, local, ranks, groups);
+  add_reduction(plan, local, ranks, model::ReductionAxis::data, groups);
+  add_expert(plan, local, ranks, groups);
   add_tensor(plan, local, ranks, groups);
   add_context(plan, ranks, groups);
   add_channels(plan, ranks, groups);
