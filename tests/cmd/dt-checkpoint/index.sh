@@ -13,7 +13,7 @@ for ckpt in "$listed" "$indexed"; do
   grep -vE '^(checkpoint|created) ' stdout >"show-$(cut -d/ -f1 <<<"$ckpt")"
   expect_exit 0 dt-checkpoint show "$ckpt" --json
   sed -E 's/"(path|created)":"[^"]*"//g' stdout >"json-$(cut -d/ -f1 <<<"$ckpt")"
-  expect_exit 0 dt-merge "$ckpt" --format h5 --out "$(cut -d/ -f1 <<<"$ckpt").h5"
+  expect_exit 0 dt-merge "$ckpt" --format h5 --with-optimizer --out "$(cut -d/ -f1 <<<"$ckpt").h5"
 done
 diff show-listed show-indexed || fail "show differs"
 diff json-listed json-indexed || fail "show --json differs"
