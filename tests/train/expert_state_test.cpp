@@ -32,7 +32,8 @@ struct WholeState {
     }
   }
   static float moment(std::size_t kind, int param, std::int64_t element) {
-    return static_cast<float>(static_cast<int>(kind + 1) * 100 + param) + static_cast<float>(element) / (1 << 18);
+    const int first = 100 * static_cast<int>(kind + 1) + param;
+    return static_cast<float>(first) + static_cast<float>(element) / (1 << 18);
   }
   std::vector<std::vector<float>> weights;
 };
