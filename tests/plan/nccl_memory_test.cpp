@@ -277,6 +277,7 @@ TEST_CASE("experts have communicators of their own only where ranks divide them"
   const model::ParameterTable table = dt_test::expert_table();
   const auto sizes = [&](const model::Layout& layout) {
     Plan plan = plan_of(layout, 1, 8);
+    plan.spec.layers = 1;
     plan.layout.stages = model::even_stages(static_cast<int>(table.units().size()), 1);
     std::map<std::string, int> ranks;
     for (const NamedNcclGroup& named :
