@@ -21,8 +21,8 @@ namespace dt::train {
 void check_same_settings(const comm::Ranks& ranks, const std::vector<OptionValue>& asked,
                          const data::Mixture& dataset);
 
-/// Checks that the ranks' model, weights and moments are the same bits, since replicas would drift
-/// apart unnoticed otherwise.
+/// Checks that ranks that hold the same shard have the same bits of weights and optimizer's state, since
+/// replicas would drift apart unnoticed otherwise.
 /// Errors: input, on all ranks, if they differ.
 /// Collective: all ranks, each with the state that it is about to compute with.
 void check_same_state(const comm::Ranks& ranks, const model::ModelSpec& spec, const Context& context,
