@@ -175,6 +175,8 @@ parallel::StepHooks Stepper::loss_hooks() {
     const std::vector<model::AuxiliaryLoss> losses = runtime_.auxiliary_losses(unit);
     for (std::size_t row = 0; row < losses.size(); ++row) {
       const auto sum = std::ranges::find(auxiliary_losses_, losses[row]) - auxiliary_losses_.begin();
+      DT_CHECK(sum < std::ssize(auxiliary_losses_), "unit {} has a loss '{}' that the model lacks", unit,
+               losses[row].name);
       const auto first = static_cast<std::int64_t>(row) * auxiliary_AR.dim(1);
       sums_.add(first_auxiliary + static_cast<int>(sum), auxiliary_AR.flat(first, auxiliary_AR.dim(1)));
     }
