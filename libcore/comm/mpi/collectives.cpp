@@ -18,11 +18,11 @@ struct Collectives::State {
 
 namespace {
 
-/// The arguments that the calls of all kinds use. A side that the rank lacks is null and counts 0.
+/// The arguments that the calls of all kinds use. A side that the rank lacks is null.
 struct Prepared {
   const void* in = nullptr;
   void* out = nullptr;
-  int in_count = 0, out_count = 0;
+  int count = 0;  // elements of one of equal parts, if the N elements are divided, else N
   bool is_in_place = false;
   Collective call;
   MPI_Comm communicator;
@@ -77,22 +77,25 @@ MPI_Op operation_of(Reduction reduction) {
   return MPI_OP_NULL;
 }
 
-int count_of(const Tensor& tensor) {
+int to_count(std::int64_t numel) {
   constexpr std::int64_t most = Collectives::max_count;
-  DT_CHECK(tensor.numel() <= most, "MPI counts at most {} elements, not {}", most, tensor.numel());
-  return static_cast<int>(tensor.numel());
+  DT_CHECK(numel <= most, "MPI counts at most {} elements, not {}", most, numel);
+  return static_cast<int>(numel);
+}
+int count_of(const Tensor& tensor) {
+  return to_count(tensor.numel());
 }
 
 std::function<void()> all_reduce(const Prepared& p) {
   return [p, type = reducible_type(p.call.dtype), op = operation_of(p.call.reduction)] {
-    check(MPI_Allreduce(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.in_count, type, op, p.communicator),
+    check(MPI_Allreduce(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.count, type, op, p.communicator),
           "all-reduce");
   };
 }
 
 std::function<void()> reduce_scatter(const Prepared& p) {
   return [p, type = reducible_type(p.call.dtype), op = operation_of(p.call.reduction)] {
-    check(MPI_Reduce_scatter_block(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.out_count, type, op,
+    check(MPI_Reduce_scatter_block(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.count, type, op,
                                    p.communicator),
           "reduce-scatter");
   };
@@ -100,23 +103,22 @@ std::function<void()> reduce_scatter(const Prepared& p) {
 
 std::function<void()> all_gather(const Prepared& p) {
   return [p, type = movable_type(p.call.dtype)] {
-    check(MPI_Allgather(p.is_in_place ? MPI_IN_PLACE : p.in, p.in_count, type, p.out, p.in_count, type,
+    check(MPI_Allgather(p.is_in_place ? MPI_IN_PLACE : p.in, p.count, type, p.out, p.count, type,
                         p.communicator),
           "all-gather");
   };
 }
 
 std::function<void()> broadcast(const Prepared& p) {
-  const Tensor& data = p.call.in ? p.call.in : p.call.out;
-  return [data = data.raw(), count = count_of(data), type = movable_type(p.call.dtype), root = p.call.root,
-          communicator = p.communicator] {
-    check(MPI_Bcast(data, count, type, root, communicator), "broadcast");
+  std::byte* const data = (p.call.in ? p.call.in : p.call.out).raw();
+  return [p, data, type = movable_type(p.call.dtype)] {
+    check(MPI_Bcast(data, p.count, type, p.call.root, p.communicator), "broadcast");
   };
 }
 
 std::function<void()> reduce(const Prepared& p) {
   return [p, type = reducible_type(p.call.dtype), op = operation_of(p.call.reduction)] {
-    check(MPI_Reduce(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.in_count, type, op, p.call.root,
+    check(MPI_Reduce(p.is_in_place ? MPI_IN_PLACE : p.in, p.out, p.count, type, op, p.call.root,
                      p.communicator),
           "reduce");
   };
@@ -124,16 +126,16 @@ std::function<void()> reduce(const Prepared& p) {
 
 std::function<void()> gather(const Prepared& p) {
   return [p, type = movable_type(p.call.dtype)] {
-    check(MPI_Gather(p.is_in_place ? MPI_IN_PLACE : p.in, p.in_count, type, p.out, p.in_count, type,
-                     p.call.root, p.communicator),
+    check(MPI_Gather(p.is_in_place ? MPI_IN_PLACE : p.in, p.count, type, p.out, p.count, type, p.call.root,
+                     p.communicator),
           "gather");
   };
 }
 
 std::function<void()> scatter(const Prepared& p) {
   return [p, type = movable_type(p.call.dtype)] {
-    check(MPI_Scatter(p.in, p.out_count, type, p.is_in_place ? MPI_IN_PLACE : p.out, p.out_count, type,
-                      p.call.root, p.communicator),
+    check(MPI_Scatter(p.in, p.count, type, p.is_in_place ? MPI_IN_PLACE : p.out, p.count, type, p.call.root,
+                      p.communicator),
           "scatter");
   };
 }
@@ -152,8 +154,8 @@ std::array<std::vector<int>, 2> counts_of(const RangeOf& range_of, const Tensor&
 std::function<void()> all_to_all(const Prepared& p) {
   const MPI_Datatype type = movable_type(p.call.dtype);
   if (p.call.in_counts.empty() && p.call.out_counts.empty()) {
-    return [p, type, count = static_cast<int>(p.call.part(0).count)] {
-      check(MPI_Alltoall(p.in, count, type, p.out, count, type, p.communicator), "all-to-all");
+    return [p, type] {
+      check(MPI_Alltoall(p.in, p.count, type, p.out, p.count, type, p.communicator), "all-to-all");
     };
   }
   int size = 0;
@@ -206,8 +208,9 @@ std::function<void()> Collectives::prepare(const Collective& call) const {
   const bool may_differ = traits(call.kind).in == Extent::parts;
   DT_CHECK(may_differ || !p.call.part || p.call.part(0).count * state_->size == p.call.numel,
            "{} parts of {} are not equal", state_->size, p.call.numel);
-  if (in) p.in = in.raw(), p.in_count = count_of(in);
-  if (out) p.out = out.raw(), p.out_count = count_of(out);
+  p.count = to_count(p.call.part ? p.call.part(0).count : p.call.numel);
+  p.in = in.raw();
+  p.out = out.raw();
   if (in && out) {
     const bool is_whole = in.numel() >= out.numel();
     const Tensor &whole = is_whole ? in : out, &other = is_whole ? out : in;

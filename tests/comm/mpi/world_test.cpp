@@ -74,6 +74,21 @@ TEST_CASE("MPI's own collectives do what dt's do") {
 }
 
 // A separate test runs this case and checks the exit code.
+TEST_CASE("MPI's own collectives count the elements of a rank's part, not of all parts") {
+  using enum OperationKind;
+  const mpi::Collectives& theirs = the_world().collectives();
+  const int n = the_world().communicator().size(), rank = the_world().communicator().rank();
+  constexpr std::int64_t part = mpi::Collectives::max_count;
+  std::byte place{};  // nothing is called, so nothing is touched
+  const Tensor one(&place, DType::u8, {part}, Device::host());
+  const Tensor all(&place, DType::u8, {n * part}, Device::host());
+  const Tensor too_many(&place, DType::u32, {part + 1}, Device::host());
+  CHECK_NOTHROW(theirs.prepare({.kind = all_gather, .in = one, .out = all}));
+  CHECK_NOTHROW(theirs.prepare({.kind = scatter, .in = rank == 0 ? all : Tensor(), .out = one}));
+  CHECK_NOTHROW(theirs.prepare({.kind = all_to_all, .in = all, .out = all}));
+  CHECK_THROWS_AS(theirs.prepare({.kind = all_reduce, .in = too_many, .out = too_many}), Error);
+}
+
 TEST_CASE("one rank ends all, whatever they are waiting for", "[.abort]") {
   mpi::World& world = the_world();
   const int last = world.communicator().size() - 1;
