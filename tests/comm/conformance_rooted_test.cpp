@@ -87,6 +87,16 @@ TEST_CASE("a reduce gives the root the bits of the serial tree, in place and apa
   });
 }
 
+TEST_CASE("a reduce borrows no more memory than the bucket allows") {
+  on_ranks([](Communicator& group) {
+    constexpr std::size_t least_block = 4096, under_way = 4;
+    group.set_bucket_bytes(10'000);
+    check_reduce<DType::f32>(group, 16'000, 0, Reduction::sum, false);
+    require(group.most_staging_bytes() <= 2 * under_way * least_block,
+            fmt::format("{} bytes were borrowed", group.most_staging_bytes()));
+  });
+}
+
 TEST_CASE("a gather brings all parts to the root, and a scatter takes them back") {
   on_ranks([](Communicator& group) {
     for (int root = 0; root < group.size(); ++root) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -22,11 +21,10 @@ namespace {
 // smaller than min_segment_part_bytes, unless the bucket allows only few bytes under way.
 constexpr std::size_t segment_bytes = std::size_t{1} << 20;
 constexpr std::size_t min_segment_part_bytes = std::size_t{128} << 10;
-constexpr std::size_t min_segments_under_way = 4;
 constexpr std::size_t broadcast_segment_bytes = std::size_t{512} << 10;
-// Smaller operations go by messages.
 // The root of a reduction gets at most so many bytes of inputs, rather than two messages in a row.
 constexpr std::size_t most_bytes_to_root = std::size_t{256} << 10;
+// Smaller operations go by messages.
 constexpr std::size_t min_placed_bytes = std::size_t{128} << 10;
 // A gather by doubling passes on what a rank has received, round by round. For ranges up to this size and
 // from this number of ranks on, that takes less time than a message to each rank.
@@ -49,12 +47,6 @@ std::size_t segment_part_bytes(const Caller& caller) {
 
 std::int64_t segment_part_of(const Caller& caller, DType dtype) {
   return elements_of(segment_part_bytes(caller), dtype);
-}
-
-/// Returns how many sequences of segments of so many bytes may be under way.
-std::size_t sequence_window(const Caller& caller, std::size_t segment) {
-  if (caller.bucket_bytes == 0) return std::numeric_limits<std::size_t>::max();
-  return std::max(min_segments_under_way, caller.bucket_bytes / segment);
 }
 
 int rank_ahead(const Caller& caller, int distance) {
@@ -203,6 +195,11 @@ Algorithm placed_algorithm(const Caller& caller,
 
 }  // namespace
 
+std::size_t sequence_window(const Caller& caller, std::size_t segment) {
+  if (caller.bucket_bytes == 0) return std::numeric_limits<std::size_t>::max();
+  return std::max(min_segments_under_way, caller.bucket_bytes / segment);
+}
+
 std::size_t least_bucket_bytes(int size) {
   return min_segments_under_way * static_cast<std::size_t>(size) * line_bytes;
 }
@@ -255,7 +252,9 @@ Algorithm broadcast_algorithm(const Caller& caller, const Collective& call) {
 
 Algorithm reduce_algorithm(const Caller& caller, const Collective& call) {
   const int size = caller.size, root = call.root;
-  const bool is_small = call.bytes() * static_cast<std::size_t>(size) <= most_bytes_to_root;
+  const std::size_t most =
+      caller.bucket_bytes > 0 ? std::min(most_bytes_to_root, caller.bucket_bytes) : most_bytes_to_root;
+  const bool is_small = call.bytes() * static_cast<std::size_t>(size) <= most;
   const std::int64_t segment_part = segment_part_of(caller, call.dtype);
   const auto make_chain = [=](std::size_t number) -> RoundSequence {
     RangeOf range_of = all_reduce_parts(call, size, segment_part, static_cast<std::int64_t>(number));

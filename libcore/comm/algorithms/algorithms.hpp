@@ -23,6 +23,11 @@ struct Caller {
   std::size_t bucket_bytes;  // see Communicator::set_bucket_bytes
 };
 
+/// A bucket has room for at least so many segments, so that some are combined while others arrive.
+inline constexpr std::size_t min_segments_under_way = 4;
+/// Returns how many sequences of segments of so many bytes may be under way.
+std::size_t sequence_window(const Caller& caller, std::size_t segment_bytes);
+
 /// Returns the smallest bucket with which a group's operations make progress: a few segments, each
 /// with a cache line for each rank.
 std::size_t least_bucket_bytes(int size);

@@ -16,7 +16,6 @@ namespace dt::comm {
 namespace {
 
 constexpr std::size_t most_segment_bytes = std::size_t{4} << 20;
-constexpr std::size_t min_segments_under_way = 4;
 // Smaller parts for other hosts travel together. Larger ones would gain nothing, and take longer to
 // be copied on the way.
 constexpr std::size_t most_relayed_bytes = std::size_t{4} << 10;
@@ -101,7 +100,7 @@ Algorithm pairwise_algorithm(const Caller& caller, const Collective& call) {
             };
           },
           .num_sequences = num_sequences,
-          .window = std::max(min_segments_under_way, caller.bucket_bytes / bytes),
+          .window = sequence_window(caller, bytes),
           .sequence_bytes = call.shares_tag ? 0 : bytes};
 }
 
@@ -143,6 +142,7 @@ class Relay {
         exchange_between(round);
         return true;
       default:
+        blocks_.clear();
         return false;
     }
   }
