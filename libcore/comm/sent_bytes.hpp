@@ -24,7 +24,8 @@ struct SentBytes {
 
 /// Returns what a rank sends in a collective without a root, of `bytes`, in equal ranges and in dt's
 /// order. `hosts` has the number of each rank's host. Bytes pass within runs of ranks and
-/// then between runs (see placement_of), except in sums for which that does not pay.
+/// then between runs (see placement_of), except in sums for which that does not pay. Those of an all_to_all
+/// count once, from the rank that gives them to the rank that gets them.
 SentBytes sent_bytes(OperationKind kind, double bytes, DType dtype, std::span<const int> hosts, int rank);
 
 }  // namespace dt::comm

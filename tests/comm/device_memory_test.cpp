@@ -183,7 +183,7 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
   });
 }
 
-TEST_CASE("an all_to_all in portions is recorded once, as under way until the last portion is done",
+TEST_CASE("an all_to_all in chunks is recorded once, and ends with its last chunk",
           "[device]") {
   const auto body = [](Communicator& group, Computing& computing) {
     const auto count_of = [](int from, int to) { return std::int64_t{1000} * (from + 2 * to); };
@@ -193,7 +193,7 @@ TEST_CASE("an all_to_all in portions is recorded once, as under way until the la
     Recorder& recorder = group.engine().recorder();
     const std::int64_t operations = recorder.snapshot().operations;
     const Work work = group.all_to_all(in, out, parts.in_counts, parts.out_counts);
-    require(recorder.snapshot().operations == operations + 1, "portions are recorded as operations");
+    require(recorder.snapshot().operations == operations + 1, "chunks are recorded as operations");
     work.wait_host();
     require(recorder.snapshot().in_flight.empty(), "an all_to_all that is done is under way");
     computing.forget();

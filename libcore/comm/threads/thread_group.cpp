@@ -35,7 +35,8 @@ constexpr double spin_s = 20e-6;
 constexpr timespec longest_sleep{.tv_sec = 0, .tv_nsec = 50'000'000};
 
 /// The state that all threads of a run share: the rank that has failed, and a bell for each rank. A
-/// rank's bell rings when one of its transfers is done.
+/// rank's bell rings when the transfers for which it waits together are done, when another rank notifies it,
+/// and when a rank fails.
 class ThreadWorld {
  public:
   explicit ThreadWorld(int size);
