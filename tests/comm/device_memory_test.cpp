@@ -183,8 +183,7 @@ TEST_CASE("what the host waits for is on the device, and pinned memory is used a
   });
 }
 
-TEST_CASE("an all_to_all in chunks is recorded once, and ends with its last chunk",
-          "[device]") {
+TEST_CASE("an all_to_all in chunks is recorded once, and ends with its last chunk", "[device]") {
   const auto body = [](Communicator& group, Computing& computing) {
     const auto count_of = [](int from, int to) { return std::int64_t{1000} * (from + 2 * to); };
     Parts parts(group, count_of, 4);
