@@ -110,13 +110,14 @@ TEST_CASE("a gather brings all parts to the root, and a scatter takes them back"
   });
 }
 
-TEST_CASE("ranges that are not equal, and roots that are no ranks, are refused") {
+TEST_CASE("absent tensors, ranges that are not equal, and roots that are no ranks are refused") {
   on_ranks([](Communicator& group) {
     std::vector<float> values(static_cast<std::size_t>(group.size() + 1));
     const Tensor one = host_tensor(values).flat(0, 1);
     const auto is_refused = [&](const auto& body) { return error_of(body).kind() == ErrorKind::internal; };
     require(is_refused([&] { group.reduce(one, one, group.size()); }), "an unknown root is accepted");
     require(is_refused([&] { group.gather(one, one, -1); }), "an unknown root is accepted");
+    require(is_refused([&] { group.reduce(Tensor(), one, 0); }), "an absent input is accepted");
     if (group.rank() > 0 || group.size() == 1) return;
     require(is_refused([&] { group.gather(one, host_tensor(values), 0); }), "unequal ranges are accepted");
     require(is_refused([&] { group.scatter(host_tensor(values), one, 0); }), "unequal ranges are accepted");

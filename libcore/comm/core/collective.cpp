@@ -17,6 +17,10 @@ void check_elements(const Tensor& side, std::int64_t due, std::string_view what)
   DT_CHECK(side.numel() == due, "{}: {} elements where {} are due", what, side.numel(), due);
 }
 
+void check_present(const Tensor& side, std::string_view what) {
+  DT_CHECK(side || side.numel() == 0, "{} without a tensor that this rank must have", what);
+}
+
 /// Adds a span, or extends the last one if it adjoins that on both sides.
 void add_span(std::vector<StagedRange>& spans, const Tensor& whole, const Range& range, std::int64_t begin) {
   const Tensor there = flat_view(whole, range);
@@ -129,6 +133,8 @@ Collective complete(Collective call, int rank, int size) {
   if (!gives) call.in = {};
   if (!gets) call.out = {};
   if (!gives && !gets) return call;
+  if (gives) check_present(call.in, name);
+  if (gets) check_present(call.out, name);
   call.dtype = (gives ? call.in : call.out).dtype();
   DT_CHECK(!gives || !gets || call.in.dtype() == call.out.dtype(), "{} from {} to {}", name,
            dtype_name(call.in.dtype()), dtype_name(call.out.dtype()));
