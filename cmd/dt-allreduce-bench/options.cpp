@@ -132,7 +132,7 @@ void declare(OptionTable& table, Options& options) {
       .group("What to measure")
       .add("operations,o", &options.operations, "LIST",
            "all, or of " + bench::operation_names() +
-               "; default: all_reduce, or none with --devices or --pairs")
+               "; alltoall is all_to_all; default: all_reduce, or none with --devices or --pairs")
       .add("devices", &options.devices,
            "each rank's device by itself: matrix products, copies of --max-bytes within its memory, to its "
            "host and from there")
@@ -153,7 +153,7 @@ void declare(OptionTable& table, Options& options) {
               "how ranks' elements are combined (nccl-tests' -o)")
       .add_hint(advise_root)
       .require(an_operation, has_operations)
-      .add("root", &options.root, "RANK", "where broadcasts start (nccl-tests' -r)")
+      .add("root", &options.root, "RANK", "root of broadcast, reduce, gather and scatter (nccl-tests' -r)")
       .require(an_operation, has_operations)
       .group("Sizes")
       .add("min-bytes,b", &options.min_bytes, "BYTES", "the first size", 1)

@@ -215,7 +215,8 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .require("a schedule that falls", [&s] { return optim::falls(s.learning_rate.kind); })
       .add("warmup-steps", &s.learning_rate.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
       .conflicts_with(evaluation)
-      .choice("schedule", &s.learning_rate.kind, "after the warm-up")
+      .choice("schedule", &s.learning_rate.kind,
+              "learning rate after the warm-up; wsd and wsd-cosine fall in the last decay-steps only")
       .conflicts_with(evaluation)
       .add("decay-steps", &s.learning_rate.decay_steps, "N",
            fmt::format("the last steps of {}, falling to min-lr; default: 20 % of the steps", falling_last))
@@ -224,7 +225,7 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .add("lr-reference-batch", &s.learning_rate.reference_batch, "N",
            "linear scaling: learning rates × global-batch / N", 1)
       .conflicts_with(evaluation)
-      .choice("optimizer", &s.optimizer.kind, "rule of the update, which a resume keeps")
+      .choice("optimizer", &s.optimizer.kind, "update rule; a resume keeps it")
       .conflicts_with(evaluation);
   for (const optim::HyperParameter& parameter : optim::hyper_parameters())
     add_hyper_parameter(t, s, parameter);

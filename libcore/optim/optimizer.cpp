@@ -15,7 +15,7 @@ using Flag = HyperParameterMembers<bool>;
 const std::vector<HyperParameter> all_hyper_parameters = {
     {"weight-decay", "decoupled; none on norms and biases",
      Number{&OptimizerRequest::weight_decay, &OptimizerSettings::weight_decay}},
-    {"beta1", "decay of the first moment; lion: within an update",
+    {"beta1", "decay of the first moment; lion: share of the momentum in an update",
      Number{&OptimizerRequest::beta1, &OptimizerSettings::beta1},
      /*is_below_one=*/true},
     {"beta2", "decay of the second moment; lion: of the momentum",
@@ -23,9 +23,9 @@ const std::vector<HyperParameter> all_hyper_parameters = {
      /*is_below_one=*/true},
     {"adam-eps", "added to the root of the second moment",
      Number{&OptimizerRequest::eps, &OptimizerSettings::eps}},
-    {"momentum", "decay of the summed gradients; 0 keeps no sum",
+    {"momentum", "decay of the sum of gradients; 0: no sum, no state",
      Number{&OptimizerRequest::momentum, &OptimizerSettings::momentum}, /*is_below_one=*/true},
-    {"nesterov", "step along the sum as the next step would extend it",
+    {"nesterov", "Nesterov momentum: gradient + momentum × sum instead of the sum",
      Flag{&OptimizerRequest::nesterov, &OptimizerSettings::nesterov}},
 };
 
