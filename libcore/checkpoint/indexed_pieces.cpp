@@ -115,10 +115,10 @@ void IndexedPieces::parse() {
         fmt::format("has {} bytes before its digests, which are not what its head says", body_->size()));
   layout_ = *layout;
   if (header_.num_files != manifest_.files.size())
-    throw body_->error(
-        fmt::format("is of {} files, the manifest of {}", header_.num_files, manifest_.files.size()));
+    throw body_->error(fmt::format("is of {} files, expected {} as in the manifest", header_.num_files,
+                                   manifest_.files.size()));
   if (header_.step != manifest_.state.step || header_.generation != manifest_.generation)
-    throw body_->error(fmt::format("is of step {}, generation {}, the manifest of step {}, generation {}",
+    throw body_->error(fmt::format("is of step {}, generation {}, expected step {}, generation {}",
                                    header_.step, header_.generation, manifest_.state.step,
                                    manifest_.generation));
   if ((header_.num_boxes == 0) != (header_.num_pieces == 0)) throw body_->error("has boxes without pieces");
@@ -177,7 +177,7 @@ StoredBox IndexedPieces::parse_box(std::uint64_t number, const StoredTensor& ten
   if (is_shape) box.whole.end = box.whole.box.numel();
   if (!is_shape || entry.first_piece >= end || end > header_.num_pieces ||
       (number == 0 && entry.first_piece != 0))
-    throw body_->error(fmt::format("has a box of pieces {} to {} of {} that is none", entry.first_piece, end,
+    throw body_->error(fmt::format("has an invalid box, of pieces {} to {} of {}", entry.first_piece, end,
                                    header_.num_pieces));
   try {
     box.whole.validate();
@@ -202,10 +202,10 @@ std::uint64_t IndexedPieces::payload_bytes(const PieceEntry& entry) const {
 }
 
 PieceEntry IndexedPieces::entry(std::uint64_t number) const {
-  const auto refuse = [&](const char* what) {
+  const auto refuse = [&](const std::string& what) {
     return body_->error(fmt::format("has a piece {} {}", number, what));
   };
-  if (number >= header_.num_pieces) throw refuse("of more than there are");
+  if (number >= header_.num_pieces) throw refuse(fmt::format("of {}", header_.num_pieces));
   const auto entry = body_->read<PieceEntry>(layout_.pieces + number * sizeof(PieceEntry));
   if (entry.box >= boxes_.size()) throw refuse("of no box");
   const StoredBox& box = box_of(entry);

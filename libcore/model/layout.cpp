@@ -53,8 +53,8 @@ std::string expert_axis_error(const Layout& layout, std::int64_t num_experts) {
   const std::string ranks =
       layout.cp == 1 ? fmt::format("dp={}", layout.dp) : fmt::format("dp={} × cp={}", layout.dp, layout.cp);
   return fmt::format(
-      "ep={} for {} experts and {}: it must divide {}, and be at most the former; ep={} would do", layout.ep,
-      num_experts, ranks, layout.cp == 1 ? "dp" : "dp × cp", below);
+      "ep={} does not fit {} experts and {}: it must divide {} and be at most the experts; use ep={}",
+      layout.ep, num_experts, ranks, layout.cp == 1 ? "dp" : "dp × cp", below);
 }
 
 StageUnits even_stages(int num_units, int pp) {

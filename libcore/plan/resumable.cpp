@@ -89,8 +89,8 @@ void check_optimizer(const Plan& plan, const checkpoint::Manifest& manifest) {
   const std::vector<std::string> kinds = optim::state_kinds(plan.optimizer);
   if (then.state_kinds == kinds) return;
   throw Error(ErrorKind::input,
-              fmt::format("the state of {} in {} is [{}] and that of this command [{}]", now, checkpoint,
-                          fmt::join(then.state_kinds, ", "), fmt::join(kinds, ", ")),
+              fmt::format("{} has the state [{}] of {}, and this command continues only [{}]", checkpoint,
+                          fmt::join(then.state_kinds, ", "), now, fmt::join(kinds, ", ")),
               fmt::format("it was trained with {}; {}", then.hyper_parameters, remedy));
 }
 

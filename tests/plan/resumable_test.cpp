@@ -106,7 +106,7 @@ TEST_CASE("the state of another optimizer, or another state of the same, is refu
   plan.optimizer = optim::resolve({.kind = OptimizerKind::sgd, .momentum = 0.5});
   manifest.state.optimizer = {"sgd", {}, R"({"momentum":0.0})"};
   CHECK(refusal(plan, manifest)
-            .find("the state of sgd in step-00000007.g2 is [] and that of this command "
+            .find("step-00000007.g2 has the state [] of sgd, and this command continues only "
                   "[sgd_m]") == 0);
   plan.optimizer.momentum = 0;
   std::erase_if(manifest.pieces, [](const auto& piece) { return piece.kind != checkpoint::kind_weights; });

@@ -48,7 +48,7 @@ for options in "--optimizer lion --lr 1e-4" "--optimizer sgd --lr 0.1 --nesterov
   expect_equal "$(equal_layouts)" 4 "layouts with equal weights under tp ($options)"
 done
 
-# A checkpoint goes on in another layout, its state divided anew: here from one rank to ZeRO 3 on two.
+# A checkpoint goes on in another layout, its state divided anew: here from one rank to ZeRO 1 on two.
 train whole --optimizer lion --lr 1e-4 --grad-lanes 2 --schedule constant --steps 8 >/dev/null || fail "one rank"
 train moved --optimizer lion --lr 1e-4 --grad-lanes 2 --schedule constant --steps 4 >/dev/null || fail "one rank, half"
 expect_exit 0 dt-train --run moved --threads 1 --peak-flops 1e9 --steps 8 --comm threads=2 --zero 1
@@ -67,7 +67,7 @@ expect_match stderr -- '--optimizer adamw goes on; a new run can begin with its 
 expect_exit 3 train lion --steps 9 --optimizer adamw --dry-run
 expect_match stderr 'was trained with lion: --optimizer adamw cannot continue its state'
 expect_exit 3 train plain --steps 9 --momentum 0.9
-expect_match stderr 'the state of sgd in step-00000008.g1 is \[\] and that of this command \[sgd_m\]'
+expect_match stderr 'step-00000008.g1 has the state \[\] of sgd, and this command continues only \[sgd_m\]'
 expect_exit 0 train begun --steps 1 --optimizer lion --init-from "$(dt-checkpoint latest adamw)"
 expect_exit 0 dt-train --eval-only --run lion --threads 1 --json
 
