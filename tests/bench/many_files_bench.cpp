@@ -1,6 +1,6 @@
 // Measures what checkpoints of thousands of files cost more than checkpoints of 64, which have the same
-// bytes: GPT-2 124M's weights and moments in fp32, 1.5 GB. Printed are medians of time, the largest memory,
-// and their ratios.
+// bytes: GPT-2 124M's weights and moments in fp32, 1.5 GB. Prints medians of time, the largest memory, and
+// their ratios.
 //
 //   bench_many_files [FOLDER [TIMES]]
 //

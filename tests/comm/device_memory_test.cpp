@@ -42,8 +42,7 @@ void on_devices(const Body& body, const PinnedLimits& limits = {}) {
 
 }  // namespace
 
-TEST_CASE("operations on a device's memory have the bits of the host's, at once and in portions",
-          "[device]") {
+TEST_CASE("operations on a device's memory have the bits of the host's, at once and in chunks", "[device]") {
   const auto body = [](Communicator& group, Computing& computing) {
     for (const bool in_place : {false, true}) {
       for (const std::int64_t numel : {1, 4099, 40'000, 700'001}) {
@@ -71,7 +70,7 @@ TEST_CASE("operations on a device's memory have the bits of the host's, at once 
   on_devices(body, {.bytes = 300'000, .max_host_bytes = 2});
 }
 
-TEST_CASE("of operations in portions pinned memory holds few, whoever waits for whom", "[device]") {
+TEST_CASE("pinned memory holds few chunks of operations, whichever rank waits", "[device]") {
   static constexpr PinnedLimits limits{.bytes = 4096, .max_host_bytes = 3};
   const auto body = [](Communicator& world, Computing& computing) {
     const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, world.rank(), "half");
@@ -100,7 +99,7 @@ TEST_CASE("of operations in portions pinned memory holds few, whoever waits for 
     }
     for (auto work = works.rbegin(); work != works.rend(); ++work) work->wait(computing.context);
     for (const auto& [there, values] : expected)
-      require(computing.has_values(there, values), "one of several operations in portions is wrong");
+      require(computing.has_values(there, values), "one of several operations in chunks is wrong");
     constexpr std::size_t lanes = 4;
     require(world.engine().device_link()->peak_pinned_bytes() <= lanes * limits.max_host_bytes * limits.bytes,
             "pinned memory is not bounded");

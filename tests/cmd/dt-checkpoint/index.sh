@@ -24,7 +24,7 @@ expect_exit 0 dt-checkpoint latest indexed; expect_equal "$(cat stdout)" "$index
 expect_exit 0 dt-checkpoint reshard "$indexed" wide --layout dp=2,zero=3
 expect_exit 0 dt-checkpoint diff listed/checkpoints/* wide
 
-# More than 256 files have an index. Of those, two are the manifest and the index.
+# A checkpoint of more than 256 files has an index, which is a file of its own beside them and the manifest.
 expect_exit 0 dt-checkpoint reshard "$listed" many --layout dp=300
 expect_equal "$(find many -name 'rank-*.h5' | wc -l)" 300
 expect_exit 0 dt-checkpoint verify many
