@@ -1,5 +1,5 @@
 #pragma once
-// The operations that are measured, the bytes that they move, and the sizes at which.
+// The operations that are measured, the bytes that they move, and the sizes of the measurements.
 // Legend: n ranks, N elements in all, S their bytes.
 
 #include <array>

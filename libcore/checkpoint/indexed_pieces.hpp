@@ -59,7 +59,7 @@ class IndexedPieces : public PieceIndex {
   IndexedPieces(const Manifest& manifest, std::vector<std::byte> file);
 
   StoredPiece piece(std::uint64_t number) const override;
-  /// Returns them in the order of their offsets.
+  /// Returns the pieces of a file in the order of their offsets.
   std::vector<StoredPiece> of_file(std::size_t file) const override;
   bool has_pieces(std::size_t file) const override;
   void check() const override;
@@ -68,7 +68,7 @@ class IndexedPieces : public PieceIndex {
   std::pair<std::int64_t, std::int64_t> interval(std::uint64_t number) const override;
 
  private:
-  /// A box, and the tensor whose it is.
+  /// The number of a tensor, and of one of its boxes.
   struct BoxOwner {
     std::size_t tensor;
     std::size_t box;

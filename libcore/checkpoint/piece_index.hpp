@@ -79,7 +79,7 @@ class PieceIndex {
 /// Opens the pieces of a checkpoint. `manifest` must outlive the index.
 /// Errors: input, naming the index file if it is missing, damaged, of another size or of another checkpoint.
 std::unique_ptr<const PieceIndex> open_pieces(const Manifest& manifest, const fs::path& checkpoint);
-/// The same for an index file's bytes, which may be damaged.
+/// Parses the bytes of an index file, which may be damaged. Errors are those of open_pieces().
 std::unique_ptr<const PieceIndex> parse_pieces(const Manifest& manifest, std::vector<std::byte> index);
 
 /// Returns the name of a piece's dataset: "/weights/NAME", or "/weights/NAME@2" for the file's third part of

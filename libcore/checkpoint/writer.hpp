@@ -75,7 +75,7 @@ class CheckpointTransaction {
   /// sync failed: in that case the checkpoint is complete.
   /// After a crash: the complete checkpoint or the hidden folder remains.
   fs::path commit(Manifest header, int num_writers, const CommitOptions& options = {});
-  /// The same for what write_files() returned to all writers.
+  /// Commits the files of which write_files() returned the descriptions, one for each writer.
   fs::path commit(Manifest header, const WrittenPieces& written, const CommitOptions& options = {});
 
   /// Removes the hidden folder if it was not committed. Writers should have ended by then. If they
@@ -110,8 +110,8 @@ WriterManifest write_files(const fs::path& unfinished, const Manifest& header, i
                            const std::function<void(std::uint64_t)>& written = {},
                            double timeout_s = default_visibility_timeout_s);
 
-/// Writes one writer's files: that of write_files(), and its description as part-NNNNN.json. Syncs both and
-/// the folder.
+/// Writes the file that write_files() writes, and its description as part-NNNNN.json. Syncs both and the
+/// folder.
 /// Errors: as write_files().
 /// After a crash: files remain in the hidden folder. commit() accepts no manifest unless everything was
 /// synced.

@@ -23,7 +23,7 @@ class WrittenPieces {
   void add(const WriterManifest& shard);
   /// Adds what message() of another object returned.
   void add(std::span<const std::byte> message);
-  /// Returns all of it as a text for another rank.
+  /// Returns the files and pieces as a message to another rank.
   std::vector<std::byte> message() const;
 
   /// Puts the files into the order of their writers, and the pieces into that of the files.

@@ -71,8 +71,8 @@ std::string describe_defaults(const HyperParameter& parameter);
 std::vector<std::string> state_kinds(const OptimizerSettings& settings);
 /// Returns the names in files, and the values, of the hyper-parameters that the optimizer uses.
 std::vector<std::pair<std::string, HyperParameterValue>> used_values(const OptimizerSettings& settings);
-/// Returns the settings that a request means. Hyper-parameters that the optimizer does not use count
-/// nothing.
+/// Returns the settings that a request means. Ignores hyper-parameters that the optimizer does
+/// not use.
 /// Errors: usage, naming the option, if a value is not one that the update can use.
 OptimizerSettings resolve(const OptimizerRequest& request);
 

@@ -6,7 +6,7 @@
 
 namespace dt::run {
 
-/// Adds to rank 0's `written` that of all other ranks, in the order of ranks, along a binomial tree. No rank
+/// Adds the `written` of all other ranks to rank 0's, in the order of ranks, along a binomial tree. No rank
 /// receives more than a logarithmic number of messages. Ranks on the way add what they receive to their own.
 /// Memory: on rank 0 that of all pieces (see WrittenPieces), and as much again for a message.
 /// Collective: called by all ranks together; blocks.

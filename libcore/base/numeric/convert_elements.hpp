@@ -51,7 +51,7 @@ void store_element(const T& value, std::byte* target, std::int64_t i) {
   std::memcpy(target + static_cast<std::size_t>(i) * sizeof(T), &value, sizeof(T));
 }
 
-/// Rounds once.
+/// Returns `from` in type To, rounded once.
 template <class To, class From>
 To convert_element(From from) {
   const auto value = static_cast<ComputeType<From>>(from);

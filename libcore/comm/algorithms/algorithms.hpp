@@ -49,11 +49,11 @@ Algorithm all_reduce_algorithm(const Caller& caller, const Collective& call);
 Algorithm ranges_algorithm(const Caller& caller, const Collective& call);
 /// A broadcast along a binomial tree from the root. Segments follow each other down the tree.
 Algorithm broadcast_algorithm(const Caller& caller, const Collective& call);
-/// A reduction for the root alone. Of few elements the root gets and combines all. Of many, each rank
+/// A reduction for the root alone. The root combines few elements itself. If there are many, each rank
 /// combines its range of a segment, and sends it to the root.
 /// Numerics: the bits are those of combine().
 Algorithm reduce_algorithm(const Caller& caller, const Collective& call);
-/// A gather or a scatter. The root exchanges a message with each rank, or of large parts several.
+/// A gather or a scatter. The root exchanges one message with each rank, or several for a large part.
 Algorithm root_exchange_algorithm(const Caller& caller, const Collective& call);
 /// Every rank sends to every rank. Large parts go in segments. On several hosts, small parts for a host
 /// travel together.

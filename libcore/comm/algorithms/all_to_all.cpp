@@ -106,8 +106,8 @@ Algorithm pairwise_algorithm(const Caller& caller, const Collective& call) {
 
 /// Brings the small parts between hosts. Rank (h, l) gives (h, m) its parts for the ranks (·, m) of all
 /// other hosts. These then go to each host in one message, with those of all ranks of host h. So a rank
-/// sends H − 1 messages to other hosts instead of (H − 1)L. A rank knows what it gives and gets. Of what
-/// passes through it, its neighbours first tell it the sizes.
+/// sends H − 1 messages to other hosts instead of (H − 1)L. A rank knows what it gives and gets. Its
+/// neighbours first tell it the sizes of what passes through it.
 class Relay {
  public:
   Relay(const Caller& caller, const Collective& call)

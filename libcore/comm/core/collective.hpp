@@ -64,9 +64,9 @@ struct Collective {
 
   // complete() sets the members below.
   DType dtype = DType::u8;
-  std::int64_t numel = 0;  // N; of extents of parts, the elements of `in`
-  RangeOf part{};          // a rank's range of the N elements; of extents of parts, of `in`
-  RangeOf arriving{};      // extents of parts: the range of `out` that comes from a rank
+  std::int64_t numel = 0;  // N; for extents of parts, the elements of `in`
+  RangeOf part{};          // a rank's range of the N elements; for extents of parts, of `in`
+  RangeOf arriving{};      // for extents of parts, the range of `out` that comes from a rank
   /// The call is one of the chunks of an operation with extents of parts. Ranks have different numbers
   /// of chunks, so all have one tag, and each must be a sequence of one round.
   bool shares_tag = false;
@@ -86,7 +86,7 @@ struct Collective {
 };
 
 /// Returns the call with all members set, and without tensors that its kind does not use on this rank.
-/// Errors: internal, a tensor has not the elements that are due, or cannot be reduced.
+/// Errors: internal, a tensor does not have the elements that are due, or cannot be reduced.
 Collective complete(Collective call, int rank, int size);
 
 /// A part of an operation on a device that fits the host memory for messages. Reductions treat each
@@ -94,7 +94,7 @@ Collective complete(Collective call, int rank, int size);
 struct TransferChunk {
   std::int64_t numel = 0;
   std::vector<Range> parts{};     // each rank's range of the chunk's elements, if ranks have ranges
-  std::vector<Range> arriving{};  // extents of parts: the ranges that come from each rank
+  std::vector<Range> arriving{};  // for extents of parts, the ranges that come from each rank
   std::vector<StagedRange> reads{}, writes{};
 };
 
@@ -102,10 +102,10 @@ struct TransferChunk {
 /// `chunk_bytes`.
 std::vector<TransferChunk> chunk_alike(const Collective& call, int rank, int size, std::size_t chunk_bytes);
 
-/// Cuts an operation in which ranks have ranges. Each chunk has a stretch of every rank's range.
+/// Cuts an operation in which ranks have ranges. Each chunk has a sub-range of every rank's range.
 std::vector<TransferChunk> chunk_parts(const Collective& call, int rank, int size, std::size_t chunk_bytes);
 
-/// Cuts an operation in which each rank gives each rank a part. Each chunk has a stretch of every part
+/// Cuts an operation in which each rank gives each rank a part. Each chunk has a sub-range of each part
 /// that this rank gives, and of every part that it gets.
 std::vector<TransferChunk> chunk_exchanges(const Collective& call, int rank, int size,
                                            std::size_t chunk_bytes);

@@ -30,7 +30,7 @@ class FeedForward {
 
   virtual ~FeedForward() = default;
   virtual std::size_t num_params() const = 0;
-  /// Lays out the saved tensors. Those that recompute() makes from the others come from
+  /// Lays out the saved tensors. The tensors that recompute() makes from the others come from
   /// `recomputed`.
   virtual Saved saved(BumpAllocator& memory, BumpAllocator& recomputed, std::int64_t rows) const = 0;
   /// Adds to `saved`, for the backward, what backward_input leaves for the halves of backward_weight

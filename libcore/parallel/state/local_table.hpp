@@ -106,8 +106,8 @@ class LocalTable {
   /// none here.
   int tied_group() const;
 
-  /// Returns whether ranks divide gradients, and so sum them after each micro-batch. Groups of experts
-  /// may be too few ranks' to be divided.
+  /// Returns whether ranks divide gradients, and so sum them after each micro-batch. A group of
+  /// experts may have too few ranks to be divided.
   bool shards_gradients() const;
   /// Return whether this rank counts its micro-batches' samples, targets or loss. Of the ranks that
   /// compute a micro-batch, one counts its samples, at the embedding, and one its targets, at the head.
@@ -146,8 +146,8 @@ struct OwnedPiece {
 /// kinds of equal shapes (weights and each moment). The elements of the i-th kind have
 /// kind_bytes[i] bytes. Over all ranks of the mesh, each element of each kind has one owner. The
 /// owner is on the stage of its group's owner unit (for a tied table the first). Of the tp ranks
-/// that hold its shard, it is the first. Of the ranks of its group's reduction, it is the one whose
-/// ZeRO shard has the element. Replicas divide by bytes the state that they all hold. The pieces are
+/// that hold its shard, it is the first. Among the ranks of its group's reduction, it is the one
+/// whose ZeRO shard has the element. Replicas divide by bytes the state that they all hold. The pieces are
 /// sorted by parameter, then kind; none is empty.
 std::vector<OwnedPiece> owned_pieces(const LocalTable& local, std::span<const std::size_t> kind_bytes);
 

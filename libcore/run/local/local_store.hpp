@@ -69,7 +69,7 @@ class LocalStore {
   /// Returns the folders of one checkpoint's shards.
   std::vector<fs::path> shard_paths(std::int64_t step, std::int64_t generation) const;
   /// Copies the file of `writer` from a shard into an unfinished checkpoint, checks each byte of
-  /// the copy against its digest, and syncs it. Copies the description, too, if `keeps_manifest`. Returns it.
+  /// the copy against its digest, and syncs it. Returns the description, and copies it if `keeps_manifest`.
   /// Errors: input if the shard does not hold them whole, or this host cannot read them; the copy
   /// is then removed. Environment if the copy cannot be written.
   checkpoint::WriterManifest copy_writer_files(const fs::path& shard, const checkpoint::Manifest& header,

@@ -18,8 +18,8 @@ namespace dt::run {
 /// Finds and promotes local checkpoints. All references must outlive the object.
 class Promotion {
  public:
-  /// Without a `folder`, find() and survey() return no local checkpoints. Of checkpoints of up to
-  /// `max_files_with_list` files the manifest lists the pieces (see CommitOptions).
+  /// Without a `folder`, find() and survey() return no local checkpoints. The manifest lists the
+  /// pieces of a checkpoint of up to `max_files_with_list` files (see CommitOptions).
   /// Collective: called by all ranks together; blocks.
   Promotion(const comm::Ranks& ranks, const std::optional<std::string>& folder, const RunDirectory& run,
             const std::string& host = host_name(),

@@ -56,7 +56,7 @@ class SaveTarget {
   virtual int num_committers() const = 0;
   virtual bool is_committer() const = 0;
   /// Returns whether each of `num_writers` writers leaves a description of what it wrote (part-NNNNN.json)
-  /// beside its file. Else rank 0 gets all descriptions by messages. The same on all ranks.
+  /// beside its file. Else rank 0 gets all descriptions by messages. All ranks get one result.
   virtual bool keeps_writer_manifests(int num_writers) const = 0;
   /// Commits the shards of `num_writers` writers. `written` says on rank 0 what they wrote unless each has
   /// left a description. Blocks.

@@ -22,8 +22,8 @@ struct RetentionPolicy {
 /// Saves into the run directory. All references must outlive the target.
 class SharedTarget : public SaveTarget {
  public:
-  /// `alive` holds the run on rank 0; null if nothing holds it. Of up to `max_files_with_list` files the
-  /// manifest lists the pieces (see CommitOptions).
+  /// `alive` holds the run on rank 0; null if nothing holds it. The manifest lists the pieces of
+  /// up to `max_files_with_list` files (see CommitOptions).
   SharedTarget(const comm::Ranks& ranks, const RunDirectory& run, const Generation& own,
                RetentionPolicy retention, const RunLock* alive = nullptr,
                std::size_t max_files_with_list = checkpoint::default_max_files_with_list)
