@@ -205,7 +205,7 @@ PieceEntry IndexedPieces::entry(std::uint64_t number) const {
   const auto refuse = [&](const std::string& what) {
     return body_->error(fmt::format("has a piece {} {}", number, what));
   };
-  if (number >= header_.num_pieces) throw refuse(fmt::format("of {}", header_.num_pieces));
+  if (number >= header_.num_pieces) throw refuse(fmt::format("beyond its {} pieces", header_.num_pieces));
   const auto entry = body_->read<PieceEntry>(layout_.pieces + number * sizeof(PieceEntry));
   if (entry.box >= boxes_.size()) throw refuse("of no box");
   const StoredBox& box = box_of(entry);

@@ -53,7 +53,7 @@ std::string expert_axis_error(const Layout& layout, std::int64_t num_experts) {
   const std::string ranks =
       layout.cp == 1 ? fmt::format("dp={}", layout.dp) : fmt::format("dp={} × cp={}", layout.dp, layout.cp);
   return fmt::format(
-      "ep={} does not fit {} experts and {}: it must divide {} and be at most the experts; use ep={}",
+      "ep={} does not fit {} experts and {}: ep must divide {} and not exceed the experts; use ep={}",
       layout.ep, num_experts, ranks, layout.cp == 1 ? "dp" : "dp × cp", below);
 }
 

@@ -256,7 +256,7 @@ TEST_CASE("an index that lies is refused, whatever it says") {
       {piece(0, offsetof(PieceEntry, file)), 3, 4, "in no file"},
       {piece(0, offsetof(PieceEntry, file)), 2, 4, "a piece of another"},
       {[](const Layout& l) { return l.by_file; }, 1, 4, ""},
-      {[](const Layout& l) { return l.by_file; }, 4, 4, "has a piece 4 of 4"},
+      {[](const Layout& l) { return l.by_file; }, 4, 4, "has a piece 4 beyond its 4 pieces"},
       {[](const Layout& l) { return l.file_starts; }, 1, 4, "gives the 1-th file"},
       {[](const Layout& l) { return l.file_starts + 4; }, 0xffffffff, 4, "gives the 1-th file"},
       {[](const Layout& l) { return l.file_starts + 12; }, 3, 4, "gives the 3-th file"},

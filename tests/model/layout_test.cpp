@@ -54,10 +54,10 @@ TEST_CASE("experts are divided among data ranks, where there are any") {
         "ep=2 divides experts among ranks, and this model has none");
   for (const int ep : {1, 2, 3, 6}) CHECK(expert_axis_error(Layout{.dp = 2, .cp = 3, .ep = ep}, 6).empty());
   CHECK(expert_axis_error(Layout{.dp = 2, .cp = 3, .ep = 4}, 6) ==
-        "ep=4 does not fit 6 experts and dp=2 × cp=3: it must divide dp × cp and be at most the experts; use "
+        "ep=4 does not fit 6 experts and dp=2 × cp=3: ep must divide dp × cp and not exceed the experts; use "
         "ep=3");
   CHECK(expert_axis_error(Layout{.dp = 16, .ep = 16}, 6) ==
-        "ep=16 does not fit 6 experts and dp=16: it must divide dp and be at most the experts; use ep=4");
+        "ep=16 does not fit 6 experts and dp=16: ep must divide dp and not exceed the experts; use ep=4");
   CHECK_THAT(expert_axis_error(Layout{.dp = 3, .ep = 1000}, 2), Catch::EndsWith("; use ep=1"));
 }
 
