@@ -10,6 +10,7 @@
 
 #include "base/numeric/integer.hpp"
 #include "comm/algorithms/algorithms.hpp"
+#include "comm/algorithms/window_exchange.hpp"
 
 namespace dt::comm {
 
@@ -19,8 +20,6 @@ constexpr std::size_t most_segment_bytes = std::size_t{4} << 20;
 // Smaller parts for other hosts travel together. Larger ones would gain nothing, and take longer to
 // be copied on the way.
 constexpr std::size_t most_relayed_bytes = std::size_t{4} << 10;
-// Two hosts with two ranks each are the fewest that have anything to collect.
-constexpr int least_relaying_ranks = 4;
 
 /// Returns the most elements of a part that a sequence exchanges, the same on all ranks.
 std::int64_t segment_of(const Caller& caller, const Collective& call) {
@@ -36,7 +35,9 @@ std::int64_t segment_of(const Caller& caller, const Collective& call) {
 /// different numbers of sequences.
 class Pairwise {
  public:
-  Pairwise(const Caller& caller, const Collective& call)
+  /// Parts for which `is_direct` is false go another way.
+  template <class IsDirect>
+  Pairwise(const Caller& caller, const Collective& call, const IsDirect& is_direct)
       : rank_(caller.rank),
         size_(caller.size),
         in_(call.in.raw()),
@@ -44,9 +45,13 @@ class Pairwise {
         element_bytes_(dtype_bytes(call.dtype)),
         part_(call.part),
         arriving_(call.arriving) {
-    for (int rank = 0; rank < size_; ++rank)
-      longest_ = std::max({longest_, part_(rank).count, arriving_(rank).count});
-    segment_ = call.shares_tag ? longest_ : std::min(longest_, segment_of(caller, call));
+    for (int rank = 0; rank < size_; ++rank) {
+      for (const Range& part : {part_(rank), arriving_(rank)}) {
+        if (is_direct(rank, part)) longest_ = std::max(longest_, part.count);
+      }
+    }
+    segment_ = std::max<std::int64_t>(1, longest_);
+    if (!call.shares_tag) segment_ = std::min(segment_, segment_of(caller, call));
   }
   std::size_t num_sequences() const { return static_cast<std::size_t>(ceil_div(longest_, segment_)); }
   std::size_t most_sequence_bytes() const {
@@ -70,6 +75,7 @@ class Pairwise {
       const int to = (rank_ + distance) % size_;
       add(to, part_(to), in_, true);
     }
+    if (!is_direct(rank_, part_(rank_))) return;
     round.then = [this, number] {
       const std::span<std::byte> own = piece(part_(rank_), in_, number);
       if (!own.empty()) std::memcpy(piece(arriving_(rank_), out_, number).data(), own.data(), own.size());
@@ -87,15 +93,17 @@ class Pairwise {
   std::byte *in_, *out_;
   std::size_t element_bytes_;
   RangeOf part_, arriving_;
-  std::int64_t longest_ = 1, segment_ = 1;
+  std::int64_t longest_ = 0, segment_ = 1;
 };
 
 Algorithm pairwise_algorithm(const Caller& caller, const Collective& call) {
-  auto pairwise = std::make_shared<const Pairwise>(caller, call);
-  const std::size_t num_sequences = pairwise->num_sequences(), bytes = pairwise->most_sequence_bytes();
-  return {.make_sequence = [pairwise = std::move(pairwise)](std::size_t number) -> RoundSequence {
-            return [pairwise, number](int index, Round& round) {
-              if (index == 0) pairwise->exchange(number, round, [](int, const Range&) { return true; });
+  const auto is_direct = [](int, const Range&) { return true; };
+  auto pairwise = std::make_shared<const Pairwise>(caller, call, is_direct);
+  const std::size_t bytes = pairwise->most_sequence_bytes();
+  const std::size_t num_sequences = std::max<std::size_t>(1, pairwise->num_sequences());
+  return {.make_sequence = [=](std::size_t number) -> RoundSequence {
+            return [=](int index, Round& round) {
+              if (index == 0) pairwise->exchange(number, round, is_direct);
               return index == 0;
             };
           },
@@ -249,41 +257,42 @@ class Relay {
   std::vector<Tensor> leaving_, arriving_;  // by host
 };
 
-/// The relay is the first sequence. Parts that it does not take go from rank to rank in the others.
-Algorithm relayed_algorithm(const Caller& caller, const Collective& call) {
-  const auto relay = std::make_shared<Relay>(caller, call);
-  const auto pairwise = std::make_shared<const Pairwise>(caller, call);
-  Algorithm algorithm = pairwise_algorithm(caller, call);
-  ++algorithm.num_sequences;
-  algorithm.make_sequence = [relay, pairwise](std::size_t number) -> RoundSequence {
-    if (number == 0) return [relay](int index, Round& round) { return (*relay)(index, round); };
-    return [=](int index, Round& round) {
-      if (index == 0) {
-        pairwise->exchange(number - 1, round,
-                           [&](int peer, const Range& part) { return !relay->takes(peer, part); });
-      }
-      return index == 0;
-    };
-  };
-  return algorithm;
+/// The first sequence is that of `Small`. Parts that it does not take go from rank to rank in the others.
+template <class Small>
+Algorithm divided_algorithm(const Caller& caller, const Collective& call) {
+  const auto small = std::make_shared<Small>(caller, call);
+  const auto is_direct = [small](int peer, const Range& part) { return !small->takes(peer, part); };
+  const auto pairwise = std::make_shared<const Pairwise>(caller, call, is_direct);
+  const std::size_t num_large = pairwise->num_sequences(), bytes = pairwise->most_sequence_bytes();
+  return {.make_sequence = [=](std::size_t number) -> RoundSequence {
+            if (number == 0) return [small](int index, Round& round) { return (*small)(index, round); };
+            return [=](int index, Round& round) {
+              if (index == 0) pairwise->exchange(number - 1, round, is_direct);
+              return index == 0;
+            };
+          },
+          .num_sequences = 1 + num_large,
+          .window = std::max(min_segments_under_way, caller.bucket_bytes / bytes),
+          .sequence_bytes = num_large == 0 ? 0 : bytes};
 }
 
 }  // namespace
 
 Algorithm all_to_all_algorithm(const Caller& caller, const Collective& call) {
-  const Algorithm pairwise = pairwise_algorithm(caller, call);
-  if (call.shares_tag || caller.size < least_relaying_ranks) return pairwise;
+  if (call.shares_tag || caller.size == 1) return pairwise_algorithm(caller, call);
   switch (caller.locality->state()) {
-    case Locality::State::undecided:
+    case Locality::State::undecided: {
+      const Algorithm pairwise = pairwise_algorithm(caller, call);
       return topology_discovery_algorithm(
           caller, [=] { return all_to_all_algorithm(caller, call); }, pairwise, pairwise.num_sequences + 1);
+    }
     case Locality::State::open:
-      if (caller.locality->placement().num_hosts > 1) return relayed_algorithm(caller, call);
-      break;
+      return caller.locality->placement().num_hosts == 1 ? divided_algorithm<WindowExchange>(caller, call)
+                                                         : divided_algorithm<Relay>(caller, call);
     case Locality::State::absent:
       break;
   }
-  return pairwise;
+  return pairwise_algorithm(caller, call);
 }
 
 }  // namespace dt::comm

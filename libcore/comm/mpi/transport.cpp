@@ -58,7 +58,21 @@ std::string words_of(int code) {
   return words;
 }
 
-MpiTransport::MpiTransport(MPI_Comm communicator) : communicator_(communicator) {
+bool have_cores_of_their_own() {
+  MPI_Comm of_host = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &of_host),
+        "find the ranks of a host");
+  int num_ranks = 0;
+  check(MPI_Comm_size(of_host, &num_ranks), "tell the number of a host's ranks");
+  cpu_set_t cores{};  // those that any of the ranks may use
+  sched_getaffinity(0, sizeof cores, &cores);
+  check(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof cores, MPI_BYTE, MPI_BOR, of_host), "find a host's cores");
+  MPI_Comm_free(&of_host);
+  return num_ranks <= CPU_COUNT(&cores);
+}
+
+MpiTransport::MpiTransport(MPI_Comm communicator, bool may_spin)
+    : communicator_(communicator), may_spin_(may_spin) {
   check(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "set up a group");
   check(MPI_Comm_rank(communicator_, &rank_), "tell the rank");
   check(MPI_Comm_size(communicator_, &size_), "tell the number of ranks");
@@ -161,7 +175,7 @@ bool MpiTransport::withdraw(Pending& pending) noexcept {
 }
 
 void MpiTransport::idle(double waited_s) {
-  if (waited_s < spin_s) return;
+  if (waited_s < spin_s && may_spin_) return;
   if (waited_s < yield_s) {
     sched_yield();
   } else {
@@ -174,7 +188,7 @@ std::unique_ptr<Transport> MpiTransport::split(std::optional<int> color, int key
   MPI_Comm subgroup = MPI_COMM_NULL;
   check(MPI_Comm_split(communicator_, color.value_or(MPI_UNDEFINED), key, &subgroup), "split a group");
   if (!color) return {};
-  return std::make_unique<MpiTransport>(subgroup);
+  return std::make_unique<MpiTransport>(subgroup, may_spin_);
 }
 
 }  // namespace dt::comm::mpi

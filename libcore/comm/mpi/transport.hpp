@@ -23,11 +23,16 @@ inline void check(int code, const char* action) {
 /// Errors: environment. Collective: all ranks call it; blocks.
 MPI_Comm duplicate_of_world();
 
+/// Returns whether the ranks on this host have as many cores together as they are.
+/// Errors: environment. Collective: all ranks of MPI_COMM_WORLD call it; blocks.
+bool have_cores_of_their_own();
+
 /// A transport over an MPI communicator of its own.
 class MpiTransport : public Transport {
  public:
-  /// Takes over the communicator.
-  explicit MpiTransport(MPI_Comm communicator);
+  /// Takes over the communicator. A rank that waits spins for a while if `may_spin`; otherwise it yields
+  /// its core at once, for which the rank that it waits for may be waiting.
+  MpiTransport(MPI_Comm communicator, bool may_spin);
   ~MpiTransport() override;
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -50,6 +55,7 @@ class MpiTransport : public Transport {
   void drop_finished();
 
   MPI_Comm communicator_;
+  bool may_spin_;
   int rank_ = 0;
   int size_ = 0;
   std::vector<MPI_Request> requests_;

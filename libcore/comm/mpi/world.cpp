@@ -101,7 +101,7 @@ World::World(Threads threads, const std::string& to_work_alone) : state_(std::ma
   check_tags();
   state_->collectives.reset(new Collectives);
   state_->communicator =
-      std::make_unique<Communicator>(std::make_unique<MpiTransport>(duplicate_of_world()),
+      std::make_unique<Communicator>(std::make_unique<MpiTransport>(duplicate_of_world(), have_cores_of_their_own()),
                                      std::make_shared<Engine>(std::make_shared<Recorder>()), "world");
 }
 
