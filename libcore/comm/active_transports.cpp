@@ -23,11 +23,12 @@ bool has_sequence_to_begin(const Operation& operation) {
 
 void ActiveTransports::add(Operation& operation) {
   ActiveTransport& active = active_of(operation);
-  std::list<Operation*>& lane = active.to_begin[operation.lane()];
-  if (!operation.device && lane.empty())
-    count_begun(operation, active);
+  const auto lane = active.to_begin.find(operation.lane());
+  const bool others_wait = lane != active.to_begin.end() && !lane->second.empty();
+  if (operation.device || others_wait)
+    active.to_begin[operation.lane()].push_back(&operation);
   else
-    lane.push_back(&operation);
+    count_begun(operation, active);
   ++active.num_operations;
   ++num_operations_;
   if (operation.is_paced() && operation.num_sequences > 0) active.still_beginning.push_back(&operation);
@@ -37,7 +38,8 @@ void ActiveTransports::remove(Operation& operation) {
   ActiveTransport& active = active_of(operation);
   active.bytes_in_flight -= operation.is_paced() ? operation.running.size() * operation.sequence_bytes : 0;
   active.still_beginning.remove(&operation);
-  active.to_begin[operation.lane()].remove(&operation);
+  if (const auto lane = active.to_begin.find(operation.lane()); lane != active.to_begin.end())
+    lane->second.remove(&operation);
   active.num_begun -= operation.has_begun ? 1 : 0;
   if (--active.num_operations == 0) {
     std::erase_if(active_, [&](const ActiveTransport& a) { return a.transport == operation.transport; });

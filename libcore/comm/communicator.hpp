@@ -178,8 +178,8 @@ class Communicator {
     return start({.kind = OperationKind::all_to_all,
                   .in = in,
                   .out = out,
-                  .in_counts = {in_counts.begin(), in_counts.end()},
-                  .out_counts = {out_counts.begin(), out_counts.end()}});
+                  .in_counts = in_counts,
+                  .out_counts = out_counts});
   }
   /// Returns work that is done once every rank has called barrier().
   Work barrier() { return start({.kind = OperationKind::barrier}); }

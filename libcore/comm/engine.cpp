@@ -317,6 +317,7 @@ bool Engine::advance(Operation& operation, Operation::Running& running) {
 
 bool Engine::begin_round(Operation& operation, Operation::Running& running) {
   running.current.transfers.clear();
+  running.current.meanwhile = nullptr;
   running.current.ready = nullptr;
   running.current.then = nullptr;
   if (!running.rounds(running.next_round++, running.current)) return false;
@@ -329,6 +330,7 @@ bool Engine::begin_round(Operation& operation, Operation::Running& running) {
       operation.transport->receive(transfer.peer, tag, transfer.bytes, running.pending);
     }
   }
+  if (running.current.meanwhile) running.current.meanwhile();
   return true;
 }
 

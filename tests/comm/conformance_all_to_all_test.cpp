@@ -103,6 +103,19 @@ TEST_CASE("several all_to_all go beside other operations, in any order of waits"
   });
 }
 
+TEST_CASE("small parts for ranks of one host travel without messages, beside large ones", "[hosts]") {
+  on_ranks([](Communicator& group) {
+    if (group.size() < 2) return;
+    constexpr std::int64_t large = 300'001;
+    const auto count_of = [](int from, int to) { return from == 0 && to == 1 ? large : 1000 + from; };
+    check_parts(group, "first parts", count_of, DType::u8);  // also finds where ranks are
+    const std::int64_t before = group.engine().recorder().message_bytes();
+    check_parts(group, "parts of which one is large", count_of, DType::u8);
+    require(group.engine().recorder().message_bytes() - before == (group.rank() == 0 ? large : 0),
+            "an all_to_all on one host sends other bytes");
+  });
+}
+
 TEST_CASE("small parts for other hosts travel together", "[hosts]") {
   on_ranks_of(in_rows_of(2), [](Communicator& group) {
     if (group.size() % 2 != 0 || group.size() < 4) return;

@@ -43,6 +43,7 @@ class Pairwise {
         in_(call.in.raw()),
         out_(call.out.raw()),
         element_bytes_(dtype_bytes(call.dtype)),
+        ranges_(call.ranges),
         part_(call.part),
         arriving_(call.arriving) {
     for (int rank = 0; rank < size_; ++rank) {
@@ -75,23 +76,27 @@ class Pairwise {
       const int to = (rank_ + distance) % size_;
       add(to, part_(to), in_, true);
     }
-    if (!is_direct(rank_, part_(rank_))) return;
-    round.then = [this, number] {
-      const std::span<std::byte> own = piece(part_(rank_), in_, number);
-      if (!own.empty()) std::memcpy(piece(arriving_(rank_), out_, number).data(), own.data(), own.size());
-    };
+    if (number == 0 && is_direct(rank_, part_(rank_))) {
+      round.meanwhile = [this] {
+        const std::span<std::byte> own = bytes_of(part_(rank_), in_);
+        if (!own.empty()) std::memcpy(bytes_of(arriving_(rank_), out_).data(), own.data(), own.size());
+      };
+    }
   }
 
  private:
+  std::span<std::byte> bytes_of(const Range& range, std::byte* side) const {
+    return {side + static_cast<std::size_t>(range.begin) * element_bytes_,
+            static_cast<std::size_t>(range.count) * element_bytes_};
+  }
   std::span<std::byte> piece(const Range& part, std::byte* side, std::size_t number) const {
-    const Range piece = piece_of(part, static_cast<std::int64_t>(number) * segment_, segment_);
-    return {side + static_cast<std::size_t>(piece.begin) * element_bytes_,
-            static_cast<std::size_t>(piece.count) * element_bytes_};
+    return bytes_of(piece_of(part, static_cast<std::int64_t>(number) * segment_, segment_), side);
   }
 
   int rank_, size_;
   std::byte *in_, *out_;
   std::size_t element_bytes_;
+  std::shared_ptr<const std::vector<Range>> ranges_;  // of part_ and arriving_
   RangeOf part_, arriving_;
   std::int64_t longest_ = 0, segment_ = 1;
 };
@@ -261,11 +266,14 @@ class Relay {
 template <class Small>
 Algorithm divided_algorithm(const Caller& caller, const Collective& call) {
   const auto small = std::make_shared<Small>(caller, call);
-  const auto is_direct = [small](int peer, const Range& part) { return !small->takes(peer, part); };
+  // The operation keeps make_sequence, which owns `small`, as long as its sequences.
+  const auto first = [&of = *small](int index, Round& round) { return of(index, round); };
+  const auto is_direct = [&of = *small](int peer, const Range& part) { return !of.takes(peer, part); };
   const auto pairwise = std::make_shared<const Pairwise>(caller, call, is_direct);
   const std::size_t num_large = pairwise->num_sequences(), bytes = pairwise->most_sequence_bytes();
-  return {.make_sequence = [=](std::size_t number) -> RoundSequence {
-            if (number == 0) return [small](int index, Round& round) { return (*small)(index, round); };
+  if (num_large == 0) return {[small, first](std::size_t) -> RoundSequence { return first; }};
+  return {.make_sequence = [=, small = small](std::size_t number) -> RoundSequence {
+            if (number == 0) return first;
             return [=](int index, Round& round) {
               if (index == 0) pairwise->exchange(number - 1, round, is_direct);
               return index == 0;
@@ -273,7 +281,7 @@ Algorithm divided_algorithm(const Caller& caller, const Collective& call) {
           },
           .num_sequences = 1 + num_large,
           .window = std::max(min_segments_under_way, caller.bucket_bytes / bytes),
-          .sequence_bytes = num_large == 0 ? 0 : bytes};
+          .sequence_bytes = bytes};
 }
 
 }  // namespace

@@ -15,9 +15,12 @@ struct Header {
 
 WindowExchange::WindowExchange(const Caller& caller, const Collective& call)
     : window_(caller.locality->window()),
-      call_(call),
+      ranges_(call.ranges),
+      in_(call.in.raw()),
+      out_(call.out.raw()),
       element_bytes_(dtype_bytes(call.dtype)),
       most_bytes_(window_->piece_bytes() - sizeof(Header)),
+      content_(static_cast<std::uint64_t>(call.kind) << 8 | static_cast<std::uint64_t>(call.dtype)),
       segment_(window_->allot(1)) {}
 
 WindowExchange::~WindowExchange() {
@@ -36,10 +39,6 @@ bool WindowExchange::operator()(int index, Round& round) {
   return index < 2;
 }
 
-std::uint64_t WindowExchange::content() const {
-  return static_cast<std::uint64_t>(call_.kind) << 8 | static_cast<std::uint64_t>(call_.dtype);
-}
-
 void WindowExchange::copy_if_taken(const std::byte* from, std::byte* to, const Range& part) const {
   if (part.count > 0 && bytes_of(part) <= most_bytes_) std::memcpy(to, from, bytes_of(part));
 }
@@ -49,30 +48,30 @@ void WindowExchange::put() const {
   const int rank = window_->rank(), size = window_->size();
   for (int distance = 1; distance < size; ++distance) {
     const int to = (rank + distance) % size;
-    const Range part = call_.part(to);
-    const Header header{bytes_of(part)};
+    const Range& given = part(to);
+    const Header header{bytes_of(given)};
     std::byte* slot = window_->piece(rank, segment_, to);
     std::memcpy(slot, &header, sizeof header);
-    copy_if_taken(at(call_.in, part), slot + sizeof header, part);
+    copy_if_taken(at(in_, given), slot + sizeof header, given);
   }
-  window_->describe(segment_, content());
+  window_->describe(segment_, content_);
   window_->finish(NodeWindow::Step::copy, segment_);
-  const Range own = call_.part(rank);
-  copy_if_taken(at(call_.in, own), at(call_.out, call_.arriving(rank)), own);
+  const Range& own = part(rank);
+  copy_if_taken(at(in_, own), at(out_, arriving(rank)), own);
 }
 
 void WindowExchange::take() {
   const int rank = window_->rank(), size = window_->size();
-  window_->check_content(segment_, content());
+  window_->check_content(segment_, content_);
   for (int distance = 1; distance < size; ++distance) {
     const int from = (rank - distance + size) % size;
-    const Range part = call_.arriving(from);
+    const Range& got = arriving(from);
     const std::byte* slot = window_->piece(from, segment_, rank);
     Header header{};
     std::memcpy(&header, slot, sizeof header);
-    DT_CHECK(header.bytes == bytes_of(part), "rank {} expects {} bytes of rank {}, which sends {}", rank,
-             bytes_of(part), from, header.bytes);
-    copy_if_taken(slot + sizeof header, at(call_.out, part), part);
+    DT_CHECK(header.bytes == bytes_of(got), "rank {} expects {} bytes of rank {}, which sends {}", rank,
+             bytes_of(got), from, header.bytes);
+    copy_if_taken(slot + sizeof header, at(out_, got), got);
   }
   window_->finish(NodeWindow::Step::gather, segment_);
   is_done_ = true;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "comm/algorithms/algorithms.hpp"
 
@@ -29,17 +30,20 @@ class WindowExchange {
   std::size_t bytes_of(const Range& part) const {
     return static_cast<std::size_t>(part.count) * element_bytes_;
   }
-  std::byte* at(const Tensor& side, const Range& part) const {
-    return side.raw() + static_cast<std::size_t>(part.begin) * element_bytes_;
+  const Range& part(int rank) const { return (*ranges_)[static_cast<std::size_t>(rank)]; }
+  const Range& arriving(int rank) const { return part(window_->size() + rank); }
+  std::byte* at(std::byte* side, const Range& part) const {
+    return side + static_cast<std::size_t>(part.begin) * element_bytes_;
   }
-  std::uint64_t content() const;
   void put() const;
   void take();
   void copy_if_taken(const std::byte* from, std::byte* to, const Range& part) const;
 
   std::shared_ptr<NodeWindow> window_;
-  Collective call_;
+  std::shared_ptr<const std::vector<Range>> ranges_;
+  std::byte *in_, *out_;
   std::size_t element_bytes_, most_bytes_;
+  std::uint64_t content_;
   std::uint64_t segment_;
   bool is_done_ = false;
 };

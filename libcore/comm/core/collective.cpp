@@ -87,34 +87,34 @@ RangeOf one_of(std::vector<Range> ranges) {
   };
 }
 
-/// Returns consecutive ranges of these numbers of elements of a tensor, or of equal numbers if there are
+/// Adds consecutive ranges of these numbers of elements of a tensor, or of equal numbers if there are
 /// none.
-std::vector<Range> consecutive(const std::vector<std::int64_t>& counts, const Tensor& side, int size,
-                               std::string_view what) {
+void add_consecutive(std::vector<Range>& ranges, std::span<const std::int64_t> counts, const Tensor& side,
+                     int size, std::string_view what) {
   DT_CHECK(counts.empty() || std::ssize(counts) == size, "{}: {} counts for {} ranks", what, counts.size(),
            size);
-  std::vector<Range> ranges;
-  ranges.reserve(static_cast<std::size_t>(size));
+  const std::int64_t numel = side.numel();
   std::int64_t begin = 0;
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(size); ++rank) {
-    const std::int64_t count = counts.empty() ? side.numel() / size : counts[rank];
+    const std::int64_t count = counts.empty() ? numel / size : counts[rank];
     DT_CHECK(count >= 0, "{}: {} elements for a rank", what, count);
     ranges.push_back({begin, count});
     begin += count;
   }
   check_elements(side, begin, what);
-  return ranges;
 }
 
 void set_parts(Collective& call, int rank, int size) {
   const std::string_view name = name_of(call.kind);
-  std::vector<Range> parts = consecutive(call.in_counts, call.in, size, name),
-                     arriving = consecutive(call.out_counts, call.out, size, name);
-  const auto own = static_cast<std::size_t>(rank);
-  DT_CHECK(parts[own].count == arriving[own].count, "{}: rank {} gives itself {} elements, and gets {}", name,
-           rank, parts[own].count, arriving[own].count);
-  call.part = one_of(std::move(parts));
-  call.arriving = one_of(std::move(arriving));
+  const auto ranges = std::make_shared<std::vector<Range>>();
+  ranges->reserve(2 * static_cast<std::size_t>(size));
+  add_consecutive(*ranges, call.in_counts, call.in, size, name);
+  add_consecutive(*ranges, call.out_counts, call.out, size, name);
+  call.part = [of = ranges->data()](int peer) { return of[peer]; };
+  call.arriving = [of = ranges->data() + size](int peer) { return of[peer]; };
+  call.ranges = ranges;
+  const std::int64_t given = call.part(rank).count, got = call.arriving(rank).count;
+  DT_CHECK(given == got, "{}: rank {} gives itself {} elements, and gets {}", name, rank, given, got);
 }
 
 std::int64_t longest_of(const RangeOf& range_of, int size) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/numeric/range.hpp"
@@ -59,14 +61,16 @@ struct Collective {
   int root = 0;
   std::int64_t granule = 1;  // see even_range
   /// Extents of parts: the elements that go to each rank, and those that come from it, in the order of
-  /// ranks. Empty: equal numbers.
-  std::vector<std::int64_t> in_counts{}, out_counts{};
+  /// ranks. Empty: equal numbers. Only complete() reads them.
+  std::span<const std::int64_t> in_counts{}, out_counts{};
 
   // complete() sets the members below.
   DType dtype = DType::u8;
   std::int64_t numel = 0;  // N; for extents of parts, the elements of `in`
   RangeOf part{};          // a rank's range of the N elements; for extents of parts, of `in`
   RangeOf arriving{};      // for extents of parts, the range of `out` that comes from a rank
+  /// Extents of parts: the ranges that `part` and `arriving` return, which do not own them.
+  std::shared_ptr<const std::vector<Range>> ranges{};
   /// The call is one of the chunks of an operation with extents of parts. Ranks have different numbers
   /// of chunks, so all have one tag, and each must be a sequence of one round.
   bool shares_tag = false;

@@ -16,10 +16,10 @@
 
 namespace dt::comm {
 
-/// Transfers that are started together, and the action that follows when all are done. If `ready`
-/// is set, it must return true, too, before `then` is called; it checks what other ranks have done
-/// in shared memory, and they wake this rank once it is true (Transport::notify). `ready` is called
-/// often, must not block, and stays true.
+/// Transfers that are started together, the action `meanwhile` that follows at once, and the action `then`
+/// that follows when all are done. If `ready` is set, it must return true, too, before `then` is called; it
+/// checks what other ranks have done in shared memory, and they wake this rank once it is true
+/// (Transport::notify). `ready` is called often, must not block, and stays true.
 struct Round {
   struct Transfer {
     int peer;
@@ -27,6 +27,7 @@ struct Round {
     bool is_send;
   };
   std::vector<Transfer> transfers;
+  std::function<void()> meanwhile = {};
   std::function<bool()> ready = {};
   std::function<void()> then = {};
 };

@@ -13,9 +13,10 @@ namespace {
 
 // MPI counts bytes with an int.
 constexpr std::size_t max_message_bytes = std::size_t{1} << 30;
-// A peer with a core of its own answers within spin_s. A peer that shares this rank's core needs the
-// core. After yield_s the peer is busy with something long.
-constexpr double spin_s = 20e-6;
+// A peer with a core of its own answers within spin_s, even by a copy of some MiB. Yielding could cost a time
+// slice if other processes want the core. A peer that shares this rank's core needs the core. After yield_s
+// the peer is busy with something long.
+constexpr double spin_s = 2e-3;
 constexpr double yield_s = 50e-3;
 constexpr useconds_t sleep_us = 100;
 // The time that a cancelled receive may take to end; it only needs MPI to make progress.

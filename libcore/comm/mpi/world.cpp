@@ -100,9 +100,9 @@ World::World(Threads threads, const std::string& to_work_alone) : state_(std::ma
   initialize(threads, to_work_alone);
   check_tags();
   state_->collectives.reset(new Collectives);
-  state_->communicator =
-      std::make_unique<Communicator>(std::make_unique<MpiTransport>(duplicate_of_world(), have_cores_of_their_own()),
-                                     std::make_shared<Engine>(std::make_shared<Recorder>()), "world");
+  state_->communicator = std::make_unique<Communicator>(
+      std::make_unique<MpiTransport>(duplicate_of_world(), have_cores_of_their_own()),
+      std::make_shared<Engine>(std::make_shared<Recorder>()), "world");
 }
 
 World::~World() {

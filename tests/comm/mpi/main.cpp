@@ -28,7 +28,7 @@ void on_ranks_of(const HostOf& host_of, const std::function<void(Communicator&)>
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Comm everyone = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &everyone);
-    Communicator group(std::make_unique<mpi::MpiTransport>(everyone),
+    Communicator group(std::make_unique<mpi::MpiTransport>(everyone, false),
                        std::make_shared<Engine>(std::make_shared<Recorder>()), "world",
                        host_of(world->communicator().rank()));
     body(group);
