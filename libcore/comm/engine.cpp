@@ -135,7 +135,7 @@ double Engine::waited_for_device_s() const {
 
 void Engine::wait(Operation& operation) {
   wait_until_computed(operation);
-  double in_vain_since_s = monotonic_s();
+  double in_vain_since_s = 0;
   while (!operation.is_done()) {
     Lock lock(mutex_);
     throw_if_ended();
@@ -145,7 +145,7 @@ void Engine::wait(Operation& operation) {
     if (operation.is_done()) return;
     const double now_s = monotonic_s();
     if (operation.deadline_s > 0 && now_s > operation.deadline_s) throw_late(operation, now_s);
-    if (moved) {
+    if (moved || in_vain_since_s == 0) {
       in_vain_since_s = now_s;
     } else if (active_.some_wait_for_a_device()) {
       lock.unlock();
