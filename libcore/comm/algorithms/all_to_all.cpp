@@ -96,7 +96,7 @@ class Pairwise {
   int rank_, size_;
   std::byte *in_, *out_;
   std::size_t element_bytes_;
-  std::shared_ptr<const std::vector<Range>> ranges_;  // of part_ and arriving_
+  std::shared_ptr<const std::vector<Range>> ranges_;  // owns the ranges that part_ and arriving_ return
   RangeOf part_, arriving_;
   std::int64_t longest_ = 0, segment_ = 1;
 };

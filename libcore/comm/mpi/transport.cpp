@@ -65,7 +65,7 @@ bool have_cores_of_their_own() {
         "find the ranks of a host");
   int num_ranks = 0;
   check(MPI_Comm_size(of_host, &num_ranks), "tell the number of a host's ranks");
-  cpu_set_t cores{};  // those that any of the ranks may use
+  cpu_set_t cores{};  // the cores that any of the ranks may use
   sched_getaffinity(0, sizeof cores, &cores);
   check(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof cores, MPI_BYTE, MPI_BOR, of_host), "find a host's cores");
   MPI_Comm_free(&of_host);
