@@ -38,6 +38,15 @@ Hdf5Handle timeless(hid_t creation_class) {
   return creation;
 }
 
+/// Returns creation properties of contiguous datasets whose space is allocated at once and never filled.
+Hdf5Handle contiguous() {
+  Hdf5Handle creation = timeless(H5P_DATASET_CREATE);
+  H5Pset_layout(creation.id(), H5D_CONTIGUOUS);
+  H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY);
+  H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);
+  return creation;
+}
+
 /// Returns a path for HDF5, which opens files by path. The usual path may lead to another user's
 /// file by now; this path always leads to the open file.
 std::string path_for_hdf5(const File& file) {
@@ -53,9 +62,14 @@ struct Hdf5Writer::State {
   Hdf5Handle hdf5;
   bool laid_out = false;
   std::map<std::string, DatasetInfo> datasets;
+  // Every dataset needs these, and making them costs more than the dataset does.
+  Hdf5Handle group_creation, dataset_creation;
+  std::map<DType, Hdf5Handle> types;
+  std::map<std::string, Hdf5Handle> groups;  // open, by path
 
   ~State() {
     const Hdf5Lock calls;
+    close_handles();
     if (!hdf5.valid()) return;
     hdf5.reset();
     try {
@@ -69,17 +83,27 @@ struct Hdf5Writer::State {
     const std::array<std::byte, signature.size()> blank{};
     file.write_at(0, blank);
   }
-  /// Makes the groups above a dataset. Groups that HDF5 makes implicitly record times.
-  void make_groups(const std::string& dataset) {
-    for (std::size_t slash = dataset.find('/', 1); slash != std::string::npos;
-         slash = dataset.find('/', slash + 1)) {
-      const std::string group = dataset.substr(0, slash);
-      if (H5Lexists(hdf5.id(), group.c_str(), H5P_DEFAULT) > 0) continue;
-      const Hdf5Handle creation = timeless(H5P_GROUP_CREATE);
-      const Hdf5Handle made(H5Gcreate2(hdf5.id(), group.c_str(), H5P_DEFAULT, creation.id(), H5P_DEFAULT),
-                            H5Gclose);
-      if (!made.valid()) throw error("group " + group);
-    }
+  /// Closes what would keep HDF5's file open.
+  void close_handles() {
+    groups.clear();
+    types.clear();
+    group_creation.reset();
+    dataset_creation.reset();
+  }
+  /// Returns the group of this path, with those above it. Groups that HDF5 makes implicitly record times.
+  hid_t group(const std::string& path) {
+    if (path.empty()) return hdf5.id();
+    if (const auto known = groups.find(path); known != groups.end()) return known->second.id();
+    const std::size_t slash = path.rfind('/');
+    Hdf5Handle made(H5Gcreate2(group(path.substr(0, slash)), path.c_str() + slash + 1, H5P_DEFAULT,
+                               group_creation.id(), H5P_DEFAULT),
+                    H5Gclose);
+    if (!made.valid()) throw error("group " + path);
+    return groups.emplace(path, std::move(made)).first->second.id();
+  }
+  hid_t type(DType dtype) {
+    const auto known = types.find(dtype);
+    return known != types.end() ? known->second.id() : types.emplace(dtype, hdf5_type(dtype)).first->second.id();
   }
   Error error(const std::string& object) const {
     const Hdf5Failure failure = last_hdf5_failure();
@@ -115,6 +139,8 @@ Hdf5Writer::Hdf5Writer(File file, std::size_t num_datasets)
   state_->hdf5 = Hdf5Handle(
       H5Fcreate(path_for_hdf5(state_->file).c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
   if (!state_->hdf5.valid()) throw state_->error("the header");
+  state_->group_creation = timeless(H5P_GROUP_CREATE);
+  state_->dataset_creation = contiguous();
 }
 
 Hdf5Writer::~Hdf5Writer() = default;
@@ -129,15 +155,11 @@ void Hdf5Writer::declare(const std::string& dataset, DType dtype, std::vector<st
                              ? H5Screate(H5S_SCALAR)
                              : H5Screate_simple(static_cast<int>(shape.size()), extents.data(), nullptr),
                          H5Sclose);
-  const Hdf5Handle type = hdf5_type(dtype);
-  state_->make_groups(dataset);
-  const Hdf5Handle creation = timeless(H5P_DATASET_CREATE);
-  H5Pset_layout(creation.id(), H5D_CONTIGUOUS);
-  H5Pset_alloc_time(creation.id(), H5D_ALLOC_TIME_EARLY);
-  H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);
-  const Hdf5Handle created(H5Dcreate2(state_->hdf5.id(), dataset.c_str(), type.id(), space.id(), H5P_DEFAULT,
-                                      creation.id(), H5P_DEFAULT),
-                           H5Dclose);
+  const std::size_t slash = dataset.rfind('/');
+  const Hdf5Handle created(
+      H5Dcreate2(state_->group(dataset.substr(0, slash)), dataset.c_str() + slash + 1, state_->type(dtype),
+                 space.id(), H5P_DEFAULT, state_->dataset_creation.id(), H5P_DEFAULT),
+      H5Dclose);
   if (!created.valid()) throw state_->error("dataset " + dataset);
   const std::uint64_t bytes = element_count(shape) * dtype_bytes(dtype);
   const haddr_t offset = bytes == 0 ? 0 : H5Dget_offset(created.id());
@@ -163,6 +185,7 @@ void Hdf5Writer::set_attribute(const std::string& object, const std::string& nam
 void Hdf5Writer::end_declarations() {
   const Hdf5Lock calls;
   DT_CHECK(!state_->laid_out, "layout() of {} is called twice", state_->file.path().string());
+  state_->close_handles();
   if (!state_->hdf5.reset()) throw state_->error("the metadata");
   state_->laid_out = true;
   state_->make_unreadable();
