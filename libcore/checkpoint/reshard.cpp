@@ -137,7 +137,7 @@ class ShardGroup {
 
 void reshard(const Reader& source, const ReshardOptions& how,
              const std::function<void(std::uint64_t)>& written) {
-  constexpr int most_open = 256;  // two groups are open at a time, and systems allow some 1024 files
+  constexpr int group_size = 256;  // three groups are open at a time, and systems allow some 1024 files
   const fs::path out = without_trailing_slash(how.out);
   check_name(out, source.manifest());
   check_place(out, how.overwrite);
@@ -148,16 +148,23 @@ void reshard(const Reader& source, const ReshardOptions& how,
   restrict_readers(unfinished.path(), read_access_of(source));
   WrittenPieces all;
   Payload payload(source);
-  std::future<std::vector<WriterManifest>> closing;  // the previous group's, while the next one is written
+  const auto open_group = [&](int first) {
+    std::vector<std::vector<PieceSpec>> pieces;
+    for (int writer = first; writer < std::min(first + group_size, how.num_writers); ++writer)
+      pieces.push_back(how.pieces(writer));
+    return std::make_shared<ShardGroup>(unfinished.path(), header, std::move(pieces), first);
+  };
+  // While one group is written, the next one is laid out and the previous one is synced.
+  std::future<std::shared_ptr<ShardGroup>> opening = std::async(std::launch::async, open_group, 0);
+  std::future<std::vector<WriterManifest>> closing;
   const auto finish_closing = [&] {
     if (!closing.valid()) return;
     for (const WriterManifest& of_writer : closing.get()) all.add(of_writer);
   };
-  for (int first = 0; first < how.num_writers; first += most_open) {
-    std::vector<std::vector<PieceSpec>> pieces;
-    for (int writer = first; writer < std::min(first + most_open, how.num_writers); ++writer)
-      pieces.push_back(how.pieces(writer));
-    const auto group = std::make_shared<ShardGroup>(unfinished.path(), header, std::move(pieces), first);
+  for (int first = 0; first < how.num_writers; first += group_size) {
+    const std::shared_ptr<ShardGroup> group = opening.get();
+    const int next = first + group_size;
+    if (next < how.num_writers) opening = std::async(std::launch::async, open_group, next);
     group->write(payload, written);
     finish_closing();
     closing = std::async(std::launch::async, [group] { return group->close(); });
