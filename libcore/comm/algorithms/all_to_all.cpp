@@ -280,7 +280,7 @@ Algorithm divided_algorithm(const Caller& caller, const Collective& call) {
             };
           },
           .num_sequences = 1 + num_large,
-          .window = std::max(min_segments_under_way, caller.bucket_bytes / bytes),
+          .window = sequence_window(caller, bytes),
           .sequence_bytes = bytes};
 }
 
