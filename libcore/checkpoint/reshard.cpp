@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <sys/resource.h>
 #include <tuple>
 #include <vector>
 
@@ -133,11 +134,21 @@ class ShardGroup {
   std::vector<PieceFileWriter> files_;
 };
 
+/// Returns how many files a group may have. Three groups are open at a time. Larger groups read fewer blocks
+/// of the source twice, and need more memory.
+int max_group_size() {
+  constexpr rlim_t most = 512, other_files = 192;  // the source's files, among others
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 256;
+  const rlim_t open = std::max(files.rlim_cur, other_files) - other_files;
+  return static_cast<int>(std::clamp<rlim_t>(open / 3, 1, most));
+}
+
 }  // namespace
 
 void reshard(const Reader& source, const ReshardOptions& how,
              const std::function<void(std::uint64_t)>& written) {
-  constexpr int group_size = 256;  // three groups are open at a time, and systems allow some 1024 files
+  const int group_size = max_group_size();
   const fs::path out = without_trailing_slash(how.out);
   check_name(out, source.manifest());
   check_place(out, how.overwrite);

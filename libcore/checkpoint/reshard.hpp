@@ -21,7 +21,7 @@ struct ReshardOptions {
 };
 
 /// Writes the state of `source` into `how.out`, one file per writer. Verifies every block read. Blocks.
-/// Memory: one block, the reader's cache, the pieces of 768 writers, and 48 bytes for each piece. The
+/// Memory: one block, the reader's cache, the pieces of up to 1,536 writers, and 48 bytes for each piece. The
 /// manifest is the source's except for mesh, files, pieces, time and dt's version. Its parent is kept only if
 /// `out` is beside the source; elsewhere the name would mean another checkpoint, or none. `written` receives
 /// the number of payload bytes as they are written.

@@ -5,7 +5,7 @@
 //   bench_many_files [FOLDER [TIMES]]
 //
 // Each measurement is a process of its own. dt-checkpoint is the one beside this program. Reading finds the
-// files in the page cache.
+// files in the page cache. FOLDER needs 1.5 GB for each of 2 × TIMES + 2 checkpoints.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -117,8 +117,10 @@ class Comparison {
   }
   fs::path run(int num_files) const { return folder_ / fmt::format("run-{}", num_files); }
 
-  Cost reshard(int num_files) const {
-    fs::remove_all(run(num_files));
+  /// Keeps what earlier calls wrote, since ext4 spends long on new files soon after it has deleted others.
+  Cost reshard(int num_files) {
+    if (fs::exists(run(num_files)))
+      fs::rename(run(num_files), folder_ / fmt::format("earlier-{}", num_earlier_++));
     run::RunDirectory(run(num_files)).create();
     return cost_of({"reshard", "--layout", fmt::format("dp={},zero=3", num_files),
                     (folder_ / "source").string(), path(num_files).string()});
@@ -132,6 +134,7 @@ class Comparison {
 
   fs::path folder_;
   int times_;
+  int num_earlier_ = 0;
 };
 
 void write_source(const fs::path& folder) {
@@ -145,12 +148,11 @@ void write_source(const fs::path& folder) {
 void report(const fs::path& folder, int times) {
   cost_of(
       [&] { write_source(folder); });  // a process of its own, so that its memory is not the measurements'
-  const Comparison compared(folder, times);
+  Comparison compared(folder, times);
   fmt::print("the same state in thousands of files ÷ in 64, median of {}\n", times);
   compared.print(
       "dt-checkpoint reshard into 2,048 files", [&] { return compared.reshard(64); },
       [&] { return compared.reshard(2048); });
-  fs::remove_all(compared.run(2048));
   compared.reshard(4096);
   const model::ParameterTable table(model::load_model_spec("gpt2-124m"));
   const auto of_both = [&](const char* what, const std::function<Cost(int)>& cost) {

@@ -102,8 +102,9 @@ struct Hdf5Writer::State {
     return groups.emplace(path, std::move(made)).first->second.id();
   }
   hid_t type(DType dtype) {
-    const auto known = types.find(dtype);
-    return known != types.end() ? known->second.id() : types.emplace(dtype, hdf5_type(dtype)).first->second.id();
+    const auto [at, is_new] = types.try_emplace(dtype);
+    if (is_new) at->second = hdf5_type(dtype);
+    return at->second.id();
   }
   Error error(const std::string& object) const {
     const Hdf5Failure failure = last_hdf5_failure();
