@@ -66,7 +66,7 @@ int main(int argc, char** /*argv*/) {
   MPI_Comm everyone = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &everyone);
   const int rank = world.communicator().rank();
-  comm::Communicator group(std::make_unique<comm::mpi::MpiTransport>(everyone),
+  comm::Communicator group(std::make_unique<comm::mpi::MpiTransport>(everyone, false),
                            std::make_shared<comm::Engine>(std::make_shared<comm::Recorder>()), "bench",
                            argc > 1 ? fmt::format("n{}", rank) : host_name());
   for (const int num_operations : {1, 4}) measure(group, num_operations);
