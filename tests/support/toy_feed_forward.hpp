@@ -1,7 +1,9 @@
 #pragma once
 // A feed-forward kind of tests alone: down(relu(up(x))² · scale), whose auxiliary loss is the sum of
-// relu(up(x))². It lacks nothing that dt asks of a kind.
-// Legend: R rows, L this rank's rows, C hidden, F features of this rank, N ranks that share the layer.
+// relu(up(x))². A kind that counts rows has a constant loss, too. It lacks nothing that dt asks of a kind.
+//
+// Legend: R rows, L this rank's rows, C hidden, F features of this rank, A auxiliary losses, N ranks that
+// share the layer.
 
 #include <algorithm>
 #include <cstddef>
@@ -22,8 +24,9 @@ class ToyFeedForward final : public model::FeedForward {
   /// backward handoff.
   enum SavedIndex : std::size_t { up_RF, hidden_RF, dup_RF };
 
-  ToyFeedForward(const model::ModelSpec& shard, DType dtype, const model::TensorParallelOps& ops)
-      : features_(shard.mlp_hidden), dtype_(dtype), ops_(ops) {}
+  ToyFeedForward(const model::ModelSpec& shard, DType dtype, const model::TensorParallelOps& ops,
+                 double coefficient)
+      : features_(shard.mlp_hidden), dtype_(dtype), ops_(ops), coefficient_(coefficient) {}
 
   std::size_t num_params() const override { return 3; }
   Saved saved(model::BumpAllocator& memory, model::BumpAllocator& recomputed,
@@ -67,7 +70,7 @@ class ToyFeedForward final : public model::FeedForward {
     const Arena::Scope scope(context.scratch());
     const Tensor dhidden_RF = context.scratch().allocate(dtype_, saved[up_RF].shape());
     model::row_parallel_backward_input(context, dy_RC, weights[2], dhidden_RF);
-    const double auxiliary = toy_coefficient * micro_batch.auxiliary_scale;
+    const double auxiliary = coefficient_ * micro_batch.auxiliary_scale;
     each_element(
         [&](auto type, std::int64_t row, std::int64_t f) {
           using T = decltype(type);
@@ -114,9 +117,13 @@ class ToyFeedForward final : public model::FeedForward {
         body(float{}, i / features_, i % features_);
     }
   }
-  /// Sums over the features of all ranks that share the layer, in their order.
-  void write_terms(const Context& context, const Tensor& up, const Tensor& terms_1R) const {
+  /// Sums over the features of all ranks that share the layer, in their order. Terms of the constant
+  /// loss, which comes first, are 1.
+  void write_terms(const Context& context, const Tensor& up, const Tensor& terms_AR) const {
     const std::int64_t rows = up.dim(0), ranks = ops_.shard().size;
+    const std::int64_t others = (terms_AR.dim(0) - 1) * rows;
+    std::fill_n(terms_AR.data<double>(), others, 1.0);
+    double* const terms_R = terms_AR.data<double>() + others;
     const Arena::Scope scope(context.scratch());
     const Tensor own_R = context.scratch().allocate(DType::f64, {rows});
     std::fill_n(own_R.data<double>(), rows, 0.0);
@@ -130,18 +137,21 @@ class ToyFeedForward final : public model::FeedForward {
       all_NR = context.scratch().allocate(DType::f64, {ranks, rows});
       model::wait(context, ops_.start_all_gather(own_R, all_NR));
     }
-    std::fill_n(terms_1R.data<double>(), rows, 0.0);
-    for (std::int64_t i = 0; i < ranks * rows; ++i)
-      terms_1R.data<double>()[i % rows] += all_NR.data<double>()[i];
+    std::fill_n(terms_R, rows, 0.0);
+    for (std::int64_t i = 0; i < ranks * rows; ++i) terms_R[i % rows] += all_NR.data<double>()[i];
   }
 
   std::int64_t features_;
   DType dtype_;
   const model::TensorParallelOps& ops_;
+  double coefficient_;
 };
 
 class ToyKind final : public model::FeedForwardKind {
  public:
+  constexpr explicit ToyKind(double coefficient = toy_coefficient, bool counts_rows = false)
+      : coefficient_(coefficient), counts_rows_(counts_rows) {}
+
   std::vector<model::ParamSpec> parameters(const model::ModelSpec& s) const override {
     const std::int64_t F = s.mlp_hidden;
     return {{"toy.up.weight", {F, s.hidden}, model::normal_init(s), true, {{0, F}}, false},
@@ -156,12 +166,17 @@ class ToyKind final : public model::FeedForwardKind {
   }
   std::int64_t max_shards(const model::ModelSpec& s) const override { return s.mlp_hidden; }
   std::vector<model::AuxiliaryLoss> auxiliary_losses(const model::ModelSpec&) const override {
-    return {{"toy_squares", toy_coefficient}};
+    if (counts_rows_) return {{"toy_rows", toy_coefficient}, {"toy_squares", coefficient_}};
+    return {{"toy_squares", coefficient_}};
   }
   std::unique_ptr<model::FeedForward> make(const model::ModelSpec& shard, DType dtype,
                                            const model::TensorParallelOps& ops) const override {
-    return std::make_unique<ToyFeedForward>(shard, dtype, ops);
+    return std::make_unique<ToyFeedForward>(shard, dtype, ops, coefficient_);
   }
+
+ private:
+  double coefficient_;
+  bool counts_rows_;
 };
 
 inline const model::FeedForwardKind& toy_kind() {
