@@ -203,9 +203,8 @@ void add_hyper_parameter(OptionTable& t, Settings& s, const optim::HyperParamete
 
 void add_optimizer(OptionTable& t, Settings& s) {
   std::vector<std::string_view> kinds_falling_last;
-  for (const auto& [name, kind] : enum_names(optim::LearningRateScheduleKind{})) {
+  for (const auto& [name, kind] : enum_names(optim::LearningRateScheduleKind{}))
     if (optim::falls_last(kind)) kinds_falling_last.push_back(name);
-  }
   const std::string falling_last = fmt::format("{}", fmt::join(kinds_falling_last, " or "));
   t.group("Optimizer and learning rate")
       .add("lr", &s.learning_rate.peak, "X", "peak learning rate")
