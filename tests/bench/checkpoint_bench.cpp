@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <sys/vfs.h>
@@ -26,6 +25,7 @@
 #include "base/error.hpp"
 #include "base/numeric/digest.hpp"
 #include "bench/gpt2_state.hpp"
+#include "bench/scratch_folder.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/reader.hpp"
 #include "parallel/state/local_table.hpp"
@@ -223,13 +223,8 @@ void report(const fs::path& folder, int num_pairs, const State& state) {
 int main(int argc, char** argv) {
   try {
     const fs::path parent = argc > 1 ? fs::path(argv[1]) : fs::temp_directory_path();
-    std::string name = (parent / "dt-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw environment_error("cannot make a folder in {}", parent.string());
-    const auto remove = [](const fs::path* folder) { fs::remove_all(*folder); };
-    const fs::path folder = name;
-    const std::unique_ptr<const fs::path, decltype(remove)> removed(&folder, remove);
-    report(folder, argc > 2 ? std::atoi(argv[2]) : 7, State(argc > 3 ? std::atoi(argv[3]) : 20));
+    const dt_bench::ScratchFolder folder(parent);
+    report(folder.path(), argc > 2 ? std::atoi(argv[2]) : 7, State(argc > 3 ? std::atoi(argv[3]) : 20));
     return 0;
   } catch (const Error& error) {
     fmt::print(stderr, "bench_checkpoint: {}\n", error.message());

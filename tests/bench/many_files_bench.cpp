@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <functional>
-#include <memory>
 #include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -22,6 +21,7 @@
 
 #include "base/error.hpp"
 #include "bench/gpt2_state.hpp"
+#include "bench/scratch_folder.hpp"
 #include "checkpoint/reader.hpp"
 #include "parallel/state/local_table.hpp"
 #include "run/run_directory.hpp"
@@ -174,13 +174,8 @@ void report(const fs::path& folder, int times) {
 int main(int argc, char** argv) {
   try {
     const fs::path parent = argc > 1 ? fs::path(argv[1]) : fs::temp_directory_path();
-    std::string name = (parent / "dt-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw environment_error("cannot make a folder in {}", parent.string());
-    const auto remove = [](const fs::path* folder) { fs::remove_all(*folder); };
-    const fs::path folder = name;
-    const std::unique_ptr<const fs::path, decltype(remove)> removed(&folder, remove);
-    report(folder, argc > 2 ? std::atoi(argv[2]) : 3);
+    const dt_bench::ScratchFolder folder(parent);
+    report(folder.path(), argc > 2 ? std::atoi(argv[2]) : 3);
     return 0;
   } catch (const Error& error) {
     fmt::print(stderr, "bench_many_files: {}\n", error.message());
