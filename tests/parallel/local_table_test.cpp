@@ -214,7 +214,7 @@ TEST_CASE("a rank's box of experts, worked out by hand") {
   const LocalTable alone(table, whole, {.dp = 3});
   CHECK(alone.group(2).owned_range == Range{0, alone.group(2).numel});  // no other rank has its expert
   CHECK(!alone.group(2).sums_replicas_last);
-  // With each expert once in a group of ZeRO, its replicas still sum when those of other parameters do.
+  // If a ZeRO group holds each expert once, the replicas of experts still sum when other replicas do.
   const LocalTable in_groups(table, {.dp = 4, .zero = 2, .zero_group = 2, .ep = 2}, {.dp = 3});
   CHECK(in_groups.group(2).sharding.size == 1);
   CHECK(in_groups.group(2).num_replicas == 2);

@@ -192,7 +192,7 @@ Run train_as_run(const Job& job, const run::RunDirectory& directory) {
 TEST_CASE("a step's auxiliary losses are the means of their terms over tokens, summed over units") {
   Job job(counting, test::toy_kind());
   job.spec.norm_eps = 1e-30;
-  // With rows of ±1 the terms of a token are the squares of its normalized hidden values.
+  // Rows of ±1 make the terms of a token the squares of its normalized hidden values.
   const auto hidden = static_cast<std::size_t>(job.spec.hidden);
   job.change = [&](const std::string& name, std::span<double> values) {
     for (std::size_t i = 0; name.ends_with("toy.up.weight") && i < values.size(); ++i)
