@@ -55,8 +55,7 @@ Algorithm broadcast_algorithm(const Caller& caller, const Collective& call);
 Algorithm reduce_algorithm(const Caller& caller, const Collective& call);
 /// A gather or a scatter. The root exchanges one message with each rank, or several for a large part.
 Algorithm root_exchange_algorithm(const Caller& caller, const Collective& call);
-/// Every rank sends to every rank. Large parts go in segments. On several hosts, small parts for a host
-/// travel together.
+/// Every rank sends to every rank. On several hosts, small parts for a host travel together.
 Algorithm all_to_all_algorithm(const Caller& caller, const Collective& call);
 /// A dissemination barrier: in round k each rank sends a message to the rank 2^k places after it (mod n).
 /// Source: Hensgen, Finkel, Manber 1988.

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/numeric/integer.hpp"
 #include "comm/algorithms/algorithms.hpp"
 #include "comm/algorithms/window_exchange.hpp"
 
@@ -16,28 +15,15 @@ namespace dt::comm {
 
 namespace {
 
-constexpr std::size_t most_segment_bytes = std::size_t{4} << 20;
 // Smaller parts for other hosts travel together. Larger ones would gain nothing, and take longer to
 // be copied on the way.
 constexpr std::size_t most_relayed_bytes = std::size_t{4} << 10;
 
-/// Returns the most elements of a part that a sequence exchanges, the same on all ranks.
-std::int64_t segment_of(const Caller& caller, const Collective& call) {
-  const auto size = static_cast<std::size_t>(caller.size);
-  const std::size_t most =
-      caller.bucket_bytes > 0
-          ? std::min(most_segment_bytes, caller.bucket_bytes / min_segments_under_way / size)
-          : most_segment_bytes;
-  return std::max<std::int64_t>(1, elements_of(most, call.dtype));
-}
-
-/// Every rank sends to every rank. Sequence s has the s-th segment of every part, so ranks may have
-/// different numbers of sequences.
+/// Every rank sends to every rank, each part whole: it comes from its owner's memory and arrives in the
+/// caller's, so that what is under way takes no memory and no part needs to be cut.
 class Pairwise {
  public:
-  /// Parts for which `is_direct` is false go another way.
-  template <class IsDirect>
-  Pairwise(const Caller& caller, const Collective& call, const IsDirect& is_direct)
+  Pairwise(const Caller& caller, const Collective& call)
       : rank_(caller.rank),
         size_(caller.size),
         in_(call.in.raw()),
@@ -45,28 +31,15 @@ class Pairwise {
         element_bytes_(dtype_bytes(call.dtype)),
         ranges_(call.ranges),
         part_(call.part),
-        arriving_(call.arriving) {
-    for (int rank = 0; rank < size_; ++rank) {
-      for (const Range& part : {part_(rank), arriving_(rank)}) {
-        if (is_direct(rank, part)) longest_ = std::max(longest_, part.count);
-      }
-    }
-    segment_ = std::max<std::int64_t>(1, longest_);
-    if (!call.shares_tag) segment_ = std::min(segment_, segment_of(caller, call));
-  }
-  std::size_t num_sequences() const { return static_cast<std::size_t>(ceil_div(longest_, segment_)); }
-  std::size_t most_sequence_bytes() const {
-    return static_cast<std::size_t>(segment_) * element_bytes_ * static_cast<std::size_t>(size_);
-  }
+        arriving_(call.arriving) {}
 
-  /// Adds the transfers of a segment, of those peers for which `is_direct`. Takes peers in the order of
-  /// their distance, so that ranks do not all begin with the same one.
+  /// Adds the transfers of those parts for which `is_direct`; the others go another way. Takes peers in the
+  /// order of their distance, so that ranks do not all begin with the same one.
   template <class IsDirect>
-  void exchange(std::size_t number, Round& round, const IsDirect& is_direct) const {
+  void exchange(Round& round, const IsDirect& is_direct) const {
     round.transfers.reserve(2 * static_cast<std::size_t>(size_ - 1));
     const auto add = [&](int peer, const Range& part, std::byte* side, bool is_send) {
-      const std::span<std::byte> bytes = piece(part, side, number);
-      if (!bytes.empty() && is_direct(peer, part)) round.transfers.push_back({peer, bytes, is_send});
+      if (is_direct(peer, part)) round.transfers.push_back({peer, bytes_of(part, side), is_send});
     };
     for (int distance = 1; distance < size_; ++distance) {
       const int from = (rank_ - distance + size_) % size_;
@@ -76,10 +49,10 @@ class Pairwise {
       const int to = (rank_ + distance) % size_;
       add(to, part_(to), in_, true);
     }
-    if (number == 0 && is_direct(rank_, part_(rank_))) {
+    if (is_direct(rank_, part_(rank_))) {
       round.meanwhile = [this] {
         const std::span<std::byte> own = bytes_of(part_(rank_), in_);
-        if (!own.empty()) std::memcpy(bytes_of(arriving_(rank_), out_).data(), own.data(), own.size());
+        std::memcpy(bytes_of(arriving_(rank_), out_).data(), own.data(), own.size());
       };
     }
   }
@@ -89,32 +62,28 @@ class Pairwise {
     return {side + static_cast<std::size_t>(range.begin) * element_bytes_,
             static_cast<std::size_t>(range.count) * element_bytes_};
   }
-  std::span<std::byte> piece(const Range& part, std::byte* side, std::size_t number) const {
-    return bytes_of(piece_of(part, static_cast<std::int64_t>(number) * segment_, segment_), side);
-  }
 
   int rank_, size_;
   std::byte *in_, *out_;
   std::size_t element_bytes_;
   std::shared_ptr<const std::vector<Range>> ranges_;  // owns the ranges that part_ and arriving_ return
   RangeOf part_, arriving_;
-  std::int64_t longest_ = 0, segment_ = 1;
 };
 
+/// Returns a sequence of the one round that exchanges the parts for which `is_direct`.
+template <class IsDirect>
+RoundSequence exchange_directly(std::shared_ptr<const Pairwise> pairwise, const IsDirect& is_direct) {
+  return [pairwise = std::move(pairwise), is_direct](int index, Round& round) {
+    if (index == 0) pairwise->exchange(round, is_direct);
+    return index == 0;
+  };
+}
+
 Algorithm pairwise_algorithm(const Caller& caller, const Collective& call) {
-  const auto is_direct = [](int, const Range&) { return true; };
-  auto pairwise = std::make_shared<const Pairwise>(caller, call, is_direct);
-  const std::size_t bytes = pairwise->most_sequence_bytes();
-  const std::size_t num_sequences = std::max<std::size_t>(1, pairwise->num_sequences());
-  return {.make_sequence = [=](std::size_t number) -> RoundSequence {
-            return [=](int index, Round& round) {
-              if (index == 0) pairwise->exchange(number, round, is_direct);
-              return index == 0;
-            };
-          },
-          .num_sequences = num_sequences,
-          .window = sequence_window(caller, bytes),
-          .sequence_bytes = call.shares_tag ? 0 : bytes};
+  const auto pairwise = std::make_shared<const Pairwise>(caller, call);
+  return {[=](std::size_t) {
+    return exchange_directly(pairwise, [](int, const Range& part) { return part.count > 0; });
+  }};
 }
 
 /// Brings the small parts between hosts. Rank (h, l) gives (h, m) its parts for the ranks (·, m) of all
@@ -262,26 +231,26 @@ class Relay {
   std::vector<Tensor> leaving_, arriving_;  // by host
 };
 
-/// The first sequence is that of `Small`. Parts that it does not take go from rank to rank in the others.
+/// The first sequence is that of `Small`. The second exchanges the parts that the first does not take.
 template <class Small>
 Algorithm divided_algorithm(const Caller& caller, const Collective& call) {
   const auto small = std::make_shared<Small>(caller, call);
+  const auto is_direct = [&of = *small](int peer, const Range& part) {
+    return part.count > 0 && !of.takes(peer, part);
+  };
+  bool is_divided = false;
+  for (int rank = 0; rank < caller.size; ++rank) {
+    is_divided = is_divided || is_direct(rank, call.part(rank)) || is_direct(rank, call.arriving(rank));
+  }
   // The operation keeps make_sequence, which owns `small`, as long as its sequences.
   const auto first = [&of = *small](int index, Round& round) { return of(index, round); };
-  const auto is_direct = [&of = *small](int peer, const Range& part) { return !of.takes(peer, part); };
-  const auto pairwise = std::make_shared<const Pairwise>(caller, call, is_direct);
-  const std::size_t num_large = pairwise->num_sequences(), bytes = pairwise->most_sequence_bytes();
-  if (num_large == 0) return {[small, first](std::size_t) -> RoundSequence { return first; }};
+  if (!is_divided) return {[small, first](std::size_t) -> RoundSequence { return first; }};
+  const auto pairwise = std::make_shared<const Pairwise>(caller, call);
   return {.make_sequence = [=, small = small](std::size_t number) -> RoundSequence {
             if (number == 0) return first;
-            return [=](int index, Round& round) {
-              if (index == 0) pairwise->exchange(number - 1, round, is_direct);
-              return index == 0;
-            };
+            return exchange_directly(pairwise, is_direct);
           },
-          .num_sequences = 1 + num_large,
-          .window = sequence_window(caller, bytes),
-          .sequence_bytes = bytes};
+          .num_sequences = 2};
 }
 
 }  // namespace
@@ -290,9 +259,8 @@ Algorithm all_to_all_algorithm(const Caller& caller, const Collective& call) {
   if (call.shares_tag || caller.size == 1) return pairwise_algorithm(caller, call);
   switch (caller.locality->state()) {
     case Locality::State::undecided: {
-      const Algorithm pairwise = pairwise_algorithm(caller, call);
       return topology_discovery_algorithm(
-          caller, [=] { return all_to_all_algorithm(caller, call); }, pairwise, pairwise.num_sequences + 1);
+          caller, [=] { return all_to_all_algorithm(caller, call); }, pairwise_algorithm(caller, call), 2);
     }
     case Locality::State::open:
       return caller.locality->placement().num_hosts == 1 ? divided_algorithm<WindowExchange>(caller, call)
