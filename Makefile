@@ -14,7 +14,7 @@ build_packages := build-essential cmake ninja-build pkg-config libarchive-dev li
   libutf8proc-dev libxxhash-dev libzstd-dev nettle-dev nlohmann-json3-dev openmpi-bin zlib1g-dev
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.
-test_packages := bzip2 catch2 hdf5-tools libboost-context-dev lz4 procps python3-torch python3-venv strace xz-utils zstd \
+test_packages := bzip2 catch2 hdf5-tools jq libboost-context-dev lz4 procps python3-torch python3-venv strace xz-utils zstd \
   iproute2 munge slurm-client slurmctld slurmd
 # What makes programs find their libraries beside them.
 bundle_packages := hdf5-tools patchelf
