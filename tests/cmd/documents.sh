@@ -89,6 +89,9 @@ read_commands() {
     before=$line
   done <"$1"
   [[ $inside = no ]] || refuse "$name" "$number" "a fence is not closed"
+  for first in "${!commands[@]}"; do
+    bash -n <<<"${commands[first]}" 2>/dev/null || refuse "$name" "${command_lines[first]}" "not a command of bash: ${commands[first]}"
+  done
   ((refused == 0))
 }
 
