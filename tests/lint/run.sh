@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Layering and quarantine, headers that compile alone, formatting, shell scripts. Run from anywhere in the repository.
+# Layering and quarantine, headers that compile alone, sentences of documents, formatting, shell scripts. Run from anywhere in the repository.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 status=0
@@ -16,6 +16,7 @@ step "arrows, quarantine, circles" bash tests/lint/check_includes.sh
 step "JSON is read within bounds" bash tests/lint/check_json.sh
 step "comments open with a verb or a subject" bash tests/lint/check_comments.sh
 step "names are the field's" bash tests/lint/check_names.sh
+step "sentences of documents are short" bash tests/lint/check_sentences.sh
 step "the checks can fail" bash tests/lint/selftest.sh
 step "headers compile alone" bash tests/lint/check_headers.sh
 several=(xargs -0 -n 4 -P "$(nproc)") # files at a time

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# selftest.sh: proves that check_includes.sh, check_headers.sh, check_json.sh, check_comments.sh and check_names.sh pass a clean tree and fail on each kind of violation.
+# selftest.sh: proves that check_includes.sh, check_headers.sh, check_json.sh, check_comments.sh, check_names.sh and check_sentences.sh pass a clean tree and
+# fail on each kind of violation.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -156,6 +157,42 @@ done
 rm "$tree/libcore/comm/bad.hpp"
 put libcore/comm/opening.hpp '#pragma once'
 if "$here/check_names.sh" "$tree" >"$tree/output"; then report "check_names.sh accepts a file opening.hpp"; fi
+
+rm -rf "${tree:?}"/*
+# words N: N words without an end mark, "of" among them.
+words() {
+  local text
+  printf -v text 'of %.0s' $(seq "$1")
+  echo "${text% }"
+}
+documents=(README.md jobs/README.md tests/README.md tests/bench/README.md libcore/README.md .github/CONTRIBUTING.md cmd/dt-x/README.md)
+for document in "${documents[@]}"; do
+  put "$document" "# $(words 41)" "$(words 10)" "$(words 8). $(words 40)" "" "- $(words 2)," "  $(words 2)" "" \
+    '```console' "$(words 41)." '```' "| $(words 41). | $(words 41). |" "" "    $(words 41)." "" \
+    "\`$(words 41)." "$(words 41).\` is [a link]($(words 41).), e.g. of dt; $(words 2) 0.5 of $(words 2)?" "" "$(words 20):"
+done
+"$here/check_sentences.sh" "$tree" >"$tree/output" || report "check_sentences.sh refuses a clean tree: $(<"$tree/output")"
+[[ $("$here/check_sentences.sh" --print "$tree" | tail -n 1) == "cmd/dt-x/README.md:"* ]] || report "check_sentences.sh prints no figures"
+
+# expect_long LISTED LINE...: check_sentences.sh fails on README.md of these lines and lists LISTED
+expect_long() {
+  local output
+  put README.md "${@:2}"
+  if output=$("$here/check_sentences.sh" "$tree"); then
+    report "check_sentences.sh accepts: ${*:2}"
+  elif [[ $output != "sentences: README.md:$1"* ]]; then
+    report "check_sentences.sh does not list '$1' but: $output"
+  fi
+}
+expect_long ' 19.0 words' "$(words 19). $(words 19)."
+expect_long ' 20.0 words' "- $(words 20)." "- $(words 2)"
+expect_long '2: 41 words' '' "$(words 20)" "$(words 21)"
+expect_long '2: 41 words' "Short." "$(words 41)." "Short. Short."
+expect_long '1: 43 words' "**$(words 20):** $(words 23)." "" "Short. Short." "Short."
+expect_long '4: 41 words' "- one" "" "  two" "- $(words 41)"
+put README.md 'Short.'
+rm "$tree/cmd/dt-x/README.md"
+if "$here/check_sentences.sh" "$tree" >"$tree/output"; then report "check_sentences.sh accepts a tool without a guide"; fi
 
 if [[ $failures -gt 0 ]]; then
   echo "selftest.sh: $failures failures" >&2
