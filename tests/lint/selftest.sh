@@ -165,14 +165,15 @@ words() {
   printf -v text 'of %.0s' $(seq "$1")
   echo "${text% }"
 }
-documents=(README.md jobs/README.md tests/README.md tests/bench/README.md libcore/README.md .github/CONTRIBUTING.md cmd/dt-x/README.md)
+documents=(README.md jobs/README.md tests/README.md tests/bench/README.md libcore/README.md .github/CONTRIBUTING.md cmd/dt-x/README.md
+  cmd/dt-x/PAGE.md)
 for document in "${documents[@]}"; do
   put "$document" "# $(words 41)" "$(words 10)" "$(words 8). $(words 40)" "" "- $(words 2)," "  $(words 2)" "" \
     '```console' "$(words 41)." '```' "| $(words 41). | $(words 41). |" "" "    $(words 41)." "" \
     "\`$(words 41)." "$(words 41).\` is [a link]($(words 41).), e.g. of dt; $(words 2) 0.5 of $(words 2)?" "" "$(words 20):"
 done
 "$here/check_sentences.sh" "$tree" >"$tree/output" || report "check_sentences.sh refuses a clean tree: $(<"$tree/output")"
-[[ $("$here/check_sentences.sh" --print "$tree" | tail -n 1) == "cmd/dt-x/README.md:"* ]] || report "check_sentences.sh prints no figures"
+[[ $("$here/check_sentences.sh" --print "$tree" | tail -n 1) == "cmd/dt-x/PAGE.md:"* ]] || report "check_sentences.sh prints no figures"
 
 # expect_long LISTED LINE...: check_sentences.sh fails on README.md of these lines and lists LISTED
 expect_long() {
@@ -191,7 +192,10 @@ expect_long '2: 41 words' "Short." "$(words 41)." "Short. Short."
 expect_long '1: 43 words' "**$(words 20):** $(words 23)." "" "Short. Short." "Short."
 expect_long '4: 41 words' "- one" "" "  two" "- $(words 41)"
 put README.md 'Short.'
-rm "$tree/cmd/dt-x/README.md"
+put cmd/dt-x/PAGE.md "$(words 41)."
+if "$here/check_sentences.sh" "$tree" >"$tree/output"; then report "check_sentences.sh accepts a long sentence of a page"; fi
+rm "$tree"/cmd/dt-x/*.md
+put cmd/dt-x/PAGE.md 'Short.'
 if "$here/check_sentences.sh" "$tree" >"$tree/output"; then report "check_sentences.sh accepts a tool without a guide"; fi
 
 if [[ $failures -gt 0 ]]; then
