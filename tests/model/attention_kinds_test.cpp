@@ -56,7 +56,8 @@ TEST_CASE("blocks know the first layer of their kind") {
   const std::vector<const FeedForwardKind*> kinds{&swiglu_mlp(), &swiglu_mlp(), &gelu_mlp(), &swiglu_mlp()};
   const auto alike = [&] {
     std::vector<int> first;
-    for (const UnitSpec& unit : ParameterTable(spec).units()) first.push_back(unit.first_alike);
+    const ParameterTable table(spec);
+    for (const UnitSpec& unit : table.units()) first.push_back(unit.first_alike);
     return first;
   };
   CHECK(alike() == std::vector{-1, 0, 1, 0, 1, -1});
