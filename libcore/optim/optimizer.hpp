@@ -20,12 +20,12 @@ using kernels::OptimizerSettings;
 /// The optimizer that a user asks for. Hyper-parameters that are absent take its defaults.
 struct OptimizerRequest {
   OptimizerKind kind = OptimizerKind::adamw;
-  std::optional<double> weight_decay;
-  std::optional<double> beta1;
-  std::optional<double> beta2;
-  std::optional<double> eps;
-  std::optional<double> momentum;
-  std::optional<bool> nesterov;
+  std::optional<double> weight_decay = {};
+  std::optional<double> beta1 = {};
+  std::optional<double> beta2 = {};
+  std::optional<double> eps = {};
+  std::optional<double> momentum = {};
+  std::optional<bool> nesterov = {};
 };
 
 /// The members that hold a hyper-parameter of type T.

@@ -151,11 +151,16 @@ TEST_CASE("config.json and generation_config.json of an export name the same end
 
 TEST_CASE("an export keeps every end of a mixture's sources") {
   using Ends = std::vector<std::int64_t>;
-  CHECK(exported_special_tokens({.eos = {5, 6}}, {7}, 6).eos == Ends{5, 6});
-  CHECK(exported_special_tokens({.eos = {5, 6}}, {7}, {}).eos == Ends{6, 5});
-  CHECK(exported_special_tokens({.eos = {5, 6}}, {6, 7}, {}).eos == Ends{5, 6, 7});
-  CHECK(exported_special_tokens({.eos = {5}}, {7}, 6).eos == Ends{6});
-  CHECK(exported_special_tokens({.eos = {}}, {7}, {}).eos == Ends{7});
+  const auto exported = [](const Ends& own, const Ends& sources, std::optional<std::int64_t> first) {
+    model::SpecialTokens tokens;
+    tokens.eos = own;
+    return exported_special_tokens(tokens, sources, first).eos;
+  };
+  CHECK(exported({5, 6}, {7}, 6) == Ends{5, 6});
+  CHECK(exported({5, 6}, {7}, {}) == Ends{6, 5});
+  CHECK(exported({5, 6}, {6, 7}, {}) == Ends{5, 6, 7});
+  CHECK(exported({5}, {7}, 6) == Ends{6});
+  CHECK(exported({}, {7}, {}) == Ends{7});
 }
 
 TEST_CASE("a checkpoint of weights alone is nothing to go on from") {
