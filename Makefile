@@ -1,4 +1,5 @@
-# The front door. Every target installs the packages that it lacks, so that a fresh Debian 12 needs nothing first.
+# The front door. Every target installs the packages that it lacks, so that a fresh Debian 12 needs nothing first. Elsewhere the packages
+# must be there: CMake names those that are not (libcore/dependencies.cmake).
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
@@ -8,10 +9,14 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 # Kernels for GPUs: auto, where nvcc and what it takes are found, on or off.
 CUDA ?= auto
+# What make build builds: tools, or the name of one.
+TOOLS ?= tools
+# off: installs and fetches nothing.
+DEPS ?= on
+# on, in continuous integration: what a compiler warns of is an error.
+WERROR ?= off
 
-build_packages := build-essential cmake ninja-build pkg-config libarchive-dev libboost-program-options-dev libbz2-dev \
-  libfmt-dev libhdf5-dev libhwy-dev liblz4-dev liblzma-dev libonig-dev libopenmpi-dev libsimdjson-dev \
-  libutf8proc-dev libxxhash-dev libzstd-dev nettle-dev nlohmann-json3-dev openmpi-bin zlib1g-dev
+build_packages := $(shell awk -F'|' '/^  "/ {split($$4, packages, ","); print packages[1]}' libcore/dependencies.cmake)
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine.
 test_packages := bzip2 catch2 hdf5-tools jq libboost-context-dev lz4 procps python3-torch python3-venv strace xz-utils zstd \
@@ -26,14 +31,17 @@ lint_packages := clang-format shellcheck universal-ctags
 fuzz_packages := clang-19 libclang-rt-19-dev libomp-19-dev
 all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bundle_packages) $(bench_packages) $(lint_packages)
 
-# $(call install,packages): only what is missing, through sudo where we are not root.
+# $(call install,packages): where there is apt-get, only what is missing, through sudo where we are not root.
 define install
-missing=$$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-if [ -n "$$missing" ]; then \
-  echo "installing:" $$missing >&2; \
-  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-  $$sudo apt-get update -qq && \
-  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+if [ $(DEPS) != off ] && command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then \
+  missing=$$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+  if [ -n "$$missing" ]; then \
+    echo "installing:" $$missing >&2; \
+    sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+    { $$sudo apt-get update -qq && \
+      $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; } \
+      || { echo "packages could not be installed; DEPS=off builds with what is there" >&2; exit 1; }; \
+  fi; \
 fi
 endef
 
@@ -41,7 +49,7 @@ endef
 define fetch_cudnn_frontend
 folder=$(BUILD)/cudnn-frontend; nvcc=$$(realpath "$$(command -v nvcc || echo $${CUDA_PATH:-/usr/local/cuda}/bin/nvcc)"); \
 cudnn=$$(ls "$$(dirname "$$nvcc")"/../include/cudnn_graph.h /usr/include/cudnn_graph.h /usr/include/*-linux-gnu/cudnn_graph.h 2>/dev/null); \
-if [ $(CUDA) != off ] && [ -e "$$nvcc" ] && [ -n "$$cudnn" ] && [ ! -e $$folder/include/cudnn_frontend.h ]; then \
+if [ $(DEPS) != off ] && [ $(CUDA) != off ] && [ -e "$$nvcc" ] && [ -n "$$cudnn" ] && [ ! -e $$folder/include/cudnn_frontend.h ]; then \
   { $(call install,python3-venv); } && echo "fetching: nvidia-cudnn-frontend" >&2 && python3 -m venv $$folder-venv && \
   $$folder-venv/bin/python -m pip install --quiet --retries 2 --disable-pip-version-check --no-deps --target $$folder nvidia-cudnn-frontend==1.32.0 && rm -rf $$folder/cudnn \
     || echo "nvidia-cudnn-frontend could not be fetched" >&2; \
@@ -56,7 +64,8 @@ export CCACHE_NOHASHDIR := 1
 define configure
 $(fetch_cudnn_frontend); \
 if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi; \
-cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA=$(CUDA) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
+cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA=$(CUDA) \
+  -DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
   || { cat $(BUILD)/configure.log >&2; exit 1; }; \
 sed -n 's/^-- \(CUDA=[a-z]*: \)/\1/p' $(BUILD)/configure.log >&2
 endef
@@ -71,12 +80,14 @@ help:
 	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
 	@echo 'make gpu-bundle a folder for machines with a GPU, and $(BUILD)/gpu-bundle.tar.xz of it: gpu-check.sh in it tries there what dt promises'
 	@echo 'make fuzz       every format that users bring against libFuzzer, FUZZ_SECONDS ($(FUZZ_SECONDS)) each'
-	@echo 'make build      the tools, in $(BUILD)/bin'
+	@echo 'make build      the tools, in $(BUILD)/bin; TOOLS=dt-merge: one of them'
 	@echo 'make bench      benchmarks'
 	@echo 'make lint       layering, headers, formatting, shell scripts'
-	@echo 'make install    the tools, in PREFIX/bin (default $(PREFIX))'
+	@echo 'make install    the tools, job scripts and guides, in PREFIX (default $(PREFIX)), below DESTDIR where that is given'
 	@echo 'make deps       the Debian packages of all of the above but fuzz'
 	@echo 'make clean      remove $(BUILD)/ and demo/'
+	@echo
+	@echo 'Targets install the Debian packages that they lack, where there is apt-get. With DEPS=off nothing is installed or fetched.'
 
 deps:
 	@$(call install,$(all_packages))
@@ -85,7 +96,7 @@ build:
 	@$(call install,$(build_packages))
 	@mkdir -p $(BUILD)
 	@$(call configure,OFF,OFF)
-	@cmake --build $(BUILD) -j $(JOBS) --target tools
+	@cmake --build $(BUILD) -j $(JOBS) --target $(TOOLS)
 
 demo: build
 	@$(call install,$(demo_packages))

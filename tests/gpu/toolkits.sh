@@ -35,7 +35,8 @@ fetch() {
 # build NAME: every .cu file, by the command that CMake has for it.
 build() {
   local build=$folder/build-$1 object objects
-  cmake -S "$top" -B "$build" -G Ninja -DBUILD_TESTING=OFF -DCUDA=on -DNVCC="$folder/$1/nvidia/cu13/bin/nvcc" >"$folder/$1.log" 2>&1 ||
+  cmake -S "$top" -B "$build" -G Ninja -DBUILD_TESTING=OFF -DCUDA=on -DCMAKE_COMPILE_WARNING_AS_ERROR=ON \
+    -DNVCC="$folder/$1/nvidia/cu13/bin/nvcc" >"$folder/$1.log" 2>&1 ||
     { tail -n 5 "$folder/$1.log" && return 1; }
   mapfile -t objects < <(ninja -C "$build" -t targets all | sed -nE 's|^(cuda/[^/]+\.cu\.o): CUSTOM_COMMAND$|\1|p')
   for object in "${objects[@]}"; do printf '%s\0' "$(ninja -C "$build" -t commands -s "$object")"; done |
