@@ -20,9 +20,9 @@ model::ModelSpec small_model() {
 
 struct Traced {
   ActionList list;
-  std::vector<TracedAction> actions;
-  std::vector<Interval> exposures;
-  Interval whole;
+  std::vector<TracedAction> actions = {};
+  std::vector<Interval> exposures = {};
+  Interval whole = {};
 };
 
 Traced traced_step(bool recompute) {
