@@ -6,6 +6,7 @@ set -euo pipefail
 
 out=${1:?usage: demo.sh DIR}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+[[ $here != */share/dt ]] || PATH=${here%/share/dt}/bin:$PATH # the tools that were installed with this script
 steps=600
 kill_at=250
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }

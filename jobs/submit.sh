@@ -12,7 +12,7 @@
 #   DT_TRAIN_ARGS   more options of dt-train, as words (default, where no argument is given either: --epochs 1 --save-every 500
 #                   --keep-last 3)
 #   DT_MERGE_ARGS   more options of dt-merge, as words: --overwrite where the chain is submitted again
-#   DT_BIN          where the tools are (default: on PATH)
+#   DT_BIN          where the tools are (default: beside scripts that are installed, else on PATH)
 #   DT_PRELUDE      a file that each job sources first, such as one that loads modules
 #   DT_SRUN         more options of srun, as words, which win over the scripts': --mpi=pmix_v4 --cpu-bind=none
 #   DT_WRAPPER      words before each tool: apptainer exec dt.sif
