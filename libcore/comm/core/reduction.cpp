@@ -14,6 +14,13 @@
 // This file is read once for each instruction set.
 #ifndef DT_COMM_REDUCTION_FORMATS
 #define DT_COMM_REDUCTION_FORMATS
+// Tells gcc what it cannot see. Other compilers look before each loop whether the buffers overlap.
+#if defined(__GNUC__) && !defined(__clang__)
+#define DT_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
+#else
+#define DT_INDEPENDENT_ITERATIONS
+#endif
+
 namespace dt::comm {
 
 namespace {
@@ -99,7 +106,7 @@ class Combiner {
   void combine_pair(int rank, Out* out) const {
     const Storage* a = input(rank);
     const Storage* b = input(rank + 1);
-#pragma GCC ivdep
+    DT_INDEPENDENT_ITERATIONS
     for (std::int64_t i = 0; i < count_; ++i) {
       const Value value = Op::apply(Format::load(a[i]), Format::load(b[i]));
       if constexpr (std::is_same_v<Out, Value>) {
@@ -119,7 +126,7 @@ class Combiner {
     Value* right = target + block_size;
     combine_node(begin, middle, target);
     combine_node(middle, end, right);
-#pragma GCC ivdep
+    DT_INDEPENDENT_ITERATIONS
     for (std::int64_t i = 0; i < count_; ++i) target[i] = Op::apply(target[i], right[i]);
   }
 

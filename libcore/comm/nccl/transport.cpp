@@ -321,7 +321,7 @@ void NcclTransport::check() {
 }
 
 void NcclTransport::abort() noexcept {
-  abort_all({{release_communicator()}});
+  abort_all(std::vector{release_communicator()});
 }
 
 ncclComm_t NcclTransport::release_communicator() noexcept {
