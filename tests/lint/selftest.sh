@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# selftest.sh: proves that check_includes.sh, check_headers.sh, check_json.sh, check_comments.sh, check_names.sh and check_sentences.sh pass a clean tree and
-# fail on each kind of violation.
+# selftest.sh: proves that the checks of this folder pass a clean tree and fail on each kind of violation.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -197,6 +196,16 @@ if "$here/check_sentences.sh" "$tree" >"$tree/output"; then report "check_senten
 rm "$tree"/cmd/dt-x/*.md
 put cmd/dt-x/PAGE.md 'Short.'
 if "$here/check_sentences.sh" "$tree" >"$tree/output"; then report "check_sentences.sh accepts a tool without a guide"; fi
+clean_tree
+put libcore/dependencies.cmake 'set(dt_dependencies' '  "a | A | pc:a | liba-dev | a-devel | a"' '  # Why.' '  "b | B | | libb-dev | b-devel | b")'
+put README.md '# dt' ''
+"$here/check_dependencies.sh" --print "$tree" >>"$tree/README.md"
+"$here/check_dependencies.sh" "$tree" || report "check_dependencies.sh refuses a clean tree"
+for edit in s/liba-dev/liba/ '/| B /d' 's/| A /| Ah /'; do
+  sed -i.right "$edit" "$tree/README.md"
+  if "$here/check_dependencies.sh" "$tree" 2>"$tree/output"; then report "check_dependencies.sh accepts $edit"; fi
+  mv "$tree/README.md.right" "$tree/README.md"
+done
 
 if [[ $failures -gt 0 ]]; then
   echo "selftest.sh: $failures failures" >&2
