@@ -40,7 +40,7 @@ if [ $(DEPS) != off ] && command -v apt-get >/dev/null && command -v dpkg-query 
     sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
     { $$sudo apt-get update -qq && \
       $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; } \
-      || { echo "packages could not be installed; DEPS=off builds with what is there" >&2; exit 1; }; \
+      || { echo "packages could not be installed; DEPS=off builds with what is there" >&2; false; }; \
   fi; \
 fi
 endef
