@@ -11,7 +11,7 @@ for folder in "${folders[@]}"; do
   [[ $folder == "$DT_BUILD/bin" || ! -d $folder ]] || ln -s "$folder"/* programs/ 2>/dev/null || true
 done
 rm -f programs/{apt,apt-*,dpkg,dpkg-*,dnf,yum,rpm,git,git-*,pip*,sudo,"$tool"}
-tar -C "$DT_TESTS/.." --exclude-vcs --exclude='./build*' --exclude=./demo -c . | tar -C source -x
+tar -C "$DT_TESTS/.." --exclude-vcs --exclude='./build*' --exclude="./${DT_BUILD##*/}" --exclude=./demo -c . | tar -C source -x
 
 # With a compiler's cache the commands are those of the build under test. Without one nothing is optimized, to be quick.
 settings=(PATH="$PWD/programs" HOME="$PWD" TMPDIR="$PWD" CUDA=off PREFIX=/opt/dt)
