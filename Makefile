@@ -9,11 +9,11 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 # Kernels for GPUs: auto, where nvcc and what it takes are found, on or off.
 CUDA ?= auto
-# What make build builds: tools, or the name of one.
+# Targets of make build: tools, or the name of one.
 TOOLS ?= tools
-# off: installs and fetches nothing.
+# DEPS=off installs and fetches nothing.
 DEPS ?= on
-# on, in continuous integration: what a compiler warns of is an error.
+# WERROR=on turns warnings of compilers into errors, as continuous integration does.
 WERROR ?= off
 
 build_packages := $(shell awk -F'|' '/^  "/ {split($$4, packages, ","); print packages[1]}' libcore/dependencies.cmake)

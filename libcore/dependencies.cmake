@@ -1,5 +1,5 @@
-# What dt is built from, in one table. CMake finds each row and names all that are missing at once, the Makefile installs the Debian
-# packages, and README.md shows the table (tests/lint/check_dependencies.sh).
+# Lists what dt is built from. CMake finds each row and names all that are missing at once, the Makefile installs the Debian packages,
+# and README.md shows the table (tests/lint/check_dependencies.sh).
 #
 # Columns: target | shown as | ways to find it | Debian | RHEL with EPEL | Spack. A comma before "or" begins an alternative, which the
 # Makefile does not install. The first way that succeeds gives the library's target, external::TARGET:
@@ -71,7 +71,7 @@ function(dt_find_by_way target kind words)
   return(PROPAGATE found libraries include_dir)
 endfunction()
 
-# dt_find_dependencies(rows...): makes external::TARGET of each row, or stops and says of all rows that are not found what to install.
+# dt_find_dependencies(rows...): makes external::TARGET of each row, or stops and names the packages of all rows that were not found.
 function(dt_find_dependencies)
   find_package(PkgConfig QUIET)
   set(missing "")
@@ -99,7 +99,7 @@ function(dt_find_dependencies)
     endif()
   endforeach()
   if(missing)
-    message(FATAL_ERROR "dt is built from libraries that are not found here:\n${missing}"
-      "  Install them. Where they lie in folders of their own, name these: -DCMAKE_PREFIX_PATH=\"/opt/one;/opt/other\"")
+    message(FATAL_ERROR "these build dependencies were not found:\n${missing}"
+      "  Install them, or name the folders that they are installed in: -DCMAKE_PREFIX_PATH=\"/opt/one;/opt/other\"")
   endif()
 endfunction()

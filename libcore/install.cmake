@@ -1,4 +1,4 @@
-# What is installed beside the tools, for cmake --install and for packages alike:
+# Installs what belongs beside the tools. cmake --install and packages take the same:
 #   share/dt/jobs, share/dt/datasets   job scripts, which take the tools in bin beside share, and what the demo calls
 #   share/doc/dt                       documents; the guide of a tool is TOOL.md
 # One component for all of it: documents. A tool's component has its name.
