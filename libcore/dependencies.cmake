@@ -26,7 +26,7 @@ set(dt_dependencies
   "utf8proc | utf8proc | pc:libutf8proc file:utf8proc=utf8proc.h | libutf8proc-dev | utf8proc-devel | utf8proc"
   "xxhash | xxHash | pc:libxxhash file:xxhash=xxhash.h | libxxhash-dev | xxhash-devel | xxhash"
   # The static library where it is there: of libarchive dt takes the little that reads tar and zip. As a shared library it would bring
-  # XML, Unicode and 15 more to every program.
+  # XML, Unicode and 15 more to every program. Where the static library needs more than dt links: -DARCHIVE_LIBRARY=…/libarchive.so.
   "archive | libarchive | file:libarchive.a,archive=archive.h | libarchive-dev | libarchive-devel | libarchive"
   # Makes codes of authenticity (base/io/secret.hpp), and encrypts.
   "nettle | Nettle | file:libnettle.a,nettle=nettle/hmac.h | nettle-dev | nettle-devel | nettle"
