@@ -19,7 +19,7 @@ namespace dt::comm {
 class ActiveTransports {
  public:
   /// The number of tags of an operation's messages. Sequences that share a tag are not under way together.
-  static constexpr std::size_t num_chain_tags = 1024;
+  static constexpr std::size_t num_chain_tags = 256;
 
   /// Adds an operation. Begins it, unless it has a device or others of its lane wait.
   /// Errors: internal, more operations of the group are under way than there are tags.

@@ -16,7 +16,7 @@ namespace {
 // operations have the lowest bits of the sequence number above the bits of the sequence's number.
 constexpr int transfer_tag = 1 << (tag_bits - 1);
 constexpr std::int64_t num_sequence_tags = 1024;
-constexpr int sequence_shift = 10;
+constexpr int sequence_shift = 8;
 
 std::vector<int> everyone(int size) {
   std::vector<int> ranks(static_cast<std::size_t>(size));

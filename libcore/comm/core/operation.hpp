@@ -51,7 +51,7 @@ struct Operation : OperationName {
   };
 
   Transport* transport = nullptr;
-  int tag = 0;  // the sequence's number, below 2^10, is added to it
+  int tag = 0;  // the sequence's number, below 2^8, is added to it
   std::function<RoundSequence(std::size_t number)> make_sequence;
   std::size_t num_sequences = 0;
   std::size_t window = 4;
