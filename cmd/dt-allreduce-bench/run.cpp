@@ -15,6 +15,7 @@
 #include "cmd/dt-allreduce-bench/rank_device.hpp"
 #include "cmd/dt-allreduce-bench/verdict.hpp"
 #include "comm/exchange.hpp"
+#include "comm/mpi/launcher.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
 #include "comm/ranks.hpp"
@@ -146,7 +147,8 @@ void check_bounds(const Options& options, int num_ranks) {
        {std::pair{"min-bandwidth", options.min_bandwidth}, {"max-latency", options.max_latency}}) {
     if (bound && num_ranks == 1)
       throw Error(ErrorKind::usage, fmt::format("--{} needs several ranks", option),
-                  "start them with mpirun, or srun --mpi=pmix");
+                  fmt::format("start them with {}, or srun {}", comm::mpi::launching().command,
+                              comm::mpi::launching().srun_option));
   }
 }
 
@@ -265,8 +267,8 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   const bench::RunDescription run = describe(request, rank_device, ranks);
   limit.end();
   if (world.size() == 1 && options.has_messages())
-    ranks.console.info(
-        "one rank sends nothing; for more: mpirun -n 4 dt-allreduce-bench, or srun --mpi=pmix -n 4 ...");
+    ranks.console.info("one rank sends nothing; for more: {} -n 4 dt-allreduce-bench, or srun {} -n 4 ...",
+                       comm::mpi::launching().command, comm::mpi::launching().srun_option);
   ranks.console.write_text(ranks.console.json() ? bench::json_run_line(run) : bench::table_head(run));
   bench::Results results{.places = rank_device.places()};
   if (options.devices) results.devices = measure_devices(options, rank_device, *workspace, limit, ranks);

@@ -10,6 +10,7 @@
 #include "base/system/signals.hpp"
 #include "cmd/dt-train/options.hpp"
 #include "comm/exchange.hpp"
+#include "comm/mpi/launcher.hpp"
 #include "comm/mpi/run_ranks.hpp"
 #include "comm/mpi/world.hpp"
 #include "comm/topology/host_order.hpp"

@@ -44,6 +44,31 @@ TEST_CASE("an unset variable differs from an empty one") {
   CHECK_FALSE(environment_variable("DT_TEST_VARIABLE").has_value());
 }
 
+TEST_CASE("launchers say a process's rank, and how many are on its host") {
+  // A variable of Slurm's counts only beside a step of several tasks.
+  const std::vector<std::pair<std::string, std::string>> ranks = {{"SLURM_PROCID", "1"},
+                                                                  {"PALS_RANKID", "2"},
+                                                                  {"PMIX_RANK", "3"},
+                                                                  {"PMI_RANK", "4"},
+                                                                  {"OMPI_COMM_WORLD_RANK", "5"}};
+  setenv("SLURM_PROCID", "1", 1);
+  CHECK(launcher_rank() == 0);
+  setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+  for (const auto& [name, rank] : ranks) {
+    setenv(name.c_str(), rank.c_str(), 1);
+    CHECK(launcher_rank() == std::stoi(rank));
+  }
+  for (const auto& [name, rank] : ranks) unsetenv(name.c_str());
+  unsetenv("SLURM_STEP_NUM_TASKS");
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE"}) {
+    CHECK(launcher_local_size() == 0);
+    setenv(name, "3", 1);
+    CHECK(launcher_local_size() == 3);
+    unsetenv(name);
+  }
+}
+
 TEST_CASE("time goes forward and is written in UTC") {
   const double before = monotonic_s();
   CHECK(monotonic_s() >= before);

@@ -90,7 +90,7 @@ std::optional<std::string> environment_variable(const char* name) {
 
 int launcher_rank() {
   const bool is_srun = environment_variable("SLURM_STEP_NUM_TASKS").value_or("1") != "1";
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PALS_RANKID", "SLURM_PROCID"}) {
     if (std::string_view(name).starts_with("SLURM") && !is_srun) continue;
     if (const auto value = environment_variable(name)) return std::atoi(value->c_str());
   }
@@ -98,7 +98,8 @@ int launcher_rank() {
 }
 
 int launcher_local_size() {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE"}) {
     if (const auto value = environment_variable(name)) return std::max(0, std::atoi(value->c_str()));
   }
   // "4(x2),3" lists tasks per host. If all hosts have the same number, the first number is also

@@ -24,8 +24,8 @@ void reset_peak_resident();
 /// host's memory, or less if a cgroup limits it.
 std::uint64_t usable_memory_bytes();
 std::optional<std::string> environment_variable(const char* name);
-/// Returns this process's rank among those that mpirun or srun started together, as the environment
-/// tells before any communication. Returns 0 without a launcher.
+/// Returns this process's rank among those that mpirun, mpiexec or srun started together, as the
+/// environment tells before any communication. Returns 0 without a launcher.
 int launcher_rank();
 /// Returns how many processes of the same launch run on this host. Returns 0 if the launcher does
 /// not tell, or there is none.

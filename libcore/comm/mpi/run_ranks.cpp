@@ -5,6 +5,7 @@
 
 #include "base/system/host.hpp"
 #include "comm/exchange.hpp"
+#include "comm/mpi/launcher.hpp"
 #include "comm/mpi/world.hpp"
 #include "comm/threads/thread_group.hpp"
 

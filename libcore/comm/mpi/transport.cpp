@@ -32,10 +32,15 @@ void in_messages(std::span<Byte> bytes, const Call& call) {
   } while (!bytes.empty());
 }
 
-[[noreturn]] void fail_transfer(int code, int rank, int peer, bool is_send) {
+/// Returns the class of an error code, which Open MPI's codes are and MPICH's only contain.
+int class_of(int code) {
   int error_class = MPI_SUCCESS;
   MPI_Error_class(code, &error_class);
-  if (error_class == MPI_ERR_TRUNCATE) {
+  return error_class;
+}
+
+[[noreturn]] void fail_transfer(int code, int rank, int peer, bool is_send) {
+  if (class_of(code) == MPI_ERR_TRUNCATE) {
     throw Error(ErrorKind::internal,
                 fmt::format("rank {} got a longer message from rank {} than it expects", rank, peer));
   }
@@ -118,7 +123,7 @@ void MpiTransport::progress() {
   int num_finished = 0;
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &num_finished,
                                 indices_.data(), statuses_.data());
-  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) check(code, "advance transfers");
+  if (code != MPI_SUCCESS && class_of(code) != MPI_ERR_IN_STATUS) check(code, "advance transfers");
   if (num_finished == MPI_UNDEFINED || num_finished == 0) return;
   for (int i = 0; i < num_finished; ++i) {
     const auto at = static_cast<std::size_t>(i);

@@ -1,6 +1,5 @@
 #include "comm/mpi/world.hpp"
 
-#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -8,8 +7,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "base/system/host.hpp"
 #include "comm/mpi/collectives.hpp"
+#include "comm/mpi/launcher.hpp"
 #include "comm/mpi/transport.hpp"
 
 namespace dt::comm::mpi {
@@ -18,45 +17,9 @@ namespace {
 
 constexpr unsigned abort_s = 5;
 
-bool is_set(const char* name) {
-  return environment_variable(name).has_value();
-}
-
-/// Returns the number of tasks of this srun step; 1 if there is no step.
-int num_srun_tasks() {
-  const auto tasks = environment_variable("SLURM_STEP_NUM_TASKS");
-  if (!tasks || !is_set("SLURM_PROCID")) return 1;
-  return std::max(1, std::atoi(tasks->c_str()));
-}
-
-bool is_under_mpirun() {
-  return is_set("OMPI_COMM_WORLD_SIZE");
-}
-
-Error strangers(int num_tasks, const std::string& to_work_alone) {
-  std::string remedy =
-      "add --mpi=pmix to srun (srun --mpi=list shows what this Slurm offers), or start with mpirun";
-  if (!to_work_alone.empty()) remedy += "; where each task is to work alone, give " + to_work_alone;
-  return Error(ErrorKind::environment,
-               fmt::format("srun started {} tasks, but MPI cannot see that they belong together", num_tasks),
-               std::move(remedy));
-}
-
-/// Returns whether a launcher of another MPI, such as MPICH's, started the process. This MPI
-/// library would run each of its processes as a job of one rank.
-bool is_under_other_launcher() {
-  return environment_variable("PMI_SIZE").value_or("1") != "1" && !is_under_mpirun() && !is_set("PMIX_RANK");
-}
-
 void initialize(Threads threads, const std::string& to_work_alone) {
   const int level = threads == Threads::single ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
-  // Open MPI would not return an error here but end the process.
-  if (!is_under_mpirun() && num_srun_tasks() > 1 && !is_set("PMIX_RANK"))
-    throw strangers(num_srun_tasks(), to_work_alone);
-  if (is_under_other_launcher()) {
-    throw Error(ErrorKind::environment, "a launcher of another MPI started this process",
-                "use the mpirun of " + library_version());
-  }
+  if (would_not_start()) throw strangers(to_work_alone);
   int is_initialized = 0;
   MPI_Initialized(&is_initialized);
   DT_CHECK(is_initialized == 0, "a process has one World, once");
@@ -65,9 +28,9 @@ void initialize(Threads threads, const std::string& to_work_alone) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (!is_under_mpirun() && num_srun_tasks() > 1 && size != num_srun_tasks()) {
+  if (num_announced_ranks() > 1 && size != num_announced_ranks()) {
     MPI_Finalize();
-    throw strangers(num_srun_tasks(), to_work_alone);
+    throw strangers(to_work_alone);
   }
   if (provided < level) {
     throw environment_error("{} was built without support for threads", library_version());
@@ -86,10 +49,6 @@ void check_tags() {
 }
 
 }  // namespace
-
-bool is_launched() {
-  return is_under_mpirun() || is_set("PMIX_RANK") || num_srun_tasks() > 1 || is_under_other_launcher();
-}
 
 struct World::State {
   std::unique_ptr<Collectives> collectives;
@@ -129,14 +88,6 @@ void World::abort(int exit_code) noexcept {
   ::alarm(abort_s);
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   _exit(exit_code);
-}
-
-std::string library_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  const std::string version(text.data(), static_cast<std::size_t>(length));
-  return version.substr(0, version.find_first_of(std::string("\n\0", 2)));
 }
 
 }  // namespace dt::comm::mpi

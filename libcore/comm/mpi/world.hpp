@@ -10,10 +10,6 @@ namespace dt::comm::mpi {
 
 class Collectives;
 
-/// Returns whether a launcher that MPI understands, mpirun or srun with several tasks, started this
-/// process.
-bool is_launched();
-
 /// The threads that may call MPI: any thread, one at a time; or one thread, while others call nothing
 /// but World::abort. `single` saves locks: with Open MPI 4.1.4, 0.1 us in each small operation, and a
 /// third of the time at 4 KiB.
@@ -25,8 +21,8 @@ class World {
  public:
   /// Initializes MPI. `to_work_alone` is the option that the remedy names for tasks that should
   /// each work alone, or "" if the tool has none.
-  /// Errors: environment, with the remedy: srun started several tasks without MPI support, or
-  /// another MPI's launcher started them. Each task would be rank 0 of a job of its own.
+  /// Errors: environment, with the remedy (strangers): srun started several tasks without support for
+  /// this MPI, or another MPI's launcher started them. Each would be rank 0 of a job of its own.
   explicit World(Threads threads = Threads::serialized, const std::string& to_work_alone = "");
   /// Finalizes MPI, except while an exception unwinds.
   ~World();
@@ -43,8 +39,5 @@ class World {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Returns "Open MPI v4.1.4, ...".
-std::string library_version();
 
 }  // namespace dt::comm::mpi

@@ -14,12 +14,15 @@ namespace dt::comm {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> prefixes = {
-    "CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "FI_", "NCCL_", "OMPI_MCA_", "OMP_", "SLURM_GPU_BIND", "UCX_"};
-/// Variables by which Open MPI's launcher passes addresses, keys and rank numbers to its processes.
-constexpr std::array<std::string_view, 7> of_launcher = {
-    "OMPI_MCA_ess",  "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_orte_",
-    "OMPI_MCA_pmix", "OMPI_MCA_rmaps_",       "OMPI_MCA_shmem_RUNTIME"};
+constexpr auto prefixes =
+    std::to_array<std::string_view>({"CUDA_DEVICE_", "CUDA_VISIBLE_DEVICES", "FI_", "I_MPI_", "MPICH_",
+                                     "MPIR_CVAR_", "NCCL_", "OMPI_MCA_", "OMP_", "SLURM_GPU_BIND", "UCX_"});
+/// Variables by which launchers pass addresses, keys, hosts and rank numbers to their processes.
+constexpr auto of_launcher = std::to_array<std::string_view>(
+    {"I_MPI_HYDRA_", "I_MPI_INFO_", "I_MPI_MPIRUN", "MPICH_INTERFACE_HOSTNAME",
+     "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "OMPI_MCA_ess", "OMPI_MCA_initial_wdir",
+     "OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_rmaps_",
+     "OMPI_MCA_shmem_RUNTIME"});
 /// Variables that name a rank's own GPU, network card and cores.
 constexpr std::array<std::string_view, 3> of_one_rank = {"CUDA_VISIBLE_DEVICES", "OMP_PLACES",
                                                          "UCX_NET_DEVICES"};

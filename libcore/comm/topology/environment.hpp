@@ -11,10 +11,10 @@ namespace dt::comm {
 
 using EnvironmentSettings = std::map<std::string, std::string>;
 
-/// Returns the settings of this process: the variables of NCCL, UCX, libfabric and OpenMP, Open
-/// MPI's parameters, CUDA's device variables, and Slurm's GPU binding. Leaves out all others, as
-/// there are secrets among them. Also leaves out the parameters by which mpirun passes values to
-/// its processes.
+/// Returns the settings of this process: the variables of NCCL, UCX, libfabric and OpenMP, the parameters of
+/// Open MPI, MPICH and its kin, CUDA's device variables, and Slurm's GPU binding. Leaves out all others, as
+/// there are secrets among them. Also leaves out the parameters by which launchers pass values to their
+/// processes.
 EnvironmentSettings environment_settings();
 
 /// Returns the settings in which `own` differs from `first`, with the values of `own`: "'eth0'",

@@ -7,6 +7,7 @@
 
 #include "comm/backend.hpp"
 #include "comm/mpi/collectives.hpp"
+#include "comm/mpi/launcher.hpp"
 #include "comm/mpi/the_world.hpp"
 #include "tensor/host_tensor.hpp"
 

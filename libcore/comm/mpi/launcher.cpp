@@ -1,0 +1,115 @@
+#include "comm/mpi/launcher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <mpi.h>
+#include <utility>
+
+#include "base/system/host.hpp"
+
+namespace dt::comm::mpi {
+
+namespace {
+
+/// The last row is that of all other libraries. Cray MPICH stands before MPICH, whose name it contains.
+constexpr auto libraries = std::to_array<Launching>({
+    {"Open MPI", "--mpi=pmix", "mpirun", ""},
+    {"CRAY MPICH", "--mpi=cray_shasta", "mpiexec", ""},
+    {"Intel(R) MPI", "--mpi=pmi2", "mpiexec", "I_MPI_PMI_LIBRARY with the path of Slurm's libpmi2.so"},
+    {"MPICH", "--mpi=pmi2", "mpiexec", ""},
+    {"MVAPICH", "--mpi=pmi2", "mpiexec", ""},
+    {"", "--mpi=pmix", "mpiexec", ""},
+});
+constexpr const Launching& open_mpi = libraries.front();
+
+bool is_set(const char* name) {
+  return environment_variable(name).has_value();
+}
+
+/// Returns the number in a variable; 1 if it is unset.
+int number_in(const char* name) {
+  return std::max(1, std::atoi(environment_variable(name).value_or("1").c_str()));
+}
+
+bool is_open_mpi() {
+  return &launching() == &open_mpi;
+}
+
+bool is_under_mpirun() {
+  return is_set("OMPI_COMM_WORLD_SIZE");
+}
+
+/// Returns whether Hydra, the mpiexec of MPICH and its kin, started this process. In a Slurm job it starts
+/// its proxies with srun, whose variables then count nodes.
+bool is_under_hydra() {
+  return is_set("MPI_LOCALNRANKS");
+}
+
+/// Returns the number of tasks of this srun step; 1 if there is no step.
+int num_srun_tasks() {
+  return is_set("SLURM_PROCID") ? number_in("SLURM_STEP_NUM_TASKS") : 1;
+}
+
+bool is_by_srun() {
+  return !is_under_mpirun() && !is_under_hydra() && num_srun_tasks() > 1;
+}
+
+}  // namespace
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  std::string version(text.data(), static_cast<std::size_t>(length));
+  version.resize(std::min(version.size(), version.find_first_of(std::string("\n\0", 2))));
+  // MPICH writes "MPICH Version:\t4.0.2".
+  std::ranges::replace_if(
+      version, [](unsigned char c) { return std::isspace(c) != 0; }, ' ');
+  const std::string label = " Version:";
+  if (const auto at = version.find(label); at != std::string::npos) version.erase(at, label.size());
+  return version;
+}
+
+const Launching& launching() {
+  static const Launching& found =
+      *std::ranges::find_if(libraries, [version = library_version()](const Launching& one) {
+        return version.find(one.library) != std::string::npos;
+      });
+  return found;
+}
+
+int num_announced_ranks() {
+  if (is_under_mpirun()) return number_in("OMPI_COMM_WORLD_SIZE");
+  if (is_by_srun()) return num_srun_tasks();
+  return number_in("PMI_SIZE");
+}
+
+bool is_launched() {
+  if (is_under_mpirun() || is_set("PMIX_RANK") || num_announced_ranks() > 1) return true;
+  return !is_open_mpi() && (is_set("PMI_RANK") || is_set("PALS_RANKID"));
+}
+
+bool would_not_start() {
+  return is_open_mpi() && !is_under_mpirun() && !is_set("PMIX_RANK") && num_announced_ranks() > 1;
+}
+
+Error strangers(const std::string& to_work_alone) {
+  const Launching& ours = launching();
+  if (!is_by_srun()) {
+    return Error(ErrorKind::environment, "a launcher of another MPI started this process",
+                 fmt::format("use the {} of {}", ours.command, library_version()));
+  }
+  std::string remedy = fmt::format(
+      "{} takes {} of srun{} (srun --mpi=list shows what this Slurm offers), or start with its {}",
+      library_version(), ours.srun_option,
+      ours.srun_needs.empty() ? "" : fmt::format(", and {}", ours.srun_needs), ours.command);
+  if (!to_work_alone.empty()) remedy += "; where each task is to work alone, give " + to_work_alone;
+  return Error(
+      ErrorKind::environment,
+      fmt::format("srun started {} tasks, but MPI cannot see that they belong together", num_srun_tasks()),
+      std::move(remedy));
+}
+
+}  // namespace dt::comm::mpi

@@ -1,0 +1,42 @@
+#pragma once
+// The MPI library that is loaded, and the launcher that started this process, as the environment shows
+// it. Everything here works before MPI is initialized.
+
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace dt::comm::mpi {
+
+/// Returns "Open MPI v4.1.4, ...", "MPICH 4.0.2" or what else the loaded library calls itself.
+std::string library_version();
+
+/// How the ranks of one MPI library are started.
+struct Launching {
+  std::string_view library;      // its name, as part of its version
+  std::string_view srun_option;  // "--mpi=pmix"
+  std::string_view command;      // its own launcher
+  std::string_view srun_needs;   // what srun needs beside the option, or ""
+};
+
+/// Returns how ranks of the loaded library are started. It is asked at run time, since a program that was
+/// built with MPICH also runs with its kin: they share an ABI.
+const Launching& launching();
+
+/// Returns whether a launcher that the loaded MPI understands, or srun with several tasks, started this
+/// process.
+bool is_launched();
+
+/// Returns the number of ranks that the launcher says it started; 1 if there is none.
+int num_announced_ranks();
+
+/// Returns whether MPI_Init of the loaded library would end the process, since it finds no launcher of its
+/// own where another one started several ranks. The other libraries start as jobs of one rank there.
+bool would_not_start();
+
+/// Returns the error of a rank whose MPI does not see the ranks that were started with it, with the
+/// remedy. `to_work_alone`: see World.
+Error strangers(const std::string& to_work_alone);
+
+}  // namespace dt::comm::mpi
