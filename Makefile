@@ -3,7 +3,9 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
-BUILD ?= build
+# The MPI of this build: openmpi, or mpich in a folder of its own.
+MPI ?= openmpi
+BUILD ?= $(if $(filter mpich,$(MPI)),build-mpich,build)
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -17,10 +19,16 @@ DEPS ?= on
 WERROR ?= off
 
 build_packages := $(shell awk -F'|' '/^  "/ {split($$4, packages, ","); print packages[1]}' libcore/dependencies.cmake)
+ifeq ($(MPI),mpich)
+  build_packages := $(filter-out libopenmpi-dev openmpi-bin,$(build_packages)) libmpich-dev mpich
+  mpi_settings := -DMPI_EXECUTABLE_SUFFIX=.mpich
+else ifneq ($(MPI),openmpi)
+  $(error MPI=$(MPI) is not known: openmpi, mpich. Plain CMake takes another one by -DMPI_HOME)
+endif
 demo_packages := procps
-# From iproute2 on: a Slurm cluster on this machine.
+# From iproute2 on: a Slurm cluster on this machine, and a second MPI.
 test_packages := bzip2 catch2 hdf5-tools jq libboost-context-dev lz4 procps python3-torch python3-venv strace xz-utils zstd \
-  iproute2 munge slurm-client slurmctld slurmd
+  iproute2 munge slurm-client slurmctld slurmd libmpich-dev mpich
 # What makes programs find their libraries beside them.
 bundle_packages := hdf5-tools patchelf
 # oneDNN is what products are compared with; its CMake package asks for OpenCL.
@@ -64,7 +72,7 @@ export CCACHE_NOHASHDIR := 1
 define configure
 $(fetch_cudnn_frontend); \
 if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi; \
-cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA=$(CUDA) \
+cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA=$(CUDA) $(mpi_settings) \
   -DCMAKE_COMPILE_WARNING_AS_ERROR=$(WERROR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 \
   || { cat $(BUILD)/configure.log >&2; exit 1; }; \
 sed -n 's/^-- \(CUDA=[a-z]*: \)/\1/p' $(BUILD)/configure.log >&2
@@ -80,7 +88,7 @@ help:
 	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
 	@echo 'make gpu-bundle a folder for machines with a GPU, and $(BUILD)/gpu-bundle.tar.xz of it: gpu-check.sh in it tries there what dt promises'
 	@echo 'make fuzz       every format that users bring against libFuzzer, FUZZ_SECONDS ($(FUZZ_SECONDS)) each'
-	@echo 'make build      the tools, in $(BUILD)/bin; TOOLS=dt-merge: one of them'
+	@echo 'make build      the tools, in $(BUILD)/bin; TOOLS=dt-merge: one of them; with MPI=mpich, as any of these, of MPICH in build-mpich/bin'
 	@echo 'make bench      benchmarks'
 	@echo 'make lint       layering, headers, formatting, shell scripts'
 	@echo 'make install    the tools, job scripts and guides, in PREFIX (default $(PREFIX)), below DESTDIR where that is given'
@@ -114,7 +122,7 @@ test: lint
 test-sanitized:
 	@$(call install,$(build_packages) $(test_packages))
 	@mkdir -p $(BUILD)-sanitized
-	@cmake -S . -B $(BUILD)-sanitized -G Ninja -DBUILD_TESTING=ON -DCMAKE_CXX_FLAGS='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' >$(BUILD)-sanitized/configure.log
+	@cmake -S . -B $(BUILD)-sanitized -G Ninja -DBUILD_TESTING=ON $(mpi_settings) -DCMAKE_CXX_FLAGS='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' >$(BUILD)-sanitized/configure.log
 	@cmake --build $(BUILD)-sanitized -j $(JOBS) --target unit_tests
 	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers.supp ctest --test-dir $(BUILD)-sanitized --output-on-failure -L unit
 
