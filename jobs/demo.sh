@@ -21,14 +21,18 @@ bash "$here/datasets/debian-text.sh" "$out/text"
 say "2. Token shards: dt-shard-data"
 dt-shard-data --out "$out/shards" --val-fraction 0.02 "$out/text"
 
-say "3. Training: dt-train, two ranks under mpirun, $steps steps; one rank is killed (SIGKILL) after step $kill_at"
+say "3. Training: dt-train, two ranks, $steps steps; one rank is killed (SIGKILL) after step $kill_at"
 cat >"$out/config.json" <<'JSON'
 {"model_type": "llama", "vocab_size": 257, "hidden_size": 128, "intermediate_size": 344, "num_hidden_layers": 4,
  "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256, "tie_word_embeddings": true}
 JSON
-# Open MPI asks twice whether root is meant, and whether ranks may share a core.
+# Open MPI asks twice whether root is meant, and whether ranks may share a core. MPICH's ABI is number 12.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-train=(mpirun --oversubscribe -n 2 dt-train --model "$out/config.json" --data "$out/shards" --run "$out/run" --steps "$steps"
+launch=(mpirun --oversubscribe)
+if ldd "$(command -v dt-train)" | grep -qE 'libmpi[a-z0-9_]*\.so\.12'; then
+  launch=("$(command -v mpiexec.mpich || command -v mpiexec)")
+fi
+train=("${launch[@]}" -n 2 dt-train --model "$out/config.json" --data "$out/shards" --run "$out/run" --steps "$steps"
   --global-batch 16 --micro-batch 8 --sequence-length 128 --lr 3e-3 --warmup-steps 50 --save-every 100 --keep-last 3
   --eval-batches 20 --log-every 25)
 echo "${train[*]}"
@@ -38,7 +42,8 @@ until grep -qs "\"kind\":\"train\",\"step\":$kill_at," "$out/run/metrics.jsonl";
   kill -0 "$launcher" || { wait "$launcher"; exit 1; }
   sleep 0.05
 done
-kill -KILL "$(pgrep -P "$launcher" -x dt-train | tail -n 1)"
+proxies=$(pgrep -d , -P "$launcher") # MPICH's launcher starts ranks through one
+kill -KILL "$(pgrep -P "$launcher,$proxies" -x dt-train | tail -n 1)"
 wait "$launcher" 2>/dev/null || true
 
 say "4. The same command again goes on from the newest checkpoint"

@@ -14,7 +14,8 @@
 #   DT_MERGE_ARGS   more options of dt-merge, as words: --overwrite where the chain is submitted again
 #   DT_BIN          where the tools are (default: beside scripts that are installed, else on PATH)
 #   DT_PRELUDE      a file that each job sources first, such as one that loads modules
-#   DT_SRUN         more options of srun, as words, which win over the scripts': --mpi=pmix_v4 --cpu-bind=none
+#   DT_SRUN         more options of srun, as words, which win over the scripts': --mpi=pmix_v4 --cpu-bind=none. The scripts
+#                   choose --mpi=pmix for Open MPI, pmi2 for MPICH and Intel MPI, cray_shasta for Cray MPICH
 #   DT_WRAPPER      words before each tool: apptainer exec dt.sif
 #   DT_SBATCH       sbatch's options for every stage, as words: -p long -A project
 #   DT_SHARD_SBATCH, DT_TRAIN_SBATCH, DT_MERGE_SBATCH   more for one stage: -N 4 -c 32 -t 12:00:00 --signal=USR1@600
