@@ -3,10 +3,14 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "${BASH_SOURCE[0]}")/training.sh"
 
-# Open MPI refuses root and more ranks than cores unless told that both are meant; its ranks may share cores here. mpirun would read
-# what the case's loops read.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mpi() { mpirun --oversubscribe --bind-to none -n "$@" </dev/null; }
+# How the MPI of the tools starts ranks. Open MPI refuses root and more ranks than cores unless told that both are meant; its ranks may
+# share cores here. A launcher would read what the case's loops read.
+launch=("${DT_MPIEXEC:-mpirun}")
+if [[ ${DT_MPI:-openmpi} == openmpi ]]; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  launch+=(--oversubscribe --bind-to none)
+fi
+mpi() { "${launch[@]}" -n "$@" </dev/null; }
 
 # train_as KIND RUN [options]: KIND is threads=N or mpi=N.
 train_as() {
@@ -21,15 +25,15 @@ train_as() {
   esac
 }
 
-# start_ranks N RUN [options]: under mpirun in the background, as process $launcher.
+# start_ranks N RUN [options]: in the background, as process $launcher.
 start_ranks() {
   local ranks=$1
   shift
   arguments "$@"
-  mpirun --oversubscribe --bind-to none -n "$ranks" dt-train "${train_args[@]}" >launcher.out 2>launcher.err &
+  "${launch[@]}" -n "$ranks" dt-train "${train_args[@]}" >launcher.out 2>launcher.err &
   # shellcheck disable=SC2034
   launcher=$! # for the case
 }
 
-# ranks_of PID: the processes of dt-train that a launcher started.
-ranks_of() { pgrep -P "$1" -x dt-train || true; }
+# ranks_of PID [NAME]: the processes of dt-train that a launcher started, by itself or, as MPICH's does, through a proxy.
+ranks_of() { pgrep -P "$(printf '%s,' "$1" $(pgrep -P "$1"))$1" -x "${2:-dt-train}" || true; }

@@ -29,10 +29,6 @@ def killed_within(kind, steps, rng):
                       path=SAVE, **kinds)
 
 
-def ranks_of(launcher):
-    return [int(rank) for rank in faults.tool("pgrep", "-P", str(launcher), "-x", "dt-train").stdout.split()]
-
-
 def killed_from_outside(kind, steps, rng):
     """Some while after the first checkpoint of this launch."""
     before = len(faults.announced("root/new"))
@@ -41,7 +37,7 @@ def killed_from_outside(kind, steps, rng):
     while launcher.poll() is None and len(faults.announced("root/new")) == before:
         time.sleep(0.005)
     time.sleep(rng.random() * 0.1)
-    victims = ranks_of(launcher.pid) if kind.startswith("mpi") else [launcher.pid]
+    victims = subjects.ranks_of(launcher.pid) if kind.startswith("mpi") else [launcher.pid]
     if victims:
         try:
             os.kill(rng.choice(victims), 9)

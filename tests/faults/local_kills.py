@@ -62,10 +62,10 @@ def launch(nodes, ranks, steps, rng):
     while launcher.poll() is None and len([r for r in records("run") if "checkpoint" in r["kind"]]) < before + more:
         time.sleep(0.005)
     time.sleep(rng.random() * 0.05)
-    victims = faults.tool("pgrep", "-P", str(launcher.pid), "-x", "dt-train").stdout.split()
+    victims = subjects.ranks_of(launcher.pid)
     if victims:
         try:
-            os.kill(int(rng.choice(victims)), 9)
+            os.kill(rng.choice(victims), 9)
         except ProcessLookupError:
             pass
     _, stderr = launcher.communicate(timeout=60)

@@ -11,7 +11,9 @@ import faults
 MODEL = {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
          "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 320, "max_position_embeddings": 32,
          "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": True, "initializer_range": 0.02}
-MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
+# The launcher of the tools' MPI (tests/cmd/ranks.sh).
+MPIRUN = [os.environ.get("DT_MPIEXEC", "mpirun"),
+          *(["--oversubscribe", "--bind-to", "none"] if os.environ.get("DT_MPI", "openmpi") == "openmpi" else []), "-n"]
 
 
 def prepare():
@@ -24,6 +26,12 @@ def prepare():
         file.write(" ".join(words.choice(["the", "quick", "brown", "fox", "jumps", "over"]) for _ in range(6000)))
     subprocess.run(["dt-shard-data", "--quiet", "--out", "shards", "--val-fraction", "0.1", "text.txt"], check=True,
                    stdout=subprocess.DEVNULL)
+
+
+def ranks_of(launcher):
+    """The processes of dt-train that a launcher started, by itself or, as MPICH's does, through a proxy."""
+    proxies = faults.tool("pgrep", "-P", str(launcher)).stdout.split()
+    return [int(rank) for rank in faults.tool("pgrep", "-P", ",".join([str(launcher), *proxies]), "-x", "dt-train").stdout.split()]
 
 
 def command(kind, run, steps, *options, save_every=1):

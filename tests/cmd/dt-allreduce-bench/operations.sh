@@ -37,7 +37,9 @@ expect_equal "$(grep '^# .*, backend ' stdout | head -n 2 | tr '\n' ' ')" "# bro
 expect_equal "$(grep -cE '^ +64 +16 +float +none +1( +[0-9.]+){3} +0( +[0-9.]+){3} +0$' stdout)" 2
 expect_equal "$(grep -cE '^ +0 +0 +none +none +-1 +[0-9.]+ .*N/A$' stdout)" 2
 expect_match stdout "^# 2 ranks on 1 host: .* \(2\)"
-expect_match stdout "Open MPI"
+name="Open MPI"
+[[ ${DT_MPI:-openmpi} == openmpi ]] || name=MPICH
+expect_match stdout "$name v?[0-9]"
 [[ ! -s stderr ]] || fail "something is said on stderr"
 
 # Sizes become equal parts, each once.

@@ -33,7 +33,7 @@ expect_match stdout '"within_host":true,"latency_size":8,.*"size":65536,.*"wrong
 # Slow links: one; and all of a rank.
 # slow LINKS [FRACTION [options]]: 40 times slower than others.
 slow() {
-  mpi 4 -x "LD_PRELOAD=$DT_BUILD/lib/libslow_mpi.so" -x "DT_TEST_SLOW_LINKS=$1" \
+  mpi 4 env LD_PRELOAD="$DT_MPI_LIB/libslow_mpi.so" DT_TEST_SLOW_LINKS="$1" \
     dt-allreduce-bench -e 64Ki -n 1 -w 0 -c 0 --pairs --slow-below "${2:-0.2}" "${@:3}"
 }
 expect_exit 5 slow "1-2"

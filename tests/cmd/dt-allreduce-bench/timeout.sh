@@ -2,7 +2,7 @@
 # What does not end is said, by whoever waits for it, and no process stays.
 source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
 at_exit() {
-  [[ -z ${launcher:-} ]] || { pgrep -P "$launcher"; echo "$launcher"; } | xargs -r kill -KILL 2>/dev/null || true
+  [[ -z ${launcher:-} ]] || { ranks_of "$launcher" dt-allreduce-be; echo "$launcher"; } | xargs -r kill -KILL 2>/dev/null || true
 }
 refuse() { expect_exit 2 dt-allreduce-bench --timeout "$1"; expect_match stderr "'$1' for option '--timeout'; expected $2"; }
 refuse 0 "a time above 0"
@@ -12,14 +12,14 @@ refuse soon "a number of seconds"
 for backend in mpi dt; do
   for victim in 1 2; do
     : >table # the last one's would be taken for this one's
-    mpirun --oversubscribe --bind-to none -n 2 dt-allreduce-bench --backend "$backend" -b 8 -e 8Mi -i 8 --timeout 3s >table 2>launcher.err &
+    "${launch[@]}" -n 2 dt-allreduce-bench --backend "$backend" -b 8 -e 8Mi -i 8 --timeout 3s >table 2>launcher.err &
     launcher=$!
     deadline=$((SECONDS + ${hang_s:?}))
     until [[ $(grep -c '^ ' table) -gt 5 ]]; do
       ((SECONDS <= deadline)) || fail "nothing is measured: $(cat launcher.err)"
       sleep 0.1
     done
-    pids=$(pgrep -P "$launcher" -f '^dt-allreduce-bench')
+    pids=$(ranks_of "$launcher" dt-allreduce-be)
     expect_equal "$(wc -w <<<"$pids")" 2 "ranks"
     kill -STOP "$(sed -n "${victim}p" <<<"$pids")"
     deadline=$((SECONDS + ${hang_s:?}))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # A library that makes mistakes is found out: counted in the table and in the files, exit 5.
 source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
-damaged() { mpi 2 -x "LD_PRELOAD=$DT_BUILD/lib/libdamaged_mpi.so" dt-allreduce-bench -o all_reduce,all_gather --backend mpi -b 32 -e 128 -n 2 "$@"; }
-[[ -e $DT_BUILD/lib/libdamaged_mpi.so ]] || fail "tests/support/damaged_mpi.cpp was not built"
+damaged() { mpi 2 env LD_PRELOAD="$DT_MPI_LIB/libdamaged_mpi.so" dt-allreduce-bench -o all_reduce,all_gather --backend mpi -b 32 -e 128 -n 2 "$@"; }
+[[ -e $DT_MPI_LIB/libdamaged_mpi.so ]] || fail "tests/support/damaged_mpi.cpp was not built"
 
 expect_exit 5 damaged --csv x.csv --json-file x.json
 expect_match stderr "elements of results are wrong: all_reduce of mpi: 4; "

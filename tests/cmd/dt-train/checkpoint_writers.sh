@@ -42,7 +42,7 @@ WAYS
 # Each node has its own: two that are one.
 if unshare --uts true 2>/dev/null; then
   cat >on_node.sh <<'NODE'
-exec unshare --uts bash -c 'hostname node$((OMPI_COMM_WORLD_RANK / 2)) && exec dt-train "$@"' dt-train "$@"
+exec unshare --uts bash -c 'hostname node$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)) && exec dt-train "$@"' dt-train "$@"
 NODE
   arguments nodes "${options[@]}" --zero 1 --checkpoint-writers-per-node 1
   expect_exit 0 mpi 4 bash on_node.sh "${train_args[@]}"

@@ -138,9 +138,9 @@ expect_match stderr 'step [0-9]+: loss .* and gradient norm .* are not both fini
 
 # The job's own layouts, of a training with a pipeline too.
 mkdir fake
-cat >fake/srun <<'END'
+cat >fake/srun <<END
 #!/usr/bin/env bash
-exec mpirun --oversubscribe --bind-to none -n "$SLURM_NTASKS" "${@:2}" </dev/null
+exec ${launch[*]} -n "\$SLURM_NTASKS" "\${@:2}" </dev/null
 END
 chmod +x fake/srun
 while read -r num_equal layout; do

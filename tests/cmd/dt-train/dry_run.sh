@@ -64,8 +64,7 @@ expect_exit 2 dt-train --model llama-tiny --epochs 1 --dry-run --ranks 2
 expect_match stderr -- '--epochs 1 needs --data'
 expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2 --tp 4
 expect_match stderr 'a model of 4 ranks, and there are 2'
-expect_exit 2 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 2 \
-  dt-train --model llama-tiny --steps 1 --dry-run --ranks 2
+expect_exit 2 mpi 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2
 expect_match stderr -- '--ranks 2 plans without ranks, and a launcher has started 2'
 
 train run --steps 4 >/dev/null || fail "a run"

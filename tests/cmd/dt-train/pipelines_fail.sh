@@ -40,7 +40,7 @@ cp -r shards a && cp -r shards b
 size=$(stat -c %s b/shards/train-00000.h5)
 printf '\xff' | dd of=b/shards/train-00000.h5 bs=1 seek=$((size / 2)) conv=notrunc status=none
 arguments "$PWD/unreadable" --quiet --steps 1000 --pp 2
-expect_exit 3 mpirun --oversubscribe -n 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
+expect_exit 3 mpi 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
 expect_match stderr "error: rank 1 on $(hostname) \($second\): .*train-00000.h5"
 # Weights that one rank cannot read.
 train base --quiet --steps 2 >/dev/null || fail "a run"
@@ -48,7 +48,7 @@ dt-merge --quiet "$(dt-checkpoint latest base)" --out weights >/dev/null || fail
 cp -r weights a && cp -r weights b
 truncate -s -5000 b/weights/model.safetensors
 arguments "$PWD/weightless" --quiet --steps 5 --pp 2 --init-from weights
-expect_exit 3 mpirun --oversubscribe -n 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
+expect_exit 3 mpi 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
 expect_match stderr "error: rank 1 on $(hostname): .*model.safetensors" # read before the stages are known
 expect_equal "$(grep -c 'error: ' stderr)" 1 "messages"
 

@@ -39,12 +39,12 @@ done
 unshare --uts --mount true 2>/dev/null || skip "no names of hosts and no mounts may be changed here"
 mkdir local disks disks/{0..3}
 cat >on_node.sh <<'NODE'
-exec unshare --uts --mount bash -c 'hostname node$OMPI_COMM_WORLD_RANK && mount --bind disks/$OMPI_COMM_WORLD_RANK local && exec dt-train "$@"' \
+exec unshare --uts --mount bash -c 'rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK} && hostname node$rank && mount --bind disks/$rank local && exec dt-train "$@"' \
   dt-train "$@"
 NODE
 newest_local() { sed -nE 's/.*"kind":"local_checkpoint","step":([0-9]+),.*/\1/p' run/metrics.jsonl 2>/dev/null | tail -n 1; }
 arguments run "${common[@]}" --save-every 2 --checkpoint-local local --flush-every 1000
-mpirun --oversubscribe --bind-to none -n 4 bash on_node.sh "${train_args[@]}" --steps 1000000 --zero 1 >/dev/null 2>launcher.err </dev/null &
+"${launch[@]}" -n 4 bash on_node.sh "${train_args[@]}" --steps 1000000 --zero 1 >/dev/null 2>launcher.err </dev/null &
 launcher=$!
 for ((tries = 0; tries < 600; ++tries)); do
   (($(newest_local) + 0 < 6)) || break
@@ -73,7 +73,7 @@ arguments run "${common[@]}" --save-every 2 --checkpoint-local local --flush-eve
 newest=$(dt-checkpoint latest run)
 find run/checkpoints -mindepth 1 ! -path "$newest*" -delete
 mv "$newest" "run/checkpoints/.$(basename "$newest").replaced"
-sed -i 's/ && exec/ \&\& (((OMPI_COMM_WORLD_RANK != 3)) || mount -o remount,bind,ro local) \&\& exec/' on_node.sh
+sed -i 's/ && exec/ \&\& (((rank != 3)) || mount -o remount,bind,ro local) \&\& exec/' on_node.sh
 expect_exit 0 mpi 4 bash on_node.sh "${train_args[@]}" --steps "$((steps + 2))" --pp 3
 expect_equal "$(grep -c 'warning: node3: of no use: .*Read-only file system' stderr)" 1 "warnings of a node that sits out"
 expect_match stderr "going on from $newest"

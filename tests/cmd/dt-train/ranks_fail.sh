@@ -14,7 +14,7 @@ done
 # A killed launcher.
 start 2 orphans "${forever[@]}"
 kill -KILL "$launcher"
-expect_over "SIGKILL of mpirun"
+expect_over "SIGKILL of the launcher"
 
 # A rank that stops answering is named by those that wait for it; the evidence stays.
 for victim in 1 3; do
@@ -39,14 +39,14 @@ step=$(losses signal | tail -n 1 | cut -d' ' -f1)
 
 # Ranks that were not given the same: said once, naming host and what differs.
 arguments differ --quiet --steps 5
-expect_exit 2 mpirun --oversubscribe -n 1 dt-train "${train_args[@]}" --weight-decay 0.1 : -n 1 dt-train "${train_args[@]}" --weight-decay 0.2
+expect_exit 2 mpi 1 dt-train "${train_args[@]}" --weight-decay 0.1 : -n 1 dt-train "${train_args[@]}" --weight-decay 0.2
 expect_equal "$(grep -c 'error' stderr)" 1 "messages"
 expect_match stderr "--weight-decay: '0.1' on $(hostname) \(rank 0\), '0.2' on"
 # How a model is laid on ranks decides who talks to whom: said before any of them does.
 while IFS='|' read -r message first other; do
   read -ra first <<<"$first"
   read -ra other <<<"$other"
-  expect_exit 2 timeout 60 mpirun --oversubscribe -n 1 dt-train "${train_args[@]}" "${first[@]}" : -n 2 dt-train "${train_args[@]}" "${other[@]}" </dev/null
+  expect_exit 2 timeout 60 "${launch[@]}" -n 1 dt-train "${train_args[@]}" "${first[@]}" : -n 2 dt-train "${train_args[@]}" "${other[@]}" </dev/null
   expect_equal "$(grep -c 'error: ' stderr)" 1 "messages of ${first[*]} and ${other[*]}"
   expect_match stderr "$message"
 done <<'WAYS'
@@ -61,11 +61,11 @@ expect_absent differ
 mkdir a b
 make_shards a/shards
 seq 1 40000 | dt-shard-data --quiet --out b/shards --val-fraction 0.2 - >/dev/null
-expect_exit 3 mpirun --oversubscribe -n 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
+expect_exit 3 mpi 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
 expect_match stderr 'digest of --data'
 rm -r b/shards
 cp -r a/shards b
-expect_exit 4 mpirun --oversubscribe -n 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
+expect_exit 4 mpi 1 -wdir a dt-train "${train_args[@]}" : -n 1 -wdir b dt-train "${train_args[@]}"
 expect_match stderr "rank 1 on $(hostname): .* does not see differ/generations/0001.json"
 # The same command, another model in the file, or other weights.
 rm -r b/shards && cp -r a/shards b
@@ -74,7 +74,7 @@ for eps in a:1e-5 b:1e-1; do
     "num_attention_heads": 2, "max_position_embeddings": 64, "rms_norm_eps": '"${eps#*:}}" >"${eps%:*}/config.json"
 done
 both=(--data shards --sequence-length 32 --steps 2 --threads 1)
-expect_exit 3 mpirun --oversubscribe -n 1 -wdir a dt-train "${both[@]}" --model config.json --run models \
+expect_exit 3 mpi 1 -wdir a dt-train "${both[@]}" --model config.json --run models \
   : -n 1 -wdir b dt-train "${both[@]}" --model config.json --run models
 expect_match stderr 'ranks disagree about the model'
 for seed in a:1 b:2; do
@@ -83,12 +83,12 @@ for seed in a:1 b:2; do
 done
 for what in "--steps 2 --run start" --eval-only; do
   read -ra what <<<"--data shards --sequence-length 32 --threads 1 --init-from weights $what"
-  expect_exit 3 mpirun --oversubscribe -n 1 -wdir a dt-train "${what[@]}" : -n 1 -wdir b dt-train "${what[@]}"
+  expect_exit 3 mpi 1 -wdir a dt-train "${what[@]}" : -n 1 -wdir b dt-train "${what[@]}"
   expect_match stderr 'ranks disagree about the digest of the weights'
 done
 cp "$(command -v dt-train)" other-build
 printf x >>other-build
-expect_exit 3 mpirun --oversubscribe -n 1 dt-train "${train_args[@]}" : -n 1 ./other-build "${train_args[@]}"
+expect_exit 3 mpi 1 dt-train "${train_args[@]}" : -n 1 ./other-build "${train_args[@]}"
 expect_match stderr 'the program'
 expect_absent differ
 

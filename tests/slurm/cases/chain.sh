@@ -11,7 +11,7 @@ cat >site.sh <<'END'
 export NCCL_SOCKET_IFNAME=lo
 : $NOT_SET_BEFORE # as modules' scripts do
 END
-export DT_PRELUDE=site.sh DT_SRUN="--label --mpi=pmix" DT_WRAPPER="env NCCL_DEBUG=WARN"
+export DT_PRELUDE=site.sh DT_SRUN="--label $mpi_option" DT_WRAPPER="env NCCL_DEBUG=WARN"
 
 id_of() { sed -nE "s/^$1=([0-9]+)$/\1/p" stdout; }
 

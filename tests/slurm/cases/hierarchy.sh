@@ -6,7 +6,7 @@ make_shards shards
 
 # sent: bytes that the first node's link has carried away from it.
 sent() { on_login cat /proc/net/dev | sed -nE 's/^ *n1: *([0-9]+) .*/\1/p'; }
-on_nodes() { on_login srun --mpi=pmix -N 2 -n 4 "$@"; }
+on_nodes() { on_login srun "$mpi_option" -N 2 -n 4 "$@"; }
 
 # Of N bytes an all-reduce sends N/4 to the rank of the same place on the other node, and as many of the sum: of two ranks N. Eight
 # operations are measured or warm up, in place and not; what else passes is little.

@@ -70,7 +70,7 @@ slow_links none
 job_options 4
 sent() { on_login cat /proc/net/dev | sed -nE 's/^ *n1: *([0-9]+) .*/\1/p'; }
 cyclic() {
-  expect_exit 0 on_login srun --mpi=pmix -N 2 -n 4 --distribution=cyclic dt-train --quiet --data shards --run "$1" "${options[@]}" \
+  expect_exit 0 on_login srun "$mpi_option" -N 2 -n 4 --distribution=cyclic dt-train --quiet --data shards --run "$1" "${options[@]}" \
     --tp 2 --placement "$1"
 }
 cyclic hosts
