@@ -12,6 +12,7 @@ common=(--quiet --steps 12 --grad-lanes 4 --save-every 8 --zero 1)
 train one "${common[@]}" >/dev/null || fail "one rank"
 expect_exit 0 train_as mpi=2 two "${common[@]}"
 arguments theirs "${common[@]}"
+# shellcheck disable=SC2154 # set by arguments
 expect_exit 0 mpirun_of_openmpi 2 "$openmpi" "${train_args[@]}"
 for run in two theirs; do
   expect_same_model one "$run"

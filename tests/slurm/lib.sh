@@ -9,10 +9,10 @@ source "$tests/../cmd/training.sh"
 
 # shellcheck disable=SC2034
 jobs=$(cd "$tests/../../jobs" && pwd) # for the cases
-# shellcheck disable=SC2154 # the folder is the other file's
 # How srun connects the ranks of the tools' MPI.
-mpi_option=--mpi=pmix
-[[ ${DT_MPI:-openmpi} == openmpi ]] || mpi_option=--mpi=pmi2
+# shellcheck disable=SC2034
+if [[ ${DT_MPI:-openmpi} == openmpi ]]; then mpi_option=--mpi=pmix; else mpi_option=--mpi=pmi2; fi # for the cases
+# shellcheck disable=SC2154 # the folder is the other file's
 export DT_CLUSTER=$case_dir/cluster DT_CLUSTER_SHARE=$case_dir
 
 at_exit() {

@@ -12,12 +12,12 @@ namespace dt::comm::mpi {
 /// Returns "Open MPI v4.1.4, ...", "MPICH 4.0.2" or what else the loaded library calls itself.
 std::string library_version();
 
-/// How the ranks of one MPI library are started.
+/// The launchers of one MPI library's ranks.
 struct Launching {
   std::string_view library;      // its name, as part of its version
   std::string_view srun_option;  // "--mpi=pmix"
   std::string_view command;      // its own launcher
-  std::string_view srun_needs;   // what srun needs beside the option, or ""
+  std::string_view srun_needs;   // "" or a setting that srun also takes
 };
 
 /// Returns how ranks of the loaded library are started. It is asked at run time, since a program that was
