@@ -72,11 +72,13 @@ std::string library_version() {
   return version;
 }
 
+const Launching& launching_of(std::string_view version) {
+  return *std::ranges::find_if(
+      libraries, [&](const Launching& one) { return version.find(one.library) != version.npos; });
+}
+
 const Launching& launching() {
-  static const Launching& found =
-      *std::ranges::find_if(libraries, [version = library_version()](const Launching& one) {
-        return version.find(one.library) != std::string::npos;
-      });
+  static const Launching& found = launching_of(library_version());
   return found;
 }
 

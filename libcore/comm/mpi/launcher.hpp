@@ -20,6 +20,9 @@ struct Launching {
   std::string_view srun_needs;   // "" or a setting that srun also takes
 };
 
+/// Returns how ranks of a library with this version text are started.
+const Launching& launching_of(std::string_view version);
+
 /// Returns how ranks of the loaded library are started. It is asked at run time, since a program that was
 /// built with MPICH also runs with its kin: they share an ABI.
 const Launching& launching();

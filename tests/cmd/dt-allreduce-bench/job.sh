@@ -6,19 +6,38 @@ cat >bin/srun <<'SCRIPT'
 #!/bin/sh
 echo "srun $*; NCCL_IB_HCA=$NCCL_IB_HCA"
 SCRIPT
-chmod +x bin/srun
+cat >bin/ldd <<'SCRIPT'
+#!/bin/sh
+echo "	${library:-libmpi.so.40} => /opt/mpi/lib/${library:-libmpi.so.40} (0x0)"
+SCRIPT
+chmod +x bin/srun bin/ldd
 export PATH=$PWD/bin:$PATH SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=2 SLURM_NTASKS_PER_NODE=1 NCCL_IB_HCA=mlx5
 unset "${!SLURM_GPU@}" "${!SLURM_TRES@}" DT_SRUN DT_TRAIN_ARGS DT_LAYOUTS SLURM_CPUS_ON_NODE SLURM_CPUS_PER_TASK DT_BENCH_ARGS DT_BIN
 
 # asks "SRUN'S ARGUMENTS" [the job's]
 asks() {
   expect_exit 0 bash "$DT_TESTS/../jobs/bench.sbatch" "${@:2}"
-  expect_equal "$(cat stdout)" "srun --mpi=pmix $1; NCCL_IB_HCA=mlx5"
+  expect_equal "$(cat stdout)" "srun --mpi=${mpi:-pmix} $1; NCCL_IB_HCA=mlx5"
 }
 asks "dt-allreduce-bench -o all" -o all
 DT_BENCH_ARGS=$'-e 8\n-n 1' asks "dt-allreduce-bench -e 8 -n 1 -o all" -o all
 expect_exit 2 bash "$DT_TESTS/../jobs/bench.sbatch" --gpus
 expect_match stderr "--gpus: this job has none; sbatch --gpus-per-node=N"
+
+# The MPI of the tools says how srun connects their ranks: Open MPI, MPICH as Debian and others call it, Intel MPI, Cray MPICH.
+while read -r library mpi; do
+  library=$library mpi=$mpi asks "dt-allreduce-bench -o all" -o all
+  for job in train prove; do
+    library=$library expect_exit 0 bash "$DT_TESTS/../jobs/$job.sbatch" --steps 1
+    expect_match stdout "^srun --mpi=$mpi .*dt-train "
+  done
+done <<'LIBRARIES'
+libmpi.so.40 pmix
+libmpi.so.12 pmi2
+libmpich.so.12 pmi2
+libmpi_gnu_91.so.12 cray_shasta
+LIBRARIES
+unset library mpi
 
 # A task for each GPU with its share of the cores, each of which sees all; or as many as are asked for.
 export SLURM_GPUS_ON_NODE=4 SLURM_CPUS_ON_NODE=18

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # --dry-run checks and estimates, and changes nothing.
-source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
 make_shards shards
 
 expect_exit 0 train run --steps 100 --dry-run

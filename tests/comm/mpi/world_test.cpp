@@ -21,6 +21,18 @@ TEST_CASE("a launched process knows it") {
   CHECK_THAT(mpi::library_version(), Catch::Contains("MPI"));
 }
 
+TEST_CASE("an MPI's version says how srun connects its ranks") {
+  const auto option = [](const char* version) { return mpi::launching_of(version).srun_option; };
+  CHECK(option("Open MPI v4.1.4, package: Debian") == "--mpi=pmix");
+  CHECK(option("MPICH 4.0.2") == "--mpi=pmi2");
+  CHECK(option("MVAPICH2 2.3.7") == "--mpi=pmi2");
+  CHECK(option("MPI VERSION : CRAY MPICH version 8.1.28 (ANL base 3.4a2)") == "--mpi=cray_shasta");
+  CHECK(option("Intel(R) MPI Library 2021.11 for Linux* OS") == "--mpi=pmi2");
+  CHECK(option("another") == "--mpi=pmix");
+  CHECK_FALSE(mpi::launching_of("Intel(R) MPI Library 2021.11").srun_needs.empty());
+  CHECK(&mpi::launching() == &mpi::launching_of(mpi::library_version()));
+}
+
 TEST_CASE("a process has one World") {
   CHECK_THROWS_AS(mpi::World(), Error);
 }
