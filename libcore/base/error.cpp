@@ -56,20 +56,20 @@ const char* remedy(int error_number, bool reading) {
     case EISDIR:
       return "it is a folder; a file is expected";
     case EFBIG:
-      return "it would exceed the file-size limit: raise it (ulimit -f), or the file system's largest file "
-             "size";
+      return "the file would exceed the file-size limit (ulimit -f) or the largest file that the file system "
+             "allows: raise the limit";
     case ENAMETOOLONG:
       return "choose a shorter name";
     case EMFILE:
       return "too many files are open in this process: raise the limit (ulimit -n)";
     case ENFILE:
-      return "too many files are open on this node (sysctl fs.file-max)";
+      return "too many files are open on this node: raise the limit (sysctl fs.file-max)";
     case EIO:
-      return "the device or the file server failed: look at the node's system log";
+      return "the device or the file server failed: check the node's system log";
     case ESTALE:
-      return "the file server has replaced or lost it: look at the mount, and start again";
+      return "the file server no longer has the file (stale handle): check the mount, then start again";
     case ENOMEM:
-      return "memory is short on this node, or limited (ulimit -v)";
+      return "the node is out of memory, or a memory limit is reached (ulimit -v)";
     default:
       return "";
   }
@@ -95,7 +95,7 @@ Error error_of(const std::system_error& error) {
 
 Error internal_error(const std::exception& error) {
   return Error(ErrorKind::internal, fmt::format("internal error: {}", error.what()),
-               "this is a defect of dt: please report it");
+               "this is a bug in dt: please report it");
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ Error system_error(int error_number, const std::string& action, const std::strin
   const auto kind = reading && is_about_the_path(error_number) ? ErrorKind::input : ErrorKind::environment;
   return Error(kind,
                fmt::format("cannot {} {}: {}", action, object, std::generic_category().message(error_number)),
-               remedy(error_number, reading || action == "look at"), error_number);
+               remedy(error_number, reading || action == "stat"), error_number);
 }
 
 Error current_error() {
@@ -124,8 +124,8 @@ Error current_error() {
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return Error(ErrorKind::environment, "out of memory", "ask for less at a time, or for more memory",
-                 ENOMEM);
+    return Error(ErrorKind::environment, "out of memory",
+                 "reduce batch or buffer sizes, or request more memory", ENOMEM);
   } catch (const std::system_error& error) {
     return is_errno(error.code()) ? error_of(error) : internal_error(error);
   } catch (const std::exception& error) {
@@ -136,7 +136,7 @@ Error current_error() {
 void check_failed(const char* condition, const char* file, int line, const std::string& message) {
   const char* slash = std::strrchr(file, '/');
   throw Error(ErrorKind::internal, message,
-              fmt::format("check '{}' failed at {}:{}; this is a defect of dt: please report it", condition,
+              fmt::format("check '{}' failed at {}:{}; this is a bug in dt: please report it", condition,
                           slash ? slash + 1 : file, line));
 }
 

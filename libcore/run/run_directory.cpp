@@ -178,7 +178,7 @@ std::vector<checkpoint::CheckpointEntry> RunDirectory::checkpoints() const {
     // A checkpoint that cannot be looked at must not pass for a missing one: a start would begin
     // anew.
     if (error && status.type() != fs::file_type::not_found)
-      throw system_error(error.value(), "look at", path.string());
+      throw system_error(error.value(), "stat", path.string());
     if (fs::is_directory(status)) found.push_back(*entry);
   }
   std::sort(found.begin(), found.end(),

@@ -145,7 +145,7 @@ TEST_CASE("an existing folder is refused or, on demand, replaced") {
     AtomicDirectory target(folder / "x");
     const auto error = caught([&] { target.commit(); });
     CHECK(error.kind == ErrorKind::input);
-    CHECK(error.says((folder / "x").string() + " exists already"));
+    CHECK(error.says((folder / "x").string() + " already exists"));
   }
   AtomicDirectory target(folder / "x");
   put(target.path() / "new", "2");

@@ -172,7 +172,7 @@ TEST_CASE("attributes may be empty, long and not ASCII") {
   too_long.close();
   CHECK(caught([&] {
           Hdf5Reader(folder / "b.h5").string_attribute("/", "long");
-        }).says("b.h5: its attribute long is larger than dt reads"));
+        }).says("b.h5: its attribute long is larger than dt supports"));
 }
 
 TEST_CASE("a missing dataset and a wrong type are named") {
@@ -182,7 +182,7 @@ TEST_CASE("a missing dataset and a wrong type are named") {
   CHECK(caught([&] { reader.info("/none"); }).says("a.h5 has no dataset /none"));
   const auto error = caught([&] { reader.read_all<double>("/weights/layers.0.q"); });
   CHECK(error.kind == ErrorKind::input);
-  CHECK(error.says("dataset /weights/layers.0.q holds f32 elements; f64 is expected"));
+  CHECK(error.says("dataset /weights/layers.0.q holds f32 elements; expected f64"));
   std::vector<std::byte> too_many(25);
   CHECK(caught([&] { reader.read("/weights/layers.0.q", 0, too_many); }).kind == ErrorKind::internal);
 }

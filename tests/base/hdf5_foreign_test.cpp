@@ -19,7 +19,7 @@ TEST_CASE("files of other programs are read, and what cannot be is refused where
   CHECK(reader.info("/half").dtype == DType::f16);
   CHECK(caught([&] {
           reader.string_attribute("/", "variable");
-        }).says("foreign.h5: its attribute variable is text of variable length"));
+        }).says("foreign.h5: its attribute variable is a string of variable length"));
   CHECK(reader.string_attribute("/", "fixed") == "fixed");
   CHECK(reader.int_attribute("/good", "small") == 7);
   const auto refusal = [&](const char* dataset) {
@@ -120,14 +120,14 @@ TEST_CASE("sound files of a kind that dt does not read are not called damaged") 
   };
   using Catch::Contains;
   CHECK_THAT(refusal(std::string(1024, '\0') + sound), Contains("a user block of 1024 bytes"));
-  CHECK_THAT(refusal(std::string(2000, '\0')), Contains("is no HDF5 file"));
+  CHECK_THAT(refusal(std::string(2000, '\0')), Contains("is not an HDF5 file"));
   const auto with = [&](std::size_t at, char value) {
     std::string changed = sound;
     changed[at] = value;
     return changed;
   };
-  CHECK_THAT(refusal(with(8, 4)), Contains("superblock is of version 4"));
-  CHECK_THAT(refusal(with(13, 4)), Contains("offsets of 4 and lengths of 8 bytes"));
+  CHECK_THAT(refusal(with(8, 4)), Contains("superblock has version 4"));
+  CHECK_THAT(refusal(with(13, 4)), Contains("offsets have 4 bytes and its lengths 8 bytes"));
   CHECK_THAT(refusal(with(25, 2)), Contains("base address is 512"));
 }
 
@@ -157,5 +157,5 @@ TEST_CASE("messages of an object count by the memory that they take") {
   put(folder / "a", text);
   const File file = File::open_read(folder / "a");
   hdf5::MetadataReader source(file);
-  CHECK(caught([&] { hdf5::ObjectHeader(source, 0); }).says("larger than a file of"));
+  CHECK(caught([&] { hdf5::ObjectHeader(source, 0); }).says("larger than the file of"));
 }

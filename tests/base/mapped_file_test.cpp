@@ -83,7 +83,7 @@ TEST_CASE("a mapped file that is cut ends the process as an input or output erro
   CHECK(WEXITSTATUS(end.status) == static_cast<int>(ErrorKind::environment));
   CHECK(end.err.ends_with(
       ": error: " + second.string() + " on " + host_name() +
-      ": cannot be read any more (SIGBUS): it was truncated, or its file system is gone\n"));
+      ": can no longer be read (SIGBUS): the file was truncated, or its file system is gone\n"));
 }
 
 TEST_CASE("other bus errors are what they were") {

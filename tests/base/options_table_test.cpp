@@ -56,7 +56,7 @@ TEST_CASE("an error in a config file names the file and the line") {
   CHECK(config_error("shuffle = 2\n").says("expected true, false, yes, no, on or off"));
   CHECK(config_error("lr 2\n").says("run.conf:1: 'lr 2' is not an option; expected 'name = value'"));
   CHECK(config_error("no-shuffle = true\n").says("write 'shuffle = false'"));
-  CHECK(config_error("config = x\n").says("run.conf:1: option 'config' belongs on the command line"));
+  CHECK(config_error("config = x\n").says("run.conf:1: option 'config' is allowed only on the command line"));
   CHECK(config_error("name = \"x\n").says("run.conf:1: a closing '\"' is missing"));
   CHECK(config_error("lr =\n").says("invalid value ''"));
   CHECK(config_error("x = 1\n").kind == ErrorKind::usage);

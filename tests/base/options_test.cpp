@@ -124,8 +124,8 @@ TEST_CASE("of an option given twice the last counts, with a warning; a list has 
   CHECK_FALSE(e.shuffle);
   CHECK(e.list == std::vector<std::string>{"x", "y", "z"});
   CHECK(e.table.warnings() ==
-        std::vector<std::string>{"option '--name' is given twice: the last, 'b', counts",
-                                 "option '--shuffle' is given twice: the last, --no-shuffle, counts"});
+        std::vector<std::string>{"option '--name' is given twice; the last one, 'b', is used",
+                                 "option '--shuffle' is given twice; the last one, --no-shuffle, is used"});
   const Folder folder;
   put(folder / "run.conf", "lr = 0.1\nlist = x\nlr = 0.2\nlist = y\n");
   Example file;
@@ -134,7 +134,7 @@ TEST_CASE("of an option given twice the last counts, with a warning; a list has 
   CHECK(file.list == std::vector<std::string>{"x", "y"});
   CHECK(file.table.warnings() ==
         std::vector<std::string>{(folder / "run.conf").string() +
-                                 ":3: option 'lr' is given twice: the last, '0.2', counts"});
+                                 ":3: option 'lr' is given twice; the last one, '0.2', is used"});
 }
 
 TEST_CASE("names of other tools lead to this one's") {

@@ -38,10 +38,10 @@ TEST_CASE("folders and files of another user are refused") {
   give_away(folder / "file");
   const auto error = caught([&] { OwnedFolder::open_or_create(folder / "x"); });
   CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("x is a folder of uid 4242; a folder of your own is expected there"));
-  CHECK(error.says("remove it"));
-  CHECK(caught([&] { FileLock().try_lock(folder / "file"); }).says("of uid 4242"));
-  CHECK(caught([&] { File::create(folder / "file"); }).says("of uid 4242"));
+  CHECK(error.says("x is a folder owned by uid 4242; expected a folder that you own"));
+  CHECK(error.says("delete it"));
+  CHECK(caught([&] { FileLock().try_lock(folder / "file"); }).says("owned by uid 4242"));
+  CHECK(caught([&] { File::create(folder / "file"); }).says("owned by uid 4242"));
   FileLock lock;
   CHECK(lock.try_lock(folder / "file", Owner::anyone) == FileLock::Outcome::acquired);
   // Users that may write to the folder are trusted with its lines.
@@ -81,11 +81,11 @@ TEST_CASE("another user's folder is not replaced") {
   fs::create_directory(folder / "x");
   put(folder / "x" / "theirs", "");
   give_away(folder / "x");
-  CHECK(caught([&] { AtomicDirectory made(folder / "x"); }).says("x is a folder of uid 4242"));
+  CHECK(caught([&] { AtomicDirectory made(folder / "x"); }).says("x is a folder owned by uid 4242"));
   give_back(folder / "x");
   AtomicDirectory made(folder / "x");
   give_away(folder / "x");
-  CHECK(caught([&] { made.commit(true); }).says("x is a folder of uid 4242"));
+  CHECK(caught([&] { made.commit(true); }).says("x is a folder owned by uid 4242"));
   CHECK(fs::exists(folder / "x" / "theirs"));
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("members of a group replace and remove each other's work in its folder
   REQUIRE(::lchown(folder.path().c_str(), other_user, 4243) == 0);
   for (const mode_t mode : {0777, 01777, 03775}) {
     plant(mode);
-    CHECK(caught([&] { AtomicDirectory made(folder / "x"); }).says("x is a folder of uid 4243"));
+    CHECK(caught([&] { AtomicDirectory made(folder / "x"); }).says("x is a folder owned by uid 4243"));
     remove_own_file(folder / "record");
     CHECK(fs::exists(folder / "record"));
   }
@@ -130,11 +130,12 @@ TEST_CASE("strangers' links, pipes and folders are refused where everybody may w
   for (const char* name : {"link", "pipe", "theirs"}) {
     refuse_untrusted_path(folder / name);
     REQUIRE(::lchown((folder / name).c_str(), 4243, 4243) == 0);
-    CHECK(caught([&] { refuse_untrusted_path(folder / name); }).says("of uid 4243"));
+    CHECK(caught([&] { refuse_untrusted_path(folder / name); }).says("owned by uid 4243"));
   }
-  CHECK(caught([&] { create_folders(folder / "link"); }).says("is a symbolic link of uid 4243"));
-  CHECK(caught([&] { write_file_atomically(folder / "pipe", "x"); }).says("is a named pipe of uid 4243"));
-  CHECK(caught([&] { File::open_write(folder / "pipe"); }).says("is a named pipe of uid 4243"));
+  CHECK(caught([&] { create_folders(folder / "link"); }).says("is a symbolic link owned by uid 4243"));
+  CHECK(
+      caught([&] { write_file_atomically(folder / "pipe", "x"); }).says("is a named pipe owned by uid 4243"));
+  CHECK(caught([&] { File::open_write(folder / "pipe"); }).says("is a named pipe owned by uid 4243"));
   refuse_foreign(folder / "theirs");
   REQUIRE(::chmod(folder.path().c_str(), 0775) == 0);
   refuse_untrusted_path(folder / "theirs");  // a group may write to it
@@ -151,15 +152,15 @@ TEST_CASE("a stranger's folder is refused on every level of a path, through link
     REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
     refuse_untrusted_path(folder / path);
     REQUIRE(::chmod(folder.path().c_str(), 01777) == 0);
-    CHECK(caught([&] { refuse_untrusted_path(folder / path); }).says("theirs is a folder of uid 4242"));
-    CHECK(caught([&] { make_private_storage(folder / path); }).says("theirs is a folder of uid 4242"));
+    CHECK(caught([&] { refuse_untrusted_path(folder / path); }).says("theirs is a folder owned by uid 4242"));
+    CHECK(caught([&] { make_private_storage(folder / path); }).says("theirs is a folder owned by uid 4242"));
   }
   CHECK_FALSE(fs::exists(folder / "theirs" / "deep" / "new"));
   const fs::path before = fs::current_path();
   for (const auto& [current, path] : {std::pair(".", "theirs/deep"), std::pair("own", "../theirs/deep"),
                                       std::pair("own", "link"), std::pair("theirs/deep", "run")}) {
     fs::current_path(folder / current);
-    CHECK(caught([&] { refuse_untrusted_path(path); }).says("theirs is a folder of uid 4242"));
+    CHECK(caught([&] { refuse_untrusted_path(path); }).says("theirs is a folder owned by uid 4242"));
   }
   fs::current_path(before);
 }

@@ -136,7 +136,7 @@ TEST_CASE("a copy of a run by cp -al shares its files, and is no obstacle") {
   CHECK(FileLock().try_lock_shared(folder / "lock") == FileLock::Outcome::busy);
 }
 
-TEST_CASE("others may write to a folder of one's own where they may write to its parent") {
+TEST_CASE("other users may write to a folder of one's own where they may write to its parent") {
   const Mask mask(0);
   const Folder folder;
   const auto made_in = [&](mode_t parent) {
@@ -152,7 +152,7 @@ TEST_CASE("others may write to a folder of one's own where they may write to its
   REQUIRE(::chmod(folder.path().c_str(), 01777) == 0);
   const auto error = caught([&] { OwnedFolder::open_or_create(folder / "x"); });
   CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("others may write to " + (folder / "x").string() + " (mode 0777)"));
+  CHECK(error.says("other users may write to " + (folder / "x").string() + " (mode 0777)"));
   CHECK(error.says("chmod go-w"));
   REQUIRE(::chmod((folder / "x").c_str(), 0755) == 0);
   OwnedFolder::open_or_create(folder / "x", 0700);
@@ -195,7 +195,8 @@ TEST_CASE("a tree is removed without following links, and without what dt does n
   put(folder / "x" / "thesis.tex", "mine");
   const auto is_ours = [](const std::string& name) { return name != "thesis.tex"; };
   const OwnedFolder own = OwnedFolder::open(folder.path());
-  CHECK(own.remove_tree("x", is_ours) == (folder / "x" / "thesis.tex").string() + ": dt makes no such name");
+  CHECK(own.remove_tree("x", is_ours) ==
+        (folder / "x" / "thesis.tex").string() + ": dt did not create this name");
   CHECK_FALSE(fs::exists(folder / "x" / "inner"));
   CHECK(own.remove_tree("x").empty());
   CHECK(own.remove_tree("y").empty());
@@ -209,11 +210,11 @@ TEST_CASE("a file that has taken a temporary one's place is not published") {
   AtomicFile target(folder / "x");
   fs::remove(target.path());
   put(target.path(), "theirs");
-  CHECK(caught([&] { target.commit(); }).says("has been replaced"));
+  CHECK(caught([&] { target.commit(); }).says("was replaced"));
   CHECK_FALSE(fs::exists(folder / "x"));
   AtomicDirectory made(folder / "y");
   fs::rename(made.path(), folder / "moved");
   fs::create_directory(made.path());
-  CHECK(caught([&] { made.commit(); }).says("has been moved or replaced"));
+  CHECK(caught([&] { made.commit(); }).says("was moved or replaced"));
   CHECK_FALSE(fs::exists(folder / "y"));
 }

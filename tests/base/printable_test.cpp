@@ -27,7 +27,7 @@ TEST_CASE("a long name is cut in its middle, between characters") {
   const std::string line = printable_line("tensor '" + name + "' is unknown; fetch the model again");
   CHECK(line.size() < 8300);
   CHECK(line.starts_with("tensor 'nnn"));
-  CHECK(line.find(" bytes left out] …") != std::string::npos);
+  CHECK(line.find(" bytes omitted] …") != std::string::npos);
   CHECK(line.ends_with("fetch the model again"));
   std::string wide;
   while (wide.size() < 100) wide += "中";

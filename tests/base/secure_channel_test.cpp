@@ -176,7 +176,7 @@ TEST_CASE("an end without the secret, of other terms, or that repeats what it ha
                     [&](Duplex& duplex) { SecureChannel::accept(duplex, b, of_b); });
   };
   CHECK(both(secret, plain, secret, plain) == std::pair<std::string, std::string>());
-  const std::string unknown = "the other end does not know this job's secret";
+  const std::string unknown = "the peer does not know this job's secret";
   CHECK(both(secret, plain, Secret::generate(), plain).first == unknown);
   CHECK(both(secret, plain, secret, encrypted).first == unknown);
   CHECK(both(secret, plain, secret, {"node 2", false}).first == unknown);

@@ -80,7 +80,7 @@ TEST_CASE("a second request ends a start that hangs, and no work that is to be s
   const int hung = twice(false);
   REQUIRE(WIFEXITED(hung));
   CHECK(WEXITSTATUS(hung) == 128 + SIGTERM);
-  CHECK(err.text().find("error: ended at once by a second request to stop (SIGTERM)\n") != std::string::npos);
+  CHECK(err.text().find("error: terminated by a second stop request (SIGTERM)\n") != std::string::npos);
   CHECK(WEXITSTATUS(twice(true)) == 1);
 }
 

@@ -139,7 +139,7 @@ TEST_CASE("who does not answer, is not there or goes away is an error that names
   std::byte one{};
   const auto late = caught([&] { connection.read(std::span(&one, 1)); });
   done = true;
-  CHECK(late.says("nothing has passed for 0.2 s"));
+  CHECK(late.says("no data was transferred for 0.2 s"));
 }
 
 TEST_CASE("a call that waits can be given up, and a listener's end ends what it serves") {

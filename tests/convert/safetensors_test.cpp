@@ -83,7 +83,7 @@ TEST_CASE("malformed files are refused by name") {
       {one(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])", 4), "negative"},
       {one(R"("dtype":"F32","shape":[1],"data_offsets":[0])", 4), "not a begin and an end"},
       {one(R"("dtype":"F32","shape":[1],"data_offsets":[4,0])", 4), "not a begin and an end"},
-      {one(R"("dtype":"F32","shape":[1],"data_offsets":[-4,0])", 4), "counted from 0"},
+      {one(R"("dtype":"F32","shape":[1],"data_offsets":[-4,0])", 4), "is not an unsigned integer"},
       {one(R"("dtype":"F32","shape":[2],"data_offsets":[0,8])", 4),
        "ends at byte 8 of the data, the file at 4"},
       {one(R"("dtype":"F32","shape":[2],"data_offsets":[0,4])", 4), "its shape others"},

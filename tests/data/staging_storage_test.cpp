@@ -43,7 +43,7 @@ TEST_CASE("what lies in place of the folder of copies is neither followed nor wa
   }
   const auto error = caught([&] { stage(datasets / "a", datasets.request()); });
   CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("a folder of your own is expected"));
+  CHECK(error.says("expected a folder that you own"));
   CHECK(fs::exists(elsewhere / ".dt-dataset-0123456789abcdef.removed"));
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("storage in which everybody may exchange folders is refused") {
   const fs::path storage = datasets.request().storage;
   fs::create_directories(storage);
   ::chmod(storage.c_str(), 0777);
-  CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("lets everybody rename"));
+  CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("lets every user rename"));
   ::chmod(storage.c_str(), 01777);
   stage(datasets / "a", datasets.request());
 }
@@ -94,11 +94,11 @@ TEST_CASE("a copy that another user made is left alone") {
     REQUIRE(::lchown((datasets / "link").c_str(), other, other) == 0);
     StageRequest request = datasets.request();
     request.storage = datasets / "link/";
-    CHECK(caught([&] { stage(datasets / "a", request); }).says("is a symbolic link of"));
+    CHECK(caught([&] { stage(datasets / "a", request); }).says("is a symbolic link owned by"));
   }
   SECTION("storage of theirs in a folder of everybody") {
     ::chmod(storage.parent_path().c_str(), 01777);
     REQUIRE(::chown(storage.c_str(), other, other) == 0);
-    CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("is a folder of"));
+    CHECK(caught([&] { stage(datasets / "a", datasets.request()); }).says("is a folder owned by"));
   }
 }

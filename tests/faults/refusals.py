@@ -2,7 +2,7 @@
 many threads: permissions (EACCES), limits (EMFILE, EAGAIN), a file that its server has replaced (ESTALE).
 
 The tool must end with exit 4, saying why in the system's words, or do without and leave the same result, but for leftovers that it warns of.
-Nothing may be called damage, bad input or a defect of dt."""
+Nothing may be called damage, bad input or a bug in dt."""
 
 import errno
 import hashlib
@@ -14,7 +14,7 @@ import faults
 import subjects
 
 STEP1, STEP2 = "root/run/checkpoints/step-00000001.g1", "root/run/checkpoints/step-00000002.g2"
-BLAMED = re.compile("internal error|defect of dt|damaged|terminate called|libgomp|is missing|does not exist|not a checkpoint")
+BLAMED = re.compile("internal error|bug in dt|damaged|terminate called|libgomp|is missing|does not exist|not a checkpoint")
 # Said, with the reason, by a tool that goes on with less.
 GOES_WITHOUT = re.compile("warning: .*no tokenizer goes with the model")
 # Timings, secrets, what ranks leave for each other while they live, and temporaries and folders of empty stores that may not be removed.

@@ -229,7 +229,7 @@ TEST_CASE("a store does not begin where others could exchange its folders") {
     CHECK(contains(error_of(ErrorKind::environment, [&] { stage.store.check_usable(); }), why));
   };
   REQUIRE(::chmod(local.c_str(), 0777) == 0);
-  is_refused("local lets everybody rename and replace what is in it (mode 0777)");
+  is_refused("local lets every user rename and replace its entries (mode 0777)");
   REQUIRE(::chmod(local.c_str(), 01777) == 0);
   CHECK(stage.store.open().empty());
   if (::geteuid() != 0) return;
@@ -238,7 +238,7 @@ TEST_CASE("a store does not begin where others could exchange its folders") {
   CHECK(contains(stage.store.open(), "members of group 12345 may rename what is in"));
   REQUIRE(::chmod(stage.folder.path().c_str(), 01777) == 0);
   REQUIRE(::chown(local.c_str(), 12345, 12345) == 0);
-  is_refused("local is a folder of uid 12345");
+  is_refused("local is a folder owned by uid 12345");
 }
 
 TEST_CASE("folders of shares are this user's alone, and others' are not used") {

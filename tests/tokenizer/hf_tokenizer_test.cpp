@@ -290,14 +290,14 @@ TEST_CASE("hf tokenizer: the steps of a tokenizer are counted through Sequences"
 
 TEST_CASE("tokenizer.json: what is broken is refused with its path") {
   const json file = byte_level();
-  CHECK(refusal(file, "/model/merges/1", "l x").starts_with("t.json: model.merges[1]: \"x\" is no token") ==
-        false);
+  CHECK(refusal(file, "/model/merges/1", "l x")
+            .starts_with("t.json: model.merges[1]: \"x\" is not in the vocabulary") == false);
   CHECK(refusal(file, "/model/merges/1", "l zz")
             .starts_with("t.json: model.merges[1]: \"zz\" is no token of the vocabulary"));
-  CHECK(
-      refusal(file, "/model/merges/1", "l").starts_with("t.json: model.merges[1]: two tokens with a space"));
+  CHECK(refusal(file, "/model/merges/1", "l")
+            .starts_with("t.json: model.merges[1]: expected two tokens separated by a space"));
   CHECK(refusal(file, "/model/vocab/x", -1)
-            .starts_with("t.json: member 'model.vocab.x' is not a number counted from 0"));
+            .starts_with("t.json: member 'model.vocab.x' is not an unsigned integer"));
   CHECK(refusal(file, "/model/vocab/x", 1u << 31)
             .starts_with("t.json: model.vocab: the id of \"x\" is not below"));
   CHECK(refusal(file, "/model", nullptr).starts_with("t.json: member 'model' is not an object (it is null)"));

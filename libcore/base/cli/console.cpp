@@ -250,7 +250,7 @@ void Console::write_out(std::string_view text) {
   if (over_bar) write_all(STDERR_FILENO, screen_->bar);
   if (error_number == EPIPE) {
     throw Error(ErrorKind::broken_pipe, "cannot write to standard output: Broken pipe",
-                "its reader went away");
+                "the reader closed the pipe");
   }
   if (error_number != 0) throw system_error(error_number, "write to", "standard output");
 }

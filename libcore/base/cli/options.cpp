@@ -161,7 +161,7 @@ void add(std::vector<ParsedOption>& options, ParsedOption option, OptionTable::S
                                                     : option.value;
   const std::string name = (option.place.empty() ? "--" : "") + option.entry->name;
   state.warnings.push_back(
-      fmt::format("{}option '{}' is given twice: the last, {}, counts", option.place, name, counts));
+      fmt::format("{}option '{}' is given twice; the last one, {}, is used", option.place, name, counts));
   *before = std::move(option);
 }
 
@@ -217,7 +217,7 @@ ParsedOption read_config_line(std::string_view line, const std::string& place, O
     throw Error(ErrorKind::usage, fmt::format("{}option '{}' has no negation in a file", place, entry->name),
                 fmt::format("write '{} = false'", entry->name));
   }
-  if (!entry->in_config) throw usage_error("{}option '{}' belongs on the command line", place, name);
+  if (!entry->in_config) throw usage_error("{}option '{}' is allowed only on the command line", place, name);
   return {entry, read_value(line.substr(equals + 1), place), name, place};
 }
 

@@ -17,7 +17,7 @@ int number_in(const char* name, int missing) {
   int value = -1;
   const auto end = text->data() + text->size();
   if (std::from_chars(text->data(), end, value).ptr != end || value < 0)
-    throw environment_error("{} is '{}', not a number", name, *text);
+    throw environment_error("{} is '{}', expected a number", name, *text);
   return value;
 }
 
@@ -42,8 +42,10 @@ Task current_task(std::optional<bool> wish, bool reads_stdin) {
 
 bool is_idle_task(const Task& task, Console& console) {
   if (task.number == 0) return false;
-  console.info("task {} of {} leaves this to task 0; with --no-share-tasks each task works alone",
-               task.number, task.count);
+  console.info(
+      "task {} of {} does nothing here, because task 0 does this work; with --no-share-tasks each task works "
+      "alone",
+      task.number, task.count);
   return true;
 }
 

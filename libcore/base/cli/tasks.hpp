@@ -30,7 +30,7 @@ std::string slurm_step_id();
 
 /// Help line of --share-tasks.
 inline constexpr const char* share_tasks_help =
-    "divide the work among the tasks of one srun, all of which give this command; default: on where srun "
-    "starts the tool itself, off in a shell or container that srun starts";
+    "divide the work among the tasks of one srun, which all run this command; default: on if srun starts "
+    "the tool directly, off in a shell or container that srun starts";
 
 }  // namespace dt

@@ -52,7 +52,7 @@ void Attributes::add(const MetadataReader& source, Bytes message) {
   constexpr std::uint8_t shared_flags = 0x03;
   FieldReader fields(source, message, what);
   const std::uint8_t version = fields.u8();
-  if (version < 1 || version > 3) throw fields.damaged_error(fmt::format("is of version {}", version));
+  if (version < 1 || version > 3) throw fields.damaged_error(fmt::format("has version {}", version));
   const std::uint8_t flags = fields.u8();
   const std::uint64_t name_bytes = fields.u16(), type_bytes = fields.u16(), extent_bytes = fields.u16();
   if (version == 3) fields.skip(1);  // encoding of the name
@@ -101,7 +101,7 @@ std::optional<AttributeValue> Attributes::find(const MetadataReader& source, con
   const auto found = attributes_.find(name);
   if (found == attributes_.end()) {
     if (too_large_.contains(checksum(std::as_bytes(std::span(name)))))
-      throw source.unsupported_error(fmt::format("its attribute {} is larger than dt reads", name));
+      throw source.unsupported_error(fmt::format("its attribute {} is larger than dt supports", name));
     return std::nullopt;
   }
   const Encoded& encoded = found->second;
@@ -109,7 +109,7 @@ std::optional<AttributeValue> Attributes::find(const MetadataReader& source, con
   const Datatype type = parse_datatype(source, encoded.type);
   if (type.kind == Datatype::Kind::variable_text) {
     throw source.unsupported_error(
-        fmt::format("its attribute {} is text of variable length, where fixed length is expected", name));
+        fmt::format("its attribute {} is a string of variable length, expected fixed length", name));
   }
   if (parse_dataspace(source, encoded.extent).elements != 1) return std::nullopt;
   if (encoded.value.size() < type.bytes)

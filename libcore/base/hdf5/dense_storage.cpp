@@ -28,7 +28,7 @@ class Tree {
     FieldReader fields(source, without_checksum(source, header, tree_label), tree_label);
     fields.expect("BTHD");
     fields.expect_version(0);
-    if (fields.u8() != type) throw fields.damaged_error("indexes something else");
+    if (fields.u8() != type) throw fields.damaged_error("has an unexpected record type");
     const std::uint64_t node_bytes = fields.u32();
     records_.record_bytes = fields.u16();
     const std::uint16_t depth = fields.u16();
@@ -132,7 +132,7 @@ FractalHeap::FractalHeap(MetadataReader& source, std::uint64_t address)
   if (!std::has_single_bit(columns_) || !std::has_single_bit(first_bytes_) ||
       !std::has_single_bit(largest_direct) || largest_direct < first_bytes_ || heap_bits > 63 ||
       log2_of(largest_direct) > heap_bits || log2_of(first_bytes_) + log2_of(columns_) > heap_bits)
-    throw fields.damaged_error("has blocks of sizes that no heap has");
+    throw fields.damaged_error("has invalid block sizes");
   direct_rows_ = log2_of(largest_direct) - log2_of(first_bytes_) + 2;
   most_rows_ = heap_bits - log2_of(first_bytes_) - log2_of(columns_) + 1;
   if (root_rows_ > most_rows_) throw fields.damaged_error(fmt::format("has {} rows", root_rows_));
@@ -166,7 +166,7 @@ FieldReader FractalHeap::block_fields(Bytes block, std::string_view signature,
   fields.expect(signature);
   fields.expect_version(0);
   if (fields.u64() != address_ || fields.number(offset_width_) != heap_offset)
-    throw fields.damaged_error("has a block that belongs to another heap or place");
+    throw fields.damaged_error("has a block that belongs to another heap or offset");
   return fields;
 }
 
@@ -195,7 +195,8 @@ FractalHeap::DirectBlock FractalHeap::find_direct_block(std::uint64_t heap_offse
     if (rows == 0 || column >= columns_)
       throw source_->damaged_error("an ID of its fractal heap lies outside it");
     const std::uint64_t child = children(address, rows, begin).at(row * columns_ + column);
-    if (child == undefined_address) throw source_->damaged_error("an ID of its fractal heap names no block");
+    if (child == undefined_address)
+      throw source_->damaged_error("an ID of its fractal heap refers to no block");
     begin += row_offset(row) + column * row_bytes(row);
     if (row < direct_rows_) return {child, row_bytes(row), begin};
     rows = rows_of(row_bytes(row));
@@ -215,7 +216,7 @@ Bytes FractalHeap::direct_block(const DirectBlock& place) {
   const std::size_t position = block.size() - fields.remaining().size();
   const std::uint32_t expected = fields.u32();
   std::fill_n(block.begin() + static_cast<std::ptrdiff_t>(position), 4, std::byte{0});
-  if (!is_checksum(expected, block)) throw fields.damaged_error("has a block whose checksum differs");
+  if (!is_checksum(expected, block)) throw fields.damaged_error("has a block whose checksum does not match");
   return block;
 }
 
@@ -224,14 +225,14 @@ Bytes FractalHeap::direct_block(const DirectBlock& place) {
 std::optional<Bytes> FractalHeap::find(Bytes id) {
   FieldReader fields(*source_, id, heap_label);
   const std::uint8_t kind = fields.u8();
-  if ((kind & 0xc0) != 0) throw fields.damaged_error("has IDs of another version");
+  if ((kind & 0xc0) != 0) throw fields.damaged_error("has IDs of an unknown version");
   if ((kind & 0x30) != 0) return std::nullopt;
   const std::uint64_t offset = fields.number(offset_width_);
   const std::uint64_t bytes = fields.number(length_width_);
   const DirectBlock place = find_direct_block(offset);
   const std::uint64_t begin = offset - place.heap_offset;
   if (begin > place.bytes || bytes > place.bytes - begin)
-    throw fields.damaged_error(fmt::format("has an object of {} bytes that its block does not hold", bytes));
+    throw fields.damaged_error(fmt::format("has an object of {} bytes that extends beyond its block", bytes));
   source_->charge(bytes, heap_label);
   return direct_block(place).subspan(begin, bytes);
 }

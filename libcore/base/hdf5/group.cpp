@@ -52,7 +52,7 @@ class SymbolTableReader {
     const auto end = std::find(begin, names_.end(), std::byte{0});
     const auto length = static_cast<std::size_t>(end - begin);
     source_.charge(length, "local heap");
-    if (end == names_.end()) throw source_.damaged_error("a name in its local heap does not end");
+    if (end == names_.end()) throw source_.damaged_error("a name in its local heap is not terminated");
     return {reinterpret_cast<const char*>(names_.data() + offset), length};
   }
 
@@ -62,8 +62,8 @@ class SymbolTableReader {
     const std::vector<std::byte> prefix = source_.read(address, tree_prefix_bytes, what);
     FieldReader fields(source_, prefix, what);
     fields.expect("TREE");
-    if (fields.u8() != 0) throw fields.damaged_error("is a B-tree of something else");
-    if (fields.u8() != level) throw fields.damaged_error("has a node of a wrong level");
+    if (fields.u8() != 0) throw fields.damaged_error("has a B-tree of the wrong type");
+    if (fields.u8() != level) throw fields.damaged_error("has a node at the wrong level");
     const std::uint64_t entries = fields.u16();
     const std::vector<std::byte> content = source_.read(address + tree_prefix_bytes, entries * 16, what);
     FieldReader children(source_, content, what);

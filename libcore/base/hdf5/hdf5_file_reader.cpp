@@ -131,7 +131,7 @@ const DatasetInfo& Hdf5Reader::info_as(const std::string& dataset, DType dtype) 
   const DatasetInfo& d = info(dataset);
   if (d.dtype != dtype) {
     throw state_->error(fmt::format("dataset {} holds {} elements", dataset, dtype_name(d.dtype)),
-                        fmt::format("{} is expected", dtype_name(dtype)));
+                        fmt::format("expected {}", dtype_name(dtype)));
   }
   return d;
 }

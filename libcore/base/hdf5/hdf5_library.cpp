@@ -38,7 +38,7 @@ int error_number_in(std::string_view description) {
 std::string remedy_of(std::string_view description) {
   const auto says = [&](std::string_view part) { return description.find(part) != description.npos; };
   if (says("unable to lock file")) {
-    return "another process has it open; or, where the file system has no locks, set "
+    return "another process has the file open; if the file system does not support locks, set "
            "HDF5_USE_FILE_LOCKING=FALSE";
   }
   return {};

@@ -95,8 +95,7 @@ bool has_filters(const MetadataReader& source, const ObjectHeader& object) {
 std::string why_unreadable(const MetadataReader& source, const ObjectHeader& object,
                            const StoredDataset& dataset, const std::optional<ContiguousLayout>& layout) {
   if (!dataset.dtype) {
-    return fmt::format("has an element type that dt does not read: little-endian {} is expected",
-                       list_dtypes());
+    return fmt::format("has an element type that dt does not read: expected little-endian {}", list_dtypes());
   }
   if (!layout || object.find(MessageType::external_files, source) != nullptr || has_filters(source, object))
     return "is not contiguous: rewrite it without chunks, compression and external files";
@@ -108,7 +107,7 @@ std::string why_unreadable(const MetadataReader& source, const ObjectHeader& obj
   }
   if (dataset.bytes > 0 &&
       (layout->offset > source.file_bytes() || dataset.bytes > source.file_bytes() - layout->offset)) {
-    return fmt::format("is truncated: it takes {} bytes from byte {} on, but the file ends at {}",
+    return fmt::format("is truncated: it needs {} bytes from byte {} on, but the file ends at byte {}",
                        dataset.bytes, layout->offset, source.file_bytes());
   }
   return {};
@@ -187,7 +186,7 @@ void ObjectHeader::add_messages(MetadataReader& source, Bytes block, bool is_ver
     if (has_order) fields.skip(2);
     const Message message{static_cast<MessageType>(type), (flags & shared_flag) != 0, fields.take(bytes)};
     if (type > last_type && (flags & must_be_known_flag) != 0)
-      throw fields.damaged_error(fmt::format("has a message of the unknown type {}", type));
+      throw fields.damaged_error(fmt::format("has a message of unknown type {}", type));
     if (message.type == MessageType::continuation) {
       FieldReader place(source, message.content, what);
       const std::uint64_t offset = place.u64();
@@ -214,7 +213,7 @@ const Message* ObjectHeader::find(MessageType type, const MetadataReader& source
 Dataspace parse_dataspace(const MetadataReader& source, Bytes message) {
   FieldReader fields(source, message, "dataspace");
   const std::uint8_t version = fields.u8();
-  if (version != 1 && version != 2) throw fields.damaged_error(fmt::format("is of version {}", version));
+  if (version != 1 && version != 2) throw fields.damaged_error(fmt::format("has version {}", version));
   const std::uint8_t rank = fields.u8();
   if (rank > largest_rank) throw fields.damaged_error(fmt::format("has {} dimensions", rank));
   fields.skip(1);  // flag: maximum extents follow

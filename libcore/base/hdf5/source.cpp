@@ -86,7 +86,7 @@ Bytes without_checksum(const MetadataReader& source, Bytes bytes, std::string_vi
   if (bytes.size() < 4) throw source.damaged_error(fmt::format("its {} ends early", what));
   const Bytes content = bytes.first(bytes.size() - 4);
   if (!is_checksum(word(bytes, content.size()), content))
-    throw source.damaged_error(fmt::format("the checksum of its {} differs", what));
+    throw source.damaged_error(fmt::format("the checksum of its {} does not match", what));
   return content;
 }
 
@@ -97,7 +97,7 @@ MetadataReader::MetadataReader(const File& file)
 
 Error MetadataReader::damaged_error(const std::string& what) const {
   return Error(ErrorKind::input, fmt::format("{} is damaged: {}", file_->path().string(), what),
-               "make it again, or restore it from a copy");
+               "make the file again, or restore it from a copy");
 }
 
 Error MetadataReader::unsupported_error(const std::string& what) const {
@@ -106,8 +106,8 @@ Error MetadataReader::unsupported_error(const std::string& what) const {
 
 void MetadataReader::charge(std::uint64_t count, std::string_view what) {
   if (count > budget_)
-    throw damaged_error(fmt::format("its {} and other metadata are larger than a file of {} bytes can have",
-                                    what, file_bytes_));
+    throw damaged_error(
+        fmt::format("its {} and other metadata are larger than the file of {} bytes", what, file_bytes_));
   budget_ -= count;
 }
 
@@ -134,7 +134,7 @@ Bytes FieldReader::take(std::uint64_t count) {
 }
 
 std::uint64_t FieldReader::number(std::size_t width) {
-  DT_CHECK(width >= 1 && width <= 8, "a number of {} bytes", width);
+  DT_CHECK(width >= 1 && width <= 8, "a number cannot have {} bytes", width);
   const Bytes bytes = take(width);
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < width; ++i) value |= std::to_integer<std::uint64_t>(bytes[i]) << 8 * i;
@@ -149,7 +149,7 @@ void FieldReader::expect(std::string_view signature) {
 
 void FieldReader::expect_version(std::uint8_t version) {
   if (const std::uint8_t found = u8(); found != version)
-    throw damaged_error(fmt::format("is of version {}, not {}", found, version));
+    throw damaged_error(fmt::format("has version {}, expected {}", found, version));
 }
 
 }  // namespace dt::hdf5

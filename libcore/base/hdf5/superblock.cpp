@@ -30,9 +30,10 @@ void expect_sizes(const MetadataReader& source, FieldReader& fields) {
   };
   if (!is_size(offset_bytes) || !is_size(length_bytes))
     throw fields.damaged_error(
-        fmt::format("has offsets of {} and lengths of {} bytes", offset_bytes, length_bytes));
-  throw source.unsupported_error(fmt::format(
-      "it has offsets of {} and lengths of {} bytes; dt reads those of 8", offset_bytes, length_bytes));
+        fmt::format("has offsets of {} bytes and lengths of {} bytes", offset_bytes, length_bytes));
+  throw source.unsupported_error(
+      fmt::format("its offsets have {} bytes and its lengths {} bytes; dt reads only 8-byte ones",
+                  offset_bytes, length_bytes));
 }
 
 bool is_signature(Bytes bytes) {
@@ -95,16 +96,18 @@ std::uint64_t read_superblock(const File& file, MetadataReader& source) {
     if (const std::uint64_t bytes = start_bytes > signature.size() ? user_block_bytes(source) : 0; bytes > 0)
       throw source.unsupported_error(
           fmt::format("it has a user block of {} bytes, which dt does not read", bytes));
-    throw Error(ErrorKind::input, path + " is no HDF5 file, or its writer died before it was complete",
+    throw Error(ErrorKind::input,
+                path + " is not an HDF5 file, or its writer ended before the file was complete",
                 "an HDF5 file begins with the bytes 89 48 44 46 0D 0A 1A 0A");
   }
   const auto version = std::to_integer<std::uint8_t>(start.back());
   if (version > 3)
-    throw source.unsupported_error(fmt::format("its superblock is of version {}; dt reads 0 to 3", version));
+    throw source.unsupported_error(
+        fmt::format("its superblock has version {}; dt reads versions 0 to 3", version));
   const Superblock block = version < 2 ? read_old(source, version) : read_new(source, version);
   if (block.is_open_for_writing) {
     throw Error(ErrorKind::input, path + " is open for writing",
-                "its writer is still at work, or died before the file was complete");
+                "its writer is still running, or ended before the file was complete");
   }
   if (block.base != 0)
     throw source.unsupported_error(

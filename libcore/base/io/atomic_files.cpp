@@ -42,7 +42,7 @@ fs::path named(fs::path path) {
   if (path.filename().empty()) path = path.parent_path();
   const fs::path name = path.filename();
   if (name.empty() || name == "." || name == ".." || name == "/") {
-    throw Error(ErrorKind::input, fmt::format("'{}' is not a name that can be created", path.string()),
+    throw Error(ErrorKind::input, fmt::format("'{}' cannot be created", path.string()),
                 "give the name of a new file or folder");
   }
   return path;
@@ -70,7 +70,8 @@ void make_temporary(const std::string& stem, const std::string& extension,
   for (int i = 0; i < max_names; ++i) {
     if (create(base + (i == 0 ? "" : fmt::format("-{}", i)) + extension)) return;
   }
-  throw environment_error("{}{} and {} more such names are taken", base, extension, max_names - 1);
+  throw environment_error("{}{} and {} other temporary names are already taken", base, extension,
+                          max_names - 1);
 }
 
 /// Syncs the open folder and everything in it, many files several at a time. Follows no symbolic link.
@@ -101,8 +102,8 @@ void sync_tree(int folder, const fs::path& shown) {
 }
 
 Error exists_error(const fs::path& path) {
-  return Error(ErrorKind::input, fmt::format("{} exists already", path.string()),
-               "choose another name, remove it, or ask to overwrite it");
+  return Error(ErrorKind::input, fmt::format("{} already exists", path.string()),
+               "choose another name, delete it, or allow overwriting");
 }
 
 int rename_flagged(const File& folder, const std::string& from, const std::string& to, unsigned flags) {
@@ -314,7 +315,7 @@ void AtomicDirectory::commit(bool overwrite) {
   if (!overwrite && name_taken(parent_, final_path_.filename())) throw exists_error(final_path_);
   sync_tree(folder_->descriptor(), path());
   if (!folder_->is_in_place())
-    throw environment_error("{} has been moved or replaced while it was filled", path().string());
+    throw environment_error("{} was moved or replaced while it was being written", path().string());
   std::string old;
   if (overwrite) {
     old = swap_folders(parent_, path().filename(), final_path_);
@@ -328,10 +329,9 @@ void AtomicDirectory::commit(bool overwrite) {
 
 AtomicFile::AtomicFile(fs::path final_path) : final_path_(named(std::move(final_path))) {
   if (is_special(final_path_)) {
-    throw Error(
-        ErrorKind::environment,
-        fmt::format("cannot create {}: a device, a pipe or a socket has the name", final_path_.string()),
-        "give the name of a file");
+    throw Error(ErrorKind::environment,
+                fmt::format("cannot create {}: it is a device, a pipe or a socket", final_path_.string()),
+                "give the name of a regular file");
   }
   const fs::path parent = parent_of(final_path_);
   create_folders(parent);
@@ -366,7 +366,7 @@ void AtomicFile::sync() {
       ::fstatat(parent_.descriptor(), temporary_path_.filename().c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0)
     throw system_error(errno, "sync", temporary_path_.string());
   if (made.st_dev != named.st_dev || made.st_ino != named.st_ino)
-    throw environment_error("{} has been replaced while it was written", temporary_path_.string());
+    throw environment_error("{} was replaced while it was being written", temporary_path_.string());
   file_.sync();
   file_.close();
 }

@@ -49,13 +49,13 @@ const char* kind_of(mode_t mode) {
     case S_IFDIR:
       return "a folder";
     default:
-      return "no regular file";
+      return "not a regular file";
   }
 }
 
 Error not_regular(const fs::path& path, mode_t mode) {
   return Error(ErrorKind::input, fmt::format("{} is {}", path.string(), kind_of(mode)),
-               "a regular file is expected: check the path, and who put it there");
+               "expected a regular file: check the path and who created it");
 }
 
 /// Opens a regular file. Waits neither for the other end of a FIFO nor for a device.
@@ -219,7 +219,7 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
     }
     if (count == 0) {
       throw Error(ErrorKind::input, fmt::format("{} is truncated", path_.string()),
-                  fmt::format("it ends at byte {}, but bytes up to {} are expected", size(), end));
+                  fmt::format("it ends at byte {}, but at least {} bytes are expected", size(), end));
     }
     offset += static_cast<std::uint64_t>(count);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -249,8 +249,8 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
   File file = File::open_read(path);
   const auto check = [&](std::uint64_t bytes) {
     if (bytes <= max_bytes) return;
-    throw Error(ErrorKind::input, fmt::format("{} has {} or more", path.string(), format_bytes(bytes)),
-                fmt::format("at most {} are read of a file of its kind: check that it is the right one",
+    throw Error(ErrorKind::input, fmt::format("{} is {} or larger", path.string(), format_bytes(bytes)),
+                fmt::format("dt reads at most {} of such a file: check that it is the right one",
                             format_bytes(max_bytes)));
   };
   check(file.size());
@@ -280,8 +280,8 @@ std::string read_file_or_pipe(const fs::path& path, std::uint64_t max_bytes) {
     filled += count;
     if (filled > max_bytes)
       throw Error(ErrorKind::input,
-                  fmt::format("{} brings more than {}", path.string(), format_bytes(max_bytes)),
-                  "check that it is the right one");
+                  fmt::format("{} provides more than {}", path.string(), format_bytes(max_bytes)),
+                  "check that it is the right input");
     if (count > 0) continue;
     content.resize(filled);
     return content;

@@ -114,7 +114,7 @@ struct JsonValue::Access {
   template <class T>
   static T in_range(const JsonValue& value, T number, T least, T most) {
     if (number >= least && number <= most) return number;
-    throw wrong(value, fmt::format("is {}, not from {} to {}", number, least, most));
+    throw wrong(value, fmt::format("is {}, expected {} to {}", number, least, most));
   }
 };
 
@@ -158,11 +158,11 @@ std::int64_t JsonValue::integer() const {
   const Json& value = Access::node(*this);
   const bool fits = value.is_number_integer() &&
                     (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
-  return Access::expect(*this, fits, "an integer of 64 bits").get<std::int64_t>();
+  return Access::expect(*this, fits, "a 64-bit integer").get<std::int64_t>();
 }
 
 std::uint64_t JsonValue::unsigned_integer() const {
-  return Access::expect(*this, Access::node(*this).is_number_unsigned(), "a number counted from 0")
+  return Access::expect(*this, Access::node(*this).is_number_unsigned(), "an unsigned integer")
       .get<std::uint64_t>();
 }
 

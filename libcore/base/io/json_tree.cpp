@@ -61,7 +61,8 @@ class TreeBuilder {
   bool end_array() { return close(); }
 
   bool key(std::string& name) {
-    if (!source_.nul_in_names && name.find('\0') != name.npos) throw error_here("has a name with NUL in it");
+    if (!source_.nul_in_names && name.find('\0') != name.npos)
+      throw error_here("has a member name that contains NUL");
     open_.back()->get_ref<Json::object_t&>().emplace_back(std::move(name), nullptr);
     return true;
   }
@@ -78,18 +79,18 @@ class TreeBuilder {
     constexpr int number_out_of_range = 406;
     if (error.id == number_out_of_range && last.size() > max_json_number_length)
       throw long_number(last.size());
-    throw Error(
-        ErrorKind::input,
-        fmt::format("{}: line {} {}", source_.origin, line_at(text_, position),
-                    error.id == number_out_of_range ? "has a number beyond all bounds" : "is not valid JSON"),
-        source_.remedy);
+    throw Error(ErrorKind::input,
+                fmt::format("{}: line {} {}", source_.origin, line_at(text_, position),
+                            error.id == number_out_of_range ? "has a number that is out of range"
+                                                            : "is not valid JSON"),
+                source_.remedy);
   }
 
  private:
   /// Puts a value in its place and returns it.
   Json& put(Json&& value) {
     if (++num_values_ > max_json_values)
-      throw error_here(fmt::format("exceeds the {} values that a file may have", max_json_values));
+      throw error_here(fmt::format("exceeds the limit of {} values per file", max_json_values));
     if (open_.empty()) return root_ = std::move(value);
     Json& parent = *open_.back();
     if (parent.is_array()) return parent.get_ref<Json::array_t&>().emplace_back(std::move(value));
@@ -117,7 +118,7 @@ class TreeBuilder {
 
   Error long_number(std::size_t length) const {
     return error_here(
-        fmt::format("is a number of {} characters; expected: at most {}", length, max_json_number_length));
+        fmt::format("is a number of {} characters; the limit is {}", length, max_json_number_length));
   }
 
   /// Returns an error about the value that is being read.

@@ -89,7 +89,7 @@ void end_for_lost_file(int signal, siginfo_t* info, void*) {
   std::size_t count = 0;
   for (const char* part : {static_cast<const char*>(program_invocation_short_name), ": error: ", path, " on ",
                            static_cast<const char*>(host.data()),
-                           ": cannot be read any more (SIGBUS): it was truncated, or its file system is "
+                           ": can no longer be read (SIGBUS): the file was truncated, or its file system is "
                            "gone\n"})
     line[count++] = {const_cast<char*>(part), std::strlen(part)};
   static_cast<void>(!::writev(STDERR_FILENO, line.data(), static_cast<int>(count)));

@@ -40,7 +40,7 @@ int open_at(int folder, const std::string& name, int flags, mode_t mode = 0) {
 
 struct stat status_of(int descriptor, const fs::path& shown) {
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) throw system_error(errno, "look at", shown.string());
+  if (::fstat(descriptor, &status) != 0) throw system_error(errno, "stat", shown.string());
   return status;
 }
 
@@ -49,7 +49,7 @@ bool stat_at(int folder, const std::string& name, const fs::path& shown, struct 
   if (repeated([&] { return ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW); }) == 0)
     return true;
   if (errno == ENOENT) return false;
-  throw system_error(errno, "look at", shown.string());
+  throw system_error(errno, "stat", shown.string());
 }
 
 /// Returns whether an existing file may be used. The members of a folder's group are trusted with
@@ -96,10 +96,11 @@ void check_folder(const struct stat& status, int folder, const fs::path& shown) 
   const struct stat parent = status_of(folder, shown.parent_path());
   const mode_t wide = status.st_mode & others_write & ~write_bits_given(parent, status.st_gid);
   if (wide == 0) return;
-  throw Error(ErrorKind::environment,
-              fmt::format("others may write to {} (mode {:04o}), though its parent folder does not let them",
-                          shown.string(), status.st_mode & 07777),
-              "remove it, or take that right away (chmod go-w) if its contents are yours");
+  throw Error(
+      ErrorKind::environment,
+      fmt::format("other users may write to {} (mode {:04o}), although its parent folder does not allow it",
+                  shown.string(), status.st_mode & 07777),
+      "delete it, or run chmod go-w on it if its contents are yours");
 }
 
 void restrict_mode(int descriptor, mode_t mode, mode_t most, const fs::path& shown) {
@@ -177,7 +178,7 @@ std::string TreeRemoval::remove(int folder, const std::string& name, const fs::p
   struct stat status {};
   if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT ? "" : describe_not_removed(shown, errno);
-  if (is_ours && !is_ours(name)) return fmt::format("{}: dt makes no such name", shown.string());
+  if (is_ours && !is_ours(name)) return fmt::format("{}: dt did not create this name", shown.string());
   if (status.st_uid != user && status.st_uid != ::geteuid())
     return fmt::format("{}: it belongs to {}", shown.string(), describe_user(status.st_uid));
   const bool is_folder = S_ISDIR(status.st_mode);

@@ -58,10 +58,10 @@ std::optional<OwnedFolder> OwnedFolder::create_new(const fs::path& given, mode_t
 bool OwnedFolder::is_in_place() const {
   struct stat held {
   }, named{};
-  if (::fstat(descriptor(), &held) != 0) throw system_error(errno, "look at", path().string());
+  if (::fstat(descriptor(), &held) != 0) throw system_error(errno, "stat", path().string());
   if (::lstat(path().c_str(), &named) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return false;
-    throw system_error(errno, "look at", path().string());
+    throw system_error(errno, "stat", path().string());
   }
   return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
@@ -96,7 +96,7 @@ bool OwnedFolder::has(const std::string& name) const {
   struct stat status {};
   if (::fstatat(descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
   if (errno == ENOENT) return false;
-  throw system_error(errno, "look at", (path() / name).string());
+  throw system_error(errno, "stat", (path() / name).string());
 }
 
 std::vector<std::string> OwnedFolder::names() const {
@@ -115,7 +115,7 @@ void OwnedFolder::remove(const std::string& name) const {
 
 std::string OwnedFolder::remove_tree(const std::string& name, const NamePredicate& is_ours) const {
   struct stat status {};
-  if (::fstat(descriptor(), &status) != 0) return fmt::format("{}: it cannot be looked at", path().string());
+  if (::fstat(descriptor(), &status) != 0) return fmt::format("{}: it cannot be inspected", path().string());
   return remove_at(descriptor(), name, path() / name, status.st_uid, is_ours);
 }
 

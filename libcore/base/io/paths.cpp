@@ -25,7 +25,7 @@ std::optional<struct stat> status_at(const fs::path& path) {
   struct stat status {};
   if (repeated([&] { return ::stat(path.c_str(), &status); }) == 0) return status;
   if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
-  throw system_error(errno, "look at", path.string());
+  throw system_error(errno, "stat", path.string());
 }
 
 /// Opens a folder so that its cached entries are renewed. A network file system caches for a while

@@ -133,7 +133,7 @@ void refuse_open_storage(const fs::path& folder) {
     if (!S_ISDIR(status.st_mode) || (status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0)
       return;
     throw Error(ErrorKind::environment,
-                fmt::format("{} lets everybody rename and replace what is in it (mode {:04o})", name.string(),
+                fmt::format("{} lets every user rename and replace its entries (mode {:04o})", name.string(),
                             status.st_mode & 07777U),
                 fmt::format("set its sticky bit (chmod +t {}), or use another folder", name.string()));
   });
@@ -154,7 +154,7 @@ std::string describe_user(uid_t user) {
 
 std::string describe_other_writers(const fs::path& folder) {
   struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) throw system_error(errno, "look at", folder.string());
+  if (::stat(folder.c_str(), &status) != 0) throw system_error(errno, "stat", folder.string());
   std::vector<std::string> writers;
   if (status.st_uid != ::geteuid()) writers.push_back("its owner, " + describe_user(status.st_uid));
   if ((status.st_mode & S_IWOTH) != 0) {
@@ -179,11 +179,11 @@ Error not_owned_error(const fs::path& shown, const struct stat& found, const std
                                 : "";
   return Error(
       ErrorKind::environment,
-      fmt::format("{} is {}{} of {}; {} of your own is expected there", shown.string(),
+      fmt::format("{} is {}{} owned by {}; expected {} that you own", shown.string(),
                   describe_kind(found.st_mode), names, describe_user(found.st_uid), expected),
       names.empty()
-          ? "another user may have put it there: remove it, have its owner remove it, or use another place"
-          : "copies by `cp -al` share their files: replace it by a copy of its own (cp FILE NEW; mv NEW "
+          ? "another user may have created it: delete it, have its owner delete it, or use another folder"
+          : "copies made by `cp -al` share their files: replace it with a separate copy (cp FILE NEW; mv NEW "
             "FILE)");
 }
 
@@ -196,7 +196,7 @@ void refuse_foreign(const fs::path& given) {
   const fs::path parent = parent_of(path);
   if (S_ISLNK(status.st_mode)) {
     if (!is_known(status.st_uid) && (::stat(parent.c_str(), &folder) != 0 || folder.st_uid != status.st_uid))
-      throw not_owned_error(path, status, "a name");
+      throw not_owned_error(path, status, "an entry");
     if (::stat(path.c_str(), &status) != 0) return;
   }
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !is_known(status.st_uid))
@@ -216,7 +216,7 @@ void make_private_storage(const fs::path& folder) {
 
 ReadAccess ReadAccess::of(const fs::path& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) throw system_error(errno, "look at", path.string());
+  if (::stat(path.c_str(), &status) != 0) throw system_error(errno, "stat", path.string());
   return of(path, status);
 }
 
@@ -261,7 +261,7 @@ void restrict_readers(const fs::path& path, const ReadAccess& audience) {
   if (error_number == 0 && mode != (status.st_mode & 07777U) && ::fchmod(descriptor, mode) != 0)
     error_number = errno;
   ::close(descriptor);
-  if (error_number != 0) throw system_error(error_number, "limit the readers of", path.string());
+  if (error_number != 0) throw system_error(error_number, "restrict read access to", path.string());
 }
 
 }  // namespace dt

@@ -65,7 +65,7 @@ std::string Secret::to_hex() const {
 Secret Secret::from_hex(std::string_view text) {
   Secret secret;
   if (text.size() != 2 * num_bytes || text.find_first_not_of(hex_digits) != std::string_view::npos)
-    throw input_error("a secret has {} lower-case hexadecimal digits", 2 * num_bytes);
+    throw input_error("a secret must have {} lowercase hexadecimal digits", 2 * num_bytes);
   for (std::size_t i = 0; i < num_bytes; ++i) {
     secret.bytes_[i] =
         static_cast<std::byte>(hex_digits.find(text[2 * i]) << 4 | hex_digits.find(text[2 * i + 1]));

@@ -56,8 +56,8 @@ AcceptorHandshake::AcceptorHandshake(const Secret& secret, ChannelTerms terms)
     : secret_(secret), terms_(std::move(terms)), num_expected_bytes_(hello_bytes) {}
 
 std::optional<Bytes> AcceptorHandshake::receive(std::span<const std::byte> bytes) {
-  DT_CHECK(bytes.size() == num_expected_bytes_ && num_expected_bytes_ > 0, "{} bytes for {}", bytes.size(),
-           num_expected_bytes_);
+  DT_CHECK(bytes.size() == num_expected_bytes_ && num_expected_bytes_ > 0,
+           "a handshake message has {} bytes, expected {}", bytes.size(), num_expected_bytes_);
   if (initiator_nonce_.empty()) return receive_hello(bytes);
   const Hmac expected = code_of("dt initiator", "", secret_, terms_, initiator_nonce_, acceptor_nonce_);
   if (!constant_time_equal(bytes, expected)) return std::nullopt;
@@ -77,7 +77,7 @@ std::optional<Bytes> AcceptorHandshake::receive_hello(std::span<const std::byte>
 }
 
 ChannelKeys AcceptorHandshake::keys() const {
-  DT_CHECK(num_expected_bytes_ == 0, "keys before the handshake has ended");
+  DT_CHECK(num_expected_bytes_ == 0, "the keys are not available before the handshake ends");
   return keys_of(secret_, terms_, initiator_nonce_, acceptor_nonce_);
 }
 
@@ -175,7 +175,7 @@ SecureChannel SecureChannel::initiate(Duplex& duplex, const Secret& secret, cons
   Hmac code;
   duplex.read(acceptor_nonce, code);
   if (!constant_time_equal(code, code_of("dt acceptor", "", secret, terms, nonce, acceptor_nonce)))
-    throw ConnectionError(ErrorKind::environment, "the other end does not know this job's secret");
+    throw ConnectionError(ErrorKind::environment, "the peer does not know this job's secret");
   duplex.write(code_of("dt initiator", "", secret, terms, nonce, acceptor_nonce));
   const ChannelKeys keys = keys_of(secret, terms, nonce, acceptor_nonce);
   return {duplex, keys.initiator, keys.acceptor, keys.encrypts};
@@ -187,8 +187,7 @@ SecureChannel SecureChannel::accept(Duplex& duplex, const Secret& secret, const 
     Bytes bytes(handshake.num_expected_bytes());
     duplex.read(bytes);
     const std::optional<Bytes> answer = handshake.receive(bytes);
-    if (!answer)
-      throw ConnectionError(ErrorKind::environment, "the other end does not know this job's secret");
+    if (!answer) throw ConnectionError(ErrorKind::environment, "the peer does not know this job's secret");
     if (!answer->empty()) duplex.write(*answer);
   }
   return {duplex, handshake};
@@ -214,7 +213,7 @@ void SecureChannel::read(std::span<std::byte> bytes) {
     if (!in_->open(record, tag))
       throw ConnectionError(
           ErrorKind::environment,
-          "received bytes differ from those that the other end sent: their tag does not fit");
+          "received data differs from what the peer sent: its authentication tag does not match");
     bytes = bytes.subspan(record.size());
   }
 }

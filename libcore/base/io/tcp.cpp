@@ -79,7 +79,7 @@ using CandidatePtr = std::shared_ptr<Candidate>;
 
 std::vector<std::string> own_addresses() {
   ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) throw system_error(errno, "ask for", "the host's addresses");
+  if (::getifaddrs(&list) != 0) throw system_error(errno, "get", "the host's addresses");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
   std::vector<asio::ip::address> found;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
@@ -122,7 +122,7 @@ struct TcpConnection::State {
       if (result) return;
       if (check) check();
       if (monotonic_s() > end_s)
-        throw connection_error("cannot {} {}: nothing has passed for {} s", action, peer, timeout_s);
+        throw connection_error("cannot {} {}: no data was transferred for {} s", action, peer, timeout_s);
     }
   }
   void advance_for(std::chrono::milliseconds time) {
@@ -146,7 +146,7 @@ TcpConnection::TcpConnection(const std::string& address, std::uint16_t port, dou
   state_->peer = fmt::format("{} port {}", address, port);
   error_code error;
   const tcp::endpoint endpoint(asio::ip::make_address(address, error), port);
-  if (error) throw connection_error("'{}' is no address: {}", address, error.message());
+  if (error) throw connection_error("'{}' is not a network address: {}", address, error.message());
   state_->finish("reach", [&](auto done) { state_->socket.async_connect(endpoint, done); });
   send_at_once(state_->socket);
 }

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 std::string host_name() {
   std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) throw system_error(errno, "ask for", "the host's name");
+  if (gethostname(name.data(), name.size() - 1) != 0) throw system_error(errno, "get", "the host's name");
   return name.data();
 }
 
@@ -62,8 +62,8 @@ std::string describe_ignored_omp_num_threads(int threads) {
   const auto asked = environment_variable("OMP_NUM_THREADS");
   // A list is for nested teams; its first number is the outermost team's.
   if (!asked || std::atoi(asked->c_str()) == threads) return {};
-  return fmt::format("OMP_NUM_THREADS={} is not followed: {} thread{} at work, --threads changes that",
-                     *asked, threads, threads == 1 ? " is" : "s are");
+  return fmt::format("OMP_NUM_THREADS={} is ignored: {} thread{} used; --threads sets the number", *asked,
+                     threads, threads == 1 ? " is" : "s are");
 }
 
 std::uint64_t peak_resident_bytes() {

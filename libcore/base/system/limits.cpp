@@ -149,7 +149,7 @@ std::string describe_thread_limits() {
     add(fmt::format("this user's limit of processes and threads (ulimit -u) is {}", processes.rlim_cur));
   rlimit space{};
   if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-    add(fmt::format("the address space, of which each thread's stack takes some (ulimit -v), is {} KiB",
+    add(fmt::format("the address-space limit (ulimit -v), which also covers each thread's stack, is {} KiB",
                     space.rlim_cur / 1024));
   return text;
 }
@@ -159,8 +159,8 @@ Error thread_error(int error_number, int count) {
   return Error(ErrorKind::environment,
                fmt::format("cannot start {}: {}", count > 0 ? fmt::format("{} threads", count) : "a thread",
                            std::generic_category().message(error_number)),
-               limits.empty() ? "ask for fewer (--threads), or raise the limit (ulimit -u, pids.max)"
-                              : fmt::format("{}: ask for fewer (--threads), or raise the limit", limits),
+               limits.empty() ? "use fewer threads (--threads), or raise the limit (ulimit -u, pids.max)"
+                              : fmt::format("{}: use fewer threads (--threads), or raise the limit", limits),
                error_number);
 }
 

@@ -32,14 +32,14 @@ sigset_t stop_set() {
 
 /// Ends the process and says so. Does not use the console, whose lock a hanging thread may hold.
 [[noreturn]] void end_at_once(int signal) {
-  const std::string line = fmt::format("{}: error: ended at once by a second request to stop ({})\n",
+  const std::string line = fmt::format("{}: error: terminated by a second stop request ({})\n",
                                        program_invocation_short_name, signal_name(signal));
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
   ::_exit(128 + signal);
 }
 
 int checked(int descriptor) {
-  if (descriptor < 0) throw system_error(errno, "create", "a descriptor for signals");
+  if (descriptor < 0) throw system_error(errno, "create", "a signal descriptor");
   return descriptor;
 }
 

@@ -59,7 +59,7 @@ std::string printable_line(std::string_view text, std::size_t max_bytes) {
   for (int i = 0; i < 3 && continues_character(text[head]); ++i) --head;
   for (int i = 0; i < 3 && continues_character(text[tail]); ++i) ++tail;
   append_printable(out, text.substr(0, head), true);
-  out += fmt::format("… [{} bytes left out] …", tail - head);
+  out += fmt::format("… [{} bytes omitted] …", tail - head);
   append_printable(out, text.substr(tail), true);
   return out;
 }

@@ -47,7 +47,7 @@ std::optional<Secret> load_shard_key(const RunDirectory& run, std::string& why) 
   const File file =
       File::adopt(open_file_at(parent.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
   struct stat s {};
-  if (::fstat(file.descriptor(), &s) != 0) throw system_error(errno, "look at", path.string());
+  if (::fstat(file.descriptor(), &s) != 0) throw system_error(errno, "stat", path.string());
   why = fmt::format("others may read or write {}", path.string());
   if ((s.st_mode & (S_IRWXG | S_IRWXO)) != 0) return std::nullopt;
   std::string text(2 * Secret::num_bytes, '\0');

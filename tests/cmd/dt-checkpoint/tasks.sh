@@ -36,7 +36,7 @@ done
 # Outside a step of several tasks, a batch script's environment means nothing.
 SLURM_PROCID=0 SLURM_NTASKS=4 expect_exit 0 dt-checkpoint verify "$a"; expect_equal "$(cat stdout)" "$a: ok"
 expect_exit 0 task 1 2 prune run --keep-last 1; expect_equal "$(cat stdout)" ""
-expect_match stderr 'task 1 of 2 leaves this to task 0'
+expect_match stderr 'task 1 of 2 does nothing here, because task 0'
 expect_exit 0 task 1 2 latest run; expect_equal "$(cat stdout)" "$b" "what only looks answers every task"
 expect_exit 4 task 5 3 verify "$a"; expect_match stderr "SLURM_PROCID is 5 in a step of 3 tasks"
 
@@ -45,4 +45,4 @@ SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=2 expect_exit 0 dt-checkpoint verify "$a"; e
 SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=2 expect_exit 0 dt-merge "$a" --out model
 expect_exit 0 env SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=2 dt-merge "$a" --out other --share-tasks
 [[ ! -e other ]] || fail "task 2 did the work of task 0"
-expect_match stderr 'task 2 of 3 leaves this to task 0'
+expect_match stderr 'task 2 of 3 does nothing here, because task 0'

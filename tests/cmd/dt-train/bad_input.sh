@@ -50,7 +50,7 @@ warmup warmup-steps
 END
 expect_exit 2 dt-train --nproc_per_node 8; expect_match stderr "the launcher says how many ranks"
 expect_exit 0 dt-train --model llama-tiny --data shards --run run --steps 3 --dry-run --steps 2
-expect_match stderr "warning: option '--steps' is given twice: the last, '2', counts"
+expect_match stderr "warning: option '--steps' is given twice; the last one, '2', is used"
 expect_exit 4 dt-train --model llama-tiny --data shards --steps 2 --show-schedule --svg none/s.svg
 expect_match stderr "none/s.svg.*does not exist"
 expect_exit 4 dt-train --eval-only --data shards --init-from x --logits-out none/l.h5

@@ -32,7 +32,7 @@ args=(--run quota --model llama-tiny --data shards --sequence-length 32 --steps 
 if [[ $(nproc) -gt 1 ]] && with_quota true 2>/dev/null; then
   expect_exit 0 with_quota env OMP_NUM_THREADS=7 dt-train "${args[@]}"
   expect_match stderr '1 rank of 1 thread on 1 host'
-  expect_match stderr 'OMP_NUM_THREADS=7 is not followed: 1 thread is at work, --threads changes that'
+  expect_match stderr 'OMP_NUM_THREADS=7 is ignored: 1 thread is used; --threads sets the number'
   expect_exit 0 with_quota env OMP_NUM_THREADS=7 dt-train "${args[@]}" --resume never --threads 2
   expect_match stderr '1 rank of 2 threads on 1 host'
   ! grep -q OMP_NUM_THREADS stderr || fail "what --threads says is not OMP_NUM_THREADS's"

@@ -2,7 +2,7 @@
 # Data that is cut while it is read ends the job with a message that names the file.
 source "$(dirname "${BASH_SOURCE[0]}")/../lost_ranks.sh"
 forever=(--steps 1000000 --schedule constant)
-lost="train-00000.h5 on $(hostname): cannot be read any more \(SIGBUS\): it was truncated, or its file system is gone$"
+lost="train-00000.h5 on $(hostname): can no longer be read \(SIGBUS\): the file was truncated, or its file system is gone$"
 
 for ranks in 1 2; do
   make_shards shards

@@ -15,7 +15,7 @@ expect_told() {
   local code=0
   wait "$trainer" || code=$?
   ((code == 3 || code == 4)) || fail "exit $code of the job whose folder went: $(cat "$1.err")"
-  expect_match "$1.err" "has been moved or replaced while|No such file or directory"
+  expect_match "$1.err" "was moved or replaced while|No such file or directory"
 }
 
 begin run

@@ -28,7 +28,7 @@ install -o "$victim" -g "$victim" -m 600 /dev/null home/private
 as "$attacker" mv home/run/metrics.jsonl home/run/moved
 as "$attacker" ln -s ../private home/run/metrics.jsonl
 train_as_victim 4 home/run --steps 4
-expect_match stderr "home/run/metrics.jsonl is a symbolic link of uid $attacker"
+expect_match stderr "home/run/metrics.jsonl is a symbolic link owned by uid $attacker"
 [[ ! -s home/private ]] || fail "the link was followed"
 
 # A run that another user began, where everybody may write.
@@ -37,7 +37,7 @@ cp -r home/run scratch/run
 chown -R "$attacker" scratch/run
 chmod -R a+w scratch/run
 train_as_victim 4 scratch/run --steps 5
-expect_match stderr "scratch/run is a folder of uid $attacker; a folder of your own is expected there"
+expect_match stderr "scratch/run is a folder owned by uid $attacker; expected a folder that you own"
 
 # Nor is one taken that lies deeper in what they made, though a group may write to it.
 rm -r scratch/run
@@ -47,4 +47,4 @@ chown -R "$attacker" scratch/exp/run
 chmod -R a+w scratch/exp/run
 chmod 2775 scratch/exp/run
 train_as_victim 4 scratch/exp/run --steps 5
-expect_match stderr "scratch/exp is a folder of uid $attacker; a folder of your own is expected there"
+expect_match stderr "scratch/exp is a folder owned by uid $attacker; expected a folder that you own"

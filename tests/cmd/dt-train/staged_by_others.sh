@@ -86,7 +86,7 @@ expect_match stderr 'shards is read where it is: scratch/link'
 as "$attacker" mkdir -m 1777 scratch/theirs
 arguments home/theirs --steps 2 --stage-dir scratch/theirs
 expect_exit 0 as "$victim" dt-train "${train_args[@]}"
-expect_match stderr 'shards is read where it is: scratch/theirs is a folder of uid'
+expect_match stderr 'shards is read where it is: scratch/theirs is a folder owned by uid'
 chmod 777 scratch
 stage
-expect_match stderr 'shards is read where it is: scratch lets everybody'
+expect_match stderr 'shards is read where it is: scratch lets every user'
