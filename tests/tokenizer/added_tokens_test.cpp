@@ -32,7 +32,7 @@ TEST_CASE("added tokens: each place of a text is compared with a bounded part of
   CHECK(found(AddedTokenFinder({{1, std::string(256, 'a')}}), std::string(256, 'a')).size() == 1);
   const auto error = dt_test::caught([] { AddedTokenFinder({{7, std::string(257, 'a')}}); });
   CHECK(error.kind == dt::ErrorKind::input);
-  CHECK(error.says("the added token 7 has 257 bytes; at most 256 are read"));
+  CHECK(error.says("the added token 7 has 257 bytes; the limit is 256"));
 }
 
 TEST_CASE("added tokens: white space that they take is no one else's") {

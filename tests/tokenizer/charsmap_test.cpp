@@ -19,7 +19,7 @@ std::string applied(const std::string& map, const std::string& text,
 }
 
 bool is_refused(const std::string& map, const std::string& text = "x") {
-  return dt_test::caught([&] { applied(map, text); }).says("a precompiled_charsmap is broken");
+  return dt_test::caught([&] { applied(map, text); }).says("a precompiled_charsmap is damaged");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST_CASE("normalizers: characters that are new since Unicode 10 stay where they
 TEST_CASE("normalizers: text that is not UTF-8 is refused where it matters") {
   CHECK(dt_test::caught([] {
           applied(*make_unicode_normalizer(UnicodeForm::nfc), "\xFFz");
-        }).says("cannot be normalised"));
+        }).says("cannot be normalized"));
 }
 
 TEST_CASE("normalizers: replacements, prefixes, strips, and several of them") {
@@ -78,7 +78,7 @@ TEST_CASE("normalizers: several that end in a strip may be one of several") {
 
 TEST_CASE("normalizers: no step makes more text than the buffer takes") {
   const auto refuses = [](const Normalizer& normalizer, const std::string& text) {
-    return dt_test::caught([&] { applied(normalizer, text); }).says("64 times as much text");
+    return dt_test::caught([&] { applied(normalizer, text); }).says("more than 64-fold");
   };
   const std::string hundred(100, 'b'), thousand(1000, 'b');
   CHECK(applied(*make_replacement("a", hundred), std::string(10, 'a')) == thousand);

@@ -39,16 +39,16 @@ TEST_CASE("protobuf: fields in the order of the message, of every type") {
 
 TEST_CASE("protobuf: what is no message is refused, and nothing beyond it is read") {
   CHECK(refusal("").empty());
-  CHECK(refusal(std::string("\0\1", 2)) == "p: a field's number is 0");
-  CHECK(refusal("\x08") == "p is cut short: a field ends beyond it");
-  CHECK(refusal("\x08\x80") == "p is cut short: a field ends beyond it");
+  CHECK(refusal(std::string("\0\1", 2)) == "p: a field has the invalid number 0");
+  CHECK(refusal("\x08") == "p is truncated: a field extends beyond its end");
+  CHECK(refusal("\x08\x80") == "p is truncated: a field extends beyond its end");
   CHECK(refusal("\x0a\x05"
-                "abcd") == "p is cut short: a field ends beyond it");
+                "abcd") == "p is truncated: a field extends beyond its end");
   CHECK(refusal(varint(1 << 3 | 2) + varint(~std::uint64_t{0}) + "a") ==
-        "p is cut short: a field ends beyond it");
+        "p is truncated: a field extends beyond its end");
   CHECK(refusal("\x0d"
-                "abc") == "p is cut short: a field ends beyond it");
+                "abc") == "p is truncated: a field extends beyond its end");
   CHECK(refusal("\x08" + std::string(11, '\x80')) == "p: a number is longer than 64 bits");
-  CHECK(refusal("\x0b") == "p: field 1 is of the unknown wire type 3");
-  CHECK(refusal(proto_bytes(1, "a")) == "p: field 1 is of wire type 2, not 0");
+  CHECK(refusal("\x0b") == "p: field 1 has the unknown wire type 3");
+  CHECK(refusal(proto_bytes(1, "a")) == "p: field 1 has wire type 2, expected 0");
 }

@@ -13,14 +13,14 @@ TEST_CASE("read tokenizer: by its content; what is none of them is refused") {
     return dt_test::caught([&] { read_tokenizer(folder / "t", pattern); });
   };
   CHECK(refusal(" {}", "").says("member 'model' is missing"));
-  CHECK(refusal("{}", "gpt2").says("a pattern beside it has no use"));
-  CHECK(refusal("AA== 0\n", "").says("does not say how text is split; a pattern is expected: gpt2"));
-  CHECK(refusal("AA== 0\n", "gpt2").says("no token is the byte 0x01"));
-  CHECK(refusal("\n\x0e\n\x05<unk>", "").says("is cut short"));
-  CHECK(refusal("\n\x07\n\x05<unk>", "gpt2").says("a pattern beside it has no use"));
+  CHECK(refusal("{}", "gpt2").says("--tokenizer-pattern cannot be combined with it"));
+  CHECK(refusal("AA== 0\n", "").says("does not define how text is split; give --tokenizer-pattern: gpt2"));
+  CHECK(refusal("AA== 0\n", "gpt2").says("no token stands for the byte 0x01"));
+  CHECK(refusal("\n\x0e\n\x05<unk>", "").says("is truncated"));
+  CHECK(refusal("\n\x07\n\x05<unk>", "gpt2").says("--tokenizer-pattern cannot be combined with it"));
   CHECK(refusal("{\"config\": {}, \"vocab\": [{\"token_bytes\": 0}]}", "")
             .says("default_vocab_size' is missing"));
-  CHECK(refusal("some text", "").says("is no tokenizer that is known"));
+  CHECK(refusal("some text", "").says("is not a tokenizer file that dt knows"));
   CHECK(refusal("", "").kind == dt::ErrorKind::input);
   CHECK(dt_test::caught([&] { read_tokenizer(folder / "missing"); }).kind == dt::ErrorKind::input);
 }
@@ -38,8 +38,8 @@ TEST_CASE("read tokenizer: errors of a part name the file") {
   };
   const std::string many(2000, 'a');
   says(R"("normalizer": {"type": "Replace", "pattern": {"String": ")" + many + R"("}, "content": ""})",
-       "a Replace has a pattern of 2000 bytes");
+       "a Replace step has a pattern of 2000 bytes");
   says(R"("pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a("}, "behavior": "Isolated"})",
-       "the regular expression a( is not one that Oniguruma knows");
+       "Oniguruma does not accept the regular expression a(");
   says(R"("added_tokens": [{"id": 1, "content": ")" + many + R"("}])", "the added token ");
 }

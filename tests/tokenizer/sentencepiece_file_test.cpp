@@ -134,15 +134,16 @@ TEST_CASE("sentencepiece: what is not followed is refused by name") {
   CHECK(refusal(pieces()).starts_with("m is a SentencePiece model of type unigram"));
   CHECK(refusal(pieces() + trainer(4)).starts_with("m is a SentencePiece model of type char"));
   CHECK(refusal(pieces() + trainer(2, proto_integer(24, 1))) ==
-        "m: treat_whitespace_as_suffix is not followed");
+        "m: dt does not support treat_whitespace_as_suffix");
   CHECK(refusal(pieces() + trainer() + proto_bytes(5, proto_bytes(2, "x"))) ==
-        "m: a denormalizer is not followed");
+        "m: dt does not support a denormalizer");
   CHECK(refusal(pieces() + piece("a b", 0, 4) + trainer())
             .starts_with("m: the user-defined piece 'a b' holds a space"));
   CHECK(refusal(pieces() + piece("ac", -4, 5) + trainer()).starts_with("m: 'ac' is unused"));
-  CHECK(refusal(pieces() + piece("ax", -4) + trainer()) == "m: 'ax' is made of a character that is no piece");
+  CHECK(refusal(pieces() + piece("ax", -4) + trainer()) ==
+        "m: 'ax' contains a character that is not a piece");
   CHECK(refusal(pieces() + piece("x", 0, 3) + trainer())
-            .starts_with("m: the piece 'x' is one character but not text"));
+            .starts_with("m: the control or unknown piece 'x' is a single character"));
   CHECK(refusal(pieces() + trainer() + normalizer(true, true, charsmap(' ', "x"))).find("rules for spaces") !=
         std::string::npos);
   CHECK(
@@ -162,15 +163,15 @@ TEST_CASE("sentencepiece: broken models are refused") {
   CHECK(is_sentencepiece_model(model));
   CHECK_FALSE(is_sentencepiece_model("\n\n\n\n"));
   CHECK_FALSE(is_sentencepiece_model("\n"));
-  CHECK(refusal(model.substr(0, model.size() - 1)) == "m is cut short: a field ends beyond it");
-  CHECK(refusal(model + piece("a")) == "m: the piece 'a' is there twice");
-  CHECK(refusal(model + piece("")) == "m: a piece is empty or no UTF-8");
-  CHECK(refusal(model + piece("\xFF")) == "m: a piece is empty or no UTF-8");
+  CHECK(refusal(model.substr(0, model.size() - 1)) == "m is truncated: a field extends beyond its end");
+  CHECK(refusal(model + piece("a")) == "m: the piece 'a' is listed twice");
+  CHECK(refusal(model + piece("")) == "m: a piece is empty or not valid UTF-8");
+  CHECK(refusal(model + piece("\xFF")) == "m: a piece is empty or not valid UTF-8");
   CHECK(refusal(model + piece("q", std::numeric_limits<float>::quiet_NaN())) == "m: 'q' has no score");
-  CHECK(refusal(model + piece("q", 0, 7)) == "m: 'q' is of the unknown type 7");
-  CHECK(refusal(model + piece("?", 0, 2)) == "m: 2 pieces are unknown, not one");
-  CHECK(refusal(model + piece("<0x00>", 0, 6)) == "m: 1 pieces are bytes, byte_fallback is false");
+  CHECK(refusal(model + piece("q", 0, 7)) == "m: 'q' has the unknown type 7");
+  CHECK(refusal(model + piece("?", 0, 2)) == "m: 2 pieces have the type unknown, expected one");
+  CHECK(refusal(model + piece("<0x00>", 0, 6)) == "m: 1 pieces are bytes, but byte_fallback is false");
   CHECK(refusal(pieces() + trainer(2, proto_integer(35, 1))) ==
-        "m: 0 pieces are bytes, byte_fallback is true");
-  CHECK(refusal(model + normalizer(true, true, "abc")) == "a precompiled_charsmap is broken");
+        "m: 0 pieces are bytes, but byte_fallback is true");
+  CHECK(refusal(model + normalizer(true, true, "abc")) == "a precompiled_charsmap is damaged");
 }

@@ -66,12 +66,13 @@ TEST_CASE("tekken: known by its content; what is wrong is refused with its path"
   CHECK(is_tekken_file(file().dump()));
   CHECK_FALSE(is_tekken_file(R"({"model": {"vocab": {"token_bytes": 0}}})"));
   CHECK_FALSE(is_tekken_file("{}"));
-  CHECK(refusal(file(), "/vocab/7/rank", 8).starts_with("t: vocab[8]: is there twice"));
-  CHECK(refusal(file(), "/vocab/257/token_bytes", "YmM=").starts_with("t: vocab[257]: is there twice"));
-  CHECK(refusal(file(), "/vocab/7/token_bytes", "*").starts_with("t: vocab[7].token_bytes: is no base64"));
+  CHECK(refusal(file(), "/vocab/7/rank", 8).starts_with("t: vocab[8]: is listed twice"));
+  CHECK(refusal(file(), "/vocab/257/token_bytes", "YmM=").starts_with("t: vocab[257]: is listed twice"));
+  CHECK(refusal(file(), "/vocab/7/token_bytes", "*")
+            .starts_with("t: vocab[7].token_bytes: is not valid base64"));
   CHECK(refusal(file(), "/vocab/7/rank", 900).starts_with("t: vocab: no token has the rank 7"));
   CHECK(refusal(file(), "/config/default_vocab_size", 260)
-            .starts_with("t: config.default_vocab_size: is not from 261"));
+            .starts_with("t: config.default_vocab_size: is outside the range 261"));
   CHECK(refusal(file(), "/config/default_num_special_tokens", std::uint64_t{0} - 256)
             .starts_with("t: config.default_num_special_tokens: is above"));
   CHECK(

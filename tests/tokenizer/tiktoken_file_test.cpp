@@ -150,10 +150,10 @@ TEST_CASE("tiktoken: a pattern that leaves text out, or matches nothing, is refu
     const Tokenizer tokenizer = read_tiktoken(file_of({}), "t", pattern);
     return dt_test::caught([&] { encoded(tokenizer, "a12b3"); });
   };
-  CHECK(refused("\\d+").says("the pattern \\d+ leaves out \"a\""));
-  CHECK(refused("\\d+|a").says("the pattern \\d+|a leaves out \"b\""));
+  CHECK(refused("\\d+").says("the pattern \\d+ does not match \"a\""));
+  CHECK(refused("\\d+|a").says("the pattern \\d+|a does not match \"b\""));
   CHECK(refused("\\w|(?=3)").message.empty());
-  CHECK(refused("(?=a)|[a-z]|\\d").says("matches nothing before \"a12b3\""));
+  CHECK(refused("(?=a)|[a-z]|\\d").says("has an empty match before \"a12b3\""));
   CHECK(refused("\\d+").kind == dt::ErrorKind::input);
 }
 
@@ -162,13 +162,12 @@ TEST_CASE("tiktoken: broken files are refused with the line") {
   CHECK(is_tiktoken_file(whole));
   CHECK_FALSE(is_tiktoken_file("some text\n"));
   CHECK_FALSE(is_tiktoken_file(""));
-  CHECK(refusal(whole + "YWI 300\n").starts_with("t:258: the token is there twice"));
-  CHECK(refusal(whole + "YWJj 256\n").starts_with("t:258: there are two tokens of rank 256"));
+  CHECK(refusal(whole + "YWI 300\n").starts_with("t:258: the token is listed twice"));
+  CHECK(refusal(whole + "YWJj 256\n").starts_with("t:258: two tokens have rank 256"));
   for (const char* line :
        {"YWJj\n", "Y*Jj 300", "YWJj 3x", "YWJj -1", "YWJj 4000000000", " 300", "YWJj 99999999999999"})
-    CHECK(refusal(whole + line).starts_with("t:258: a token in base64 and its rank are expected"));
-  CHECK(refusal("AA== 0\n").starts_with("t: no token is the byte 0x01"));
-  CHECK(refusal(whole, "a(")
-            .find("the pattern a( is not one that dt can follow: a parenthesis is not closed") !=
+    CHECK(refusal(whole + line).starts_with("t:258: expected a token in base64 and its rank"));
+  CHECK(refusal("AA== 0\n").starts_with("t: no token stands for the byte 0x01"));
+  CHECK(refusal(whole, "a(").find("dt does not support the pattern a(: a parenthesis is not closed") !=
         std::string::npos);
 }

@@ -64,9 +64,9 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 
 AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
-    DT_CHECK(!tokens_[i].content.empty(), "token {} is empty", tokens_[i].id);
+    DT_CHECK(!tokens_[i].content.empty(), "the added token {} is empty", tokens_[i].id);
     if (tokens_[i].content.size() > max_content_bytes)
-      throw input_error("the added token {} has {} bytes; at most {} are read", tokens_[i].id,
+      throw input_error("the added token {} has {} bytes; the limit is {}", tokens_[i].id,
                         tokens_[i].content.size(), max_content_bytes);
     std::uint32_t node = 0;
     for (const char byte : tokens_[i].content) {

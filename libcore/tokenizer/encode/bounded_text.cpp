@@ -5,8 +5,8 @@
 namespace dt::tokenizer {
 
 void BoundedText::fail() const {
-  throw Error(ErrorKind::input, "the tokenizer's steps make more than 64 times as much text of some",
-              "no tokenizer needs that: look for a Replace or Prepend in its file whose content is long");
+  throw Error(ErrorKind::input, "the tokenizer's steps expand some text more than 64-fold",
+              "look in the tokenizer's file for a Replace or Prepend step with long content");
 }
 
 }  // namespace dt::tokenizer

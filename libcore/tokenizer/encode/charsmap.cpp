@@ -31,7 +31,7 @@ class Charsmap {
   explicit Charsmap(std::string_view bytes) {
     const std::size_t size = bytes.size() < 4 ? 0 : little_endian(bytes, 0);
     if (size == 0 || size % 4 != 0 || size >= bytes.size() - 4 || bytes.back() != '\0')
-      throw input_error("a precompiled_charsmap is broken");
+      throw input_error("a precompiled_charsmap is damaged");
     for (std::size_t at = 4; at < size + 4; at += 4) units_.push_back(little_endian(bytes, at));
     texts_ = bytes.substr(size + 4);
   }
@@ -71,7 +71,7 @@ class Charsmap {
 
   std::string_view text_of(std::size_t node) const {
     const std::size_t at = node < units_.size() ? units_[node] & ~(1U << 31) : texts_.size();
-    if (at >= texts_.size()) throw input_error("a precompiled_charsmap is broken");
+    if (at >= texts_.size()) throw input_error("a precompiled_charsmap is damaged");
     return texts_.substr(at, texts_.find('\0', at) - at);
   }
 

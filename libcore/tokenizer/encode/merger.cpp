@@ -106,7 +106,7 @@ void Merger::unlink(std::uint32_t i, Symbols& parts) {
 /// window becomes longer, too, at last all of the piece. Only progress beyond the furthest point so far
 /// makes windows shorter again, so the loop ends.
 void Merger::merge_long(std::span<const Id> symbols) {
-  DT_CHECK(symbols.size() < no_id, "a piece of {} symbols", symbols.size());
+  DT_CHECK(symbols.size() < no_id, "a piece has {} symbols, too many", symbols.size());
   const auto size = static_cast<std::uint32_t>(symbols.size());
   done_.clear();
   std::uint32_t begin = 0, furthest = 0, length = window_symbols;

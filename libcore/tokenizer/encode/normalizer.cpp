@@ -50,7 +50,7 @@ class UnicodeNormalizer final : public Normalizer {
     const auto length = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                                      static_cast<utf8proc_ssize_t>(text.size()), &result, options());
     const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(result, &std::free);
-    if (length < 0) throw input_error("text cannot be normalised: {}", utf8proc_errmsg(length));
+    if (length < 0) throw input_error("text cannot be normalized: {}", utf8proc_errmsg(length));
     buffer.append({reinterpret_cast<const char*>(result), static_cast<std::size_t>(length)});
   }
 
@@ -67,11 +67,11 @@ class UnicodeNormalizer final : public Normalizer {
 class Replacement final : public Normalizer {
  public:
   Replacement(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {
-    DT_CHECK(!from_.empty(), "nothing to replace");
+    DT_CHECK(!from_.empty(), "a replacement has no text to replace");
     // A search may compare the whole pattern at every position of a text.
     constexpr std::size_t max_bytes = 1024;
     if (from_.size() > max_bytes)
-      throw input_error("a Replace has a pattern of {} bytes; at most {} are read", from_.size(), max_bytes);
+      throw input_error("a Replace step has a pattern of {} bytes; the limit is {}", from_.size(), max_bytes);
   }
   std::string_view apply(std::string_view text, bool, BoundedText& buffer) const override {
     std::size_t found = text.find(from_), at = 0;

@@ -87,13 +87,13 @@ class RegexSplitter final : public PreTokenizer {
     std::size_t at = 0;
     const auto add_between = [&](std::size_t end) {
       if (end == at) return;
-      if (must_cover_) refuse("leaves out", text.substr(at, end - at));
+      if (must_cover_) refuse("does not match", text.substr(at, end - at));
       joiner.add(text.substr(at, end - at), false);
     };
     while (const auto found = search.next()) {
       add_between(found->begin);
       if (must_cover_ && found->begin == found->end)
-        refuse("matches nothing before", text.substr(found->end));
+        refuse("has an empty match before", text.substr(found->end));
       joiner.add(text.substr(found->begin, found->end - found->begin), true);
       at = found->end;
     }
@@ -106,7 +106,7 @@ class RegexSplitter final : public PreTokenizer {
     for (int i = 0; i < 20 && end < text.size(); ++i) end += character_length(text.substr(end));
     throw Error(ErrorKind::input,
                 fmt::format("the pattern {} {} \"{}\"", pattern_, fault, text.substr(0, end)),
-                "expected: a pattern whose matches are never empty and cover every text");
+                "use a pattern whose matches are never empty and cover every text");
   }
 
   std::string pattern_;
@@ -184,7 +184,7 @@ class TextSplitter final : public PreTokenizer {
  public:
   TextSplitter(std::string text, SplitBehavior behavior, bool invert)
       : sought_(std::move(text)), behavior_(behavior), invert_(invert) {
-    DT_CHECK(!sought_.empty(), "nothing to split by");
+    DT_CHECK(!sought_.empty(), "a splitter has no text to split by");
   }
 
   void split(std::string_view text, PieceSink& sink) const override {
@@ -306,7 +306,7 @@ std::unique_ptr<PreTokenizer> make_word_splitter(const Bpe& bpe) {
 }
 
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> splitters) {
-  DT_CHECK(!splitters.empty(), "nothing to split by");
+  DT_CHECK(!splitters.empty(), "a splitter has no text to split by");
   if (splitters.size() == 1) return std::move(splitters.front());
   return std::make_unique<SequenceSplitter>(std::move(splitters));
 }

@@ -194,7 +194,7 @@ OnigEncoding utf8_of_unicode_16() {
     OnigEncoding used[] = {ONIG_ENCODING_UTF8, &encoding};
     return onig_initialize(used, 2);
   }();
-  DT_CHECK(initialized == ONIG_NORMAL, "Oniguruma does not start: {}", initialized);
+  DT_CHECK(initialized == ONIG_NORMAL, "Oniguruma failed to start: {}", initialized);
   return &encoding;
 }
 
@@ -220,7 +220,7 @@ std::string of_one_version(const std::string& pattern) {
     if (here[0] == ']' && depth > 0) --depth;
     const char escaped = length == 2 ? here[1] : '\0';
     if (escaped == 'X' || escaped == 'y' || escaped == 'Y')
-      throw input_error("the regular expression {} uses \\{}, which dt does not follow", pattern, escaped);
+      throw input_error("the regular expression {} uses \\{}, which dt does not support", pattern, escaped);
     if (depth == 0 && escaped == 'R') {
       result += "(?>\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])";
       continue;
@@ -266,9 +266,9 @@ double wall_s() {
 
 Regex::Regex(const std::string& pattern) : pattern_(pattern) {
   if (pattern.size() > max_pattern_bytes)
-    throw input_error("the regular expression {}… has {} bytes; at most {} are read", pattern.substr(0, 40),
+    throw input_error("the regular expression {}… has {} bytes; the limit is {}", pattern.substr(0, 40),
                       pattern.size(), max_pattern_bytes);
-  if (!is_valid_utf8(pattern)) throw input_error("the regular expression {} is not UTF-8", pattern);
+  if (!is_valid_utf8(pattern)) throw input_error("the regular expression {} is not valid UTF-8", pattern);
   const std::string read = of_one_version(pattern);
   const OnigEncoding encoding = utf8_of_unicode_16();
   OnigErrorInfo info{};
@@ -276,7 +276,7 @@ Regex::Regex(const std::string& pattern) : pattern_(pattern) {
   const int result = onig_new(&code, bytes_of(read), bytes_of(read) + read.size(), ONIG_OPTION_NONE, encoding,
                               ONIG_SYNTAX_ONIGURUMA, &info);
   if (result != ONIG_NORMAL) {
-    throw input_error("the regular expression {} is not one that Oniguruma knows: {}", pattern,
+    throw input_error("Oniguruma does not accept the regular expression {}: {}", pattern,
                       message_of(result, &info));
   }
   code_.reset(code);
@@ -356,13 +356,13 @@ std::optional<Regex::Match> Regex::Search::next() {
     const int result = search();
     if (result == ONIG_MISMATCH) break;
     if (result < 0) {
-      throw input_error("the regular expression {} fails on the text: {}", regex_.pattern_,
+      throw input_error("the regular expression {} failed on the text: {}", regex_.pattern_,
                         message_of(result, nullptr));
     }
     const auto* const found = static_cast<const OnigRegion*>(found_);
     const auto begin = static_cast<std::size_t>(found->beg[0]), end = static_cast<std::size_t>(found->end[0]);
     if (begin > end || begin < last_end_.value_or(0)) {
-      throw input_error("the regular expression {} matches text that it matched before, or backwards",
+      throw input_error("the regular expression {} matched text before the end of its previous match",
                         regex_.pattern_);
     }
     if (begin == end && last_end_ == end) {

@@ -136,7 +136,7 @@ double thread_cpu_s() {
 
 std::string too_slow(const std::string& pattern, double limit_s, std::uint64_t bytes) {
   return fmt::format(
-      "the regular expression {} takes more than {:.1f} s of CPU time for {} bytes of text: its time grows "
+      "the regular expression {} took more than {:.1f} s of CPU time for {} bytes of text: its time grows "
       "with the square of the text's length or faster; use a tokenizer whose expression has no nested "
       "repeats and no back-references",
       printable_line(pattern, 400), limit_s, bytes);

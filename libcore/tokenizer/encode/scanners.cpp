@@ -268,7 +268,7 @@ std::unique_ptr<PreTokenizer> make_scanner(Pattern pattern) {
     case Pattern::tekken:
       return std::make_unique<Scanner<O200kRules<1, false>>>();
   }
-  DT_CHECK(false, "no such pattern");
+  DT_CHECK(false, "the pattern has no scanner");
 }
 
 }  // namespace dt::tokenizer

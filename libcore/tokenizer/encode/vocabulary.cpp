@@ -16,7 +16,7 @@ std::uint32_t tag_of(std::uint64_t digest) {
 }  // namespace
 
 void Vocabulary::set_unfindable(Id id, std::string_view bytes) {
-  DT_CHECK(id < max_vocabulary, "token {} is beyond {}", id, max_vocabulary);
+  DT_CHECK(id < max_vocabulary, "token id {} is not below {}", id, max_vocabulary);
   if (id >= size()) tokens_.resize(id + std::size_t{1});
   tokens_[id] = {std::string(bytes), true};
 }

@@ -29,13 +29,13 @@ Id id_of(const IdsByText& ids, const std::string& text) {
 std::pair<std::string, std::string> read_pair(const JsonValue& merge) {
   if (merge.is_array()) {
     const std::vector<JsonValue> two = merge.items();
-    if (two.size() != 2) throw merge.error("two tokens are expected");
+    if (two.size() != 2) throw merge.error("expected two tokens");
     return {two[0].string(), two[1].string()};
   }
   const std::string& text = merge.string();
   const std::size_t space = text.find(' ');
   if (space == text.npos || text.find(' ', space + 1) != text.npos)
-    throw merge.error("two tokens with a space between are expected");
+    throw merge.error("expected two tokens separated by a space");
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
@@ -45,7 +45,7 @@ std::vector<bool> read_ties(const JsonValue& model, std::size_t num_merges) {
   const auto list = model.find("dt_ties");
   for (const JsonValue& item : list ? list->items() : std::vector<JsonValue>()) {
     const std::uint64_t index = item.unsigned_integer();
-    if (index == 0 || index >= num_merges) throw item.error("is no merge with one before it");
+    if (index == 0 || index >= num_merges) throw item.error("is not the index of a second or later merge");
     is_tied[index] = true;
   }
   return is_tied;
@@ -60,8 +60,7 @@ void read_merges(const JsonValue& model, const IdsByText& ids, MergeTable& table
     const auto [left, right] = read_pair(item);
     const Id merged = id_of(ids, left + right);
     for (const std::string& text : {left, right, left + right}) {
-      if (id_of(ids, text) == no_id)
-        throw item.error(fmt::format("\"{}\" is no token of the vocabulary", text));
+      if (id_of(ids, text) == no_id) throw item.error(fmt::format("\"{}\" is not in the vocabulary", text));
     }
     if (i > 0 && !is_tied[i]) ++rank;
     table.add(id_of(ids, left), id_of(ids, right), {rank, merged});
@@ -87,10 +86,10 @@ bool covers_all_bytes(const Bpe& bpe) {
 void refuse_options(const JsonValue& model) {
   if (model.string("type", "BPE") != "BPE") throw unknown_kind(model, "BPE");
   for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (!model.string(name, "").empty()) throw model.at(name).error("is not followed", "none is expected");
+    if (!model.string(name, "").empty()) throw model.at(name).error("is not supported", "expected none");
   }
   if (const auto dropout = model.find("dropout"); dropout && !dropout->is_zero())
-    throw dropout->error("is not followed", "null or 0 is expected");
+    throw dropout->error("is not supported", "expected null or 0");
 }
 
 }  // namespace
@@ -117,7 +116,7 @@ Bpe read_bpe(const JsonValue& model, const IdsByText& ids, bool is_byte_level) {
   if (is_byte_level || model.boolean("byte_fallback", false)) bpe.byte_ids = byte_ids(ids, is_byte_level);
   if (const auto unknown = model.find("unk_token")) {
     bpe.unknown = id_of(ids, unknown->string());
-    if (bpe.unknown == no_id && !covers_all_bytes(bpe)) throw unknown->error("is no token of the vocabulary");
+    if (bpe.unknown == no_id && !covers_all_bytes(bpe)) throw unknown->error("is not in the vocabulary");
   }
   return bpe;
 }

@@ -13,7 +13,7 @@ namespace dt::tokenizer {
 
 Error unknown_kind(const JsonValue& step, const std::string& known) {
   const JsonValue type = step.at("type");
-  return type.error(fmt::format("the kind \"{}\" is unknown", type.string()), "known are " + known);
+  return type.error(fmt::format("the type \"{}\" is not supported", type.string()), "dt supports " + known);
 }
 
 std::string regex_of_pattern(const JsonValue& step) {
@@ -34,12 +34,13 @@ std::unique_ptr<Normalizer> read_replacement(const JsonValue& step) {
 std::unique_ptr<Normalizer> read_precompiled(const JsonValue& step) {
   const JsonValue charsmap = step.at("precompiled_charsmap");
   auto bytes = from_base64(charsmap.string());
-  if (!bytes) throw charsmap.error("is no base64");
+  if (!bytes) throw charsmap.error("is not valid base64");
   std::vector<std::string> kept;
   if (const auto list = step.find("dt_kept")) {
     for (const JsonValue& text : list->items()) kept.push_back(text.string());
   }
-  if (std::find(kept.begin(), kept.end(), "") != kept.end()) throw step.at("dt_kept").error("one is empty");
+  if (std::find(kept.begin(), kept.end(), "") != kept.end())
+    throw step.at("dt_kept").error("contains an empty text");
   return make_charsmap_normalizer(std::move(*bytes), kept);
 }
 
@@ -73,7 +74,7 @@ SplitBehavior read_behavior(const JsonValue& step, const std::string& otherwise)
   if (name == "MergedWithPrevious") return SplitBehavior::merged_with_previous;
   if (name == "MergedWithNext") return SplitBehavior::merged_with_next;
   if (name == "Contiguous") return SplitBehavior::contiguous;
-  throw step.at("behavior").error(fmt::format("\"{}\" is unknown", name));
+  throw step.at("behavior").error(fmt::format("\"{}\" is not supported", name));
 }
 
 std::unique_ptr<PreTokenizer> read_split(const JsonValue& step) {
@@ -117,7 +118,7 @@ Prepend read_prepend_scheme(const JsonValue& step) {
   const std::string scheme = step.string("prepend_scheme", "always");
   if (scheme == "always") return Prepend::unless_there;
   if (scheme == "first") return Prepend::if_first_unless_there;
-  throw step.at("prepend_scheme").error(fmt::format("\"{}\" is unknown", scheme));
+  throw step.at("prepend_scheme").error(fmt::format("\"{}\" is not supported", scheme));
 }
 
 HfPreTokenizer read_metaspace(const JsonValue& step) {
@@ -137,9 +138,9 @@ HfPreTokenizer read_metaspace(const JsonValue& step) {
 
 void check_follows(const JsonValue& item, const HfPreTokenizer& next, bool is_byte_level, bool is_split) {
   if (is_byte_level && (next.is_byte_level || next.preparer))
-    throw item.error("a step that changes text after ByteLevel is not followed");
+    throw item.error("a step that changes text after ByteLevel is not supported");
   if (is_split && next.preparer)
-    throw item.error("a step that changes text after one that splits it is not followed");
+    throw item.error("a step that changes text after a step that splits it is not supported");
 }
 
 HfPreTokenizer read_pre_tokenizers(const JsonValue& step) {
@@ -189,7 +190,7 @@ void read_steps(const JsonValue& step, bool is_byte_level, Decoder& decoder) {
   } else if (is_byte_level && type == "ByteLevel") {
     decoder.steps.push_back(make_fuse());
   } else if (is_byte_level && type != "Fuse") {
-    throw unknown_kind(step, "ByteLevel and Fuse, where the pre-tokenizer is ByteLevel");
+    throw unknown_kind(step, "ByteLevel and Fuse with a ByteLevel pre-tokenizer");
   } else if (type == "Fuse") {
     decoder.steps.push_back(make_fuse());
   } else if (type == "ByteFallback") {

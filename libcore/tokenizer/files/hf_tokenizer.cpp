@@ -114,8 +114,7 @@ void read_added_tokens(const JsonValue& list, const IdsByText& ids, Tokenizer& t
   const std::vector<AddedToken> all = read.take();
   std::vector<AddedToken> raw, normalized;
   for (AddedToken token : all) {
-    if (token.id >= max_vocabulary)
-      throw list.error(fmt::format("has ids that are not below {}", max_vocabulary));
+    if (token.id >= max_vocabulary) throw list.error(fmt::format("has ids of {} or more", max_vocabulary));
     const auto bytes = is_byte_level ? bytes_of_alphabet(token.content) : std::nullopt;
     if (read.is_new(token)) tokenizer.bpe.vocabulary.set_unfindable(token.id, bytes.value_or(token.content));
     if (token.found_in == FoundIn::nothing) continue;
@@ -151,8 +150,8 @@ void count_steps(const JsonValue& step, std::size_t& count) {
   }
   if (num_inner == 0 && ++count > max_steps)
     throw step.error(
-        fmt::format("is step {} of the tokenizer; at most {} are read, those of Sequences in "
-                    "Sequences among them",
+        fmt::format("is step {} of the tokenizer; the limit is {} steps, including those of nested "
+                    "Sequences",
                     count, max_steps));
 }
 
@@ -312,7 +311,7 @@ std::string hugging_face_text(const Bpe& bpe, const HfSteps& steps,
 
 std::string hugging_face_text(const Bpe& bpe, const std::string& regex,
                               const std::vector<AddedToken>& special_tokens) {
-  DT_CHECK(bpe.is_byte_level, "tokens are characters");
+  DT_CHECK(bpe.is_byte_level, "the tokenizer is not byte-level");
   const json bytes = {
       {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   return hugging_face_text(bpe, HfSteps{{}, split_by(regex).dump(), bytes.dump()}, special_tokens);

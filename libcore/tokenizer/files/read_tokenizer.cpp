@@ -24,18 +24,19 @@ std::string as_hugging_face(std::string text, const std::string& origin, const s
   const bool is_json = is_json_object(text);
   if (is_json || is_sentencepiece_model(text)) {
     if (!pattern.empty())
-      throw input_error("{} says itself how text is split, a pattern beside it has no use", origin);
+      throw input_error("{} defines how text is split, so --tokenizer-pattern cannot be combined with it",
+                        origin);
     if (!is_json) return sentencepiece_as_hugging_face(text, origin);
     return is_tekken_file(text) ? tekken_as_hugging_face(text, origin) : text;
   }
   if (!is_tiktoken_file(text)) {
-    throw Error(ErrorKind::input, origin + " is no tokenizer that is known",
-                "expected: Hugging Face's tokenizer.json, SentencePiece's tokenizer.model, tekken.json or "
-                "tiktoken's ranks");
+    throw Error(ErrorKind::input, origin + " is not a tokenizer file that dt knows",
+                "expected a Hugging Face tokenizer.json, a SentencePiece tokenizer.model, a tekken.json or a "
+                "tiktoken rank file");
   }
   if (pattern.empty()) {
-    throw Error(ErrorKind::input, origin + " does not say how text is split",
-                fmt::format("a pattern is expected: {} or a regular expression",
+    throw Error(ErrorKind::input, origin + " does not define how text is split",
+                fmt::format("give --tokenizer-pattern: {} or a regular expression",
                             fmt::join(names_of<Pattern>(), ", ")));
   }
   return tiktoken_as_hugging_face(text, origin, pattern, eos);

@@ -84,10 +84,10 @@ void refuse_merges(const SentencePieceModel& model, const MergeTable& merges, co
   for (const auto& [left, right] : merges.pairs()) {
     const SentencePiece& piece = model.pieces[merges.find(left, right).merged];
     if (std::max(left, right) >= model.pieces.size())
-      throw input_error("{}: '{}' is made of a character that is no piece", origin, piece.text);
+      throw input_error("{}: '{}' contains a character that is not a piece", origin, piece.text);
     if (piece.type == PieceType::unused)
-      throw input_error("{}: '{}' is unused, which is not followed for pieces that text comes to", origin,
-                        piece.text);
+      throw input_error("{}: '{}' is marked unused but can occur in encoded text, which dt does not support",
+                        origin, piece.text);
   }
 }
 
@@ -131,7 +131,7 @@ json charsmap_step(const SentencePieceModel& model, const std::string& origin) {
   make_charsmap_normalizer(model.charsmap, {});  // throws if the charsmap is invalid
   if (has_rules_for(model.charsmap, ' ') ||
       (model.remove_extra_whitespaces && makes_runs_of_spaces(model.charsmap)))
-    throw input_error("{}: a precompiled_charsmap with rules for spaces is not followed", origin);
+    throw input_error("{}: dt does not support a precompiled_charsmap with rules for spaces", origin);
   return {{"type", "Precompiled"},
           {"precompiled_charsmap", to_base64(model.charsmap)},
           {"dt_kept", texts_of(model, PieceType::user_defined)}};
@@ -220,12 +220,13 @@ std::vector<AddedToken> added_tokens_of(const SentencePieceModel& model, const s
     const SentencePiece& piece = model.pieces[id];
     const bool is_user_defined = piece.type == PieceType::user_defined;
     if (is_user_defined && piece.text.find(' ') != std::string::npos)
-      throw input_error("{}: the user-defined piece '{}' holds a space, which is not followed", origin,
+      throw input_error("{}: the user-defined piece '{}' contains a space, which dt does not support", origin,
                         piece.text);
     const bool is_special = piece.type == PieceType::control || piece.type == PieceType::unknown;
     if (is_special && character_length(piece.text) == piece.text.size())
-      throw input_error("{}: the piece '{}' is one character but not text, which is not followed", origin,
-                        piece.text);
+      throw input_error(
+          "{}: the control or unknown piece '{}' is a single character, which dt does not support", origin,
+          piece.text);
     if (is_user_defined || is_special) tokens.push_back(added_token(model, id));
   }
   return tokens;

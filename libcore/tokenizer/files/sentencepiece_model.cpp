@@ -15,7 +15,8 @@ namespace dt::tokenizer {
 bool ProtobufReader::next() {
   if (rest_.empty()) return false;
   const std::uint64_t tag = take_varint();
-  if (tag >> 3 == 0 || tag >> 32 != 0) throw input_error("{}: a field's number is {}", origin_, tag >> 3);
+  if (tag >> 3 == 0 || tag >> 32 != 0)
+    throw input_error("{}: a field has the invalid number {}", origin_, tag >> 3);
   field_ = static_cast<std::uint32_t>(tag >> 3);
   wire_ = tag & 7;
   integer_ = wire_ == varint || wire_ == length_delimited ? take_varint() : 0;
@@ -24,7 +25,7 @@ bool ProtobufReader::next() {
   } else if (wire_ == fixed32 || wire_ == fixed64) {
     bytes_ = take(wire_ == fixed32 ? 4 : 8);
   } else if (wire_ != varint) {
-    throw input_error("{}: field {} is of the unknown wire type {}", origin_, field_, wire_);
+    throw input_error("{}: field {} has the unknown wire type {}", origin_, field_, wire_);
   }
   return true;
 }
@@ -57,7 +58,7 @@ std::uint64_t ProtobufReader::take_varint() {
 }
 
 std::string_view ProtobufReader::take(std::uint64_t size) {
-  if (size > rest_.size()) throw input_error("{} is cut short: a field ends beyond it", origin_);
+  if (size > rest_.size()) throw input_error("{} is truncated: a field extends beyond its end", origin_);
   const std::string_view taken = rest_.substr(0, size);
   rest_.remove_prefix(size);
   return taken;
@@ -65,7 +66,7 @@ std::string_view ProtobufReader::take(std::uint64_t size) {
 
 void ProtobufReader::expect(Wire wire) const {
   if (wire_ != wire)
-    throw input_error("{}: field {} is of wire type {}, not {}", origin_, field_, wire_, int{wire});
+    throw input_error("{}: field {} has wire type {}, expected {}", origin_, field_, wire_, int{wire});
 }
 
 namespace {
@@ -79,9 +80,9 @@ SentencePiece read_piece(std::string_view message, const std::string& origin) {
     if (reader.field() == 3) type = reader.integer();
   }
   if (piece.text.empty() || !is_valid_utf8(piece.text))
-    throw input_error("{}: a piece is empty or no UTF-8", origin);
+    throw input_error("{}: a piece is empty or not valid UTF-8", origin);
   if (!std::isfinite(piece.score)) throw input_error("{}: '{}' has no score", origin, piece.text);
-  if (type < 1 || type > 6) throw input_error("{}: '{}' is of the unknown type {}", origin, piece.text, type);
+  if (type < 1 || type > 6) throw input_error("{}: '{}' has the unknown type {}", origin, piece.text, type);
   piece.type = static_cast<PieceType>(type);
   return piece;
 }
@@ -91,7 +92,7 @@ void check_model_type(std::uint64_t type, const std::string& origin) {
   if (type == 2) return;
   const std::string name = type >= 1 && type <= 4 ? names[type - 1] : fmt::format("{}", type);
   throw Error(ErrorKind::input, fmt::format("{} is a SentencePiece model of type {}", origin, name),
-              "only byte-pair encodings (bpe) are read");
+              "dt supports only byte-pair encodings (bpe)");
 }
 
 void read_trainer(std::string_view message, SentencePieceModel& model, const std::string& origin) {
@@ -99,7 +100,7 @@ void read_trainer(std::string_view message, SentencePieceModel& model, const std
   for (ProtobufReader reader(message, origin); reader.next();) {
     if (reader.field() == 3) type = reader.integer();
     if (reader.field() == 24 && reader.integer() != 0)
-      throw input_error("{}: treat_whitespace_as_suffix is not followed", origin);
+      throw input_error("{}: dt does not support treat_whitespace_as_suffix", origin);
     if (reader.field() == 35) model.byte_fallback = reader.integer() != 0;
     if (reader.field() == 44) model.unknown_surface = std::string(reader.bytes());
   }
@@ -118,7 +119,7 @@ void read_normalizer_spec(std::string_view message, SentencePieceModel& model, c
 void refuse_denormalizer(std::string_view message, const std::string& origin) {
   for (ProtobufReader reader(message, origin); reader.next();) {
     if (reader.field() == 2 && !reader.bytes().empty())
-      throw input_error("{}: a denormalizer is not followed", origin);
+      throw input_error("{}: dt does not support a denormalizer", origin);
   }
 }
 
@@ -126,19 +127,21 @@ void check_pieces(const SentencePieceModel& model, const std::string& origin) {
   std::unordered_set<std::string_view> texts;
   std::size_t num_unknown = 0, num_bytes = 0;
   if (model.pieces.size() > max_vocabulary / 2)
-    throw input_error("{} has {} pieces, more than {}", origin, model.pieces.size(), max_vocabulary / 2);
+    throw input_error("{} has {} pieces; the limit is {}", origin, model.pieces.size(), max_vocabulary / 2);
   for (const SentencePiece& piece : model.pieces) {
     if (!texts.insert(piece.text).second)
-      throw input_error("{}: the piece '{}' is there twice", origin, piece.text);
+      throw input_error("{}: the piece '{}' is listed twice", origin, piece.text);
     if (piece.type == PieceType::unknown) ++num_unknown;
     if (piece.type == PieceType::byte) ++num_bytes;
   }
-  if (num_unknown != 1) throw input_error("{}: {} pieces are unknown, not one", origin, num_unknown);
+  if (num_unknown != 1)
+    throw input_error("{}: {} pieces have the type unknown, expected one", origin, num_unknown);
   if (num_bytes != (model.byte_fallback ? 256 : 0))
-    throw input_error("{}: {} pieces are bytes, byte_fallback is {}", origin, num_bytes, model.byte_fallback);
+    throw input_error("{}: {} pieces are bytes, but byte_fallback is {}", origin, num_bytes,
+                      model.byte_fallback);
   for (int byte = 0; model.byte_fallback && byte < 256; ++byte) {
     if (!texts.contains(fmt::format("<0x{:02X}>", byte)))
-      throw input_error("{}: no piece is the byte 0x{:02x}", origin, byte);
+      throw input_error("{}: no piece stands for the byte 0x{:02x}", origin, byte);
   }
 }
 

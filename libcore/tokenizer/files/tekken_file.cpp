@@ -26,7 +26,7 @@ Sizes read_sizes(const JsonValue& config) {
     throw config.at("default_num_special_tokens").error(fmt::format("is above {}", max_vocabulary - 256));
   if (vocabulary > max_vocabulary || vocabulary < special + 256)
     throw config.at("default_vocab_size")
-        .error(fmt::format("is not from {} to {}", special + 256, max_vocabulary));
+        .error(fmt::format("is outside the range {} to {}", special + 256, max_vocabulary));
   return {static_cast<Id>(vocabulary), static_cast<Id>(special)};
 }
 
@@ -37,9 +37,9 @@ Vocabulary read_vocabulary(const JsonValue& list, Sizes sizes) {
     const std::uint64_t rank = item.at("rank").unsigned_integer();
     if (rank >= sizes.vocabulary - sizes.special) continue;
     const auto bytes = from_base64(item.at("token_bytes").string());
-    if (!bytes) throw item.at("token_bytes").error("is no base64");
+    if (!bytes) throw item.at("token_bytes").error("is not valid base64");
     const Id id = sizes.special + static_cast<Id>(rank);
-    if (vocabulary.has(id) || vocabulary.find(*bytes) != no_id) throw item.error("is there twice");
+    if (vocabulary.has(id) || vocabulary.find(*bytes) != no_id) throw item.error("is listed twice");
     vocabulary.set(id, *bytes);
   }
   for (Id id = sizes.special; id < sizes.vocabulary; ++id) {

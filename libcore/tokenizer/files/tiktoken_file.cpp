@@ -46,11 +46,11 @@ Vocabulary read_tokens(std::string_view text, const std::string& origin) {
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
     if (line.empty()) continue;
     const auto token = parse_line(line);
-    if (!token) throw input_error("{}:{}: a token in base64 and its rank are expected", origin, number);
+    if (!token) throw input_error("{}:{}: expected a token in base64 and its rank", origin, number);
     if (vocabulary.has(token->id))
-      throw input_error("{}:{}: there are two tokens of rank {}", origin, number, token->id);
+      throw input_error("{}:{}: two tokens have rank {}", origin, number, token->id);
     if (vocabulary.find(token->bytes) != no_id)
-      throw input_error("{}:{}: the token is there twice", origin, number);
+      throw input_error("{}:{}: the token is listed twice", origin, number);
     vocabulary.set(token->id, token->bytes);
   }
   return vocabulary;
@@ -60,7 +60,7 @@ void set_byte_ids(Bpe& bpe, const std::string& origin) {
   for (int byte = 0; byte < 256; ++byte) {
     const char text = static_cast<char>(byte);
     const Id id = bpe.vocabulary.find({&text, 1});
-    if (id == no_id) throw input_error("{}: no token is the byte 0x{:02x}", origin, byte);
+    if (id == no_id) throw input_error("{}: no token stands for the byte 0x{:02x}", origin, byte);
     bpe.byte_ids[static_cast<std::size_t>(byte)] = id;
   }
 }

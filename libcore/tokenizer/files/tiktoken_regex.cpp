@@ -43,7 +43,7 @@ class Translator {
 
   Fragment translate() {
     Fragment part = read_alternatives(0);
-    if (at_ < text_.size()) throw input_error("a closing parenthesis has none that opens");
+    if (at_ < text_.size()) throw input_error("a closing parenthesis has no opening one");
     return part;
   }
 
@@ -51,7 +51,7 @@ class Translator {
   // Alternatives, branches, pieces.
 
   Fragment read_alternatives(int depth) {
-    if (depth > max_depth) throw input_error("groups are nested too deep");
+    if (depth > max_depth) throw input_error("groups are nested too deeply");
     Fragment all = read_branch(depth);
     bool is_assertion_branch = all.is_assertion && !all.text.empty();
     skip_space();
@@ -200,7 +200,7 @@ class Translator {
     const std::size_t number = is_closed_.size();
     is_closed_.push_back(false);
     if (!name.empty() && !names_.emplace(name, number).second)
-      throw input_error("two groups are called {}", name);
+      throw input_error("two groups have the name {}", name);
     const Fragment part = closed(has_references_ ? "(" : "(?:", read_alternatives(depth + 1));
     is_closed_[number] = true;
     return part;
@@ -217,7 +217,7 @@ class Translator {
   }
 
   Fragment read_flags(int depth) {
-    if (!take("?")) throw input_error("(* is not followed");
+    if (!take("?")) throw input_error("(* is not supported");
     const Flags before = flags_;
     bool is_set = true;
     for (const std::size_t start = at_;; ++at_) {
@@ -239,7 +239,7 @@ class Translator {
         flags_ = before;
         return part;
       } else {
-        throw input_error("(?{} is not followed", text_.substr(start, at_ + 1 - start));
+        throw input_error("(?{} is not supported", text_.substr(start, at_ + 1 - start));
       }
     }
   }
@@ -324,15 +324,15 @@ class Translator {
     std::size_t number = named == names_.end() ? 0 : named->second;
     if (number == 0) number = read_number().value_or(0);
     if (number == 0 || (named == names_.end() && at_ != end))
-      throw input_error("the reference to {} is not followed", name);
+      throw input_error("the reference to {} is not supported", name);
     at_ = end + closing.size();
     return reference(number);
   }
 
   Fragment reference(std::size_t number) {
-    if (flags_.folds) throw input_error("a reference under (?i) is not followed");
+    if (flags_.folds) throw input_error("a back-reference under (?i) is not supported");
     if (number >= is_closed_.size() || !is_closed_[number])
-      throw input_error("the reference to group {} stands before the group's end, which is not followed",
+      throw input_error("the reference to group {} comes before the end of the group, which is not supported",
                         number);
     return {fmt::format("\\k<{}>", number), true, true};
   }
@@ -383,15 +383,15 @@ class Translator {
 std::string regex_of_tiktoken(const std::string& pattern) {
   Fragment part;
   try {
-    if (!is_valid_utf8(pattern)) throw input_error("it is not UTF-8");
+    if (!is_valid_utf8(pattern)) throw input_error("it is not valid UTF-8");
     part = Translator(pattern).translate();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    throw input_error("the pattern {} is not one that dt can follow: {}", pattern, error.message());
+    throw input_error("dt does not support the pattern {}: {}", pattern, error.message());
   }
   if (part.can_be_empty) {
-    throw Error(ErrorKind::input, fmt::format("the pattern {} can match nothing", pattern),
-                "expected: a pattern whose matches are never empty and cover every text");
+    throw Error(ErrorKind::input, fmt::format("the pattern {} can match the empty text", pattern),
+                "use a pattern whose matches are never empty and cover every text");
   }
   return part.text;
 }

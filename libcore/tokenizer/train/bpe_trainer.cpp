@@ -92,7 +92,7 @@ std::uint32_t PairNumbers::add(TokenPair pair, std::size_t slot) {
 
 void PairIndex::add(TokenPair pair, std::int64_t count, std::vector<Position> positions) {
   const std::uint32_t number = numbers_.find_or_add(pair);
-  DT_CHECK(number == entries_.size(), "the pair {}, {} is there already", pair.left, pair.right);
+  DT_CHECK(number == entries_.size(), "the pair {}, {} is already in the table", pair.left, pair.right);
   candidates_.push({count, pair, number});
   entries_.push_back({pair, count, std::move(positions)});
 }

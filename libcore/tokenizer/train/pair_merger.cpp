@@ -9,7 +9,8 @@ namespace dt::tokenizer {
 TrainingWords::TrainingWords(std::vector<CountedWord> words, const std::array<Id, 256>& byte_ids) {
   std::size_t size = 1;
   for (const CountedWord& word : words) size += word.bytes.size() + 1;
-  if (size >= inside) throw input_error("the distinct words of the texts take 4 GiB or more: {} bytes", size);
+  if (size >= inside)
+    throw input_error("the distinct words of the text take {} bytes; the limit is 4 GiB", size);
   std::sort(words.begin(), words.end(),
             [](const CountedWord& a, const CountedWord& b) { return a.count > b.count; });
   symbols_.reserve(size);

@@ -137,7 +137,7 @@ const CodePointSet& property_at(std::size_t index) {
 
 const CodePointSet& property(std::string_view name) {
   const auto index = property_index(name);
-  DT_CHECK(index, "no characters are called {}", name);
+  DT_CHECK(index, "there is no character property {}", name);
   return property_at(*index);
 }
 

@@ -146,7 +146,7 @@ char32_t read_hexadecimal(std::string_view text, std::size_t& at, std::size_t nu
   std::size_t end = at + num_digits;
   if (take(text, at, "{")) {
     end = text.find('}', at);
-    if (end == text.npos) throw input_error("a character's number is not closed");
+    if (end == text.npos) throw input_error("a character code is not closed");
     digits = text.substr(at, end - at);
     ++end;
     num_digits = digits.size();
@@ -156,7 +156,7 @@ char32_t read_hexadecimal(std::string_view text, std::size_t& at, std::size_t nu
   const bool is_whole = error == std::errc() && stop == digits.data() + digits.size() &&
                         digits.size() == num_digits && num_digits <= 8;
   if (!is_whole || value > CodePointSet::last_code_point || (value >= 0xD800 && value <= 0xDFFF))
-    throw input_error("a character's number is wrong");
+    throw input_error("a character code is invalid");
   at = end;
   return value;
 }
@@ -167,7 +167,7 @@ class ClassReader {
 
   /// Reads from the opening bracket on.
   CodePointSet read(int depth) {
-    if (depth > 50) throw input_error("brackets are nested too deep");
+    if (depth > 50) throw input_error("brackets are nested too deeply");
     ++at_;
     const bool is_negated = take("^");
     CodePointSet set = folded(read_operations(depth));
@@ -225,7 +225,8 @@ class ClassReader {
     if (!is_range) return {{first.code_point, first.code_point}};
     ++at_;
     const ClassEscape last = read_one();
-    if (last.set || last.code_point < first.code_point) throw input_error("a range in brackets has no end");
+    if (last.set || last.code_point < first.code_point)
+      throw input_error("a range in brackets has no valid end");
     return {{first.code_point, last.code_point}};
   }
 
@@ -326,7 +327,7 @@ ClassEscape read_rust_escape(std::string_view text, std::size_t& at, bool folds)
     return {std::nullopt, control->second};
   }
   const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-  if (is_letter || (letter >= '0' && letter <= '9')) throw input_error("\\{} is not followed", letter);
+  if (is_letter || (letter >= '0' && letter <= '9')) throw input_error("\\{} is not supported", letter);
   return {std::nullopt, take_character(text, at)};
 }
 
