@@ -46,7 +46,7 @@ std::vector<DigestedBytes> digested_bytes(const StoredFile& index,
                      {block},
                      block_digests[begin / index_format::block_bytes]});
   }
-  parts.push_back({index.name, "the digests of its blocks", {{end, index.bytes}}, index.metadata_digest});
+  parts.push_back({index.name, "the block digests", {{end, index.bytes}}, index.metadata_digest});
   return parts;
 }
 

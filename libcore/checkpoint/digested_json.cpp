@@ -68,7 +68,7 @@ void check_version(const JsonValue& root, const std::string& origin, const Diges
   const std::int64_t version = root.integer("version");
   if (version >= 1 && version <= expected.newest_version) return;
   throw Error(ErrorKind::input, fmt::format("{} has version {} of the checkpoint format", origin, version),
-              fmt::format("this dt reads {}: use the dt that wrote it",
+              fmt::format("this dt reads {}; use the dt release that wrote the checkpoint",
                           expected.newest_version == 1 ? "version 1" : "versions 1 and 2"));
 }
 
@@ -78,13 +78,13 @@ std::uint64_t byte_count(const JsonValue& o, const char* name) {
 
 StoredFile parse_file(const JsonValue& o) {
   StoredFile f{o.string("name"), byte_count(o, "bytes"), o.digest("metadata_digest")};
-  if (!is_plain_file_name(f.name)) throw o.error(fmt::format("'{}' is not a file's name", f.name));
+  if (!is_plain_file_name(f.name)) throw o.error(fmt::format("'{}' is not a plain file name", f.name));
   return f;
 }
 
 Shape parse_shape(const JsonValue& o, const char* name) {
   Shape shape(o.integers(name));
-  if (!is_tensor_shape(shape.dims())) throw o.at(name).error("it is no tensor's shape");
+  if (!is_tensor_shape(shape.dims())) throw o.at(name).error("it is not a valid tensor shape");
   return shape;
 }
 
@@ -112,11 +112,11 @@ using FileBytes = std::map<std::string, std::uint64_t>;
 /// checks.
 void check_piece(const StoredPiece& p, const FileBytes& file_bytes) {
   const auto file = file_bytes.find(p.file);
-  if (file == file_bytes.end()) throw input_error("its file '{}' is not among 'files'", p.file);
+  if (file == file_bytes.end()) throw input_error("its file '{}' is not listed in 'files'", p.file);
   const std::uint64_t limit = file->second;
   if (static_cast<std::uint64_t>(p.piece.numel()) > limit || p.offset > limit ||
       p.bytes() > limit - p.offset) {
-    throw input_error("it lies beyond the end of its file '{}'", p.file);
+    throw input_error("it extends beyond the end of its file '{}'", p.file);
   }
   const std::uint64_t blocks = ceil_div(p.bytes(), digest_block_bytes);
   if (p.digests.size() != blocks)
@@ -203,8 +203,8 @@ JsonValue parse_digested_json(std::string_view text, const std::string& origin,
   JsonValue root = JsonValue::parse_object(text, {origin, format.remedy});
   check_version(root, origin, format);
   if (!has_valid_digest(text)) {
-    throw Error(ErrorKind::input,
-                fmt::format("{} does not have the digest that its last line states", origin), format.remedy);
+    throw Error(ErrorKind::input, fmt::format("{} does not match the digest in its last line", origin),
+                format.remedy);
   }
   return root;
 }
@@ -217,7 +217,7 @@ FileBytes parse_files(const JsonValue& root, std::vector<StoredFile>& files) {
   for (const JsonValue& o : root.objects("files")) {
     files.push_back(parse_file(o));
     if (!file_bytes.emplace(files.back().name, files.back().bytes).second)
-      throw o.error(fmt::format("'{}' is there twice", files.back().name));
+      throw o.error(fmt::format("'{}' is listed twice", files.back().name));
   }
   return file_bytes;
 }
@@ -244,8 +244,10 @@ StoredFile parse_files_and_index(const JsonValue& root, std::vector<StoredFile>&
   const FileBytes file_bytes = parse_files(root, files);
   const JsonValue o = root.object("pieces");
   StoredFile index{o.string("file"), byte_count(o, "bytes"), o.digest("digest")};
-  if (!is_plain_file_name(index.name)) throw o.error(fmt::format("'{}' is not a file's name", index.name));
-  if (file_bytes.contains(index.name)) throw o.error(fmt::format("'{}' is among 'files', too", index.name));
+  if (!is_plain_file_name(index.name))
+    throw o.error(fmt::format("'{}' is not a plain file name", index.name));
+  if (file_bytes.contains(index.name))
+    throw o.error(fmt::format("'{}' is also listed in 'files'", index.name));
   return index;
 }
 

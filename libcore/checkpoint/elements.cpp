@@ -15,7 +15,8 @@ bool is_convertible(DType from, DType to) {
 }
 
 void copy_elements(DType from, const std::byte* source, DType to, std::byte* target, std::int64_t count) {
-  DT_CHECK(is_convertible(from, to), "{} elements are read as {}", dtype_name(from), dtype_name(to));
+  DT_CHECK(is_convertible(from, to), "{} elements cannot be converted to {}", dtype_name(from),
+           dtype_name(to));
   if (count == 0) return;
   if (from == to) {
     std::memcpy(target, source, storage_bytes(from, count));

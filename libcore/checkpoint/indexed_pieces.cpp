@@ -14,7 +14,7 @@ using namespace index_format;
 
 namespace {
 
-constexpr const char* remedy = "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is";
+constexpr const char* remedy = "the checkpoint is damaged: 'dt-checkpoint verify' lists all damage";
 
 /// Opens a file of the size that the manifest says.
 File open_index(const fs::path& path, std::uint64_t expected_bytes) {
@@ -45,13 +45,13 @@ IndexBody::IndexBody(std::span<const std::byte> bytes, const StoredFile& expecte
   std::vector<std::byte> buffer;
   const std::span table = load(body_.size(), bytes.size() - body_.size(), buffer);
   if (table.size() != digests_.size() * sizeof(std::uint64_t) || body_.size() < sizeof(Header))
-    throw error("is no index of pieces");
+    throw error("is not a piece index");
   std::memcpy(digests_.data(), table.data(), table.size());
   const std::uint64_t actual = digest(std::as_bytes(std::span(digests_)));
   if (actual != expected.metadata_digest)
-    throw error(
-        fmt::format("is damaged or another checkpoint's: its blocks' digests have the digest {}, expected {}",
-                    to_hex(actual), to_hex(expected.metadata_digest)));
+    throw error(fmt::format(
+        "is damaged or belongs to another checkpoint: its block digests have the digest {}, expected {}",
+        to_hex(actual), to_hex(expected.metadata_digest)));
   verified_ = std::make_unique<std::atomic<bool>[]>(digests_.size());
 }
 
@@ -105,29 +105,30 @@ IndexedPieces::IndexedPieces(const Manifest& manifest, std::vector<std::byte> fi
 
 void IndexedPieces::parse() {
   header_ = body_->read<Header>(0);
-  if (header_.magic != magic) throw body_->error("is no index of pieces");
+  if (header_.magic != magic) throw body_->error("is not a piece index");
   if (header_.version != version)
     throw body_->error(
         fmt::format("has version {} of the index format, expected {}", header_.version, version));
   const auto layout = Layout::of(header_);
   if (!layout || layout->end != body_->size())
     throw body_->error(
-        fmt::format("has {} bytes before its digests, which are not what its head says", body_->size()));
+        fmt::format("has {} bytes before its digests, which does not match its header", body_->size()));
   layout_ = *layout;
   if (header_.num_files != manifest_.files.size())
-    throw body_->error(fmt::format("is of {} files, expected {} as in the manifest", header_.num_files,
-                                   manifest_.files.size()));
+    throw body_->error(
+        fmt::format("covers {} files, but the manifest lists {}", header_.num_files, manifest_.files.size()));
   if (header_.step != manifest_.state.step || header_.generation != manifest_.generation)
-    throw body_->error(fmt::format("is of step {}, generation {}, expected step {}, generation {}",
+    throw body_->error(fmt::format("belongs to step {}, generation {}; expected step {}, generation {}",
                                    header_.step, header_.generation, manifest_.state.step,
                                    manifest_.generation));
-  if ((header_.num_boxes == 0) != (header_.num_pieces == 0)) throw body_->error("has boxes without pieces");
+  if ((header_.num_boxes == 0) != (header_.num_pieces == 0))
+    throw body_->error(fmt::format("has {} boxes but {} pieces", header_.num_boxes, header_.num_pieces));
   std::vector<char> names(header_.name_bytes);
   body_->read(layout_.names, std::as_writable_bytes(std::span(names)));
   std::vector<TensorEntry> entries(header_.num_tensors);
   body_->read(layout_.tensors, std::as_writable_bytes(std::span(entries)));
   if (entries.empty() ? header_.num_boxes > 0 : entries.front().first_box != 0)
-    throw body_->error("has boxes of no tensor");
+    throw body_->error("has boxes that belong to no tensor");
   for (std::size_t i = 0; i < entries.size(); ++i)
     parse_tensor(entries[i], i + 1 < entries.size() ? entries[i + 1].first_box : header_.num_boxes, names);
 }
@@ -136,7 +137,8 @@ void IndexedPieces::parse_tensor(const TensorEntry& entry, std::uint64_t boxes_e
                                  std::span<const char> names) {
   const auto name = [&](std::uint64_t begin, std::uint64_t bytes) {
     if (bytes == 0 || begin > names.size() || bytes > names.size() - begin)
-      throw body_->error(fmt::format("has a name at {} of {} bytes beyond its names", begin, bytes));
+      throw body_->error(
+          fmt::format("has a name of {} bytes at offset {}, beyond the end of its names", bytes, begin));
     return std::string(names.data() + begin, bytes);
   };
   StoredTensor tensor;
@@ -146,13 +148,13 @@ void IndexedPieces::parse_tensor(const TensorEntry& entry, std::uint64_t boxes_e
     return body_->error(fmt::format("has {} of {}, {}", tensor.kind, tensor.tensor, what));
   };
   tensor.dtype = parse_dtype({entry.dtype.data(), ::strnlen(entry.dtype.data(), entry.dtype.size())});
-  if (entry.rank > max_tensor_dims) throw refuse(fmt::format("of {} dimensions", entry.rank));
+  if (entry.rank > max_tensor_dims) throw refuse(fmt::format("which has {} dimensions", entry.rank));
   tensor.global = shape_of(entry.global, entry.rank);
-  if (!is_tensor_shape(tensor.global.dims())) throw refuse("which is no tensor's shape");
+  if (!is_tensor_shape(tensor.global.dims())) throw refuse("whose shape is invalid");
   tensor.payload_bytes = entry.payload_bytes;
   if (boxes_end > header_.num_boxes || entry.first_box >= boxes_end ||
       boxes_end - entry.first_box > max_boxes_per_tensor)
-    throw refuse(fmt::format("whose boxes are {} to {}", entry.first_box, boxes_end));
+    throw refuse(fmt::format("whose box range {} to {} is invalid", entry.first_box, boxes_end));
   for (std::uint64_t number = entry.first_box; number < boxes_end; ++number) {
     StoredBox box = parse_box(number, tensor);
     if (!tensor.boxes.empty() && !is_before(tensor.boxes.back().whole, box.whole))
@@ -160,7 +162,7 @@ void IndexedPieces::parse_tensor(const TensorEntry& entry, std::uint64_t boxes_e
     boxes_.push_back({tensors().size(), tensor.boxes.size()});
     tensor.boxes.push_back(std::move(box));
   }
-  if (!add(std::move(tensor))) throw body_->error("has a tensor twice");
+  if (!add(std::move(tensor))) throw body_->error("lists a tensor twice");
 }
 
 StoredBox IndexedPieces::parse_box(std::uint64_t number, const StoredTensor& tensor) const {
@@ -177,8 +179,8 @@ StoredBox IndexedPieces::parse_box(std::uint64_t number, const StoredTensor& ten
   if (is_shape) box.whole.end = box.whole.box.numel();
   if (!is_shape || entry.first_piece >= end || end > header_.num_pieces ||
       (number == 0 && entry.first_piece != 0))
-    throw body_->error(fmt::format("has an invalid box, of pieces {} to {} of {}", entry.first_piece, end,
-                                   header_.num_pieces));
+    throw body_->error(
+        fmt::format("has an invalid box: pieces {} to {} of {}", entry.first_piece, end, header_.num_pieces));
   try {
     box.whole.validate();
   } catch (const Error& error) {
@@ -203,23 +205,23 @@ std::uint64_t IndexedPieces::payload_bytes(const PieceEntry& entry) const {
 
 PieceEntry IndexedPieces::entry(std::uint64_t number) const {
   const auto refuse = [&](const std::string& what) {
-    return body_->error(fmt::format("has a piece {} {}", number, what));
+    return body_->error(fmt::format("refers to piece {}, which {}", number, what));
   };
-  if (number >= header_.num_pieces) throw refuse(fmt::format("beyond its {} pieces", header_.num_pieces));
+  if (number >= header_.num_pieces) throw refuse(fmt::format("is beyond its {} pieces", header_.num_pieces));
   const auto entry = body_->read<PieceEntry>(layout_.pieces + number * sizeof(PieceEntry));
-  if (entry.box >= boxes_.size()) throw refuse("of no box");
+  if (entry.box >= boxes_.size()) throw refuse("belongs to no box");
   const StoredBox& box = box_of(entry);
-  if (number < box.first || number - box.first >= box.count) throw refuse("of another box");
+  if (number < box.first || number - box.first >= box.count) throw refuse("belongs to another box");
   if (entry.begin < 0 || entry.begin >= entry.end || entry.end > box.whole.end)
-    throw refuse("beyond its box");
-  if (entry.file >= manifest_.files.size()) throw refuse("in no file");
+    throw refuse("extends beyond its box");
+  if (entry.file >= manifest_.files.size()) throw refuse("is in no listed file");
   const std::uint64_t limit = manifest_.files[entry.file].bytes;
   const auto numel = static_cast<std::uint64_t>(entry.end - entry.begin);
   if (numel > limit || entry.offset > limit || payload_bytes(entry) > limit - entry.offset)
-    throw refuse("beyond the end of its file");
+    throw refuse("extends beyond the end of its file");
   const std::uint64_t blocks = ceil_div(payload_bytes(entry), digest_block_bytes);
   if (blocks > 1 && (entry.digest > header_.num_digests || blocks > header_.num_digests - entry.digest))
-    throw refuse("with digests that are not there");
+    throw refuse("has digests beyond the end of its digest table");
   return entry;
 }
 
@@ -249,12 +251,14 @@ StoredPiece IndexedPieces::piece_of(const PieceEntry& entry) const {
 }
 
 std::pair<std::uint32_t, std::uint32_t> IndexedPieces::range_of_file(std::size_t file) const {
-  DT_CHECK(file < manifest_.files.size(), "file {} of {}", file, manifest_.files.size());
+  DT_CHECK(file < manifest_.files.size(), "file {} is out of range: there are {} files", file,
+           manifest_.files.size());
   std::array<std::uint32_t, 2> range{};
   body_->read(layout_.file_starts + file * sizeof(std::uint32_t), std::as_writable_bytes(std::span(range)));
   if (range[0] > range[1] || range[1] > header_.num_pieces || (file == 0 && range[0] != 0) ||
       (file + 1 == manifest_.files.size() && range[1] != header_.num_pieces))
-    throw body_->error(fmt::format("gives the {}-th file pieces {} to {}", file + 1, range[0], range[1]));
+    throw body_->error(
+        fmt::format("gives file {} the invalid piece range {} to {}", file + 1, range[0], range[1]));
   return {range[0], range[1]};
 }
 
@@ -270,7 +274,8 @@ std::vector<PieceEntry> IndexedPieces::entries_of_file(std::size_t file) const {
   for (std::uint64_t at = begin; at < end; ++at) {
     const auto number = body_->read<std::uint32_t>(layout_.by_file + at * sizeof(std::uint32_t));
     const PieceEntry e = entry(number);
-    if (e.file != file) throw body_->error(fmt::format("gives the {}-th file a piece of another", file + 1));
+    if (e.file != file)
+      throw body_->error(fmt::format("gives file {} a piece that belongs to another file", file + 1));
     if (e.offset < free_from)
       throw body_->error(fmt::format("has two pieces that share bytes of '{}'", manifest_.files[file].name));
     free_from = e.offset + payload_bytes(e);

@@ -20,8 +20,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr DigestedJsonFormat format = {"dt-checkpoint", version_with_index,
-                                       "the checkpoint is damaged: use another (dt-checkpoint list RUN)"};
+constexpr DigestedJsonFormat format = {
+    "dt-checkpoint", version_with_index,
+    "the checkpoint is damaged: use another one ('dt-checkpoint list RUN' lists them)"};
 
 /// Returns JSON text that is valid even if a path in it contains bytes that are not UTF-8.
 std::string dump(const json& value) {
@@ -121,7 +122,7 @@ model::StageUnits parse_stages(const JsonValue& mesh, int pp, int num_units) {
     next = end;
   }
   if (!stages.empty() && next != num_units)
-    throw input_error("{}: stages of {} units in all; the model has {}", mesh.where(), next, num_units);
+    throw input_error("{}: the stages hold {} units; the model has {}", mesh.where(), next, num_units);
   return stages;
 }
 
@@ -196,9 +197,9 @@ void check_place(const Manifest& manifest, const fs::path& checkpoint) {
   const auto name = parse_checkpoint_name(checkpoint);
   if (!name || (name->step == manifest.state.step && name->generation == manifest.generation)) return;
   throw Error(ErrorKind::input,
-              fmt::format("{} is of step {}, generation {}", (checkpoint / manifest_name).string(),
+              fmt::format("{} belongs to step {}, generation {}", (checkpoint / manifest_name).string(),
                           manifest.state.step, manifest.generation),
-              "expected those of the folder's name");
+              "expected the step and the generation in the folder's name");
 }
 
 }  // namespace
@@ -232,7 +233,7 @@ std::string to_json(const Manifest& m) {
   text.json("model", dump(object_from_text(model::hf_config(m.model), "model")));
   text.json("mesh", to_json(m.mesh));
   if (!m.index) return text.finish(m.files, m.pieces);
-  DT_CHECK(m.pieces.empty(), "a manifest with an index lists {} pieces", m.pieces.size());
+  DT_CHECK(m.pieces.empty(), "a manifest that has a piece index also lists {} pieces", m.pieces.size());
   return text.finish(m.files, *m.index);
 }
 
@@ -260,9 +261,9 @@ bool is_removed(const fs::path& checkpoint) {
 }
 
 Error removed_error(const fs::path& checkpoint) {
-  return Error(
-      ErrorKind::input, fmt::format("{} was removed meanwhile", checkpoint.string()),
-      "a running job prunes what --keep-last lets go: take a newer one ('dt-checkpoint latest RUN')");
+  return Error(ErrorKind::input, fmt::format("{} was removed while it was being read", checkpoint.string()),
+               "a running job prunes old checkpoints (--keep-last): use a newer one ('dt-checkpoint latest "
+               "RUN' prints it)");
 }
 
 Manifest load_manifest(const fs::path& checkpoint) {
@@ -273,11 +274,12 @@ Manifest load_manifest(const fs::path& checkpoint) {
     if (is_run) {
       throw Error(
           ErrorKind::input, fmt::format("{} is a run directory, not a checkpoint", name),
-          fmt::format("name one of its checkpoints; 'dt-checkpoint latest {}' prints the newest", name));
+          fmt::format("give one of its checkpoints; 'dt-checkpoint latest {}' prints the newest", name));
     }
     if (!path_exists(checkpoint)) throw Error(ErrorKind::input, fmt::format("{} does not exist", name));
-    throw Error(ErrorKind::input, fmt::format("{} is not a checkpoint: it holds no {}", name, manifest_name),
-                "expected a folder such as RUN/checkpoints/step-00001000.g1");
+    throw Error(ErrorKind::input,
+                fmt::format("{} is not a checkpoint: it contains no {}", name, manifest_name),
+                "give a folder such as RUN/checkpoints/step-00001000.g1");
   }
   std::string text;
   try {
@@ -294,7 +296,7 @@ Manifest load_manifest(const fs::path& checkpoint) {
 
 Error classify_read_error(const Error& error, const fs::path& checkpoint) {
   if (error.error_number() != EIO || !is_another_readable(checkpoint, error.what())) return error;
-  return {ErrorKind::input, error.what(), "other files beside it can be read, so it counts as damaged",
+  return {ErrorKind::input, error.what(), "other files in its folder can be read, so dt treats it as damaged",
           error.error_number()};
 }
 

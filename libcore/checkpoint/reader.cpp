@@ -88,7 +88,7 @@ void BlockCache::insert(const Key& key, const Block& block) {
   }
 }
 
-constexpr const char* remedy_damaged = "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is";
+constexpr const char* remedy_damaged = "the checkpoint is damaged: 'dt-checkpoint verify' lists all damage";
 
 struct Range {
   std::int64_t begin;
@@ -119,8 +119,8 @@ std::string why_incomplete(const fs::path& path, std::uint64_t bytes) {
   const std::uint64_t actual = fs::file_size(path, error);
   if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
       error == std::errc::is_a_directory)
-    return "is missing or is no file: " + error.message();
-  if (error) throw system_error(error.value(), "look at", path.string());
+    return "is missing or is not a file: " + error.message();
+  if (error) throw system_error(error.value(), "stat", path.string());
   if (actual == bytes) return {};
   return fmt::format("has {} bytes, expected {}", actual, bytes);
 }
@@ -226,7 +226,7 @@ Reader::Reader(const fs::path& checkpoint, std::size_t cached_blocks)
     if (why.empty()) return;
     if (is_removed(checkpoint)) throw removed_error(checkpoint);
     throw Error(ErrorKind::input, fmt::format("{} {}", path.string(), why),
-                "the checkpoint is not complete: use another ('dt-checkpoint list RUN')");
+                "the checkpoint is incomplete: use another one ('dt-checkpoint list RUN' lists them)");
   };
   if (manifest.index) require(*manifest.index);
   for (const StoredFile& file : manifest.files) require(file);
@@ -301,7 +301,7 @@ void Reader::read(const std::string& kind, const std::string& tensor, const Piec
     throw Error(ErrorKind::input,
                 fmt::format("{}: no stored piece holds element {} of box {}", name, wanted.begin + missing,
                             wanted.box.to_string()),
-                "the checkpoint does not hold the whole tensor");
+                "the checkpoint does not contain the whole tensor");
   }
 }
 
@@ -316,10 +316,9 @@ std::vector<Problem> Reader::verify(const std::function<void(std::uint64_t)>& ch
 void require_optimizer_state(const Reader& reader) {
   if (!has_weights_only(reader.manifest(), reader.pieces())) return;
   const std::string path = reader.path().string();
-  throw Error(
-      ErrorKind::input,
-      fmt::format("{} holds weights alone, no optimizer's state: there is nothing to go on from", path),
-      fmt::format("begin a run with them: --init-from {}", path));
+  throw Error(ErrorKind::input,
+              fmt::format("{} holds weights but no optimizer state, so a run cannot resume from it", path),
+              fmt::format("start a new run from these weights: --init-from {}", path));
 }
 
 }  // namespace dt::checkpoint

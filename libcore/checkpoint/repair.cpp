@@ -47,7 +47,7 @@ struct FileDamage {
 Error not_a_copy_error(const CheckpointCopy& replica, const std::string& what) {
   return Error(ErrorKind::input,
                fmt::format("{} is not a copy of the same checkpoint: {}", replica.path.string(), what),
-               "--from takes a copy of it, made when it was whole");
+               "--from expects a copy of the checkpoint that was made before the damage");
 }
 
 std::string folder_name(const fs::path& path) {
@@ -64,14 +64,15 @@ void check_name(const CheckpointCopy& damaged, const CheckpointCopy& replica) {
   if (fits) return;
   if (name) {
     throw not_a_copy_error(
-        replica, fmt::format("it is of step {}, generation {}, and the manifest of {} is damaged", state.step,
-                             replica.manifest->generation, damaged.path.string()));
+        replica,
+        fmt::format("it is from step {}, generation {}, unlike the name of {}, whose manifest is damaged",
+                    state.step, replica.manifest->generation, damaged.path.string()));
   }
   throw Error(
       ErrorKind::input,
-      fmt::format("nothing tells whether {} is a copy of the same checkpoint: the manifest of {} is damaged",
+      fmt::format("cannot tell whether {} is a copy of the same checkpoint: the manifest of {} is damaged",
                   replica.path.string(), damaged.path.string()),
-      fmt::format("if it is, name both folders alike, or the damaged one {}",
+      fmt::format("if it is, give both folders the same name, or rename the damaged one to {}",
                   checkpoint_name(state.step, replica.manifest->generation)));
 }
 
@@ -80,7 +81,7 @@ const Manifest& choose_manifest(const CheckpointCopy& damaged, const CheckpointC
   if (fs::equivalent(damaged.path, replica.path, error))
     throw not_a_copy_error(replica, "it is the checkpoint itself");
   if (!damaged.manifest && !replica.manifest) {
-    throw Error(ErrorKind::verification, fmt::format("neither manifest is whole: {}", damaged.why),
+    throw Error(ErrorKind::verification, fmt::format("both manifests are damaged: {}", damaged.why),
                 replica.why);
   }
   if (!damaged.manifest) {
@@ -89,8 +90,8 @@ const Manifest& choose_manifest(const CheckpointCopy& damaged, const CheckpointC
     const auto describe = [](const Manifest& m) {
       return fmt::format("step {}, generation {}, written {}", m.state.step, m.generation, m.created);
     };
-    throw not_a_copy_error(
-        replica, fmt::format("{} instead of {}", describe(*replica.manifest), describe(*damaged.manifest)));
+    throw not_a_copy_error(replica, fmt::format("it is {}, and the checkpoint is {}",
+                                                describe(*replica.manifest), describe(*damaged.manifest)));
   }
   return damaged.manifest ? *damaged.manifest : *replica.manifest;
 }
@@ -111,9 +112,9 @@ std::vector<std::byte> assemble_index(const StoredFile& index, const CheckpointC
       file.read_at(range.begin, std::span(bytes).subspan(range.begin, range.end - range.begin));
       return;
     }
-    throw Error(ErrorKind::verification,
-                fmt::format("neither copy of {} has {} whole", index.name, part.what),
-                "without it nothing says which bytes of the files are which");
+    throw Error(
+        ErrorKind::verification, fmt::format("{}: {} are damaged in both copies", index.name, part.what),
+        "without the piece index, dt cannot tell which tensor each byte of the other files belongs to");
   };
   const std::uint64_t end = index_format::body_bytes(index.bytes);
   block_digests.resize(index_format::num_blocks(end));
@@ -141,8 +142,8 @@ class Repairer {
   std::vector<Problem> run() {
     find_damage();
     if (!damaged_.manifest && foreign_bytes_ > sound_bytes_) {
-      throw not_a_copy_error(replica_,
-                             fmt::format("most of {} is not what its manifest says", damaged_.path.string()));
+      throw not_a_copy_error(replica_, fmt::format("most of {} does not match the manifest of the copy",
+                                                   damaged_.path.string()));
     }
     for (const FileDamage& damage : damages_) repair_file(damage);
     if (!damaged_.manifest) {

@@ -25,9 +25,9 @@ void check_name(const fs::path& out, const Manifest& manifest) {
   if (entry->step == manifest.state.step && entry->generation == manifest.generation) return;
   throw Error(
       ErrorKind::input,
-      fmt::format("{} would name step {} of generation {}, but the state is of step {}, generation {}",
+      fmt::format("the name {} means step {}, generation {}, but the state is from step {}, generation {}",
                   out.string(), entry->step, entry->generation, manifest.state.step, manifest.generation),
-      fmt::format("name it {}, or something that is no checkpoint's name",
+      fmt::format("name it {}, or choose a name that does not look like a checkpoint's",
                   checkpoint_name(manifest.state.step, manifest.generation)));
 }
 
@@ -37,7 +37,8 @@ void check_place(const fs::path& out, bool overwrite) {
   const fs::file_status status = fs::symlink_status(out, error);
   if (!fs::exists(status)) return;
   if (!overwrite) {
-    throw Error(ErrorKind::input, out.string() + " exists already", "choose another name, or --overwrite it");
+    throw Error(ErrorKind::input, out.string() + " already exists",
+                "choose another name, or replace it with --overwrite");
   }
   if (fs::is_directory(status) && file_exists(out / manifest_name)) return;
   throw Error(ErrorKind::input, out.string() + " is not a checkpoint and will not be overwritten",

@@ -87,7 +87,7 @@ std::vector<StoredFile> copy_tokenizer_files(const Reader& checkpoint, const fs:
     throw Error(ErrorKind::input,
                 fmt::format("{} has the digest {}, expected {}", from.string(), to_hex(copy.metadata_digest),
                             to_hex(file.metadata_digest)),
-                "the checkpoint is damaged: 'dt-checkpoint verify' lists all that is");
+                "the checkpoint is damaged: 'dt-checkpoint verify' lists all damage");
   }
   return tokenizer_files;
 }

@@ -78,10 +78,10 @@ class IndexVerification {
     if (num_unknown_ == 0) return;
     if (!is_verified_)
       problems_.push_back(*why_);  // another process verifies the index, but may not have come to it
-    problems_.push_back(
-        {manifest_.index->name,
-         fmt::format("{} of {} files cannot be checked without it", num_unknown_, manifest_.files.size()),
-         why_->is_unreadable});
+    problems_.push_back({manifest_.index->name,
+                         fmt::format("without the piece index, {} of {} files cannot be checked",
+                                     num_unknown_, manifest_.files.size()),
+                         why_->is_unreadable});
   }
 
  private:

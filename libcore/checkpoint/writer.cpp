@@ -21,7 +21,7 @@ namespace {
 /// writing.
 fs::path unused(fs::path path) {
   std::error_code ignored;  // creating the folder reports the error
-  if (fs::exists(fs::symlink_status(path, ignored))) throw input_error("{} exists already", path.string());
+  if (fs::exists(fs::symlink_status(path, ignored))) throw input_error("{} already exists", path.string());
   return path;
 }
 
@@ -47,7 +47,7 @@ WriterManifest load_visible_writer_manifest(const fs::path& folder, const Manife
   } catch (const Error& error) {
     // A writer wrote and synced the manifest a moment ago. A defect is therefore a failed write, not
     // bad input.
-    throw Error(ErrorKind::environment, error.message(), "nothing was committed");
+    throw Error(ErrorKind::environment, error.message(), "the checkpoint was not committed");
   }
 }
 
@@ -95,13 +95,13 @@ CheckpointTransaction CheckpointTransaction::at(const fs::path& final_path, std:
 
 void CheckpointTransaction::check_header(const Manifest& header) const {
   DT_CHECK(header.state.step == step_ && header.generation == generation_,
-           "{} is committed as step {} of generation {}", final_path_.string(), header.state.step,
+           "{} cannot be committed as step {}, generation {}", final_path_.string(), header.state.step,
            header.generation);
 }
 
 fs::path CheckpointTransaction::commit(Manifest header, int num_writers, const CommitOptions& options) {
   check_header(header);
-  DT_CHECK(num_writers >= 1, "a checkpoint of {} writers", num_writers);
+  DT_CHECK(num_writers >= 1, "a checkpoint needs at least one writer, not {}", num_writers);
   WrittenPieces written;
   for (int writer = 0; writer < num_writers; ++writer)
     written.add(load_visible_writer_manifest(path(), header, writer, options.timeout_s));
@@ -139,7 +139,7 @@ fs::path CheckpointTransaction::finish(Manifest header, const WrittenPieces& wri
 WriterManifest write_files(const fs::path& unfinished, const Manifest& header, int writer,
                            std::span<const PieceSpec> pieces, const PayloadSource& source,
                            const std::function<void(std::uint64_t)>& written, double timeout_s) {
-  DT_CHECK(writer >= 0, "writer {}", writer);
+  DT_CHECK(writer >= 0, "writer {} is negative", writer);
   wait_until_visible(unfinished, timeout_s);
   PieceFileWriter file(unfinished, header, writer, pieces);
   for (std::size_t i = 0; i < pieces.size(); ++i) {

@@ -11,7 +11,7 @@ namespace dt::checkpoint {
 namespace {
 
 constexpr DigestedJsonFormat writer_manifest_format = {"dt-checkpoint-part", 1,
-                                                       "what the writer wrote is damaged"};
+                                                       "the files of this writer are damaged"};
 
 }  // namespace
 
@@ -47,8 +47,9 @@ WriterManifest load_writer_manifest(const fs::path& folder, std::int64_t step, s
   WriterManifest manifest = parse_writer_manifest(read_file(path), path.string());
   if (manifest.step == step && manifest.generation == generation && manifest.writer == writer)
     return manifest;
-  throw input_error("{} is of step {}, generation {}, writer {}; expected {}, {}, {}", path.string(),
-                    manifest.step, manifest.generation, manifest.writer, step, generation, writer);
+  throw input_error(
+      "{} belongs to step {}, generation {}, writer {}; expected step {}, generation {}, writer {}",
+      path.string(), manifest.step, manifest.generation, manifest.writer, step, generation, writer);
 }
 
 }  // namespace dt::checkpoint

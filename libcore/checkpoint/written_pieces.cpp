@@ -19,7 +19,8 @@ using namespace index_format;
 namespace {
 
 Extents padded(std::span<const std::int64_t> extents) {
-  DT_CHECK(extents.size() <= max_tensor_dims, "a tensor of {} dimensions", extents.size());
+  DT_CHECK(extents.size() <= max_tensor_dims, "a tensor has {} dimensions, too many for the piece index",
+           extents.size());
   Extents result{};
   std::ranges::copy(extents, result.begin());
   return result;
@@ -85,14 +86,14 @@ class MessageReader {
   /// Returns a count of items of at least `item_bytes` that follow.
   std::size_t take_count(std::size_t item_bytes) {
     const auto count = take<std::uint64_t>();
-    DT_CHECK(count <= bytes_.size() / item_bytes, "a message about {} items in {} bytes", count,
-             bytes_.size());
+    DT_CHECK(count <= bytes_.size() / item_bytes, "a message states {} items but has only {} bytes left",
+             count, bytes_.size());
     return count;
   }
 
  private:
   void take_bytes(std::span<std::byte> out) {
-    DT_CHECK(out.size() <= bytes_.size(), "a message that ends {} bytes early", out.size() - bytes_.size());
+    DT_CHECK(out.size() <= bytes_.size(), "a message ends {} bytes early", out.size() - bytes_.size());
     if (!out.empty()) std::memcpy(out.data(), bytes_.data(), out.size());
     bytes_ = bytes_.subspan(out.size());
   }
@@ -136,7 +137,7 @@ std::uint32_t WrittenPieces::number_of(const Box& box) {
 }
 
 void WrittenPieces::append(PieceEntry entry) {
-  DT_CHECK(pieces_.size() < UINT32_MAX, "more pieces than an index holds");
+  DT_CHECK(pieces_.size() < UINT32_MAX, "a checkpoint has more pieces than its index can hold");
   pieces_.push_back(entry);
 }
 
@@ -145,7 +146,7 @@ void WrittenPieces::add(const WriterManifest& shard) {
   files_.insert(files_.end(), shard.files.begin(), shard.files.end());
   for (const StoredPiece& p : shard.pieces) {
     const auto file = std::ranges::find(shard.files, p.file, &StoredFile::name);
-    DT_CHECK(file != shard.files.end(), "a piece in '{}', which its writer does not list", p.file);
+    DT_CHECK(file != shard.files.end(), "a piece is in '{}', which its writer does not list", p.file);
     const std::uint32_t tensor = number_of(Tensor{p.tensor, p.kind, p.dtype, p.piece.global});
     const std::uint32_t box = number_of(Box{tensor, padded(p.piece.start), padded(p.piece.box.dims())});
     const std::uint64_t digest = p.digests.size() == 1 ? p.digests[0] : digests_.size();

@@ -169,7 +169,7 @@ TEST_CASE("a table of stages that does not name each unit once is refused") {
   CHECK(contains(message("\"stage\":1,", "\"stage\":2,"), "mesh.stages[1]"));
   CHECK(contains(message("\"begin\":1", "\"begin\":2"), "mesh.stages[1]"));
   CHECK(contains(message("\"end\":4", "\"end\":5"), "mesh.stages[1]"));
-  CHECK(contains(message("\"end\":4", "\"end\":3"), "3 units in all; the model has 4"));
+  CHECK(contains(message("\"end\":4", "\"end\":3"), "the stages hold 3 units; the model has 4"));
   CHECK(contains(message("\"end\":1", "\"end\":0"), "mesh.stages[0]"));
 }
 
@@ -261,14 +261,15 @@ TEST_CASE("values that no run has are refused with the member's name") {
       {"\"zero\":1", "\"zero\":4", "'mesh.zero' is 4"},
       {"\"virtual_stages\":1", "\"virtual_stages\":-5", "'mesh.virtual_stages'"},
       {"\"bytes\":100000", "\"bytes\":18446744073709551615", "'files[0].bytes'"},
-      {"\"global\":[4,6]", "\"global\":[4611686018427387904,8]", "pieces[0].global: it is no tensor's shape"},
+      {"\"global\":[4,6]", "\"global\":[4611686018427387904,8]",
+       "pieces[0].global: it is not a valid tensor shape"},
       {"\"global\":[4,6]", "\"global\":[0,4611686018427387904,8]",
-       "pieces[0].global: it is no tensor's shape"},
-      {"\"box\":[4,6]", "\"box\":[1,1,1,1,1,1,1,1,1]", "pieces[0].box: it is no tensor's shape"},
+       "pieces[0].global: it is not a valid tensor shape"},
+      {"\"box\":[4,6]", "\"box\":[1,1,1,1,1,1,1,1,1]", "pieces[0].box: it is not a valid tensor shape"},
       {"\"offset\":4096", "\"offset\":2100", "pieces: 'weights' of layers.0.attention.q.weight and"},
       {"\"files\": [",
        "\"files\": [{\"name\":\"rank-00000.h5\",\"bytes\":1,\"metadata_digest\":\"0000000000000000\"},",
-       "files[1]: 'rank-00000.h5' is there twice"},
+       "files[1]: 'rank-00000.h5' is listed twice"},
       {"\"vocab_size\":", "\"vocab_size\":99999999999999999999", "vocab_size is"},
       {"\"step\":1000", "\"step\":1000,\"step\":1000", "member 'state' has the member 'step' twice"},
   };

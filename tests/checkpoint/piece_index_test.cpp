@@ -222,23 +222,24 @@ TEST_CASE("an index that lies is refused, whatever it says") {
   };
   constexpr std::uint64_t huge = ~std::uint64_t{0};
   const std::vector<Lie> lies = {
-      {header(0), 0, 1, "no index of pieces"},
+      {header(0), 0, 1, "not a piece index"},
       {header(8), 2, 4, "has version 2 of the index format"},
-      {header(offsetof(Header, num_files)), 4, 4, "not what its head says"},
-      {header(offsetof(Header, step)), 11, 8, "is of step 11, generation 1, expected step 10"},
-      {header(offsetof(Header, generation)), 2, 8, "is of step 10, generation 2"},
-      {header(offsetof(Header, num_tensors)), 0xffffffff, 4, "not what its head says"},
-      {header(offsetof(Header, num_pieces)), huge, 8, "not what its head says"},
-      {header(offsetof(Header, num_digests)), huge / 8, 8, "not what its head says"},
-      {header(offsetof(Header, name_bytes)), huge, 8, "not what its head says"},
-      {tensor(offsetof(TensorEntry, name_begin)), 1000, 4, "beyond its names"},
-      {tensor(offsetof(TensorEntry, kind_bytes)), 0xffffffff, 4, "beyond its names"},
+      {header(offsetof(Header, num_files)), 4, 4, "does not match its header"},
+      {header(offsetof(Header, step)), 11, 8, "belongs to step 11, generation 1; expected step 10"},
+      {header(offsetof(Header, generation)), 2, 8, "belongs to step 10, generation 2"},
+      {header(offsetof(Header, num_tensors)), 0xffffffff, 4, "does not match its header"},
+      {header(offsetof(Header, num_pieces)), huge, 8, "does not match its header"},
+      {header(offsetof(Header, num_digests)), huge / 8, 8, "does not match its header"},
+      {header(offsetof(Header, name_bytes)), huge, 8, "does not match its header"},
+      {tensor(offsetof(TensorEntry, name_begin)), 1000, 4, "beyond the end of its names"},
+      {tensor(offsetof(TensorEntry, kind_bytes)), 0xffffffff, 4, "beyond the end of its names"},
       {tensor(offsetof(TensorEntry, dtype)), 0x7878, 8, "xx"},
-      {tensor(offsetof(TensorEntry, rank)), 9, 4, "of 9 dimensions"},
-      {tensor(offsetof(TensorEntry, first_box)), 1, 4, "boxes of no tensor"},
+      {tensor(offsetof(TensorEntry, rank)), 9, 4, "has 9 dimensions"},
+      {tensor(offsetof(TensorEntry, first_box)), 1, 4, "boxes that belong to no tensor"},
       {tensor(offsetof(TensorEntry, payload_bytes)), 8, 8, "has 24 bytes of weights of b, expected 8"},
-      {tensor(offsetof(TensorEntry, global)), huge, 8, "no tensor's shape"},
-      {tensor(sizeof(TensorEntry) + offsetof(TensorEntry, first_box)), 0, 4, "whose boxes are 0 to 0"},
+      {tensor(offsetof(TensorEntry, global)), huge, 8, "whose shape is invalid"},
+      {tensor(sizeof(TensorEntry) + offsetof(TensorEntry, first_box)), 0, 4,
+       "whose box range 0 to 0 is invalid"},
       {tensor(sizeof(TensorEntry) + offsetof(TensorEntry, name_begin)), 0, 4, ""},
       {box(0, offsetof(BoxEntry, first_piece)), 1, 8, "invalid box"},
       {box(1, offsetof(BoxEntry, first_piece)), huge, 8, "invalid box"},
@@ -249,17 +250,17 @@ TEST_CASE("an index that lies is refused, whatever it says") {
       {piece(2, offsetof(PieceEntry, begin)), 0, 8, ""},
       {piece(0, offsetof(PieceEntry, offset)), huge, 8, "beyond the end of its file"},
       {piece(0, offsetof(PieceEntry, offset)), 8, 8, "share bytes of 'rank-00000.h5'"},
-      {piece(1, offsetof(PieceEntry, digest)), 3, 8, "digests that are not there"},
-      {piece(1, offsetof(PieceEntry, digest)), huge, 8, "digests that are not there"},
-      {piece(0, offsetof(PieceEntry, box)), 1, 4, "of another box"},
-      {piece(0, offsetof(PieceEntry, box)), 3, 4, "of no box"},
-      {piece(0, offsetof(PieceEntry, file)), 3, 4, "in no file"},
-      {piece(0, offsetof(PieceEntry, file)), 2, 4, "a piece of another"},
+      {piece(1, offsetof(PieceEntry, digest)), 3, 8, "digests beyond the end of its digest table"},
+      {piece(1, offsetof(PieceEntry, digest)), huge, 8, "digests beyond the end of its digest table"},
+      {piece(0, offsetof(PieceEntry, box)), 1, 4, "belongs to another box"},
+      {piece(0, offsetof(PieceEntry, box)), 3, 4, "belongs to no box"},
+      {piece(0, offsetof(PieceEntry, file)), 3, 4, "in no listed file"},
+      {piece(0, offsetof(PieceEntry, file)), 2, 4, "a piece that belongs to another"},
       {[](const Layout& l) { return l.by_file; }, 1, 4, ""},
-      {[](const Layout& l) { return l.by_file; }, 4, 4, "has a piece 4 beyond its 4 pieces"},
-      {[](const Layout& l) { return l.file_starts; }, 1, 4, "gives the 1-th file"},
-      {[](const Layout& l) { return l.file_starts + 4; }, 0xffffffff, 4, "gives the 1-th file"},
-      {[](const Layout& l) { return l.file_starts + 12; }, 3, 4, "gives the 3-th file"},
+      {[](const Layout& l) { return l.by_file; }, 4, 4, "refers to piece 4, which is beyond its 4 pieces"},
+      {[](const Layout& l) { return l.file_starts; }, 1, 4, "gives file 1"},
+      {[](const Layout& l) { return l.file_starts + 4; }, 0xffffffff, 4, "gives file 1"},
+      {[](const Layout& l) { return l.file_starts + 12; }, 3, 4, "gives file 3"},
   };
   for (const Lie& lie : lies) {
     std::uint64_t at = 0;
@@ -290,7 +291,8 @@ TEST_CASE("any changed byte of an index is told, and the bytes that are damaged"
                        fmt::format("pieces.index is damaged: bytes 0 to {}", good.bytes.size() - 8)));
   bad.bytes = good.bytes;
   bad.bytes.back() ^= std::byte{1};
-  CHECK(test::contains(test::error_of(ErrorKind::input, [&] { bad.open(); }), "another checkpoint's"));
+  CHECK(
+      test::contains(test::error_of(ErrorKind::input, [&] { bad.open(); }), "belongs to another checkpoint"));
 }
 
 }  // namespace

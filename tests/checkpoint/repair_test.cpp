@@ -129,7 +129,7 @@ TEST_CASE("two damaged copies make a whole one where their damage differs; else 
   CHECK(repair_checkpoint(ward.path, ward.replica).problems.size() == 2);
   CHECK_FALSE(fs::exists(ward.path / "rank-00002.h5"));
   fs::remove(ward.path / manifest_name);
-  CHECK(contains(ward.refusal(ErrorKind::verification), "neither manifest is whole"));
+  CHECK(contains(ward.refusal(ErrorKind::verification), "both manifests are damaged"));
 }
 
 TEST_CASE("a copy of another checkpoint is refused, and nothing is changed") {
@@ -152,7 +152,7 @@ TEST_CASE("a copy of another checkpoint is refused, and nothing is changed") {
   CHECK_FALSE(fs::exists(ward.path / manifest_name));
   fs::rename(ward.path, ward.folder / "mine");
   CHECK(contains(error_of(ErrorKind::input, [&] { repair_checkpoint(ward.folder / "mine", ward.replica); }),
-                 "nothing tells whether"));
+                 "cannot tell whether"));
   fs::rename(ward.folder / "mine", ward.path);
   CHECK(repair_checkpoint(ward.path, ward.replica).problems.empty());
   ward.expect_whole();
@@ -164,7 +164,7 @@ TEST_CASE("an index that neither copy has whole keeps a checkpoint from being me
   fs::copy_file(ward.write("other", 5000) / index_name, ward.replica / index_name,
                 fs::copy_options::overwrite_existing);
   const auto before = read_file(ward.path / index_name);
-  CHECK(contains(ward.refusal(ErrorKind::verification), "neither copy of pieces.index has bytes 0 to"));
+  CHECK(contains(ward.refusal(ErrorKind::verification), "pieces.index: bytes 0 to"));
   CHECK(read_file(ward.path / index_name) == before);
 }
 

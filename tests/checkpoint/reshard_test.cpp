@@ -137,7 +137,7 @@ TEST_CASE("a name that says another step or generation is refused") {
   const auto message = [&](const char* name) {
     return test::error_of(ErrorKind::input, [&] { resharded(source, folder / name, layouts[0]); });
   };
-  CHECK(test::contains(message("step-00000011.g1"), "step-00000011.g1 would name step 11 of generation 1"));
+  CHECK(test::contains(message("step-00000011.g1"), "step-00000011.g1 means step 11, generation 1"));
   CHECK(test::contains(message("step-00000010.g2"), "generation 2"));
   CHECK(message("step-00000010.g1").empty());
 }
@@ -147,7 +147,7 @@ TEST_CASE("what is there is replaced only where that is asked for and it is a ch
   const fs::path path = write_source(folder / "a", small_spec());
   const std::string state = state_of(Reader(path));
   CHECK(test::contains(test::error_of(ErrorKind::input, [&] { resharded(Reader(path), path, layouts[1]); }),
-                       "exists already"));
+                       "already exists"));
   fs::create_directory(folder / "other");
   CHECK(test::contains(
       test::error_of(ErrorKind::input, [&] { resharded(Reader(path), folder / "other", layouts[1], true); }),

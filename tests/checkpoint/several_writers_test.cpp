@@ -247,15 +247,21 @@ TEST_CASE("a part of another step, generation or writer keeps the checkpoint fro
   const std::string path = u.in("part-00001.json").string();
   SECTION("step") {
     write_shard(u.unfinished->path(), test::sample_manifest(19, 2), 1, u.pieces.list);
-    CHECK(contains(u.commit_error(), path + " is of step 19, generation 2, writer 1; expected 20, 2, 1"));
+    CHECK(contains(
+        u.commit_error(),
+        path + " belongs to step 19, generation 2, writer 1; expected step 20, generation 2, writer 1"));
   }
   SECTION("generation") {
     write_shard(u.unfinished->path(), test::sample_manifest(20, 1), 1, u.pieces.list);
-    CHECK(contains(u.commit_error(), path + " is of step 20, generation 1, writer 1; expected 20, 2, 1"));
+    CHECK(contains(
+        u.commit_error(),
+        path + " belongs to step 20, generation 1, writer 1; expected step 20, generation 2, writer 1"));
   }
   SECTION("writer") {
     fs::copy_file(u.in("part-00002.json"), u.in("part-00001.json"), fs::copy_options::overwrite_existing);
-    CHECK(contains(u.commit_error(), path + " is of step 20, generation 2, writer 2; expected 20, 2, 1"));
+    CHECK(contains(
+        u.commit_error(),
+        path + " belongs to step 20, generation 2, writer 2; expected step 20, generation 2, writer 1"));
   }
 }
 
@@ -303,9 +309,9 @@ TEST_CASE("the final name is refused before anything is written, and when it was
   write_shard(late.path(), header, 0, pieces.list);
   const fs::path path = write_by(2, folder.path(), header, pieces.list);
   const std::string before = read_file(path / manifest_name);
-  CHECK(contains(error_of(ErrorKind::input, [&] { late.commit(header, 1); }), "exists already"));
+  CHECK(contains(error_of(ErrorKind::input, [&] { late.commit(header, 1); }), "already exists"));
   CHECK(contains(error_of(ErrorKind::input, [&] { CheckpointTransaction(folder.path(), 10, 1); }),
-                 path.string() + " exists already"));
+                 path.string() + " already exists"));
   CHECK(read_file(path / manifest_name) == before);
   CHECK(verify_checkpoint(path).empty());
 }

@@ -85,7 +85,7 @@ TEST_CASE("a folder of any state of ruin is described, not thrown at") {
   test::write_text(checkpoint / "manifest.json", "");
   CHECK_FALSE(verify_checkpoint(checkpoint).empty());
   fs::remove(checkpoint / "manifest.json");
-  CHECK(contains(described(verify_checkpoint(checkpoint)), "it holds no manifest.json"));
+  CHECK(contains(described(verify_checkpoint(checkpoint)), "it contains no manifest.json"));
   fs::create_directory(checkpoint / "manifest.json");
   CHECK_FALSE(verify_checkpoint(checkpoint).empty());
 }
@@ -101,7 +101,7 @@ TEST_CASE("a damaged index of pieces is named, and how many files cannot be chec
   const auto finding = [&] {
     CHECK_FALSE(test::error_of(ErrorKind::input, [&] { Reader(checkpoint).pieces(); }).empty());
     const std::string text = described(verify_checkpoint(checkpoint));
-    CHECK(contains(text, "pieces.index: 3 of 3 files cannot be checked without it"));
+    CHECK(contains(text, "pieces.index: without the piece index, 3 of 3 files cannot be checked"));
     return text;
   };
   CHECK(verify_checkpoint(checkpoint).empty());
@@ -109,7 +109,7 @@ TEST_CASE("a damaged index of pieces is named, and how many files cannot be chec
   File::open_write(index).write_at(20, std::as_bytes(std::span("!", 1)));
   CHECK(contains(finding(), fmt::format("pieces.index: bytes 0 to {} have the digest", good.size() - 8)));
   test::write_text(index, good.substr(0, good.size() - 3) + "abc");
-  CHECK(contains(finding(), "pieces.index: the digests of its blocks have the digest"));
+  CHECK(contains(finding(), "pieces.index: the block digests have the digest"));
   test::write_text(index, good.substr(0, 100));
   CHECK(contains(finding(), "pieces.index has 100 bytes, expected"));
   test::write_text(index, "");
@@ -120,11 +120,11 @@ TEST_CASE("a damaged index of pieces is named, and how many files cannot be chec
                  "pieces.index is missing"));
   // The index of another step has the same size.
   fs::copy_file(write(20) / index_name, index);
-  CHECK(contains(finding(), "pieces.index: the digests of its blocks"));
+  CHECK(contains(finding(), "pieces.index: the block digests"));
   // A process that leaves the index to another one says so, too, if it cannot check its own files.
   int turn = 0;
   const auto second = verify_checkpoint(checkpoint, {}, [&] { return turn++ % 2 == 0; });
-  CHECK(contains(described(second), "pieces.index: 2 of 3 files cannot be checked"));
+  CHECK(contains(described(second), "pieces.index: without the piece index, 2 of 3 files cannot be checked"));
 }
 
 }  // namespace

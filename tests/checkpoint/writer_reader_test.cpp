@@ -238,7 +238,7 @@ TEST_CASE("a checkpoint's name is never given to another") {
   const fs::path path = test::write_small(folder.path());
   CHECK(path.filename() == "step-00000010.g1");
   const std::string before = read_file(path / "manifest.json");
-  CHECK(contains(error_of(ErrorKind::input, [&] { test::write_small(folder.path()); }), "exists already"));
+  CHECK(contains(error_of(ErrorKind::input, [&] { test::write_small(folder.path()); }), "already exists"));
   CHECK(read_file(path / "manifest.json") == before);
 }
 

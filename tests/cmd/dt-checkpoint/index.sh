@@ -40,7 +40,7 @@ spoil() { printf 'xxxx' | dd of="$1/pieces.index" bs=1 seek=80 conv=notrunc stat
 spoil "$indexed"
 expect_exit 5 dt-checkpoint verify "$indexed"
 expect_match stdout "^$indexed: pieces.index: bytes 0 to [0-9]+ have the digest"
-expect_match stdout "^$indexed: pieces.index: 3 of 3 files cannot be checked without it$"
+expect_match stdout "^$indexed: pieces.index: without the piece index, 3 of 3 files cannot be checked$"
 expect_exit 3 dt-checkpoint show "$indexed"; expect_match stderr "pieces.index is damaged"
 expect_exit 3 dt-merge "$indexed" --format h5 --out no.h5; expect_match stderr "pieces.index"
 expect_exit 0 dt-checkpoint repair "$indexed" --from "$replica"
@@ -51,7 +51,7 @@ expect_exit 0 dt-checkpoint repair "$indexed" --from "$replica"
 diff -r "$indexed" "$replica" || fail "the copies differ"
 spoil "$indexed"; spoil "$replica"
 expect_exit 5 dt-checkpoint repair "$indexed" --from "$replica"
-expect_match stderr "neither copy of pieces.index has bytes 0 to"
+expect_match stderr "pieces.index: bytes 0 to [0-9]* are damaged in both copies"
 
 # Prune removes the index with the rest, and keeps what verifies.
 for step in 20 30 40; do make_checkpoint indexed "$step" writers=3 listed_files=2 >/dev/null || fail "make_checkpoint"; done

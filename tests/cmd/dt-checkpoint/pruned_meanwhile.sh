@@ -25,20 +25,20 @@ for file in manifest.json rank-00000.h5; do
   for command in "verify $old" "diff $old saving"; do
     # shellcheck disable=SC2086 # words
     expect_exit 3 pruned $file dt-checkpoint $command
-    expect_match stderr "$old was removed meanwhile"; restore
+    expect_match stderr "$old was removed while it was being read"; restore
   done
   for out in out out.h5; do
     expect_exit 3 pruned $file dt-merge "$old" --out $out
-    expect_match stderr "$old was removed meanwhile.*latest"
+    expect_match stderr "$old was removed while it was being read.*latest"
     expect_absent $out; restore
   done
   expect_exit 3 pruned $file dt-train --eval-only --resume "$old" --data shards
-  expect_match stderr "$old was removed meanwhile"; restore
+  expect_match stderr "$old was removed while it was being read"; restore
 done
 # The others are reported all the same, and damage counts more.
 cp -r saving damaged && printf xxxx | dd of=damaged/rank-00000.h5 bs=1 seek=5000 conv=notrunc status=none
 expect_exit 5 pruned rank-00000.h5 dt-checkpoint verify "$old" damaged
-expect_match stderr "$old was removed meanwhile"; expect_match stdout "^damaged: rank-00000.h5"; restore
+expect_match stderr "$old was removed while it was being read"; expect_match stdout "^damaged: rank-00000.h5"; restore
 expect_exit 3 pruned manifest.json dt-checkpoint show "$old"
-expect_match stderr "$old was removed meanwhile"; restore
+expect_match stderr "$old was removed while it was being read"; restore
 expect_exit 0 dt-checkpoint verify "$old"

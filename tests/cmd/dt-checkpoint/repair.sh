@@ -26,11 +26,11 @@ expect_exit 5 dt-checkpoint repair "$a" --from "$replica" --json
 expect_match stdout "^\{\"path\":\"$a\",\"ok\":false,\"repaired\":\[\{\"where\":\"rank-00001.h5: [^]]*\],\"problems\":\[\{\"where\":\"rank-00000.h5\",\"what\":\"the bytes outside the tensors"
 expect_match stderr "still has 1 damages"
 
-expect_exit 3 dt-checkpoint repair "$a" --from "$other"; expect_match stderr "not a copy of the same checkpoint: step 20.* instead of step 10"
+expect_exit 3 dt-checkpoint repair "$a" --from "$other"; expect_match stderr "not a copy of the same checkpoint: it is step 20.*, and the checkpoint is step 10"
 expect_exit 3 dt-checkpoint repair "$a" --from nowhere; expect_match stderr "nowhere is not a folder"
 expect_exit 3 dt-checkpoint repair nowhere --from "$a"; expect_match stderr "nowhere is not a folder"
 expect_exit 2 dt-checkpoint repair "$a"; expect_match stderr "from is missing"
 expect_exit 2 dt-checkpoint repair "$a" "$replica"; expect_match stderr "repair CKPT"
 expect_exit 2 dt-checkpoint verify "$a" --from "$replica"; expect_match stderr "option of 'repair', not of 'verify'"
 rm "$a/manifest.json"; echo torn >"$replica/manifest.json"
-expect_exit 5 dt-checkpoint repair "$a" --from "$replica"; expect_match stderr "neither manifest is whole"
+expect_exit 5 dt-checkpoint repair "$a" --from "$replica"; expect_match stderr "both manifests are damaged"

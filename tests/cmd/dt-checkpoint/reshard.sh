@@ -46,7 +46,7 @@ mkdir -p other/checkpoints
 expect_exit 0 reshard "$source" other/checkpoints/step-00000010.g1 --layout dp=2
 expect_equal "$(dt-checkpoint latest other)" other/checkpoints/step-00000010.g1
 expect_exit 3 reshard "$source" other/checkpoints/step-00000011.g1 --layout dp=2
-expect_match stderr "step-00000011.g1 would name step 11 .* is of step 10, generation 1"
+expect_match stderr "step-00000011.g1 means step 11, .* is from step 10, generation 1"
 
 # Layouts that are none.
 layout() { expect_exit 2 reshard "$source" refused --layout "$1"; expect_match stderr "$2"; }
@@ -71,7 +71,7 @@ layout dp=40000,tp=40000 "too many ranks"
 expect_absent refused
 
 # What is there stays, but for a checkpoint that may be overwritten: its own place too.
-expect_exit 3 reshard "$source" "to dp=1" --layout dp=2; expect_match stderr "exists already.*--overwrite"
+expect_exit 3 reshard "$source" "to dp=1" --layout dp=2; expect_match stderr "already exists.*--overwrite"
 expect_exit 0 reshard "$source" "to dp=1" --layout dp=2 --overwrite
 expect_exit 0 dt-checkpoint show "to dp=1"; expect_match stdout "dp=2"
 mkdir folder

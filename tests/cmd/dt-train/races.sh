@@ -13,7 +13,7 @@ for step in 30 40 90; do # a first life that went on, unseen
 done
 expect_equal "$(dt-checkpoint latest fenced)" fenced/checkpoints/step-00000040.g2
 if make_checkpoint fenced 40 generation=2 >/dev/null 2>stderr; then fail "a checkpoint was written over another"; fi
-expect_match stderr 'step-00000040.g2 exists already'
+expect_match stderr 'step-00000040.g2 already exists'
 if make_checkpoint fenced 20 generation=1 >/dev/null 2>stderr; then fail "a checkpoint was written over another"; fi
 diff -r late fenced/checkpoints/step-00000020.g1 || fail "a checkpoint changed"
 # A step that exists twice is saved again under a third generation.
