@@ -20,7 +20,7 @@ namespace dt::convert {
 namespace {
 
 constexpr const char* remedy_average =
-    "checkpoints of one model can be averaged: leave out the one that differs";
+    "only checkpoints of the same model can be averaged: leave out the one that differs";
 
 Error differs(const checkpoint::Reader& first, const checkpoint::Reader& other, const std::string& what,
               const std::string& in_first, const std::string& in_other) {
@@ -69,8 +69,8 @@ void add_scaled(double weight, std::span<const T> values, std::span<double> sums
 
 ExportSource::ExportSource(const std::vector<fs::path>& checkpoints, std::vector<double> weights)
     : weights_(std::move(weights)) {
-  DT_CHECK(!checkpoints.empty() && checkpoints.size() == weights_.size(), "{} checkpoints have {} weights",
-           checkpoints.size(), weights_.size());
+  DT_CHECK(!checkpoints.empty() && checkpoints.size() == weights_.size(),
+           "{} checkpoints were given {} averaging weights", checkpoints.size(), weights_.size());
   const std::size_t cached_blocks = 8 / checkpoints.size();  // bounds the memory of all checkpoints together
   for (const fs::path& path : checkpoints) {
     checkpoints_.emplace_back(path, cached_blocks);
@@ -86,10 +86,10 @@ const checkpoint::StoredTensor& ExportSource::stored(const std::string& kind,
   const std::string path = checkpoints_.front().path().string();
   if (kind == checkpoint::kind_weights) {
     throw Error(ErrorKind::input, fmt::format("{}: {} is missing", path, tensor),
-                "the checkpoint does not hold all weights of its model");
+                "the checkpoint does not contain all weights of its model");
   }
   throw Error(ErrorKind::input, fmt::format("{}: {} of {} is missing", path, kind, tensor),
-              "the checkpoint holds no state of the optimizer: merge its weights alone");
+              "the checkpoint has no optimizer state: export only the weights, without --with-optimizer");
 }
 
 DType ExportSource::stored_dtype(const std::string& kind, const std::string& tensor) const {
@@ -102,8 +102,8 @@ std::vector<std::string> ExportSource::state_kinds() const {
     if (tensor.kind != checkpoint::kind_weights) kinds.insert(tensor.kind);
   }
   if (kinds.empty())
-    throw Error(ErrorKind::input, fmt::format("{} holds no state of an optimizer", newest().path().string()),
-                "export the weights alone");
+    throw Error(ErrorKind::input, fmt::format("{} has no optimizer state", newest().path().string()),
+                "export only the weights, without --with-optimizer");
   return {kinds.begin(), kinds.end()};
 }
 
@@ -114,7 +114,7 @@ std::vector<Piece> ExportSource::blocks(const std::string& kind, const std::stri
     return Error(ErrorKind::input,
                  fmt::format("{}: {} of {}: its stored pieces {}", checkpoints_.front().path().string(), kind,
                              tensor, why),
-                 "the checkpoint does not hold the whole tensor once");
+                 "the pieces must cover each element of the tensor exactly once");
   };
   std::vector<Piece> blocks;
   std::int64_t held = 0;
@@ -122,8 +122,8 @@ std::vector<Piece> ExportSource::blocks(const std::string& kind, const std::stri
   checkpoints_.front().pieces().for_each(whole_tensor, [&](const checkpoint::StoredPiece& piece) {
     const Piece& whole = piece.piece;
     if (whole.global != shape) {
-      throw refuse(
-          fmt::format("have the shape {}, the model {}", whole.global.to_string(), shape.to_string()));
+      throw refuse(fmt::format("have shape {}, but the model expects {}", whole.global.to_string(),
+                               shape.to_string()));
     }
     held += whole.numel();
     const auto step = static_cast<std::int64_t>(digest_block_bytes / dtype_bytes(piece.dtype));

@@ -53,12 +53,12 @@ void check_replaceable(const fs::path& file, bool overwrite) {
   const fs::file_status status = fs::symlink_status(file, error);
   if (!fs::exists(status)) return;
   if (!overwrite) {
-    throw Error(ErrorKind::input, file.string() + " exists already",
-                "choose another name, or --overwrite it");
+    throw Error(ErrorKind::input, file.string() + " already exists",
+                "choose another name, or replace it with --overwrite");
   }
   if (fs::is_regular_file(status) && is_model_file(file)) return;
-  throw Error(ErrorKind::input, file.string() + " is not a model's file and will not be overwritten",
-              "choose another name, or remove it yourself");
+  throw Error(ErrorKind::input, file.string() + " is not a model file of dt and will not be overwritten",
+              "choose another name, or delete the file first");
 }
 
 void declare(Hdf5Writer& writer, const ExportSource& source, const ExportOptions& options,

@@ -159,10 +159,12 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   if (!fs::exists(fs::symlink_status(folder, error))) return;
   const std::string name = folder.string();
   if (!overwrite)
-    throw Error(ErrorKind::input, name + " exists already", "choose another name, or --overwrite it");
+    throw Error(ErrorKind::input, name + " already exists",
+                "choose another name, or replace it with --overwrite");
   if (folder_exists(folder) && (entries_of(folder).empty() || is_model_folder(folder))) return;
-  throw Error(ErrorKind::input, fmt::format("{} is not a model's folder and will not be overwritten", name),
-              "choose another name, or remove it yourself");
+  throw Error(ErrorKind::input,
+              fmt::format("{} is not a Hugging Face model folder and will not be overwritten", name),
+              "choose another name, or delete the folder first");
 }
 
 bool has_stored_file(const ExportSource& source, const std::string& name) {

@@ -21,13 +21,13 @@ constexpr const char* index_name = "model.safetensors.index.json";
 
 /// Returns the shards that an index names, sorted.
 std::set<std::string> shard_names(const fs::path& index) {
-  const JsonValue root = JsonValue::parse_object(read_file(index), {index.string(), "fetch the model again"});
+  const JsonValue root =
+      JsonValue::parse_object(read_file(index), {index.string(), "download the model again"});
   const JsonValue map = root.object("weight_map");
   std::set<std::string> names;
   for (const std::string& tensor : map.names()) names.insert(map.string(tensor));
   for (const std::string& name : names) {
-    if (!is_plain_file_name(name))
-      throw map.error(fmt::format("it names '{}', which is not a file's name", name));
+    if (!is_plain_file_name(name)) throw map.error(fmt::format("'{}' is not a plain file name", name));
   }
   return names;
 }
@@ -38,7 +38,7 @@ model::ModelSpec load_spec(const fs::path& folder) {
   if (is_folder && path_exists(config)) return model::load_model_spec(config.string());
   throw Error(ErrorKind::input,
               fmt::format("{} {}", folder.string(), is_folder ? "holds no config.json" : "is not a folder"),
-              "expected a Hugging Face model: a folder with config.json and safetensors");
+              "expected a Hugging Face model: a folder with config.json and .safetensors files");
 }
 
 /// Returns whether two tensors hold the same numbers, in whichever types. Reads them up to the first block
@@ -89,7 +89,7 @@ void HfFolder::open_files(const fs::path& folder) {
     if (!path_exists(folder / index_name)) {
       throw Error(ErrorKind::input,
                   fmt::format("{} holds neither {} nor {}", folder.string(), single_name, index_name),
-                  "dt reads Hugging Face models as safetensors");
+                  "dt reads weights from safetensors files: convert the model to safetensors");
     }
     names = shard_names(folder / index_name);
   }
@@ -121,8 +121,8 @@ void HfFolder::untie_where_heads_differ() {
     return;
   spec_.tied = false;
   remark_ = fmt::format(
-      "{}: config.json ties the head to the embedding, but {} has other values than {}: the head is kept, as "
-      "transformers 5 does, and the model is untied",
+      "{}: config.json ties the output head to the embedding, but {} and {} hold different values; dt reads "
+      "the model as untied and keeps the separate head, as transformers 5 does",
       folder_.string(), head->first, embedding->tensor->name);
 }
 
@@ -138,13 +138,13 @@ HfFolder::FileTensor HfFolder::find(const model::HfTensor& wanted) const {
   const FileTensor* found = find_named(wanted);
   if (!found) {
     throw Error(ErrorKind::input, fmt::format("{}: tensor '{}' is missing", folder_.string(), wanted.name),
-                "the weights do not fit the folder's config.json");
+                "the weights do not match the folder's config.json");
   }
   const SafeTensor& tensor = *found->tensor;
   const std::string name = fmt::format("{}: tensor '{}'", found->file->path().string(), tensor.name);
   if (tensor.shape != wanted.shape) {
     throw Error(ErrorKind::input, fmt::format("{} has shape {}", name, tensor.shape.to_string()),
-                fmt::format("the folder's config.json makes it {}", wanted.shape.to_string()));
+                fmt::format("the folder's config.json implies shape {}", wanted.shape.to_string()));
   }
   if (!tensor.dtype || !checkpoint::is_convertible(*tensor.dtype, DType::f32)) {
     throw Error(ErrorKind::input, fmt::format("{} has type {}", name, tensor.dtype_name),
@@ -197,7 +197,7 @@ const HfFolder::ParameterLocation& HfFolder::location_of(const std::string& para
 void HfFolder::read(const std::string& param, const Piece& wanted, const Tensor& out) const {
   const ParameterLocation& place = location_of(param);
   if (place.shape != wanted.global) {
-    throw input_error("{}: {} has shape {}, not {}", folder_.string(), param, place.shape.to_string(),
+    throw input_error("{}: {} has shape {}, expected {}", folder_.string(), param, place.shape.to_string(),
                       wanted.global.to_string());
   }
   const DType dtype = *place.tensor->dtype;

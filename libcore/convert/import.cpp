@@ -15,9 +15,8 @@ std::int64_t generation_of(const fs::path& out) {
   const auto name = checkpoint::parse_checkpoint_name(out);
   if (!name) return 0;
   if (name->step == 0) return name->generation;
-  throw Error(ErrorKind::input,
-              fmt::format("{} would name a checkpoint of step {}", out.string(), name->step),
-              fmt::format("an imported model is at step 0: name it {}",
+  throw Error(ErrorKind::input, fmt::format("the name {} means step {}", out.string(), name->step),
+              fmt::format("an imported model starts at step 0: name it {}",
                           checkpoint::checkpoint_name(0, name->generation)));
 }
 
@@ -55,8 +54,9 @@ checkpoint::WriterManifest write_weights(const HfFolder& source, const fs::path&
 void refuse_in_run(const fs::path& out) {
   const fs::path folder = fs::absolute(out).parent_path();
   if (folder.filename() != "checkpoints" || !path_exists(folder.parent_path() / "generations")) return;
-  throw Error(ErrorKind::input, fmt::format("{} is the place of a run's own checkpoints", folder.string()),
-              "import to another, and begin a run with --init-from");
+  throw Error(ErrorKind::input,
+              fmt::format("{} is reserved for the checkpoints that a run writes", folder.string()),
+              "import to another folder, then start a run with --init-from");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t length_bytes = 8;
 // The reference implementation's limit; a larger length means that the file is something else.
 constexpr std::uint64_t max_header_bytes = 100'000'000;
-constexpr const char* remedy = "the file is damaged or no safetensors file: fetch it again";
+constexpr const char* remedy = "the file is damaged or not a safetensors file: download it again";
 
 /// A type that the format has and dt lacks.
 struct ForeignType {
@@ -45,8 +45,9 @@ std::uint64_t read_header_length(const File& file) {
   if (length > size - length_bytes || length > max_header_bytes) {
     throw Error(
         ErrorKind::input,
-        fmt::format("{} is truncated or no safetensors file: it states a header of {} bytes and has {}", name,
-                    length, size),
+        fmt::format(
+            "{} is truncated or not a safetensors file: it states a header of {} bytes and has {} bytes",
+            name, length, size),
         remedy);
   }
   return length;
@@ -76,18 +77,19 @@ SafeTensor parse_tensor(const std::string& name, const JsonValue& entry, std::ui
   const std::vector<std::int64_t> dims = entry.integers("shape");
   const std::vector<std::uint64_t> offsets = entry.unsigned_integers("data_offsets");
   if (std::any_of(dims.begin(), dims.end(), [](std::int64_t d) { return d < 0; }))
-    throw wrong("its shape is negative");
+    throw wrong("its shape has a negative dimension");
   if (offsets.size() != 2 || offsets[0] > offsets[1])
-    throw wrong("its data_offsets are not a begin and an end");
+    throw wrong("its data_offsets are not a [begin, end] pair");
   if (offsets[1] > data_bytes) {
-    throw wrong(fmt::format("it ends at byte {} of the data, the file at {}", offsets[1], data_bytes));
+    throw wrong(
+        fmt::format("it ends at byte {} of the data, but the data has {} bytes", offsets[1], data_bytes));
   }
   t.dtype = value_in(dtype_names_in<&DTypeTraits::safetensors>(), t.dtype_name);
   if (const auto size = element_bytes(t)) {
     const auto bytes = payload_bytes(dims, *size, data_bytes);
     if (bytes != offsets[1] - offsets[0]) {
-      throw wrong(
-          fmt::format("its data_offsets give it {} bytes, its shape others", offsets[1] - offsets[0]));
+      throw wrong(fmt::format("its data_offsets span {} bytes, which does not match its shape and type",
+                              offsets[1] - offsets[0]));
     }
   }
   t.shape = Shape(dims);
@@ -116,8 +118,10 @@ void check_contiguous(const std::map<std::string, SafeTensor>& tensors, std::uin
     position = tensor->end;
   }
   if (position != end) {
-    throw Error(ErrorKind::input,
-                fmt::format("{}: its tensors end at byte {}, the file at {}", origin, position, end), remedy);
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{}: its tensors end at byte {}, but the file ends at byte {}", origin, position, end),
+        remedy);
   }
 }
 

@@ -117,7 +117,7 @@ void with_bits(std::size_t bytes, const Use& use) {
     case 2:
       return use(std::uint16_t());
     default:
-      DT_CHECK(false, "there are no weights of {} bytes each", bytes);
+      DT_CHECK(false, "elements of {} bytes are not supported", bytes);
   }
 }
 
@@ -143,7 +143,7 @@ struct FloatBits {
 template <class Use>
 void with_float_bits(const Tensor& values, const Use& use) {
   const DTypeTraits& traits = traits_of(values.dtype());
-  DT_CHECK(is_float(values.dtype()), "{} has no infinities", traits.name);
+  DT_CHECK(is_float(values.dtype()), "{} is not a floating-point type", traits.name);
   with_bits(traits.bytes, [&]<class Bits>(Bits) {
     use(std::span(reinterpret_cast<Bits*>(values.raw()), static_cast<std::size_t>(values.numel())),
         FloatBits<Bits>(traits));
@@ -180,10 +180,11 @@ void TensorCopier::finish_overflow(const std::string& tensor, const Shape& shape
   }
   throw Error(
       ErrorKind::input,
-      fmt::format("{}: {} of {} values of {} lie beyond {}'s largest, {:.5g}: up to {:.5g} in magnitude",
-                  source_.newest().path().string(), found.count, shape.numel(), tensor, dtype_name(dtype),
-                  largest_finite(dtype), found.largest),
-      "choose a --dtype of a larger range (bf16, fp32), or --clamp such values to the largest");
+      fmt::format(
+          "{}: {} of {} values of {} exceed the largest {} value, {:.5g}: the largest magnitude is {:.5g}",
+          source_.newest().path().string(), found.count, shape.numel(), tensor, dtype_name(dtype),
+          largest_finite(dtype), found.largest),
+      "choose a --dtype with a larger range (bf16 or fp32), or limit such values with --clamp");
 }
 
 void TensorCopier::copy_piece(const std::string& kind, const std::string& tensor, const Piece& piece,

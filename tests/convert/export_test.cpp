@@ -170,7 +170,7 @@ TEST_CASE("an existing model is replaced only on demand, anything else never") {
   CHECK(message(folder / "hf", false).empty());
   CHECK(message(folder / "model.h5", false).empty());
   for (const char* name : {"hf", "model.h5"}) {
-    CHECK(contains(message(folder / name, false), "exists already"));
+    CHECK(contains(message(folder / name, false), "already exists"));
     CHECK(message(folder / name, true).empty());
   }
   fs::create_directory(folder / "empty");

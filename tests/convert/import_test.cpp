@@ -181,7 +181,7 @@ TEST_CASE("a name that is taken, or a later step's, is refused") {
   const auto refusal = [&](const char* name) {
     return error_of(ErrorKind::input, [&] { import_hf(source, folder / name); });
   };
-  CHECK(contains(refusal("hf"), "exists already"));
+  CHECK(contains(refusal("hf"), "already exists"));
   CHECK(contains(refusal("step-00000005.g1"), "step-00000000.g1"));
   CHECK(refusal("step-00000000.g2").empty());
   CHECK(checkpoint::load_manifest(folder / "step-00000000.g2").generation == 2);

@@ -20,9 +20,9 @@ for family in gpt2 llama; do
   cmp "wide_$family/tokenizer.json" "hf_$family/tokenizer.json"
   # An optimizer's state is not in it: a run begins with it, and cannot go on from it.
   expect_exit 3 train "on_$family" --model "hf_$family/config.json" --steps 2 --resume "imported_$family"
-  expect_match stderr "imported_$family holds weights alone.*--init-from imported_$family"
+  expect_match stderr "imported_$family holds weights but no optimizer state.*--init-from imported_$family"
   expect_exit 3 train "on_$family" --model "hf_$family/config.json" --steps 2 --resume "imported_$family" --dry-run
-  expect_match stderr "holds weights alone"
+  expect_match stderr "holds weights but no optimizer state"
 done
 dt-train --quiet --model llama-tiny --data shards --run trained --sequence-length 32 --steps 2 --eval-batches 1 >/dev/null || fail "training"
 dt-merge --quiet "$(dt-checkpoint latest trained)" --out hf || fail "dt-merge"
@@ -34,26 +34,26 @@ expect_same_model from_hf from_imported
 
 expect_exit 3 dt-checkpoint import nowhere other; expect_match stderr "nowhere is not a folder; expected a Hugging Face model"
 expect_exit 3 dt-checkpoint import trained other; expect_match stderr "trained holds no config.json"
-expect_exit 3 dt-checkpoint import hf trained/checkpoints/step-00000000.g9/; expect_match stderr "the place of a run's own"
+expect_exit 3 dt-checkpoint import hf trained/checkpoints/step-00000000.g9/; expect_match stderr "reserved for the checkpoints that a run writes"
 # Put among a run's own by hand, it is passed over, and never counts as damaged.
 for generation in 2 9; do dt-checkpoint import --quiet hf "step-00000000.g$generation" || fail "import"; done
 expect_exit 0 train trained --steps 3
 rm -r trained/checkpoints/step-00000003.g2
 cp -r step-00000000.g2 trained/checkpoints/
 expect_exit 0 train trained --steps 3
-expect_match stderr "passing over .*step-00000000.g2: .*holds weights alone, no optimizer's state.*--init-from"
+expect_match stderr "passing over .*step-00000000.g2: .*holds weights but no optimizer state.*--init-from"
 expect_match stderr "going on from .*step-00000002.g1"
 if grep -q repaired stderr; then fail "what is whole is to be repaired"; fi
 cp -r step-00000000.g9 trained/checkpoints/ # of a generation that nothing leads to
 for _ in 1 2 3 4; do
   expect_exit 3 train trained --steps 4
-  expect_match stderr "passing over .*step-00000000.g9: .*holds weights alone"
+  expect_match stderr "passing over .*step-00000000.g9: .*holds weights but no optimizer state"
   expect_match stderr "none of the run's 1 checkpoint can be loaded.*--resume never begins anew"
 done
 expect_equal "$(find trained -name '*failed-loads*')" ""
 
-expect_exit 3 dt-checkpoint import hf imported; expect_match stderr "imported exists already"
-expect_exit 3 dt-checkpoint import hf trained/checkpoints/step-00000000.g9; expect_match stderr "place of a run's own checkpoints"
+expect_exit 3 dt-checkpoint import hf imported; expect_match stderr "imported already exists"
+expect_exit 3 dt-checkpoint import hf trained/checkpoints/step-00000000.g9; expect_match stderr "reserved for the checkpoints that a run writes"
 expect_exit 3 dt-checkpoint import nowhere new; expect_match stderr "nowhere"
 expect_exit 3 dt-checkpoint import hf step-00000007.g1; expect_match stderr "step-00000000.g1"
 expect_exit 2 dt-checkpoint import hf; expect_match stderr "import HF_FOLDER OUT"

@@ -37,12 +37,12 @@ expect_match new/folders/folder.h5/config.json "gpt2"
 
 # An existing path is kept, or replaced on demand when it is a model.
 for out in hf model.h5; do
-  expect_exit 3 dt-merge "$a" --out "$out"; expect_match stderr "$out exists already.*--overwrite"
+  expect_exit 3 dt-merge "$a" --out "$out"; expect_match stderr "$out already exists.*--overwrite"
   expect_exit 0 dt-merge "$a" --out "$out" --overwrite
 done
 cmp hf/model.safetensors hf2/model.safetensors || fail "--overwrite"
 mkdir -p home/work
-expect_exit 3 dt-merge "$a" --out home --overwrite; expect_match stderr "home is not a model's folder"
+expect_exit 3 dt-merge "$a" --out home --overwrite; expect_match stderr "home is not a Hugging Face model folder"
 expect_exit 3 dt-merge "$a" --out a --overwrite; expect_match stderr "not be overwritten"
 expect_exit 3 dt-merge "$a" --out "$a" --overwrite; expect_match stderr "not be overwritten"
 expect_exit 0 dt-checkpoint verify "$a"

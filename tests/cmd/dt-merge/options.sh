@@ -51,7 +51,7 @@ done
 large=$(make large 10 divide=1e-5)
 for out in half half.h5; do
   expect_exit 3 dt-merge "$large" --out $out --dtype fp16
-  expect_match stderr "values of embedding.token.weight lie beyond f16's largest, 65504.*--clamp"
+  expect_match stderr "values of embedding.token.weight exceed the largest f16 value, 65504.*--clamp"
   expect_absent $out
   expect_exit 0 dt-merge --json "$large" --out $out --dtype fp16 --clamp
   expect_match stderr "clamped [1-9][0-9,]* values? of [1-9][0-9]* tensors? to the largest of fp16"

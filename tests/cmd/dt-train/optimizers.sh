@@ -58,7 +58,7 @@ expect_same_model whole moved
 expect_exit 0 dt-merge --quiet "$(dt-checkpoint latest lion)" --out lion.hf --format hf --with-optimizer
 grep -q '"lion_m.model.norm.weight"' lion.hf/optimizer.safetensors || fail "no state beside the weights"
 expect_exit 3 dt-merge --quiet "$(dt-checkpoint latest plain)" --out plain.h5 --with-optimizer
-expect_match stderr 'holds no state of an optimizer'
+expect_match stderr 'has no optimizer state'
 
 # Another optimizer, or another state, is refused by name; its weights can begin a run.
 expect_exit 3 train adamw --steps 9 --optimizer lion
