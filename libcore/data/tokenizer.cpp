@@ -111,14 +111,14 @@ std::optional<std::uint32_t> eos_of(const tokenizer::Tokenizer& tokenizer, const
   if (eos.empty()) {
     if (tokenizer.end_of_text != tokenizer::no_id) return tokenizer.end_of_text;
     if (!needs_eos) return std::nullopt;
-    throw Error(ErrorKind::input, path + " does not say which token ends a document",
-                "name it with --eos-token, or append none: --no-append-eos");
+    throw Error(ErrorKind::input, path + " does not define which token ends a document",
+                "name it with --eos-token, or use --no-append-eos");
   }
   const auto& vocabulary = tokenizer.bpe.vocabulary;
   for (tokenizer::Id id = 0; id < vocabulary.size(); ++id) {
     if (vocabulary.bytes(id) == eos) return id;
   }
-  throw input_error("{} has no token '{}' to end documents with", path, eos);
+  throw input_error("{} has no token '{}' (--eos-token)", path, eos);
 }
 
 /// Returns the bytes of each id in a file of dt's own or of another program.
@@ -138,12 +138,12 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::st
                                           const std::string& eos, bool needs_eos) {
   if (name == "bytes") {
     if (!pattern.empty() || !eos.empty())
-      throw input_error("the tokenizer 'bytes' has no pattern and no token to name");
+      throw input_error("the tokenizer 'bytes' takes neither --tokenizer-pattern nor --eos-token");
     return std::make_unique<ByteTokenizer>();
   }
   if (!path_exists(name))
     throw Error(ErrorKind::input, fmt::format("the tokenizer '{}' is unknown", name),
-                "expected: bytes, or a file");
+                "expected 'bytes' or the path of a tokenizer file");
   tokenizer::TokenizerFile file = tokenizer::tokenizer_of_bytes(read_file_or_pipe(name), name, pattern, eos);
   const auto end = eos_of(*file.tokenizer, name, eos, needs_eos);
   return std::make_unique<FileTokenizer>(std::move(file), end);
@@ -163,7 +163,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const fs::path& folder, const Tokenize
     tokenizer = make_tokenizer(info.name);
   }
   if (!(tokenizer->info() == info)) {
-    throw input_error("{} was made by another version of the tokenizer '{}'", folder.string(), info.name);
+    throw input_error("{} was made with another version of the tokenizer '{}'", folder.string(), info.name);
   }
   return tokenizer;
 }
@@ -173,7 +173,7 @@ std::string token_mismatch(const fs::path& of_model, const fs::path& of_data) {
   const Vocabulary model = vocabulary_of(of_model), data = vocabulary_of(of_data);
   for (tokenizer::Id id = 0; id < std::min(model.size(), data.size()); ++id) {
     if (!model.has(id) || !data.has(id) || model.bytes(id) == data.bytes(id)) continue;
-    return fmt::format("token {} is {:?} to {}, and {:?} to {}", id, model.bytes(id), of_model.string(),
+    return fmt::format("token {} is {:?} in {} and {:?} in {}", id, model.bytes(id), of_model.string(),
                        data.bytes(id), of_data.string());
   }
   return {};

@@ -91,14 +91,14 @@ TEST_CASE("chat templates of known forms write turns as they say") {
         "<bos><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\nYes<end_of_turn>\n");
   CHECK(dt_test::caught([] {
           written(gemma, {{"system", "x"}});
-        }).says("a turn is of system, which the chat template gemma has not"));
+        }).says("a turn has the role system, which the chat template gemma does not define"));
 }
 
 TEST_CASE("a chat template is found beside the tokenizer; another is named") {
   const dt_test::Folder folder;
   const fs::path tokenizer = folder / "tokenizer.json", config = folder / "tokenizer_config.json";
   const auto refusal = [&] { return dt_test::caught([&] { turn_format_of_files(tokenizer); }); };
-  CHECK(refusal().says("there is no chat_template beside"));
+  CHECK(refusal().says("no chat_template was found in the folder of"));
   put(config, nlohmann::json{{"chat_template", llama3}, {"bos_token", {{"content", "<b>"}}}}.dump());
   CHECK(turn_format_of_files(tokenizer).begin == "<b>");
   put(config,
@@ -109,8 +109,8 @@ TEST_CASE("a chat template is found beside the tokenizer; another is named") {
   put(folder / "chat_template.jinja", "{{ messages }}");
   CHECK(refusal().kind == ErrorKind::input);
   CHECK(refusal().says("chat_template.jinja: the chat_template (digest "));
-  CHECK(
-      refusal().says("is of no form that is known: chatml, qwen2, llama3, gemma; write with --turn-format"));
+  CHECK(refusal().says(
+      "is unknown; dt knows chatml, qwen2, llama3 and gemma; describe its turns with --turn-format"));
   fs::remove(folder / "chat_template.jinja");
   put(config, "[");
   CHECK(refusal().kind == ErrorKind::input);
@@ -130,7 +130,8 @@ TEST_CASE("a format of one's own is compared with the template that is known") {
   CHECK(why(ours).ends_with("it writes none, not 'You are a helpful assistant.'"));
   put(jinja, gemma);
   CHECK(why("<start_of_turn>{role}\n{content}<end_of_turn>\n")
-            .find("it calls assistant by that name, not model") != std::string::npos);
+            .find("it writes the role assistant unchanged, where the template writes model") !=
+        std::string::npos);
   put(jinja, "{{ messages }}");
   CHECK(why("{content}").empty());
 }

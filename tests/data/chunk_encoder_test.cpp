@@ -63,8 +63,8 @@ TEST_CASE("JSON lines: what is wrong is said with file and line") {
   CHECK_THAT(message_of(good + "{\"text\": \"x\"\n"), StartsWith("in.jsonl:3: invalid JSON: "));
   CHECK_THAT(message_of(good + "{\"text\": \"x\"} y"), StartsWith("in.jsonl:3: invalid JSON: "));
   CHECK_THAT(message_of(good + "{\"text\": \"\\ud800\"}"),
-             StartsWith("in.jsonl:3: \"text\" has \\ud800, half of"));
-  CHECK_THAT(message_of(good + "[1]", 100), StartsWith("in.jsonl:102: a JSON array"));
+             StartsWith("in.jsonl:3: \"text\" contains \\ud800, half of"));
+  CHECK_THAT(message_of(good + "[1]", 100), StartsWith("in.jsonl:102: the line is a JSON array"));
   CHECK_THAT(message_of(good + "{\"txt\": \"x\"}"), StartsWith("in.jsonl:3: no key \"text\""));
   CHECK_THAT(message_of(good + "{\"txt\": \"x\"}"), Contains("--text-key"));
   CHECK_THAT(message_of(good + "{\"text\": 5}"), StartsWith("in.jsonl:3: \"text\" is a JSON number"));

@@ -134,7 +134,7 @@ TEST_CASE("text that cannot be cut is held whole, to a limit") {
   options.max_chunk_bytes = 256;
   const auto error = caught([&] { chunks_of({folder / "a"}, options, UncutTokenizer()); });
   CHECK(error.kind == ErrorKind::input);
-  CHECK(error.says("there is no place to cut text in 256"));
+  CHECK(error.says("the tokenizer allows no cut within 256"));
 }
 
 TEST_CASE("folders are walked in the order of their names, each once, without hidden files") {

@@ -57,8 +57,8 @@ TEST_CASE("a turn without weight is no target, and refused where everything is l
   const auto error = dt_test::caught([&] { TurnEncoder(format, *encoder).append(turns, ids); });
   CHECK(error.kind == ErrorKind::input);
   CHECK(
-      error.says("a turn of bot has the weight 0: it is not to be learned; name the roles that are, with "
-                 "--loss-on"));
+      error.says("a turn of bot has weight 0, which excludes it from the loss; name the roles to train on "
+                 "with --loss-on"));
   format.loss_on = {"bot"};
   ids.clear();
   TurnEncoder(format, *encoder).append(turns, ids);
@@ -76,22 +76,22 @@ TEST_CASE("what a format writes as special tokens the tokenizer must have") {
   const auto refused = [&](const char* format) {
     return dt_test::caught([&] { check_specials(parse_turn_format(format), *encoder); });
   };
-  CHECK(
-      refused("{content}<|im_end|>")
-          .says("--turn-format writes '<|im_end|>', which is no token of the tokenizer; as text, what users "
-                "write could forge it"));
+  CHECK(refused("{content}<|im_end|>")
+            .says("--turn-format writes '<|im_end|>', which is not a token of the tokenizer; text from users "
+                  "could imitate it"));
   CHECK(refused("[INST]{content}").kind == ErrorKind::input);
   const TurnFormat format = parse_turn_format("<|{role}|>{content}");  // with a role it is valid
   check_specials(format, *encoder);
   std::vector<std::uint32_t> ids;
   CHECK(dt_test::caught([&] {
           TurnEncoder(format, *encoder).append({{"user", "x"}}, ids);
-        }).says("writes '<|user|>', which is no token"));
+        }).says("writes '<|user|>', which is not a token"));
 }
 
 TEST_CASE("a format says the content once") {
   for (const char* format : {"", "{role}", "{content}{content}"})
-    CHECK(dt_test::caught([&] { parse_turn_format(format); }).says("does not say {content} once"));
+    CHECK(
+        dt_test::caught([&] { parse_turn_format(format); }).says("does not contain {content} exactly once"));
 }
 
 namespace {
@@ -111,5 +111,5 @@ TEST_CASE("a format's mark that text becomes is refused: users' text could forge
   OrdinaryMark encoder;
   const auto error = dt_test::caught([&] { check_specials(parse_turn_format("{content}</s>"), encoder); });
   CHECK(error.kind == ErrorKind::input);
-  CHECK(error.says("'</s>', which is no special token of the tokenizer, but one that text becomes"));
+  CHECK(error.says("'</s>', which is an ordinary token of the tokenizer and not a special one"));
 }

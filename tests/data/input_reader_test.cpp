@@ -115,7 +115,7 @@ TEST_CASE("what an input becomes when it is unpacked is bounded") {
   CHECK(read("plain", 100) == 5000);  // plain content stays as it is
   const auto error = dt_test::caught([&] { read("in.cpio", 1199); });
   CHECK(error.kind == ErrorKind::input);
-  CHECK(error.says("in.cpio becomes more than --max-output-bytes 1.2 KiB"));
+  CHECK(error.says("in.cpio unpacks to more than --max-output-bytes 1.2 KiB"));
 }
 
 TEST_CASE("cpio archives are read; of a file's names the last has its content") {
@@ -132,7 +132,7 @@ TEST_CASE("cpio archives are read; of a file's names the last has its content") 
   put(folder / "in.cpio", archive + archive);
   CHECK(dt_test::caught([&] {
           all_text(folder / "in.cpio");
-        }).says("has more behind the end of its cpio archive"));
+        }).says("has data after the end of its cpio archive"));
   put(folder / "in.cpio", archive.substr(0, 150));
   CHECK(dt_test::caught([&] { all_text(folder / "in.cpio"); }).says("is damaged: cpio at byte"));
 }
@@ -148,7 +148,7 @@ TEST_CASE("old cpio archives are read to their ends, and text that begins like o
     put(folder / "in.cpio", archive + "some more");
     CHECK(dt_test::caught([&] {
             all_text(folder / "in.cpio");
-          }).says("has more behind the end of its cpio archive"));
+          }).says("has data after the end of its cpio archive"));
   }
   CHECK(content_of(old_cpio_entry("TRAILER!!!", "", true)) == Content::cpio);
   CHECK(content_of(old_cpio_entry(std::string(600, 'n'), "", true).substr(0, 512)) == Content::cpio);
@@ -162,7 +162,7 @@ TEST_CASE("formats whose names could begin text are told by what text has not") 
   put(folder / "orc", "ORC\n\3\0\0"s);
   CHECK(dt_test::caught([&] {
           all_text(folder / "orc");
-        }).says("is an ORC file, which dt does not read; make JSON lines"));
+        }).says("is an ORC file, which dt does not read; convert it to JSON lines"));
   put(folder / "orc", "ORCs are not goblins\n");
   CHECK(all_text(folder / "orc") == "ORCs are not goblins\n|");
 }

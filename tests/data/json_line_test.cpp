@@ -76,7 +76,7 @@ TEST_CASE(
     CHECK(text_of_line(line, "text") == "\U0001F600\\udc00");
     CHECK(keys_of_line(line).is_whole);
   }
-  const std::string no_character = ", half of a surrogate pair, which is no character";
+  const std::string no_character = ", half of a surrogate pair, which is not a character";
   CHECK(wrong_with_text(R"({"text": "a\udc00"})") == "\"text\" has \\udc00" + no_character);
   CHECK(wrong_with_text(R"({"id": "\udc01", "text": "\uD83D\n"})") == "\"text\" has \\uD83D" + no_character);
   CHECK(text_of_line(R"({"text": "\udc00", "text": "b"})", "text") == "b");
@@ -85,7 +85,7 @@ TEST_CASE(
   for (const char* content :
        {R"("\udc00")", R"(["\udc00", "b"])", R"([{"type": "text", "text": "\udc00"}, "b"])"}) {
     const std::string line = std::string(R"({"messages": [{"role": "user", "content": )") + content + "}]}";
-    CHECK_THAT(wrong_with_turns(line), StartsWith("the content of message 0 has \\udc00"));
+    CHECK_THAT(wrong_with_turns(line), StartsWith("the content of message 0 contains \\udc00"));
   }
   CHECK_THAT(wrong_with_text(R"({"text": "a", "b": "\u12"})"), StartsWith("invalid JSON: "));
 }
@@ -126,7 +126,7 @@ TEST_CASE("a message's weight says whether it is learned") {
         Turns{{"(a)", "x"}, {"b", "y"}, {"c", "z"}, {"(d)", ""}});
   for (const char* weight : {"0.5", "2", "-1", "\"0\"", "true", "[0]"})
     CHECK(wrong_with_turns(R"({"messages": [{"role": "a", "content": "x", "weight": )" + std::string(weight) +
-                           "}]}") == "message 0 has another weight than 0 and 1");
+                           "}]}") == "message 0 has a weight other than 0 and 1");
 }
 
 TEST_CASE("what is wrong with a line's messages is said with their number") {

@@ -212,7 +212,7 @@ TEST_CASE("an existing folder is refused; an empty one is taken; overwriting rep
   MakeOptions options = plain_options({folder / "a"});
   fs::create_directory(folder / "out");
   make(folder / "out", options);
-  CHECK(caught([&] { make(folder / "out", options); }).says("exists already"));
+  CHECK(caught([&] { make(folder / "out", options); }).says("already exists"));
   put(folder / "a", "other");
   options.overwrite = true;
   make(folder / "out", options);

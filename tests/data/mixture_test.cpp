@@ -80,10 +80,10 @@ TEST_CASE("weights of 0, beyond 64 bits, or of one folder twice are usage errors
   CHECK(dt_test::caught([] { parse_mixture("a=0.0,b=1"); }).says("weight of a is 0"));
   CHECK(dt_test::caught([] { parse_mixture("a=1234567890123456789,b=1"); }).says("18 digits"));
   for (const char* text : {"a=1,a/=1", "a=1,b=1,./a=1", "a/b=1,a//b=1", ".=1,./=1", "/a=1,/a/.=1"})
-    CHECK(dt_test::caught([&] { parse_mixture(text); }).says("is named twice"));
+    CHECK(dt_test::caught([&] { parse_mixture(text); }).says("is listed twice"));
   CHECK(parsed("/a=1,a=1,../a=1").size() == 3);
   CHECK(dt_test::caught([] { parse_mixture("a=1000000000,b=0.0000000001"); }).kind == ErrorKind::usage);
-  CHECK(dt_test::caught([] { parse_mixture("a=1,b=1,a=2"); }).says("a is named twice"));
+  CHECK(dt_test::caught([] { parse_mixture("a=1,b=1,a=2"); }).says("a is listed twice"));
 }
 
 TEST_CASE("a mixture with a slip in it is told how to write one") {

@@ -133,16 +133,16 @@ TEST_CASE("what is resumed with other options, another tokenizer or other inputs
     return error.message;
   };
   options.seed = 1;
-  CHECK_THAT(refusal(), Catch::Matchers::Contains("was begun with seed 0, now 1"));
+  CHECK_THAT(refusal(), Catch::Matchers::Contains("was started with seed 0, but now it is 1"));
   options.seed = 0;
   options.max_chars = 10;
-  CHECK_THAT(refusal(), Catch::Matchers::Contains("was begun with max_chars missing, now 10"));
+  CHECK_THAT(refusal(), Catch::Matchers::Contains("was started with no max_chars, but now it is 10"));
   options.max_chars = no_chars;
   options.read.raw_type = TokenType::u32;
-  CHECK_THAT(refusal(), Catch::Matchers::Contains("was begun with token_type missing, now \"u32\""));
+  CHECK_THAT(refusal(), Catch::Matchers::Contains("was started with no token_type, but now it is \"u32\""));
   options.read.raw_type.reset();
   fs::last_write_time(folder / "a.jsonl", fs::file_time_type::clock::now() + std::chrono::seconds(5));
-  CHECK_THAT(refusal(), Catch::Matchers::Contains("some that have changed since"));
+  CHECK_THAT(refusal(), Catch::Matchers::Contains("the inputs have changed since then"));
 }
 
 TEST_CASE("one process at a time makes a dataset") {
@@ -153,7 +153,7 @@ TEST_CASE("one process at a time makes a dataset") {
     if (done == 0 || std::exchange(was_refused, true)) return;
     const auto error = caught([&] { make(folder / "out", options); });
     CHECK(error.kind == ErrorKind::environment);
-    CHECK(error.says("another process is making"));
+    CHECK(error.says("another process is writing"));
   });
   CHECK(was_refused);
   CHECK(problems_of(folder / "out").empty());
@@ -196,9 +196,10 @@ TEST_CASE(
   other.task = {1, 2};
   other.append_eos = false;
   const auto help = [&] { help_to_make_dataset(folder / "out", other, [](auto...) {}); };
-  CHECK(caught(help).says("this task's command is not task 0's (append_eos true, now false)"));
+  CHECK(caught(help).says(
+      "this task's command differs from that of task 0 (append_eos true, but now it is false)"));
   other.step = "2.0";  // its first task has not begun this step, and will refuse it
-  CHECK(caught(help).says("was begun with append_eos true, now false"));
+  CHECK(caught(help).says("was started with append_eos true, but now it is false"));
   CHECK(num_files(folder / ".out.partial") == files);
   CHECK_THROWS_AS(SpoolFileWriter(folder / "gone/range-00000.spool"), Error);
   make(folder / "whole", options);
@@ -216,7 +217,7 @@ TEST_CASE("what is resumed with another end of documents is refused, and what is
   REQUIRE(begun.find(key) != std::string::npos);
   put(folder / ".out.partial/begun.json",
       std::string(begun).replace(begun.find(key), key.size(), "\"end_of_document\":65"));
-  CHECK(caught([&] { make(folder / "out", options); }).says("end_of_document 65, now 256"));
+  CHECK(caught([&] { make(folder / "out", options); }).says("end_of_document 65, but now it is 256"));
   put(folder / ".out.partial/begun.json", begun);
   put(folder / ".out.partial/.begun.tmp-host-1.json", "");
   make(folder / "out", options);
@@ -227,10 +228,10 @@ TEST_CASE("a pipe is neither shared by tasks nor resumed") {
   const Folder folder;
   MakeOptions options = plain_options({"-"});
   options.resumes = true;
-  CHECK(caught([&] { make(folder / "out", options); }).says("--resume reads inputs again"));
+  CHECK(caught([&] { make(folder / "out", options); }).says("--resume reads the inputs again"));
   options.resumes = false;
   options.task.count = 2;
-  CHECK(caught([&] { make(folder / "out", options); }).says("tasks share inputs"));
+  CHECK(caught([&] { make(folder / "out", options); }).says("each task reads a part of the inputs"));
   CHECK(folder.num_entries() == 0);
 }
 
@@ -242,7 +243,7 @@ TEST_CASE("a task helps only with the command that task 0 was given") {
   options.helper_wait_s = 0.1;
   const auto help = [&] { return help_to_make_dataset(folder / "out", options, [](auto...) {}); };
   CHECK(caught(help).kind == ErrorKind::usage);
-  CHECK(caught(help).says("task 1 waited 0 s, and task 0 has not begun"));
+  CHECK(caught(help).says("task 1 waited 0 s, but task 0 has not started"));
 
   MakeOptions first = options;
   first.task.number = 0;
@@ -250,7 +251,7 @@ TEST_CASE("a task helps only with the command that task 0 was given") {
   first.resumes = true;
   make_until(400, folder / "out", first);
   CHECK(caught(help).kind == ErrorKind::usage);
-  CHECK(caught(help).says("this task's command is not task 0's (seed 5, now 0)"));
+  CHECK(caught(help).says("this task's command differs from that of task 0 (seed 5, but now it is 0)"));
   options.seed = 5;
   CHECK(help());  // does what task 0 left undone
 

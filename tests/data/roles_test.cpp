@@ -23,10 +23,11 @@ TEST_CASE("a role that is to be learned and was not met is named, with those tha
   check_all_met({"bot", "tool"}, met({"tool", "bot"}, {"user"}));
   auto error = caught([] { check_all_met({"bto", "tool"}, met({"tool"}, {"user", "bot"})); });
   CHECK(error.kind == ErrorKind::input);
-  CHECK(error.says(
-      "--loss-on bto: no conversation has a turn of that role; the roles that they have: bot, tool, user"));
+  CHECK(
+      error.says("--loss-on bto: no conversation has a turn with that role; the conversations have these "
+                 "roles: bot, tool, user"));
   error = caught([] { check_all_met({"a", "b"}, met({}, {"user"})); });
-  CHECK(error.says("--loss-on a,b: no conversation has a turn of any of these roles"));
+  CHECK(error.says("--loss-on a,b: no conversation has a turn with any of these roles"));
 }
 
 TEST_CASE("of roles that are not learned a few are kept, the same in any order") {

@@ -57,9 +57,10 @@ TEST_CASE("other JSON is refused with what makes JSON lines of it, or says that 
     const auto refusal = [&](const std::string& content) { return kind_of(name, content); };
     CHECK_THAT(refusal(R"([{"text": "a"}, {"text": "b"}])"), Contains("array") && Contains("jq -c '.[]'"));
     CHECK_THAT(refusal("[\n  {\n    \"text\": \"a\"\n  }\n]"), Contains("array"));
-    CHECK_THAT(refusal("{\n  \"text\": \"a\"\n}\n"), Contains("no whole object") && Contains("jq -c ."));
+    CHECK_THAT(refusal("{\n  \"text\": \"a\"\n}\n"),
+               Contains("not a complete object") && Contains("jq -c ."));
     CHECK_THAT(refusal(R"({"id": 1, "content": "a"})"),
-               Contains("without the key \"text\": it has id, content") && Contains("--text-key"));
+               Contains("without the key \"text\"; its keys: id, content") && Contains("--text-key"));
     CHECK_THAT(refusal(R"({"messages": []})"), Contains("--turn-format"));
     CHECK_THAT(refusal(R"({"text": "a)"), Contains("--format jsonl") && Contains("--format text"));
     CHECK_THAT(refusal(R"({"a": ")" + std::string(2000000, 'x')),
@@ -67,7 +68,7 @@ TEST_CASE("other JSON is refused with what makes JSON lines of it, or says that 
   }
   CHECK_THAT(kind_of("a.json", "some text"), Contains("is named .json") && Contains("--format text"));
   CHECK_THAT(kind_of("a.json", "[1, 2]"), Contains("array"));
-  CHECK_THAT(kind_of("a.json", "{}"), Contains("it has none"));
+  CHECK_THAT(kind_of("a.json", "{}"), Contains("its keys: none"));
   CHECK(kind_of("a.json", " \n") == "text");
   CHECK(kind_of("a.json", "") == "text");
   for (const char* text :
@@ -98,18 +99,18 @@ TEST_CASE("what is read as JSON lines by its content is told once, and cut at li
   }
   CHECK(read == lines + lines);
   REQUIRE(told.size() == 1);
-  CHECK_THAT(told.front(), Contains("a.json is read as JSON lines"));
+  CHECK_THAT(told.front(), Contains("reading a.json and similar files as JSON lines"));
 }
 
 TEST_CASE("token ids without a header, and an index of them, are not taken for text") {
   const std::string ids = "a\0b\0c\0d\0e\0f\0g\0h\0i\0"s;
-  CHECK_THAT(kind_of("a.npy", ids), Contains("no header of NumPy's") && Contains("--token-type"));
-  CHECK_THAT(kind_of("a.npy", "text"), Contains("no header of NumPy's"));
+  CHECK_THAT(kind_of("a.npy", ids), Contains("no NumPy header") && Contains("--token-type"));
+  CHECK_THAT(kind_of("a.npy", "text"), Contains("no NumPy header"));
   CHECK_THAT(kind_of("a.bin", ids), Contains("--format bin") && Contains("--format megatron"));
   CHECK_THAT(kind_of("a.bin", "\xFF\x01"), Contains("--format bin"));
   CHECK(kind_of("a.bin", "just text ä") == "text");
-  CHECK_THAT(kind_of("a.idx", "MMIDIDX\0\0\1\0"s), Contains("index of Megatron's"));
-  CHECK_THAT(kind_of("a.txt", ids), Contains("9 of its first 18 bytes are zeros"));
+  CHECK_THAT(kind_of("a.idx", "MMIDIDX\0\0\1\0"s), Contains("is a Megatron index"));
+  CHECK_THAT(kind_of("a.txt", ids), Contains("9 of its first 18 bytes are zero"));
   CHECK_THAT(kind_of("a", "t\0e\0x\0t\0,\0 \0U\0T\0F\0-\0001\0006\0"s), Contains("iconv"));
   CHECK(kind_of("a", ids, {.format = InputFormat::text}) == "text");
   CHECK(kind_of("a", "a zero \0 now and then"s) == "text");
@@ -118,5 +119,5 @@ TEST_CASE("token ids without a header, and an index of them, are not taken for t
 TEST_CASE("an index of Megatron's is named with its ids, or refused") {
   CHECK_NOTHROW(check_indexes({"a.bin", "a.idx", "folder", "b.bin"}));
   CHECK_NOTHROW(check_indexes({"a.idx", "a.bin"}));
-  CHECK_THROWS_WITH(check_indexes({"x/a.idx", "a.bin"}), Contains("x/a.idx is an index of Megatron's"));
+  CHECK_THROWS_WITH(check_indexes({"x/a.idx", "a.bin"}), Contains("x/a.idx is a Megatron index"));
 }

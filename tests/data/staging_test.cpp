@@ -73,7 +73,7 @@ TEST_CASE("what is in use stays, and where there is no room nothing is begun") {
   const StagedDataset used = stage_dataset(datasets / "a", request);
   const auto error = caught([&] { stage(datasets / "b", request); });
   CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("no room"));
+  CHECK(error.says("no space"));
   CHECK(fs::exists(used.folder));
   CHECK(datasets.stored().size() == 1);
   request.limit_bytes = 10;
@@ -86,7 +86,7 @@ TEST_CASE("nothing is removed for a dataset that could never fit") {
   stage(datasets / "a", datasets.request());
   StageRequest request = datasets.request();
   request.limit_bytes = 10;
-  CHECK(caught([&] { stage(datasets / "b", request); }).says("no room"));
+  CHECK(caught([&] { stage(datasets / "b", request); }).says("no space"));
   CHECK(datasets.stored().size() == 1);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("nothing is removed where all that nobody uses would not be enough") {
   request.limit_bytes = 2 * datasets.bytes() - 1;  // `used` and the new copy take more
   const auto error = caught([&] { stage(datasets / "c", request); });
   CHECK(error.kind == ErrorKind::environment);
-  CHECK(error.says("no room"));
+  CHECK(error.says("no space"));
   CHECK(fs::exists(unused));
   CHECK(stage(datasets / "a", request) == unused);  // and the copy is not held
 }

@@ -160,7 +160,7 @@ TEST_CASE(
   for (int i = 0; i < 2; ++i) {
     const auto error = caught([&] { starts_of(dataset, Split::train, 1, 10); });
     CHECK(error.kind == ErrorKind::input);
-    CHECK(error.says(shard.string() + ": /document_offsets is corrupt: its digest differs"));
+    CHECK(error.says(shard.string() + ": /document_offsets is corrupt: it does not match its digest"));
   }
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("digests are taken per 16 MiB block and verified only where a read tou
   dataset.read(Split::train, 8'388'608 - 100, tokens);  // the end of block 0
   dataset.read(Split::train, 16'777'216, tokens);       // the beginning of block 2
   const auto error = caught([&] { dataset.read(Split::train, 8'388'608 - 99, tokens); });
-  CHECK(error.says("the digest of block 1 of its tokens differs"));
+  CHECK(error.says("block 1 of its tokens does not match its digest"));
   CHECK(problems_of(folder / "out").size() == 1);
   CHECK_THAT(problems_of(folder / "out").at(0), Contains("train-00000.h5: is corrupt"));
 }
@@ -206,9 +206,9 @@ TEST_CASE("what is missing, of another version or damaged is named on opening") 
   const std::string shard = content(out / "train-00001.h5");
 
   CHECK_THAT(open_error(folder / "none"), Contains("none"));
-  CHECK_THAT(open_error(folder.path()), Contains("holds no dataset.json"));
+  CHECK_THAT(open_error(folder.path()), Contains("contains no dataset.json"));
   change_json(out / "dataset.json", [](auto& object) { object["version"] = 7; });
-  CHECK_THAT(open_error(out), Contains("dataset.json is of version 7; this dt reads version 1"));
+  CHECK_THAT(open_error(out), Contains("dataset.json has version 7; this dt reads version 1"));
   put(out / "dataset.json", json.substr(0, json.size() / 2));
   CHECK_THAT(open_error(out), Contains("dataset.json is damaged"));
   put(out / "dataset.json", json);
@@ -221,7 +221,7 @@ TEST_CASE("what is missing, of another version or damaged is named on opening") 
   put(out / "train-00001.h5", shard.substr(0, shard.size() - 1));
   CHECK_THAT(open_error(out), Contains("train-00001.h5"));
   put(out / "train-00001.h5", content(out / "train-00002.h5"));  // whole, but another shard
-  CHECK_THAT(open_error(out), Contains("train-00001.h5: its digest is not what dataset.json says"));
+  CHECK_THAT(open_error(out), Contains("train-00001.h5: its digest does not match dataset.json"));
   fs::remove(out / "train-00001.h5");
   CHECK_THAT(open_error(out), Contains("train-00001.h5: No such file"));
 }
@@ -245,9 +245,8 @@ TEST_CASE(
     CHECK(error.says("train-00002.h5"));
   }
   put(out / "train-00002.h5", content(out / "train-00001.h5"));  // whole, but another shard
-  CHECK(caught([&] {
-          dataset.read(Split::train, 81, tokens);
-        }).says("its digest is not what dataset.json says"));
+  CHECK(
+      caught([&] { dataset.read(Split::train, 81, tokens); }).says("its digest does not match dataset.json"));
   put(out / "train-00002.h5", shard);
   dataset.read(Split::train, 81, tokens);
   CHECK(std::equal(tokens.begin(), tokens.end(), text.begin() + 81));
@@ -269,7 +268,7 @@ TEST_CASE("shards of a dataset are alike in whether they mark what is no target"
   change_json(folder / "marked/dataset.json",
               [&](auto& object) { object["shards"][1] = plain["shards"][1]; });
   put(folder / "marked/train-00001.h5", content(folder / "plain/train-00001.h5"));
-  CHECK_THAT(open_error(folder / "marked"), Contains("train-00001.h5: none of its tokens are marked"));
+  CHECK_THAT(open_error(folder / "marked"), Contains("train-00001.h5: none of its tokens are excluded"));
 }
 
 TEST_CASE("verification lists everything that is wrong") {
@@ -284,7 +283,7 @@ TEST_CASE("verification lists everything that is wrong") {
   put(out / "train-00009.h5", "");
   const auto problems = problems_of(out);
   REQUIRE(problems.size() == 4);
-  CHECK_THAT(problems[0], Contains("tokenizer.json: its digest is not what dataset.json says"));
+  CHECK_THAT(problems[0], Contains("tokenizer.json: its digest does not match dataset.json"));
   CHECK_THAT(problems[1], Contains("train-00009.h5: dataset.json does not list it"));
   CHECK_THAT(problems[2], Contains("train-00002.h5: is corrupt"));
   CHECK_THAT(problems[3], Contains("train-00003.h5"));
@@ -298,7 +297,7 @@ TEST_CASE("verification finds shards in another order, and a damaged dataset.jso
   const fs::path json = folder / "out/dataset.json";
   change_json(json, [](auto& object) { std::swap(object["shards"][0], object["shards"][1]); });
   CHECK_THAT(problems_of(folder / "out").at(0),
-             Contains("the digest of the train split is not that of its tokens"));
+             Contains("the digest of the train split does not match its tokens"));
   change_json(json, [](auto& object) { object["tokens"] = 99; });
   CHECK_THAT(problems_of(folder / "out").at(0), Contains("its totals differ"));
   fs::remove(json);
@@ -337,7 +336,7 @@ TEST_CASE("hostile values of dataset.json are input errors that name the member"
              Contains("member 'shards[0].tokens' is"));
   for (const auto& file : {Json(""), Json(".."), Json("a/b"), Json(std::string("a\0b", 3)), Json(".hidden")})
     CHECK_THAT(problem([&](auto& object) { object["shards"][0]["file"] = file; }),
-               Contains("is not the name of"));
+               Contains("is not a plain name of"));
   CHECK_THAT(problem([&](auto& object) { object["shards"][0]["file"] = 7; }),
              Contains("'shards[0].file' is not a string"));
   CHECK_THAT(problem([&](auto& object) { object["shards"][0]["digest"] = "x"; }),

@@ -182,7 +182,7 @@ TEST_CASE("an altered token is found when its block is read") {
   std::vector<std::int32_t> tokens(1);
   const auto error = caught([&] { shard.read(0, tokens); });
   CHECK(error.kind == ErrorKind::input);
-  CHECK(error.says(path.string() + " is corrupt: the digest of block 0"));
+  CHECK(error.says(path.string() + " is corrupt: block 0 of its tokens"));
 }
 
 TEST_CASE("altered document offsets are found") {
@@ -191,7 +191,8 @@ TEST_CASE("altered document offsets are found") {
   const fs::path path = folder / "train-00000.h5";
   CHECK(TokenShard(path).document_offsets_problem().empty());
   damage(path, static_cast<std::int64_t>(Hdf5Reader(path).info("/document_offsets").offset) + 8);
-  CHECK(TokenShard(path).document_offsets_problem() == "/document_offsets is corrupt: its digest differs");
+  CHECK(TokenShard(path).document_offsets_problem() ==
+        "/document_offsets is corrupt: it does not match its digest");
 }
 
 TEST_CASE("a shard tells which documents begin within any range of its tokens") {
@@ -221,17 +222,17 @@ TEST_CASE("document offsets that mean nothing are an input error, though their d
   const std::string name = (folder / "x.h5").string();
   const std::string remedy = "; make the dataset again, or restore the file from a copy";
   CHECK(problem_with({0, 4, 10}).empty());
-  CHECK(problem_with({0, 4, 3, 10}) == name + ": /document_offsets does not ascend" + remedy);
+  CHECK(problem_with({0, 4, 3, 10}) == name + ": /document_offsets is not strictly increasing" + remedy);
   CHECK(problem_with({0, 4, 4, 10}) ==
-        name + ": /document_offsets does not ascend" + remedy);  // an empty document
-  CHECK(problem_with({0, 11, 10}) == name + ": /document_offsets does not ascend" + remedy);
+        name + ": /document_offsets is not strictly increasing" + remedy);  // an empty document
+  CHECK(problem_with({0, 11, 10}) == name + ": /document_offsets is not strictly increasing" + remedy);
   CHECK(problem_with({0, 4, 11}) ==
         name + ": /document_offsets does not end at the number of tokens" + remedy);
   CHECK(problem_with({0, 4}) == name + ": /document_offsets does not end at the number of tokens" + remedy);
   Made<std::uint32_t>().write(folder / "x.h5");
   CHECK(caught([&] {
           TokenShard(folder / "x.h5");
-        }).says("/document_offsets holds u32 elements; u64 is expected"));
+        }).says("/document_offsets holds u32 elements; expected u64"));
 }
 
 TEST_CASE("what is no shard, or none of this version, is an input error that says so") {
@@ -246,8 +247,8 @@ TEST_CASE("what is no shard, or none of this version, is an input error that say
     file.close();
     const auto error = caught([&] { TokenShard(folder / "x.h5"); });
     CHECK(error.kind == ErrorKind::input);
-    CHECK(error.says(version == 3 ? "x.h5 is of version 3; this dt reads versions 1 and 2"
-                                  : "x.h5 is no token shard"));
+    CHECK(error.says(version == 3 ? "x.h5 has version 3; this dt reads versions 1 and 2"
+                                  : "x.h5 is not a token shard"));
   }
 }
 
@@ -282,22 +283,22 @@ TEST_CASE("hostile values of a shard's header are an input error that names file
   };
   using Catch::Matchers::Contains;
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  CHECK_THAT(number("vocabulary_size", 0), Contains("vocabulary_size is 0, not 1 to 2147483648"));
+  CHECK_THAT(number("vocabulary_size", 0), Contains("vocabulary_size is 0, expected 1 to 2147483648"));
   CHECK_THAT(number("vocabulary_size", -5), Contains("vocabulary_size is -5"));
   CHECK_THAT(number("vocabulary_size", (std::int64_t{1} << 32) + 257),
              Contains("vocabulary_size is 4294967553"));
-  CHECK_THAT(number("eos", 257), Contains("eos is 257, not -1 to 256"));
+  CHECK_THAT(number("eos", 257), Contains("eos is 257, expected -1 to 256"));
   CHECK_THAT(number("eos", -2), Contains("eos is -2"));
   for (const std::int64_t count :
        {std::int64_t{11}, std::int64_t{1} << 62, (std::int64_t{1} << 62) + 10, largest}) {
-    CHECK_THAT(number("num_tokens", count), Contains("/tokens has not the"));
-    CHECK_THAT(number("num_documents", count), Contains("/document_offsets has not the"));
+    CHECK_THAT(number("num_tokens", count), Contains("/tokens does not have the"));
+    CHECK_THAT(number("num_documents", count), Contains("/document_offsets does not have the"));
   }
   CHECK_THAT(number("num_tokens", -7), Contains("num_tokens is -7"));
   const auto text = [&](const char* name, const char* value) {
     return error_of([&](Made<>& made) { made.texts[name] = value; });
   };
-  CHECK_THAT(text("split", "test"), Contains("split is 'test', not train or validation"));
+  CHECK_THAT(text("split", "test"), Contains("split is 'test', expected train or validation"));
   CHECK_THAT(text("tokenizer_digest", "12"), Contains("tokenizer_digest: '12' is not a digest"));
   CHECK_THAT(text("document_offsets_digest", "x"), Contains("document_offsets_digest: 'x' is not a digest"));
   for (const char* name : {"format", "split", "tokenizer"})
@@ -353,10 +354,11 @@ TEST_CASE("the first shard of a split begins with a document, unless the split h
   std::vector<std::int32_t> first(10);
   const auto error = caught([&] { open().document_starts(Split::train, 0, first); });
   CHECK(error.kind == ErrorKind::input);
-  CHECK(error.says("train-00000.h5: /document_offsets begins with 5, not 0"));
+  CHECK(error.says("train-00000.h5: /document_offsets begins with 5, expected 0"));
   bool is_found = false;
   for (const DatasetProblem& problem : verify_dataset(folder.path(), [](std::uint64_t, std::uint64_t) {}))
-    is_found = is_found || problem.what.find("/document_offsets begins with 5, not 0") != std::string::npos;
+    is_found =
+        is_found || problem.what.find("/document_offsets begins with 5, expected 0") != std::string::npos;
   CHECK(is_found);
   made.offsets = {10};
   made.write(folder / "train-00000.h5");

@@ -72,9 +72,11 @@ TEST_CASE("weights count in lowest terms") {
 
 TEST_CASE("weights that no period can hold are usage errors") {
   CHECK(dt_test::caught([] { WeightedInterleave({}); }).kind == ErrorKind::usage);
-  CHECK(dt_test::caught([] { WeightedInterleave({3, 0}); }).says("weight of 0"));
+  CHECK(dt_test::caught([] { WeightedInterleave({3, 0}); }).says("a weight in a mixture is 0"));
   CHECK(dt_test::caught([] { WeightedInterleave(Weights(257, 1)); }).says("257 sources"));
-  CHECK(dt_test::caught([] { WeightedInterleave({1, WeightedInterleave::max_period}); }).says("round them"));
+  CHECK(dt_test::caught([] {
+          WeightedInterleave({1, WeightedInterleave::max_period});
+        }).says("round the weights"));
   CHECK(WeightedInterleave({1, WeightedInterleave::max_period - 1}).period() ==
         WeightedInterleave::max_period);
 }

@@ -63,7 +63,8 @@ void check_utf8(const Chunk& chunk) {
   const auto byte = static_cast<unsigned char>(chunk.bytes[*invalid]);
   const std::uint64_t line = chunk.first_line + line_at(chunk.bytes, *invalid) - 1;
   throw error_at(chunk, line, fmt::format("invalid UTF-8: byte 0x{:02x}", byte),
-                 "text is expected: convert it with iconv -t UTF-8, or say what it is (--format, --invalid)");
+                 "expected UTF-8 text: convert it with iconv -t UTF-8, name its format (--format), or use "
+                 "--invalid replace or skip");
 }
 
 /// A line of a chunk.
@@ -161,9 +162,9 @@ void encode_lines(const Chunk& chunk, TextEncoder& encoder, const LineOptions& o
 
 [[noreturn]] void throw_outside(const Chunk& chunk, std::size_t index, std::int64_t id, std::uint32_t size) {
   throw Error(ErrorKind::input,
-              fmt::format("{}: token {}, number {}, is outside the tokenizer's {} tokens", chunk.stream->name,
-                          id, chunk.first_token + index, size),
-              "was it another tokenizer, or are tokens of another type (--token-type)?");
+              fmt::format("{}: token id {} at position {} is outside the tokenizer's vocabulary of {} tokens",
+                          chunk.stream->name, id, chunk.first_token + index, size),
+              "check that --tokenizer made these ids and that --token-type is right");
 }
 
 /// Returns whether the numbers look like halves of larger ids. If 32-bit ids are read as 16-bit,
@@ -185,13 +186,12 @@ void check_width(const Chunk& chunk, const std::vector<std::uint32_t>& ids, std:
   if (!chunk.stream->is_raw || chunk.first_token > 0) return;
   const auto bits = static_cast<unsigned>(8 * token_bytes(*chunk.stream->tokens));
   if (!are_halves(ids, vocabulary_size, bits)) return;
-  throw Error(
-      ErrorKind::input,
-      fmt::format("{} holds wider ids than {} bits: its numbers have next to nothing but zeros in every "
-                  "second place",
-                  chunk.stream->name, bits),
-      bits == 16 ? "give --token-type u32; ids of 64 bits become such by numpy's astype(\"<u4\")"
-                 : "make ids of 32 bits of it by numpy's astype(\"<u4\")");
+  throw Error(ErrorKind::input,
+              fmt::format("{} seems to hold ids wider than {} bits: almost every second number is zero",
+                          chunk.stream->name, bits),
+              bits == 16
+                  ? "use --token-type u32; convert 64-bit ids to 32 bits first (NumPy: astype(\"<u4\"))"
+                  : "convert the ids to 32 bits first (NumPy: astype(\"<u4\"))");
 }
 
 template <class Number>
@@ -284,9 +284,10 @@ EncodedChunk encode_tokens(const Chunk& chunk, const TokenizerIdentity& tokenize
     return out;
   }
   if (!tokenizer.eos) {
-    throw Error(ErrorKind::input,
-                fmt::format("{}: the tokenizer does not say which token ends a document", chunk.stream->name),
-                "ids are divided into documents by it: name it with --eos-token");
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{}: the tokenizer does not define which token ends a document", chunk.stream->name),
+        "the end-of-document token splits ids into documents: name it with --eos-token");
   }
   out.parts = split_at(*tokenizer.eos, out.ids, chunk.ends_stream);
   return out;

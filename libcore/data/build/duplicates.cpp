@@ -71,7 +71,7 @@ void DuplicateFinder::find_in(std::size_t bucket, std::vector<bool>& is_duplicat
     // each entry is sorted only a few times.
     block.resize(std::min<std::uint64_t>(std::max(entries.size(), min_block_entries), rest));
     const std::size_t count = file.read(std::as_writable_bytes(std::span(block)));
-    DT_CHECK(count == block.size() * sizeof(Entry), "{} is shorter than what was written",
+    DT_CHECK(count == block.size() * sizeof(Entry), "{} is shorter than the data written to it",
              path(bucket).string());
     entries.insert(entries.end(), block.begin(), block.end());
     mark_and_leave_out(entries, is_duplicate);

@@ -204,8 +204,11 @@ class Encoding {
 };
 
 Error read_once_error(const std::string& name) {
-  return Error(ErrorKind::input, name + " cannot be read twice, to train a tokenizer and to encode",
-               "give files, or train on a part of the text first (--save-tokenizer)");
+  return Error(ErrorKind::input,
+               name +
+                   " is a pipe and cannot be read twice, but --train-bpe reads the input once to train and "
+                   "once to encode",
+               "give files, or first train the tokenizer on a part of the text (--save-tokenizer)");
 }
 
 }  // namespace
@@ -255,9 +258,9 @@ Error no_text_error(const EncodeOptions& options) {
     names += (names.empty() ? "" : ", ") + (input == "-" ? "standard input" : input);
   }
   if (!options.input_list.empty())
-    names += (names.empty() ? "what " : ", what ") + options.input_list + " names";
+    names += (names.empty() ? "" : ", ") + ("the inputs listed in " + options.input_list);
   return Error(ErrorKind::input, "no text in " + names,
-               "give files that are not empty, or folders that hold some");
+               "give at least one file that is not empty, or a folder that contains one");
 }
 
 }  // namespace dt::data

@@ -30,12 +30,13 @@ InputIssues& InputIssues::operator+=(const InputIssues& later) {
 std::string describe_input_issues(const InputIssues& issues, InvalidUtf8 invalid) {
   std::string text;
   if (issues.invalid_sequences > 0) {
-    text += fmt::format("{} of bytes that {} not UTF-8 {}\n", pluralize(issues.invalid_sequences, "sequence"),
+    text += fmt::format("{} of bytes that {} not valid UTF-8 {}\n",
+                        pluralize(issues.invalid_sequences, "sequence"),
                         plural_form(issues.invalid_sequences, "is", "are"),
-                        invalid == InvalidUtf8::skip ? "left out" : "replaced");
+                        invalid == InvalidUtf8::skip ? "skipped" : "replaced");
   }
   if (issues.bad_lines > 0) {
-    text += fmt::format("{} left out; the first: {}\n", pluralize(issues.bad_lines, "bad line"),
+    text += fmt::format("{} skipped; the first: {}\n", pluralize(issues.bad_lines, "bad line"),
                         printable_line(issues.first_bad_line));
   }
   return text;
@@ -69,9 +70,9 @@ void check_all_met(const std::vector<std::string>& roles, const SeenRoles& met) 
   std::set<std::string> all = met.others;
   all.insert(met.learned.begin(), met.learned.end());
   throw Error(ErrorKind::input,
-              fmt::format("--loss-on {}: no conversation has a turn of {}", fmt::join(missing, ","),
+              fmt::format("--loss-on {}: no conversation has a turn with {}", fmt::join(missing, ","),
                           missing.size() == 1 ? "that role" : "any of these roles"),
-              fmt::format("the roles that they have: {}{}", fmt::join(all, ", "),
+              fmt::format("the conversations have these roles: {}{}", fmt::join(all, ", "),
                           met.others.size() < max_others ? "" : ", …"));
 }
 

@@ -102,13 +102,13 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
   if (folder_exists(folder) && entries_of(folder).empty()) return;
   if (!overwrite) {
-    throw Error(ErrorKind::input, fmt::format("{} exists already", folder.string()),
-                "give another --out, or --overwrite to replace it");
+    throw Error(ErrorKind::input, fmt::format("{} already exists", folder.string()),
+                "choose another --out, or replace it with --overwrite");
   }
   if (!path_exists(folder / dataset_file_name)) {
     throw Error(ErrorKind::input,
-                fmt::format("{} is not a dataset, so it is not overwritten", folder.string()),
-                "give another --out, or remove it yourself");
+                fmt::format("{} is not a dataset and will not be overwritten", folder.string()),
+                "choose another --out, or delete the folder first");
   }
 }
 
@@ -143,8 +143,9 @@ class Spooling {
   void add_chars(std::uint64_t chars) {
     const bool counts = options_.min_chars > 0 || options_.max_chars < no_chars;
     if (chars == no_chars && counts) {
-      throw Error(ErrorKind::input, "token ids are no characters, which --min-chars and --max-chars count",
-                  "leave these options out");
+      throw Error(ErrorKind::input,
+                  "--min-chars and --max-chars count characters, but the input holds token ids",
+                  "remove these options");
     }
     if (chars != no_chars) chars_ += chars;
   }
@@ -178,10 +179,10 @@ void check_targets(const DocumentSpool& spool, const MakeOptions& options) {
   if (spool.has_targets()) return;
   const bool leaves_out = spool.filtered().too_short + spool.filtered().too_long > 0;
   throw Error(ErrorKind::input,
-              fmt::format("there is nothing to learn: all turns of --loss-on {} are empty{}",
+              fmt::format("no tokens to train on: all turns of the roles in --loss-on {} are empty{}",
                           fmt::join(options.lines.turns->loss_on, ","),
-                          leaves_out ? ", or of documents that are left out" : ""),
-              "name other roles that the conversations have");
+                          leaves_out ? " or in documents that --min-chars or --max-chars excludes" : ""),
+              "give other roles that occur in the conversations");
 }
 
 /// The state that all tasks share.
@@ -236,7 +237,8 @@ void spool_inputs(const Making& making, const fs::path& folder) {
 }
 
 Error no_training_error() {
-  return Error(ErrorKind::input, "all documents are for validation", "give more, or a lower --val-fraction");
+  return Error(ErrorKind::input, "all documents went to the validation split",
+               "give more documents, or a smaller --val-fraction");
 }
 
 SplitRule split_rule(const MakeOptions& options, const DocumentSpool& spool) {
@@ -291,16 +293,18 @@ std::unique_ptr<Tokenizer> tokenizer_of(const MakeOptions& options, const MakePr
 
 Error nothing_left_error(const MakeOptions& options, const FilteredDocuments& left_out) {
   if (left_out.too_short + left_out.too_long > 0) {
-    return Error(ErrorKind::input, "all documents have too few or too many characters",
-                 "give others, or another --min-chars or --max-chars");
+    return Error(ErrorKind::input, "--min-chars and --max-chars exclude every document",
+                 "change these options, or give other documents");
   }
   return no_text_error(options);
 }
 
 void check_can_be_shared(const InputRanges& ranges, const MakeOptions& options) {
   if (!ranges.has_pipe() || (options.task.count == 1 && !options.resumes)) return;
-  const char* why = options.resumes ? "--resume reads inputs again" : "tasks share inputs";
-  throw Error(ErrorKind::input, fmt::format("{}, and a pipe is read once", why), "give files");
+  const char* why =
+      options.resumes ? "--resume reads the inputs again" : "each task reads a part of the inputs";
+  throw Error(ErrorKind::input, fmt::format("{}, but a pipe can be read only once", why),
+              "give files instead of pipes");
 }
 
 /// Returns whether `folder` is a finished dataset that was made with these options.
@@ -375,12 +379,12 @@ bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, co
       options.helper_wait_s, [&] { progress(MakePhase::read, 0, 0); });
   if (!spool) {
     if (is_made(folder, options)) return false;
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("task {} waited {:.0f} s, and task 0 has not begun {}", options.task.number,
-                    options.helper_wait_s, folder.string()),
-        "tasks that share their work are given one command, --out included; with --no-share-tasks each "
-        "works alone");
+    throw Error(ErrorKind::usage,
+                fmt::format("task {} waited {:.0f} s, but task 0 has not started {}", options.task.number,
+                            options.helper_wait_s, folder.string()),
+                "start all tasks with the same command, including --out, or use --no-share-tasks to let each "
+                "task work "
+                "alone");
   }
   try {
     spool_inputs({options, *tokenizer, ranges, progress}, *spool);

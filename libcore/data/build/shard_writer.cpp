@@ -123,7 +123,8 @@ void ShardWriter::begin_document() {
 }
 
 void ShardWriter::append(const FileTokens& tokens) {
-  DT_CHECK(tokens.bytes <= room(), "{} bytes of tokens for {} of room", tokens.bytes, room());
+  DT_CHECK(tokens.bytes <= room(), "{} bytes of tokens do not fit in the {} bytes left in the shard",
+           tokens.bytes, room());
   for (std::uint64_t begin = 0; begin < tokens.bytes;) {
     const std::uint64_t count = std::min(tokens.bytes - begin, digest_block_bytes - block_bytes_);
     add_to_block(tokens.suffix(begin).prefix(count));
@@ -156,7 +157,7 @@ void ShardWriter::flush_offsets() {
 }
 
 std::uint64_t ShardWriter::close() {
-  DT_CHECK(room() == 0, "{} bytes of tokens are missing", room());
+  DT_CHECK(room() == 0, "{} bytes of tokens are missing from the shard", room());
   submit_block();
   offsets_.push_back(total_bytes_ / token_bytes_);
   flush_offsets();
@@ -179,7 +180,8 @@ ShardSeries::ShardSeries(const fs::path& folder, std::vector<ShardPlan> plans, T
 void ShardSeries::open_next_if_full() {
   if (shard_room() > 0) return;
   close_current();
-  DT_CHECK(entries_.size() < plans_.size(), "more tokens than the {} planned shards hold", plans_.size());
+  DT_CHECK(entries_.size() < plans_.size(), "there are more tokens than the {} planned shards hold",
+           plans_.size());
   const ShardPlan& plan = plans_[entries_.size()];
   const std::string name = fmt::format("{}-{:05}.h5", name_of(plan.split), entries_.size());
   entries_.push_back({name, plan.split, plan.tokens, plan.documents, 0, 0});
@@ -228,7 +230,8 @@ void ShardSeries::append(FileTokens tokens) {
 
 void ShardSeries::finish(Split split, DatasetFile& dataset) {
   close_current();
-  DT_CHECK(entries_.size() == plans_.size(), "{} shards of {} planned", entries_.size(), plans_.size());
+  DT_CHECK(entries_.size() == plans_.size(), "{} of {} planned shards were written", entries_.size(),
+           plans_.size());
   SplitEntry& sum = dataset.split(split);
   sum.digest = copies_.tally().digest();
   sum.targets = copies_.tally().targets();

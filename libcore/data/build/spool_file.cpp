@@ -78,7 +78,7 @@ SpoolFile::SpoolFile(const fs::path& path) try : file_(std::make_shared<const Fi
   for (const Json& segment : json.at("segments")) segments_.push_back({segment.at(0), segment.at(1)});
 } catch (const Json::exception&) {
   throw Error(ErrorKind::input, fmt::format("{} was written by another version of dt", path.string()),
-              "start without --resume, or with the version that began");
+              "start again without --resume, or use the dt version that wrote it");
 }
 
 std::vector<SpoolEntry> SpoolFile::entries(const SpoolSegment& segment, std::uint64_t first,

@@ -46,8 +46,8 @@ SpoolWriter::SpoolWriter(fs::path folder, SpoolOptions options, int num_threads)
       token_bytes_(dtype_bytes(options.dtype)),
       has_thread_(num_threads > 1),
       pool_(has_thread_ ? 1 : 0) {
-  DT_CHECK(options.dtype == DType::u16 || options.dtype == DType::u32, "tokens of type {}",
-           dtype_name(options.dtype));
+  DT_CHECK(options.dtype == DType::u16 || options.dtype == DType::u32,
+           "the spool cannot store tokens of type {}", dtype_name(options.dtype));
 }
 
 void SpoolWriter::begin_range(std::uint64_t range) {

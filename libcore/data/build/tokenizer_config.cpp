@@ -133,7 +133,7 @@ std::map<std::string, std::string> tokenizer_config_files(
           kept_config(parse_json_object(read_tokenizer_config(config), {config.string()}), tokenizer);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::input) throw;
-      warn(fmt::format("{}; the dataset keeps nothing of the file", error.message()));
+      warn(fmt::format("{}; the dataset is made without this file", error.message()));
     }
   }
   if (const fs::path jinja = folder / chat_template_name; file_exists(jinja))
@@ -168,15 +168,15 @@ std::optional<TurnFormat> known_turn_format(const ChatTemplate& chat_template) {
 TurnFormat turn_format_of_files(const fs::path& tokenizer) {
   const auto found = find_chat_template(tokenizer);
   if (!found)
-    throw Error(ErrorKind::input, fmt::format("there is no chat_template beside {}", tokenizer.string()),
-                "write with --turn-format how turns look");
+    throw Error(ErrorKind::input,
+                fmt::format("no chat_template was found in the folder of {}", tokenizer.string()),
+                "describe the turns with --turn-format");
   if (auto format = known_turn_format(*found)) return *std::move(format);
   throw Error(
       ErrorKind::input,
-      fmt::format(
-          "{}: the chat_template (digest {}) is of no form that is known: chatml, qwen2, llama3, gemma",
-          found->origin, to_hex(digest(found->text))),
-      "write with --turn-format how its turns look");
+      fmt::format("{}: the chat_template (digest {}) is unknown; dt knows chatml, qwen2, llama3 and gemma",
+                  found->origin, to_hex(digest(found->text))),
+      "describe its turns with --turn-format");
 }
 
 std::string turn_mismatch(const TurnFormat& format, const fs::path& tokenizer) {
@@ -191,12 +191,13 @@ std::string turn_mismatch(const TurnFormat& format, const fs::path& tokenizer) {
   compare("begins turns with", format.before, known->before);
   compare("ends turns with", format.after, known->after);
   if (!known->default_system.empty())
-    why.push_back(fmt::format("where no turn of system is first, it writes none, not {}",
+    why.push_back(fmt::format("it adds no default system turn, where the template adds {}",
                               quoted(known->default_system)));
   for (const auto& [role, name] : known->role_names) {
-    if (role != name) why.push_back(fmt::format("it calls {} by that name, not {}", role, name));
+    if (role != name)
+      why.push_back(fmt::format("it writes the role {} unchanged, where the template writes {}", role, name));
   }
-  if (known->trims) why.emplace_back("it keeps white space around contents");
+  if (known->trims) why.emplace_back("it keeps white space around the content, which the template trims");
   if (why.empty()) return {};
   return fmt::format("{} ({}): {}", beside->origin, known->name, fmt::join(why, "; "));
 }

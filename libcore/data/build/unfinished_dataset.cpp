@@ -31,7 +31,7 @@ constexpr double dying_s = 2;
 constexpr std::chrono::milliseconds poll_time{100};
 
 Json json_of(const DatasetIdentity& identity) {
-  Json json = parse_json(identity.origin, {"what was asked for"});
+  Json json = parse_json(identity.origin, {"the requested dataset"});
   json["tokenizer_digest"] = to_hex(identity.tokenizer.digest);
   json["end_of_document"] = identity.tokenizer.eos ? Json(*identity.tokenizer.eos) : Json();
   json["inputs_digest"] = to_hex(identity.inputs_digest);
@@ -60,11 +60,12 @@ Json read_begun(const OwnedFolder& folder) {
 
 std::string difference(const Json& begun, const Json& now) {
   for (const auto& [key, value] : now.items()) {
-    const std::string was = begun.contains(key) ? begun.at(key).dump() : "missing";
+    const std::string was = begun.contains(key) ? begun.at(key).dump() : "";
     if (was == value.dump()) continue;
-    if (key == "inputs_digest") return "other inputs, or some that have changed since";
+    if (key == "inputs_digest") return "other inputs, or the inputs have changed since then";
     if (key == "tokenizer_digest") return "another tokenizer";
-    return fmt::format("{} {}, now {}", key, was, value.dump());
+    if (was.empty()) return fmt::format("no {}, but now it is {}", key, value.dump());
+    return fmt::format("{} {}, but now it is {}", key, was, value.dump());
   }
   return {};
 }
@@ -72,8 +73,8 @@ std::string difference(const Json& begun, const Json& now) {
 void check_same(const fs::path& folder, const Json& begun, const Json& now) {
   const std::string differs = difference(begun.value("identity", Json::object()), now);
   if (differs.empty()) return;
-  throw Error(ErrorKind::input, fmt::format("{} was begun with {}", folder.string(), differs),
-              "give --resume what it was begun with, or leave it out to begin anew");
+  throw Error(ErrorKind::input, fmt::format("{} was started with {}", folder.string(), differs),
+              "repeat the earlier command with --resume, or start over without --resume");
 }
 
 /// Checks that task 0 makes the same dataset: tasks must not take each other's work for theirs
@@ -81,8 +82,8 @@ void check_same(const fs::path& folder, const Json& begun, const Json& now) {
 void check_same_command(const Json& begun, const Json& now) {
   const std::string differs = difference(begun.value("identity", Json::object()), now);
   if (differs.empty()) return;
-  throw Error(ErrorKind::usage, fmt::format("this task's command is not task 0's ({})", differs),
-              "tasks that share their work are given one command; with --no-share-tasks each works alone");
+  throw Error(ErrorKind::usage, fmt::format("this task's command differs from that of task 0 ({})", differs),
+              "start all tasks with the same command, or use --no-share-tasks to let each task work alone");
 }
 
 /// Returns whether a name is temporary, so that its file is incomplete.
@@ -110,7 +111,7 @@ void remove_in(const OwnedFolder& folder, const std::function<bool(const std::st
     if (!which(name) || name.starts_with(nfs_prefix)) continue;
     if (const std::string why = folder.remove_tree(name, is_ours); !why.empty())
       throw Error(ErrorKind::environment, fmt::format("cannot remove {}", why),
-                  fmt::format("look into {}, and remove it yourself", folder.path().string()));
+                  fmt::format("inspect {}, then delete it", folder.path().string()));
   }
 }
 
@@ -144,8 +145,8 @@ void UnfinishedDataset::lock(const fs::path& folder) {
     if (monotonic_s() > give_up) break;
     std::this_thread::sleep_for(poll_time);
   }
-  throw Error(ErrorKind::environment, fmt::format("another process is making {}", folder.string()),
-              "wait for it, or stop it");
+  throw Error(ErrorKind::environment, fmt::format("another process is writing {}", folder.string()),
+              "wait until it ends, or stop it");
 }
 
 /// Commits the dataset. Removes begun.json first, so that no other task finds the folder and begins

@@ -62,7 +62,7 @@ ArchiveReader::ArchiveReader(ByteSource& bytes, Content content, std::string nam
       name_(std::move(name)),
       buffer_(buffer_bytes),
       archive_(archive_read_new()) {
-  DT_CHECK(archive_ != nullptr, "libarchive does not begin");
+  DT_CHECK(archive_ != nullptr, "libarchive failed to start");
   if (content == Content::tar) {
     archive_read_support_format_tar(archive_);
     // Reads on to the end of the bytes, for `cat a.tar b.tar` and for checksums at the end of
@@ -98,7 +98,7 @@ std::optional<std::string> ArchiveReader::next() {
     const std::string path = path_of(entry);
     if (archive_entry_is_encrypted(entry) != 0)
       throw Error(ErrorKind::input, fmt::format("{}:{} is encrypted, which dt does not read", name_, path),
-                  "unpack it with its password (7z x FILE), and give the folder");
+                  "unpack the archive with its password (7z x FILE) and give the folder");
     return path;
   }
 }
@@ -110,8 +110,8 @@ void ArchiveReader::check_end() {
   while (filled_ > 0) {
     const std::string_view rest = std::string_view(buffer_.data(), filled_).substr(skipped);
     if (rest.find_first_not_of('\0') != rest.npos)
-      throw Error(ErrorKind::input, fmt::format("{} has more behind the end of its cpio archive", name_),
-                  "put each archive into its own file");
+      throw Error(ErrorKind::input, fmt::format("{} has data after the end of its cpio archive", name_),
+                  "put each archive in a file of its own");
     filled_ = bytes_.read(buffer_);
     skipped = 0;
   }
@@ -157,7 +157,7 @@ Error ArchiveReader::failure() const {
       ErrorKind::input,
       fmt::format("{} is damaged: {} at byte {}: {}", name_, archive_name(content_),
                   archive_filter_bytes(archive_, 0), reason != nullptr ? reason : "it cannot be read"),
-      "fetch it again, or make it again");
+      "download or create the archive again");
 }
 
 }  // namespace dt::data

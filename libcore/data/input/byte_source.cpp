@@ -67,7 +67,7 @@ PeekedSource::PeekedSource(ByteSource& source) : source_(source), first_(peeked_
 }
 
 std::string_view PeekedSource::peek_line(std::size_t max_bytes) {
-  DT_CHECK(taken_ == 0, "peeked after a read");
+  DT_CHECK(taken_ == 0, "the first bytes were requested after a read");
   const auto has_line = [this] {
     const std::size_t begin =
         first_.find_first_not_of(" \t\r\n\xEF\xBB\xBF");  // skips a byte order mark, too

@@ -24,7 +24,7 @@ class ByteSource {
   /// Returns the number of bytes if seek() may be called, or none if bytes only come in order.
   virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
   /// Moves to the byte at which the next read() begins.
-  virtual void seek(std::uint64_t) { DT_CHECK(false, "these bytes come in order"); }
+  virtual void seek(std::uint64_t) { DT_CHECK(false, "this source can only be read in order"); }
 };
 
 /// Reads until `out` is full or the source ends. Returns the count.

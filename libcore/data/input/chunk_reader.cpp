@@ -141,11 +141,12 @@ Error ChunkReader::too_long() const {
   const std::uint64_t line = line_in_file(*stream_, line_);
   if (stream_->is_jsonl) {
     return Error(ErrorKind::input, fmt::format("{}:{}: a line is longer than {}", stream_->name, line, limit),
-                 "split its document into several, or give it as plain text (--format text)");
+                 "split the document into several lines, or read the file as plain text (--format text)");
   }
-  return Error(ErrorKind::input,
-               fmt::format("{}:{}: there is no place to cut text in {}", stream_->name, line, limit),
-               "this tokenizer takes text as a whole: split it into documents (--document-separator)");
+  return Error(
+      ErrorKind::input,
+      fmt::format("{}:{}: the tokenizer allows no cut within {} of text", stream_->name, line, limit),
+      "split the text into documents (--document-separator)");
 }
 
 /// Returns how much of the buffer the next chunk takes. For text, also appends the chunk's parts to

@@ -147,48 +147,48 @@ bool has_controls(std::string_view bytes) {
                              [](unsigned char c) { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1B; });
 }
 
-constexpr const char* unpack = "unpack it (7z x FILE), and give the folder";
-constexpr const char* pickle = "make JSON lines of it, in Python, where you trust who made it";
+constexpr const char* unpack = "unpack it (7z x FILE) and give the folder";
+constexpr const char* pickle = "convert it to JSON lines in Python, if you trust its source";
 constexpr const char* extract = "extract its text first";
 constexpr std::array unread_formats = {
     UnreadFormat{"7z\xBC\xAF\x27\x1C"sv, "a 7-Zip archive", unpack},
     UnreadFormat{"Rar!\x1A\x07"sv, "a RAR archive", unpack},
     UnreadFormat{"MSCF\0\0\0\0"sv, "a cabinet archive", unpack},
     UnreadFormat{"!<arch>\n"sv, "an ar archive or Debian package",
-                 "unpack it (ar x FILE, dpkg-deb -x FILE FOLDER), and give the folder"},
+                 "unpack it (ar x FILE, or dpkg-deb -x FILE FOLDER) and give the folder"},
     UnreadFormat{"xar!\0"sv, "a xar archive", unpack},
     UnreadFormat{"LRZI\0"sv, "compressed by lrzip", "lrzip -dc FILE | dt-shard-data …"},
     UnreadFormat{"PK\7\x08PK"sv, "a zip archive in several parts",
                  "join them (zip -s 0 FILE --out WHOLE.zip)"},
     UnreadFormat{"\x1F\x9D"sv, "compressed by compress (.Z)", "gzip -dc FILE | dt-shard-data …"},
     UnreadFormat{"\x89LZO\0\r\n\x1A\n"sv, "compressed by lzop", "lzop -dc FILE | dt-shard-data …"},
-    UnreadFormat{"\x02\x21\x4C\x18"sv, "of lz4's legacy format", "lz4 -dc FILE | dt-shard-data …"},
+    UnreadFormat{"\x02\x21\x4C\x18"sv, "in lz4's legacy format", "lz4 -dc FILE | dt-shard-data …"},
     UnreadFormat{"\xFF\6\0\0sNaPpY"sv, "compressed by Snappy", "decompress it first (snzip -dc)"},
     UnreadFormat{"WARC/1."sv, "a WARC file of web pages",
                  "extract its text first (warcio, trafilatura), or read it as plain text (--format text)"},
     UnreadFormat{"\x82SNAPPY\0"sv, "compressed by Snappy", "decompress it first (snzip -dc)"},
     UnreadFormat{"ORC"sv, "an ORC file",
-                 "make JSON lines of it (pyarrow.orc, or orc-contents FILE), and give --format jsonl", true},
+                 "convert it to JSON lines (pyarrow.orc, or orc-contents FILE) and use --format jsonl", true},
     UnreadFormat{"PARE"sv, "an encrypted Parquet file", "decrypt it first", true},
-    UnreadFormat{"SEQ\6"sv, "a Hadoop sequence file", "make text of it (hadoop fs -text FILE)"},
-    UnreadFormat{"PGDMP"sv, "a dump of PostgreSQL", "make text of it (pg_restore -f - FILE)", true},
-    UnreadFormat{"GGUF"sv, "a model's weights", "dt-shard-data takes text", true},
+    UnreadFormat{"SEQ\6"sv, "a Hadoop sequence file", "convert it to text (hadoop fs -text FILE)"},
+    UnreadFormat{"PGDMP"sv, "a dump of PostgreSQL", "convert it to text (pg_restore -f - FILE)", true},
+    UnreadFormat{"GGUF"sv, "a file of model weights", "dt-shard-data reads text", true},
     UnreadFormat{"\x80\2"sv, "a Python pickle", pickle},
     UnreadFormat{"\x80\3"sv, "a Python pickle", pickle},
     UnreadFormat{"\x80\4\x95"sv, "a Python pickle", pickle},
     UnreadFormat{"\x80\5\x95"sv, "a Python pickle", pickle},
-    UnreadFormat{"Obj\1"sv, "an Avro file", "make JSON lines of it (avro-tools tojson FILE)"},
-    UnreadFormat{"SQLite format 3\0"sv, "an SQLite database", "make JSON lines of it (sqlite3 -json)"},
+    UnreadFormat{"Obj\1"sv, "an Avro file", "convert it to JSON lines (avro-tools tojson FILE)"},
+    UnreadFormat{"SQLite format 3\0"sv, "an SQLite database", "convert it to JSON lines (sqlite3 -json)"},
     UnreadFormat{"\x89HDF\r\n\x1A\n"sv, "an HDF5 file",
-                 "dt-train reads token shards themselves; make JSON lines of others"},
+                 "give token shards to dt-train directly; convert other HDF5 files to JSON lines"},
     UnreadFormat{"%PDF-"sv, "a PDF document", "extract its text first (pdftotext FILE -)"},
     UnreadFormat{"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "a Microsoft Office document", extract},
-    UnreadFormat{"\x89PNG\r\n\x1A\n"sv, "an image", "dt-shard-data takes text"},
-    UnreadFormat{"\xFF\xD8\xFF"sv, "an image", "dt-shard-data takes text"},
-    UnreadFormat{"GIF89a"sv, "an image", "dt-shard-data takes text", true},
+    UnreadFormat{"\x89PNG\r\n\x1A\n"sv, "an image", "dt-shard-data reads text"},
+    UnreadFormat{"\xFF\xD8\xFF"sv, "an image", "dt-shard-data reads text"},
+    UnreadFormat{"GIF89a"sv, "an image", "dt-shard-data reads text", true},
     UnreadFormat{"\x7F"
                  "ELF"sv,
-                 "a program", "dt-shard-data takes text"},
+                 "a program", "dt-shard-data reads text"},
 };
 
 /// Checks that `first` does not begin a format that is neither text nor supported.
@@ -245,10 +245,10 @@ Error unsupported_table_error(Content content, const std::string& name, bool is_
       ErrorKind::input, fmt::format("{} is {}, which dt does not read", name, table.name),
       // Python would search for modules in the working directory, where any user may have put one.
       fmt::format(
-          "{}pyarrow makes JSON lines of it: python3 -c 'import sys; \"\" in sys.path and "
+          "{}convert it to JSON lines with pyarrow: python3 -c 'import sys; \"\" in sys.path and "
           "sys.path.remove(\"\"); import json, {}; [print(json.dumps(r, default=str)) for b in {} for r "
           "in b.to_pylist()]' {} | dt-shard-data --format jsonl …",
-          is_file ? "" : "as a file of its own, ", table.module, table.batches,
+          is_file ? "" : "extract the file, then ", table.module, table.batches,
           is_file ? quoted(name) : "FILE"));
 }
 

@@ -57,9 +57,10 @@ const std::string& name_of_role(const TurnFormat& format, const std::string& rol
   if (format.role_names.empty()) return role;
   const auto found = format.role_names.find(role);
   if (found != format.role_names.end()) return found->second;
-  throw Error(ErrorKind::input,
-              fmt::format("a turn is of {}, which the chat template {} has not", role, format.name),
-              "leave such turns out, or write with --turn-format how they look");
+  throw Error(
+      ErrorKind::input,
+      fmt::format("a turn has the role {}, which the chat template {} does not define", role, format.name),
+      "remove these turns, or describe them with --turn-format");
 }
 
 /// Removes the white space that Python's strip(), and hence Jinja's trim, removes.
@@ -87,14 +88,14 @@ void check_marks(std::string_view text, TextEncoder& encoder) {
       throw Error(
           ErrorKind::input,
           fmt::format(
-              "--turn-format writes '{}', which is no special token of the tokenizer, but one that text "
-              "becomes",
+              "--turn-format writes '{}', which is an ordinary token of the tokenizer and not a special one",
               mark),
-          "what users write could forge it: give the tokenizer that has it as a special token, or another "
-          "format");
-    throw Error(
-        ErrorKind::input, fmt::format("--turn-format writes '{}', which is no token of the tokenizer", mark),
-        "as text, what users write could forge it: give the tokenizer that has it, or another format");
+          "text from users could imitate it: use a tokenizer that has it as a special token, or another "
+          "--turn-format");
+    throw Error(ErrorKind::input,
+                fmt::format("--turn-format writes '{}', which is not a token of the tokenizer", mark),
+                "text from users could imitate it: use a tokenizer that has it as a special token, or "
+                "another --turn-format");
   }
 }
 
@@ -107,8 +108,9 @@ bool TurnFormat::learns(const std::string& role) const {
 TurnFormat parse_turn_format(std::string_view text) {
   const std::size_t at = text.find(content_mark);
   if (at == text.npos || text.find(content_mark, at + 1) != text.npos)
-    throw Error(ErrorKind::usage, fmt::format("--turn-format '{}' does not say {{content}} once", text),
-                "such as '<|im_start|>{role}\\n{content}<|im_end|>\\n'");
+    throw Error(ErrorKind::usage,
+                fmt::format("--turn-format '{}' does not contain {{content}} exactly once", text),
+                "example: '<|im_start|>{role}\\n{content}<|im_end|>\\n'");
   return {std::string(text.substr(0, at)), std::string(text.substr(at + content_mark.size()))};
 }
 
@@ -144,8 +146,8 @@ void TurnEncoder::append_turn(const Turn& turn, std::vector<std::uint32_t>& ids)
   }
   if (!turn.has_weight && !format_.masks_targets())
     throw Error(ErrorKind::input,
-                fmt::format("a turn of {} has the weight 0: it is not to be learned", turn.role),
-                "name the roles that are, with --loss-on");
+                fmt::format("a turn of {} has weight 0, which excludes it from the loss", turn.role),
+                "name the roles to train on with --loss-on");
   const std::size_t first = ids.size();
   encoder_.encode(before, ids);
   if (format_.masks_targets()) mark_from(first, ids);

@@ -28,7 +28,7 @@ constexpr int gzip_window_bits = 15 + 16;  // + 16 accepts gzip's header and tra
 
 class GzipCodec final : public Codec {
  public:
-  GzipCodec() { DT_CHECK(inflateInit2(&stream_, gzip_window_bits) == Z_OK, "zlib does not begin"); }
+  GzipCodec() { DT_CHECK(inflateInit2(&stream_, gzip_window_bits) == Z_OK, "zlib failed to start"); }
   ~GzipCodec() override { inflateEnd(&stream_); }
   GzipCodec(const GzipCodec&) = delete;
 
@@ -55,7 +55,7 @@ class ZstdCodec final : public Codec {
  public:
   explicit ZstdCodec(TakeMemory take)
       : stream_(ZSTD_createDStream(), ZSTD_freeDStream), take_(std::move(take)) {
-    DT_CHECK(stream_ != nullptr, "zstd does not begin");
+    DT_CHECK(stream_ != nullptr, "zstd failed to start");
     ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax,
                            ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
   }
@@ -104,7 +104,7 @@ class ZstdCodec final : public Codec {
     out = out.subspan(output.pos);
     if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation) throw std::bad_alloc();
     if (ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge)
-      return {false, "its window is larger than the 2 GiB that libzstd takes", true};
+      return {false, "its window is larger than libzstd's limit of 2 GiB", true};
     if (ZSTD_isError(result) != 0) return {false, ZSTD_getErrorName(result)};
     return {result == 0};
   }
@@ -140,7 +140,7 @@ class LzmaCodec final : public Codec {
     out = out.last(stream_.avail_out);
     return {result == LZMA_STREAM_END, failure_of(result), result == LZMA_OPTIONS_ERROR};
   }
-  void begin_frame() override { DT_CHECK(begin() == LZMA_OK, "liblzma does not begin"); }
+  void begin_frame() override { DT_CHECK(begin() == LZMA_OK, "liblzma failed to start"); }
 
  private:
   lzma_ret begin() {
@@ -155,9 +155,9 @@ class LzmaCodec final : public Codec {
       case LZMA_BUF_ERROR:
         return nullptr;
       case LZMA_FORMAT_ERROR:
-        return "these bytes begin no stream";
+        return "a stream does not begin here";
       case LZMA_OPTIONS_ERROR:
-        return "a filter or a check that liblzma does not have";
+        return "it uses a filter or an integrity check that liblzma does not support";
       default:
         return "the data is corrupt";
     }
@@ -185,7 +185,7 @@ class Bzip2Codec final : public Codec {
     out = out.subspan(out_size - stream_.avail_out);
     if (result == BZ_MEM_ERROR) throw std::bad_alloc();
     if (result == BZ_OK || result == BZ_STREAM_END) return {result == BZ_STREAM_END};
-    return {false, result == BZ_DATA_ERROR_MAGIC ? "these bytes begin no stream" : "the data is corrupt"};
+    return {false, result == BZ_DATA_ERROR_MAGIC ? "a stream does not begin here" : "the data is corrupt"};
   }
   void begin_frame() override {
     BZ2_bzDecompressEnd(&stream_);
@@ -283,7 +283,7 @@ std::size_t Decompressor::read(std::span<char> out) {
     if (step.failure != nullptr) throw damaged(step.failure);
     is_between_frames_ = step.ends_frame;
     if (rest.size() == out.size() && is_input_at_end_ && !is_between_frames_)
-      throw damaged("it ends too early");
+      throw damaged("the data ends too early");
   }
   return out.size() - rest.size();
 }
@@ -308,22 +308,24 @@ void Decompressor::take_memory(std::uint64_t bytes) const {
   const std::string codec = codec_name(content_);
   if (bytes > options_.decompress_memory)
     throw Error(ErrorKind::input,
-                fmt::format("{} takes {} of memory to decompress ({}), more than --decompress-memory {}",
+                fmt::format("{} needs {} of memory to decompress ({}), more than --decompress-memory {}",
                             name_, format_bytes(bytes), codec, format_bytes(options_.decompress_memory)),
-                "raise it where there is the memory, or compress the file anew with a smaller window");
+                "raise --decompress-memory if the node has the memory, or compress the file again with a "
+                "smaller window");
   if (options_.notes) options_.notes->decompress_memory(name_, codec, bytes);
 }
 
 Error Decompressor::unsupported(const std::string& what) const {
-  return Error(ErrorKind::input, fmt::format("{} is not read: {}: {}", name_, codec_name(content_), what),
-               "decompress it with the program that made it");
+  return Error(ErrorKind::input,
+               fmt::format("{} cannot be decompressed: {}: {}", name_, codec_name(content_), what),
+               "decompress it with the program that compressed it");
 }
 
 Error Decompressor::damaged(const std::string& what) const {
   return Error(ErrorKind::input,
                fmt::format("{} is damaged: {} at byte {}: {}", name_, codec_name(content_),
                            bytes_read_ - input_.size(), what),
-               "fetch it again, or make it again from what was compressed");
+               "download the file again, or compress the original again");
 }
 
 }  // namespace dt::data

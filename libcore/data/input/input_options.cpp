@@ -13,8 +13,8 @@ void InputNotices::json_lines(const std::string& name, const std::string& text_k
   const std::lock_guard lock(mutex_);
   if (std::exchange(has_told_lines_, true)) return;
   tell_(fmt::format(
-      "{} is read as JSON lines, since its first line is an object with \"{}\", and so is every such file; "
-      "--format text or --format jsonl reads all inputs alike",
+      "reading {} and similar files as JSON lines, because the first line is an object with the key \"{}\"; "
+      "--format text or --format jsonl sets one format for all inputs",
       name, text_key));
 }
 
@@ -24,19 +24,21 @@ void InputNotices::slow_regex(const Tokenizer& tokenizer) {
   if (!(splits || normalizes) || std::exchange(has_told_regex_, true)) return;
   if (splits)
     tell_(
-        "the tokenizer's pattern has no scanner in dt: Oniguruma splits text by it, at some 30 MB/s a core "
-        "instead of 300 or more");
+        "dt has no fast scanner for the tokenizer's pattern, so Oniguruma splits the text at about 30 MB/s "
+        "per "
+        "core instead of 300 MB/s or more");
   if (normalizes)
     tell_(
-        "the tokenizer's normalizer replaces text by a regular expression: Oniguruma runs it, at some 30 to "
-        "250 MB/s a core");
+        "the tokenizer's normalizer uses a regular expression, which Oniguruma runs at about 30 to 250 MB/s "
+        "per "
+        "core");
 }
 
 void InputNotices::decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes <= memory_told_) return;
   memory_told_ = bytes;
-  tell_(fmt::format("{} takes {} of memory to decompress ({})", name, format_bytes(bytes), codec));
+  tell_(fmt::format("{} needs {} of memory to decompress ({})", name, format_bytes(bytes), codec));
 }
 
 }  // namespace dt::data

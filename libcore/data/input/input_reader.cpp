@@ -125,9 +125,9 @@ void InputReader::count_unpacked(int depth, std::size_t bytes) {
   const std::uint64_t total = unpacked_bytes_.at(static_cast<std::size_t>(depth)) += bytes;
   if (!options_.max_output_bytes || total <= *options_.max_output_bytes) return;
   throw Error(ErrorKind::input,
-              fmt::format("{} becomes more than --max-output-bytes {} when it is unpacked", input_.name(),
+              fmt::format("{} unpacks to more than --max-output-bytes {}", input_.name(),
                           format_bytes(*options_.max_output_bytes)),
-              "raise the option if the input should be this large");
+              "raise --max-output-bytes if the input should be this large");
 }
 
 void InputReader::push(InputBlock block) {
@@ -157,7 +157,7 @@ void InputReader::read_file(const InputFile& input) {
 void InputReader::read_stream(ByteSource& source, const std::string& name, const std::string& plain_name,
                               int depth) {
   if (depth > max_layers)
-    throw input_error("{} is compressed or archived more than {} times over", name, max_layers);
+    throw input_error("{} has more than {} nested layers of compression or archives", name, max_layers);
   PeekedSource peeked(source);
   if (read_if_tokens(peeked, name)) return;
   const Content content = content_of(peeked.first());
@@ -171,8 +171,8 @@ void InputReader::read_stream(ByteSource& source, const std::string& name, const
   if (content != Content::plain)
     throw unsupported_table_error(content, name, &source == file_ && file_exists(name));
   if (options_.format == InputFormat::npy)
-    throw Error(ErrorKind::input, name + " is no file of NumPy's (.npy)",
-                "ids alone, such as a memmap, are read by --format bin");
+    throw Error(ErrorKind::input, name + " is not a NumPy .npy file",
+                "read raw ids, such as a memmap, with --format bin");
   read_documents(peeked, name, is_json_lines(peeked, name, plain_name, options_));
 }
 
@@ -226,8 +226,8 @@ bool InputReader::read_if_tokens(PeekedSource& source, const std::string& name) 
 void InputReader::read_megatron(const InputFile& input) {
   if (input.path.extension() == ".idx") return;  // read together with its .bin
   if (input.is_stdin || input.path.extension() != ".bin") {
-    throw Error(ErrorKind::input, input.name() + " is no .bin file of Megatron's",
-                "name X.bin, which has X.idx beside it, or a folder of both");
+    throw Error(ErrorKind::input, input.name() + " is not a Megatron .bin file",
+                "give X.bin with X.idx in the same folder, or that folder");
   }
   MegatronIndex index(fs::path(input.path).replace_extension(".idx"));
   FileSource file(input, [this] { check(); });
@@ -239,7 +239,7 @@ void InputReader::read_megatron(const InputFile& input) {
 void InputReader::read_tokens(ByteSource& source, const std::string& name, TokenHead head,
                               MegatronIndex* index) {
   if (!options_.takes_tokens) {
-    throw Error(ErrorKind::input, name + " holds token ids, and nothing says what they mean",
+    throw Error(ErrorKind::input, name + " holds token ids, but their tokenizer is unknown",
                 "name the tokenizer that made them (--tokenizer)");
   }
   const auto stream = std::make_shared<const InputStream>(InputStream{

@@ -85,7 +85,7 @@ NameList matches_of(const fs::path& pattern) {
   }
   if (paths.empty()) {
     throw Error(ErrorKind::input, fmt::format("nothing matches '{}'", pattern.string()),
-                "* stands for any part of a name, folders are taken with all that is in them");
+                "* matches any part of a name; a folder stands for all files in it");
   }
   paths.sort_descending();
   return paths;
@@ -156,8 +156,8 @@ void append_names(std::string_view list, const std::string& origin, std::vector<
     if (name.ends_with('\r')) name.remove_suffix(1);
     // The system would take the part before the zero byte as the name, and the rest would be lost.
     if (name.find('\0') != name.npos)
-      throw Error(ErrorKind::input, fmt::format("{}:{}: a name holds a zero byte", origin, line),
-                  "one name a line is expected, in UTF-8 or ASCII (find without -print0)");
+      throw Error(ErrorKind::input, fmt::format("{}:{}: a file name contains a zero byte", origin, line),
+                  "expected one name per line, in UTF-8 or ASCII (use find without -print0)");
     if (!name.empty()) names.emplace_back(name);
   }
 }
@@ -168,8 +168,8 @@ void check_indexes(const std::vector<std::string>& names) {
     if (!name.ends_with(".idx")) continue;
     const std::string ids = name.substr(0, name.size() - 4) + ".bin";
     if (all.contains(ids)) continue;
-    throw Error(ErrorKind::input, name + " is an index of Megatron's, which is read with its ids",
-                fmt::format("name {} instead", ids));
+    throw Error(ErrorKind::input, name + " is a Megatron index, which dt reads together with its .bin file",
+                fmt::format("give {} instead", ids));
   }
 }
 

@@ -120,7 +120,7 @@ ReadableLine readable(std::string_view line) {
 
 /// Returns the error about a text with half of a surrogate pair, which UTF-8 cannot express.
 std::string half_problem(const std::string& half) {
-  return fmt::format("has {}, half of a surrogate pair, which is no character", half);
+  return fmt::format("contains {}, half of a surrogate pair, which is not a character", half);
 }
 
 /// Visits a line's values in order. The line's own value has depth 0, its members have depth 1.
@@ -208,7 +208,7 @@ template <class Walk>
 void walk_object(Walk& walk, std::string_view line, const std::string& expected) {
   if (const std::string error = walk.walk(line); !error.empty())
     throw BadLine{"invalid JSON: " + error, expected};
-  if (walk.type != Type::object) throw BadLine{"a JSON " + name_of(walk.type), expected};
+  if (walk.type != Type::object) throw BadLine{"the line is a JSON " + name_of(walk.type), expected};
 }
 
 struct TextWalk final : LineWalk {
@@ -340,12 +340,12 @@ struct TurnsWalk final : LineWalk {
       bad = BadLine{fmt::format("message {} has no {}", number, role ? "content" : "role"), ""};
     } else if (!is_role(*role)) {
       bad = BadLine{fmt::format("message {} has the role {:?}", number, *role),
-                    "a name of letters, digits, _ and - is expected"};
+                    "expected a name of letters, digits, _ and -"};
     } else if (message.weight && *message.weight != 0 && *message.weight != 1) {
-      bad = BadLine{fmt::format("message {} has another weight than 0 and 1", number), "0 or 1 is expected"};
+      bad = BadLine{fmt::format("message {} has a weight other than 0 and 1", number), "expected 0 or 1"};
     } else if (message.content && !message.half.empty()) {
       bad = BadLine{fmt::format("the content of message {} {}", number, half_problem(message.half)),
-                    "text is expected"};
+                    "expected text"};
     } else if (message.content) {
       turns.push_back({*role, std::move(*message.content), message.weight != 0});
     }
@@ -370,21 +370,21 @@ LineKeys keys_of_line(std::string_view line) {
 
 std::string text_of_line(std::string_view line, const std::string& text_key) {
   const std::string expected =
-      fmt::format("one JSON object a line is expected, with its text under \"{}\"", text_key);
+      fmt::format("expected one JSON object per line, with its text under \"{}\"", text_key);
   TextWalk walk(text_key);
   walk_object(walk, line, expected);
   if (!walk.text_type) throw BadLine{fmt::format("no key \"{}\"", text_key), expected + " (--text-key)"};
   if (*walk.text_type != Type::string)
     throw BadLine{fmt::format("\"{}\" is a JSON {}", text_key, name_of(*walk.text_type)),
-                  "a string is expected"};
+                  "expected a string"};
   if (!walk.half.empty())
-    throw BadLine{fmt::format("\"{}\" {}", text_key, half_problem(walk.half)), "text is expected"};
+    throw BadLine{fmt::format("\"{}\" {}", text_key, half_problem(walk.half)), "expected text"};
   return std::move(walk.text);
 }
 
 std::vector<Turn> turns_of_line(std::string_view line) {
   const std::string expected =
-      "a conversation a line is expected: {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}, …]}";
+      "expected one conversation per line: {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}, …]}";
   TurnsWalk walk;
   walk_object(walk, line, expected);
   if (!walk.has_messages) throw BadLine{"no \"messages\"", expected};

@@ -39,8 +39,8 @@ IndexHeader read_index_header(const File& file) {
   std::string_view bytes = text;
   const std::string path = file.path().string();
   if (!bytes.starts_with(index_magic)) {
-    throw Error(ErrorKind::input, path + " is no index of Megatron's",
-                "it begins with MMIDIDX where tools/preprocess_data.py made it");
+    throw Error(ErrorKind::input, path + " is not a Megatron index",
+                "an index made by tools/preprocess_data.py begins with MMIDIDX");
   }
   bytes.remove_prefix(index_magic.size());
   IndexHeader header;
@@ -49,9 +49,9 @@ IndexHeader read_index_header(const File& file) {
   take(bytes, header.num_sequences);
   take(bytes, header.num_ends);
   if (header.version != index_version)
-    throw input_error("{} is of version {}; version {} is read", path, header.version, index_version);
+    throw input_error("{} has version {}; dt reads version {}", path, header.version, index_version);
   if (header.num_sequences > max_count || header.num_ends > max_count) {
-    throw input_error("{} is damaged: it counts {} sequences and {} documents", path, header.num_sequences,
+    throw input_error("{} is damaged: it states {} sequences and {} documents", path, header.num_sequences,
                       header.num_ends);
   }
   return header;
@@ -79,7 +79,7 @@ std::int64_t MegatronIndex::Numbers::next() {
 }
 
 void MegatronIndex::Numbers::refill() {
-  DT_CHECK(left_ > 0, "{} has no more numbers", file_.path().string());
+  DT_CHECK(left_ > 0, "{} has no numbers left", file_.path().string());
   buffer_.resize(std::min<std::uint64_t>(buffer_bytes, left_ * bytes_));
   file_.read_at(offset_, std::as_writable_bytes(std::span(buffer_)));
   offset_ += buffer_.size();
@@ -90,26 +90,27 @@ MegatronIndex::MegatronIndex(const fs::path& path) : file_(File::open_read(path)
   const IndexHeader header = read_index_header(file_);
   const auto type = token_type_of_megatron(header.type);
   if (!type)
-    throw input_error("{} says that numbers are of type {}, not whole ones", path.string(), header.type);
+    throw input_error("{} states the token type {}, which is not an integer type", path.string(),
+                      header.type);
   type_ = *type;
   num_sequences_ = header.num_sequences;
   lengths_.emplace(file_, index_header_bytes, num_sequences_, sizeof(std::int32_t));
   pointers_.emplace(file_, lengths_->end(), num_sequences_, sizeof(std::int64_t));
   ends_.emplace(file_, pointers_->end(), header.num_ends, sizeof(std::int64_t));
   if (!ends_->at_end() && ends_->next() != 0)
-    throw input_error("{} is damaged: its first document does not begin with its first sequence",
+    throw input_error("{} is damaged: its first document does not begin at its first sequence",
                       path.string());
 }
 
 std::optional<std::uint64_t> MegatronIndex::next_document() {
   if (ends_->at_end()) {
     if (sequence_ == num_sequences_) return std::nullopt;
-    throw input_error("{} is damaged: sequences from {} on are in no document", file_.path().string(),
+    throw input_error("{} is damaged: the sequences from {} on belong to no document", file_.path().string(),
                       sequence_);
   }
   const auto end = static_cast<std::uint64_t>(ends_->next());
   if (end < sequence_ || end > num_sequences_)
-    throw input_error("{} is damaged: a document ends with sequence {}", file_.path().string(), end);
+    throw input_error("{} is damaged: a document ends at sequence {}", file_.path().string(), end);
   std::uint64_t tokens = 0;
   while (sequence_ < end) tokens += next_sequence();
   return tokens;
@@ -118,7 +119,7 @@ std::optional<std::uint64_t> MegatronIndex::next_document() {
 std::uint64_t MegatronIndex::next_sequence() {
   const std::int64_t length = lengths_->next();
   if (length < 0 || static_cast<std::uint64_t>(pointers_->next()) != pointer_)
-    throw input_error("{}: sequence {} does not begin where the one before ends", file_.path().string(),
+    throw input_error("{}: sequence {} does not begin where the previous one ends", file_.path().string(),
                       sequence_);
   pointer_ += static_cast<std::uint64_t>(length) * token_bytes(type_);
   ++sequence_;

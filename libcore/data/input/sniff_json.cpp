@@ -59,23 +59,23 @@ Error no_key_error(const std::string& name, const std::vector<std::string>& keys
   if (keys.size() > named.size()) named.emplace_back("…");
   const bool has_turns = std::ranges::find(keys, "messages") != keys.end();
   return doubtful(
-      fmt::format("{} begins with a JSON object without the key \"{}\": it has {}", name, options.text_key,
+      fmt::format("{} begins with a JSON object without the key \"{}\"; its keys: {}", name, options.text_key,
                   named.empty() ? "none" : fmt::format("{}", fmt::join(named, ", "))),
-      has_turns ? "conversations are read with --turn-format" : "name the key of the text (--text-key)");
+      has_turns ? "read conversations with --turn-format" : "name the key that holds the text (--text-key)");
 }
 
 /// Returns the error for JSON that is not JSON lines. `text` begins with the first line.
 Error other_json_error(std::string_view text, const std::string& name) {
   if (text.starts_with('['))
-    return doubtful(name + " looks like a JSON array, not like one object a line",
-                    "make lines of it (jq -c '.[]' FILE | dt-shard-data --format jsonl …)");
+    return doubtful(name + " looks like a JSON array instead of one object per line",
+                    "convert it to JSON lines (jq -c '.[]' FILE | dt-shard-data --format jsonl …)");
   if (text.starts_with('{'))
-    return doubtful(
-        name + " looks like JSON, but its first line is no whole object",
-        "make lines of it (jq -c . FILE | dt-shard-data --format jsonl …), or say that it is JSON "
-        "lines, of which that one is bad (--format jsonl)");
+    return doubtful(name + " looks like JSON, but its first line is not a complete object",
+                    "convert it to JSON lines (jq -c . FILE | dt-shard-data --format jsonl …), use --format "
+                    "jsonl if only "
+                    "this line is bad");
   return doubtful(name + " is named .json, but does not begin with a JSON object",
-                  "name JSON lines .jsonl or give --format jsonl");
+                  "if it holds JSON lines, name it .jsonl or use --format jsonl");
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ bool is_json_lines(PeekedSource& source, const std::string& name, const std::str
       if (is_cut && (is_named_json || begins_object(text)))
         throw doubtful(fmt::format("{} begins with a JSON object that has no key \"{}\" in its first MiB",
                                    name, options.text_key),
-                       "say that it is JSON lines (--format jsonl)");
+                       "if it holds JSON lines, use --format jsonl");
       if (is_named_json || begins_object(text)) throw no_key_error(name, line.keys, options);
     }
   }

@@ -47,7 +47,7 @@ constexpr std::size_t llmc_header_bytes = std::size_t{256} * 4;
 
 std::string read_exactly(ByteSource& bytes, std::size_t count, const std::string& name) {
   std::string text(count, '\0');
-  if (read_full(bytes, text) != count) throw input_error("{} is truncated: it ends in its header", name);
+  if (read_full(bytes, text) != count) throw input_error("{} is truncated: it ends within its header", name);
   return text;
 }
 
@@ -62,11 +62,11 @@ std::string read_npy_dictionary(ByteSource& bytes, const std::string& name) {
   const std::string begin = read_exactly(bytes, npy_magic.size() + 2, name);
   const int version = begin[npy_magic.size()];
   if (version < 1 || version > 3) {
-    throw input_error("{} is of version {} of NumPy's format; versions 1 to 3 are read", name, version);
+    throw input_error("{} has version {} of the NumPy format; dt reads versions 1 to 3", name, version);
   }
   const std::uint32_t size = little_endian(read_exactly(bytes, version == 1 ? 2 : 4, name));
   if (size > max_npy_header_bytes)
-    throw input_error("{} has a header of {} bytes, which is no NumPy's", name, size);
+    throw input_error("{} has a header of {} bytes, which is not valid for the NumPy format", name, size);
   return read_exactly(bytes, size, name);
 }
 
@@ -77,7 +77,7 @@ constexpr std::size_t block_bytes = std::size_t{256} << 10;  // whole ids of eve
 std::size_t token_bytes(TokenType type) {
   const auto* found =
       std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.type == type; });
-  DT_CHECK(found != entries.end(), "no token type {}", static_cast<int>(type));
+  DT_CHECK(found != entries.end(), "token type {} does not exist", static_cast<int>(type));
   return found->bytes;
 }
 
@@ -98,24 +98,27 @@ bool is_llmc(std::string_view first) {
 }
 
 void check_is_text(std::string_view first, const std::string& name, const std::string& plain_name) {
-  constexpr const char* raw = "ids alone are read by --format bin, --token-type u16 or u32, and --tokenizer";
+  constexpr const char* raw = "read raw ids with --format bin, --token-type u16 or u32, and --tokenizer";
   constexpr std::size_t few = 16;
   if (first.starts_with("MMIDIDX"))
-    throw Error(ErrorKind::input, name + " is an index of Megatron's",
-                "give --format megatron, and the .bin file that it is of");
+    throw Error(ErrorKind::input, name + " is a Megatron index",
+                "use --format megatron and give the .bin file that belongs to it");
   if (plain_name.ends_with(".npy") && !first.empty())
-    throw Error(ErrorKind::input, name + " has no header of NumPy's, as numpy.save writes it",
+    throw Error(ErrorKind::input, name + " has no NumPy header, which numpy.save writes",
                 std::string("is it a memmap? ") + raw);
   const auto zeros = static_cast<std::size_t>(std::ranges::count(first, '\0'));
   const bool is_binary = zeros > 0 || find_invalid_utf8(first.substr(0, whole_characters(first))).has_value();
   if (plain_name.ends_with(".bin") && is_binary)
-    throw Error(ErrorKind::input, name + " is neither text nor token ids of llm.c's",
-                std::string(raw) + "; Megatron's, with an .idx beside them, by --format megatron");
+    throw Error(ErrorKind::input, name + " is neither text nor an llm.c file of token ids",
+                std::string(raw) +
+                    "; read Megatron files, which have an .idx in the same folder, with --format megatron");
   if (first.size() >= few && zeros * 4 >= first.size())
     throw Error(
         ErrorKind::input,
-        fmt::format("{} is hardly text: {} of its first {} bytes are zeros", name, zeros, first.size()),
-        std::string(raw) + "; convert UTF-16 with iconv -t UTF-8; text with zeros by --format text");
+        fmt::format("{} does not look like text: {} of its first {} bytes are zero", name, zeros,
+                    first.size()),
+        std::string(raw) +
+            "; convert UTF-16 with iconv -t UTF-8; read text that contains zero bytes with --format text");
 }
 
 TokenHead read_npy_head(ByteSource& bytes, const std::string& name) {
@@ -124,17 +127,18 @@ TokenHead read_npy_head(ByteSource& bytes, const std::string& name) {
   std::smatch shape;
   const bool is_array = std::regex_search(header, descr, std::regex("'descr': *'([^']*)'")) &&
                         std::regex_search(header, shape, std::regex("'shape': *\\(([0-9]*)(,[^)]*)?\\)"));
-  if (!is_array) throw input_error("{} has no header of NumPy's for an array of numbers", name);
+  if (!is_array) throw input_error("{} has no NumPy header of an array of numbers", name);
   const auto type = token_type_of_numpy(descr[1]);
   if (!type) {
-    throw Error(
-        ErrorKind::input, fmt::format("{} holds numbers of type '{}'", name, descr[1].str()),
-        "token ids are whole numbers of up to 32 bits, or <i8: convert it with numpy's astype(\"<u4\")");
+    throw Error(ErrorKind::input, fmt::format("{} holds numbers of type '{}'", name, descr[1].str()),
+                "token ids must be integers of at most 32 bits, or <i8: convert the array with NumPy's "
+                "astype(\"<u4\")");
   }
   if (shape[1].length() == 0 || shape[1].length() > 18 || shape[2] != ",") {
     throw Error(ErrorKind::input,
-                fmt::format("{} is no single row of ids, but of shape {}", name, shape[0].str()),
-                "flatten it with numpy's reshape(-1)");
+                fmt::format("{} has shape ({}{}), but a one-dimensional array of ids is expected", name,
+                            shape[1].str(), shape[2].str()),
+                "flatten it with NumPy's reshape(-1)");
   }
   return {*type, std::stoull(shape[1])};
 }
@@ -156,8 +160,8 @@ TokenBlock TokenReader::next() {
   block.first_token = num_read_;
   if (block.bytes.size() % token_bytes(head_.type) != 0) {
     throw Error(ErrorKind::input,
-                fmt::format("{} ends within a token of {} bytes", name_, token_bytes(head_.type)),
-                "is it truncated, or are its tokens of another type (--token-type)?");
+                fmt::format("{} ends in the middle of a {}-byte token", name_, token_bytes(head_.type)),
+                "check whether the file is truncated and whether --token-type is right");
   }
   num_read_ += block.bytes.size() / token_bytes(head_.type);
   check_count(block.is_last);
@@ -168,7 +172,7 @@ TokenBlock TokenReader::next() {
 void TokenReader::check_count(bool is_last) const {
   if (!head_.num_tokens) return;
   if (num_read_ > *head_.num_tokens)
-    throw input_error("{} goes on after the {} tokens that its header says", name_, *head_.num_tokens);
+    throw input_error("{} has data after the {} tokens that its header states", name_, *head_.num_tokens);
   if (is_last && num_read_ < *head_.num_tokens)
     throw input_error("{} is truncated: it has {} of {} tokens", name_, num_read_, *head_.num_tokens);
 }
@@ -179,14 +183,14 @@ std::vector<DocumentRange> TokenReader::parts_of(std::size_t num_bytes, bool is_
   std::vector<DocumentRange> parts;
   for (std::size_t begin = 0; begin < num_bytes;) {
     if (document_left_ == 0 && !next_document())
-      throw input_error("{} has more tokens than its index has in documents", name_);
+      throw input_error("{} has more tokens than the documents in its index", name_);
     const std::size_t end = begin + std::min<std::uint64_t>(document_left_ * size, num_bytes - begin);
     document_left_ -= (end - begin) / size;
     parts.push_back({begin, end, document_left_ == 0});
     begin = end;
   }
   if (is_last && (document_left_ > 0 || next_document()))
-    throw input_error("{} is truncated: its index has more tokens than the {} in it", name_, num_read_);
+    throw input_error("{} is truncated: it has {} tokens, fewer than its index states", name_, num_read_);
   return parts;
 }
 

@@ -22,7 +22,7 @@ constexpr const char* dataset_format = "dt-dataset";
 Split split_of(const JsonValue& object) {
   const std::string name = object.string("split");
   if (const auto split = parse_name<Split>(name)) return *split;
-  throw object.at("split").error(fmt::format("'{}' is unknown", name));
+  throw object.at("split").error(fmt::format("'{}' is not a known split", name));
 }
 
 Json to_object(const DatasetFile& dataset) {
@@ -67,7 +67,7 @@ ShardEntry shard_of(const JsonValue& object) {
                    count(object, "documents"), count(object, "bytes"), object.digest("digest")};
   if (!is_plain_file_name(shard.file))
     throw object.at("file").error(
-        fmt::format("'{}' is not the name of a file beside dataset.json", shard.file));
+        fmt::format("'{}' is not a plain name of a file in the folder of dataset.json", shard.file));
   return shard;
 }
 
@@ -88,9 +88,9 @@ void check_sums(const DatasetFile& dataset, const JsonValue& splits) {
              adds_up(documents, shard.documents, entry.documents);
     }
     if (!fits || tokens != entry.tokens || documents != entry.documents)
-      throw splits.at(std::string(name_of(split))).error("the shards do not add up to it");
+      throw splits.at(std::string(name_of(split))).error("its counts are not the sums over the shards");
     if (entry.targets.value_or(0) > entry.tokens)
-      throw splits.at(std::string(name_of(split))).error("it has more targets than tokens");
+      throw splits.at(std::string(name_of(split))).error("it has more training targets than tokens");
   }
 }
 
@@ -166,9 +166,9 @@ DatasetFile read_dataset_file(const fs::path& folder) {
   if (path_exists(folder) && (!is_folder || !path_exists(path))) {
     throw Error(
         ErrorKind::input,
-        is_folder ? fmt::format("{} holds no {}", folder.string(), dataset_file_name)
-                  : fmt::format("{} is a file, no dataset", folder.string()),
-        fmt::format("a folder that dt-shard-data made is expected; text becomes one by: dt-shard-data --out "
+        is_folder ? fmt::format("{} contains no {}", folder.string(), dataset_file_name)
+                  : fmt::format("{} is a file, not a dataset folder", folder.string()),
+        fmt::format("expected a folder made by dt-shard-data; make one from text with: dt-shard-data --out "
                     "DIR {}",
                     folder.string()));
   }
@@ -176,11 +176,11 @@ DatasetFile read_dataset_file(const fs::path& folder) {
       read_file(path), {.origin = path.string() + " is damaged",
                         .remedy = "make the dataset again, or restore the file from a copy"});
   if (const std::string format = object.string("format"); format != dataset_format)
-    throw object.at("format").error(fmt::format("'{}' is not {}", format, dataset_format));
+    throw object.at("format").error(fmt::format("'{}' is not '{}'", format, dataset_format));
   const std::int64_t version = object.integer("version");
   if (version == dataset_version) return from_object(object);
-  throw Error(ErrorKind::input, fmt::format("{} is of version {}", path.string(), version),
-              fmt::format("this dt reads version {}: make the dataset again with it", dataset_version));
+  throw Error(ErrorKind::input, fmt::format("{} has version {}", path.string(), version),
+              fmt::format("this dt reads version {}: make the dataset again with this dt", dataset_version));
 }
 
 TokenTally::TokenTally(bool masks_targets) {

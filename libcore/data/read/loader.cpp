@@ -40,7 +40,7 @@ void read_window(const TokenDataset& dataset, Split split, std::uint64_t window,
 }
 
 Batch empty_batch(std::uint64_t first, std::int64_t count, std::int64_t sequence_length, bool documents) {
-  DT_CHECK(count >= 0 && sequence_length > 0, "{} samples of {} tokens", count, sequence_length);
+  DT_CHECK(count >= 0 && sequence_length > 0, "cannot draw {} samples of {} tokens", count, sequence_length);
   Batch batch{first, count, sequence_length, {}, {}, {}, {}, {}, {}};
   batch.tokens_BT.resize(static_cast<std::size_t>(count * sequence_length));
   batch.labels_BT.resize(batch.tokens_BT.size());
@@ -195,7 +195,7 @@ std::int64_t num_targets(const Batch& batch) {
 }
 
 std::uint64_t num_validation_windows(const TokenDataset& dataset, std::int64_t sequence_length) {
-  DT_CHECK(sequence_length > 0, "a sequence length of {}", sequence_length);
+  DT_CHECK(sequence_length > 0, "the sequence length is {}, not positive", sequence_length);
   const std::uint64_t tokens = dataset.split(Split::validation).tokens;
   return tokens == 0 ? 0 : (tokens - 1) / static_cast<std::uint64_t>(sequence_length);
 }
@@ -219,7 +219,8 @@ Batch validation_batch(const TokenDataset& dataset, std::int64_t sequence_length
 std::uint64_t batch_digest(const std::uint64_t* seeds_B, const std::int32_t* tokens_BT,
                            const std::int32_t* labels_BT, std::int64_t num_samples,
                            std::int64_t sequence_length) {
-  DT_CHECK(num_samples >= 0 && sequence_length > 0, "{} samples of {} tokens", num_samples, sequence_length);
+  DT_CHECK(num_samples >= 0 && sequence_length > 0, "cannot draw {} samples of {} tokens", num_samples,
+           sequence_length);
   std::vector<std::int32_t> sample(static_cast<std::size_t>(sequence_length) + 1);
   std::uint64_t sum = 0;
   for (std::int64_t b = 0; b < num_samples; ++b) {

@@ -30,9 +30,9 @@ std::uint64_t period_of(const std::vector<std::uint64_t>& weights) {
   for (const std::uint64_t weight : weights) sum += std::min(weight, WeightedInterleave::max_period + 1);
   if (sum <= WeightedInterleave::max_period) return sum;
   throw Error(ErrorKind::usage,
-              fmt::format("weights of a mixture add up to more than {} in lowest terms",
+              fmt::format("the weights of a mixture sum to more than {} in lowest terms",
                           WeightedInterleave::max_period),
-              "round them, to six decimals of a whole for instance");
+              "round the weights, for example to six decimals");
 }
 
 constexpr std::size_t max_digits = 18;  // per weight, to fit 64 bits
@@ -89,13 +89,14 @@ std::uint64_t scaled(const WrittenSource& source, std::size_t decimals) {
   std::string digits = source.weight.digits + std::string(decimals - source.weight.decimals, '0');
   digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
   if (digits.size() > max_digits)
-    throw usage_error("--data: the weight of {} has more than {} digits beside the others", source.folder,
-                      max_digits);
+    throw usage_error(
+        "--data: the weight of {} needs more than {} digits at the precision of the other weights",
+        source.folder, max_digits);
   std::uint64_t value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (value == 0)
     throw Error(ErrorKind::usage, fmt::format("--data: the weight of {} is 0", source.folder),
-                "leave it out, or give it a weight above 0");
+                "remove this dataset, or give it a weight above 0");
   return value;
 }
 
@@ -111,7 +112,7 @@ void check_different(const std::vector<WrittenSource>& sources) {
   for (const WrittenSource& source : sources) names.push_back(plain_name(source.folder));
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) throw usage_error("--data: {} is named twice", *twice);
+  if (twice != names.end()) throw usage_error("--data: {} is listed twice", *twice);
 }
 
 std::vector<std::uint64_t> weights_of(const std::vector<MixtureSource>& sources) {
@@ -124,16 +125,17 @@ std::vector<std::uint64_t> weights_of(const std::vector<MixtureSource>& sources)
 /// such a name.
 void check_meant(const std::string& text, const std::vector<MixtureSource>& sources) {
   if (sources.size() > 1 || text.find_first_of("=,") == text.npos || path_exists(sources[0].folder)) return;
-  throw Error(ErrorKind::input, fmt::format("there is no folder {}", sources[0].folder.string()),
-              "name one folder, or several with a weight each: a=0.7,b=0.3 (a folder x=1 alone: x=1/)");
+  throw Error(
+      ErrorKind::input, fmt::format("the folder {} does not exist", sources[0].folder.string()),
+      "give one folder, or several with weights: a=0.7,b=0.3 (write a single folder named x=1 as x=1/)");
 }
 
 }  // namespace
 
 WeightedInterleave::WeightedInterleave(std::vector<std::uint64_t> weights) {
   if (weights.empty() || weights.size() > max_sources)
-    throw usage_error("a mixture of {} sources; 1 to {} are possible", weights.size(), max_sources);
-  if (std::ranges::count(weights, 0) > 0) throw usage_error("a weight of 0 in a mixture");
+    throw usage_error("a mixture has {} sources; it must have 1 to {}", weights.size(), max_sources);
+  if (std::ranges::count(weights, 0) > 0) throw usage_error("a weight in a mixture is 0");
   weights_ = in_lowest_terms(std::move(weights));
   slots_.resize(period_of(weights_));
   fill();
@@ -184,7 +186,7 @@ std::vector<MixtureSource> parse_mixture(const std::string& text) {
 
 std::uint64_t mixture_digest(const std::vector<std::uint64_t>& contents,
                              const std::vector<std::uint64_t>& weights) {
-  DT_CHECK(contents.size() == weights.size(), "{} datasets, {} weights", contents.size(), weights.size());
+  DT_CHECK(contents.size() == weights.size(), "{} datasets have {} weights", contents.size(), weights.size());
   if (contents.size() == 1) return contents.front();
   Digester digester;
   for (const auto* numbers : {&contents, &weights}) digester.update(std::as_bytes(std::span(*numbers)));
@@ -198,8 +200,8 @@ Mixture::Mixture(std::string name, const std::vector<MixtureSource>& sources,
                  const std::vector<DatasetCopy>& copies, const ShardSubset& subset)
     : name_(std::move(name)), interleave_(weights_of(sources)) {
   check_meant(name_, sources);
-  DT_CHECK(copies.empty() || copies.size() == sources.size(), "{} copies of {} datasets", copies.size(),
-           sources.size());
+  DT_CHECK(copies.empty() || copies.size() == sources.size(), "{} dataset copies were given for {} datasets",
+           copies.size(), sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     datasets_.emplace_back(sources[i].folder, subset, copies.empty() ? DatasetCopy{} : copies[i]);
     source_names_.push_back(sources[i].folder.string());
@@ -222,7 +224,7 @@ void Mixture::check_tokenizers() const {
         fmt::format("{} and {} have different tokenizers: {}, digest {}, and {}, digest {}", source_names_[0],
                     source_names_[i], first.tokenizer_name(), to_hex(first.tokenizer_digest()),
                     other.tokenizer_name(), to_hex(other.tokenizer_digest())),
-        "shard both with the same tokenizer");
+        "make both datasets with the same tokenizer");
   }
 }
 

@@ -24,7 +24,7 @@ std::uint64_t mix(std::uint64_t x) {
 
 Permutation::Permutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t size, std::size_t source)
     : size_(size), half_bits_(std::max(1, (static_cast<int>(std::bit_width(size - 1)) + 1) / 2)) {
-  DT_CHECK(size > 0, "a permutation of nothing");
+  DT_CHECK(size > 0, "a permutation needs at least one element");
   const RandomField field(seed,
                           source == 0 ? "sample order" : fmt::format("sample order of source {}", source));
   const std::uint64_t num_keys = std::size(keys_);
@@ -32,7 +32,7 @@ Permutation::Permutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t 
 }
 
 std::uint64_t Permutation::operator()(std::uint64_t index) const {
-  DT_CHECK(index < size_, "index {} in a permutation of {}", index, size_);
+  DT_CHECK(index < size_, "index {} is outside a permutation of {}", index, size_);
   const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
   // The network permutes [0, 4^half_bits), which is less than four times `size_`. Walking its cycle
   // leads back into [0, size_).
@@ -51,12 +51,14 @@ std::uint64_t Permutation::operator()(std::uint64_t index) const {
 Sampler::Sampler(std::uint64_t seed, std::uint64_t num_tokens, std::int64_t sequence_length,
                  std::size_t source, const std::string& what)
     : seed_(seed), source_(source) {
-  DT_CHECK(sequence_length > 0, "a sequence length of {}", sequence_length);
+  DT_CHECK(sequence_length > 0, "the sequence length is {}, not positive", sequence_length);
   const auto length = static_cast<std::uint64_t>(sequence_length);
   if (num_tokens < length + 1) {
-    throw Error(ErrorKind::input, fmt::format("{} has only {} tokens", what, num_tokens),
-                fmt::format("a sequence length of {} needs at least {}: add text or choose shorter sequences",
-                            sequence_length, length + 1));
+    throw Error(
+        ErrorKind::input, fmt::format("{} has only {} tokens", what, num_tokens),
+        fmt::format(
+            "a sequence length of {} needs at least {} tokens: add text or use a smaller --sequence-length",
+            sequence_length, length + 1));
   }
   num_windows_ = (num_tokens - 1) / length;
 }

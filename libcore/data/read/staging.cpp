@@ -34,7 +34,7 @@ constexpr auto pause = std::chrono::milliseconds(50);
 
 Error in_the_way_error(const fs::path& path, const std::string& why) {
   return Error(ErrorKind::environment, fmt::format("{} {}", path.string(), why),
-               "remove it, or give --stage-dir another folder");
+               "delete it, or use another --stage-dir");
 }
 
 /// Returns the path's status without following links, or none if nothing has the name.
@@ -42,7 +42,7 @@ std::optional<struct stat> status_of(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return status;
   if (errno == ENOENT) return std::nullopt;
-  throw system_error(errno, "look at", path.string());
+  throw system_error(errno, "stat", path.string());
 }
 
 /// Returns the user's own folder in the storage. Makes it if it is missing.
@@ -95,7 +95,7 @@ Original describe_original(const fs::path& dataset) {
   for (const fs::path& file : files) {
     struct stat status {};
     const fs::path path = dataset / file;
-    if (::stat(path.c_str(), &status) != 0) throw system_error(errno, "look at", path.string());
+    if (::stat(path.c_str(), &status) != 0) throw system_error(errno, "stat", path.string());
     original.files.push_back({file, static_cast<std::uint64_t>(status.st_size)});
     original.bytes += original.files.back().bytes;
     identity += fmt::format("\n{} {} {}.{:09}", file.string(), status.st_size, status.st_mtim.tv_sec,
@@ -161,8 +161,8 @@ struct Room {
 
 Error no_room_error(const StageRequest& request, const Room& room, std::uint64_t bytes) {
   return environment_error(
-      "{} has no room for {}, even without the copies of datasets that nobody uses: {} would be free, copies "
-      "take {}{}",
+      "{} has no space for {}, even without the dataset copies that no process uses: {} would be free, and "
+      "other copies use {}{}",
       request.storage.string(), format_bytes(bytes), format_bytes(room.free), format_bytes(room.taken),
       request.limit_bytes ? fmt::format(" of at most {}", format_bytes(room.limit)) : "");
 }
@@ -186,7 +186,7 @@ void make_room(const OwnedFolder& own, const StageRequest& request, std::uint64_
 }
 
 void check_not_stopped(const StageRequest& request) {
-  if (request.stop && request.stop()) throw environment_error("copying was told to stop");
+  if (request.stop && request.stop()) throw environment_error("copying was stopped on request");
 }
 
 /// Makes copies in the user's folder. The caller holds the lock on copying. The lock file's time of
@@ -226,8 +226,9 @@ class Copying {
   void check(const fs::path& folder) const {
     const auto problems = verify_dataset(folder, [&](std::uint64_t, std::uint64_t) { get_on(); });
     if (!problems.empty() && problems.front().is_unreadable)
-      throw environment_error("a copy cannot be read: {}", problems.front().what);
-    if (!problems.empty()) throw input_error("a copy does not verify: {}", problems.front().what);
+      throw environment_error("the new copy cannot be read: {}", problems.front().what);
+    if (!problems.empty())
+      throw input_error("the new copy does not match the dataset's digests: {}", problems.front().what);
   }
 
   const Original& original_;
@@ -250,10 +251,10 @@ class Waiting {
     }
     if (std::chrono::steady_clock::now() - since_ > request_.patience)
       throw Error(ErrorKind::environment,
-                  fmt::format("another process of yours has held {} for {} s without copying anything",
+                  fmt::format("another of your processes has held {} for {} s without copying anything",
                               (own_.path() / copying_lock).string(),
                               std::chrono::duration_cast<std::chrono::seconds>(request_.patience).count()),
-                  "find the process that hangs (fuser), and stop it");
+                  "find the stuck process (fuser) and stop it");
     std::this_thread::sleep_for(data::pause);
   }
 
@@ -295,7 +296,7 @@ void remove_broken(const OwnedFolder& own, const fs::path& folder) {
   if (!status_of(folder)) return;
   auto lock = FolderLock::acquire(folder, FolderLock::Kind::alone);
   if (!lock)
-    throw in_the_way_error(folder, "is not the copy that belongs there, and is in use or not your folder");
+    throw in_the_way_error(folder, "is not the expected dataset copy, and is in use or not owned by you");
   remove_copy(own, {folder, std::move(*lock)});
 }
 
@@ -308,14 +309,14 @@ StagedDataset find_or_make(const Original& original, const StageRequest& request
     FileLock lock;
     const FileLock::Outcome outcome = lock.try_lock(own.path() / copying_lock);
     if (outcome == FileLock::Outcome::unsupported)
-      throw environment_error("the file system of {} has no locks", own.path().string());
+      throw environment_error("the file system of {} does not support file locks", own.path().string());
     if (outcome == FileLock::Outcome::acquired) {
       // Another process may have made the copy just now.
       if (auto made = find_copy(own, original)) return std::move(*made);
       remove_broken(own, folder);
       Copying(original, own, request).make();
       if (auto made = find_copy(own, original)) return std::move(*made);
-      throw in_the_way_error(folder, "does not hold the copy that was just made");
+      throw in_the_way_error(folder, "does not contain the copy that was just made");
     }
     waiting.pause();
   }

@@ -104,8 +104,8 @@ struct TokenDataset::State {
     TokenShard shard(from / file.shards[index].file);
     shard.check_against(file.shards[index], file.tokenizer);
     if (index == 0 || shard.header().masks_targets == masks_targets) return shard;
-    throw input_error("{}: {} of its tokens are marked as no targets, unlike those of {}",
-                      shard.path().string(), masks_targets ? "none" : "some", file.shards[0].file);
+    throw input_error("{}: {} of its tokens are excluded from the loss, unlike in {}", shard.path().string(),
+                      masks_targets ? "none" : "some", file.shards[0].file);
   }
 
   TokenShard open_copied(std::size_t index) const {
@@ -118,8 +118,9 @@ struct TokenDataset::State {
   template <class Use>
   void for_each_shard(Split split, std::uint64_t begin, std::uint64_t total, Use use) const {
     const std::uint64_t tokens = file.split(split).tokens;
-    DT_CHECK(begin <= tokens && total <= tokens - begin, "tokens {} to {} of the {} split, which has {}",
-             begin, begin + total, name_of(split), tokens);
+    DT_CHECK(begin <= tokens && total <= tokens - begin,
+             "tokens {} to {} are outside the {} split, which has {} tokens", begin, begin + total,
+             name_of(split), tokens);
     const Sequence& sequence = sequences[static_cast<std::size_t>(split)];
     auto end = std::upper_bound(sequence.ends.begin(), sequence.ends.end(), begin);
     for (std::uint64_t position = 0; position < total; ++end) {
@@ -192,7 +193,7 @@ void TokenDataset::will_need(Split split, std::uint64_t begin, std::uint64_t cou
 }
 
 void TokenDataset::document_starts(Split split, std::uint64_t begin, std::span<std::int32_t> first_T) const {
-  DT_CHECK(first_T.size() <= std::numeric_limits<std::int32_t>::max(), "a window of {} tokens",
+  DT_CHECK(first_T.size() <= std::numeric_limits<std::int32_t>::max(), "a window of {} tokens is too large",
            first_T.size());
   std::fill(first_T.begin(), first_T.end(), 0);
   state_->for_each_shard(split, begin, first_T.size(), [&](const ShardTokens& part) {

@@ -51,7 +51,7 @@ Error bad_header(const Hdf5Reader& file, const std::string& what) {
 
 std::string text_attribute(const Hdf5Reader& file, const std::string& name) {
   if (auto value = file.string_attribute("/", name)) return *std::move(value);
-  throw bad_header(file, fmt::format("it has no text attribute {}", name));
+  throw bad_header(file, fmt::format("it has no string attribute {}", name));
 }
 
 std::uint64_t digest_attribute(const Hdf5Reader& file, const std::string& name) {
@@ -68,7 +68,7 @@ std::int64_t integer_attribute(const Hdf5Reader& file, const std::string& name, 
   const auto value = file.int_attribute("/", name);
   if (!value) throw bad_header(file, fmt::format("it has no integer attribute {}", name));
   if (*value >= least && *value <= most) return *value;
-  throw bad_header(file, fmt::format("its attribute {} is {}, not {} to {}", name, *value, least, most));
+  throw bad_header(file, fmt::format("its attribute {} is {}, expected {} to {}", name, *value, least, most));
 }
 
 std::uint64_t count_attribute(const Hdf5Reader& file, const std::string& name) {
@@ -78,15 +78,15 @@ std::uint64_t count_attribute(const Hdf5Reader& file, const std::string& name) {
 
 void check_format(const Hdf5Reader& file) {
   if (file.string_attribute("/", "format") != shard_format) {
-    throw Error(ErrorKind::input, fmt::format("{} is no token shard", file.path().string()),
-                "a file that dt-shard-data made is expected");
+    throw Error(ErrorKind::input, fmt::format("{} is not a token shard", file.path().string()),
+                "expected a file made by dt-shard-data");
   }
   const std::int64_t version =
       integer_attribute(file, "version", 0, std::numeric_limits<std::int64_t>::max());
   if (version != shard_version && version != masked_shard_version) {
-    throw Error(ErrorKind::input, fmt::format("{} is of version {}", file.path().string(), version),
-                fmt::format("this dt reads versions {} and {}: make the dataset again with it", shard_version,
-                            masked_shard_version));
+    throw Error(ErrorKind::input, fmt::format("{} has version {}", file.path().string(), version),
+                fmt::format("this dt reads versions {} and {}: make the dataset again with this dt",
+                            shard_version, masked_shard_version));
   }
 }
 
@@ -94,8 +94,8 @@ void check_shape(const Hdf5Reader& file, const std::string& dataset, std::uint64
   const std::vector<std::uint64_t>& shape = file.info(dataset).shape;
   if (shape != std::vector{size}) {
     throw Error(ErrorKind::input,
-                fmt::format("{}: {} has not the {} elements that the header says", file.path().string(),
-                            dataset, size),
+                fmt::format("{}: {} does not have the {} elements that the header states",
+                            file.path().string(), dataset, size),
                 remedy);
   }
 }
@@ -103,8 +103,8 @@ void check_shape(const Hdf5Reader& file, const std::string& dataset, std::uint64
 Split split_attribute(const Hdf5Reader& file) {
   const std::string name = text_attribute(file, "split");
   if (const auto split = parse_name<Split>(name)) return *split;
-  throw bad_header(
-      file, fmt::format("its attribute split is '{}', not {}", name, fmt::join(names_of<Split>(), " or ")));
+  throw bad_header(file, fmt::format("its attribute split is '{}', expected {}", name,
+                                     fmt::join(names_of<Split>(), " or ")));
 }
 
 TokenizerIdentity tokenizer_attributes(const Hdf5Reader& file) {
@@ -126,16 +126,16 @@ TokenShardHeader read_header(const Hdf5Reader& file) {
   header.tokenizer = tokenizer_attributes(file);
   header.dtype = file.info("/tokens").dtype;
   if (header.dtype != DType::u16 && header.dtype != DType::u32) {
-    throw input_error("{}: /tokens holds {} elements; u16 or u32 is expected", file.path().string(),
+    throw input_error("{}: /tokens holds {} elements; expected u16 or u32", file.path().string(),
                       dtype_name(header.dtype));
   }
   if (const DType dtype = file.info("/document_offsets").dtype; dtype != DType::u64) {
-    throw input_error("{}: /document_offsets holds {} elements; u64 is expected", file.path().string(),
+    throw input_error("{}: /document_offsets holds {} elements; expected u64", file.path().string(),
                       dtype_name(dtype));
   }
   header.masks_targets = file.int_attribute("/", "version") == masked_shard_version;
   if (header.masks_targets && header.dtype != DType::u32)
-    throw input_error("{}: /tokens holds u16 elements, which cannot say what is no target",
+    throw input_error("{}: /tokens holds u16 elements, which cannot mark tokens excluded from the loss",
                       file.path().string());
   header.tokens = count_attribute(file, "num_tokens");
   header.documents = count_attribute(file, "num_documents");
@@ -222,7 +222,7 @@ void TokenShard::check_against(const ShardEntry& entry, const TokenizerIdentity&
                                                          : nullptr;
   if (differs == nullptr) return;
   throw Error(ErrorKind::input,
-              fmt::format("{}: its {} is not what {} says", path().string(), differs, dataset_file_name),
+              fmt::format("{}: its {} does not match {}", path().string(), differs, dataset_file_name),
               remedy);
 }
 
@@ -251,11 +251,11 @@ std::string TokenShard::block_problem(std::size_t index) const {
                            : largest_of<std::uint32_t>(part, header().masks_targets ? token_of(~0U) : ~0U));
   }
   if (digester.value() != state_->digests[index])
-    return fmt::format("is corrupt: the digest of block {} of its tokens differs", index);
+    return fmt::format("is corrupt: block {} of its tokens does not match its digest", index);
   const std::uint32_t vocabulary = header().tokenizer.vocabulary_size;
   if (largest < vocabulary) return "";
-  return fmt::format("is corrupt: token {} in block {} is outside the vocabulary of {}", largest, index,
-                     vocabulary);
+  return fmt::format("is corrupt: token {} in block {} is outside the vocabulary of {} tokens", largest,
+                     index, vocabulary);
 }
 
 void TokenShard::check_begins_split() const {
@@ -263,22 +263,22 @@ void TokenShard::check_begins_split() const {
   if (first == 0) return;
   throw Error(
       ErrorKind::input,
-      fmt::format("{}: /document_offsets begins with {}, not 0, though no shard of the {} split comes "
-                  "before it",
+      fmt::format("{}: /document_offsets begins with {}, expected 0 in the first shard of the {} split",
                   path().string(), first, name_of(header().split)),
       remedy);
 }
 
 std::string TokenShard::document_offsets_problem() const {
   const auto bytes = state_->payload(state_->document_offsets);
-  if (digest(bytes) != state_->offsets_digest) return "/document_offsets is corrupt: its digest differs";
+  if (digest(bytes) != state_->offsets_digest)
+    return "/document_offsets is corrupt: it does not match its digest";
   bool ascends = true;
   std::uint64_t last = 0;
   for_each_element<std::uint64_t>(bytes, [&](std::size_t i, std::uint64_t offset) {
     ascends = ascends && (i == 0 || offset > last);
     last = offset;
   });
-  if (!ascends) return "/document_offsets does not ascend";
+  if (!ascends) return "/document_offsets is not strictly increasing";
   if (last != header().tokens) return "/document_offsets does not end at the number of tokens";
   return "";
 }
@@ -306,8 +306,8 @@ std::vector<std::uint64_t> TokenShard::document_starts(std::uint64_t begin, std:
 }
 
 void TokenShard::check_tokens(std::uint64_t begin, std::uint64_t end) const {
-  DT_CHECK(begin <= end && end <= header().tokens, "tokens {} to {} of {} in {}", begin, end, header().tokens,
-           path().string());
+  DT_CHECK(begin <= end && end <= header().tokens, "tokens {} to {} are outside the {} tokens of {}", begin,
+           end, header().tokens, path().string());
 }
 
 bool TokenShard::is_verified(std::size_t block) const {

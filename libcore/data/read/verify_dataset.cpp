@@ -31,10 +31,10 @@ class Verification {
       const std::size_t i = static_cast<std::size_t>(split);
       if (is_complete_ && tallies_[i].digest() != dataset_.splits[i].digest) {
         add(dataset_file_name,
-            fmt::format("the digest of the {} split is not that of its tokens", name_of(split)));
+            fmt::format("the digest of the {} split does not match its tokens", name_of(split)));
       }
       if (is_complete_ && tallies_[i].targets() != dataset_.splits[i].targets) {
-        add(dataset_file_name, fmt::format("the {} split has {} targets, not {}", name_of(split),
+        add(dataset_file_name, fmt::format("the {} split has {} targets, expected {}", name_of(split),
                                            *tallies_[i].targets(), *dataset_.splits[i].targets));
       }
     }
@@ -58,7 +58,7 @@ class Verification {
       if (!path_exists(path)) {
         add(tokenizer_file_name, "is missing");
       } else if (digest(read_file(path)) != dataset_.tokenizer.digest) {
-        add(tokenizer_file_name, fmt::format("its digest is not what {} says", dataset_file_name));
+        add(tokenizer_file_name, fmt::format("its digest does not match {}", dataset_file_name));
       }
     } catch (const Error& error) {
       add(error);

@@ -101,7 +101,7 @@ refused 'header.tar is damaged: tar at byte [0-9]+: ' header.tar
 printf 'oops' | dd of=ustar.tar bs=1 seek=10 conv=notrunc status=none
 refused 'ustar.tar is damaged: tar at byte [0-9]+: ' ustar.tar
 head -c 300 gnu.tgz >cut.tgz
-refused 'cut.tgz is damaged: gzip at byte 300: it ends' cut.tgz
+refused 'cut.tgz is damaged: gzip at byte 300: the data ends' cut.tgz
 # The checksum at the end, after the archive's own end.
 python3 -c '
 data = bytearray(open("gnu.tgz", "rb").read())
@@ -113,4 +113,4 @@ tar -cf bad.tar bad.jsonl
 refused 'bad.tar:bad.jsonl:2: invalid JSON' bad.tar
 head -c 100 in/c.jsonl.gz | head -c 20 >bad.jsonl.gz
 tar -cf bad.tar bad.jsonl.gz
-refused 'bad.tar:bad.jsonl.gz is damaged: gzip at byte 20: it ends' bad.tar
+refused 'bad.tar:bad.jsonl.gz is damaged: gzip at byte 20: the data ends' bad.tar

@@ -35,9 +35,9 @@ refused 'cut_off:1: invalid UTF-8: byte 0xc3' cut_off
 refused 'long:3: invalid UTF-8: byte 0x80' long
 
 printf '{"text": "a"}\n\n{"text": "b"\n' >broken.jsonl
-refused 'broken.jsonl:3: invalid JSON: .*one JSON object a line' broken.jsonl
+refused 'broken.jsonl:3: invalid JSON: .*one JSON object per line' broken.jsonl
 printf '{"text": "a"}\n["b"]\n' >array.jsonl
-refused 'array.jsonl:2: a JSON array; ' array.jsonl
+refused 'array.jsonl:2: the line is a JSON array; ' array.jsonl
 printf '{"txt": "a"}\n' >key.jsonl
 refused 'key.jsonl:1: no key "text".*--text-key' key.jsonl
 printf '{"text": null}\n' >null.jsonl
@@ -48,6 +48,6 @@ expect_exit 3 dt-shard-data --show nowhere
 expect_match stderr 'nowhere'
 expect_exit 3 dt-shard-data --verify nowhere
 expect_exit 3 dt-shard-data --show empty_folder
-expect_match stderr 'empty_folder holds no dataset.json'
+expect_match stderr 'empty_folder contains no dataset.json'
 expect_exit 3 dt-shard-data --decode good:0:1
 expect_match stderr 'good'

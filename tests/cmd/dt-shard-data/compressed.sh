@@ -41,14 +41,14 @@ expect_equal "$(digest_of skipped skipped.jsonl.zst)" "$plain"
 zstd -q --long=28 --no-content-size -c - <text.jsonl >window.jsonl.zst
 expect_equal "$(digest_of window window.jsonl.zst)" "$plain"
 expect_exit 0 dt-shard-data --out told window.jsonl.zst
-expect_match stderr 'window.jsonl.zst takes 256.[0-9] MiB of memory to decompress \(zstd\)'
+expect_match stderr 'window.jsonl.zst needs 256.[0-9] MiB of memory to decompress \(zstd\)'
 expect_exit 3 dt-shard-data --out too_much --decompress-memory 200Mi window.jsonl.zst
-expect_match stderr 'window.jsonl.zst takes 256.[0-9] MiB of memory to decompress \(zstd\), more than --decompress-memory 200.0 MiB'
+expect_match stderr 'window.jsonl.zst needs 256.[0-9] MiB of memory to decompress \(zstd\), more than --decompress-memory 200.0 MiB'
 xz -c --lzma2=dict=256MiB text.jsonl >window.jsonl.xz
 expect_exit 3 dt-shard-data --out too_much --decompress-memory 200Mi window.jsonl.xz
-expect_match stderr 'window.jsonl.xz takes 256.[0-9] MiB of memory to decompress \(xz\), more than'
+expect_match stderr 'window.jsonl.xz needs 256.[0-9] MiB of memory to decompress \(xz\), more than'
 expect_exit 3 dt-shard-data --out too_much --max-output-bytes 100 window.jsonl.zst
-expect_match stderr 'window.jsonl.zst becomes more than --max-output-bytes 100 B when it is unpacked'
+expect_match stderr 'window.jsonl.zst unpacks to more than --max-output-bytes 100 B'
 expect_absent too_much
 # The content decides, not the name.
 cp text.jsonl.gz misnamed
@@ -67,10 +67,10 @@ for tool in gzip xz zstd bzip2 lz4; do
   file=text.jsonl.${suffix[$tool]}
   size=$(wc -c <"$file")
   head -c $((size / 2)) "$file" >"cut.${suffix[$tool]}"
-  refused "cut.${suffix[$tool]} is damaged: $tool at byte $((size / 2)): it ends too early; fetch it again" "cut.${suffix[$tool]}"
-  refused "standard input is damaged: $tool at byte $((size / 2)): it ends" <"cut.${suffix[$tool]}"
+  refused "cut.${suffix[$tool]} is damaged: $tool at byte $((size / 2)): the data ends too early; download the file again" "cut.${suffix[$tool]}"
+  refused "standard input is damaged: $tool at byte $((size / 2)): the data ends" <"cut.${suffix[$tool]}"
   head -c $((size - 2)) "$file" >last
-  refused "last is damaged: $tool at byte $((size - 2)): it ends" last
+  refused "last is damaged: $tool at byte $((size - 2)): the data ends" last
   { cat "$file" && echo 'something else'; } >followed
   refused "followed is damaged: $tool at byte [0-9]+: " followed
   # What comes out before the damage shows may be wrong already.
@@ -92,4 +92,4 @@ echo text >layers
 for _ in {1..16}; do gzip -c layers >layered && mv layered layers; done
 expect_exit 0 dt-shard-data --out sixteen --val-fraction 0 layers
 gzip -c layers >seventeen
-refused 'seventeen is compressed or archived more than 16 times over' seventeen
+refused 'seventeen has more than 16 nested layers of compression or archives' seventeen

@@ -36,7 +36,7 @@ fresh
 printf 'y' | dd of=data/train-00002.h5 bs=1 seek=100000 conv=notrunc status=none
 printf 'y' | dd of=data/tokenizer.json bs=1 seek=30 conv=notrunc status=none
 rm data/train-00000.h5
-verify_names 'train-00002.h5: is corrupt: the digest of block 0' 'tokenizer.json: its digest' 'train-00000.h5'
+verify_names 'train-00002.h5: is corrupt: block 0 of its tokens' 'tokenizer.json: its digest' 'train-00000.h5'
 expect_equal "$(wc -l <stdout)" 3
 expect_exit 5 dt-shard-data --verify data --json
 expect_match stdout '^\{"ok":false,"problems":\[".*\]\}$'
@@ -45,7 +45,7 @@ expect_match stderr 'train-00002.h5 is corrupt'
 
 fresh
 cp data/train-00000.h5 data/train-00001.h5
-verify_names 'train-00001.h5: its .* is not what dataset.json says'
+verify_names 'train-00001.h5: its .* does not match dataset.json'
 
 fresh
 sed -i 's/"tokens": 300001/"tokens": 300002/' data/dataset.json
@@ -58,8 +58,8 @@ verify_names 'dataset.json is damaged'
 fresh
 sed -i 's/"version": 1/"version": 2/' data/dataset.json
 expect_exit 3 dt-shard-data --show data
-expect_match stderr 'dataset.json is of version 2; this dt reads version 1'
-verify_names 'is of version 2'
+expect_match stderr 'dataset.json has version 2; this dt reads version 1'
+verify_names 'has version 2'
 
 fresh
 count=$((100001))

@@ -13,5 +13,5 @@ expect_exit 0 dt-shard-data --out data --json corpus
 expect_exit 0 dt-shard-data --verify data
 
 expect_exit 3 bash "$recipe" corpus
-expect_match stderr 'corpus exists already'
+expect_match stderr 'corpus already exists'
 expect_exit 2 bash "$recipe" other many

@@ -54,9 +54,9 @@ expect_equal "$(comm -23 early.val later.val)" ""
 expect_equal "$(comm -13 early.val later.val | LC_ALL=C awk 'length < 152' | wc -l)" 0 "early documents on another side"
 
 expect_exit 3 dt-shard-data --out none --min-chars 9999999 documents.jsonl
-expect_match stderr 'all documents have too few or too many characters'
+expect_match stderr '--min-chars and --max-chars exclude every document'
 expect_exit 3 dt-shard-data --out none --val-by digest --val-fraction 0.999999999 documents.jsonl
-expect_match stderr 'all documents are for validation'
+expect_match stderr 'all documents went to the validation split'
 expect_exit 2 dt-shard-data --out none --min-chars 5 --max-chars 4 documents.jsonl
 expect_match stderr '.-max-chars 4 is below --min-chars 5'
 expect_absent none

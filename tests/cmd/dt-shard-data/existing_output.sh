@@ -7,7 +7,7 @@ echo two >two
 expect_exit 0 dt-shard-data --out data one
 before=$(cat data/dataset.json)
 expect_exit 3 dt-shard-data --out data two
-expect_match stderr 'data exists already; .*--overwrite'
+expect_match stderr 'data already exists; .*--overwrite'
 expect_equal "$(cat data/dataset.json)" "$before"
 
 expect_exit 3 dt-shard-data --out data --overwrite nowhere

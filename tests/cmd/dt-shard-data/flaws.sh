@@ -24,7 +24,7 @@ expect_equal "$(json_value made invalid_sequences)" 3
 expect_match out/dataset.json '"invalid": "skip"'
 rm -rf out
 expect_exit 0 dt-shard-data --out out "${plain[@]}" --invalid replace latin
-expect_match stdout '^3 sequences of bytes that are not UTF-8 replaced$'
+expect_match stdout '^3 sequences of bytes that are not valid UTF-8 replaced$'
 echo whole >whole
 reads_as $'whole\n<|endoftext|>' --invalid replace whole
 ! grep -q invalid made || fail "a count of nothing is told"
@@ -43,12 +43,12 @@ expect_match out/dataset.json '"bad_lines": 4'
 expect_match out/dataset.json '"skip_bad_lines": true'
 rm -rf out
 expect_exit 0 dt-shard-data --out out "${plain[@]}" --skip-bad-lines --invalid skip lines.jsonl
-expect_match stdout '^4 bad lines left out; the first: lines.jsonl:2: '
+expect_match stdout '^4 bad lines skipped; the first: lines.jsonl:2: '
 expect_exit 3 dt-shard-data --out none "${plain[@]}" --skip-bad-lines --text-key body lines.jsonl --invalid skip
 expect_match stderr 'no text in lines.jsonl'
 expect_exit 0 dt-shard-data --encode-only --skip-bad-lines --invalid skip lines.jsonl
 expect_equal "$(wc -l <stdout)" 2
-expect_match stderr '4 bad lines left out; the first: lines.jsonl:2: '
+expect_match stderr '4 bad lines skipped; the first: lines.jsonl:2: '
 
 # The same, however many threads.
 for i in $(seq 100000); do printf '{"text": "document %d\xff"}\n%d\n' "$i" "$i"; done >many.jsonl
@@ -56,7 +56,7 @@ for threads in 1 3; do
   expect_exit 0 dt-shard-data --out "many$threads" "${plain[@]}" --json --threads "$threads" --skip-bad-lines --invalid skip many.jsonl
   expect_equal "$(json_value stdout bad_lines)" 100000
   expect_equal "$(json_value stdout invalid_sequences)" 100000
-  expect_match stdout 'many.jsonl:2: a JSON number'
+  expect_match stdout 'many.jsonl:2: the line is a JSON number'
 done
 cmp many1/dataset.json many3/dataset.json
 

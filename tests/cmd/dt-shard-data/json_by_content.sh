@@ -15,13 +15,13 @@ plain=$(digest_of plain a.jsonl)
 expect_equal "$(cat stderr)" ""
 for file in a.json c4.json.gz a.tar -; do
   expect_equal "$(digest_of "from_$file" "$file" <a.json)" "$plain" "$file"
-  expect_match stderr 'is read as JSON lines, since its first line is an object with "text".*--format text'
+  expect_match stderr 'as JSON lines, because the first line is an object with the key "text".*--format text'
 done
 expect_equal "$(digest_of bom - < <(printf '\xef\xbb\xbf\n\n' && cat a.json))" "$plain"
 expect_equal "$(digest_of by_key --text-key text a.json)" "$plain"
 expect_exit 0 dt-shard-data --encode-only c4.json.gz
 expect_equal "$(wc -l <stdout)" 2000
-expect_match stderr 'c4.json.gz is read as JSON lines'
+expect_match stderr 'reading c4.json.gz and similar files as JSON lines'
 
 mkdir work
 # refused REGEX ARGUMENT...
@@ -34,8 +34,8 @@ printf '[{"text": "a"}]\n' >array.json
 printf '{\n  "text": "a"\n}\n' >pretty.json
 refused 'array.json looks like a JSON array, .*jq .*--format text' array.json
 refused 'standard input looks like a JSON array' <array.json
-refused 'pretty.json looks like JSON, but its first line is no whole object; .*--format jsonl' pretty.json
-refused 'a.json begins with a JSON object without the key "body": it has url, text; .*--text-key' --text-key body a.json
+refused 'pretty.json looks like JSON, but its first line is not a complete object; .*--format jsonl' pretty.json
+refused 'a.json begins with a JSON object without the key "body"; its keys: url, text; .*--text-key' --text-key body a.json
 tar -cf pretty.tar pretty.json
 refused 'pretty.tar:pretty.json looks like JSON' pretty.tar
 expect_exit 0 dt-shard-data --out as_text --format text array.json

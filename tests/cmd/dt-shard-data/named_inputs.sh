@@ -54,9 +54,9 @@ refused 3 'nowhere: No such file' --input-list nowhere
 printf 'in/a.txt\nnot here\n' >wrong
 refused 3 'not here: No such file' --input-list wrong
 printf 'in/a.txt\nin/b.txt\0in/c.txt\0' >zeros
-refused 3 'zeros:2: a name holds a zero byte' --input-list zeros
+refused 3 'zeros:2: a file name contains a zero byte' --input-list zeros
 : >empty
-refused 3 'no text in what empty names' --input-list empty
+refused 3 'no text in the inputs listed in empty' --input-list empty
 refused 3 'in: Is a directory|in is a directory' --input-list in
 refused 2 'standard input cannot be both' --input-list - -
 refused 2 'input-list is empty' --input-list ''

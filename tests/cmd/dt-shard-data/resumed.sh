@@ -36,10 +36,10 @@ wait "$tool" || code=$?
 expect_equal "$code" 143
 expect_match stderr 'stopped by SIGTERM: --resume goes on with .*\.again\.partial'
 expect_exit 3 dt-shard-data --quiet --resume --seed 5 --out again "${inputs[@]}"
-expect_match stderr 'was begun with seed 0, now 5'
+expect_match stderr 'was started with seed 0, but now it is 5'
 expect_exit 0 dt-shard-data --quiet --no-shuffle --out again text.jsonl
 expect_equal "$(find . -name '.*.partial')" ""
 
 expect_exit 3 dt-shard-data --quiet --resume --out pipe < <(cat text.jsonl)
-expect_match stderr '--resume reads inputs again'
+expect_match stderr '--resume reads the inputs again'
 expect_exit 2 dt-shard-data --resume --encode-only text.jsonl

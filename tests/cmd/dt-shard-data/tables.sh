@@ -33,10 +33,10 @@ echo 'raise SystemExit("a module of the working directory")' | tee json.py >pyar
 # refused FILE WHAT
 refused() {
   expect_exit 3 dt-shard-data --out out "$1"
-  expect_match stderr "$1 is $2, which dt does not read; pyarrow makes"
+  expect_match stderr "$1 is $2, which dt does not read; convert it to JSON lines with pyarrow"
   expect_absent out
   local convert
-  convert=$(sed -n "s/.* of it: \(python3 .* | dt-shard-data --format jsonl\) ….*/\1/p" stderr)
+  convert=$(sed -n "s/.* with pyarrow: \(python3 .* | dt-shard-data --format jsonl\) ….*/\1/p" stderr)
   PYTHONPATH=stand_in bash -c "$convert --out out --no-shuffle --val-fraction 0 --quiet" >/dev/null
   expect_exit 0 dt-shard-data --decode out/train-00000.h5:0:11
   expect_equal "$(cat stdout)" 'one ä<|endoftext|>two<|endoftext|>'
@@ -53,7 +53,7 @@ refused stream.arrow 'an Arrow stream'
 
 gzip -c a.feather >a.feather.gz
 expect_exit 3 dt-shard-data --out out a.feather.gz
-expect_match stderr 'a.feather.gz is an Arrow or Feather file.*as a file of its own.* FILE '
+expect_match stderr 'a.feather.gz is an Arrow or Feather file.*extract the file, then .* FILE '
 expect_exit 3 dt-shard-data --out out <a.arrow
 expect_match stderr 'standard input is an Arrow or Feather file.* FILE '
 expect_absent out

@@ -53,7 +53,7 @@ code=0
 (task 0 --out killed "${inputs[@]}") || code=$?
 expect_equal "$code" 3
 expect_exit 3 env SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=1 dt-shard-data --share-tasks --out piped < <(cat text.jsonl)
-expect_match stderr 'tasks share inputs, and a pipe is read once'
+expect_match stderr 'each task reads a part of the inputs, but a pipe can be read only once'
 
 # A task whose parent is a shell works alone: each of these makes its own dataset. Two that make the same one are two runs.
 head -n 1000 text.jsonl >few.jsonl
@@ -72,5 +72,5 @@ until [[ -e .differs.partial/begun.json ]]; do sleep 0.01; done
 code=0
 (task 1 --out differs few.jsonl) || code=$?
 expect_equal "$code" 2
-expect_match stderr.1 "this task's command is not task 0's .inputs"
+expect_match stderr.1 "this task's command differs from that of task 0 .inputs"
 wait "$first"

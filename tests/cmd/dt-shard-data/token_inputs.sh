@@ -129,45 +129,45 @@ refused() {
   expect_match stderr "$pattern"
   expect_equal "$(ls -A work)" ""
 }
-refused 'outside.npy: token 257, number 200000, is outside the tokenizer.s 257 tokens' outside.npy
-refused 'negative.npy: token -1, number 1, is outside' negative.npy
+refused 'outside.npy: token id 257 at position 200000 is outside the tokenizer.s vocabulary of 257 tokens' outside.npy
+refused 'negative.npy: token id -1 at position 1 is outside' negative.npy
 refused "float.npy holds numbers of type '<f4'; .*astype" float.npy
 refused "big.npy holds numbers of type '>u2'" big.npy
-refused 'flat.npy is no single row of ids, .*\(1, 2\); .*reshape' flat.npy
+refused 'flat.npy has shape \(1, 2\), .*reshape' flat.npy
 refused 'fewer.npy is truncated: it has 2 of 3 tokens' fewer.npy
-refused 'more.npy goes on after the 1 tokens' more.npy
-refused 'v9.npy is of version 9' v9.npy
+refused 'more.npy has data after the 1 tokens' more.npy
+refused 'v9.npy has version 9' v9.npy
 refused 'header.npy is truncated' header.npy
-refused 'long.npy has a header of 1048576 bytes, which is no NumPy' long.npy
-refused 'text is no file of NumPy' --format npy text
-refused 'odd.bin ends within a token of 2 bytes; .*--token-type' --format bin odd.bin
+refused 'long.npy has a header of 1048576 bytes, which is not valid for the NumPy format' long.npy
+refused 'text is not a NumPy .npy file' --format npy text
+refused 'odd.bin ends in the middle of a 2-byte token; .*--token-type' --format bin odd.bin
 refused 'cut_gpt2.bin is truncated: it has' cut_gpt2.bin
-refused 'head_gpt2.bin is truncated: it ends in its header' head_gpt2.bin
+refused 'head_gpt2.bin is truncated: it ends within its header' head_gpt2.bin
 refused 'order.idx: sequence 0 does not begin where' --format megatron order.bin
-refused 'version.idx is of version 2; version 1' --format megatron version.bin
-refused 'floats.idx says that numbers are of type 7' --format megatron floats.bin
+refused 'version.idx has version 2; dt reads version 1' --format megatron version.bin
+refused 'floats.idx states the token type 7' --format megatron floats.bin
 refused 'begin.idx is damaged: its first document' --format megatron begin.bin
-refused 'end.idx is damaged: a document ends with sequence 3' --format megatron end.bin
+refused 'end.idx is damaged: a document ends at sequence 3' --format megatron end.bin
 refused 'long.bin has more tokens than its index' --format megatron long.bin
 refused 'short.bin is truncated' --format megatron short.bin
-refused 'rest.idx is damaged: sequences from 1 on' --format megatron rest.bin
+refused 'rest.idx is damaged: the sequences from 1 on' --format megatron rest.bin
 refused 'cut.idx is truncated' --format megatron cut.bin
 refused 'none.idx: No such file' --format megatron none.bin
-refused 'magic.idx is no index of Megatron' --format megatron magic.bin
-refused 'standard input is no .bin file' --format megatron <plain.bin
-refused 'plain.idx is an index of Megatron.s, which is read with its ids; name plain.bin instead' --format megatron plain.idx
+refused 'magic.idx is not a Megatron index' --format megatron magic.bin
+refused 'standard input is not a Megatron .bin file' --format megatron <plain.bin
+refused 'plain.idx is a Megatron index, which dt reads together with its .bin file; give plain.bin instead' --format megatron plain.idx
 expect_equal "$(digest_of megatron_both "${tokenizer[@]}" --format megatron plain.bin plain.idx)" "$expect"
-refused 'wide.bin holds wider ids than 16 bits: .*--token-type u32' --format bin wide.bin
-refused 'wide64.bin holds wider ids than 16 bits' --format bin wide64.bin
-refused 'wide64.bin holds wider ids than 32 bits: .*astype' --format bin --token-type u32 wide64.bin
-refused 'narrow.bin: token [0-9]+, number 0, is outside' --format bin --token-type u32 narrow.bin
-refused 'nano.bin is neither text nor token ids of llm.c.s; .*--format bin' nano.bin
+refused 'wide.bin seems to hold ids wider than 16 bits: .*--token-type u32' --format bin wide.bin
+refused 'wide64.bin seems to hold ids wider than 16 bits' --format bin wide64.bin
+refused 'wide64.bin seems to hold ids wider than 32 bits: .*astype' --format bin --token-type u32 wide64.bin
+refused 'narrow.bin: token id [0-9]+ at position 0 is outside' --format bin --token-type u32 narrow.bin
+refused 'nano.bin is neither text nor an llm.c file of token ids; .*--format bin' nano.bin
 cp nano.bin memmap.npy
-refused 'memmap.npy has no header of NumPy.s.*--format bin' memmap.npy
-refused 'plain.idx is an index of Megatron.s; give --format megatron' plain.idx
+refused 'memmap.npy has no NumPy header.*--format bin' memmap.npy
+refused 'plain.idx is a Megatron index; use --format megatron' plain.idx
 
 tokenizer=()
-refused 'u2.npy holds token ids, and nothing says what they mean; .*--tokenizer' u2.npy
+refused 'u2.npy holds token ids, but their tokenizer is unknown; .*--tokenizer' u2.npy
 # wrong REGEX ARGUMENT...
 wrong() {
   expect_exit 2 dt-shard-data --out work/out "${@:2}" u2.npy

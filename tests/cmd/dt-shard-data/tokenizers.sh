@@ -38,7 +38,7 @@ expect_exit 0 dt-shard-data --out slower --val-fraction 0 --tokenizer ranks --to
 expect_equal "$(grep -c 'has no scanner in dt: Oniguruma splits text by it, at some 30 MB/s a core' stderr)" 1
 sed 's/"normalizer": null/"normalizer": {"type": "Replace", "pattern": {"Regex": " +"}, "content": " "}/' slower/tokenizer.json >replaces.json
 expect_exit 0 dt-shard-data --encode-only --tokenizer replaces.json --no-append-eos little
-expect_match stderr "the tokenizer's normalizer replaces text by a regular expression: Oniguruma runs it"
+expect_match stderr "the tokenizer's normalizer uses a regular expression, which Oniguruma runs"
 
 # refused PATTERN ARGUMENT...
 refused() {
@@ -48,22 +48,22 @@ refused() {
   expect_match stderr "$pattern"
   [[ ! -e out ]] || fail "out exists after: $*"
 }
-refused "'nowhere' is unknown; expected: bytes, or a file" --tokenizer nowhere
-refused 'ranks does not say how text is split' --tokenizer ranks
-refused 'ranks does not say which token ends a document; name it with --eos-token, or append none' --tokenizer ranks --tokenizer-pattern o200k
-refused "text is no tokenizer that is known" --tokenizer text
-refused "no token '<eod>' to end documents with" --tokenizer by_ranks/tokenizer.json --eos-token '<eod>'
-refused 'a pattern beside it has no use' --tokenizer by_ranks/tokenizer.json --tokenizer-pattern gpt2
+refused "'nowhere' is unknown; expected .bytes. or the path of a tokenizer file" --tokenizer nowhere
+refused 'ranks does not define how text is split' --tokenizer ranks
+refused 'ranks does not define which token ends a document; name it with --eos-token, or use --no-append-eos' --tokenizer ranks --tokenizer-pattern o200k
+refused "text is not a tokenizer file that dt knows" --tokenizer text
+refused "no token '<eod>' \(--eos-token\)" --tokenizer by_ranks/tokenizer.json --eos-token '<eod>'
+refused '--tokenizer-pattern cannot be combined with it' --tokenizer by_ranks/tokenizer.json --tokenizer-pattern gpt2
 sed 's/"type": "ByteLevel"/"type": "ByteLevels"/' by_ranks/tokenizer.json >unknown.json
-refused 'unknown.json: pre_tokenizer.pretokenizers\[1\].type: the kind "ByteLevels" is unknown' --tokenizer unknown.json
+refused 'unknown.json: pre_tokenizer.pretokenizers\[1\].type: the type "ByteLevels" is not supported' --tokenizer unknown.json
 head -n 100 ranks >short
-refused 'short: no token is the byte 0x64' --tokenizer short --tokenizer-pattern gpt2
+refused 'short: no token stands for the byte 0x64' --tokenizer short --tokenizer-pattern gpt2
 # Text that a pattern leaves out, or that the regular expressions' engine gives up on, is no text lost: the error names pattern and place.
-refused 'text:[0-9]*: the pattern \[a-z\] leaves out " "; expected: a pattern whose matches' --tokenizer ranks --eos-token '<|end|>' --tokenizer-pattern '[a-z]'
-refused 'the pattern \(\?:a\)\* can match nothing' --tokenizer ranks --eos-token '<|end|>' --tokenizer-pattern '(?:a)*'
+refused 'text:[0-9]*: the pattern \[a-z\] does not match " "; use a pattern whose matches' --tokenizer ranks --eos-token '<|end|>' --tokenizer-pattern '[a-z]'
+refused 'the pattern \(\?:a\)\* can match the empty text' --tokenizer ranks --eos-token '<|end|>' --tokenizer-pattern '(?:a)*'
 { seq 9 && printf 'a%.0s' {1..40} && echo b; } >deep
 expect_exit 3 dt-shard-data --quiet --tokenizer ranks --eos-token '<|end|>' --tokenizer-pattern '(a|a)+$|[\s\S]' --out out deep
-expect_match stderr 'deep:[0-9]*: the regular expression \(\?:a\|a\)\+\\z\|\\O fails on the text: retry-limit-in-match over'
+expect_match stderr 'deep:[0-9]*: the regular expression \(\?:a\|a\)\+\\z\|\\O failed on the text: retry-limit-in-match over'
 
 # Another tokenizer beside the shards is noticed.
 sed -i 's/<|end_of_text|>/<|end_of_texts|>/' by_json1/tokenizer.json

@@ -41,11 +41,11 @@ refused() {
   expect_match stderr "$pattern"
   expect_absent new new.json
 }
-refused 3 'standard input cannot be read twice.*--save-tokenizer' --train-bpe 400 --out new
+refused 3 'standard input is a pipe and cannot be read twice.*--save-tokenizer' --train-bpe 400 --out new
 refused 3 '1.json exists already.*--overwrite' --train-bpe 400 --save-tokenizer 1.json text
 refused 4 'cannot create text/new.json: Not a directory' --train-bpe 400 --save-tokenizer text/new.json
 refused 3 'no text in standard input' --train-bpe 400 --save-tokenizer new.json
-refused 3 'the regular expression \( is not one' --train-bpe 400 --tokenizer-pattern '(' --save-tokenizer new.json text
+refused 3 'does not accept the regular expression \(' --train-bpe 400 --tokenizer-pattern '(' --save-tokenizer new.json text
 refused 2 "'256'.*train-bpe" --train-bpe 256 --out new text
 refused 2 -- '--save-tokenizer needs --train-bpe' --save-tokenizer new.json text
 refused 2 -- '--min-pair-count needs --train-bpe' --min-pair-count 2 --out new text

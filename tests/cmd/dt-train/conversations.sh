@@ -119,15 +119,15 @@ refused() {
   expect_match stderr "$2"
   expect_absent out
 }
-refused 2 'does not say \{content\} once' --turn-format '{role}' chats.jsonl
-refused 3 "turn-format writes '<.im_end.>', which is no token of the tokenizer; as text" --turn-format '{content}<|im_end|>' chats.jsonl
+refused 2 'does not contain \{content\} exactly once' --turn-format '{role}' chats.jsonl
+refused 3 "turn-format writes '<.im_end.>', which is not a token of the tokenizer; text from users" --turn-format '{content}<|im_end|>' chats.jsonl
 echo '{"messages": [{"role": "user", "content": "x", "weight": 0}]}' >bad.jsonl
 refused 3 'bad.jsonl:1: a turn of user has the weight 0: it is not to be learned; name the roles that are' --turn-format '{content}' bad.jsonl
 refused 2 'loss-on needs --turn-format' --loss-on assistant chats.jsonl
 refused 2 'loss-on names no role' --turn-format '{content}' --loss-on '' chats.jsonl
 refused 2 'turn-format is for JSON lines' --format text --turn-format '{content}' chats.jsonl
 echo '{"text": "x"}' >bad.jsonl
-refused 3 'bad.jsonl:1: no "messages"; a conversation a line is expected' --turn-format '{content}' bad.jsonl
+refused 3 'bad.jsonl:1: no "messages"; expected one conversation per line' --turn-format '{content}' bad.jsonl
 echo "{\"messages\": [$(message user x), {\"role\": \"user\"}]}" >bad.jsonl
 refused 3 'bad.jsonl:1: message 1 has no content' --turn-format '{content}' bad.jsonl
 echo "{\"messages\": [$(message '<|x|>' x)]}" >bad.jsonl
@@ -143,13 +143,13 @@ expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{conte
 cmp stdout ids
 expect_exit 0 dt-shard-data --encode-only "${sharding[@]}" --turn-format '{content}' <chats.jsonl
 cmp stdout ids
-refused 3 'loss-on asistant,tool: no conversation has a turn of any of these roles; the roles that they have: assistant, user$' \
+refused 3 'loss-on asistant,tool: no conversation has a turn with any of these roles; the conversations have these roles: assistant, user$' \
   --turn-format '{content}' --loss-on asistant,tool chats.jsonl
 # One that is misspelt among others, wherever the others are; a rare one is none.
 echo "{\"messages\": [$(message tool x)]}" >tools.jsonl
 for order in "chats.jsonl tools.jsonl" "tools.jsonl chats.jsonl"; do
   read -ra order <<<"$order"
-  refused 3 'loss-on asistant: no conversation has a turn of that role; the roles that they have: assistant, tool, user$' \
+  refused 3 'loss-on asistant: no conversation has a turn with that role; the conversations have these roles: assistant, tool, user$' \
     --turn-format '{content}' --loss-on user,asistant,tool "${order[@]}"
 done
 expect_exit 0 dt-shard-data "${sharding[@]}" --out rare --turn-format '{content}' --loss-on tool,assistant chats.jsonl tools.jsonl
@@ -157,5 +157,5 @@ echo "{\"messages\": [$(message user x), $(message tool '')]}" >bad.jsonl
 refused 3 'nothing to learn: all turns of --loss-on tool are empty' --no-append-eos --turn-format '{content}' --loss-on tool bad.jsonl
 echo "{\"messages\": [$(message user x), $(message tool long)]}" >long.jsonl
 echo "{\"messages\": [$(message user x)]}" >>long.jsonl
-refused 3 'nothing to learn: all turns of --loss-on tool are empty, or of documents that are left out; name other' --max-chars 2 \
+refused 3 'no tokens to train on: all turns of the roles in --loss-on tool are empty, or in documents that --min-chars or --max-chars excludes; give other' --max-chars 2 \
   --turn-format '{content}' --loss-on tool long.jsonl

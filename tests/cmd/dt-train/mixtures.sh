@@ -93,7 +93,7 @@ expect_match stderr '\-\-epochs 1.*each dataset'
 expect_exit 2 train bad --data "a=1,b=0" --steps 1
 expect_match stderr 'the weight of b is 0'
 expect_exit 2 train bad --data "a=0.3333333,b=0.6666667" --steps 1
-expect_match stderr 'round them'
+expect_match stderr 'round the weights'
 expect_exit 3 train bad --data "a=0.5,b" --steps 1
 expect_match stderr 'a=0.7,b=0.3'
 python3 -c 'import base64; [print(base64.b64encode(bytes([i])).decode(), i) for i in range(256)]' >bytes.ranks

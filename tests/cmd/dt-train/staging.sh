@@ -51,7 +51,7 @@ expect_equal "$(copies local)" 2
 # With room for one alone, the other is read where it is.
 size=$(du -sb --apparent-size "$(find "local/$own" -mindepth 1 -maxdepth 1 -type d | head -n 1)" | cut -f 1)
 expect_exit 0 train limited "${common[@]}" --data "shards=1,other=1" --stage-dir narrow --stage-limit "$size"
-expect_match stderr 'on .*, other is read where it is: narrow has no room for'
+expect_match stderr 'on .*, other is read where it is: narrow has no space for'
 expect_same_model mixed limited
 expect_equal "$(copies narrow)" 1
 
@@ -102,5 +102,5 @@ for size in 8 "$pages"; do
   sed -n 's/.*shards is read where it is: //p' stderr >>reasons
 done
 expect_equal "$(wc -l <reasons)" 2 "warnings"
-expect_match reasons 'small/8 has no room'
+expect_match reasons 'small/8 has no space'
 expect_match reasons 'No space left'
