@@ -383,8 +383,7 @@ bool help_to_make_dataset(const fs::path& folder, const MakeOptions& options, co
                 fmt::format("task {} waited {:.0f} s, but task 0 has not started {}", options.task.number,
                             options.helper_wait_s, folder.string()),
                 "start all tasks with the same command, including --out, or use --no-share-tasks to let each "
-                "task work "
-                "alone");
+                "task work alone");
   }
   try {
     spool_inputs({options, *tokenizer, ranges, progress}, *spool);

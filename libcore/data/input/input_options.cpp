@@ -25,13 +25,11 @@ void InputNotices::slow_regex(const Tokenizer& tokenizer) {
   if (splits)
     tell_(
         "dt has no fast scanner for the tokenizer's pattern, so Oniguruma splits the text at about 30 MB/s "
-        "per "
-        "core instead of 300 MB/s or more");
+        "per core instead of 300 MB/s or more");
   if (normalizes)
     tell_(
         "the tokenizer's normalizer uses a regular expression, which Oniguruma runs at about 30 to 250 MB/s "
-        "per "
-        "core");
+        "per core");
 }
 
 void InputNotices::decompress_memory(const std::string& name, const std::string& codec, std::uint64_t bytes) {

@@ -72,8 +72,7 @@ Error other_json_error(std::string_view text, const std::string& name) {
   if (text.starts_with('{'))
     return doubtful(name + " looks like JSON, but its first line is not a complete object",
                     "convert it to JSON lines (jq -c . FILE | dt-shard-data --format jsonl …), use --format "
-                    "jsonl if only "
-                    "this line is bad");
+                    "jsonl if only this line is bad");
   return doubtful(name + " is named .json, but does not begin with a JSON object",
                   "if it holds JSON lines, name it .jsonl or use --format jsonl");
 }

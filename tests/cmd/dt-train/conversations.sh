@@ -157,5 +157,5 @@ echo "{\"messages\": [$(message user x), $(message tool '')]}" >bad.jsonl
 refused 3 'nothing to learn: all turns of --loss-on tool are empty' --no-append-eos --turn-format '{content}' --loss-on tool bad.jsonl
 echo "{\"messages\": [$(message user x), $(message tool long)]}" >long.jsonl
 echo "{\"messages\": [$(message user x)]}" >>long.jsonl
-refused 3 'no tokens to train on: all turns of the roles in --loss-on tool are empty, or in documents that --min-chars or --max-chars excludes; give other' --max-chars 2 \
+refused 3 'no tokens to train on: all turns of the roles in --loss-on tool are empty or in documents that --min-chars or --max-chars excludes; give other' --max-chars 2 \
   --turn-format '{content}' --loss-on tool long.jsonl
