@@ -340,7 +340,7 @@ TEST_CASE("tokenizer.json: added tokens that are found in normalised text as the
 TEST_CASE("tokenizer.json: a charsmap is base64 of one") {
   const json step = {{"type", "Precompiled"}, {"precompiled_charsmap", "*"}};
   CHECK(refusal(byte_level(), "/normalizer", step)
-            .starts_with("t.json: normalizer.precompiled_charsmap: is no base64"));
+            .starts_with("t.json: normalizer.precompiled_charsmap: is not valid base64"));
 }
 
 TEST_CASE("tokenizer.json: what a decoder takes away is something") {

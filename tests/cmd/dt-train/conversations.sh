@@ -122,7 +122,7 @@ refused() {
 refused 2 'does not contain \{content\} exactly once' --turn-format '{role}' chats.jsonl
 refused 3 "turn-format writes '<.im_end.>', which is not a token of the tokenizer; text from users" --turn-format '{content}<|im_end|>' chats.jsonl
 echo '{"messages": [{"role": "user", "content": "x", "weight": 0}]}' >bad.jsonl
-refused 3 'bad.jsonl:1: a turn of user has the weight 0: it is not to be learned; name the roles that are' --turn-format '{content}' bad.jsonl
+refused 3 'bad.jsonl:1: a turn of user has weight 0, which excludes it from the loss; name the roles to train on' --turn-format '{content}' bad.jsonl
 refused 2 'loss-on needs --turn-format' --loss-on assistant chats.jsonl
 refused 2 'loss-on names no role' --turn-format '{content}' --loss-on '' chats.jsonl
 refused 2 'turn-format is for JSON lines' --format text --turn-format '{content}' chats.jsonl
