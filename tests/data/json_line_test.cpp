@@ -133,7 +133,7 @@ TEST_CASE("what is wrong with a line's messages is said with their number") {
   CHECK(wrong_with_turns(R"({"x": [{"role": "z", "content": "z"}]})") == "no \"messages\"");
   CHECK(wrong_with_turns(R"({"messages": {"role": "u", "content": "c"}})") == "no \"messages\"");
   CHECK(wrong_with_turns(R"({"messages": [], "messages": 1})") == "no \"messages\"");
-  CHECK(wrong_with_turns(R"([{"messages": []}])") == "a JSON array");
+  CHECK(wrong_with_turns(R"([{"messages": []}])") == "the line is a JSON array");
   const auto second = [](const std::string& message) {
     return wrong_with_turns(R"({"messages": [{"role": "u", "content": "c"}, )" + message + ", 5]}");
   };

@@ -131,7 +131,7 @@ refused 3 'bad.jsonl:1: no "messages"; expected one conversation per line' --tur
 echo "{\"messages\": [$(message user x), {\"role\": \"user\"}]}" >bad.jsonl
 refused 3 'bad.jsonl:1: message 1 has no content' --turn-format '{content}' bad.jsonl
 echo "{\"messages\": [$(message '<|x|>' x)]}" >bad.jsonl
-refused 3 'message 0 has the role "<.x.>"; a name of letters' --turn-format '{content}' bad.jsonl
+refused 3 'message 0 has the role "<.x.>"; expected a name of letters' --turn-format '{content}' bad.jsonl
 expect_exit 0 dt-shard-data --json "${sharding[@]}" --out some --val-fraction 0 --skip-bad-lines --turn-format '{content}' bad.jsonl chats.jsonl
 expect_match stdout '"bad_lines":1,'
 
