@@ -43,8 +43,8 @@ TEST_CASE("a line's text is that of its last key, wherever else keys of the name
   CHECK(wrong_with_text(R"({"text": "a", "text": ["x"]})") == "\"text\" is a JSON array");
   CHECK(wrong_with_text(R"({"text": null})") == "\"text\" is a JSON null");
   CHECK(wrong_with_text(R"({"a": {"text": "no"}})") == "no key \"text\"");
-  CHECK(wrong_with_text("\"text\"") == "a JSON string");
-  CHECK(wrong_with_text("17") == "a JSON number");
+  CHECK(wrong_with_text("\"text\"") == "the line is a JSON string");
+  CHECK(wrong_with_text("17") == "the line is a JSON number");
   CHECK_THAT(wrong_with_text(R"({"text": "a"} {)"), StartsWith("invalid JSON: column 15: "));
 }
 
@@ -77,8 +77,9 @@ TEST_CASE(
     CHECK(keys_of_line(line).is_whole);
   }
   const std::string no_character = ", half of a surrogate pair, which is not a character";
-  CHECK(wrong_with_text(R"({"text": "a\udc00"})") == "\"text\" has \\udc00" + no_character);
-  CHECK(wrong_with_text(R"({"id": "\udc01", "text": "\uD83D\n"})") == "\"text\" has \\uD83D" + no_character);
+  CHECK(wrong_with_text(R"({"text": "a\udc00"})") == "\"text\" contains \\udc00" + no_character);
+  CHECK(wrong_with_text(R"({"id": "\udc01", "text": "\uD83D\n"})") ==
+        "\"text\" contains \\uD83D" + no_character);
   CHECK(text_of_line(R"({"text": "\udc00", "text": "b"})", "text") == "b");
   CHECK(turns_in(R"({"x": "\udc00", "messages": [{"role": "user", "content": "a", "name": "\ud800"}]})") ==
         Turns{{"user", "a"}});
