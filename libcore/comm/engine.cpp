@@ -109,9 +109,9 @@ void Engine::cancel_unwaited(const StreamOperation& operation) noexcept {
   const Lock lock(mutex_);
   if (operation.is_done || operation.is_followed || ended_ || has_ended(operation)) return;
   const bool has_failed = std::uncaught_exceptions() > 0;
-  end(has_failed ? Error(ErrorKind::environment, "communication of this rank has ended",
-                         operation.text + " was given up half-way")
-                 : Error(ErrorKind::internal, "nobody has waited for " + operation.text));
+  end(has_failed ? Error(ErrorKind::environment, "this rank has stopped communicating",
+                         operation.text + " was cancelled before it completed")
+                 : Error(ErrorKind::internal, "no code waited for " + operation.text));
 }
 
 void Engine::check_alive() const {
@@ -139,7 +139,7 @@ void Engine::wait(Operation& operation) {
   while (!operation.is_done()) {
     Lock lock(mutex_);
     throw_if_ended();
-    DT_CHECK(operation.state != Operation::State::given_up, "{} was given up", to_string(operation));
+    DT_CHECK(operation.state != Operation::State::given_up, "{} was cancelled", to_string(operation));
     bool moved = false;
     guarded([&] { moved = advance_all(); });
     if (operation.is_done()) return;
@@ -180,9 +180,9 @@ void Engine::throw_if_ended() const {
 
 void Engine::throw_late(Operation& operation, double now_s) {
   const Error error(ErrorKind::environment,
-                    fmt::format("{}, step {}, is not done after {:.1f} s", to_string(operation),
+                    fmt::format("{}, step {}, did not complete within {:.1f} s", to_string(operation),
                                 recorder_->snapshot().step, now_s - operation.started_s),
-                    "a rank has not entered it, has died, or the network is stuck");
+                    "a rank has not entered it or has died, or the network is stalled");
   // Unwinding frees the buffers, so the operation must end first.
   cancel(operation);
   throw error;
@@ -196,7 +196,7 @@ void Engine::guarded(const Body& body) {
     end(error);
     throw;
   } catch (const std::bad_alloc&) {
-    end(Error(ErrorKind::environment, "memory ran out in a communication"));
+    end(Error(ErrorKind::environment, "out of memory during a communication"));
     throw_if_ended();
   } catch (const std::exception& error) {
     end(Error(ErrorKind::internal, error.what()));
@@ -234,8 +234,8 @@ void Engine::cancel(Operation& operation) noexcept {
   // transport again, since the caller's buffers may be gone.
   static_cast<void>(new std::shared_ptr<Operation>(kept));
   if (!ended_) {
-    end(Error(ErrorKind::environment, "communication of this rank has ended",
-              fmt::format("{} was given up half-way", to_string(*kept))));
+    end(Error(ErrorKind::environment, "this rank has stopped communicating",
+              fmt::format("{} was cancelled before it completed", to_string(*kept))));
   }
 }
 
@@ -243,7 +243,7 @@ void Engine::cancel_unwaited(Operation& operation) noexcept {
   const Lock lock(mutex_);
   if (operation.state != Operation::State::under_way) return;
   if (std::uncaught_exceptions() > 0) return cancel(operation);
-  end(Error(ErrorKind::internal, fmt::format("nobody has waited for {}", to_string(operation))));
+  end(Error(ErrorKind::internal, fmt::format("no code waited for {}", to_string(operation))));
 }
 
 void Engine::detach(const Transport& transport) noexcept {

@@ -180,8 +180,8 @@ TEST_CASE("an operation that one rank never enters ends with an error that names
         const Error error =
             error_of([&] { world.all_reduce(host_tensor(data), host_tensor(data)).wait_host(); });
         require(error.kind() == ErrorKind::environment, "another kind: " + error.message());
-        const std::string expected =
-            fmt::format("all_reduce 2 of {} bytes in group world, step 42, is not done after 0.", 8 * count);
+        const std::string expected = fmt::format(
+            "all_reduce 2 of {} bytes in group world, step 42, did not complete within 0.", 8 * count);
         require(error.message().starts_with(expected), "another message: " + error.message());
         world.engine().set_timeout(10);
       }

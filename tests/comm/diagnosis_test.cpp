@@ -49,7 +49,8 @@ TEST_CASE("a silent rank is named with host, process and what it was last in") {
   auto sightings = world.all_alive();
   sightings[3] = silent(world.ranks[3]);
   CHECK(world.verdict(sightings) ==
-        "all_reduce 57 of group world (step 12, 4.0 MiB) has not ended in 60 s: rank 3 on n3 (process 103) "
+        "all_reduce 57 of group world (step 12, 4.0 MiB) did not complete within 60 s: rank 3 on n3 (process "
+        "103) "
         "is silent, "
         "last seen after all_reduce 56 of step 12");
   world.enter({3});
@@ -101,7 +102,7 @@ TEST_CASE("a rank that failed is quoted, one that gave up waiting is no cause") 
       world.verdict(sightings),
       Contains(
           ": rank 2 on n2 (process 102) failed: the disk is full; rank 1 on n1 (process 101) is silent, ") &&
-          Contains("; rank 3 on n3 (process 103) gave up waiting before"));
+          Contains("; rank 3 on n3 (process 103) timed out earlier"));
   sightings[2].evidence->verdict = std::string(10'000, 'x') + "ä";
   CHECK(world.verdict(sightings).size() < 1000);
 }
@@ -150,8 +151,8 @@ TEST_CASE("another operation in the place of this one is a mismatch") {
   CHECK_THAT(
       world.verdict(world.all_alive()),
       Contains(
-          ": rank 2 on n2 (process 102) is in another operation at its place: all_gather 57 of step 12, 4.0 "
-          "MiB; rank 3 on n3 (process 103) is in another operation at its place: all_reduce 57 of step 12, "
+          ": rank 2 on n2 (process 102) is in a different operation instead: all_gather 57 of step 12, 4.0 "
+          "MiB; rank 3 on n3 (process 103) is in a different operation instead: all_reduce 57 of step 12, "
           "1.0 KiB"));
 }
 
@@ -162,7 +163,7 @@ TEST_CASE("ranks that give different bytes are in the same all_to_all") {
   world.ranks[3].enter(OperationKind::reduce, 3000);
   CHECK_THAT(world.verdict(world.all_alive()),
              Contains("all_to_all") && !Contains("rank 1 on n1") && !Contains("rank 2 on n2") &&
-                 Contains(": rank 3 on n3 (process 103) is in another operation at its place: reduce 57"));
+                 Contains(": rank 3 on n3 (process 103) is in a different operation instead: reduce 57"));
 }
 
 TEST_CASE("where all have entered it or are past it, nobody is blamed") {
@@ -185,7 +186,7 @@ TEST_CASE("only members count, unless no member is silent") {
   sightings[3] = silent(world.ranks[3]);
   CHECK_THAT(world.verdict(sightings),
              Contains("rank 3 on n3 (process 103) is silent, last seen after all_reduce 56 of group world, "
-                      "step 12 (which takes no part in it); rank 2 on n2 (process 102) has not entered it"));
+                      "step 12 (not a member of its group); rank 2 on n2 (process 102) has not entered it"));
   sightings[2] = silent(world.ranks[2]);
   CHECK_THAT(world.verdict(sightings),
              Contains("rank 2 on n2 (process 102) is silent") && !Contains("rank 3"));
@@ -197,12 +198,10 @@ TEST_CASE("for a receive, only the peer counts") {
   World world;
   world.ranks[0].enter(OperationKind::receive, 64, 2);
   auto sightings = world.all_alive();
-  CHECK_THAT(
-      world.verdict(sightings),
-      Contains(
-          "receive 1 from rank 2 of group world (step 12, 64 B) has not ended in 60 s: rank 2 on n2 (process "
-          "102) has not entered it: it is in no operation") &&
-          !Contains("rank 1") && !Contains("rank 3"));
+  CHECK_THAT(world.verdict(sightings), Contains("receive 1 from rank 2 of group world (step 12, 64 B) did "
+                                                "not complete within 60 s: rank 2 on n2 (process "
+                                                "102) has not entered it: it is in no operation") &&
+                                           !Contains("rank 1") && !Contains("rank 3"));
   SECTION("sent") {
     world.ranks[2].recorder.finish(world.ranks[2].enter(OperationKind::send, 64, 0));
     sightings[2] = alive(world.ranks[2]);
@@ -224,7 +223,7 @@ TEST_CASE("for a receive, only the peer counts") {
     world.ranks[2].enter(OperationKind::send, 32, 0);
     sightings[2] = alive(world.ranks[2]);
     CHECK_THAT(world.verdict(sightings),
-               Contains("is in another operation at its place: send 1 to rank 0 of step 12, 32 B"));
+               Contains("is in a different operation instead: send 1 to rank 0 of step 12, 32 B"));
   }
   SECTION("silent") {
     sightings[2] = silent(world.ranks[2]);
@@ -238,6 +237,6 @@ TEST_CASE("at most eight ranks are named") {
   std::map<int, PeerObservation> sightings;
   for (int rank = 1; rank < 21; ++rank) sightings[rank] = silent(FakeRank(rank, 30));
   const auto verdict = diagnose(stuck(self), 0.5, sightings);
-  CHECK_THAT(verdict, Contains("has not ended in 0.5 s: rank 1 on n1") && Contains("rank 8 on n8") &&
+  CHECK_THAT(verdict, Contains("did not complete within 0.5 s: rank 1 on n1") && Contains("rank 8 on n8") &&
                           !Contains("rank 9 on n9") && Catch::EndsWith("; and 12 more"));
 }

@@ -71,7 +71,7 @@ TEST_CASE("ranks to which the launcher shows a GPU each take that, with one warn
   CHECK(choice.gpus_per_node == 3);
   REQUIRE(choice.warnings.size() == 1);
   CHECK_THAT(choice.warnings[0], Catch::StartsWith("the 3 ranks on a see one GPU each: ") &&
-                                     Catch::Contains("NVLink") && Catch::Contains("without --gpu-bind"));
+                                     Catch::Contains("NVLink") && Catch::Contains("omit --gpu-bind"));
 
   std::vector<HostGpus> of_three = of_a;
   for (const char* host : {"b", "c"}) {
@@ -79,7 +79,8 @@ TEST_CASE("ranks to which the launcher shows a GPU each take that, with one warn
   }
   const DeviceChoice choice_of_three = choose_devices(DeviceRequest::cuda, of_three);
   REQUIRE(choice_of_three.warnings.size() == 1);
-  CHECK_THAT(choice_of_three.warnings[0], Catch::StartsWith("the 3 ranks on a, and those on 2 more, see"));
+  CHECK_THAT(choice_of_three.warnings[0],
+             Catch::StartsWith("the 3 ranks on a and those on 2 more hosts see"));
 }
 
 TEST_CASE("a rank alone on its host, or with others on its one GPU, sees what it needs") {
@@ -168,14 +169,14 @@ TEST_CASE("GPUs of different kinds are told of") {
   CHECK(indices(choice) == std::vector{0, 0});
   CHECK(choice.announcement == "computing on cuda: 1 × G, 1 × H");
   REQUIRE(choice.warnings.size() == 1);
-  CHECK_THAT(choice.warnings[0], Catch::Contains("bits may differ"));
+  CHECK_THAT(choice.warnings[0], Catch::Contains("may not be bit-identical"));
 }
 
 TEST_CASE("where a rank has no GPU, cuda is refused; where none has one, auto computes on CPUs") {
   const std::vector<HostGpus> some = {sees("a", {"1"}), sees("b", {})};
   CHECK_THAT(refusal(some), Catch::StartsWith("--device cuda: rank 1 on b: there is no NVIDIA driver"));
   CHECK_THAT(refusal(some, DeviceRequest::automatic),
-             Catch::Contains("some ranks have GPUs, and rank 1 on b has none"));
+             Catch::Contains("some ranks have GPUs, but rank 1 on b has none"));
 
   const DeviceChoice none = choose_devices(DeviceRequest::automatic, {sees("a", {}), sees("b", {})});
   CHECK(none.warnings.empty());
@@ -186,7 +187,7 @@ TEST_CASE("GPUs that are there and cannot be used are an error with its remedy, 
   for (const std::vector<HostGpus>& ranks :
        {std::vector{sees("a", {}), cannot_use("b")}, std::vector{sees("a", {"1"}), cannot_use("b")}}) {
     CHECK(refusal(ranks, DeviceRequest::automatic) ==
-          "rank 1 on b cannot use its GPUs: too old; update it; or give --device cpu");
+          "rank 1 on b cannot use its GPUs: too old; update it; or use --device cpu");
     CHECK(choose_devices(DeviceRequest::cpu, ranks).announcement.empty());
   }
   CHECK(refusal({cannot_use("a")}, DeviceRequest::cuda) == "--device cuda: rank 0 on a: too old; update it");

@@ -91,10 +91,10 @@ TEST_CASE("where a rank lacks NCCL, messages do, but where NCCL was asked for") 
 
 TEST_CASE("NCCL is refused on CPUs, where ranks share a GPU, and in different versions") {
   CHECK_THAT(choice_in({.wish = NcclPolicy::required, .gpu_of_rank = {}}).reason,
-             Catch::Contains("--comm nccl is for ranks on GPUs"));
+             Catch::Contains("--comm nccl needs ranks on GPUs"));
   CHECK_THAT(choice_in({.wish = NcclPolicy::required, .gpu_of_rank = {0, 0, 1}}).reason,
              Catch::Contains("ranks 0 and 1 on n1 share the GPU") &&
-                 Catch::Contains("and NCCL 2.28.9 takes one rank a GPU"));
+                 Catch::Contains("but NCCL 2.28.9 supports one rank per GPU"));
   for (const NcclPolicy wish : {NcclPolicy::where_possible, NcclPolicy::required})
     CHECK_THAT(choice_in({.wish = wish, .versions = {"NCCL 2.28.9", "NCCL 2.28.9", "NCCL 2.29.1"}}).reason,
                Catch::Contains("rank 0 on n1 has NCCL 2.28.9, and rank 2 on n1 has NCCL 2.29.1"));

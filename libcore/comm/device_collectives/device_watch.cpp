@@ -62,9 +62,9 @@ void StreamWatch::poll(DeviceTransport& transport, Queue& queue) {
 
 void StreamWatch::throw_late(const StreamOperation& operation, double now_s) const {
   throw Error(ErrorKind::environment,
-              fmt::format("{}, step {}, is not done after {:.1f} s", operation.text,
+              fmt::format("{}, step {}, did not complete within {:.1f} s", operation.text,
                           recorder_->snapshot().step, now_s - operation.started_s),
-              "a rank has not entered it, has died, or a GPU or the network is stuck");
+              "a rank has not entered it or has died, or a GPU or the network is stalled");
 }
 
 void StreamWatch::abort() noexcept {

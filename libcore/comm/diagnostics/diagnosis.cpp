@@ -128,7 +128,7 @@ Finding silent_finding(int rank, const PeerObservation& sighting, const GroupRec
   if (sighting.evidence) {
     const std::string who = describe(sighting.evidence->writer);
     if (sighting.evidence->cause == FlightCause::timeout) {
-      return {Fault::timed_out, rank, who + " gave up waiting before"};
+      return {Fault::timed_out, rank, who + " timed out earlier"};
     }
     return {Fault::failed, rank, fmt::format("{} failed: {}", who, shortened(sighting.evidence->verdict))};
   }
@@ -166,7 +166,7 @@ std::optional<Finding> mismatch_finding(const Heartbeat& heartbeat, const Flight
   }
   return Finding{
       Fault::mismatch, heartbeat.writer.rank,
-      fmt::format("{} is in another operation at its place: {}, {}", describe(heartbeat.writer),
+      fmt::format("{} is in a different operation instead: {}, {}", describe(heartbeat.writer),
                   name_of(theirs, operation.group), format_bytes(static_cast<std::uint64_t>(theirs.bytes)))};
 }
 
@@ -188,7 +188,7 @@ std::optional<Finding> examine_outsider(int rank, const PeerObservation& sightin
   if (!sighting.is_silent() || sighting.after.state != HeartbeatReading::State::present) return std::nullopt;
   Finding finding = silent_finding(rank, sighting, operation.group);
   if (finding.fault == Fault::timed_out) return std::nullopt;
-  finding.text += " (which takes no part in it)";
+  finding.text += " (not a member of its group)";
   finding.fault = Fault::outside;
   return finding;
 }
@@ -250,7 +250,7 @@ std::vector<int> suspected_ranks(const StuckOperation& operation) {
 std::string diagnose(const StuckOperation& operation, double timeout_s,
                      const std::map<int, PeerObservation>& sightings) {
   const std::vector<Finding> findings = examine_all(operation, sightings);
-  std::string text = fmt::format("{} has not ended in {}: ", name_of(operation), duration(timeout_s));
+  std::string text = fmt::format("{} did not complete within {}: ", name_of(operation), duration(timeout_s));
   if (findings.empty()) return text + nobody_to_blame(operation);
   for (std::size_t i = 0; i < std::min(findings.size(), max_named); ++i) {
     if (i > 0) text += "; ";

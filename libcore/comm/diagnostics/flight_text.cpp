@@ -32,7 +32,7 @@ double to_milliseconds(double seconds) {
 
 OperationKind kind_of(const std::string& name) {
   if (const auto kind = parse_name<OperationKind>(name)) return *kind;
-  throw input_error("there is no operation '{}'", name);
+  throw input_error("unknown operation '{}'", name);
 }
 
 Json to_json(const FlightOperation& operation) {
@@ -189,7 +189,7 @@ Evidence parse_evidence(std::string_view text, const std::string& origin) {
   Evidence evidence;
   std::size_t line_number = 0;
   try {
-    if (text.empty() || text.back() != '\n') throw input_error("the last line has no end");
+    if (text.empty() || text.back() != '\n') throw input_error("the last line is incomplete");
     for (const std::string& line : split(text.substr(0, text.size() - 1), '\n')) {
       ++line_number;
       const Json json = parse_json(line, {"record"});

@@ -224,7 +224,7 @@ std::string Watchdog::State::verdict() noexcept {
     find_evidence_of_silent_ranks();
     return diagnose(inquiry->operation, settings.timeout_s, inquiry->sightings);
   } catch (const std::exception& error) {
-    return std::string("an operation has not ended in time; why cannot be found out: ") + error.what();
+    return std::string("an operation timed out; the cause cannot be determined: ") + error.what();
   }
 }
 
@@ -242,9 +242,9 @@ std::string Watchdog::State::keep_evidence(FlightCause cause, const std::string&
     if (!has_evidence)
       dt::comm::write_evidence(path, make_evidence(self, cause, verdict, recorder->snapshot()));
     has_evidence = true;
-    return fmt::format("the operations before it are in {}", path.string());
+    return fmt::format("{} lists the operations before it", path.string());
   } catch (const std::exception& error) {
-    return fmt::format("no evidence could be kept: {}", error.what());
+    return fmt::format("cannot write the record of operations: {}", error.what());
   }
 }
 

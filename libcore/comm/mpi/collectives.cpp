@@ -169,7 +169,7 @@ std::function<void()> all_to_all(const Prepared& p) {
 }
 
 std::function<void()> barrier(const Prepared& p) {
-  return [communicator = p.communicator] { check(MPI_Barrier(communicator), "meet at a barrier"); };
+  return [communicator = p.communicator] { check(MPI_Barrier(communicator), "start a barrier"); };
 }
 
 struct Preparation {

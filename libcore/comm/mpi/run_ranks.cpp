@@ -24,7 +24,7 @@ int number_of_threads(const std::string& choice) {
     if (parsed.ptr != end) number = 0;
   }
   if (number < 1 || number > max_threads) {
-    throw Error(ErrorKind::usage, fmt::format("--comm {} is not known", choice),
+    throw Error(ErrorKind::usage, fmt::format("--comm {} is not valid", choice),
                 fmt::format("allowed: self, threads=N (1 to {}), mpi, nccl", max_threads));
   }
   return number;

@@ -42,7 +42,7 @@ int class_of(int code) {
 [[noreturn]] void fail_transfer(int code, int rank, int peer, bool is_send) {
   if (class_of(code) == MPI_ERR_TRUNCATE) {
     throw Error(ErrorKind::internal,
-                fmt::format("rank {} got a longer message from rank {} than it expects", rank, peer));
+                fmt::format("rank {} received a longer message from rank {} than it expects", rank, peer));
   }
   throw environment_error("rank {} cannot {} rank {}: {}", rank, is_send ? "send to" : "receive from", peer,
                           words_of(code));
@@ -52,7 +52,7 @@ int class_of(int code) {
 
 MPI_Comm duplicate_of_world() {
   MPI_Comm duplicate = MPI_COMM_NULL;
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate), "make a group of all ranks");
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate), "duplicate MPI_COMM_WORLD");
   return duplicate;
 }
 
@@ -69,19 +69,20 @@ bool have_cores_of_their_own() {
   check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &of_host),
         "find the ranks of a host");
   int num_ranks = 0;
-  check(MPI_Comm_size(of_host, &num_ranks), "tell the number of a host's ranks");
+  check(MPI_Comm_size(of_host, &num_ranks), "get the number of ranks of a host");
   cpu_set_t cores{};  // the cores that any of the ranks may use
   sched_getaffinity(0, sizeof cores, &cores);
-  check(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof cores, MPI_BYTE, MPI_BOR, of_host), "find a host's cores");
+  check(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof cores, MPI_BYTE, MPI_BOR, of_host),
+        "combine the cores of a host's ranks");
   MPI_Comm_free(&of_host);
   return num_ranks <= CPU_COUNT(&cores);
 }
 
 MpiTransport::MpiTransport(MPI_Comm communicator, bool may_spin)
     : communicator_(communicator), may_spin_(may_spin) {
-  check(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "set up a group");
-  check(MPI_Comm_rank(communicator_, &rank_), "tell the rank");
-  check(MPI_Comm_size(communicator_, &size_), "tell the number of ranks");
+  check(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "set an error handler");
+  check(MPI_Comm_rank(communicator_, &rank_), "get the rank");
+  check(MPI_Comm_size(communicator_, &size_), "get the number of ranks");
 }
 
 MpiTransport::~MpiTransport() {
@@ -123,7 +124,7 @@ void MpiTransport::progress() {
   int num_finished = 0;
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &num_finished,
                                 indices_.data(), statuses_.data());
-  if (code != MPI_SUCCESS && class_of(code) != MPI_ERR_IN_STATUS) check(code, "advance transfers");
+  if (code != MPI_SUCCESS && class_of(code) != MPI_ERR_IN_STATUS) check(code, "test transfers");
   if (num_finished == MPI_UNDEFINED || num_finished == 0) return;
   for (int i = 0; i < num_finished; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -192,7 +193,7 @@ void MpiTransport::idle(double waited_s) {
 std::unique_ptr<Transport> MpiTransport::split(std::optional<int> color, int key,
                                                std::span<const int> /*members*/) {
   MPI_Comm subgroup = MPI_COMM_NULL;
-  check(MPI_Comm_split(communicator_, color.value_or(MPI_UNDEFINED), key, &subgroup), "split a group");
+  check(MPI_Comm_split(communicator_, color.value_or(MPI_UNDEFINED), key, &subgroup), "split a communicator");
   if (!color) return {};
   return std::make_unique<MpiTransport>(subgroup, may_spin_);
 }

@@ -40,10 +40,10 @@ void initialize(Threads threads, const std::string& to_work_alone) {
 void check_tags() {
   void* value = nullptr;
   int is_known = 0;
-  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &is_known), "tell its largest tag");
+  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &is_known), "get its largest tag");
   const int largest = is_known != 0 ? *static_cast<int*>(value) : 32767;
   if (largest < (1 << tag_bits) - 1) {
-    throw environment_error("{} allows tags up to {}; {} are needed", library_version(), largest,
+    throw environment_error("{} allows tags up to {}; dt needs tags up to {}", library_version(), largest,
                             (1 << tag_bits) - 1);
   }
 }

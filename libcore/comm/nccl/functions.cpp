@@ -23,8 +23,8 @@ void* open() {
     if (void* const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
     why_not += fmt::format("; {}", ::dlerror());
   }
-  throw Error(ErrorKind::environment, "there is no NCCL where the loader looks" + why_not,
-              "name its folder in LD_LIBRARY_PATH, or give --comm mpi, which goes through the hosts' memory");
+  throw Error(ErrorKind::environment, "cannot load NCCL" + why_not,
+              "add its folder to LD_LIBRARY_PATH, or use --comm mpi, which goes through host memory");
 }
 
 NcclFunctions load() {
@@ -51,9 +51,9 @@ const NcclFunctions& functions() {
 void require_version(int version) {
   if (version >= least_version && version / 10000 == NCCL_VERSION_CODE / 10000) return;
   throw Error(ErrorKind::environment,
-              fmt::format("NCCL is {}, and dt takes {} or newer of the same major version",
+              fmt::format("NCCL {} is not supported: dt needs {} or newer of the same major version",
                           version_text(version), version_text(least_version)),
-              "name another's folder in LD_LIBRARY_PATH, or give --comm mpi");
+              "add the folder of another version to LD_LIBRARY_PATH, or use --comm mpi");
 }
 
 std::string version_text(int version) {

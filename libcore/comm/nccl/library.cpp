@@ -28,7 +28,7 @@ int number_in(const std::string& text) {
 }
 
 std::string text_of(int ctas) {
-  return ctas == 0 ? "as many CTAs as NCCL likes" : fmt::format("{} CTA{}", ctas, ctas == 1 ? "" : "s");
+  return ctas == 0 ? "NCCL's default CTAs" : fmt::format("{} CTA{}", ctas, ctas == 1 ? "" : "s");
 }
 
 // The first version in which several ranks of a communicator may be on one GPU, if
@@ -56,7 +56,7 @@ ncclUniqueId common_id(Communicator& group, Device device) {
     throw Error(ErrorKind::environment,
                 fmt::format("{}: {}: ncclGetUniqueId: {} ({})", host_name(), device.to_string(),
                             functions().ncclGetErrorString(result), said == nullptr ? "" : said),
-                "NCCL_SOCKET_IFNAME names the interface through which ranks first meet");
+                "NCCL_SOCKET_IFNAME selects the network interface for the bootstrap");
   });
   const std::string text = broadcast_text(group, text_of(id));
   std::memcpy(id.internal, text.data(), sizeof id.internal);
@@ -105,11 +105,11 @@ int max_ctas(DeviceGroupUse use, const std::string& nccl_max_ctas) {
 
 std::string limits(int version, const std::string& nccl_max_ctas) {
   const std::string ignored = ignored_fields(version);
-  if (!ignored.empty()) return fmt::format("this NCCL ignores {} of its configuration", ignored);
-  return fmt::format("pipeline channels take {}, overlapped sums and gathers {}{}",
+  if (!ignored.empty()) return fmt::format("this NCCL version ignores the settings {}", ignored);
+  return fmt::format("pipeline channels use {}, overlapped reductions and gathers {}{}",
                      text_of(max_ctas(DeviceGroupUse::pipeline, nccl_max_ctas)),
                      text_of(max_ctas(DeviceGroupUse::overlapping, nccl_max_ctas)),
-                     number_in(nccl_max_ctas) > 0 ? ", as NCCL_MAX_CTAS says" : "");
+                     number_in(nccl_max_ctas) > 0 ? " (NCCL_MAX_CTAS)" : "");
 }
 
 void register_nccl() {

@@ -233,16 +233,16 @@ void NcclTransport::fail(const char* what, ncclResult_t result) const {
   throw Error(ErrorKind::environment,
               fmt::format("{}: {}: {}: {}{}", host_name(), device_.to_string(), what,
                           functions().ncclGetErrorString(result), details),
-              result == ncclRemoteError ? "another rank has ended, or cannot be reached"
-                                        : "NCCL_DEBUG=WARN makes NCCL say more");
+              result == ncclRemoteError ? "another rank has ended or cannot be reached"
+                                        : "set NCCL_DEBUG=WARN for details");
 }
 
 void NcclTransport::fail_late(const char* what, double since_s) const {
   throw Error(ErrorKind::environment,
-              fmt::format("{}: {}: {} of rank {} of {} is not done after {:.1f} s", host_name(),
+              fmt::format("{}: {}: {} of rank {} of {} did not complete within {:.1f} s", host_name(),
                           device_.to_string(), what, rank_, size_, monotonic_s() - since_s),
-              "another rank has not come to it, or cannot be reached: NCCL_DEBUG=INFO shows by which "
-              "interfaces NCCL tries");
+              "another rank has not entered it or cannot be reached: NCCL_DEBUG=INFO shows the network "
+              "interfaces that NCCL uses");
 }
 
 void NcclTransport::wait_settled(const char* what, ncclResult_t result) {
@@ -317,7 +317,7 @@ void NcclTransport::check() {
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = functions().ncclCommGetAsyncError(comm_, &state);
   if (asked != ncclSuccess) fail("ncclCommGetAsyncError", asked);
-  if (state != ncclSuccess && state != ncclInProgress) fail("an operation that was under way", state);
+  if (state != ncclSuccess && state != ncclInProgress) fail("an operation in progress", state);
 }
 
 void NcclTransport::abort() noexcept {

@@ -54,8 +54,8 @@ NodeWindow::Flag& NodeWindow::flag(int rank, std::uint64_t segment) const {
 }
 
 void throw_cancelled() {
-  throw Error(ErrorKind::environment, "communication of this rank has ended",
-              "a large operation of the group was given up half-way");
+  throw Error(ErrorKind::environment, "this rank has stopped communicating",
+              "a large operation of the group was cancelled before it completed");
 }
 
 void NodeWindow::throw_if_broken() const {

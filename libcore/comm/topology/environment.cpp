@@ -95,8 +95,9 @@ void warn_differing_settings(const Ranks& ranks) {
   for (std::size_t rank = 1; rank < differing.size(); ++rank) {
     for (const auto& [name, value] : from_text(differing[rank])) {
       if (told.emplace(name, value).second)
-        ranks.console.warn("{} differs: {} on {} (rank 0), {} on {} (rank {}); ranks may talk by other ways",
-                           name, shown(first, name), hosts[0], value, hosts[rank], rank);
+        ranks.console.warn(
+            "{} differs: {} on {} (rank 0), {} on {} (rank {}); ranks may use different transports", name,
+            shown(first, name), hosts[0], value, hosts[rank], rank);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "base/io/json.hpp"
 #include "base/numeric/integer.hpp"
 #include "base/system/host.hpp"
+#include "base/text/text.hpp"
 #include "comm/exchange.hpp"
 #include "tensor/device/gpu_probe.hpp"
 
@@ -175,7 +176,7 @@ void warn_of_sharing(const Users& users, DeviceChoice& choice) {
   const auto& [gpu, its_ranks] = *std::ranges::max_element(users, fewer);
   if (its_ranks.size() == 1) return;
   choice.warnings.push_back(
-      fmt::format("{} ranks share a GPU of {} and its memory: as many ranks as GPUs would be faster",
+      fmt::format("{} ranks share a GPU of {} and its memory: one rank per GPU would be faster",
                   its_ranks.size(), gpu.first));
 }
 
@@ -187,7 +188,8 @@ void announce_gpus(const std::vector<HostGpus>& ranks, const Users& users, Devic
     names += fmt::format("{}{} × {}", names.empty() ? "" : ", ", count, name);
   choice.announcement = "computing on cuda: " + names;
   if (counts.size() > 1)
-    choice.warnings.push_back("ranks compute on GPUs of different kinds: bits may differ from those of one");
+    choice.warnings.push_back(
+        "ranks use different GPU models: results may not be bit-identical to those of one model");
 }
 
 /// Warns of ranks that see one GPU each. NCCL asks NVML for NVLink, and NVML does not see GPUs that
@@ -207,11 +209,11 @@ void warn_of_lone_gpus(const std::vector<HostGpus>& ranks, DeviceChoice& choice)
   }
   if (hosts.empty()) return;
   const std::string others =
-      hosts.size() == 1 ? "" : fmt::format(", and those on {} more,", hosts.size() - 1);
+      hosts.size() == 1 ? "" : fmt::format(" and those on {} more", pluralize(hosts.size() - 1, "host"));
   choice.warnings.push_back(fmt::format(
-      "the {} ranks on {}{} see one GPU each: if their cgroups exclude the others, NCCL does not find "
-      "NVLink and sends through PCIe or shared memory without a word; srun without --gpu-bind and "
-      "--gpus-per-task shows each rank all of the job's, of which it takes its own",
+      "the {} ranks on {}{} see one GPU each: if their cgroups exclude the other GPUs, NCCL cannot use "
+      "NVLink and falls back silently to PCIe or shared memory; omit --gpu-bind and --gpus-per-task of "
+      "srun, so that each rank sees all GPUs of the job and selects its own",
       num_ranks, hosts[0], others));
 }
 
@@ -251,7 +253,7 @@ DeviceChoice choose_devices(DeviceRequest asked, const std::vector<HostGpus>& ra
   if (asked == DeviceRequest::cuda) {
     throw Error(ErrorKind::environment,
                 fmt::format("--device cuda: {}: {}", who, without->unavailable_reason),
-                without->remedy.empty() ? "--device cpu needs none" : without->remedy);
+                without->remedy.empty() ? "use --device cpu" : without->remedy);
   }
   // Training on CPUs in place of GPUs would go unnoticed.
   const auto unusable = std::ranges::find_if(ranks, &HostGpus::are_unusable);
@@ -259,13 +261,13 @@ DeviceChoice choose_devices(DeviceRequest asked, const std::vector<HostGpus>& ra
     throw Error(ErrorKind::environment,
                 fmt::format("rank {} on {} cannot use its GPUs: {}", unusable - ranks.begin(), unusable->host,
                             unusable->unavailable_reason),
-                unusable->remedy + "; or give --device cpu");
+                unusable->remedy + "; or use --device cpu");
   }
   // A node whose GPU has failed must not leave the GPUs of all ranks idle.
   if (std::ranges::any_of(ranks, [](const HostGpus& seen) { return !seen.gpus.empty(); }))
     throw Error(ErrorKind::environment,
-                fmt::format("some ranks have GPUs, and {} has none: {}", who, without->unavailable_reason),
-                "start ranks where there are GPUs, or give --device cpu");
+                fmt::format("some ranks have GPUs, but {} has none: {}", who, without->unavailable_reason),
+                "start ranks on hosts with GPUs, or use --device cpu");
   on_cpus.announcement = fmt::format("computing on the CPU: {}", without->unavailable_reason);
   return on_cpus;
 }

@@ -58,7 +58,7 @@ void check_versions(const std::vector<std::string>& versions, const std::vector<
     throw Error(ErrorKind::environment,
                 fmt::format("rank 0 on {} has {}, and rank {} on {} has {}", seen[0].host, versions[0], rank,
                             seen[index(rank)].host, versions[index(rank)]),
-                "name the same one's folder in LD_LIBRARY_PATH on all nodes, or give --comm mpi");
+                "add the folder of one version to LD_LIBRARY_PATH on all nodes, or use --comm mpi");
   }
 }
 
@@ -79,8 +79,8 @@ NcclDecision decide_nccl(const Ranks& ranks, const DeviceChoice& choice, const s
   const bool is_on_gpus = !choice.gpu_of_rank.empty(), is_asked = ranks.nccl == NcclPolicy::required;
   run_collectively(ranks.world, [&] {
     if (is_asked && !is_on_gpus)
-      throw Error(ErrorKind::usage, "--comm nccl is for ranks on GPUs, and these compute on CPUs",
-                  "give --device cuda, or --comm mpi");
+      throw Error(ErrorKind::usage, "--comm nccl needs ranks on GPUs, but these compute on CPUs",
+                  "use --device cuda, or --comm mpi");
   });
   if (!is_on_gpus || ranks.nccl == NcclPolicy::never || (num_ranks == 1 && !is_asked)) return {};
   const Seen mine = look_for_library();
@@ -97,9 +97,9 @@ NcclDecision decide_nccl(const Ranks& ranks, const DeviceChoice& choice, const s
     if (why_not.empty() && !takes_shared_gpus) sharing = sharers(choice, seen);
     if (!sharing.empty() && is_asked)
       throw Error(ErrorKind::environment,
-                  fmt::format("--comm nccl: {}, and {} takes one rank a GPU", sharing, versions[0]),
-                  "start as many ranks as there are GPUs; or give --comm mpi, which goes through the hosts' "
-                  "memory; or NCCL 2.30 or newer with NCCL_MULTI_RANK_GPU_ENABLE=1");
+                  fmt::format("--comm nccl: {}, but {} supports one rank per GPU", sharing, versions[0]),
+                  "start one rank per GPU; or use --comm mpi, which goes through host memory; or use NCCL "
+                  "2.30 or newer with NCCL_MULTI_RANK_GPU_ENABLE=1");
   });
   return {why_not.empty() && sharing.empty() ? versions[0] : "", why_not};
 }

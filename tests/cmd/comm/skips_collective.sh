@@ -5,5 +5,5 @@ source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
 for victim in 0 2; do
   mkdir "flight$victim"
   expect_exit 4 mpi 3 skip_collective "flight$victim" "$victim" 2
-  expect_match stderr "all_reduce 7 of group world \(step 7, .*\) has not ended in 2.0 s: rank $victim on $(hostname)"
+  expect_match stderr "all_reduce 7 of group world \(step 7, .*\) did not complete within 2.0 s: rank $victim on $(hostname)"
 done

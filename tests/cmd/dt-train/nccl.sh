@@ -46,16 +46,16 @@ expect_close "$(losses free)" "$(losses nccl)" 1e-5 "in NCCL's order"
 
 # What is asked for and cannot be.
 expect_exit 2 mpi 2 "${DT_GPU_TRAIN:-dt-train-on-test-device}" "${small[@]}" --device cpu --comm nccl --steps 1 --run none
-expect_match stderr '--comm nccl is for ranks on GPUs'
+expect_match stderr '--comm nccl needs ranks on GPUs'
 expect_exit 2 on_gpus 2 mpi --steps 1 --run none --reduce-order free
-expect_match stderr '--reduce-order free is NCCL'
+expect_match stderr '--reduce-order free needs NCCL'
 [[ -z ${DT_GPU_TRAIN:-} ]] || exit 0 # what follows is played
 DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_gpus 2 nccl --steps 1 --run none
-expect_match stderr 'ranks 0 and 1 on .* share the GPU .*, and NCCL [0-9.]+ takes one rank a GPU'
+expect_match stderr 'ranks 0 and 1 on .* share the GPU .*, but NCCL [0-9.]+ supports one rank per GPU'
 
 # An error that NCCL meets meanwhile, and an operation that hangs, on one of two ranks.
 ranks=(dt-train-on-test-device "${small[@]}" --device cuda --comm nccl --steps 5 --comm-timeout 2s)
 expect_exit 4 mpi 1 env DT_TEST_NCCL_ERROR=9 "${ranks[@]}" --run error : -n 1 "${ranks[@]}" --run error
 expect_match stderr 'cuda:[01]: [a-zA-Z ]+: unhandled system error'
 expect_exit 4 mpi 1 env DT_TEST_NCCL_HANG=9 "${ranks[@]}" --run hang : -n 1 "${ranks[@]}" --run hang
-expect_match stderr 'of group [a-z ]+ \(step [0-9]+, [0-9.]+ [A-Za-z]+\) has not ended in 2.0 s'
+expect_match stderr 'of group [a-z ]+ \(step [0-9]+, [0-9.]+ [A-Za-z]+\) did not complete within 2.0 s'

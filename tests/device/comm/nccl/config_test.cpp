@@ -12,7 +12,7 @@ TEST_CASE("a field that is newer than the library is told of") {
   CHECK(nccl::ignored_fields(21304) == "blocking, maxCTAs, splitShare");
   CHECK(nccl::ignored_fields(21602) == "maxCTAs, splitShare");
   CHECK(nccl::ignored_fields(21903).empty());
-  CHECK_THAT(nccl::limits(21602, ""), Catch::Contains("this NCCL ignores maxCTAs"));
+  CHECK_THAT(nccl::limits(21602, ""), Catch::Contains("this NCCL version ignores the settings maxCTAs"));
 }
 
 TEST_CASE("NCCL_MAX_CTAS has the last word, and is told") {
@@ -22,9 +22,9 @@ TEST_CASE("NCCL_MAX_CTAS has the last word, and is told") {
   CHECK(nccl::max_ctas(DeviceGroupUse::pipeline, "8") == 8);
   CHECK(nccl::max_ctas(DeviceGroupUse::overlapping, "1000") == 64);
   CHECK(nccl::max_ctas(DeviceGroupUse::overlapping, "-3") == 16);  // not a number that NCCL takes
-  CHECK(nccl::limits(22809, "") == "pipeline channels take 2 CTAs, overlapped sums and gathers 16 CTAs");
+  CHECK(nccl::limits(22809, "") == "pipeline channels use 2 CTAs, overlapped reductions and gathers 16 CTAs");
   CHECK(nccl::limits(22809, "1") ==
-        "pipeline channels take 1 CTA, overlapped sums and gathers 1 CTA, as NCCL_MAX_CTAS says");
+        "pipeline channels use 1 CTA, overlapped reductions and gathers 1 CTA (NCCL_MAX_CTAS)");
 }
 
 TEST_CASE("a group that is split off has its own use's CTAs, not the whole's", "[test-device]") {

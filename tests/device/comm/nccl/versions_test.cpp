@@ -21,9 +21,10 @@ TEST_CASE("an older NCCL, or one of another major version, is refused by its num
       FAIL(text);
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::environment);
-      CHECK_THAT(error.message(),
-                 Catch::StartsWith(std::string("NCCL is ") + text +
-                                   ", and dt takes 2.19.0 or newer of the same major version; "));
+      CHECK_THAT(
+          error.message(),
+          Catch::StartsWith(std::string("NCCL ") + text +
+                            " is not supported: dt needs 2.19.0 or newer of the same major version; "));
     }
   }
 }
