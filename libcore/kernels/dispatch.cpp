@@ -9,7 +9,7 @@ const GpuKernels* the_kernels = nullptr;
 }  // namespace
 
 const GpuKernels& gpu_kernels() {
-  DT_CHECK(the_kernels != nullptr, "this program has no kernels for GPUs");
+  DT_CHECK(the_kernels != nullptr, "this program has no GPU kernels");
   return *the_kernels;
 }
 

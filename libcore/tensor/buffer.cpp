@@ -25,7 +25,7 @@ constexpr std::size_t large_bytes = std::size_t{4} << 20;
 
 Error short_memory(std::size_t bytes) {
   return Error(ErrorKind::environment, fmt::format("cannot allocate {} of memory", format_bytes(bytes)),
-               fmt::format("at most {} can be had here: use a smaller model or batch, or more ranks",
+               fmt::format("at most {} is available here: use a smaller model or batch, or more ranks",
                            format_bytes(usable_memory_bytes())));
 }
 

@@ -149,7 +149,7 @@ TEST_CASE("a device that hangs is waited for until the time limit has passed, an
   CHECK(!mark->is_complete());
   accelerator().set_timeout(0.05);
   const std::string reason = failure_of([&] { context.synchronize(); });
-  CHECK_THAT(reason, Catch::Contains("cuda:0") && Catch::Contains("computing is not done after"));
+  CHECK_THAT(reason, Catch::Contains("cuda:0") && Catch::Contains("computing did not complete within"));
   accelerator().set_timeout(1000);
   CHECK(failure_of([&] { mark->is_complete(); }) == reason);
   CHECK(failure_of([&] { other.synchronize(); }) == reason);

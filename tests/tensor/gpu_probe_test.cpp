@@ -49,39 +49,36 @@ TEST_CASE("GPUs all of which are too old are an error, which names the newest") 
   const std::string said = why({.kind = Kind::gpus, .gpus = {gpu("P100", 6, 0), gpu("V100", 7, 1)}});
   CHECK(
       said ==
-      "V100 (0000:01:00.0) is of compute capability 7.0, and dt needs 8.0 or newer; start ranks where there "
-      "are newer ones");
+      "V100 (0000:01:00.0) has compute capability 7.0, but dt needs 8.0 or newer; start ranks on hosts with "
+      "newer GPUs");
 }
 
 TEST_CASE("a driver that is too old for GPUs that are there is an error, which names what to do") {
   CHECK(why(refusal(Kind::no_driver)) ==
-        "the NVIDIA driver is for CUDA 12.4 or older, and this program is of CUDA 13.0, and /dev/nvidia0 is "
-        "there; "
-        "update the driver to r580 or newer, or name the folder of cuda-compat-13-0 in LD_LIBRARY_PATH (GPUs "
-        "of "
-        "data centres), or build dt with CUDA 12");
+        "the NVIDIA driver supports CUDA 12.4 or older, not CUDA 13.0 of this program, but "
+        "/dev/nvidia0 exists; update the driver to r580 or newer, or add the folder of cuda-compat-13-0 to "
+        "LD_LIBRARY_PATH (data-center GPUs only), or build dt with CUDA 12");
   DriverProbe old = refusal(Kind::no_driver);
   old.driver = 11040;
   CHECK_THAT(why(old), !Catch::Contains("build dt"));
   old.runtime = 12040;
   CHECK_THAT(why(old), Catch::Contains("r525 or newer") && Catch::Contains("cuda-compat-12-4"));
   old.driver = 0;
-  CHECK_THAT(why(old), Catch::StartsWith("there is no NVIDIA driver, and /dev/nvidia0 is there") &&
+  CHECK_THAT(why(old), Catch::StartsWith("there is no NVIDIA driver, but /dev/nvidia0 exists") &&
                            Catch::Contains("apptainer exec --nv"));
 }
 
 TEST_CASE("whatever else keeps GPUs that are there from being used is an error with a remedy") {
   CHECK_THAT(why(refusal(Kind::stub)), Catch::Contains("said") && Catch::Contains("LD_LIBRARY_PATH"));
-  CHECK_THAT(why(refusal(Kind::other_module)), Catch::Contains("start the machine again"));
+  CHECK_THAT(why(refusal(Kind::other_module)), Catch::Contains("reboot the machine"));
   CHECK_THAT(why(refusal(Kind::no_forward)), Catch::Contains("cuda-compat"));
   CHECK_THAT(why(refusal(Kind::not_ready)), Catch::Contains("nvidia-fabricmanager"));
   CHECK_THAT(why(refusal(Kind::other)), Catch::Contains("said") && Catch::Contains("nvidia-smi"));
   CHECK_THAT(why(refusal(Kind::no_gpu)),
-             Catch::StartsWith("the NVIDIA driver finds no GPU, and /dev/nvidia0"));
+             Catch::StartsWith("the NVIDIA driver finds no GPU, but /dev/nvidia0"));
   DriverProbe misled = refusal(Kind::no_gpu);
   misled.visible = "7";
-  CHECK_THAT(why(misled),
-             Catch::StartsWith("CUDA_VISIBLE_DEVICES='7' leaves no GPU to be seen, and /dev/nvidia0"));
+  CHECK_THAT(why(misled), Catch::StartsWith("CUDA_VISIBLE_DEVICES='7' hides all GPUs, but /dev/nvidia0"));
 }
 
 TEST_CASE("where no GPU is there, whatever the driver says, there is none") {
@@ -98,12 +95,12 @@ TEST_CASE("GPUs that CUDA_VISIBLE_DEVICES hides are not there") {
   for (const std::string hiding : {"", "-1", "NoDevFiles", "none"}) {
     DriverProbe answer = refusal(Kind::no_driver);
     answer.visible = hiding;
-    CHECK(why(answer) == "none: CUDA_VISIBLE_DEVICES='" + hiding + "' leaves no GPU to be seen");
+    CHECK(why(answer) == "none: CUDA_VISIBLE_DEVICES='" + hiding + "' hides all GPUs");
   }
   for (const std::string showing : {"0", "3,4", "GPU-8932f937", "MIG-1"}) {
     DriverProbe answer = refusal(Kind::no_driver);
     answer.visible = showing;
-    CHECK_THAT(why(answer), Catch::StartsWith("the NVIDIA driver is for CUDA 12.4"));
+    CHECK_THAT(why(answer), Catch::StartsWith("the NVIDIA driver supports CUDA 12.4"));
   }
 }
 

@@ -52,17 +52,17 @@ struct Amount {
 Amount amount_of(Device device) {
   select(device);
   Amount amount;
-  check(device, "asking for its memory", cudaMemGetInfo(&amount.free, &amount.total));
+  check(device, "querying its memory", cudaMemGetInfo(&amount.free, &amount.total));
   return amount;
 }
 
 void check_pinned(Device device, std::size_t bytes, cudaError_t error) {
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw Error(ErrorKind::environment, fmt::format("{} has no {} of memory to pin for copies to GPUs",
+    throw Error(ErrorKind::environment, fmt::format("{} cannot pin {} of host memory for copies to GPUs",
                                                     host_name(), format_bytes(bytes)));
   }
-  check(device, "pinning memory of the host", error);
+  check(device, "pinning host memory", error);
 }
 
 std::size_t Memory::free_bytes(Device device) {
@@ -122,10 +122,10 @@ Error Memory::is_short(Device device, std::size_t bytes) {
   const Amount amount = amount_of(device);
   const std::lock_guard lock(mutex_);
   return Error(ErrorKind::environment,
-               fmt::format("{} has no {} of memory left: of {} {} are free, {} are this process's",
+               fmt::format("{}: cannot allocate {}: of {}, {} are free and {} belong to this process",
                            device_label(device), format_bytes(bytes), format_bytes(amount.total),
                            format_bytes(amount.free), format_bytes(allocated_bytes_[device.index()])),
-               "smaller micro-batches, --recompute or more ranks need less");
+               "use smaller micro-batches, --recompute or more ranks");
 }
 
 class CudaAccelerator final : public Accelerator {

@@ -31,21 +31,19 @@ constexpr cudaError_t kernel_failures[] = {cudaErrorIllegalAddress,      cudaErr
 
 const char* remedy(cudaError_t error) {
   if (error == cudaErrorDevicesUnavailable)
-    return "another process has the GPU, or none may have it: nvidia-smi -q -d COMPUTE,PIDS tells "
-           "its compute mode and who uses it; in the mode Exclusive_Process start one rank a GPU, or have "
-           "the "
-           "mode set to Default";
+    return "another process uses the GPU, or its compute mode prohibits use: nvidia-smi -q -d COMPUTE,PIDS "
+           "shows the mode and the processes; in the mode Exclusive_Process start one rank per GPU, or set "
+           "the mode to Default";
   // For GPUs newer than those that dt has code for, the driver compiles the PTX that nvcc left.
   if (error == cudaErrorUnsupportedPtxVersion)
     return "the driver is older than the nvcc that built dt: update the driver, or build dt with an nvcc "
-           "of the driver's CUDA or older";
+           "that is not newer than the driver's CUDA";
   if (is_one_of(gpu_failures, error))
-    return "the GPU has failed: dmesg and nvidia-smi -q of that host tell of Xid errors; start the job "
-           "again, "
+    return "the GPU has failed: dmesg and nvidia-smi -q on that host show Xid errors; start the job again, "
            "on another node if it happens again";
   if (is_one_of(kernel_failures, error))
-    return "a kernel has failed, now or before: by the GPU's fault where dmesg or nvidia-smi -q of that host "
-           "tell of Xid errors of memory or links, else by dt's; start the job again, on another node if it "
+    return "a kernel has failed, now or earlier: if dmesg or nvidia-smi -q on that host show Xid errors of "
+           "memory or links, the GPU is faulty, otherwise dt; start the job again, on another node if it "
            "happens again";
   return "";
 }

@@ -29,8 +29,8 @@ Gpu describe(int ordinal) {
   if (error == cudaSuccess) error = cudaDeviceGetPCIBusId(address, sizeof address, ordinal);
   if (error != cudaSuccess)
     throw Error(ErrorKind::environment,
-                fmt::format("GPU {} does not answer: {}", ordinal, cudaGetErrorString(error)),
-                "nvidia-smi and dmesg of that host say more");
+                fmt::format("GPU {} does not respond: {}", ordinal, cudaGetErrorString(error)),
+                "see nvidia-smi and dmesg on that host");
   cudaRuntimeGetVersion(&runtime);
   cudaDriverGetVersion(&driver);
   return {.name = properties.name,

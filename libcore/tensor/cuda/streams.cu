@@ -52,16 +52,16 @@ Graph captured(Device device, cudaStream_t stream, const GraphCache::Enqueue& en
 /// upload.
 Executable executable(Device device, cudaStream_t stream, const Graph& graph) {
   cudaGraphExec_t made = nullptr;
-  check(device, "making a graph", cudaGraphInstantiate(&made, graph.get(), 0));
+  check(device, "instantiating a graph", cudaGraphInstantiate(&made, graph.get(), 0));
   const Executable whole(made, DestroyExecutable());
-  check(device, "making a graph", cudaGraphUpload(made, stream));
+  check(device, "instantiating a graph", cudaGraphUpload(made, stream));
   return whole;
 }
 
 void warn(const Error& error) {
   static std::atomic<bool> was_said = false;
   if (was_said.exchange(true)) return;
-  std::fprintf(stderr, "warning: kernels are launched one by one, which takes the host longer: %s\n",
+  std::fprintf(stderr, "warning: no CUDA graph: kernels are launched one by one, which is slower: %s\n",
                error.what());
 }
 
@@ -106,13 +106,14 @@ class CudaEvent final : public TimedEvent {
     return true;
   }
   void make_stream_wait(Stream stream) override {
-    streams_.flush_and_run(
-        stream, [&] { check(device_, "ordering streams", cudaStreamWaitEvent(native(stream), event_, 0)); });
+    streams_.flush_and_run(stream, [&] {
+      check(device_, "waiting for an event", cudaStreamWaitEvent(native(stream), event_, 0));
+    });
   }
   double elapsed_since_s(const TimedEvent& other) override {
     float milliseconds = 0;
     cuda::select(device_);
-    check(device_, "taking a time",
+    check(device_, "reading an event's time",
           cudaEventElapsedTime(&milliseconds, dynamic_cast<const CudaEvent&>(other).event_, event_));
     return double{milliseconds} * 1e-3;
   }
@@ -140,7 +141,7 @@ Stream Streams::open(Device device, const std::string& work) {
   cuda::select(device);
   load_kernels_once(device);
   cudaStream_t stream = nullptr;
-  check(device, "opening a stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  check(device, "creating a stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   const std::lock_guard lock(mutex_);
   known_.insert_or_assign(reinterpret_cast<Stream>(stream), StreamInfo{device, work});
   return reinterpret_cast<Stream>(stream);

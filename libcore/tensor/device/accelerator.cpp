@@ -11,7 +11,7 @@ Accelerator* the_accelerator = nullptr;
 }  // namespace
 
 Accelerator& accelerator() {
-  if (the_accelerator == nullptr) throw Error(ErrorKind::environment, "this program drives no GPU");
+  if (the_accelerator == nullptr) throw Error(ErrorKind::environment, "this program does not support GPUs");
   return *the_accelerator;
 }
 

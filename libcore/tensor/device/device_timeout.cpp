@@ -16,9 +16,9 @@ void DeviceTimeout::fail(double since_s, const std::string& device, const std::s
   if (!reason_)
     reason_.emplace(
         ErrorKind::environment,
-        fmt::format("{}: {} is not done after {:.1f} s", device, work, monotonic_s() - since_s),
-        "it hangs, or takes longer than --comm-timeout: dmesg and nvidia-smi -q of that host name Xid "
-        "errors, after which another node may do better");
+        fmt::format("{}: {} did not complete within {:.1f} s", device, work, monotonic_s() - since_s),
+        "it hangs, or takes longer than --comm-timeout: if dmesg or nvidia-smi -q on that host show Xid "
+        "errors, use another node");
   has_expired_ = true;
   throw Error(*reason_);
 }

@@ -36,14 +36,14 @@ bool hides_all(const std::string& visible) {
 }
 
 std::string hidden(const DriverProbe& answer) {
-  return fmt::format("CUDA_VISIBLE_DEVICES='{}' leaves no GPU to be seen", *answer.visible);
+  return fmt::format("CUDA_VISIBLE_DEVICES='{}' hides all GPUs", *answer.visible);
 }
 
 std::string why_unusable(const DriverProbe& answer) {
   switch (answer.kind) {
     case Kind::no_driver:
       if (answer.driver == 0) return "there is no NVIDIA driver";
-      return fmt::format("the NVIDIA driver is for CUDA {} or older, and this program is of CUDA {}",
+      return fmt::format("the NVIDIA driver supports CUDA {} or older, not CUDA {} of this program",
                          cuda_version_text(answer.driver), cuda_version_text(answer.runtime));
     case Kind::no_gpu:
       return answer.visible ? hidden(answer) : "the NVIDIA driver finds no GPU";
@@ -59,7 +59,7 @@ std::string remedy_of_old_driver(const DriverProbe& answer) {
   std::string text = least == std::end(least_drivers)
                          ? std::string("update the driver")
                          : fmt::format("update the driver to {} or newer", least->driver);
-  text += fmt::format(", or name the folder of cuda-compat-{}-{} in LD_LIBRARY_PATH (GPUs of data centres)",
+  text += fmt::format(", or add the folder of cuda-compat-{}-{} to LD_LIBRARY_PATH (data-center GPUs only)",
                       of_program, answer.runtime % 1000 / 10);
   if (of_driver >= least_cuda && of_driver < of_program)
     text += fmt::format(", or build dt with CUDA {}", of_driver);
@@ -70,22 +70,21 @@ std::string remedy_of(const DriverProbe& answer) {
   switch (answer.kind) {
     case Kind::no_driver:
       if (answer.driver > 0) return remedy_of_old_driver(answer);
-      return "have the loader find libcuda.so.1: in a container by apptainer exec --nv or docker run --gpus "
-             "all";
+      return "make libcuda.so.1 visible to the loader; in a container, use apptainer exec --nv or docker run "
+             "--gpus all";
     case Kind::no_gpu:
-      return answer.visible ? "name GPUs that nvidia-smi -L lists" : "nvidia-smi and dmesg say more";
+      return answer.visible ? "name GPUs that nvidia-smi -L lists" : "see nvidia-smi and dmesg";
     case Kind::stub:
-      return "take the toolkit's folder of stubs out of LD_LIBRARY_PATH";
+      return "remove the toolkit's stubs folder from LD_LIBRARY_PATH";
     case Kind::other_module:
-      return "the driver was updated since its module was loaded: start the machine again, or load the "
-             "module anew";
+      return "the driver was updated after its kernel module was loaded: reboot the machine, or reload the "
+             "module";
     case Kind::no_forward:
-      return "take cuda-compat out of LD_LIBRARY_PATH, and update the driver";
+      return "remove cuda-compat from LD_LIBRARY_PATH, and update the driver";
     case Kind::not_ready:
-      return "start nvidia-fabricmanager, and wait until nvidia-smi -q says that the fabric's state is "
-             "Completed";
+      return "start nvidia-fabricmanager, and wait until nvidia-smi -q shows the fabric state Completed";
     default:
-      return "nvidia-smi and dmesg say more";
+      return "see nvidia-smi and dmesg";
   }
 }
 
@@ -96,9 +95,9 @@ Error too_old(const std::vector<Gpu>& gpus) {
   };
   const Gpu& newest = *std::ranges::max_element(gpus, newer);
   return Error(ErrorKind::environment,
-               fmt::format("{} ({}) is of compute capability {}.{}, and dt needs {}.0 or newer", newest.name,
+               fmt::format("{} ({}) has compute capability {}.{}, but dt needs {}.0 or newer", newest.name,
                            newest.address, newest.major, newest.minor, least_major),
-               "start ranks where there are newer ones");
+               "start ranks on hosts with newer GPUs");
 }
 
 bool may_open(const fs::path& file) {
@@ -144,7 +143,7 @@ std::vector<Gpu> usable_gpus(const DriverProbe& answer) {
   if (answer.visible && hides_all(*answer.visible)) throw NoGpu(hidden(answer));
   const std::string why = why_unusable(answer);
   if (answer.device_file.empty()) throw NoGpu(why);
-  throw Error(ErrorKind::environment, fmt::format("{}, and {} is there", why, answer.device_file),
+  throw Error(ErrorKind::environment, fmt::format("{}, but {} exists", why, answer.device_file),
               remedy_of(answer));
 }
 

@@ -12,7 +12,7 @@ for kernel in 5 60 400; do
     DT_TEST_DEVICE_ERROR=$kernel on_device expect_exit 4 train "error-$kernel-$layout" "${small[@]}" --comm $layout
     expect_match stderr 'cuda:[01] \(test device\): a kernel has failed'
     DT_TEST_DEVICE_HANG=$kernel on_device expect_exit 4 train "hang-$kernel-$layout" "${small[@]}" --comm $layout --comm-timeout 2
-    expect_match stderr 'cuda:[01] \(test device\): [a-z ]+ is not done after [0-9.]+ s'
+    expect_match stderr 'cuda:[01] \(test device\): [a-z ]+ did not complete within [0-9.]+ s'
   done
 done
 
@@ -20,5 +20,5 @@ done
 ranks=(dt-train-on-test-device --data shards --device cuda --comm mpi --comm-timeout 2s "${small[@]}")
 for fault in ERROR HANG; do
   expect_exit 4 mpi 1 env DT_TEST_DEVICE_$fault=60 "${ranks[@]}" --run "mpi-$fault" : -n 1 "${ranks[@]}" --run "mpi-$fault"
-  expect_match stderr 'cuda:0 \(test device\): (a kernel has failed|[a-z ]+ is not done after)'
+  expect_match stderr 'cuda:0 \(test device\): (a kernel has failed|[a-z ]+ did not complete within)'
 done

@@ -24,13 +24,13 @@ beside() {
 
 for device in auto cuda; do
   expect_exit 4 beside nvidia0 11040 $device
-  expect_match stderr 'the NVIDIA driver is for CUDA 11\.4 or older, and this program is of CUDA 1[0-9]\.[0-9]+, and /dev/nvidia0 is there'
+  expect_match stderr 'the NVIDIA driver supports CUDA 11\.4 or older, not CUDA 1[0-9]\.[0-9]+ of this program, but /dev/nvidia0 exists'
   expect_match stderr 'update the driver to r[0-9]+ or newer'
   expect_match stderr 'name the folder of cuda-compat-1[0-9]-[0-9]+ in LD_LIBRARY_PATH'
   if grep -q 'build dt with' stderr; then fail "names a CUDA that dt cannot be built with"; fi
   expect_absent run
 done
-if grep -q 'this program is of CUDA 13' stderr; then
+if grep -q 'not CUDA 13' stderr; then
   expect_exit 4 beside nvidia0 12040 auto
   expect_match stderr 'build dt with CUDA 12'
   expect_absent run
@@ -40,4 +40,4 @@ fi
 expect_exit 0 beside nvidia0 11040 cpu
 rm -r run
 expect_exit 0 beside "" 11040 auto
-expect_match stderr 'computing on the CPU: the NVIDIA driver is for CUDA 11\.4 or older'
+expect_match stderr 'computing on the CPU: the NVIDIA driver supports CUDA 11\.4 or older'

@@ -201,7 +201,7 @@ bool cpu_has_amx() {
 const std::string& amx_unavailable_reason() {
   static const std::string why = !cpu_has_amx() ? "has no AMX (amx_bf16)"
                                  : !kernel_permits_tiles()
-                                     ? "has AMX, but its kernel refuses this process its tiles"
+                                     ? "has AMX, but the operating system does not permit its use"
                                      : "";
   return why;
 }

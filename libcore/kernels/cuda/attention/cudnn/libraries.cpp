@@ -51,8 +51,7 @@ CudnnLibraries open_cudnn(const Loader& loader, int cuda_major, const std::strin
   void* cudnn = nullptr;
   for (const char* name : {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"})
     if (cudnn == nullptr) cudnn = loader.open(name);
-  if (cudnn == nullptr)
-    return {nullptr, "there is no cuDNN (9 or newer) where the loader looks (LD_LIBRARY_PATH)"};
+  if (cudnn == nullptr) return {nullptr, "cannot load cuDNN (9 or newer; LD_LIBRARY_PATH)"};
   if (!asked.empty()) {
     if (loader.open(asked) != nullptr) return {cudnn, ""};
     return {nullptr,
@@ -62,8 +61,8 @@ CudnnLibraries open_cudnn(const Loader& loader, int cuda_major, const std::strin
   for (const std::string& place : runtime_places(cuda_major, loader.folder(cudnn)))
     if (loader.open(place) != nullptr && loader.open(runtime_name(cuda_major)) != nullptr) return {cudnn, ""};
   return {nullptr,
-          fmt::format("cuDNN's front end calls the CUDA runtime {}, which is neither where the loader looks "
-                      "(LD_LIBRARY_PATH) nor beside cuDNN nor in /usr/local/cuda",
+          fmt::format("cuDNN's front end needs the CUDA runtime {}, which is neither in LD_LIBRARY_PATH nor "
+                      "beside cuDNN nor in /usr/local/cuda",
                       runtime_name(cuda_major))};
 }
 

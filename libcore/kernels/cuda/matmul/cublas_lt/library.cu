@@ -32,10 +32,9 @@ Library load() {
     }
     why_not += fmt::format("; {}", ::dlerror());
   }
-  throw Error(
-      ErrorKind::environment,
-      "products on a GPU take cuBLASLt of CUDA 13 or 12, which is not where the loader looks" + why_not,
-      "name its folder in LD_LIBRARY_PATH");
+  throw Error(ErrorKind::environment,
+              "cannot load cuBLASLt of CUDA 13 or 12, which matrix products on GPUs need" + why_not,
+              "add its folder to LD_LIBRARY_PATH");
 }
 
 cudaDataType_t type_of(DType dtype) {
