@@ -193,7 +193,7 @@ std::vector<Link> measure_links(comm::Communicator& group, Backend& backend, con
   std::vector<Link> links = play(group, player, rounds_of_pairs(host_by_rank), what, limit);
   describe(links, settings, host_by_rank);
   judge(links, settings.slow_below);
-  take_better(links, play(group, player, suspects(links), what + " that seem slow", limit));
+  take_better(links, play(group, player, suspects(links), what + " (slow links again)", limit));
   judge(links, settings.slow_below);
   std::ranges::sort(links, {}, &Link::pair);
   for (Link& link : links) {

@@ -179,8 +179,8 @@ std::string table_head(const RunDescription& run) {
   head += fmt::format("# minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} validation: {}\n",
                       run.min_bytes, run.max_bytes, run.step, run.settings.warmup, run.settings.iterations,
                       run.settings.checks);
-  head += "# time: of one operation, the mean over the iterations of the slowest rank; size: bytes in all\n";
-  head += "# in --min-bytes, --max-bytes and --step-bytes K M G are powers of 1024, as in nccl-tests\n";
+  head += "# time: mean time per operation on the slowest rank; size: total bytes\n";
+  head += "# K, M and G in --min-bytes, --max-bytes and --step-bytes are powers of 1024, as in nccl-tests\n";
   return head;
 }
 
@@ -224,7 +224,8 @@ std::string device_table(const std::vector<RankedDevice>& devices) {
     units += fmt::format("  {:>10}", fmt::format("({})", metric.unit));
   }
   std::string table =
-      "#\n# devices: products in bf16 on GPUs, in fp32 on CPUs; copies within, to and from the host\n#\n";
+      "#\n# devices: matrix products (bf16 on GPUs, fp32 on CPUs); copies within the device, to and from the "
+      "host\n#\n";
   table += names + "  device\n" + units + "\n";
   for (const RankedDevice& device : devices) table += device_row(device);
   return table + device_medians(devices);
@@ -233,7 +234,7 @@ std::string device_table(const std::vector<RankedDevice>& devices) {
 std::string link_table(const LinkSection& section, const std::vector<DevicePlace>& places) {
   if (section.links.empty()) return "";
   std::string table = fmt::format(
-      "#\n# links, backend {}: latency of {} bytes, bandwidth of {}, both ways at once\n#\n"
+      "#\n# links, backend {}: latency of {} bytes, bidirectional bandwidth of {}\n#\n"
       "#   rank    peer    hosts    latency   bandwidth  #wrong  from - to\n"
       "#                              (us)      (GB/s)\n",
       section.backend, section.links.front().small_bytes, section.links.front().bytes);

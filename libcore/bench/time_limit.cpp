@@ -45,8 +45,8 @@ void DeadlineTimer::run(const std::stop_token& stop) {
     const double now_s = monotonic_s();
     if (now_s >= due_s_) {
       return on_timeout_(Error(ErrorKind::environment,
-                               fmt::format("{} has not ended in {} s", what_, seconds_),
-                               "a rank or a link is stuck, or slower than --timeout allows"));
+                               fmt::format("{} did not complete within {} s", what_, seconds_),
+                               "a rank or a link is stalled, or slower than --timeout allows"));
     }
     // Work that begins during this sleep is not due before the sleep ends. So nothing has to wake this
     // thread, which would disturb what is timed.

@@ -186,7 +186,7 @@ TEST_CASE("devices have a row each, with what of them is slow, and links") {
   CHECK(words(rows[2]) == words("0 1 between 2.50 10 0 n1 - n2 SLOW"));
   CHECK(devices.find("\n# median         700         700         700         N/A  Some GPU\n") !=
         std::string::npos);
-  CHECK(links.find("latency of 8 bytes, bandwidth of 1000000") != std::string::npos);
+  CHECK(links.find("latency of 8 bytes, bidirectional bandwidth of 1000000") != std::string::npos);
   CHECK(links.find("\n# median between hosts : 25 GB/s\n") != std::string::npos);
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("what does not end in time is named, once, on a thread that takes no s
   CHECK(taken_s >= 0.3);
   CHECK(taken_s < 5);
   CHECK(report.error.kind() == ErrorKind::environment);
-  CHECK(report.error.what() == std::string("all_reduce of 8 bytes by mpi has not ended in 0.3 s"));
+  CHECK(report.error.what() == std::string("all_reduce of 8 bytes by mpi did not complete within 0.3 s"));
   CHECK(report.error.context().find("--timeout") != std::string::npos);
   CHECK_FALSE(report.takes_signals);
   limit.end();

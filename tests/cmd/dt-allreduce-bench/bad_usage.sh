@@ -25,7 +25,7 @@ done
 # K, M and G are powers of 1024, as nccl-tests has them; the help and the table say so.
 expect_exit 0 dt-allreduce-bench -b 64K -e 128k -i 32K -n 1 -w 0
 expect_match stdout "^ +65536 "; expect_match stdout "^ +98304 "; expect_match stdout "^ +131072 "
-expect_match stdout "^# in --min-bytes, --max-bytes and --step-bytes K M G are powers of 1024"
+expect_match stdout "^# K, M and G in --min-bytes, --max-bytes and --step-bytes are powers of 1024"
 COLUMNS=300 expect_exit 0 dt-allreduce-bench --help
 expect_match stdout "^In --min-bytes, --max-bytes, --step-bytes K M G T, also in small letters, .*powers of 1024"
 

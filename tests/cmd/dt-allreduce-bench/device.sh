@@ -57,5 +57,5 @@ if grep -q dt-stand-in "$(command -v dt-allreduce-bench-on-test-device)"; then
   expect_equal "$(grep -c warning stderr)" 1 "warnings"
   DT_TEST_DEVICE_NAME="NVIDIA H100 PCIe" DT_TEST_DEVICE_GPUS=2 expect_exit 0 on_device 2 "${nvlink[@]}" --backend nccl
   DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_device 2 --backend nccl -e 8
-  expect_match stderr 'ranks 0 and 1 on .* share the GPU .*, and NCCL [0-9.]+ takes one rank a GPU'
+  expect_match stderr 'ranks 0 and 1 on .* share the GPU .*, but NCCL [0-9.]+ supports one rank per GPU'
 fi

@@ -32,10 +32,10 @@ for backend in mpi dt; do
     code=0
     wait "$launcher" || code=$?
     expect_equal "$code" 4 "exit with --backend $backend when rank $((victim - 1)) is stopped"
-    expect_match launcher.err "error: rank $((2 - victim)) on $(hostname): all_reduce of [0-9]+ bytes by $backend has not ended in 3 s; .*--timeout"
+    expect_match launcher.err "error: rank $((2 - victim)) on $(hostname): all_reduce of [0-9]+ bytes by $backend did not complete within 3 s; .*--timeout"
   done
 done
 
 # So is what is merely slower than allowed.
 expect_exit 4 dt-allreduce-bench -o barrier -n 1000000000 --timeout 1s
-expect_match stderr "error: barrier of 0 bytes by dt has not ended in 1 s"
+expect_match stderr "error: barrier of 0 bytes by dt did not complete within 1 s"
