@@ -30,10 +30,10 @@ void check_ranks(const ComparedLayout& layout, const model::LayoutText& text, in
   if (layout.ranks <= num_ranks) return;
   const std::int64_t each = layout.settings.ranks_per_model();
   const char* const most = layout.settings.tp * layout.settings.cp > 1 ? "pp × cp × tp" : "pp";
-  throw text.error(
-      fmt::format("needs {} ranks, there are {}", layout.ranks, num_ranks),
-      fmt::format("{} of at most {} would do, or start with {} ranks", each > num_ranks ? most : "dp",
-                  each > num_ranks ? num_ranks : num_ranks / each, layout.ranks));
+  throw text.error(fmt::format("this layout needs {} ranks; {} {} started", layout.ranks, num_ranks,
+                               num_ranks == 1 ? "was" : "were"),
+                   fmt::format("use {} of at most {}, or start {} ranks", each > num_ranks ? most : "dp",
+                               each > num_ranks ? num_ranks : num_ranks / each, layout.ranks));
 }
 
 /// Refuses micro-batches that do not divide the batch, and names the nearest that do.
@@ -43,10 +43,10 @@ void check_micro_batch(const ComparedLayout& layout, const model::LayoutText& te
   std::int64_t below = std::min(micro_batch, batch), above = micro_batch;
   while (batch % below != 0) --below;
   while (above < batch && batch % above != 0) ++above;
-  throw text.error(fmt::format("micro-batches of {} do not divide --global-batch {}", micro_batch, batch),
+  throw text.error(fmt::format("micro-batch={} does not divide --global-batch {}", micro_batch, batch),
                    above > batch || batch % above != 0 || above == below
-                       ? fmt::format("micro-batch={} would do", below)
-                       : fmt::format("micro-batch={} or micro-batch={} would do", below, above));
+                       ? fmt::format("use micro-batch={}", below)
+                       : fmt::format("use micro-batch={} or micro-batch={}", below, above));
 }
 
 void read_cuts(const model::LayoutText& text, plan::Settings& s) {
@@ -56,7 +56,7 @@ void read_cuts(const model::LayoutText& text, plan::Settings& s) {
   text.read("ep", 1, plan::max_stages, s.ep);
   text.read("sp", s.sequence_parallel);
   if (text.has("sp") && s.sequence_parallel && s.tp == 1)
-    throw text.error("sp=on without tp", "add tp=2 or more");
+    throw text.error("sp=on has no effect without tp", "add tp=2 or more");
   text.read("pp", 1, plan::max_stages, s.pp);
   text.read("virtual-stages", 1, plan::max_stages, s.virtual_stages);
   text.read("schedule", s.pp_schedule);
@@ -83,7 +83,7 @@ ComparedLayout parse_layout(const std::string& name, const plan::Settings& base,
   if (text.has("zero-group")) s.zero_group = text.value("zero-group");
   text.read("recompute", s.recompute);
   if (text.has("zero-group") && s.zero_group != "all" && s.zero == 0)
-    throw text.error("zero-group without zero", "add zero=1, 2 or 3");
+    throw text.error("zero-group has no effect without zero", "add zero=1, 2 or 3");
   check_ranks(layout, text, num_ranks);
   check_micro_batch(layout, text);
   return layout;
@@ -118,7 +118,7 @@ std::vector<ComparedLayout> parse_layouts(const std::string& text, const plan::S
     const std::string name(trim(part));
     if (!name.empty()) layouts.push_back(parse_layout(name, base, num_ranks));
   }
-  if (layouts.empty()) throw usage_error("--compare-layouts '{}' names no layout", text);
+  if (layouts.empty()) throw usage_error("--compare-layouts '{}' lists no layout", text);
   std::int64_t most_lanes = 1;
   for (const ComparedLayout& layout : layouts)
     most_lanes = std::max(most_lanes, layout.ranks / layout.settings.ranks_per_model());
@@ -219,18 +219,18 @@ void print(const Comparison& c, bool is_reference, std::size_t width, Console& c
   if (console.json()) return console.print("{}\n", as_json(c, is_reference).dump());
   if (is_reference) {
     console.print("{:<{}}  {:<16}  {:>9}  {:>8}  {:>10}  {:>10}  {:>9}  {}\n", "layout", width, "data digest",
-                  "loss diff", "weights", "peak", "moved/step", "tokens/s", "promised");
+                  "loss diff", "weights", "peak mem", "bytes/step", "tokens/s", "guarantee");
   }
-  const std::string promised = is_reference              ? "the reference"
+  const std::string promised = is_reference              ? "reference"
                                : c.promise.bit_identical ? "equal weights"
                                : c.promise.max_loss_difference
                                    ? fmt::format("losses within {:.0e}", *c.promise.max_loss_difference)
-                                   : "the same data";
+                                   : "same data";
   console.print("{:<{}}  {:016x}  {:>9.1e}  {:>8}  {:>10}  {:>10}  {:>9.0f}  {}{}\n", c.layout, width,
                 c.result.data_digest, c.loss_difference, is_reference ? "" : weights_text(c),
                 format_bytes(c.result.peak_bytes),
                 format_bytes(static_cast<std::uint64_t>(c.result.moved_bytes / c.steps)),
-                c.result.tokens_per_s, promised, c.broken.empty() ? "" : ": BROKEN (" + c.broken + ")");
+                c.result.tokens_per_s, promised, c.broken.empty() ? "" : ": FAILED (" + c.broken + ")");
 }
 
 /// Returns the plan of each layout. If one layout is refused, all are.
@@ -331,9 +331,8 @@ int compare_layouts(const plan::Settings& settings, const std::vector<OptionValu
   }
   const std::int64_t broken = comparisons.num_broken();
   if (broken == 0) return 0;
-  throw comm::SharedError(
-      ErrorKind::verification,
-      fmt::format("{} of {} layouts broke what is promised of them", broken, layouts.size()));
+  throw comm::SharedError(ErrorKind::verification, fmt::format("{} of {} layouts do not meet their guarantee",
+                                                               broken, layouts.size()));
 }
 
 }  // namespace dt::equivalence

@@ -135,7 +135,8 @@ void TemporaryWeightsFile::write(std::uint64_t offset, const Tensor& values) {
   while (!left.empty()) {
     const ssize_t done = ::pwrite(file_, left.data(), left.size(), static_cast<off_t>(offset));
     if (done < 0)
-      throw system_error(errno, "write", "the reference's weights in " + fs::temp_directory_path().string());
+      throw system_error(errno, "write",
+                         "the weights of the reference layout in " + fs::temp_directory_path().string());
     left = left.subspan(static_cast<std::size_t>(done));
     offset += static_cast<std::uint64_t>(done);
   }
@@ -145,7 +146,7 @@ void TemporaryWeightsFile::read(std::uint64_t offset, const Tensor& values) cons
   std::span<std::byte> left = values.span_bytes();
   while (!left.empty()) {
     const ssize_t done = ::pread(file_, left.data(), left.size(), static_cast<off_t>(offset));
-    if (done < 0) throw system_error(errno, "read", "the reference's weights");
+    if (done < 0) throw system_error(errno, "read", "the weights of the reference layout");
     DT_CHECK(done > 0, "the reference has fewer weights");
     left = left.subspan(static_cast<std::size_t>(done));
     offset += static_cast<std::uint64_t>(done);

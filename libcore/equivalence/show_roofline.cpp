@@ -16,20 +16,29 @@ using Json = nlohmann::ordered_json;
 using plan::GpuRates, plan::Operation, plan::OperationKind, plan::StepRoofline, plan::KernelFeatures;
 
 struct Trait {
-  const char* name;
+  const char* key;  // in the JSON
+  const char* title;
   KernelFeatures without;
 };
 const std::array<Trait, 4> traits = {
-    {{"whole 16 bytes of columns in the head's products (at most)", {.aligned_head = false}},
-     {"a block of cross-entropy for each row", {.block_per_row = false}},
-     {"all rows of the MLP's backward at once", {.whole_mlp_backward = false}},
-     {"kernels that memory bounds, bias gradients by products", {.few_instructions = false}}}};
+    {{"whole 16 bytes of columns in the head's products (at most)",
+      "16-byte alignment of the head's matrix products (upper bound)",
+      {.aligned_head = false}},
+     {"a block of cross-entropy for each row",
+      "one thread block per row in cross-entropy",
+      {.block_per_row = false}},
+     {"all rows of the MLP's backward at once",
+      "MLP backward over all rows at once",
+      {.whole_mlp_backward = false}},
+     {"kernels that memory bounds, bias gradients by products",
+      "few instructions in memory-bound kernels, bias gradients by matrix products",
+      {.few_instructions = false}}}};
 
-/// Returns "32768 x 2304 x 768: 24 waves 98 % filled" or "100.7 MB".
+/// Returns "32768 x 2304 x 768: 24 waves, 98 % filled" or "100.7 MB".
 std::string shape_text(const Operation& operation, const GpuRates& rates) {
   if (operation.kind == OperationKind::matmul) {
     const plan::MatmulTiling shape = matmul_tiling(operation, rates);
-    return fmt::format("{} x {} x {}: {} wave{} {:.0f} % filled{}", operation.M, operation.N, operation.K,
+    return fmt::format("{} x {} x {}: {} wave{}, {:.0f} % filled{}", operation.M, operation.N, operation.K,
                        shape.waves, shape.waves == 1 ? "" : "s", 100 * shape.wave_efficiency,
                        operation.is_aligned ? "" : ", not aligned");
   }
@@ -42,8 +51,7 @@ void print_operations(const StepRoofline& roofline, const GpuRates& rates, Conso
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Operation& a, const Operation& b) {
     return seconds_of(a, rates) > seconds_of(b, rates);
   });
-  std::vector<std::vector<std::string>> rows{
-      {"operation", "times", "each", "together", "of the step", "what"}};
+  std::vector<std::vector<std::string>> rows{{"operation", "calls", "time/call", "total", "of step", "size"}};
   for (const Operation& operation : sorted) {
     const double seconds = seconds_of(operation, rates);
     rows.push_back({operation.name, fmt::format("{:.0f}", operation.count),
@@ -78,12 +86,11 @@ void print_summary(const StepRoofline& roofline, const GpuRates& rates, Console&
     part(name_of(kind), seconds_of_kind(roofline, rates, kind));
   part("waiting", roofline.waiting_s());
   console.print(
-      "on {} a step takes {}: {} tokens/s, MFU {:.3f} of {:.4g} FLOP/s; of it {} from one kernel to the "
-      "next, waiting "
-      "is for other ranks\n",
+      "predicted step time on {}: {}, of which {} is between kernels; {} tokens/s, MFU {:.3f} of {:.4g} "
+      "FLOP/s; waiting is for other ranks\n",
       rates.name, parallel::format_short_time(roofline.step_s),
-      format_count(static_cast<std::uint64_t>(roofline.tokens_per_s)), roofline.mfu, rates.peak_flops,
-      parallel::format_short_time(seconds_of_gaps(roofline)));
+      parallel::format_short_time(seconds_of_gaps(roofline)),
+      format_count(static_cast<std::uint64_t>(roofline.tokens_per_s)), roofline.mfu, rates.peak_flops);
 }
 
 Json operation_line(const Operation& operation, const GpuRates& rates) {
@@ -117,7 +124,7 @@ void show_roofline(const GpuRates& rates, plan::LinkBandwidths links, const plan
   } else {
     print_operations(roofline, rates, console);
     print_summary(roofline, rates, console);
-    console.print("it would take longer without\n");
+    console.print("additional step time without each optimization:\n");
   }
   Json line{{"kind", "roofline"},
             {"gpu", rates.name},
@@ -127,8 +134,8 @@ void show_roofline(const GpuRates& rates, plan::LinkBandwidths links, const plan
             {"mfu", roofline.mfu}};
   for (const Trait& trait : traits) {
     const double more_s = roofline_of(plan, rates, links, trait.without).step_s - roofline.step_s;
-    line["without"][trait.name] = more_s;
-    if (!console.json()) console.print("{:>9}  {}\n", parallel::format_short_time(more_s), trait.name);
+    line["without"][trait.key] = more_s;
+    if (!console.json()) console.print("{:>9}  {}\n", parallel::format_short_time(more_s), trait.title);
   }
   if (console.json()) console.print("{}\n", line.dump());
 }

@@ -91,10 +91,11 @@ std::string units_text(const ScheduleReport& shown, const std::vector<model::Uni
 }
 
 void print_stages(const ScheduleReport& shown, Console& console) {
-  std::vector<std::vector<std::string>> rows{{"stage", "units", "computes", "idle", "activations", "storage",
-                                              "memory", "gathers", "reduces", "sends"}};
+  std::vector<std::vector<std::string>> rows{{"stage", "units", "compute", "idle", "activations",
+                                              "model state", "total memory", "weight all-gather",
+                                              "gradient reduce", "pipeline sends"}};
   const bool shares = shown.plan.layout.tp * shown.plan.layout.cp > 1;
-  if (shares) rows.front().push_back("shares");
+  if (shares) rows.front().push_back("TP/CP traffic");
   const model::StageUnits units = shown.units();
   for (std::size_t stage = 0; stage < units.size(); ++stage) {
     const plan::MemoryEstimate& memory = shown.memory[stage];
@@ -150,9 +151,9 @@ void print_json(const ScheduleReport& shown, Console& console) {
 
 /// Returns where the times of computations are from.
 std::string describe_times(const plan::Plan& plan, const plan::GpuRates* gpu) {
-  if (plan.resume.run) return "computations as measured in " + *plan.resume.run;
-  if (gpu) return fmt::format("computations by the roofline of {}", gpu->name);
-  return fmt::format("{:.3g} FLOP/s a rank (--rank-flops)", plan.forecast.rank_flops);
+  if (plan.resume.run) return "compute times measured in " + *plan.resume.run;
+  if (gpu) return fmt::format("compute times from the roofline of {}", gpu->name);
+  return fmt::format("{:.3g} FLOP/s per rank (--rank-flops)", plan.forecast.rank_flops);
 }
 
 void print_text(const ScheduleReport& shown, const std::string& computing, plan::LinkBandwidths links,
@@ -161,13 +162,13 @@ void print_text(const ScheduleReport& shown, const std::string& computing, plan:
   print_stages(shown, console);
   const double step_s = shown.forecast.timeline.end_s();
   console.print(
-      "a step takes {}: {}, {:.3g} bytes/s between ranks of a node (--node-bandwidth), {:.3g} between nodes "
-      "(--link-bandwidth)\n",
+      "predicted step time: {} ({}; {:.3g} bytes/s within a node (--node-bandwidth), {:.3g} bytes/s between "
+      "nodes (--link-bandwidth))\n",
       parallel::format_short_time(step_s), computing, links.within_node, links.between_nodes);
-  console.print("the run's {} steps take {}\n",
+  console.print("predicted time of the run's {} steps: {}\n",
                 format_count(static_cast<std::uint64_t>(shown.plan.total_steps)),
                 format_duration(step_s * static_cast<double>(shown.plan.total_steps)));
-  console.print("bubble {:.1f} % over the busiest stage; {:.1f} % if nothing took time to move\n\n",
+  console.print("bubble: {:.1f} % of the busiest stage's compute time; {:.1f} % without communication time\n\n",
                 100 * shown.forecast.timeline.bubble_ratio(), 100 * shown.bubble_of_schedule);
 }
 
@@ -197,11 +198,11 @@ void print_list(const ScheduleReport& shown, const parallel::ActionList& list,
   constexpr std::size_t shown_of_end = 20;
   const bool is_whole = console.json() || console.settings().verbose || list.size() <= 2 * shown_of_end + 1;
   if (!console.json())
-    console.print("{:<16} {:<12} {:>11} {:>10}\n", "action", "unit", "micro-batch", "moves");
+    console.print("{:<16} {:<12} {:>11} {:>10}\n", "action", "unit", "micro-batch", "bytes");
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (!is_whole && i == shown_of_end) {
       i = list.size() - shown_of_end;
-      console.print("… {} actions more; --verbose or --json shows all\n", i - shown_of_end);
+      console.print("… {} more actions; --verbose or --json shows all\n", i - shown_of_end);
     }
     print_action(shown, list[i], bytes[i], console);
   }
@@ -255,7 +256,7 @@ void check_and_print(const plan::Settings& settings, const plan::Launch& launch,
   if (console.json()) print_json(shown, console);
   if (gpu) show_roofline(*gpu, links, plan, console);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-  console.info("rank 0 of {}: {} actions, {} a step", plan.layout.size(), list.size(),
+  console.info("rank 0 of {}: {} actions and {} of communication per step", plan.layout.size(), list.size(),
                format_bytes(static_cast<std::uint64_t>(total)));
 }
 

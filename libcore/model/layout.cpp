@@ -45,7 +45,7 @@ std::string expert_axis_error(const Layout& layout, const ModelSpec& spec) {
 std::string expert_axis_error(const Layout& layout, std::int64_t num_experts) {
   if (layout.ep == 1) return {};
   if (num_experts == 0)
-    return fmt::format("ep={} divides experts among ranks, and this model has none", layout.ep);
+    return fmt::format("ep={} divides experts among ranks, but this model has no experts", layout.ep);
   const auto is_possible = [&](int ep) { return ep <= num_experts && layout.data_ranks() % ep == 0; };
   if (is_possible(layout.ep)) return {};
   int below = std::min(layout.ep, layout.data_ranks());
@@ -107,10 +107,10 @@ LayoutText::LayoutText(const std::string& text, std::string origin, std::span<co
     const std::size_t equals = item.find('=');
     const std::string key(trim(item.substr(0, equals)));
     if (equals == std::string::npos || std::find(keys.begin(), keys.end(), key) == keys.end())
-      throw error(fmt::format("'{}' is not a layout's", item),
-                  fmt::format("a layout has {}=", fmt::join(keys, "=, ")));
+      throw error(fmt::format("'{}' is not a layout setting", item),
+                  fmt::format("expected settings: {}=", fmt::join(keys, "=, ")));
     if (!values_.emplace(key, trim(item.substr(equals + 1))).second)
-      throw error(key + " is given twice", "leave one of them out");
+      throw error(key + " is given twice", "omit one of them");
   }
 }
 
@@ -121,19 +121,19 @@ std::int64_t LayoutText::read_number(const std::string& key, std::int64_t least,
   } catch (const Error&) {  // reported below
   }
   if (number >= least && number <= most) return number;
-  throw error(fmt::format("{}={}", key, value(key)),
-              fmt::format("{} is a number from {} to {}", key, least, most));
+  throw error(fmt::format("{}={} is not valid", key, value(key)),
+              fmt::format("expected a number from {} to {}", least, most));
 }
 
 void LayoutText::refuse_name(const std::string& key, const std::vector<std::string>& names) const {
-  throw error(fmt::format("{}={}", key, value(key)),
-              fmt::format("{} is one of {}", key, fmt::join(names, ", ")));
+  throw error(fmt::format("{}={} is not valid", key, value(key)),
+              fmt::format("expected one of: {}", fmt::join(names, ", ")));
 }
 
 void LayoutText::read(const std::string& key, bool& is_on) const {
   if (!has(key)) return;
   if (value(key) != "on" && value(key) != "off")
-    throw error(fmt::format("{}={}", key, value(key)), key + " is on or off");
+    throw error(fmt::format("{}={} is not valid", key, value(key)), "expected on or off");
   is_on = value(key) == "on";
 }
 

@@ -13,19 +13,19 @@ using Number = HyperParameterMembers<double>;
 using Flag = HyperParameterMembers<bool>;
 
 const std::vector<HyperParameter> all_hyper_parameters = {
-    {"weight-decay", "decoupled; none on norms and biases",
+    {"weight-decay", "decoupled weight decay; not applied to norms and biases",
      Number{&OptimizerRequest::weight_decay, &OptimizerSettings::weight_decay}},
-    {"beta1", "decay of the first moment; lion: share of the momentum in an update",
+    {"beta1", "decay of the first moment; lion: weight of the momentum in an update",
      Number{&OptimizerRequest::beta1, &OptimizerSettings::beta1},
      /*is_below_one=*/true},
-    {"beta2", "decay of the second moment; lion: of the momentum",
+    {"beta2", "decay of the second moment; lion: decay of the momentum",
      Number{&OptimizerRequest::beta2, &OptimizerSettings::beta2},
      /*is_below_one=*/true},
-    {"adam-eps", "added to the root of the second moment",
+    {"adam-eps", "epsilon added to the root of the second moment",
      Number{&OptimizerRequest::eps, &OptimizerSettings::eps}},
-    {"momentum", "decay of the sum of gradients; 0: no sum, no state",
+    {"momentum", "momentum coefficient; 0 disables momentum and its state",
      Number{&OptimizerRequest::momentum, &OptimizerSettings::momentum}, /*is_below_one=*/true},
-    {"nesterov", "Nesterov momentum: gradient + momentum × sum instead of the sum",
+    {"nesterov", "use Nesterov momentum: gradient + momentum × velocity",
      Flag{&OptimizerRequest::nesterov, &OptimizerSettings::nesterov}},
 };
 

@@ -51,11 +51,9 @@ std::string describe_slow_attention(const Plan& plan) {
   if (plan.device == Device::host() || has_library_kernels(plan)) return "";
   const std::string why =
       dtype_bytes(plan.precision.compute) != 2
-          ? fmt::format("in {}, where cuDNN has kernels for bf16 and fp16 alone",
-                        precision_name(plan.precision.compute))
-          : fmt::format("with heads of {}, where cuDNN has kernels for multiples of 8 alone",
-                        plan.spec.head_dim);
-  return fmt::format("attention {}: dt's own kernels compute it, which are many times slower", why);
+          ? fmt::format("cuDNN supports bf16 and fp16 only, not {}", precision_name(plan.precision.compute))
+          : fmt::format("cuDNN supports head sizes that are multiples of 8 only, not {}", plan.spec.head_dim);
+  return fmt::format("attention uses dt's own kernels, which are many times slower than cuDNN's: {}", why);
 }
 
 }  // namespace dt::plan

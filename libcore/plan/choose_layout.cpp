@@ -51,14 +51,13 @@ int data_ranks_of_node(const Launch& launch, const model::Layout& layout) {
 [[noreturn]] void refuse_node_groups(const Settings& s, const model::Layout& layout) {
   const std::string asked = named(s, "zero-group", "node") + ": ";
   if (layout.dp == 1 || layout.cp == 1)
-    throw Error(ErrorKind::usage, asked + "the nodes do not all have as many ranks, in a row",
-                "give each node as many ranks, or divide among all");
-  throw Error(
-      ErrorKind::usage,
-      asked + fmt::format("beside {} of {} data-parallel ranks a node must have all that hold the same",
-                          named(s, "cp", std::to_string(layout.cp)), layout.dp),
-      fmt::format("{} or {} would do", named(s, "zero-group", "all"),
-                  named(s, "zero-group", std::to_string(layout.dp))));
+    throw Error(ErrorKind::usage, asked + "each node must hold the same number of consecutive ranks",
+                "start the same number of ranks on each node, or use " + named(s, "zero-group", "all"));
+  throw Error(ErrorKind::usage,
+              asked + fmt::format("with {}, each node must hold all {} ranks that hold the same weights",
+                                  named(s, "cp", std::to_string(layout.cp)), layout.data_ranks()),
+              fmt::format("use {} or {}", named(s, "zero-group", "all"),
+                          named(s, "zero-group", std::to_string(layout.dp))));
 }
 
 /// Returns how many ranks --zero divides the state among. Ranks that follow each other make up whole
@@ -80,10 +79,9 @@ int parse_zero_group(const Settings& s, const Launch& launch, const model::Layou
   }
   const char* const node = data_ranks_of_node(launch, layout) > 0 ? "node, " : "";
   throw Error(ErrorKind::usage,
-              fmt::format("{}: groups of equal size must make up the {} {}ranks",
-                          named(s, "zero-group", s.zero_group), ranks,
-                          s.ranks_per_model() > 1 ? "data-parallel " : ""),
-              fmt::format("allowed are all, {}{}", node, allowed));
+              fmt::format("{} is not a divisor of the {} {}ranks", named(s, "zero-group", s.zero_group),
+                          ranks, s.ranks_per_model() > 1 ? "data-parallel " : ""),
+              fmt::format("allowed: all, {}{}", node, allowed));
 }
 
 void set_zero(const Settings& s, const Launch& launch, model::Layout& layout) {
@@ -101,6 +99,15 @@ std::string ranks_text(const Settings& asked, const Settings& s) {
   if (asked.cp > 1) text += fmt::format(" --cp {}", s.cp);
   if (asked.pp > 1) text += fmt::format(" --pp {}", s.pp);
   return text.substr(1);
+}
+
+/// Returns "tp 2 × pp 4": the factors above 1 of the ranks that hold one model.
+std::string ranks_product(const Settings& s) {
+  std::vector<std::string> factors;
+  if (s.tp > 1) factors.push_back(fmt::format("tp {}", s.tp));
+  if (s.cp > 1) factors.push_back(fmt::format("cp {}", s.cp));
+  if (s.pp > 1) factors.push_back(fmt::format("pp {}", s.pp));
+  return fmt::format("{}", fmt::join(factors, " × "));
 }
 
 /// Returns the --stage-units option, with the units of each stage as numbers or as they were given.
@@ -124,8 +131,7 @@ std::vector<int> counts_of(const Settings& s, int num_units, const std::string& 
     } catch (const Error&) {  // reported below
     }
     if (count < 1 || count > num_units)
-      refuse(s, fmt::format("'{}' is not a number of units, from 1 to the model's {}", text, num_units),
-             remedy);
+      refuse(s, fmt::format("'{}' is not a number of units; expected 1 to {}", text, num_units), remedy);
     counts.push_back(static_cast<int>(count));
   }
   return counts;
@@ -137,11 +143,11 @@ parallel::Stages asked_stages(const Settings& s, const parallel::Stages& by_cost
     for (int i = 0; i < by_cost.num_stages(); ++i) counts.push_back(by_cost.end(i) - by_cost.begin(i));
     return counts;
   }();
-  const std::string remedy = named_units(s, best) + " would do, as by cost";
+  const std::string remedy = fmt::format("use {} (balanced by cost)", named_units(s, best));
   const std::vector<int> counts = counts_of(s, by_cost.num_units(), remedy);
   if (counts.size() != best.size())
     refuse(s,
-           as_asked(s, fmt::format("{} given for {} stages (pp={}, virtual-stages={})", counts.size(),
+           as_asked(s, fmt::format("{} numbers given for {} stages (pp={}, virtual-stages={})", counts.size(),
                                    best.size(), s.pp, s.virtual_stages)),
            remedy);
   try {
@@ -157,7 +163,7 @@ model::StageUnits lay_units(const Settings& s, const model::ModelSpec& spec, std
   const int num_stages = layout.pp * layout.virtual_stages;
   if (num_stages == 1) {
     if (!s.stage_units.empty())
-      refuse(s, "one stage has all units", as_asked(s, "leave it out, or ask for more stages, as with pp=2"));
+      refuse(s, "a single stage holds all units", as_asked(s, "omit it, or use more stages, such as pp=2"));
     return {};
   }
   parallel::Stages stages = parallel::balance_stages(
@@ -198,10 +204,10 @@ std::string adapt(Settings& s, const Settings& asked) {
   return changes;
 }
 
-/// Makes a change of a layout's text, "tp=4,sp=off" or "a length of 32", in the settings. Returns
+/// Makes a change of a layout's text, "tp=4,sp=off" or "--sequence-length 32", in the settings. Returns
 /// false for other texts.
 bool make_change(const std::string& text, Settings& s, std::int64_t& length) {
-  static const std::string of_length = "a length of ", at_most = "at most ";
+  static const std::string of_length = "--sequence-length ", at_most = "at most ";
   if (text.starts_with(of_length)) {
     length = parse_count(text.substr(of_length.size()));
     return true;
@@ -214,6 +220,8 @@ bool make_change(const std::string& text, Settings& s, std::int64_t& length) {
       s.tp = parse_count(value);
     else if (key == "cp")
       s.cp = parse_count(value);
+    else if (key == "ep")
+      s.ep = parse_count(value);
     else if (key == "pp")
       s.pp = parse_count(value);
     else if (key == "virtual-stages")
@@ -228,14 +236,14 @@ bool make_change(const std::string& text, Settings& s, std::int64_t& length) {
   return true;
 }
 
-/// Keeps, of "why; A, B or C would do", the alternatives that these ranks accept. If they accept
+/// Keeps, of "why; use A, B or C", the alternatives that these ranks accept. If they accept
 /// none, offers a model on one rank.
 std::string with_accepted(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
                           const Launch& launch, const std::string& why) {
-  static const std::string end = " would do";
-  const std::size_t begin = why.rfind("; ");
-  if (!why.ends_with(end) || begin == std::string::npos) return why;
-  const std::string list = why.substr(begin + 2, why.size() - begin - 2 - end.size());
+  static const std::string advice = "; use ";
+  const std::size_t begin = why.rfind(advice);
+  if (begin == std::string::npos) return why;
+  const std::string list = why.substr(begin + advice.size());
   std::vector<std::string> accepted;
   const auto offer = [&](const std::string& change) {
     Settings other = s;
@@ -255,8 +263,8 @@ std::string with_accepted(const Settings& s, const model::ModelSpec& spec, std::
   if (accepted.empty()) return why.substr(0, begin);
   const std::string last = accepted.back();
   accepted.pop_back();
-  return fmt::format("{}; {}{}{}{}", why.substr(0, begin), fmt::join(accepted, ", "),
-                     accepted.empty() ? "" : " or ", last, end);
+  return fmt::format("{}{}{}{}{}", why.substr(0, begin), advice, fmt::join(accepted, ", "),
+                     accepted.empty() ? "" : " or ", last);
 }
 
 model::Layout lay_out(const Settings& s, const model::ModelSpec& spec, std::int64_t sequence_length,
@@ -322,12 +330,12 @@ std::string fewer_ranks(const Settings& asked, std::int64_t num_ranks) {
 int num_ranks_used(const Settings& s, int num_ranks) {
   const std::int64_t each = s.ranks_per_model();
   if (num_ranks >= each) return static_cast<int>(num_ranks / each * each);
-  const std::string there = num_ranks == 1 ? "is one" : fmt::format("are {}", num_ranks);
-  const std::string what = s.tp * s.cp == 1 ? "a pipeline" : "a model", fewer = fewer_ranks(s, num_ranks);
+  const std::string fewer = fewer_ranks(s, num_ranks);
   throw Error(ErrorKind::usage,
-              fmt::format("{}: {} of {} ranks, and there {}", ranks_text(s, s), what, each, there),
-              fewer.empty() ? fmt::format("start {} ranks, or ask for fewer", each)
-                            : fmt::format("{} would do, or start {} ranks", fewer, each));
+              fmt::format("this layout needs {} ranks ({}); {} {} started", each, ranks_product(s), num_ranks,
+                          num_ranks == 1 ? "was" : "were"),
+              fewer.empty() ? fmt::format("start {} ranks, or use a smaller layout", each)
+                            : fmt::format("use {}, or start {} ranks", fewer, each));
 }
 
 bool allows_zero_group(const Settings& s, const Launch& launch) {

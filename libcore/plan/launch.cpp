@@ -149,27 +149,27 @@ void check_options_of_gpus(const Settings& settings) {
     return;
   throw Error(
       ErrorKind::usage,
-      fmt::format("--matmul {} is how CPUs multiply {}, and --device {} computes on GPUs",
+      fmt::format("--matmul {} is for {} on CPUs, but --device {} computes on GPUs",
                   name_of(*settings.matmul), precision_name(settings.precision), name_of(settings.device)),
-      "give --matmul auto, or fp32 or tf32 with --precision fp32, or --device cpu");
+      "use --matmul auto, or fp32 or tf32 with --precision fp32, or --device cpu");
 }
 
 /// Errors: usage, an option that only GPUs take.
 void check_options_of_cpus(const Settings& settings) {
   if (settings.matmul != Arithmetic::tf32) return;
   throw Error(ErrorKind::usage,
-              fmt::format("--matmul tf32 is how GPUs multiply fp32, and --device {} computes on {}",
+              fmt::format("--matmul tf32 is for fp32 on GPUs, but --device {} computes on {}",
                           name_of(settings.device),
                           settings.device == DeviceRequest::cpu ? "CPUs" : "the CPUs of these hosts"),
-              "give --matmul auto, or --device cuda where ranks have GPUs");
+              "use --matmul auto, or --device cuda on hosts with GPUs");
 }
 
 /// Errors: usage, --reduce-order would have no effect.
 void check_reduce_order(const comm::Ranks& ranks, const Settings& settings, const Launch& launch) {
   comm::run_collectively(ranks.world, [&] {
     if (settings.reduce_order == comm::ReduceOrder::free && launch.device_collectives.empty())
-      throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which these ranks do not talk",
-                  "give --reduce-order tree, or --comm nccl and a GPU for each rank");
+      throw Error(ErrorKind::usage, "--reduce-order free needs NCCL, which these ranks do not use",
+                  "use --reduce-order tree, or --comm nccl and one GPU per rank");
   });
 }
 
@@ -209,9 +209,10 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   const comm::NcclDecision streams = comm::decide_nccl(ranks, choice, seen, num_ranks);
   launch.device_collectives = streams.library;
   if (!streams.library.empty())
-    ranks.console.info("between GPUs: {}; {}", streams.library, comm::device_transport_library()->limits());
+    ranks.console.info("communication between GPUs: {}; {}", streams.library,
+                       comm::device_transport_library()->limits());
   if (!streams.reason.empty())
-    ranks.console.warn("messages between GPUs go through their hosts' memory, which is slow: {}",
+    ranks.console.warn("communication between GPUs goes through host memory, which is slow: {}",
                        streams.reason);
   if (launch.device != Device::host()) {
     const double seconds = settings.comm_timeout.seconds;
@@ -220,7 +221,7 @@ Launch find_launch(const Settings& settings, const comm::Ranks& ranks, int num_r
   }
   check_reduce_order(ranks, settings, launch);
   if (launch.device != Device::host() && attention.name.empty())
-    ranks.console.warn("{}: slower kernels compute attention in 16 bits", attention.unavailable_reason);
+    ranks.console.warn("{}: 16-bit attention uses slower kernels", attention.unavailable_reason);
   const std::string difference = describe_software_mismatch(software, seen);
   if (!difference.empty()) ranks.console.warn("{}", difference);
   return launch;
@@ -230,13 +231,13 @@ Launch simulated_launch(const Settings& settings, int num_ranks) {
   const bool is_cuda = settings.device == DeviceRequest::cuda;
   is_cuda ? check_options_of_gpus(settings) : check_options_of_cpus(settings);
   if (settings.reduce_order == comm::ReduceOrder::free && !is_cuda)
-    throw Error(ErrorKind::usage, "--reduce-order free is NCCL's, through which CPUs do not talk",
-                "give --reduce-order tree, or --device cuda");
+    throw Error(ErrorKind::usage, "--reduce-order free needs NCCL, which CPUs do not use",
+                "use --reduce-order tree, or --device cuda");
   Launch all{.num_ranks = static_cast<int>(*settings.ranks),
              .ranks_per_node = static_cast<int>(settings.ranks_per_node.value_or(*settings.ranks))};
   if (is_cuda) {
     all.device = Device::gpu(0);
-    all.gpu.name = "on paper";
+    all.gpu.name = "simulated";
     all.device_collectives = "NCCL";
     all.gpus_per_node = all.ranks_per_node;
   }
@@ -247,7 +248,7 @@ std::string describe_software_mismatch(const std::vector<std::string>& of_ranks,
                                        const std::vector<comm::HostGpus>& seen) {
   for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
     if (of_ranks[rank] == of_ranks[0]) continue;
-    return fmt::format("{} has {}, and {} has {}: bits may differ from those of nodes that are alike",
+    return fmt::format("{} has {}, and {} has {}: results may not be bit-identical to those of uniform nodes",
                        seen[0].host, of_ranks[0], seen[rank].host, of_ranks[rank]);
   }
   return {};

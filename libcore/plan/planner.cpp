@@ -45,9 +45,9 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
                  const Launch& launch) {
   if (dataset && dataset->vocabulary_size() > spec.vocabulary) {
     throw Error(ErrorKind::input,
-                fmt::format("the data in {} has a vocabulary of {} tokens, the model only {}",
+                fmt::format("the vocabulary of the data in {} has {} tokens, but the model's has {}",
                             dataset->name(), dataset->vocabulary_size(), spec.vocabulary),
-                "choose a model with at least that vocabulary or another tokenizer");
+                "use a model with a larger vocabulary, or make the data with another tokenizer");
   }
   Plan plan;
   plan.spec = spec;
@@ -69,7 +69,7 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
   plan.global_batch = s.global_batch;
   plan.micro_batch = s.micro_batch;
   if (plan.sequence_length > spec.max_positions) {
-    throw input_error("--sequence-length {} is longer than the model's {} positions", plan.sequence_length,
+    throw input_error("--sequence-length {} exceeds the model's {} positions", plan.sequence_length,
                       spec.max_positions);
   }
   return plan;
@@ -80,15 +80,17 @@ Plan common_plan(const Settings& s, const model::ModelSpec& spec, const data::Mi
 /// Errors: those of data::samplers_of; usage.
 std::uint64_t windows_of_an_epoch(const Settings& s, const Plan& plan, const data::Mixture* mixture) {
   if (!mixture && s.duration.epochs)
-    throw Error(ErrorKind::usage,
-                fmt::format("--epochs {} needs --data, which says how long one is", *s.duration.epochs),
-                "give --data, or --steps or --tokens");
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--epochs {} needs --data, which determines the length of an epoch", *s.duration.epochs),
+        "give --data, or use --steps or --tokens");
   if (!mixture) return 0;
   const std::vector<data::Sampler> samplers = data::samplers_of(*mixture, plan.seed, plan.sequence_length);
   if (s.duration.epochs && mixture->size() > 1)
     throw Error(ErrorKind::usage,
-                fmt::format("--epochs {}: each dataset of a mixture has its own", *s.duration.epochs),
-                "give --steps or --tokens; --dry-run shows how many epochs of each dataset they make");
+                fmt::format("--epochs {} cannot be combined with a mixture: each dataset has its own epochs",
+                            *s.duration.epochs),
+                "use --steps or --tokens; --dry-run shows the resulting epochs of each dataset");
   return samplers.front().num_windows();
 }
 
@@ -113,8 +115,10 @@ void check_countable(const Plan& plan) {
   std::int64_t tokens = 0;
   const bool overflows = __builtin_mul_overflow(plan.tokens_per_step(), plan.total_steps, &tokens);
   if (overflows || plan.micro_batches_per_step > max_micro_batches) {
-    throw usage_error("--global-batch {}, --micro-batch {}, {} steps of {} tokens: more than dt counts",
-                      plan.global_batch, plan.micro_batch, plan.total_steps, plan.tokens_per_step());
+    throw usage_error(
+        "the run has more tokens than dt can count: --global-batch {}, --micro-batch {}, {} steps of {} "
+        "tokens",
+        plan.global_batch, plan.micro_batch, plan.total_steps, plan.tokens_per_step());
   }
 }
 
@@ -134,9 +138,9 @@ void check_adam_eps(double eps, DType type) {
       is_double ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
   if (eps >= least && eps <= most) return;
   throw Error(ErrorKind::usage,
-              fmt::format("--adam-eps {} is no normal number of {}, in which weights are updated", eps,
-                          precision_name(type)),
-              fmt::format("give at least {:.3g}; 1e-8 is usual", least));
+              fmt::format("--adam-eps {} is outside the normal range of {}, in which weights are updated",
+                          eps, precision_name(type)),
+              fmt::format("use at least {:.3g}; 1e-8 is usual", least));
 }
 
 optim::LearningRateSchedule make_schedule(const Settings& s, const Plan& plan) {
@@ -185,7 +189,7 @@ Plan make_plan(const Settings& s, const model::ModelSpec& spec, const data::Mixt
     throw Error(ErrorKind::input,
                 fmt::format("--eval-every {}: {} has no validation window of {} tokens", s.evaluation.every,
                             dataset->name(), plan.sequence_length + 1),
-                "shard the data with a larger --val-fraction");
+                "make the dataset with a larger --val-fraction");
   }
   plan.schedule = make_schedule(s, plan);
   plan.optimizer = optim::resolve(s.optimizer);

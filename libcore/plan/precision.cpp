@@ -39,7 +39,7 @@ std::string who_cannot(Arithmetic arithmetic, const comm::Ranks& ranks) {
 
 comm::SharedError cannot(Arithmetic asked, const std::string& why) {
   return {ErrorKind::environment, fmt::format("--matmul {}: {}", name_of(asked), why),
-          "leave --matmul out: dt then takes what is fastest there"};
+          "omit --matmul to use the fastest that the CPUs support"};
 }
 
 /// Returns the arithmetics that all ranks have, the preferred one first. Announces those that the
@@ -51,7 +51,7 @@ std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
     if (why.empty()) {
       common.push_back(arithmetic);
     } else if (kernels::cpu_has(arithmetic)) {
-      ranks.console.info("not multiplying bf16 in {}: {}", name_of(arithmetic), why);
+      ranks.console.info("bf16 matrix products do not use {}: {}", name_of(arithmetic), why);
     }
   }
   return common;
@@ -59,7 +59,7 @@ std::vector<Arithmetic> common_arithmetics(const comm::Ranks& ranks) {
 
 Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Console& console) {
   if (choice.size() == 1) {
-    console.info("multiplying bf16 in {}: the CPU has nothing faster", name_of(choice[0]));
+    console.info("bf16 matrix products use {}, the fastest that this CPU supports", name_of(choice[0]));
     return choice[0];
   }
   const Context context(threads, Device::host());
@@ -72,7 +72,7 @@ Arithmetic fastest_of(const std::vector<Arithmetic>& choice, int threads, Consol
     rates += fmt::format("{}{:.0f} {}in {}", rates.empty() ? "" : ", ", rate * 1e-9,
                          rates.empty() ? "GFLOP/s " : "", name_of(arithmetic));
   }
-  console.info("multiplying bf16 in {}: {} (--matmul)", name_of(fastest), rates);
+  console.info("bf16 matrix products use {}: {} (--matmul)", name_of(fastest), rates);
   return fastest;
 }
 
@@ -94,10 +94,10 @@ parallel::Precision precision_of(const Settings& settings) {
   precision.gradient = is_double ? DType::f64 : settings.grad_dtype;
   precision.reduce = settings.reduce_dtype;
   if (is_double && settings.reduce_dtype != DType::f32)
-    throw usage_error("--reduce-dtype {} needs another --precision than fp64",
+    throw usage_error("--reduce-dtype {} cannot be combined with --precision fp64",
                       precision_name(settings.reduce_dtype));
   if (is_double && settings.grad_dtype != DType::f32)
-    throw usage_error("--grad-dtype {} needs another --precision than fp64",
+    throw usage_error("--grad-dtype {} cannot be combined with --precision fp64",
                       precision_name(settings.grad_dtype));
   check_matmul(settings, precision.compute);
   if (settings.loss_scale && !has_narrow_range(precision.compute))
@@ -129,7 +129,7 @@ Arithmetic choose_arithmetic(const Plan& plan, const checkpoint::TrainingState* 
   const std::vector<Arithmetic> common = common_arithmetics(ranks);
   const auto before = resumed ? parse_name<Arithmetic>(resumed->matmul) : std::nullopt;
   if (before && std::ranges::count(common, *before) != 0) {
-    ranks.console.info("multiplying bf16 in {}, as the run did before", name_of(*before));
+    ranks.console.info("bf16 matrix products use {}, as earlier in this run", name_of(*before));
     return *before;
   }
   std::int64_t choice = 0;

@@ -24,8 +24,8 @@ StepRange range_of(const std::vector<std::string>& bounds) {
 StepRange parse_step_range(const std::string& option, const std::string& text) {
   const StepRange range = range_of(split(text, '-'));
   if (range.first >= 1 && range.last >= range.first) return range;
-  throw Error(ErrorKind::usage, fmt::format("{} '{}' names no steps", option, text),
-              "give a step, such as 10, or the first and the last of several, such as 10-12");
+  throw Error(ErrorKind::usage, fmt::format("{} '{}' is not a range of steps", option, text),
+              "expected a step, such as 10, or the first and the last step, such as 10-12");
 }
 
 }  // namespace dt::plan

@@ -80,17 +80,17 @@ void check_optimizer(const Plan& plan, const checkpoint::Manifest& manifest) {
   const std::string_view now = name_of(plan.optimizer.kind);
   if (then.name.empty()) return;
   const std::string checkpoint = checkpoint::checkpoint_name(manifest.state.step, manifest.generation);
-  constexpr const char* remedy = "a new run can begin with its weights: --run NEW --init-from CHECKPOINT";
+  constexpr const char* remedy = "a new run can start from its weights: --run NEW --init-from CHECKPOINT";
   if (then.name != now)
     throw Error(ErrorKind::input,
                 fmt::format("{} was trained with {}: --optimizer {} cannot continue its state", checkpoint,
                             then.name, now),
-                fmt::format("--optimizer {} goes on; {}", then.name, remedy));
+                fmt::format("use --optimizer {} to resume; {}", then.name, remedy));
   const std::vector<std::string> kinds = optim::state_kinds(plan.optimizer);
   if (then.state_kinds == kinds) return;
   throw Error(ErrorKind::input,
-              fmt::format("{} has the state [{}] of {}, and this command continues only [{}]", checkpoint,
-                          fmt::join(then.state_kinds, ", "), now, fmt::join(kinds, ", ")),
+              fmt::format("{} holds the {} state [{}], but this command needs [{}]", checkpoint, now,
+                          fmt::join(then.state_kinds, ", "), fmt::join(kinds, ", ")),
               fmt::format("it was trained with {}; {}", then.hyper_parameters, remedy));
 }
 
@@ -118,8 +118,8 @@ void check_resumable(const Plan& plan, const checkpoint::Manifest& manifest,
   check_optimizer(plan, manifest);
   const std::string what = difference(plan, manifest, pieces, dataset_digest);
   if (what.empty()) return;
-  throw Error(ErrorKind::input, "cannot go on: " + what,
-              "give what the run began with, or start another with --run or --resume never");
+  throw Error(ErrorKind::input, "cannot resume: " + what,
+              "use the run's earlier value, or start a new run with another --run or --resume never");
 }
 
 }  // namespace dt::plan

@@ -48,14 +48,14 @@ TimeBreakdown host_time_breakdown(const StepProfile& profile) {
   for (const Interval& exposure : profile.exposed_communication) exposed_s += exposure.duration_s();
   shares.emplace_back("exposed communication", exposed_s);
   shares.emplace_back("waiting for data", profile.data_wait_s);
-  shares.emplace_back("the host between", profile.step_time.duration_s() - sum_of(shares));
+  shares.emplace_back("other host work", profile.step_time.duration_s() - sum_of(shares));
   return shares;
 }
 
 TimeBreakdown device_time_breakdown(const StepProfile& profile) {
   TimeBreakdown shares =
       by_kind(profile, [](const TracedAction& traced) { return traced.device.duration_s(); });
-  shares.emplace_back("the GPU between", profile.step_time.duration_s() - sum_of(shares));
+  shares.emplace_back("idle GPU", profile.step_time.duration_s() - sum_of(shares));
   return shares;
 }
 

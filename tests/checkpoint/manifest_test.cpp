@@ -154,7 +154,8 @@ TEST_CASE(
   CHECK(parse_manifest(edited(text, "\"dp\":4", "\"dp\":4,\"ep\":1"), "m").mesh == m.mesh);
   m.mesh.ep = 2;
   CHECK(contains(to_json(m), "\"ep\":2"));
-  CHECK(contains(parse_error(to_json(m)), "mesh: ep=2 divides experts among ranks, and this model has none"));
+  CHECK(contains(parse_error(to_json(m)),
+                 "mesh: ep=2 divides experts among ranks, but this model has no experts"));
   CHECK(contains(parse_error(edited(text, "\"dp\":4", "\"dp\":4,\"ep\":0")), "ep"));
 }
 

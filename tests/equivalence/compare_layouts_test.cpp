@@ -60,9 +60,9 @@ TEST_CASE("a layout is read as it is printed") {
   CHECK(parse_layouts(cut.to_string(), {}, 4).at(0).settings.sequence_parallel);
   const model::Layout experts{.dp = 4, .ep = 2};
   CHECK(parse_layouts(experts.to_string(), {}, 4).at(0).settings.ep == 2);
-  CHECK_THAT(refusal("dp=2,ep=0", 4), Catch::Contains("ep is a number from 1"));
-  CHECK_THAT(refusal("dp=2,tp=2,sp=yes", 4), Catch::Contains("sp=yes; sp is on or off"));
-  CHECK_THAT(refusal("dp=2,zero-group=2", 4), Catch::Contains("zero-group without zero"));
+  CHECK_THAT(refusal("dp=2,ep=0", 4), Catch::Contains("ep=0 is not valid; expected a number from 1"));
+  CHECK_THAT(refusal("dp=2,tp=2,sp=yes", 4), Catch::Contains("sp=yes is not valid; expected on or off"));
+  CHECK_THAT(refusal("dp=2,zero-group=2", 4), Catch::Contains("zero-group has no effect without zero"));
 }
 
 TEST_CASE("stages that are asked for are those of as many stages alone") {
@@ -90,14 +90,17 @@ TEST_CASE("all have as many gradient lanes as the largest dp") {
 }
 
 TEST_CASE("a pipeline that cannot be is refused with what would do") {
-  CHECK_THAT(refusal("pp=2,dp=3", 4),
-             Catch::Contains("needs 6 ranks, there are 4; dp of at most 2 would do, or start with 6 ranks"));
-  CHECK_THAT(refusal("pp=8", 4), Catch::Contains("pp of at most 4 would do"));
-  CHECK_THAT(refusal("pp=0", 4), Catch::Contains("pp is a number from 1"));
+  CHECK_THAT(
+      refusal("pp=2,dp=3", 4),
+      Catch::Contains("this layout needs 6 ranks; 4 were started; use dp of at most 2, or start 6 ranks"));
+  CHECK_THAT(refusal("pp=8", 4), Catch::Contains("use pp of at most 4"));
+  CHECK_THAT(refusal("pp=0", 4), Catch::Contains("pp=0 is not valid; expected a number from 1"));
   CHECK_THAT(refusal("pp=2,schedule=dualpipe", 4),
-             Catch::Contains("schedule is one of gpipe, 1f1b, interleaved, zero-bubble"));
-  CHECK_THAT(refusal("virtual-stages=x", 4), Catch::Contains("virtual-stages is a number"));
-  CHECK_THAT(refusal("dp=2,sp=on", 4), Catch::Contains("sp=on without tp; add tp=2 or more"));
+             Catch::Contains(
+                 "schedule=dualpipe is not valid; expected one of: gpipe, 1f1b, interleaved, zero-bubble"));
+  CHECK_THAT(refusal("virtual-stages=x", 4),
+             Catch::Contains("virtual-stages=x is not valid; expected a number"));
+  CHECK_THAT(refusal("dp=2,sp=on", 4), Catch::Contains("sp=on has no effect without tp; add tp=2 or more"));
 }
 
 TEST_CASE("pipelines, schedules and recompute change no bit; ZeRO 2 and 3 are a class of their own") {

@@ -49,9 +49,9 @@ TEST_CASE("experts are divided among data ranks, where there are any") {
   const ModelSpec dense = load_model_spec("llama-tiny");
   CHECK(expert_axis_error(Layout{.dp = 4}, dense).empty());
   CHECK(expert_axis_error(Layout{.dp = 4, .ep = 2}, dense) ==
-        "ep=2 divides experts among ranks, and this model has none");
+        "ep=2 divides experts among ranks, but this model has no experts");
   CHECK(expert_axis_error(Layout{.ep = 2}, dense) ==
-        "ep=2 divides experts among ranks, and this model has none");
+        "ep=2 divides experts among ranks, but this model has no experts");
   for (const int ep : {1, 2, 3, 6}) CHECK(expert_axis_error(Layout{.dp = 2, .cp = 3, .ep = ep}, 6).empty());
   CHECK(expert_axis_error(Layout{.dp = 2, .cp = 3, .ep = 4}, 6) ==
         "ep=4 does not fit 6 experts and dp=2 × cp=3: ep must divide dp × cp and not exceed the experts; use "
@@ -81,13 +81,13 @@ TEST_CASE("a layout's text gives what it names and leaves the rest alone") {
 
 TEST_CASE("a layout's text that cannot be says what would do") {
   CHECK(wrong("zero=3").empty());
-  CHECK_THAT(wrong("cp=2"), Catch::Contains("--layout cp=2: 'cp=2' is not a layout's") &&
-                                Catch::Contains("a layout has dp=, tp=, sp=, zero="));
-  CHECK_THAT(wrong("dp"), Catch::Contains("'dp' is not a layout's"));
+  CHECK_THAT(wrong("cp=2"), Catch::Contains("--layout cp=2: 'cp=2' is not a layout setting") &&
+                                Catch::Contains("expected settings: dp=, tp=, sp=, zero="));
+  CHECK_THAT(wrong("dp"), Catch::Contains("'dp' is not a layout setting"));
   CHECK_THAT(wrong("dp=2,dp=2"), Catch::Contains("dp is given twice"));
-  CHECK_THAT(wrong("zero=4"), Catch::Contains("zero=4") && Catch::Contains("zero is a number from 0 to 3"));
-  CHECK_THAT(wrong("sp=yes"), Catch::Contains("sp=yes") && Catch::Contains("sp is on or off"));
-  CHECK_THAT(wrong("zero=x"), Catch::Contains("zero is a number from 0 to 3"));
+  CHECK_THAT(wrong("zero=4"), Catch::Contains("zero=4 is not valid; expected a number from 0 to 3"));
+  CHECK_THAT(wrong("sp=yes"), Catch::Contains("sp=yes is not valid; expected on or off"));
+  CHECK_THAT(wrong("zero=x"), Catch::Contains("zero=x is not valid; expected a number from 0 to 3"));
 }
 
 TEST_CASE("without a table, stages have the embedding, the head, and blocks evenly") {

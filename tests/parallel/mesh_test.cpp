@@ -263,41 +263,39 @@ TEST_CASE("virtual stages that a schedule or a model does not have are refused w
     CHECK(why(pp, zero_bubble, 2).empty());
   }
   CHECK(why(2, one_f_one_b, 2) ==
-        "schedule=1f1b with virtual-stages=2: 1f1b gives each rank 1 stage; schedule=interleaved or "
-        "virtual-stages=1 would do");
-  CHECK_THAT(why(2, gpipe, 3),
-             Catch::Contains("schedule=gpipe") && Catch::Contains("virtual-stages=1 would"));
-  CHECK_THAT(why(2, interleaved, 1), Catch::EndsWith("virtual-stages=2 or schedule=1f1b would do"));
-  CHECK_THAT(why(2, zero_bubble, 3), Catch::EndsWith("virtual-stages=2 would do"));
+        "schedule=1f1b does not support virtual-stages=2: it needs 1 stage per rank; use "
+        "schedule=interleaved or virtual-stages=1");
+  CHECK_THAT(why(2, gpipe, 3), Catch::Contains("schedule=gpipe") &&
+                                   Catch::EndsWith("; use schedule=interleaved or virtual-stages=1"));
+  CHECK_THAT(why(2, interleaved, 1), Catch::EndsWith("; use virtual-stages=2 or schedule=1f1b"));
+  CHECK_THAT(why(2, zero_bubble, 3), Catch::EndsWith("; use virtual-stages=2"));
   // The suggested values work.
-  CHECK_THAT(why(3, interleaved, 3), Catch::StartsWith("pp=3 with virtual-stages=3 for 7 units ") &&
-                                         Catch::EndsWith("; pp=2 or virtual-stages=2 would do"));
+  CHECK_THAT(why(3, interleaved, 3),
+             Catch::StartsWith("pp=3 with virtual-stages=3 needs at least 9 units; the model has 7 ") &&
+                 Catch::EndsWith("; use pp=2 or virtual-stages=2"));
   CHECK(why(2, interleaved, 3).empty());
-  CHECK_THAT(why(4, zero_bubble, 2), Catch::EndsWith("; pp=3 or schedule=1f1b,virtual-stages=1 would do"));
-  CHECK_THAT(why(2, interleaved, 9), Catch::EndsWith("; virtual-stages=3 would do"));
-  CHECK_THAT(why(8, interleaved, 2), Catch::EndsWith("; pp=3 would do"));
-  CHECK_THAT(why(8, interleaved, 8), Catch::EndsWith("; pp=7,schedule=1f1b,virtual-stages=1 would do"));
+  CHECK_THAT(why(4, zero_bubble, 2), Catch::EndsWith("; use pp=3 or schedule=1f1b,virtual-stages=1"));
+  CHECK_THAT(why(2, interleaved, 9), Catch::EndsWith("; use virtual-stages=3"));
+  CHECK_THAT(why(8, interleaved, 2), Catch::EndsWith("; use pp=3"));
+  CHECK_THAT(why(8, interleaved, 8), Catch::EndsWith("; use pp=7,schedule=1f1b,virtual-stages=1"));
 }
 
 TEST_CASE("a layout that does not fit says what would") {
   model::ModelSpec spec = dt_test::grouped_spec(3, true);
   CHECK(layout_error({5, 1, 1, 0, 0}, spec).empty());
   CHECK(layout_error({6, 1, 1, 0, 0}, spec) ==
-        "pp=6 for 5 units (3 blocks, embedding, head): each stage holds one at least; at most pp=5 would "
-        "do");
-  CHECK(layout_error({1, 4, 1, 1, 3}, spec) ==
-        "groups of zero-group=3 do not make up dp=4: it must divide it");
-  CHECK(layout_error({1, 4, 1, 0, 2}, spec) == "zero-group without zero: add zero=1, 2 or 3");
+        "pp=6 needs at least 6 units; the model has 5 (3 blocks, embedding, head); use at most pp=5");
+  CHECK(layout_error({1, 4, 1, 1, 3}, spec) == "zero-group=3 does not divide dp=4");
+  CHECK(layout_error({1, 4, 1, 0, 2}, spec) == "zero-group has no effect without zero; add zero=1, 2 or 3");
 
   spec.query_heads = 32, spec.key_value_heads = 8;
   spec.mlp_hidden = spec.vocabulary = 32;
   CHECK(layout_error({1, 1, 6, 0, 0}, spec) ==
-        "tp=6 for 32 query heads over 8 key-value heads: it must divide the former, and divide the "
-        "latter "
-        "or be a multiple of them; tp=4 or tp=8 would do");
-  CHECK_THAT(layout_error({1, 1, 12, 0, 0}, spec), Catch::EndsWith("; tp=8 or tp=16 would do"));
-  CHECK_THAT(layout_error({1, 1, 24, 0, 0}, spec), Catch::EndsWith("; tp=16 or tp=32 would do"));
-  CHECK_THAT(layout_error({1, 1, 40, 0, 0}, spec), Catch::EndsWith("; tp=32 would do"));
+        "tp=6 does not fit 32 query heads and 8 key-value heads: tp must divide the query heads, and "
+        "divide the key-value heads or be a multiple of them; use tp=4 or tp=8");
+  CHECK_THAT(layout_error({1, 1, 12, 0, 0}, spec), Catch::EndsWith("; use tp=8 or tp=16"));
+  CHECK_THAT(layout_error({1, 1, 24, 0, 0}, spec), Catch::EndsWith("; use tp=16 or tp=32"));
+  CHECK_THAT(layout_error({1, 1, 40, 0, 0}, spec), Catch::EndsWith("; use tp=32"));
   for (const int tp : {1, 2, 4, 8, 16, 32}) CHECK(layout_error({1, 1, tp, 0, 0}, spec).empty());
 }
 
@@ -338,11 +336,10 @@ TEST_CASE("each tensor-parallel rank has a feature of the MLP and a row of the v
   spec.mlp_hidden = 32, spec.vocabulary = 8;
   CHECK(layout_error({1, 1, 8, 0, 0}, spec).empty());
   CHECK(layout_error({1, 1, 16, 0, 0}, spec) ==
-        "tp=16 for an MLP of 32 features and a vocabulary of 8: each has one of both at least; tp=8 "
-        "would "
-        "do");
+        "tp=16 is too large for 32 MLP features and a vocabulary of 8: each rank needs at least one of "
+        "each; use tp=8");
   spec.mlp_hidden = 7, spec.vocabulary = 32;
-  CHECK_THAT(layout_error({1, 1, 8, 0, 0}, spec), Catch::EndsWith("; tp=4 would do"));
+  CHECK_THAT(layout_error({1, 1, 8, 0, 0}, spec), Catch::EndsWith("; use tp=4"));
 }
 
 TEST_CASE("tensor-parallel ranks that divide sequences have as many rows as each other") {
@@ -356,13 +353,13 @@ TEST_CASE("tensor-parallel ranks that divide sequences have as many rows as each
   CHECK(why(4, false, 13).empty());
   CHECK(why(1, true, 13).empty());
   CHECK(why(8, true, 12) ==
-        "sp=on with tp=8 for sequences of 12: it must divide them; tp=4, a length of 8, a length of 16 or "
-        "sp=off would do");
+        "sp=on needs tp=8 to divide sequences of 12 tokens; use tp=4, --sequence-length 8, "
+        "--sequence-length 16 or sp=off");
   // Suggested lengths are no longer than the model's positions, and never zero.
-  CHECK_THAT(why(4, true, 18), Catch::Contains("; tp=2, a length of 16 or sp=off would do"));
-  CHECK_THAT(why(4, true, 3), Catch::Contains("; tp=1, a length of 4 or sp=off would do"));
+  CHECK_THAT(why(4, true, 18), Catch::Contains("; use tp=2, --sequence-length 16 or sp=off"));
+  CHECK_THAT(why(4, true, 3), Catch::Contains("; use tp=1, --sequence-length 4 or sp=off"));
   // The suggested number of ranks is one that the model can have: not 6.
-  CHECK_THAT(why(8, true, 6), Catch::Contains("; tp=2, a length of 8"));
+  CHECK_THAT(why(8, true, 6), Catch::Contains("; use tp=2, --sequence-length 8"));
 }
 
 TEST_CASE("ranks that divide sequences have two equal chunks each, and of them tp ranks as many rows") {
@@ -374,20 +371,18 @@ TEST_CASE("ranks that divide sequences have two equal chunks each, and of them t
   };
   CHECK(why(2, 1, 12).empty());
   CHECK(why(2, 4, 16).empty());
-  CHECK(
-      why(4, 1, 18) ==
-      "cp=4 for sequences of 18: each rank has two of 8 equal chunks; cp=3, a length of 16 or a length of 24 "
-      "would do");
+  CHECK(why(4, 1, 18) ==
+        "cp=4 does not divide sequences of 18 tokens into 8 equal chunks, two for each rank; use cp=3, "
+        "--sequence-length 16 or --sequence-length 24");
   CHECK(why(3, 1, 18).empty());
   // Suggested lengths are no longer than the model's positions, and never zero.
-  CHECK_THAT(why(8, 1, 62), Catch::EndsWith("; cp=1, a length of 48 or a length of 64 would do"));
-  CHECK_THAT(why(8, 1, 70), Catch::EndsWith("; cp=7 or a length of 64 would do"));
-  CHECK_THAT(why(4, 1, 6), Catch::EndsWith("; cp=3 or a length of 8 would do"));
+  CHECK_THAT(why(8, 1, 62), Catch::EndsWith("; use cp=1, --sequence-length 48 or --sequence-length 64"));
+  CHECK_THAT(why(8, 1, 70), Catch::EndsWith("; use cp=7 or --sequence-length 64"));
+  CHECK_THAT(why(4, 1, 6), Catch::EndsWith("; use cp=3 or --sequence-length 8"));
   // The suggestions satisfy both cp and sp.
-  CHECK_THAT(why(2, 4, 18), Catch::EndsWith("; a length of 16 or a length of 24 would do"));
-  CHECK_THAT(why(32, 8, 31), Catch::EndsWith("; cp=1,sp=off would do"));
+  CHECK_THAT(why(2, 4, 18), Catch::EndsWith("; use --sequence-length 16 or --sequence-length 24"));
+  CHECK_THAT(why(32, 8, 31), Catch::EndsWith("; use cp=1,sp=off"));
   CHECK(why(2, 4, 12) ==
-        "sp=on with tp=4 for sequences of 12, of which cp=2 leaves 6: it must divide them; tp=2, a length of "
-        "8, a "
-        "length of 16 or sp=off would do");
+        "sp=on needs tp=4 to divide the 6 tokens of each rank (sequence length 12, cp=2); use tp=2, "
+        "--sequence-length 8, --sequence-length 16 or sp=off");
 }

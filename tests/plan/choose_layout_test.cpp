@@ -51,12 +51,12 @@ TEST_CASE("as many ranks take part as make up whole pipelines") {
   CHECK(num_ranks_used(asked(1), 7) == 7);
   CHECK(num_ranks_used(asked(2), 7) == 6);
   CHECK(num_ranks_used(asked(4), 7) == 4);
-  CHECK_THROWS_WITH(num_ranks_used(asked(8), 7), Catch::Contains("--pp 8") && Catch::Contains("there are 7"));
-  CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("start 8 ranks, or ask for fewer"));
+  CHECK_THROWS_WITH(num_ranks_used(asked(8), 7), Catch::Contains("needs 8 ranks (pp 8); 7 were started"));
+  CHECK_THAT(refusal(asked(8), 7), Catch::EndsWith("start 8 ranks, or use a smaller layout"));
   Settings known = asked(8);
   known.resume.model = "llama-tiny";  // a model of 4 units
-  CHECK_THAT(refusal(known, 7), Catch::EndsWith("--pp 4 would do, or start 8 ranks"));
-  CHECK_THAT(refusal(asked(2), 1), Catch::Contains("there is one"));
+  CHECK_THAT(refusal(known, 7), Catch::EndsWith("; use --pp 4, or start 8 ranks"));
+  CHECK_THAT(refusal(asked(2), 1), Catch::Contains("; 1 was started;"));
 }
 
 TEST_CASE("too few ranks for a model are told what they can hold") {
@@ -67,13 +67,14 @@ TEST_CASE("too few ranks for a model are told what they can hold") {
     return s;
   };
   CHECK(num_ranks_used(cut(2, 3), 13) == 12);
-  CHECK_THAT(refusal(cut(8, 1), 7), Catch::EndsWith("--tp 4 would do, or start 8 ranks"));
-  CHECK_THAT(refusal(cut(4, 4), 9), Catch::EndsWith("--tp 4 --pp 2 would do, or start 16 ranks"));
-  CHECK_THAT(refusal(cut(6, 2), 5), Catch::EndsWith("--tp 3 --pp 1 would do, or start 12 ranks"));
+  CHECK_THAT(refusal(cut(8, 1), 7), Catch::EndsWith("; use --tp 4, or start 8 ranks"));
+  CHECK_THAT(refusal(cut(4, 4), 9), Catch::EndsWith("; use --tp 4 --pp 2, or start 16 ranks"));
+  CHECK_THAT(refusal(cut(6, 2), 5), Catch::EndsWith("; use --tp 3 --pp 1, or start 12 ranks"));
   Settings rows = cut(2, 1);
   rows.sequence_parallel = true;
-  CHECK_THAT(refusal(rows, 1), Catch::EndsWith("--tp 1 --no-sequence-parallel would do, or start 2 ranks"));
-  CHECK_THAT(refusal(cut(2, 2), 1), Catch::StartsWith("--tp 2 --pp 2: a model of 4 ranks, and there is one"));
+  CHECK_THAT(refusal(rows, 1), Catch::EndsWith("; use --tp 1 --no-sequence-parallel, or start 2 ranks"));
+  CHECK_THAT(refusal(cut(2, 2), 1),
+             Catch::StartsWith("this layout needs 4 ranks (tp 2 × pp 2); 1 was started"));
 }
 
 TEST_CASE("data-parallel ranks are what a pipeline leaves") {
@@ -109,16 +110,17 @@ TEST_CASE("a node is a group where its ranks follow each other among those that 
   CHECK(chosen(node(8), 8, 10, 2).zero_group == 2);
   CHECK(chosen(node(4, 2), 8, 10, 4).zero_group == 2);
   CHECK(refusal(node(2), 8, 10, 4) ==
-        "--zero-group node: beside --cp 2 of 4 data-parallel ranks a node must have all that hold the same; "
-        "--zero-group all or --zero-group 4 would do");
-  CHECK_THAT(refusal(node(8), 8, 10, 0), Catch::Contains("do not all have as many ranks"));
+        "--zero-group node: with --cp 2, each node must hold all 8 ranks that hold the same weights; use "
+        "--zero-group all or --zero-group 4");
+  CHECK_THAT(refusal(node(8), 8, 10, 0),
+             Catch::Contains("must hold the same number of consecutive ranks; start"));
 }
 
 TEST_CASE("a layout's text may divide experts among ranks only if the model has some") {
   Settings s = asked(1);
   s.compare_layouts = "dp=4,ep=2";
   s.ep = 2;
-  CHECK(refusal(s, 4) == "ep=2 divides experts among ranks, and this model has none");
+  CHECK(refusal(s, 4) == "ep=2 divides experts among ranks, but this model has no experts");
   s.ep = 1;
   CHECK(chosen(s, 4) == model::Layout{.dp = 4});
 }
@@ -161,16 +163,16 @@ TEST_CASE("blocks that are computed again weigh more against the head") {
 }
 
 TEST_CASE("what cannot be laid out is refused with the rule and what would do") {
-  CHECK_THAT(refusal(asked(5), 5, 2),
-             Catch::StartsWith("--pp 5 for 4 units ") && Catch::EndsWith("at most --pp 4 would do"));
-  CHECK_THAT(
-      refusal(asked(2, "gpipe", 2), 2),
-      Catch::StartsWith("--pp-schedule gpipe with --virtual-stages 2: gpipe gives each rank 1 stage; "));
+  CHECK_THAT(refusal(asked(5), 5, 2), Catch::StartsWith("--pp 5 needs at least 5 units; the model has 4 ") &&
+                                          Catch::EndsWith("; use at most --pp 4"));
+  CHECK_THAT(refusal(asked(2, "gpipe", 2), 2),
+             Catch::StartsWith(
+                 "--pp-schedule gpipe does not support --virtual-stages 2: it needs 1 stage per rank; use "));
   CHECK_THAT(refusal(asked(2, "interleaved"), 2),
-             Catch::EndsWith("; --virtual-stages 2 or --pp-schedule 1f1b would do"));
-  CHECK_THAT(refusal(asked(4, "interleaved", 4), 4), Catch::EndsWith("--virtual-stages 3 would do"));
+             Catch::EndsWith("; use --virtual-stages 2 or --pp-schedule 1f1b"));
+  CHECK_THAT(refusal(asked(4, "interleaved", 4), 4), Catch::EndsWith("; use --virtual-stages 3"));
   CHECK_THAT(refusal(asked(12, "zero-bubble", 2), 12),
-             Catch::EndsWith("; --pp 6 or --pp-schedule 1f1b --virtual-stages 1 would do"));
+             Catch::EndsWith("; use --pp 6 or --pp-schedule 1f1b --virtual-stages 1"));
   const auto with_units = [&](std::vector<std::string> units, std::int64_t pp) {
     Settings s = asked(pp);
     s.stage_units = std::move(units);
@@ -178,15 +180,14 @@ TEST_CASE("what cannot be laid out is refused with the rule and what would do") 
   };
   CHECK(with_units({"6", "6"}, 2).empty());
   CHECK_THAT(with_units({"6", "7"}, 2),
-             Catch::Contains("--stage-units 6,7: stages of 13 units in all; the model has 12"));
+             Catch::Contains("--stage-units 6,7: the stages have 13 units in total; the model has 12"));
   for (const char* no_number : {"0", "-6", "x", "", "2+2", "13", "99999999999999999999"}) {
-    CHECK_THAT(
-        with_units({"6", no_number}, 2),
-        Catch::Contains(fmt::format(": '{}' is not a number of units, from 1 to the model's 12", no_number)));
+    CHECK_THAT(with_units({"6", no_number}, 2),
+               Catch::Contains(fmt::format(": '{}' is not a number of units; expected 1 to 12", no_number)));
   }
-  CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("3 given for 2 stages"));
-  CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("would do, as by cost"));
-  CHECK_THAT(with_units({"12"}, 1), Catch::Contains("one stage has all units"));
+  CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::Contains("3 numbers given for 2 stages"));
+  CHECK_THAT(with_units({"4", "4", "4"}, 2), Catch::EndsWith("(balanced by cost)"));
+  CHECK_THAT(with_units({"12"}, 1), Catch::Contains("a single stage holds all units"));
 }
 
 TEST_CASE("layouts that are compared are refused in the keys of their text, others in options") {
@@ -199,10 +200,10 @@ TEST_CASE("layouts that are compared are refused in the keys of their text, othe
   };
   CHECK(both(2) ==
         std::pair<std::string, std::string>(
-            "--pp-schedule 1f1b with --virtual-stages 2: 1f1b gives each rank 1 stage; --pp-schedule "
-            "interleaved or --virtual-stages 1 would do",
-            "schedule=1f1b with virtual-stages=2: 1f1b gives each rank 1 stage; schedule=interleaved "
-            "or virtual-stages=1 would do"));
+            "--pp-schedule 1f1b does not support --virtual-stages 2: it needs 1 stage per rank; use "
+            "--pp-schedule interleaved or --virtual-stages 1",
+            "schedule=1f1b does not support virtual-stages=2: it needs 1 stage per rank; use "
+            "schedule=interleaved or virtual-stages=1"));
   s = asked(2), s.stage_units = {"6", "2+4"};
   CHECK_THAT(both(2).first, Catch::StartsWith("--stage-units 6,2+4: '2+4' is"));
   CHECK_THAT(both(2).second, Catch::StartsWith("stage-units=6+2+4: '2+4' is"));
@@ -210,16 +211,20 @@ TEST_CASE("layouts that are compared are refused in the keys of their text, othe
   CHECK_THAT(both(2).first, Catch::Contains("2 stages (--pp 2, --virtual-stages 1)"));
   CHECK_THAT(both(2).second, Catch::Contains("2 stages (pp=2, virtual-stages=1)"));
   s = asked(1), s.zero = 1, s.zero_group = "3";
-  CHECK_THAT(both(4).first, Catch::StartsWith("--zero-group 3: groups"));
-  CHECK_THAT(both(4).second, Catch::StartsWith("zero-group=3: groups"));
+  CHECK_THAT(both(4).first,
+             Catch::StartsWith("--zero-group 3 is not a divisor of the 4 ranks; allowed: all,"));
+  CHECK_THAT(both(4).second,
+             Catch::StartsWith("zero-group=3 is not a divisor of the 4 ranks; allowed: all,"));
   s = asked(1), s.tp = 2, s.sequence_parallel = true, s.compare_layouts.reset();
   const auto of_length_31 = [&] { choose_layout(s, spec_of(10), 31, {.num_ranks = 2}); };
-  CHECK_THROWS_WITH(of_length_31(),
-                    Catch::StartsWith("--sequence-parallel with --tp 2 for sequences of 31: ") &&
-                        Catch::Contains("or --no-sequence-parallel would do"));
+  CHECK_THROWS_WITH(
+      of_length_31(),
+      Catch::StartsWith("--sequence-parallel needs --tp 2 to divide sequences of 31 tokens; use ") &&
+          Catch::Contains(" or --no-sequence-parallel"));
   s.compare_layouts = "";
-  CHECK_THROWS_WITH(of_length_31(), Catch::StartsWith("sp=on with tp=2 for sequences of 31: ") &&
-                                        Catch::Contains("or sp=off would do"));
+  CHECK_THROWS_WITH(of_length_31(),
+                    Catch::StartsWith("sp=on needs tp=2 to divide sequences of 31 tokens; use ") &&
+                        Catch::Contains(" or sp=off"));
 }
 
 TEST_CASE("a stage is told with its units, by name") {
@@ -257,9 +262,8 @@ void follow(const std::string& suggestion, Settings& s, std::int64_t& length) {
       s.stage_units.clear();
       continue;
     }
-    if (word == "a") words >> word >> word;  // "a length of 32"
     words >> value;
-    if (word == "of")
+    if (word == "--sequence-length")
       length = std::stoll(value);
     else if (word == "--tp")
       s.tp = std::stoll(value);
@@ -282,7 +286,7 @@ void follow(const std::string& suggestion, Settings& s, std::int64_t& length) {
 
 /// Returns what a message suggests, in its order.
 std::vector<std::string> suggestions(const std::string& message) {
-  static const std::string allowed = "allowed are ";
+  static const std::string allowed = "allowed: ", advice = "; use ";
   const std::size_t list = message.find(allowed);
   if (list != std::string::npos) {
     std::vector<std::string> groups;
@@ -290,10 +294,11 @@ std::vector<std::string> suggestions(const std::string& message) {
       groups.push_back("--zero-group " + std::string(trim(group)));
     return groups;
   }
-  const std::size_t end = message.rfind(" would do"), begin = message.rfind("; ", end);
-  if (end == std::string::npos || begin == std::string::npos) return {};
-  return split(std::regex_replace(message.substr(begin + 2, end - begin - 2), std::regex(", | or "), ";"),
-               ';');
+  const std::size_t begin = message.rfind(advice);
+  if (begin == std::string::npos) return {};
+  std::string text = message.substr(begin + advice.size());
+  text = text.substr(0, std::min(text.find(", or start "), text.find(" (balanced by cost)")));
+  return split(std::regex_replace(text, std::regex(", | or "), ";"), ';');
 }
 
 }  // namespace

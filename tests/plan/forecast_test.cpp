@@ -115,7 +115,7 @@ TEST_CASE("a pipeline and ZeRO's price are told in a line") {
   s.stage_units = {"3", "5"};
   const std::string text = describe_pipeline(plan_of(s, 2, 6, 16));
   CHECK_THAT(text, Catch::StartsWith("2 stages of 3+5 units, 1f1b, 16 micro-batches: predicted bubble ") &&
-                       Catch::EndsWith(" % over the busiest stage"));
+                       Catch::EndsWith(" % of the busiest stage's compute time"));
   CHECK_THAT(describe_pipeline(plan_of(s, 2, 6, 1)), Catch::Contains(", 1 micro-batch: "));
   CHECK_THAT(describe_pipeline(plan_of(pipeline(2, "zero-bubble", 2), 2, 6, 4)),
              Catch::StartsWith("4 virtual stages on 2 ranks of ") && Catch::Contains("zero-bubble"));
@@ -123,8 +123,9 @@ TEST_CASE("a pipeline and ZeRO's price are told in a line") {
   CHECK(describe_zero_comm_cost(plan_of(s, 4, 6, 16)).empty());
   s.zero = 3;
   const Plan plan = plan_of(s, 4, 6, 16);
-  CHECK_THAT(describe_zero_comm_cost(plan), Catch::StartsWith("--zero 3 under --pp 2 gathers and reduces ") &&
-                                                Catch::EndsWith("each micro-batch's weights and gradients"));
+  CHECK_THAT(describe_zero_comm_cost(plan),
+             Catch::StartsWith("--zero 3 with --pp 2 communicates ") &&
+                 Catch::EndsWith(" gathers weights and reduces gradients for each micro-batch"));
 }
 
 TEST_CASE("ranks that share layers are told what each sends in a step, and what of it over the network") {
@@ -144,27 +145,24 @@ TEST_CASE("ranks that share layers are told what each sends in a step, and what 
   const double rows = 64.0 * static_cast<double>(spec.hidden) * 4, sums = 2 * 4 + 2, gathers = 2 * 6 + 2;
   const auto head = [](double tp) { return (tp - 1) / tp * 64 * 3 * tp * 8; };
   CHECK(told(2, 1, false, 2) ==
-        "each layer is shared by 2 ranks, who each send " + text(sums * rows + head(2)) + " a step");
-  CHECK(told(2, 1, true, 2) ==
-        "each layer is shared by 2 ranks, and the rows of what is not cut, who each send " +
-            text((sums + gathers) * rows / 2 + head(2)) + " a step");
+        "tensor parallelism over 2 ranks: each rank sends " + text(sums * rows + head(2)) + " per step");
+  CHECK(told(2, 1, true, 2) == "tensor parallelism over 2 ranks, sequence parallelism: each rank sends " +
+                                   text((sums + gathers) * rows / 2 + head(2)) + " per step");
   // On two nodes of two ranks each, a rank sends the other node N/4 to sum N bytes, and N/4 of the
   // whole sum.
-  CHECK(told(4, 1, false, 2) ==
-        "each layer is shared by 4 ranks, who each send " + text(1.5 * sums * rows + head(4)) + " a step, " +
-            text(0.5 * sums * rows + head(4) / 3) + " over the network: a node does not hold them all");
-  CHECK(told(2, 1, false, 1) == told(2, 1, false, 2) + " over the network: a node does not hold them all");
+  CHECK(told(4, 1, false, 2) == "tensor parallelism over 4 ranks: each rank sends " +
+                                    text(1.5 * sums * rows + head(4)) + " per step, " +
+                                    text(0.5 * sums * rows + head(4) / 3) + " of it between nodes");
+  CHECK(told(2, 1, false, 1) == told(2, 1, false, 2) + ", all of it between nodes");
   // Keys and values of a block make one visit forward and one backward, and their gradients 2 on
   // the way home.
   const double features = 2.0 * static_cast<double>(spec.key_value_heads * spec.head_dim);
   const auto ring = [&](double tp) { return 2 * (1 + 1 + 2) * 32 * features / tp * 4; };
-  CHECK(told(1, 2, false, 1) == "each sequence is divided among 2 ranks, who each send " + text(ring(1)) +
-                                    " a step over the network: a node does not hold them all");
-  const std::string both =
-      "each layer is shared by 2 ranks, each sequence divided among 2 ranks, who each send " +
-      text((sums * rows + head(2)) / 2 + ring(2)) + " a step";
+  CHECK(told(1, 2, false, 1) == "context parallelism over 2 ranks: each rank sends " + text(ring(1)) +
+                                    " per step, all of it between nodes");
+  const std::string both = "tensor parallelism over 2 ranks, context parallelism over 2: each rank sends " +
+                           text((sums * rows + head(2)) / 2 + ring(2)) + " per step";
   CHECK(told(2, 2, false, 4) == both);
-  CHECK(told(2, 2, false, 2) ==
-        both + ", " + text(ring(2)) + " over the network: a node does not hold them all");
-  CHECK(told(2, 2, false, 1) == both + " over the network: a node does not hold them all");
+  CHECK(told(2, 2, false, 2) == both + ", " + text(ring(2)) + " of it between nodes");
+  CHECK(told(2, 2, false, 1) == both + ", all of it between nodes");
 }

@@ -33,13 +33,12 @@ TEST_CASE("state beyond a host's memory is refused with the nearest that would d
   CHECK(refusal(job, 5 * whole).empty());
   CHECK_THAT(refusal(job, 3 * whole),
              Catch::Contains("pp=1,dp=4,tp=1,zero=0: weights, gradients and optimizer "
-                             "state of 4 ranks on a host take") &&
-                 Catch::EndsWith("; --zero 1 or --pp 2 or --tp 2 would do"));
-  CHECK_THAT(refusal(job, 2 * whole), Catch::EndsWith("; --zero 2 or --pp 4 or --tp 4 would do"));
-  CHECK_THAT(refusal(job, whole + whole / 20), Catch::EndsWith("; --zero 3 or --tp 4 would do"));
+                             "state of 4 ranks need") &&
+                 Catch::EndsWith("; use --zero 1 or --pp 2 or --tp 2"));
+  CHECK_THAT(refusal(job, 2 * whole), Catch::EndsWith("; use --zero 2 or --pp 4 or --tp 4"));
+  CHECK_THAT(refusal(job, whole + whole / 20), Catch::EndsWith("; use --zero 3 or --tp 4"));
   CHECK_THAT(refusal(job, whole / 2),
-             Catch::EndsWith("no layout of these ranks would do: start more of them, on "
-                             "more hosts"));
+             Catch::EndsWith("; no layout of these ranks fits: start more ranks, on more hosts"));
   job.settings.pp = 2, job.settings.stage_units = {"12", "2"};
   CHECK_THAT(refusal(job, 2 * whole), Catch::Contains("--pp 4 without --stage-units"));
   job.settings.stage_units.clear();
@@ -52,7 +51,7 @@ TEST_CASE("where neither will do alone, a longer pipeline and ZeRO are named tog
   job.settings.global_batch = 28;
   job.settings.zero_group = "2";
   CHECK_THAT(refusal(job, static_cast<std::uint64_t>(0.4 * whole_state())),
-             Catch::EndsWith("; --pp 14 --zero 3 would do"));
+             Catch::EndsWith("; use --pp 14 --zero 3"));
 }
 
 TEST_CASE("what would bring the whole estimate down may be to compute again") {
@@ -127,14 +126,14 @@ TEST_CASE(
   const std::uint64_t of_rank = memory.device_bytes() + memory.batches;
   CHECK(refused(job, 4, of_rank * 11 / 10).empty());
   CHECK_THAT(refused(job, 2, of_rank * 11 / 10),
-             Catch::Contains("cuda:0 (G, a)") && Catch::Contains("--pp 4 or --tp 2 would do"));
+             Catch::Contains("cuda:0 (G, a)") && Catch::EndsWith("; use --pp 4 or --tp 2"));
   CHECK(refused(job, 2, of_rank * 21 / 10).empty());
   CHECK_THAT(refused(job, 4, of_rank / 100), Catch::Contains("on more GPUs"));
 
   const std::uint64_t beside = 4 * memory.host_bytes();
   CHECK(refused(job, 4, plenty, beside).empty());
   CHECK_THAT(refused(job, 4, plenty, beside - 1),
-             Catch::Contains("of a host's memory for what they save, send and read, and it has") &&
-                 Catch::Contains("would do"));
+             Catch::Contains(" of memory per host for checkpoints, communication and data; this host has ") &&
+                 Catch::Contains("; use --"));
   CHECK_THAT(refused(job, 4, plenty, 1000), Catch::Contains("on more hosts"));
 }

@@ -229,7 +229,7 @@ TEST_CASE("NCCL's memory follows its configuration and its environment") {
 TEST_CASE("a GPU's name tells what joins it to others") {
   const auto within = [](const char* name) { return nccl_topology({.name = name}, "NCCL").within; };
   for (const char* name : {"NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA A800-SXM4-80GB",
-                           "NVIDIA H800", "NVIDIA H20", "on paper"})
+                           "NVIDIA H800", "NVIDIA H20", "simulated"})
     CHECK(within(name) == NodeLinks::nvswitch);
   for (const char* name : {"NVIDIA H100 PCIe", "NVIDIA H100 NVL", "NVIDIA L40S"})
     CHECK(within(name) == NodeLinks::pcie);
@@ -338,7 +338,7 @@ TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
   plan.launch = {.num_ranks = 2,
                  .ranks_per_node = 2,
                  .device = Device::gpu(0),
-                 .gpu = {.name = "on paper"},
+                 .gpu = {.name = "simulated"},
                  .gpus_per_node = 2};
   plan.device = Device::gpu(0);
   const MemoryEstimate by_messages = estimate_memory(plan).front();
@@ -358,7 +358,6 @@ TEST_CASE("the estimate has NCCL's memory, and of contexts what is on paper") {
   // The message for a plan that does not fit tells how much of the memory is NCCL's.
   plan.launch.gpu_free_bytes = plan.launch.gpu.memory_bytes = 100 * MiB;
   const Replan none = [](const Settings&) -> Plan { throw Error(ErrorKind::usage, "none"); };
-  CHECK_THROWS_WITH(
-      check_memory({}, plan, none, std::uint64_t{1} << 40),
-      Catch::Contains("of it NCCL's for each rank, which NCCL_MAX_CTAS and NCCL_BUFFSIZE bound"));
+  CHECK_THROWS_WITH(check_memory({}, plan, none, std::uint64_t{1} << 40),
+                    Catch::Contains(" per rank for NCCL (NCCL_MAX_CTAS and NCCL_BUFFSIZE limit it)"));
 }

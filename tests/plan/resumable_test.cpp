@@ -65,13 +65,14 @@ TEST_CASE("another model is refused, with the first tensor that differs and both
   };
   const std::vector<Other> others = {
       {[](auto& s) { s.vocabulary = 300; },
-       "cannot go on: the model's vocabulary was 320 and is now 300 (weights of embedding.token.weight is "
+       "cannot resume: the model's vocabulary was 320 and is now 300 (weights of embedding.token.weight is "
        "[320, 64] in the checkpoint and [300, 64] in the model)"},
       {[](auto& s) { s.layers += 1; },
-       "cannot go on: the model's number of layers was 2 and is now 3 (weights of "
+       "cannot resume: the model's number of layers was 2 and is now 3 (weights of "
        "layers.2.attention_norm.weight is missing in the checkpoint and [64] in the model)"},
       {[](auto& s) { s.layers -= 1; },
-       "cannot go on: the model's number of layers was 2 and is now 1 (adam_m of layers.1.attention.k.weight "
+       "cannot resume: the model's number of layers was 2 and is now 1 (adam_m of "
+       "layers.1.attention.k.weight "
        "is [32, 64] in the checkpoint and missing in the model)"},
       {[](auto& s) { s.max_positions /= 2; }, "the model's number of positions was"},
   };
@@ -88,7 +89,7 @@ TEST_CASE("a checkpoint that lacks a tensor of its own model is refused by the t
   checkpoint::Manifest manifest = manifest_of(asked());
   manifest.pieces.erase(manifest.pieces.begin() + 2);
   CHECK(refusal(asked(), manifest) ==
-        "cannot go on: adam_v of embedding.token.weight is missing in the checkpoint and [320, 64] in the "
+        "cannot resume: adam_v of embedding.token.weight is missing in the checkpoint and [320, 64] in the "
         "model");
 }
 
@@ -106,8 +107,7 @@ TEST_CASE("the state of another optimizer, or another state of the same, is refu
   plan.optimizer = optim::resolve({.kind = OptimizerKind::sgd, .momentum = 0.5});
   manifest.state.optimizer = {"sgd", {}, R"({"momentum":0.0})"};
   CHECK(refusal(plan, manifest)
-            .find("step-00000007.g2 has the state [] of sgd, and this command continues only "
-                  "[sgd_m]") == 0);
+            .find("step-00000007.g2 holds the sgd state [], but this command needs [sgd_m]") == 0);
   plan.optimizer.momentum = 0;
   std::erase_if(manifest.pieces, [](const auto& piece) { return piece.kind != checkpoint::kind_weights; });
   CHECK(refusal(plan, manifest).empty());
@@ -116,12 +116,12 @@ TEST_CASE("the state of another optimizer, or another state of the same, is refu
 TEST_CASE("other data, or another order of it, is refused") {
   Plan plan = asked();
   plan.seed = 6;
-  CHECK(refusal(plan, manifest_of(asked())) == "cannot go on: --seed was 5 and is now 6");
+  CHECK(refusal(plan, manifest_of(asked())) == "cannot resume: --seed was 5 and is now 6");
   plan = asked();
   plan.sequence_length = 64;
-  CHECK(refusal(plan, manifest_of(asked())) == "cannot go on: --sequence-length was 32 and is now 64");
+  CHECK(refusal(plan, manifest_of(asked())) == "cannot resume: --sequence-length was 32 and is now 64");
   checkpoint::Manifest manifest = manifest_of(asked());
   manifest.state.dataset_digest = 8;
   CHECK(refusal(asked(), manifest) ==
-        "cannot go on: the digest of --data was 0000000000000008 and is now 0000000000000007");
+        "cannot resume: the digest of --data was 0000000000000008 and is now 0000000000000007");
 }

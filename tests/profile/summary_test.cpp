@@ -24,7 +24,7 @@ TEST_CASE("a step's time is its actions', without communication, what waits, and
   CHECK(shares[3].first == "exposed communication");
   CHECK(shares[3].second == Approx(1.5));
   CHECK(shares[4] == std::pair<std::string, double>("waiting for data", 1));
-  CHECK(shares[5].first == "the host between");
+  CHECK(shares[5].first == "other host work");
   CHECK(shares[5].second == Approx(2.5));
 }
 
@@ -34,7 +34,7 @@ TEST_CASE("of a device its own time counts, and what the host does beside") {
   const TimeBreakdown device = device_time_breakdown(profile), host = host_time_breakdown(profile);
   CHECK(sum_of(device) == Approx(10));
   CHECK(device[0] == std::pair<std::string, double>("forward", 2.5));
-  CHECK(device.back() == std::pair<std::string, double>("the GPU between", 4));
+  CHECK(device.back() == std::pair<std::string, double>("idle GPU", 4));
   CHECK(sum_of(host) == Approx(10));
   CHECK(host[0] == std::pair<std::string, double>("enqueuing", 5));
 }
@@ -43,9 +43,9 @@ TEST_CASE("a summary is in percent of the step") {
   StepProfile profile = small_profile();
   CHECK(summarize_step(profile) ==
         "10 s: forward 25.0 %, backward_input 20.0 %, send 5.0 %, exposed communication 15.0 %, waiting for "
-        "data 10.0 %, the host between 25.0 %");
+        "data 10.0 %, other host work 25.0 %");
   profile.is_on_device = true;
   CHECK(summarize_step(profile) ==
-        "10 s: forward 25.0 %, backward_input 35.0 %, send 0.0 %, the GPU between 40.0 %; host: enqueuing "
-        "50.0 %, exposed communication 15.0 %, waiting for data 10.0 %, the host between 25.0 %");
+        "10 s: forward 25.0 %, backward_input 35.0 %, send 0.0 %, idle GPU 40.0 %; host: enqueuing "
+        "50.0 %, exposed communication 15.0 %, waiting for data 10.0 %, other host work 25.0 %");
 }

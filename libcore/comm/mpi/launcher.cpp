@@ -107,10 +107,10 @@ Error strangers(const std::string& to_work_alone) {
       "{} takes {} of srun{} (srun --mpi=list shows what this Slurm offers), or start with its {}",
       library_version(), ours.srun_option,
       ours.srun_needs.empty() ? "" : fmt::format(", and {}", ours.srun_needs), ours.command);
-  if (!to_work_alone.empty()) remedy += "; where each task is to work alone, give " + to_work_alone;
+  if (!to_work_alone.empty()) remedy += "; to run each task on its own, give " + to_work_alone;
   return Error(
       ErrorKind::environment,
-      fmt::format("srun started {} tasks, but MPI cannot see that they belong together", num_srun_tasks()),
+      fmt::format("srun started {} tasks, but MPI sees each as a job of one rank", num_srun_tasks()),
       std::move(remedy));
 }
 

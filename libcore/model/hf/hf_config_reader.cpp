@@ -38,7 +38,7 @@ class Config {
   }
   [[noreturn]] void missing(const std::string& key) const {
     throw Error(ErrorKind::input, fmt::format("{}: {} is missing", origin_, path(key)),
-                "the model's size needs it");
+                "dt needs it to determine the model's size");
   }
 
   std::int64_t size(const std::string& key) const {
@@ -73,7 +73,7 @@ class Config {
       return id.is_number_integer() && id.get<double>() >= -1 &&
              id.get<double>() <= std::numeric_limits<std::uint32_t>::max();
     };
-    if (!std::all_of(list.begin(), list.end(), is_id)) refuse(key, "a token's number, a list of them, null");
+    if (!std::all_of(list.begin(), list.end(), is_id)) refuse(key, "a token id, a list of token ids, null");
     return list.get<std::vector<std::int64_t>>();
   }
   /// Returns the first of the ids.
@@ -172,9 +172,11 @@ void refuse_absurd_size(const ModelSpec& s, const std::string& origin) {
       d(s.head_dim) * (2 * d(s.query_heads) + 2 * d(s.key_value_heads)) + 3 * d(s.mlp_hidden);
   const double parameters = d(s.hidden) * (d(s.layers) * features + 2 * d(s.vocabulary) + d(s.max_positions));
   if (parameters > most_parameters || s.layers > most_layers) {
-    throw Error(ErrorKind::input,
-                fmt::format("{}: {} layers and about {:.1e} parameters", origin, s.layers, parameters),
-                fmt::format("at most {} layers and {:.0e} parameters", most_layers, most_parameters));
+    throw Error(
+        ErrorKind::input,
+        fmt::format("{}: the model is too large: {} layers and about {:.1e} parameters", origin, s.layers,
+                    parameters),
+        fmt::format("allowed: at most {} layers and {:.0e} parameters", most_layers, most_parameters));
   }
 }
 
@@ -271,7 +273,7 @@ ModelSpec read_llama_like(const Config& config, const std::string& family) {
   if (s.head_dim % 2 != 0)
     throw Error(ErrorKind::input,
                 fmt::format("{}: the head size (head_dim) is {}", config.origin(), s.head_dim),
-                "rotary positions turn pairs of features: it must be even");
+                "it must be even for rotary position embeddings");
   s.mlp_hidden = config.size("intermediate_size");
   s.max_positions = config.size("max_position_embeddings");
   s.norm = Norm::rms_norm;

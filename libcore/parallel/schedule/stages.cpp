@@ -55,18 +55,19 @@ int Stages::stage_of(int unit) const {
 Stages stages_from_counts(std::span<const int> counts, int num_units) {
   Stages stages{{0}};
   for (const int count : counts) {
-    if (count < 1) throw usage_error("a stage of {} units; each holds at least one", count);
+    if (count < 1) throw usage_error("a stage has {} units; each stage needs at least 1", count);
     stages.begins.push_back(stages.num_units() + count);
   }
   if (stages.num_units() != num_units)
-    throw usage_error("stages of {} units in all; the model has {}", stages.num_units(), num_units);
+    throw usage_error("the stages have {} units in total; the model has {}", stages.num_units(), num_units);
   return stages;
 }
 
 Stages balance_stages(std::span<const UnitCost> costs, int num_stages) {
   const auto units = static_cast<int>(costs.size());
   if (num_stages < 1 || num_stages > units)
-    throw usage_error("{} units cannot be laid on {} stages; each holds at least one", units, num_stages);
+    throw usage_error("{} units cannot be divided into {} stages; each stage needs at least 1", units,
+                      num_stages);
   std::vector<double> until{0};
   for (const UnitCost& cost : costs) until.push_back(until.back() + cost.sum());
   const double slowest =

@@ -39,14 +39,14 @@ std::string nearest_tp(std::int64_t tp, const model::ModelSpec& spec) {
 std::string why_not_cut(std::int64_t tp, const model::ModelSpec& spec) {
   if (!divides_heads(tp, spec)) {
     return fmt::format(
-        "tp={} for {} query heads over {} key-value heads: it must divide the former, and divide the "
-        "latter or be a multiple of them; {} would do",
+        "tp={} does not fit {} query heads and {} key-value heads: tp must divide the query heads, and "
+        "divide the key-value heads or be a multiple of them; use {}",
         tp, spec.query_heads, spec.key_value_heads, nearest_tp(tp, spec));
   }
   if (has_enough_rows(tp, spec)) return {};
   return fmt::format(
-      "tp={} for an MLP of {} features and a vocabulary of {}: each has one of both at least; {} would "
-      "do",
+      "tp={} is too large for {} MLP features and a vocabulary of {}: each rank needs at least one of each; "
+      "use {}",
       tp, model::max_feed_forward_shards(spec), spec.vocabulary, nearest_tp(tp, spec));
 }
 
@@ -56,14 +56,14 @@ std::int64_t divisor_of_lengths(const model::Layout& mesh) {
   return mesh.cp * std::lcm(mesh.cp > 1 ? 2 : 1, mesh.sequence_parallel ? mesh.tp : 1);
 }
 
-/// Returns the nearest length below, and above if the model has positions for it: "a length of 8".
+/// Returns the nearest length below, and above if the model has positions for it: "--sequence-length 8".
 std::vector<std::string> nearest_lengths(const model::Layout& mesh, const model::ModelSpec& spec,
                                          std::int64_t length) {
   const std::int64_t divisor = divisor_of_lengths(mesh), shorter = length - length % divisor;
   std::vector<std::string> lengths;
-  if (shorter > 0) lengths.push_back(fmt::format("a length of {}", shorter));
+  if (shorter > 0) lengths.push_back(fmt::format("--sequence-length {}", shorter));
   if (shorter + divisor <= spec.max_positions)
-    lengths.push_back(fmt::format("a length of {}", shorter + divisor));
+    lengths.push_back(fmt::format("--sequence-length {}", shorter + divisor));
   return lengths;
 }
 
@@ -87,12 +87,12 @@ std::string why_not_scheduled(const model::Layout& layout) {
   const int number = layout.virtual_stages;
   const std::string name(name_of(layout.schedule));
   const std::string given =
-      fmt::format("schedule={} with virtual-stages={}: {} gives each rank ", name, number, name);
+      fmt::format("schedule={} does not support virtual-stages={}: it needs ", name, number);
   if (layout.schedule == interleaved)
-    return number > 1 ? "" : given + "2 stages or more; virtual-stages=2 or schedule=1f1b would do";
+    return number > 1 ? "" : given + "2 or more stages per rank; use virtual-stages=2 or schedule=1f1b";
   if (layout.schedule == zero_bubble)
-    return number <= 2 ? "" : given + "1 stage, or 2 (V-shaped); virtual-stages=2 would do";
-  return number == 1 ? "" : given + "1 stage; schedule=interleaved or virtual-stages=1 would do";
+    return number <= 2 ? "" : given + "1 or 2 (V-shaped) stages per rank; use virtual-stages=2";
+  return number == 1 ? "" : given + "1 stage per rank; use schedule=interleaved or virtual-stages=1";
 }
 
 /// Returns layouts of fewer ranks, or of fewer stages on each.
@@ -111,8 +111,9 @@ std::string why_too_many_stages(const model::Layout& layout, int num_units) {
   const std::string each =
       layout.virtual_stages == 1 ? "" : fmt::format(" with virtual-stages={}", layout.virtual_stages);
   return fmt::format(
-      "pp={}{} for {} units ({} block{}, embedding, head): each stage holds one at least; {} would do",
-      layout.pp, each, num_units, num_units - 2, num_units == 3 ? "" : "s",
+      "pp={}{} needs at least {} units; the model has {} ({} block{}, embedding, head); use {}", layout.pp,
+      each, std::int64_t{layout.pp} * layout.virtual_stages, num_units, num_units - 2,
+      num_units == 3 ? "" : "s",
       layout.virtual_stages == 1 ? fmt::format("at most pp={}", num_units) : fewer_stages(layout, num_units));
 }
 
@@ -136,35 +137,40 @@ std::string layout_error(const model::Layout& mesh, const model::ModelSpec& spec
     return why;
   if (const std::string why = why_not_cut(mesh.tp, spec); !why.empty()) return why;
   if (const std::string why = model::expert_axis_error(mesh, spec); !why.empty()) return why;
-  if (mesh.zero == 0 && mesh.zero_group != 0) return "zero-group without zero: add zero=1, 2 or 3";
+  if (mesh.zero == 0 && mesh.zero_group != 0)
+    return "zero-group has no effect without zero; add zero=1, 2 or 3";
   if (mesh.data_ranks() % mesh.group_size() != 0) {
-    return fmt::format("groups of zero-group={} do not make up dp={}{}: it must divide it", mesh.zero_group,
-                       mesh.dp, mesh.cp > 1 ? fmt::format(" × cp={}", mesh.cp) : "");
+    return fmt::format("zero-group={} does not divide dp={}{}", mesh.zero_group, mesh.dp,
+                       mesh.cp > 1 ? fmt::format(" × cp={}", mesh.cp) : "");
   }
   if (mesh.group_size() % mesh.ep != 0 && mesh.ep % mesh.group_size() != 0)
-    return fmt::format("zero-group={} with ep={}: one must divide the other", mesh.zero_group, mesh.ep);
+    return fmt::format("zero-group={} does not fit ep={}: one must divide the other", mesh.zero_group,
+                       mesh.ep);
   return {};
 }
 
 std::string sequence_length_error(const model::Layout& mesh, const model::ModelSpec& spec,
                                   std::int64_t sequence_length) {
   const std::int64_t chunks = std::int64_t{2} * mesh.cp, part = sequence_length / mesh.cp;
-  std::vector<std::string> would_do = nearest_lengths(mesh, spec, sequence_length);
+  std::vector<std::string> alternatives = nearest_lengths(mesh, spec, sequence_length);
   if (mesh.cp > 1 && sequence_length % chunks != 0) {
     const std::vector<std::string> fewer = fewer_parts(mesh, sequence_length);
-    would_do.insert(would_do.begin(), fewer.begin(), fewer.end());
-    if (would_do.empty()) would_do = {"cp=1,sp=off"};
-    return fmt::format("cp={} for sequences of {}: each rank has two of {} equal chunks; {} would do",
-                       mesh.cp, sequence_length, chunks, either(would_do));
+    alternatives.insert(alternatives.begin(), fewer.begin(), fewer.end());
+    if (alternatives.empty()) alternatives = {"cp=1,sp=off"};
+    return fmt::format(
+        "cp={} does not divide sequences of {} tokens into {} equal chunks, two for each rank; use {}",
+        mesh.cp, sequence_length, chunks, either(alternatives));
   }
   if (!mesh.sequence_parallel || part % mesh.tp == 0) return {};
   std::int64_t tp = mesh.tp - 1;
   while (part % tp != 0 || !is_possible(tp, spec)) --tp;
-  would_do.insert(would_do.begin(), fmt::format("tp={}", tp));
-  would_do.emplace_back("sp=off");
-  return fmt::format(
-      "sp=on with tp={} for sequences of {}{}: it must divide them; {} would do", mesh.tp, sequence_length,
-      mesh.cp == 1 ? "" : fmt::format(", of which cp={} leaves {}", mesh.cp, part), either(would_do));
+  alternatives.insert(alternatives.begin(), fmt::format("tp={}", tp));
+  alternatives.emplace_back("sp=off");
+  const std::string rows = mesh.cp == 1
+                               ? fmt::format("sequences of {} tokens", sequence_length)
+                               : fmt::format("the {} tokens of each rank (sequence length {}, cp={})", part,
+                                             sequence_length, mesh.cp);
+  return fmt::format("sp=on needs tp={} to divide {}; use {}", mesh.tp, rows, either(alternatives));
 }
 
 Piece shard_piece(const model::ParamSpec& param, const model::Layout& layout,

@@ -106,7 +106,7 @@ std::string describe_nccl_memory(const Plan& plan) {
     for (const MemoryEstimate& memory : estimate_memory(plan)) most = std::max(most, memory.nccl);
   }
   if (most == 0) return "";
-  return fmt::format(" ({} of it NCCL's for each rank, which NCCL_MAX_CTAS and NCCL_BUFFSIZE bound)",
+  return fmt::format(", including {} per rank for NCCL (NCCL_MAX_CTAS and NCCL_BUFFSIZE limit it)",
                      format_bytes(most));
 }
 
@@ -116,13 +116,12 @@ void check_gpu_memory(const Settings& settings, const Plan& plan, const Replan& 
   const std::string fitting = suggest_options_that_fit(settings, plan, replan, gpu_memory_bytes, usable);
   throw Error(
       ErrorKind::usage,
-      fmt::format("{}: ranks need {} of a GPU's memory{}, and of the {} of {} ({}, {}) {} can be had",
+      fmt::format("{}: training needs {} of GPU memory{}; {} ({}, {}) has {}, of which {} is available",
                   plan.layout.to_string(), format_bytes(needed), describe_nccl_memory(plan),
-                  format_bytes(plan.launch.gpu.memory_bytes), plan.device.to_string(), plan.launch.gpu.name,
-                  plan.launch.gpu.address, format_bytes(usable)),
-      fitting.empty()
-          ? "no layout of these ranks would do: start more of them, on more GPUs, or give --device cpu"
-          : fitting + " would do");
+                  plan.device.to_string(), plan.launch.gpu.name, plan.launch.gpu.address,
+                  format_bytes(plan.launch.gpu.memory_bytes), format_bytes(usable)),
+      fitting.empty() ? "no layout of these ranks fits: start more ranks, on more GPUs, or use --device cpu"
+                      : "use " + fitting);
 }
 
 /// Checks the host memory that training on GPUs takes. Most of it is pinned, and cannot be swapped
@@ -134,12 +133,12 @@ void check_memory_beside(const Settings& settings, const Plan& plan, const Repla
   const std::uint64_t needed = needed_bytes(plan);
   if (needed <= host_bytes) return;
   const std::string fitting = suggest_options_that_fit(settings, plan, replan, needed_bytes, host_bytes);
-  throw Error(ErrorKind::usage,
-              fmt::format("{}: ranks on GPUs need {} of a host's memory for what they save, send and read, "
-                          "and it has {}",
-                          plan.layout.to_string(), format_bytes(needed), format_bytes(host_bytes)),
-              fitting.empty() ? "no layout of these ranks would do: start more of them, on more hosts"
-                              : fitting + " would do");
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("{}: training on GPUs needs {} of memory per host for checkpoints, communication "
+                  "and data; this host has {}",
+                  plan.layout.to_string(), format_bytes(needed), format_bytes(host_bytes)),
+      fitting.empty() ? "no layout of these ranks fits: start more ranks, on more hosts" : "use " + fitting);
 }
 
 }  // namespace
@@ -152,8 +151,8 @@ std::uint64_t usable_gpu_bytes(const Plan& plan) {
 std::string describe_gpu_memory(const Plan& plan) {
   const std::uint64_t before = plan.launch.gpu_free_bytes, now = accelerator().free_bytes(plan.device);
   const std::uint64_t taken = before - std::min(before, now), estimate = gpu_memory_bytes(plan);
-  return fmt::format("{} of {}'s memory were taken, {} were estimated ({:.3f} of it)", format_bytes(taken),
-                     plan.device.to_string(), format_bytes(estimate),
+  return fmt::format("GPU memory of {}: {} used, {} estimated ({:.3f} of it)", plan.device.to_string(),
+                     format_bytes(taken), format_bytes(estimate),
                      static_cast<double>(estimate) / static_cast<double>(std::max<std::uint64_t>(taken, 1)));
 }
 
@@ -196,12 +195,11 @@ void check_memory(const Settings& settings, const Plan& plan, const Replan& repl
   const std::string fitting = suggest_options_that_fit(settings, plan, replan, host_state_bytes, host_bytes);
   throw Error(
       ErrorKind::usage,
-      fmt::format("{}: {} of {} on a host take {}, and it has {}", plan.layout.to_string(),
+      fmt::format("{}: {} of {} need {} on one host; this host has {}", plan.layout.to_string(),
                   plan.micro_batches_per_step > 0 ? "weights, gradients and optimizer state" : "weights",
                   ranks == 1 ? "a rank" : fmt::format("{} ranks", ranks), format_bytes(needed),
                   format_bytes(host_bytes)),
-      fitting.empty() ? "no layout of these ranks would do: start more of them, on more hosts"
-                      : fitting + " would do");
+      fitting.empty() ? "no layout of these ranks fits: start more ranks, on more hosts" : "use " + fitting);
 }
 
 }  // namespace dt::plan

@@ -281,7 +281,7 @@ std::vector<NamedNcclGroup> nccl_groups(const Plan& plan, const parallel::LocalT
 
 NcclTopology nccl_topology(const Gpu& gpu, const std::string& library) {
   NcclTopology topology;
-  const bool is_on_paper = gpu.name == "on paper";
+  const bool is_on_paper = gpu.name == "simulated";
   topology.within = is_on_paper || has_nvlink(gpu.name) ? NodeLinks::nvswitch : NodeLinks::pcie;
   if (gpu.major > 0) topology.compute_major = gpu.major;
   int major = 0, minor = 0, patch = 0;

@@ -219,11 +219,11 @@ SentBytes tensor_parallel_bytes(const Plan& plan) {
   return most;
 }
 
-std::string over_network(const SentBytes& sharing) {
+std::string between_nodes(const SentBytes& sharing) {
   if (sharing.between_hosts == 0) return "";
-  const std::string part =
-      sharing.within_hosts == 0 ? "" : ", " + format_bytes(static_cast<std::uint64_t>(sharing.between_hosts));
-  return part + " over the network: a node does not hold them all";
+  if (sharing.within_hosts == 0) return ", all of it between nodes";
+  return fmt::format(", {} of it between nodes",
+                     format_bytes(static_cast<std::uint64_t>(sharing.between_hosts)));
 }
 
 }  // namespace
@@ -281,23 +281,23 @@ std::string describe_pipeline(const Plan& plan) {
       plan.layout.virtual_stages > 1
           ? fmt::format("{} virtual stages on {} ranks", stages.num_stages(), plan.layout.pp)
           : fmt::format("{} stages", stages.num_stages());
-  return fmt::format("{} of {} units, {}, {} micro-batch{}: predicted bubble {:.1f} % over the busiest stage",
-                     virtual_stages, fmt::join(counts, "+"), name_of(plan.layout.schedule),
-                     plan.max_micro_batches(), plan.max_micro_batches() == 1 ? "" : "es",
-                     100 * predicted_bubble_ratio(plan));
+  return fmt::format(
+      "{} of {} units, {}, {} micro-batch{}: predicted bubble {:.1f} % of the busiest stage's compute time",
+      virtual_stages, fmt::join(counts, "+"), name_of(plan.layout.schedule), plan.max_micro_batches(),
+      plan.max_micro_batches() == 1 ? "" : "es", 100 * predicted_bubble_ratio(plan));
 }
 
 std::string describe_tensor_parallelism(const Plan& asked) {
   const Plan plan = busiest_rank_plan(asked, 0);
   const SentBytes sharing = tensor_parallel_bytes(plan);
   const std::string ranks =
-      plan.layout.cp == 1   ? fmt::format("each layer is shared by {}", plan.layout.tp)
-      : plan.layout.tp == 1 ? fmt::format("each sequence is divided among {}", plan.layout.cp)
-                            : fmt::format("each layer is shared by {} ranks, each sequence divided among {}",
+      plan.layout.cp == 1   ? fmt::format("tensor parallelism over {} ranks", plan.layout.tp)
+      : plan.layout.tp == 1 ? fmt::format("context parallelism over {} ranks", plan.layout.cp)
+                            : fmt::format("tensor parallelism over {} ranks, context parallelism over {}",
                                           plan.layout.tp, plan.layout.cp);
-  return fmt::format("{} ranks{}, who each send {} a step{}", ranks,
-                     plan.layout.sequence_parallel ? ", and the rows of what is not cut" : "",
-                     format_bytes(static_cast<std::uint64_t>(sharing.total())), over_network(sharing));
+  return fmt::format("{}{}: each rank sends {} per step{}", ranks,
+                     plan.layout.sequence_parallel ? ", sequence parallelism" : "",
+                     format_bytes(static_cast<std::uint64_t>(sharing.total())), between_nodes(sharing));
 }
 
 std::string describe_zero_comm_cost(const Plan& asked) {
@@ -307,11 +307,11 @@ std::string describe_zero_comm_cost(const Plan& asked) {
   without.layout.zero = 1;
   const std::int64_t bytes = most_for_zero(plan), least = most_for_zero(without);
   return fmt::format(
-      "--zero {} under --pp {} gathers and reduces {} a step and rank, where --zero 1 would {}: each "
-      "micro-batch's {}",
+      "--zero {} with --pp {} communicates {} per step and rank, compared with {} for --zero 1: it {} for "
+      "each micro-batch",
       plan.layout.zero, plan.layout.pp, format_bytes(static_cast<std::uint64_t>(bytes)),
       format_bytes(static_cast<std::uint64_t>(least)),
-      plan.layout.zero == 3 ? "weights and gradients" : "gradients");
+      plan.layout.zero == 3 ? "gathers weights and reduces gradients" : "reduces gradients");
 }
 
 }  // namespace dt::plan

@@ -79,8 +79,8 @@ std::string gpu_rate_names() {
 const GpuRates& rates_of(std::string_view name) {
   const auto* const found = std::ranges::find(all_rates, name, &GpuRates::name);
   if (found != all_rates.end()) return *found;
-  throw Error(ErrorKind::usage, fmt::format("--roofline {}: there are no rates of that GPU", name),
-              "give one of " + gpu_rate_names());
+  throw Error(ErrorKind::usage, fmt::format("--roofline {} is not a known GPU", name),
+              "expected one of: " + gpu_rate_names());
 }
 
 double causal_attention_flops(AttentionLibrary library, Pass pass, std::int64_t head_dim,

@@ -289,7 +289,7 @@ std::vector<Operation> all_of(const Plan& plan, const StepOperations& step) {
 
 StepOperations step_operations(const Plan& plan, const KernelFeatures& traits) {
   if (dtype_bytes(plan.precision.compute) != 2)
-    throw Error(ErrorKind::usage, "the roofline is of training in 16 bits", "give --precision bf16");
+    throw Error(ErrorKind::usage, "--roofline supports 16-bit training only", "use --precision bf16");
   const UnitOperationsBuilder maker(plan, traits);
   StepOperations step;
   step.units.push_back(maker.embedding());

@@ -22,8 +22,8 @@ constexpr std::int64_t version = 3;
 void check_same(const std::string& origin, const char* what, const auto& measured, const auto& asked) {
   if (measured == asked) return;
   throw Error(ErrorKind::input,
-              fmt::format("{}: {} was {} where it was measured, and is {}", origin, what, measured, asked),
-              "give what the run was given, or leave --run out: times are predicted then");
+              fmt::format("{}: {} was {} in the measured run and is now {}", origin, what, measured, asked),
+              "use the options of that run, or omit --run to use predicted times");
 }
 
 /// Checks that the plan's units compute what was measured: all properties that the times depend on
@@ -32,7 +32,7 @@ void check_same_units(const JsonValue& file, const std::string& origin, const Pl
   const model::ModelSpec measured = model::parse_hf_config(file.object_text("model"), origin);
   if (const std::string what = model_difference(measured, plan.spec); !what.empty())
     throw Error(ErrorKind::input, fmt::format("{}: {}", origin, what),
-                "leave --model out to draw the run's, or --run: times are predicted then");
+                "omit --model to show the model of the run, or omit --run to use predicted times");
   check_same(origin, "--micro-batch", file.integer("micro_batch"), plan.micro_batch);
   check_same(origin, "--sequence-length", file.integer("sequence_length"), plan.sequence_length);
   check_same(origin, "--mask-documents", file.boolean("mask_documents"), plan.mask_documents);
@@ -79,10 +79,11 @@ std::vector<parallel::UnitCost> read_unit_times(const fs::path& run, const Plan&
   const fs::path path = run / file_name;
   if (!path_exists(path)) {
     throw Error(ErrorKind::input, fmt::format("{} does not exist", path.string()),
-                "a run on CPUs writes it as it ends; without --run, times are predicted");
+                "a run on CPUs writes it when it finishes; omit --run to use predicted times");
   }
   const std::string origin = path.string();
-  const auto file = JsonValue::parse_object(read_file(path), {origin, "train again to measure anew"});
+  const auto file =
+      JsonValue::parse_object(read_file(path), {origin, "run training again to measure the times"});
   check_same(origin, "the format", file.string("format"), std::string("dt-unit-times"));
   check_same(origin, "the version", file.integer("version"), version);
   check_same_units(file, origin, plan);

@@ -102,16 +102,16 @@ pipeline() { # RANKS OPTIONS REGEX: of 4 units, embedding, two blocks, head
   expect_exit 2 train run "${usage[@]}" --comm "threads=$1" $2
   expect_match stderr "$3"
 }
-pipeline 5 "--pp 5" '--pp 5 for 4 units .*at most --pp 4 would do'
-pipeline 2 "--pp 3" '--pp 3: a pipeline of 3 ranks, and there are 2; --pp 2 would do, or start 3 ranks'
-pipeline 2 "--pp 2 --virtual-stages 2" '--pp-schedule 1f1b with --virtual-stages 2: 1f1b gives each rank 1 stage; --pp-schedule interleaved or --virtual-stages 1 would do'
-pipeline 2 "--pp 2 --pp-schedule interleaved" 'virtual-stages 2 or --pp-schedule 1f1b would do'
-pipeline 2 "--pp 2 --pp-schedule interleaved --virtual-stages 3" '4 units .*; --pp 1 or --virtual-stages 2 would do'
-pipeline 2 "--pp 2 --pp-schedule zero-bubble --virtual-stages 3" '--virtual-stages 2 would do'
-pipeline 2 "--pp 2 --stage-units 2,3" '--stage-units 2,3: stages of 5 units in all; the model has 4; --stage-units 2,2 would do'
-pipeline 2 "--pp 2 --stage-units 4,0" "'0' is not a number of units, from 1 to the model's 4; --stage-units 2,2 would do"
-pipeline 2 "--pp 2 --stage-units 2,1,1" '3 given for 2 stages'
-pipeline 1 "--stage-units 4" 'one stage has all units'
+pipeline 5 "--pp 5" '--pp 5 needs at least 5 units; the model has 4 .*; use at most --pp 4'
+pipeline 2 "--pp 3" 'this layout needs 3 ranks \(pp 3\); 2 were started; use --pp 2, or start 3 ranks'
+pipeline 2 "--pp 2 --virtual-stages 2" '--pp-schedule 1f1b does not support --virtual-stages 2: it needs 1 stage per rank; use --pp-schedule interleaved or --virtual-stages 1'
+pipeline 2 "--pp 2 --pp-schedule interleaved" 'use --virtual-stages 2 or --pp-schedule 1f1b'
+pipeline 2 "--pp 2 --pp-schedule interleaved --virtual-stages 3" 'needs at least 6 units; the model has 4 .*; use --pp 1 or --virtual-stages 2'
+pipeline 2 "--pp 2 --pp-schedule zero-bubble --virtual-stages 3" 'use --virtual-stages 2'
+pipeline 2 "--pp 2 --stage-units 2,3" '--stage-units 2,3: the stages have 5 units in total; the model has 4; use --stage-units 2,2 \(balanced by cost\)'
+pipeline 2 "--pp 2 --stage-units 4,0" "'0' is not a number of units; expected 1 to 4; use --stage-units 2,2"
+pipeline 2 "--pp 2 --stage-units 2,1,1" '3 numbers given for 2 stages'
+pipeline 1 "--stage-units 4" 'a single stage holds all units'
 pipeline 2 "--pp 2 --pp-schedule dualpipe" 'gpipe'
 pipeline 2 "--pp 0" 'pp'
 
@@ -128,27 +128,27 @@ cut() { # RANKS MODEL OPTIONS REGEX
   expect_exit 2 train run "${usage[@]}" --comm "threads=$1" --model "$2" $3
   expect_match stderr "$4"
 }
-divide='it must divide the former, and divide the latter or be a multiple of them'
-cut 5 six.json "--tp 5" "--tp 5 for 12 query heads over 6 key-value heads: $divide; --tp 3 would do\$"
-cut 4 six.json "--tp 4" "12 query heads over 6 key-value heads: $divide; --tp 3 would do\$"
-cut 2 three.json "--tp 2" "12 query heads over 3 key-value heads: $divide; --tp 1 would do\$"
-cut 24 six.json "--tp 24 --dry-run" "$divide; --tp 12 would do\$"
-cut 16 three.json "--tp 8 --sequence-parallel --pp 2" "--tp 8 .*; --pp 1 --pp-schedule 1f1b --virtual-stages 1 --cp 1 --tp 1 --no-sequence-parallel would do\$"
-cut 3 narrow.json "--tp 3" '--tp 3 for an MLP of 2 features and a vocabulary of 257: each has one of both at least; --tp 2 would do$'
+divide='tp must divide the query heads, and divide the key-value heads or be a multiple of them'
+cut 5 six.json "--tp 5" "--tp 5 does not fit 12 query heads and 6 key-value heads: $divide; use --tp 3\$"
+cut 4 six.json "--tp 4" "12 query heads and 6 key-value heads: $divide; use --tp 3\$"
+cut 2 three.json "--tp 2" "12 query heads and 3 key-value heads: $divide; use --tp 1\$"
+cut 24 six.json "--tp 24 --dry-run" "$divide; use --tp 12\$"
+cut 16 three.json "--tp 8 --sequence-parallel --pp 2" "--tp 8 .*; use --pp 1 --pp-schedule 1f1b --virtual-stages 1 --cp 1 --tp 1 --no-sequence-parallel\$"
+cut 3 narrow.json "--tp 3" '--tp 3 is too large for 2 MLP features and a vocabulary of 257: each rank needs at least one of each; use --tp 2$'
 cut 2 six.json "--tp 2 --sequence-parallel --sequence-length 33" \
-  '--sequence-parallel with --tp 2 for sequences of 33: it must divide them; --tp 1 --no-sequence-parallel, a length of 32, a length of 34 or --no-sequence-parallel would do$'
-cut 6 six.json "--tp 6 --sequence-parallel --sequence-length 64" 'for sequences of 64: it must divide them; --tp 2, a length of 60 or --no-sequence-parallel would do$'
-cut 1 six.json "--tp 2" '--tp 2: a model of 2 ranks, and there is one; --tp 1 would do, or start 2 ranks$'
-cut 5 six.json "--tp 6" '--tp 6: a model of 6 ranks, and there are 5; --tp 3 would do, or start 6 ranks$'
-cut 3 six.json "--tp 2 --pp 2" '--tp 2 --pp 2: a model of 4 ranks, and there are 3; --tp 2 --pp 1 would do, or start 4 ranks$'
-cut 7 six.json "--tp 2 --pp 4" '--tp 2 --pp 4: a model of 8 ranks, and there are 7; --tp 2 --pp 3 would do, or start 8 ranks$'
-cut 4 six.json "--tp 2 --zero 1 --zero-group 4" 'must make up the 2 data-parallel ranks; allowed are all, node, 1, 2$'
-cut 4 six.json "--cp 4 --sequence-length 36" '--cp 4 for sequences of 36: each rank has two of 8 equal chunks; --cp 3, a length of 32 or a length of 40 would do$'
+  '--sequence-parallel needs --tp 2 to divide sequences of 33 tokens; use --tp 1 --no-sequence-parallel, --sequence-length 32, --sequence-length 34 or --no-sequence-parallel$'
+cut 6 six.json "--tp 6 --sequence-parallel --sequence-length 64" 'to divide sequences of 64 tokens; use --tp 2, --sequence-length 60 or --no-sequence-parallel$'
+cut 1 six.json "--tp 2" 'this layout needs 2 ranks \(tp 2\); 1 was started; use --tp 1, or start 2 ranks$'
+cut 5 six.json "--tp 6" 'this layout needs 6 ranks \(tp 6\); 5 were started; use --tp 3, or start 6 ranks$'
+cut 3 six.json "--tp 2 --pp 2" 'this layout needs 4 ranks \(tp 2 × pp 2\); 3 were started; use --tp 2 --pp 1, or start 4 ranks$'
+cut 7 six.json "--tp 2 --pp 4" 'this layout needs 8 ranks \(tp 2 × pp 4\); 7 were started; use --tp 2 --pp 3, or start 8 ranks$'
+cut 4 six.json "--tp 2 --zero 1 --zero-group 4" 'is not a divisor of the 2 data-parallel ranks; allowed: all, node, 1, 2$'
+cut 4 six.json "--cp 4 --sequence-length 36" '--cp 4 does not divide sequences of 36 tokens into 8 equal chunks, two for each rank; use --cp 3, --sequence-length 32 or --sequence-length 40$'
 cut 12 six.json "--cp 4 --tp 3 --sequence-parallel --sequence-length 31" \
-  '--cp 4 for sequences of 31: each rank has two of 8 equal chunks; a length of 24 or a length of 48 would do$'
+  '--cp 4 does not divide sequences of 31 tokens into 8 equal chunks, two for each rank; use --sequence-length 24 or --sequence-length 48$'
 cut 6 six.json "--cp 2 --tp 3 --sequence-parallel --sequence-length 32" \
-  'with --tp 3 for sequences of 32, of which --cp 2 leaves 16: .*; --tp 2, a length of 24, a length of 36 or --no-sequence-parallel would do$'
-cut 3 six.json "--cp 4" '--cp 4: a model of 4 ranks, and there are 3; --cp 2 would do, or start 4 ranks$'
+  'needs --tp 3 to divide the 16 tokens of each rank \(sequence length 32, --cp 2\); use --tp 2, --sequence-length 24, --sequence-length 36 or --no-sequence-parallel$'
+cut 3 six.json "--cp 4" 'this layout needs 4 ranks \(cp 4\); 3 were started; use --cp 2, or start 4 ranks$'
 cut 2 six.json "--cp 0" "invalid value '0' for option '--cp'"
 cut 2 six.json "--sequence-parallel" '--sequence-parallel needs --tp 2 or more$'
 cut 2 six.json "--tp-overlap-chunks 2" '--tp-overlap-chunks needs --tp 2 or more$'
@@ -174,10 +174,10 @@ expect_absent run
 # More than any host holds.
 printf '{"model_type":"llama","vocab_size":300,"hidden_size":65536,"intermediate_size":262144,"num_hidden_layers":99,"num_attention_heads":512,"max_position_embeddings":64}' >vast.json
 expect_exit 2 dt-train --model vast.json --data shards --run run --steps 2 --comm threads=2 --pp 2
-expect_match stderr 'pp=2,dp=1,tp=1,zero=0: weights, gradients and optimizer state of 2 ranks on a host take .* TiB'
-expect_match stderr 'no layout of these ranks would do'
+expect_match stderr 'pp=2,dp=1,tp=1,zero=0: weights, gradients and optimizer state of 2 ranks need .* TiB on one host'
+expect_match stderr 'no layout of these ranks fits'
 expect_exit 2 dt-train --model vast.json --data shards --steps 2 --compare-layouts "dp=1"
-expect_match stderr "layout 'dp=1': pp=1,dp=1,.* take .* TiB"
+expect_match stderr "layout 'dp=1': pp=1,dp=1,.* need .* TiB"
 expect_absent run
 
 # A corrupt shard is found when it is read.
@@ -211,7 +211,7 @@ cp run/run.json kept.json
 sed -i 's/^  "version": 1,$/  "version": 2,/' run/run.json
 claimed=$(ls run/generations)
 expect_exit 3 train run --steps 8 --global-batch 16 --lr 2e-3
-expect_match stderr 'run/run.json has version 2, not 1'
+expect_match stderr 'run/run.json has version 2; expected 1'
 expect_equal "$(ls run/generations)" "$claimed" "claims"
 mv kept.json run/run.json
 
@@ -220,7 +220,7 @@ last=$(dt-checkpoint latest run)
 file=("$last"/*.h5)
 printf '\xff\xff\xff\xff' | dd of="${file[0]}" bs=1 seek=$(($(stat -c %s "${file[0]}") / 2)) conv=notrunc status=none
 expect_exit 0 train run --steps 8
-expect_match stderr "passing over .*$(basename "$last")"
+expect_match stderr "skipping .*$(basename "$last")"
 for file in run/checkpoints/*/manifest.json; do echo '{}' >"$file"; done
 expect_exit 3 train run --steps 10
 expect_match stderr "none of the run's"
@@ -234,4 +234,4 @@ expect_match stderr "standard output"
 
 # A learning rate that explodes.
 expect_exit 3 train boom --steps 50 --lr 1e30 --clip-norm 0 --warmup-steps 0
-expect_match stderr "not both finite"
+expect_match stderr "gradient norm .*: not finite"

@@ -30,7 +30,7 @@ for layout in dp=1,cp=2,tp=1,zero=0 dp=1,cp=4,tp=1,zero=0 pp=2,dp=1,cp=2,tp=2,sp
 done
 expect_exit 0 train changes "${common[@]}" --steps 21 --comm threads=2 --cp 2 --zero 0
 expect_exit 0 train changes "${common[@]:1}" --steps 22
-expect_match stderr 'not bit for bit as before: .*cp 2 → 1'
+expect_match stderr 'results will not be bit-identical to the earlier run: .*cp 2 → 1'
 
 # Evaluated alone, and its logits.
 evaluate() { # LOGITS OPTIONS...
@@ -62,6 +62,6 @@ expect_equal "$(equal_layouts)" 2 "layouts of equal bits in bf16"
 
 # Sequences that do not divide, and too few ranks.
 expect_exit 2 train bad "${common[@]}" --steps 2 --comm threads=4 --cp 3
-expect_match stderr '--cp 3 for sequences of 32: each rank has two of 6 equal chunks; --cp 2, a length of 30 or a length of 36 would do$'
+expect_match stderr '--cp 3 does not divide sequences of 32 tokens into 6 equal chunks, two for each rank; use --cp 2, --sequence-length 30 or --sequence-length 36$'
 expect_exit 2 train bad "${common[@]}" --steps 2 --cp 2
-expect_match stderr '--cp 2: a model of 2 ranks, and there is one; .* would do, or start 2 ranks'
+expect_match stderr 'this layout needs 2 ranks \(cp 2\); 1 was started; use .*, or start 2 ranks'

@@ -7,10 +7,10 @@ export CUDA_VISIBLE_DEVICES=
 expect_exit 2 train run --steps 2 --device gpu
 expect_match stderr "auto, cpu, cuda"
 expect_exit 2 train run --steps 2 --device cuda --precision bf16 --matmul amx
-expect_match stderr "give --matmul auto, or fp32 or tf32 with --precision fp32"
+expect_match stderr "use --matmul auto, or fp32 or tf32 with --precision fp32"
 for device in cpu auto; do
   expect_exit 2 train run --steps 2 --device $device --matmul tf32
-  expect_match stderr "--matmul tf32 is how GPUs multiply fp32, and --device $device computes on "
+  expect_match stderr "--matmul tf32 is for fp32 on GPUs, but --device $device computes on "
 done
 expect_exit 2 train run --steps 2 --device cpu --matmul tf32 --dry-run
 for device in cpu cuda; do

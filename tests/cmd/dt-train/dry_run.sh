@@ -13,12 +13,12 @@ expect_exit 0 train run --steps 100 --dry-run --json --comm threads=2 --comm-buc
 expect_match stdout '"arriving_bytes":65536,'
 expect_exit 0 dt-train --model llama-8b --data shards --steps 10 --dry-run --threads 1 --sequence-length 64
 expect_match stdout 'parameters +8,030,261,248'
-expect_match stderr 'warning: needs .* of memory'
+expect_match stderr 'warning: this run needs .* of memory per host'
 expect_exit 0 train run --steps 100 --dry-run --comm threads=5 --pp 2 --zero 1 --pp-schedule zero-bubble --virtual-stages 2
 for line in 'ranks +4' 'pp +2' 'pp_schedule +zero-bubble' 'virtual_stages +2' 'stage_units +1,1,1,1' 'dp +2' 'zero +1'; do
   expect_match stdout "^$line\$"
 done
-expect_match stderr '1 of 5 ranks would sit out'
+expect_match stderr '1 of 5 ranks would be idle'
 # The most loaded rank's memory: GPipe's first stage holds every micro-batch.
 held() {
   expect_exit 0 train run --steps 100 --dry-run --json --comm threads=2 --global-batch 64 --stage-units 3,1 --pp 2 "$@"
@@ -40,7 +40,7 @@ awk -v s="$(json_value stdout step_s)" -v t="$(json_value stdout total_s)" 'BEGI
 # For ranks that are not there, without data, on GPUs: nothing of this machine is asked.
 paper=(dt-train --model llama-8b --steps 1000 --tp 8 --global-batch 64 --device cuda --ranks 32 --ranks-per-node 8)
 expect_exit 0 "${paper[@]}" --dry-run --json
-expect_match stderr 'without --data nothing is known of it'
+expect_match stderr 'without --data, the number of epochs'
 for line in '"ranks":32,' '"dp":4,' '"tp":8,' '"device":"cuda"' '"gpu_memory_bytes":[0-9]+' '"nccl_bytes":[1-9][0-9]{8,},'; do expect_match stdout "$line"; done
 if grep -q 'warning' stderr; then cat stderr; fail "a warning of this machine"; fi
 slow=$("${paper[@]}" --dry-run --quiet --json --node-bandwidth 1e9 --link-bandwidth 1e9 | sed -nE 's/.*"step_s":([0-9.e+-]+).*/\1/p')
@@ -53,17 +53,17 @@ expect_exit 0 "${paper[@]}" --show-schedule --json --precision bf16 --roofline h
 expect_match stdout '"kind":"operation","name":"MLP up","of":"products",.*"waves":'
 expect_match stdout '"kind":"roofline","gpu":"h100",.*"mfu":0\.[2-9]'
 expect_exit 0 dt-train --model gpt2-124m --steps 1 --precision bf16 --show-schedule --roofline b200
-expect_match stdout 'on b200 a step takes .*, MFU 0\.'
+expect_match stdout 'predicted step time on b200: .*, MFU 0\.'
 expect_exit 2 "${paper[@]}" --show-schedule --roofline h100
-expect_match stderr 'give --precision bf16'
+expect_match stderr 'use --precision bf16'
 expect_exit 2 "${paper[@]}" --show-schedule --precision bf16 --roofline v100
-expect_match stderr -- '--roofline v100: there are no rates of that GPU; give one of a100, h100, h200, b200'
+expect_match stderr -- '--roofline v100 is not a known GPU; expected one of: a100, h100, h200, b200'
 expect_exit 2 "${paper[@]}" --dry-run --ranks-per-node 7
 expect_match stderr -- '--ranks 32 do not fill nodes of --ranks-per-node 7; give --ranks 35'
 expect_exit 2 dt-train --model llama-tiny --epochs 1 --dry-run --ranks 2
 expect_match stderr -- '--epochs 1 needs --data'
 expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2 --tp 4
-expect_match stderr 'a model of 4 ranks, and there are 2'
+expect_match stderr 'this layout needs 4 ranks \(tp 4\); 2 were started'
 expect_exit 2 mpi 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2
 expect_match stderr -- '--ranks 2 plans without ranks, and a launcher has started 2'
 

@@ -63,11 +63,11 @@ expect_match stderr 'has no optimizer state'
 # Another optimizer, or another state, is refused by name; its weights can begin a run.
 expect_exit 3 train adamw --steps 9 --optimizer lion
 expect_match stderr 'step-00000008.g1 was trained with adamw: --optimizer lion cannot continue its state'
-expect_match stderr -- '--optimizer adamw goes on; a new run can begin with its weights: --run NEW --init-from CHECKPOINT'
+expect_match stderr -- 'use --optimizer adamw to resume; a new run can start from its weights: --run NEW --init-from CHECKPOINT'
 expect_exit 3 train lion --steps 9 --optimizer adamw --dry-run
 expect_match stderr 'was trained with lion: --optimizer adamw cannot continue its state'
 expect_exit 3 train plain --steps 9 --momentum 0.9
-expect_match stderr 'step-00000008.g1 has the state \[\] of sgd, and this command continues only \[sgd_m\]'
+expect_match stderr 'step-00000008.g1 holds the sgd state \[\], but this command needs \[sgd_m\]'
 expect_exit 0 train begun --steps 1 --optimizer lion --init-from "$(dt-checkpoint latest adamw)"
 expect_exit 0 dt-train --eval-only --run lion --threads 1 --json
 

@@ -58,7 +58,7 @@ expect_exit 0 train one "${small[@]}" --steps 4 --profile 2-3
 check_profiles one 00000002.g1 1 cpu
 check_profiles one 00000003.g1 1 cpu
 expect_equal "$(find one/profile -type f | wc -l)" 2 "files"
-expect_match stderr 'profile of step 2, rank 0: [0-9.e-]+ s: forward [0-9.]+ %, .*control [0-9.]+ %, step .*exposed communication [0-9.]+ %, waiting for data .* %, the host between .* % \(one/profile\)'
+expect_match stderr 'profile of step 2, rank 0: [0-9.e-]+ s: forward [0-9.]+ %, .*control [0-9.]+ %, step .*exposed communication [0-9.]+ %, waiting for data .* %, other host work .* % \(one/profile\)'
 train plain "${small[@]}" --steps 4 2>stderr
 expect_absent plain/profile
 [[ $(cat stderr) != *profile* ]] || fail "a profile that nobody asked for"
@@ -78,7 +78,7 @@ grep -q '"cat":"gather"' zero/profile/*.rank-00001.json || fail "gathers of ZeRO
 # On a device the host enqueues and the device computes.
 on_device expect_exit 0 train device "${small[@]}" --steps 3 --profile 2
 check_profiles device 00000002.g1 1 device
-expect_match stderr 'profile of step 2, rank 0: .*forward .*the GPU between [0-9.]+ %; host: enqueuing [0-9.]+ %'
+expect_match stderr 'profile of step 2, rank 0: .*forward .*idle GPU [0-9.]+ %; host: enqueuing [0-9.]+ %'
 on_device expect_exit 0 train device-plain "${small[@]}" --steps 3
 expect_same_model device device-plain
 on_device expect_exit 0 train_as threads=2 device-ranks "${small[@]}" --steps 2 --pp 2 --profile 2
@@ -97,18 +97,18 @@ expect_exit 0 train one "${small[@]}" --steps 6 --profile 3-5
 check_profiles one 00000005.g2 1 cpu
 expect_equal "$(find one/profile -name '*.g2.*' | wc -l)" 1 "files of the resume"
 expect_exit 0 train one "${small[@]}" --steps 7 --profile 3-5
-expect_match stderr 'warning: --profile 3-5: nothing is profiled, the run is past that'
+expect_match stderr 'warning: --profile 3-5 has no effect: the run has passed these steps'
 expect_equal "$(find one/profile -type f | wc -l)" 3 "files"
 
 # What cannot be written costs the training nothing.
 touch plain/profile
 expect_exit 0 train plain "${small[@]}" --steps 5 --profile 5
-expect_match stderr 'warning: the profile of step 5 is not whole: rank 0 on .*plain/profile'
+expect_match stderr 'warning: the profile of step 5 is incomplete: rank 0 on .*plain/profile'
 expect_equal "$(losses plain | wc -l)" 5 "steps"
 
 for value in 0 x 3-2 1-2-3 -1; do
   expect_exit 2 train refused "${small[@]}" --steps 4 --profile="$value"
-  expect_match stderr "error: --profile '$value' names no steps; give a step, such as 10"
+  expect_match stderr "error: --profile '$value' is not a range of steps; expected a step, such as 10"
 done
 expect_exit 2 train refused "${small[@]}" --steps 4 --profile 3-5
 expect_match stderr 'error: --profile 3-5: the run ends with step 4'

@@ -36,7 +36,7 @@ done
 # Several micro-batches a rank sum in another order from stage 2 on, which resume says.
 expect_exit 0 train_as threads=2 rounds --grad-lanes 4 --steps 5 --zero 1
 expect_exit 0 train_as threads=2 rounds --grad-lanes 4 --steps 10 --zero 2
-expect_match stderr 'not bit for bit as before: gradient_sum "by lanes" → "by rounds of 2 ranks in groups of 2"'
+expect_match stderr 'results will not be bit-identical to the earlier run: gradient_sum "by lanes" → "by rounds of 2 ranks in groups of 2"'
 expect_exit 0 train_as threads=4 rounds --grad-lanes 4 --steps 15 --zero 2 --zero-group 2 --micro-batch 1
 expect_exit 0 train_as threads=4 rounds --grad-lanes 4 --steps 20 --zero 2 --zero-group all --micro-batch 1
 expect_match stderr 'gradient_sum "by rounds of 4 ranks in groups of 2" → "by rounds of 4 ranks in groups of 4"'
@@ -55,7 +55,7 @@ expect_same_model alone ones
 
 expect_exit 2 train_as threads=4 bad --steps 1 --zero 4
 expect_exit 2 train_as threads=4 bad --steps 1 --zero 1 --zero-group 3
-expect_match stderr 'allowed are all, node, 1, 2, 4'
+expect_match stderr 'allowed: all, node, 1, 2, 4'
 expect_exit 2 train_as threads=4 bad --steps 1 --zero-group 2
 expect_match stderr 'zero-group needs --zero'
 expect_exit 2 train_as threads=4 bad --steps 1 --zero 1 --zero-group some

@@ -52,7 +52,7 @@ class TextDrawing {
     for (std::int64_t i = 0; i < bands; ++i) {
       if (bands > most_bands && i == most_bands / 2) {
         const std::int64_t next = bands - most_bands / 2;
-        text += fmt::format("{:{}}… {} to {} left out\n", "", margin_, time(i * width_), time(next * width_));
+        text += fmt::format("{:{}}… {} to {} omitted\n", "", margin_, time(i * width_), time(next * width_));
         i = next;
       }
       text += draw({i * width_, std::min(width_, num_columns_ - i * width_)});
@@ -137,7 +137,7 @@ class TextDrawing {
   std::string legend() const {
     const PipelineSchedule& schedule = drawing_.pipeline.schedule;
     std::string text = "F0 forward of micro-batch 0, B0 backward";
-    if (schedule.splits_backward) text += ", W0 its weight half";
+    if (schedule.splits_backward) text += ", W0 backward of its weights";
     text += ", . idle";
     const int chunks = schedule.num_stages() / schedule.num_ranks();
     for (int chunk = 0; chunks > 1 && chunk < chunks; ++chunk)

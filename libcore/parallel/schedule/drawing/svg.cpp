@@ -162,7 +162,8 @@ class SvgDrawing {
           entry.css_class, at_x, at_y, at_x + 16, at_y + 10, entry.text);
       at_x += 140;
     }
-    add("<text x=\"{:.0f}\" y=\"{:.0f}\">thin: sent · red: gathered or reduced</text>", at_x, at_y + 10);
+    add("<text x=\"{:.0f}\" y=\"{:.0f}\">thin line: send · red line: gather or reduce</text>", at_x,
+        at_y + 10);
   }
 
   const Drawing& drawing_;
