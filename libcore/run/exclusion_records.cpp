@@ -86,8 +86,7 @@ std::string why_set_aside(const fs::path& checkpoint) {
   const std::vector<FailedLoad> loads = failed_loads(checkpoint);
   if (loads.size() < max_failed_loads) return {};
   return fmt::format(
-      "set aside: {} starts found it damaged, the last at {}: {}; once it is repaired, --resume {} takes it "
-      "up again",
+      "excluded: {} starts found it damaged, the last at {}: {}; after repairing it, use --resume {}",
       loads.size(), loads.back().at, loads.back().reason, checkpoint.string());
 }
 
@@ -116,7 +115,7 @@ void mark_not_finite(const fs::path& checkpoint, const NotFiniteLoss& loss) {
 std::string why_not_finite(const fs::path& checkpoint) {
   const fs::path mark = not_finite_path(checkpoint);
   if (!path_exists(mark)) return {};
-  return fmt::format("its weights gave a loss that is not finite{}; --resume {} takes it all the same",
+  return fmt::format("its weights gave a loss that is not finite{}; use --resume {} to resume from it anyway",
                      describe_mark(mark), checkpoint.string());
 }
 

@@ -349,7 +349,7 @@ void RunLock::acquire(const RunDirectory& run, const Generation& own) {
   }
   if (read_file(run.generation_path(own.number)).empty())
     throw Error(ErrorKind::environment,
-                fmt::format("another dt-train in {} has withdrawn generation {}, which was not held yet",
+                fmt::format("another dt-train in {} withdrew generation {} before it was locked",
                             run.path().string(), own.number),
                 "wait for it to end, stop it, or use another run directory");
   for (const Generation& other : run.generations()) {
@@ -366,21 +366,21 @@ void RunLock::acquire(const RunDirectory& run, const Generation& own) {
 void RunLock::check_still_held() const {
   std::string what;
   if (const std::optional<File> found = open_if_there(path_); !found) {
-    what = "is gone";
+    what = "is missing";
   } else if (!is_same_file(file_, *found)) {
     FileLock probe;
     if (read_file(path_) != claim_)
-      what = "is another start's";
+      what = "belongs to another start";
     else if (probe.try_lock(lock_path_, Owner::anyone) == Outcome::acquired)
       what = "is a copy";
   }
   if (what.empty()) return;
   throw Error(
       ErrorKind::environment,
-      fmt::format("{} {}: the run's folder has been moved or replaced while this job trains", path_.string(),
+      fmt::format("{} {}: the run directory was moved or replaced while this job trains", path_.string(),
                   what),
-      "nothing is saved there; what this job has saved is where the folder went: start again with --run "
-      "naming that");
+      "nothing more is saved; this job's checkpoints moved with the folder: start again with its new path "
+      "as --run");
 }
 
 }  // namespace dt::run

@@ -18,7 +18,7 @@ std::vector<PruneDecision> decide_prune(
       const std::string why = why_unsound(entry);
       if (why.empty()) ++kept;
       decision.why =
-          why.empty() ? fmt::format("one of the newest {}", rule.keep_last) : "does not count: " + why;
+          why.empty() ? fmt::format("one of the newest {}", rule.keep_last) : "not counted: " + why;
     } else if (rule.keep_every > 0 && entry.step % rule.keep_every == 0) {
       decision.why = fmt::format("its step is a multiple of {}", rule.keep_every);
     } else {

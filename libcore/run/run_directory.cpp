@@ -151,7 +151,7 @@ std::string RunDirectory::other_writers() const {
   struct stat parent {};
   const bool everybody_renames = ::stat((path_ / "..").c_str(), &parent) == 0 &&
                                  (parent.st_mode & S_IWOTH) != 0 && (parent.st_mode & S_ISVTX) == 0;
-  return everybody_renames ? "everybody (by the mode of the folder above)" : "";
+  return everybody_renames ? "everybody (by the mode of the parent folder)" : "";
 }
 
 void RunDirectory::require() const {

@@ -41,13 +41,13 @@ void check_writable(const char* option, const fs::path& path) {
   fs::path folder = fs::absolute(path);
   while (!path_exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
   if (!folder_exists(folder) || ::access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw environment_error("cannot write to {}, where --{} {} would lie", folder.string(), option,
+    throw environment_error("cannot write to {}, which would hold --{} {}", folder.string(), option,
                             path.string());
   }
 }
 
 /// Returns the newest candidate that can be read, and sets `path` to the candidate's. Warns
-/// of the candidates that it passes over.
+/// of the candidates that it skips.
 std::optional<checkpoint::Reader> newest_readable(const std::vector<Candidate>& candidates, std::string& path,
                                                   Console& console) {
   for (const Candidate& candidate : candidates) {
@@ -60,7 +60,7 @@ std::optional<checkpoint::Reader> newest_readable(const std::vector<Candidate>& 
       return reader;
     } catch (const Error& error) {
       if (candidate.required || error.kind() != ErrorKind::input) throw;
-      console.warn("would pass over {}: {}", candidate.path.string(), error.message());
+      console.warn("would skip {}: {}", candidate.path.string(), error.message());
     }
   }
   return std::nullopt;
@@ -212,8 +212,8 @@ void warn_of_memory(const plan::Planner& planner, const plan::Plan& plan,
     const std::uint64_t needed = needed_bytes(plan);
     if (needed <= here) return;
     const std::string fitting = planner.suggest_options_that_fit(plan, resumed, needed_bytes, here);
-    console.warn("needs {} of memory on a {}, at most {} can be had here{}", format_bytes(needed), whose,
-                 format_bytes(here), fitting.empty() ? "" : "; " + fitting + " would do");
+    console.warn("this run needs {} of memory per {}; at most {} is available here{}", format_bytes(needed),
+                 whose, format_bytes(here), fitting.empty() ? "" : "; use " + fitting);
   };
   if (plan.device != Device::host()) warn("GPU", plan::gpu_memory_bytes, plan::usable_gpu_bytes(plan));
   const auto of_host = [](const plan::Plan& p) {
@@ -227,7 +227,7 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   if (launch.device == Device::host() && !is_on_paper) plan::check_arithmetic(settings);
   std::optional<data::Mixture> dataset;
   if (settings.data.mixture.empty())
-    console.info("without --data nothing is known of it: neither epochs nor whether it fits the model");
+    console.info("without --data, the number of epochs and the fit of the vocabulary are unknown");
   else
     dataset.emplace(settings.data.mixture);
   std::optional<run::RunDirectory> run;
@@ -238,7 +238,8 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
   }
   if (settings.save.local_folder) {
     check_writable("checkpoint-local", *settings.save.local_folder);
-    console.info("what nodes hold of local checkpoints is not looked at: a start may go on from a newer one");
+    console.info(
+        "--dry-run does not look for local checkpoints on nodes: a start may resume from a newer one");
   }
   const std::vector<Candidate> candidates = resume_candidates(settings.resume, run ? &*run : nullptr);
   const model::ModelSpec spec = choose_spec(settings.resume, candidates);
@@ -274,8 +275,8 @@ void check_and_describe(const plan::Settings& settings, const plan::Launch& laun
       console.print("{:<18} {}\n", source.name, describe(source, *dataset));
   }
   console.info(
-      "times are predicted for {:.3g} FLOP/s a rank (--rank-flops), {:.3g} bytes/s between ranks of a node "
-      "(--node-bandwidth), {:.3g} between nodes (--link-bandwidth)",
+      "predicted times assume {:.3g} FLOP/s per rank (--rank-flops), {:.3g} bytes/s within a node "
+      "(--node-bandwidth), {:.3g} bytes/s between nodes (--link-bandwidth)",
       plan.forecast.rank_flops, plan::link_bandwidths(plan.forecast).within_node,
       plan::link_bandwidths(plan.forecast).between_nodes);
   if (!is_on_paper) warn_of_memory(planner, plan, resumed, console);

@@ -44,11 +44,11 @@ fs::path weights_path(const plan::Settings& settings, Console& console) {
       is_pruned = run && checkpoint::is_removed(candidate.path) &&
                   candidate.path.parent_path() == run->checkpoints_path();
       if (is_pruned) break;
-      console.warn("passing over {}: {}", candidate.path.string(), why);
+      console.warn("skipping {}: {}", candidate.path.string(), why);
     }
   }
   throw Error(candidates.empty() ? ErrorKind::usage : ErrorKind::input, "--eval-only finds no weights",
-              "name them with --init-from, or a checkpoint with --resume, or a run that has one with --run");
+              "name weights with --init-from, a checkpoint with --resume, or a run that has one with --run");
 }
 
 /// Returns rank 0's choice of weights on all ranks.
@@ -115,7 +115,7 @@ int evaluate_weights(plan::Settings settings, const fs::path& path, const data::
                  ranks);
   const auto result = evaluate(*runtime, dataset, request, ranks);
   if (result.stopped_by != 0) {
-    ranks.console.warn("stopped by {} before the evaluation was done", signal_name(result.stopped_by));
+    ranks.console.warn("stopped by {} before the evaluation finished", signal_name(result.stopped_by));
     return 128 + result.stopped_by;
   }
   comm::on_root(ranks, [&] {
@@ -153,7 +153,7 @@ int evaluate_only(const plan::Settings& settings, const std::vector<OptionValue>
         const bool all_know =
             used.world.size() == 1 || dynamic_cast<const comm::SharedError*>(&error) != nullptr;
         if (!all_know || !was_pruned(settings, path, used)) throw;
-        used.console.info("{} was removed meanwhile: taking a newer one", path.string());
+        used.console.info("{} was removed by a running job: using a newer checkpoint", path.string());
       }
     }
   });

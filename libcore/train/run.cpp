@@ -74,9 +74,9 @@ void warn_of_other_writers(const run::RunDirectory& run, Console& console) {
 void remove_leftovers(const run::RunDirectory& run, Console& console) {
   const run::RemovalResult done = run.remove_leftovers();
   for (const fs::path& leftover : done.removed)
-    console.info("removed {}, which a killed save left behind", leftover.string());
+    console.info("removed {}, left behind by an interrupted save", leftover.string());
   for (const checkpoint::Problem& problem : done.problems)
-    console.warn("{}, which a killed save left behind, stays: {}", problem.where, problem.what);
+    console.warn("cannot remove {}, left behind by an interrupted save: {}", problem.where, problem.what);
 }
 
 /// Reports that the run directory is a copy, or was moved. The start then uses the run.json found
@@ -87,8 +87,8 @@ void report_copied_run(const run::RunDirectory& run, Console& console) {
   if (claimed.empty() || claimed.back().folder.empty() || !fs::exists(run.path() / "run.json", error)) return;
   const fs::path here = fs::canonical(run.path());
   if (here == claimed.back().folder) return;
-  console.info("{} is a copy of {}, or was moved from there: going on by the run.json found here, {}",
-               run.path().string(), claimed.back().folder, (here / "run.json").string());
+  console.info("{} was copied or moved from {}: using the run.json found here, {}", run.path().string(),
+               claimed.back().folder, (here / "run.json").string());
 }
 
 std::int64_t newest_generation(const run::RunDirectory& run) {
@@ -104,9 +104,9 @@ void require_no_newer_generation(const run::RunDirectory& run, std::int64_t newe
     if (other.number <= newest_seen || other.number == own.number) continue;
     run.withdraw(own);
     throw Error(ErrorKind::environment,
-                fmt::format("another dt-train has been running in {} meanwhile: {}", run.path().string(),
+                fmt::format("another dt-train started in {} in the meantime: {}", run.path().string(),
                             run::describe(other)),
-                "start again, to go on from where it ended");
+                "start again to resume from its newest checkpoint");
   }
 }
 
@@ -118,7 +118,7 @@ void warn_of_own_checkpoints(const plan::ResumeRequest& request, const run::RunD
   const std::vector<checkpoint::CheckpointEntry> own = run.lineage();
   std::error_code error;
   if (own.empty() || fs::equivalent(own.front().path, request.from, error)) return;
-  console.warn("{} has checkpoints of its own, the newest {}: --resume auto would go on from that",
+  console.warn("{} has its own checkpoints, the newest {}: --resume auto would resume from that",
                run.path().string(), own.front().path.filename().string());
 }
 
@@ -141,8 +141,9 @@ void claim_run(ClaimedRun& owned, const run::RunDirectory& run, const Start& sta
   if (owned.live_run->is_supported()) {
     remove_leftovers(run, console);
   } else {
-    console.warn("{} refuses file locks: a second job on this run would not be noticed at its start",
-                 run.path().string());
+    console.warn(
+        "{} does not support file locks: a second job on this run would not be detected at its start",
+        run.path().string());
   }
 }
 
@@ -197,8 +198,8 @@ int train_on_ranks(const plan::Settings& settings, const std::vector<OptionValue
   if (comm::broadcast_number(ranks.world, nothing_left) != 0) {
     newest_seen = comm::broadcast_number(ranks.world, newest_seen);
     if (start.skipped.empty()) promotion.clear(newest_seen);
-    ranks.console.info("{} is at step {} and was to end at step {}: nothing is left to do",
-                       run.path().string(), start.state.step, start.plan.total_steps);
+    ranks.console.info("{} is at step {} and ends at step {}: nothing is left to do", run.path().string(),
+                       start.state.step, start.plan.total_steps);
     return 0;
   }
   const std::vector<std::string> hosts = comm::gather_texts(ranks.world, host_name());

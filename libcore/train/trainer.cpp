@@ -125,11 +125,11 @@ Decision Trainer::train_step() {
   warn_slow_attention();
   if (decision.skip) {
     ranks_.console.info(
-        "step {}: gradients are not finite at the loss scale {}: no update; the scale is now {}", state_.step,
-        scale_before, stepper_.loss_scale().value);
+        "step {}: gradients are not finite at loss scale {}: update skipped; loss scale is now {}",
+        state_.step, scale_before, stepper_.loss_scale().value);
   }
   if (decision.targets == 0) {
-    ranks_.console.info("step {}: none of its tokens is a target (--loss-on): its loss and gradients are 0",
+    ranks_.console.info("step {}: none of its tokens is a target (--loss-on); loss and gradients are 0",
                         state_.step);
   }
   if (progress_) progress_->set_postfix(fmt::format("loss {:.4f}", decision.loss));
@@ -143,7 +143,7 @@ void Trainer::warn_slow_attention() {
   if (has_warned_slow_attention_ || plan_.device == Device::host()) return;
   has_warned_slow_attention_ = true;
   for (const std::string& line : attention_fallbacks_used(ranks_.world))
-    ranks_.console.warn("slower kernels compute attention: {}", line);
+    ranks_.console.warn("attention uses slower kernels: {}", line);
 }
 
 bool Trainer::is_superseded() {
@@ -179,7 +179,7 @@ void Trainer::mark_not_finite(const run::NotFiniteLoss& found) {
   try {
     run::mark_not_finite(run_.checkpoints_path() / newest_.name, found);
   } catch (const Error& error) {
-    ranks_.console.warn("{} is not marked: {}", newest_.name, error.message());
+    ranks_.console.warn("cannot mark {} as not finite: {}", newest_.name, error.message());
   }
 }
 
@@ -205,7 +205,7 @@ TrainingStanding Trainer::collect_standing() const {
   } catch (const Error&) {  // the message then lacks the older checkpoint
   }
   if (local_target_ && local_target_->confirmed_step() > older_step) {
-    s.older = fmt::format("step {} on the nodes' own storage", local_target_->confirmed_step());
+    s.older = fmt::format("step {} on node-local storage", local_target_->confirmed_step());
     s.older_is_local = true;
   }
   return s;
@@ -219,7 +219,7 @@ void Trainer::confirm_saved_weights(std::int64_t step) {
   try {
     run::clear_not_finite(run_.checkpoints_path() / newest_.name);  // another precision may have helped
   } catch (const Error& error) {
-    ranks_.console.warn("{} is still marked: {}", newest_.name, error.message());
+    ranks_.console.warn("cannot remove the not-finite mark of {}: {}", newest_.name, error.message());
   }
 }
 
@@ -342,7 +342,7 @@ int Trainer::save_and_stop(int signal) {
   if (local_target_)
     confirm_weights();  // only then may the nodes' checkpoints go; otherwise the next start proves it
   const char* reason = signal != 0 ? signal_name(signal) : "output cannot be written";
-  ranks_.console.warn("{}: stopped after step {}; the run can go on", reason, state_.step);
+  ranks_.console.warn("{}: stopped after step {}; start again to resume", reason, state_.step);
   stop(reason);
   return exit_requeue;
 }
@@ -355,7 +355,7 @@ void Trainer::record_unit_times() {
   try {
     plan::write_unit_times(run_.path(), plan_, times);
   } catch (const Error& error) {  // no run may fail because of them
-    ranks_.console.warn("no times of units are kept: {}", error.what());
+    ranks_.console.warn("cannot write the unit times: {}", error.what());
   }
 }
 

@@ -14,7 +14,7 @@ claims() { find "$1/generations" -name '????.json' -size +0 | sort | sed -E 's|.
 names_rival() {
   local said=racer.$1 rivals=("${racers[@]}") generation
   unset "rivals[$1]"
-  expect_match "$said" "another dt-train (is|has been) running in $2.*: generation [0-9]+, process ($(tr ' ' '|' <<<"${rivals[*]}")) on $(hostname)"
+  expect_match "$said" "another dt-train (is running|started) in $2.*: generation [0-9]+, process ($(tr ' ' '|' <<<"${rivals[*]}")) on $(hostname)"
   generation=$(sed -nE 's/.*: generation ([0-9]+), process.*/\1/p' "$said")
   ((generation > $3)) || fail "racer $1 was refused by generation $generation, which is not of this race"
 }

@@ -102,7 +102,7 @@ def check(first, options, stderr):
     every = int(options["--save-every"])
     made = steps_made()
     saved = [first] + [s for s in range(first + 1, made + 1) if s % every == 0]
-    if "are kept in" in stderr:  # gradients; the weights are good
+    if "are saved in" in stderr:  # gradients; the weights are good
         good = made
         if options.get("--loss-scale"):
             advised = {"--loss-scale": "128"}
@@ -149,10 +149,10 @@ def trial(rng, counts):
         kind = "killed"
         code, stderr = goes_on(keep, counts)
         if code == 3:  # what was saved last had not been proven; now it is marked, and the next start passes it over
-            if "kept in" in stderr:
+            if "are saved in" in stderr:
                 keep["--resume"] = re.search(r"start again with --resume (\S+) and a lower --lr", stderr).group(1)
             code, stderr = goes_on(keep, counts)
-    elif code == 3 and re.search("are not both finite|is (nan|-?inf)", stderr):
+    elif code == 3 and re.search("gradient norm .*: not finite|is (nan|-?inf)", stderr):
         advised = check(first, options, stderr)
         if "--resume" in advised and "is marked" in stderr and rng.random() < 0.5:
             advised = {}  # --resume auto finds the same

@@ -30,7 +30,7 @@ TEST_CASE("a checkpoint is set aside by its third failed load, and taken up agai
   std::vector<checkpoint::Problem> skipped;
   CHECK(run.newest_complete(&skipped)->step == 10);
   REQUIRE(skipped.size() == 1);
-  CHECK(contains(skipped[0].what, "set aside"));
+  CHECK(contains(skipped[0].what, "excluded: "));
   CHECK(run.checkpoints().size() == 2);
   record_failed_load(damaged, "fourth");
   CHECK(contains(why_set_aside(damaged), "third"));

@@ -154,7 +154,7 @@ TEST_CASE("who holds a run withdraws what starts that died have claimed, and not
   CHECK(stays(own));
   // This start was only slow: it finds its claim withdrawn.
   CHECK(
-      contains(error_of(ErrorKind::environment, [&] { RunLock late(run, dead); }), "withdrawn generation 2"));
+      contains(error_of(ErrorKind::environment, [&] { RunLock late(run, dead); }), "withdrew generation 2"));
 
   const Generation probing = run.claim("", 0);
   {
@@ -299,10 +299,10 @@ TEST_CASE(
   CHECK(run.generations().at(0).folder == own.folder);
   CHECK(moved(alive).empty());
   fs::rename(path, away);
-  CHECK(contains(moved(alive), "0001.json is gone: the run's folder has been moved or replaced"));
+  CHECK(contains(moved(alive), "0001.json is missing: the run directory was moved or replaced"));
   SECTION("a new run has the name") {
     made(path).claim("/other/step-00000010.g1", 10);
-    CHECK(contains(moved(alive), "is another start's"));
+    CHECK(contains(moved(alive), "belongs to another start"));
   }
   SECTION("a copy of the run has the name") {
     fs::copy(away, path, fs::copy_options::recursive);

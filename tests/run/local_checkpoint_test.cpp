@@ -31,8 +31,8 @@ TEST_CASE("shares of several nodes make a whole one where every writer is held b
   CHECK(found[2].step == 10);
   CHECK(found[2].why_incomplete().empty());
   CHECK(found[2].holders == std::vector<std::vector<int>>{{0}, {2}, {2}, {0, 2}});
-  CHECK(found[0].why_incomplete() == "what ranks 2, 3 of 4 wrote is on no node of this job");
-  CHECK(found[1].why_incomplete() == "what ranks 1, 2, 3 of 4 wrote is on no node of this job");
+  CHECK(found[0].why_incomplete() == "no node of this job holds the files of ranks 2, 3 of 4");
+  CHECK(found[1].why_incomplete() == "no node of this job holds the files of ranks 1, 2, 3 of 4");
   const LocalCheckpoint back = parse_local_checkpoint(to_text(found[2]));
   CHECK(back.holders == found[2].holders);
   CHECK(back.header_text == found[2].header_text);

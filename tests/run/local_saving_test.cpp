@@ -249,8 +249,9 @@ TEST_CASE("a node's share holds what its own ranks wrote and what those of the n
 TEST_CASE("two neighbours lost are too many, and that is said") {
   const Cluster cluster;
   cluster.save({"a", "b", "c", "d"}, {10});
-  CHECK(contains(cluster.promote({"a", "d"}),
-                 "3 step 10 was saved on nodes alone: what rank 1 of 4 wrote is on no node"));
+  CHECK(contains(
+      cluster.promote({"a", "d"}),
+      "3 step 10 was saved as a local checkpoint only: no node of this job holds the files of rank 1 of 4"));
   CHECK(cluster.entries(cluster.run.checkpoints_path()) == 0);
   CHECK(cluster.promote({"a", "c"}) == "");
   CHECK(cluster.is_right(10));

@@ -51,7 +51,7 @@ TEST_CASE("a share is found once it is committed, with the writers whose files a
     CHECK(contains(
         error_of(ErrorKind::input,
                  [&] { stage.store.copy_writer_files(path, stage.header(10), 1, stage.folder / "run"); }),
-        "does not fit its code"));
+        "does not match its code"));
   }
   SECTION("a damaged header is a problem that is named") {
     flip(path / "header.json");
@@ -175,13 +175,13 @@ TEST_CASE("a share that the run's key has not signed is no candidate, and that i
   const auto with = [&](std::optional<Secret> key) {
     return why(LocalStore(stage.folder / "local", stage.run, "n1", std::move(key)));
   };
-  CHECK(contains(with(Secret::generate()), "does not fit its code"));
+  CHECK(contains(with(Secret::generate()), "does not match its code"));
   CHECK(contains(with(std::nullopt), ".key"));
   SECTION("a header of another's") {
     checkpoint::Manifest header = stage.header(10);
     header.state.data_digest += 1;
     checkpoint::test::write_text(path / "header.json", to_json(header));
-    CHECK(contains(why(stage.store), "header.json does not fit its code"));
+    CHECK(contains(why(stage.store), "header.json does not match its code"));
   }
   SECTION("of a dt that wrote no codes") {
     fs::remove(path / "codes");
@@ -212,7 +212,7 @@ TEST_CASE("the run's key is its owner's alone, and made anew where it was not") 
   CHECK(load_shard_key(stage.run, why).value().to_hex() == key.to_hex());
   fs::permissions(path, fs::perms::group_read, fs::perm_options::add);
   CHECK_FALSE(load_shard_key(stage.run, why));
-  CHECK(contains(why, "others may read"));
+  CHECK(contains(why, "other users may read"));
   const Secret next = load_or_create_shard_key(stage.run);
   CHECK(next.to_hex() != key.to_hex());
   CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
@@ -235,7 +235,7 @@ TEST_CASE("a store does not begin where others could exchange its folders") {
   if (::geteuid() != 0) return;
   REQUIRE(::chown(local.c_str(), 0, 12345) == 0);
   REQUIRE(::chmod(local.c_str(), 0775) == 0);
-  CHECK(contains(stage.store.open(), "members of group 12345 may rename what is in"));
+  CHECK(contains(stage.store.open(), "members of group 12345 may rename files in"));
   REQUIRE(::chmod(stage.folder.path().c_str(), 01777) == 0);
   REQUIRE(::chown(local.c_str(), 12345, 12345) == 0);
   is_refused("local is a folder owned by uid 12345");

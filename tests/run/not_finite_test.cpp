@@ -55,7 +55,7 @@ TEST_CASE(
 TEST_CASE("a mark that cannot be read is one; a mark that outlives its checkpoint goes with the leftovers") {
   const Run run;
   checkpoint::test::write_text(not_finite_path(run.at(20)), "{\"format\":");
-  CHECK(contains(why_not_finite(run.at(20)), "its weights gave a loss that is not finite; --resume"));
+  CHECK(contains(why_not_finite(run.at(20)), "its weights gave a loss that is not finite; use --resume"));
   checkpoint::test::write_text(not_finite_path(run.at(30)), "[1]");
   CHECK(run.directory.newest_complete()->step == 10);
   fs::remove_all(run.at(30));

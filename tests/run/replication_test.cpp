@@ -45,7 +45,7 @@ TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be wr
   stage.write(stage.store, 10, 1);
   const fs::path folder = other.store.unfinished_path(10, 1);
 
-  CHECK(contains(other.send(0), "no save is under way"));
+  CHECK(contains(other.send(0), "no save is in progress"));
   other.expect();
   CHECK(contains(other.send(0), "disk2"));  // the folder does not exist
   other.store.open();
@@ -55,7 +55,7 @@ TEST_CASE("a part that is sent arrives as it is; strangers and what cannot be wr
   other.expect(20);
   CHECK(contains(other.send(0), "step 20"));
   other.receiver->expect(expected_copies(stage.header(10), 1, {1}));
-  CHECK(contains(other.send(0), "that rank is not on the node before"));
+  CHECK(contains(other.send(0), "that rank is not on the previous node"));
   other.expect();
   CHECK(other.send(0).empty());
   CHECK(other.send(1).empty());

@@ -317,7 +317,7 @@ TEST_CASE("metrics have auxiliary losses if there are some; a run ends if one is
   for (const Json& line : mlp.lines) CHECK_FALSE(line.contains("auxiliary_losses"));
   const Run ended = train_as_run(Job(infinite), run::RunDirectory(folder / "infinite"));
   CHECK(ended.error.kind == ErrorKind::input);
-  CHECK(ended.error.says("step 1: loss inf and gradient norm"));
+  CHECK(ended.error.says("step 1: loss inf, gradient norm"));
   CHECK(ended.error.says("the initial weights give it"));
   CHECK(ended.lines.empty());
 }

@@ -10,8 +10,8 @@ TEST_CASE("what is not finite is told with where it came up first, if anywhere")
   decision.loss = 2;
   decision.grad_norm = std::numeric_limits<double>::infinity();
   CHECK(describe_non_finite(5, decision, "the output of head") ==
-        "step 5: loss 2 and gradient norm inf are not both finite (first in the output of head)");
-  CHECK(describe_non_finite(5, decision, "") == "step 5: loss 2 and gradient norm inf are not both finite");
+        "step 5: loss 2, gradient norm inf: not finite (first in the output of head)");
+  CHECK(describe_non_finite(5, decision, "") == "step 5: loss 2, gradient norm inf: not finite");
   decision.auxiliary = {{{"balance", 1}, std::numeric_limits<double>::infinity()}};
-  CHECK(describe_non_finite(5, decision, "") == "step 5: loss inf and gradient norm inf are not both finite");
+  CHECK(describe_non_finite(5, decision, "") == "step 5: loss inf, gradient norm inf: not finite");
 }

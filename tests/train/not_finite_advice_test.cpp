@@ -35,10 +35,10 @@ TEST_CASE(
   s.precision = DType::f16;
   CHECK_THAT(advise_on_weights(s),
              Contains("--resume run/checkpoints/step-00000020.g1 with --precision bf16 or fp32"));
-  s.older = "step 15 on the nodes' own storage";
+  s.older = "step 15 on node-local storage";
   s.older_is_local = true;
   CHECK_THAT(advise_on_weights(s),
-             Contains("--resume auto and a lower --lr") && Contains("from step 15 on the nodes"));
+             Contains("--resume auto and a lower --lr") && Contains("from step 15 on node-local storage"));
 }
 
 TEST_CASE("where no older checkpoint is left, the run's origin or a new beginning is named") {
@@ -65,15 +65,15 @@ TEST_CASE(
   TrainingStanding s = at(20);
   s.checkpoint = "c20";
   s.older = "c10";
-  CHECK(
-      advise_on_gradients(s) ==
-      "the weights of step 20 are kept in c20, but the next step from them meets the same; start again with "
-      "--resume c10 and a lower --lr (it was 0.5) or longer --warmup-steps");
+  CHECK(advise_on_gradients(s) ==
+        "the weights of step 20 are saved in c20, but the next step from them gives the same result; start "
+        "again with "
+        "--resume c10 and a lower --lr (it was 0.5) or longer --warmup-steps");
   s.precision = DType::f16;
   CHECK_THAT(advise_on_gradients(s),
              Contains("--resume c10 and") && Contains("--resume c20 with --precision bf16"));
   s.fixed_loss_scale = 1e6;
   CHECK(advise_on_gradients(s) ==
-        "the weights of step 20 are kept in c20; lower --loss-scale, which is 1000000");
+        "the weights of step 20 are saved in c20; lower --loss-scale (it is 1000000)");
   CHECK_THAT(advise_on_gradients(at(0)), Contains("nothing is saved"));
 }

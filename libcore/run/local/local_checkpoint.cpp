@@ -47,8 +47,8 @@ std::string LocalCheckpoint::why_incomplete() const {
   constexpr std::size_t most = 8;
   const std::string more = missing.size() > most ? ", …" : "";
   missing.resize(std::min(missing.size(), most));
-  return fmt::format("what rank{} {}{} of {} wrote is on no node of this job", missing.size() > 1 ? "s" : "",
-                     fmt::join(missing, ", "), more, holders.size());
+  return fmt::format("no node of this job holds the files of rank{} {}{} of {}",
+                     missing.size() > 1 ? "s" : "", fmt::join(missing, ", "), more, holders.size());
 }
 
 std::string describe_shards(std::span<const LocalShard> shards) {

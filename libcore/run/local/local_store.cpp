@@ -128,8 +128,8 @@ std::string why_exposed(const fs::path& folder) {
   if (!is_others && ((s.st_mode & S_ISVTX) != 0 || (s.st_mode & S_IWGRP) == 0)) return {};
   const std::string writers = describe_other_writers(folder);
   if (writers.empty()) return {};
-  return fmt::format("{} may rename what is in {}, and put files of theirs in place of local checkpoints{}",
-                     writers, folder.string(),
+  return fmt::format("{} may rename files in {} and replace local checkpoints with other files{}", writers,
+                     folder.string(),
                      is_others ? "" : fmt::format("; chmod +t {} prevents that", folder.string()));
 }
 
@@ -312,7 +312,7 @@ std::vector<LocalShard> LocalStore::shards(std::vector<checkpoint::Problem>& pro
   for (const checkpoint::CheckpointEntry& shard : all_shards()) {
     const Origin origin = origin_of(shard.path, shard.generation);
     if (origin == Origin::unknown)
-      problems.push_back({shard.path.string(), "nothing tells whether it is this run's"});
+      problems.push_back({shard.path.string(), "cannot determine whether it belongs to this run"});
     if (origin != Origin::this_run) continue;
     try {
       found.push_back(load(shard));

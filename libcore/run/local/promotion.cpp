@@ -81,7 +81,7 @@ std::vector<LocalCheckpoint> Promotion::merge(const NodeShards& own) const {
     of_nodes.push_back(of_ranks[leader]);
     for (const std::string& line : split(problems[leader], '\n')) {
       if (!line.empty())
-        ranks_.console.warn("{}: of no use: {}", nodes_.hosts[static_cast<std::size_t>(node)], line);
+        ranks_.console.warn("{}: unusable: {}", nodes_.hosts[static_cast<std::size_t>(node)], line);
     }
   }
   return merge_shards(of_nodes);
@@ -90,19 +90,19 @@ std::vector<LocalCheckpoint> Promotion::merge(const NodeShards& own) const {
 void Promotion::promote(const LocalCheckpoint& local) const {
   if (const std::string why = local.why_incomplete(); !why.empty()) {
     // A user who forgets the option must not lose the steps that the nodes hold.
-    const std::string text = fmt::format("step {} was saved on nodes alone: {}", local.step, why);
+    const std::string text = fmt::format("step {} was saved as a local checkpoint only: {}", local.step, why);
     if (store_)
-      throw comm::SharedError(ErrorKind::input, text, "a job with the nodes that hold it can go on from it");
+      throw comm::SharedError(ErrorKind::input, text, "a job on the nodes that hold it can resume from it");
     throw comm::SharedError(ErrorKind::environment, text,
-                            "--checkpoint-local says where nodes hold theirs; to go on from an older one all "
-                            "the same, name it with --resume");
+                            "set --checkpoint-local to the folder on the nodes; to resume from an older "
+                            "checkpoint, name it with --resume");
   }
   const checkpoint::Manifest header =
       checkpoint::parse_manifest(local.header_text, "a local checkpoint's header");
   std::optional<checkpoint::CheckpointTransaction> unfinished;
   const auto as_environment = [](const Error& error) {
     if (error.kind() == ErrorKind::environment) return error;
-    return Error(ErrorKind::environment, error.message(), "another start may be at the same: start again");
+    return Error(ErrorKind::environment, error.message(), "another start may be doing the same: start again");
   };
   comm::on_root(ranks_, [&] {
     try {
@@ -129,7 +129,7 @@ void Promotion::promote(const LocalCheckpoint& local) const {
       const fs::path path = keeps_writer_manifests(local)
                                 ? unfinished->commit(header, static_cast<int>(local.holders.size()), options)
                                 : unfinished->commit(header, copied, options);
-      ranks_.console.info("brought {} together from what the nodes hold", path.string());
+      ranks_.console.info("assembled {} from the local checkpoints of the nodes", path.string());
     } catch (const Error& error) {
       throw as_environment(error);
     }
@@ -192,10 +192,9 @@ checkpoint::WrittenPieces Promotion::collect_writer_files(const LocalCheckpoint&
         if (line.empty()) continue;
         const auto writer = std::stoul(line);
         missing.push_back(writer);
-        const std::string why =
-            fmt::format("what rank {} wrote: {}", writer, line.substr(line.find('\t') + 1));
+        const std::string why = fmt::format("files of rank {}: {}", writer, line.substr(line.find('\t') + 1));
         if (attempt + 1 == local.holders[writer].size()) throw comm::SharedError(ErrorKind::input, why);
-        ranks_.console.warn("{}; another node has it too", why);
+        ranks_.console.warn("{}; using the copy on another node", why);
       }
     }
   }
@@ -205,7 +204,7 @@ checkpoint::WrittenPieces Promotion::collect_writer_files(const LocalCheckpoint&
 std::string Promotion::copy_writer_files(const checkpoint::Manifest& header, int writer,
                                          const fs::path& unfinished, bool keeps_manifest,
                                          checkpoint::WrittenPieces& copied) const {
-  std::string why = "the share has gone";
+  std::string why = "the shard was removed";
   for (const fs::path& shard : store_->shard_paths(header.state.step, header.generation)) {
     try {
       const checkpoint::WriterManifest manifest =

@@ -126,7 +126,7 @@ void check_writer_files(const fs::path& folder, const CopyRequest& request) {
       (!has_file || (manifest.files[0].name == checkpoint::piece_file_name(writer) &&
                      manifest.files[0].bytes == request.piece_file_bytes)))
     return;
-  throw input_error("the part of rank {} does not name the file that came with it", writer);
+  throw input_error("the writer manifest of rank {} does not name the file that came with it", writer);
 }
 
 constexpr double handshake_timeout_s = 5;
@@ -184,17 +184,17 @@ CopyRequest parse_copy_request(std::span<const std::byte, CopyRequest::num_bytes
 }
 
 std::string ExpectedCopies::why_refused(const CopyRequest& r) const {
-  if (step < 0) return "no save is under way";
+  if (step < 0) return "no save is in progress";
   if (r.step != step || r.generation != generation)
-    return fmt::format("a copy of step {}, generation {}, where step {}, generation {} is being saved",
+    return fmt::format("a copy of step {}, generation {}, while step {}, generation {} is being saved",
                        r.step, r.generation, step, generation);
   if (!std::binary_search(writers.begin(), writers.end(), r.writer))
-    return fmt::format("a copy of rank {}'s part, but that rank is not on the node before", r.writer);
+    return fmt::format("a copy of rank {}'s files, but that rank is not on the previous node", r.writer);
   if (r.piece_file_bytes != CopyRequest::no_file && r.piece_file_bytes > max_piece_file_bytes)
     return fmt::format("a file of {} bytes; expected: at most {}, the whole model's state",
                        r.piece_file_bytes, max_piece_file_bytes);
   if (r.writer_manifest_bytes > max_writer_manifest_bytes)
-    return fmt::format("a part of {} bytes; expected: at most {}", r.writer_manifest_bytes,
+    return fmt::format("a writer manifest of {} bytes; expected: at most {}", r.writer_manifest_bytes,
                        max_writer_manifest_bytes);
   return {};
 }
@@ -292,7 +292,7 @@ std::string CopySender::send(const fs::path& folder, std::int64_t step, std::int
     const auto check_time = [&] {
       check();
       if (monotonic_s() > end_s)
-        throw ConnectionError(ErrorKind::environment, fmt::format("{} port {} takes less than 1 MiB/s",
+        throw ConnectionError(ErrorKind::environment, fmt::format("{} port {} receives less than 1 MiB/s",
                                                                   endpoint_.address, endpoint_.port));
     };
     try {
@@ -357,7 +357,7 @@ fs::path CopyReceiver::begin(const CopyRequest& request) {
   if (const std::string why = expected_.why_refused(request); !why.empty())
     throw environment_error("refused: {}", why);
   if (!receiving_.insert(request.writer).second)
-    throw environment_error("refused: an earlier copy of what rank {} wrote is still on its way",
+    throw environment_error("refused: an earlier copy of rank {}'s files is still in progress",
                             request.writer);
   return store_.unfinished_path(request.step, request.generation);
 }

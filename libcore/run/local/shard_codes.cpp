@@ -48,7 +48,7 @@ std::optional<Secret> load_shard_key(const RunDirectory& run, std::string& why) 
       File::adopt(open_file_at(parent.descriptor(), path.filename(), path, O_RDONLY, Owner::self), path);
   struct stat s {};
   if (::fstat(file.descriptor(), &s) != 0) throw system_error(errno, "stat", path.string());
-  why = fmt::format("others may read or write {}", path.string());
+  why = fmt::format("other users may read or write {}", path.string());
   if ((s.st_mode & (S_IRWXG | S_IRWXO)) != 0) return std::nullopt;
   std::string text(2 * Secret::num_bytes, '\0');
   try {
@@ -92,7 +92,7 @@ void ShardCodes::load(const fs::path& shard) {
   codes_.clear();
   const fs::path path = shard / file_name;
   if (!path_exists(path))
-    throw input_error("{} is missing, so the share cannot be checked (older versions of dt write no codes)",
+    throw input_error("{} is missing, so the shard cannot be checked (older versions of dt write no codes)",
                       path.string());
   if (File::open_read(path).size() > max_codes_bytes) throw input_error("{} is too long", path.string());
   for (const std::string& line : split(read_file(path), '\n')) {
@@ -106,7 +106,7 @@ void ShardCodes::check(const std::string& name, std::string_view content) const 
   if (found == codes_.end())
     throw input_error("{} has no code: this run did not write it", (shard_ / name).string());
   if (!constant_time_equal(text_bytes(found->second), text_bytes(code(name, content))))
-    throw input_error("{} does not fit its code: it is damaged, or another run wrote it",
+    throw input_error("{} does not match its code: it is damaged, or another run wrote it",
                       (shard_ / name).string());
 }
 

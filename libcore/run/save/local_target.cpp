@@ -60,7 +60,7 @@ LocalTarget::LocalTarget(const comm::Ranks& ranks, const LocalSettings& settings
   check_nodes();
   warn_of_failures(stays.empty() ? stays : at_own_node(stays));
   if (nodes_.size() == 1) {
-    ranks.console.info("all ranks are on one node: local checkpoints have no copy on another");
+    ranks.console.info("all ranks are on one node: local checkpoints have no copy on another node");
     return;
   }
   find_partner();
@@ -77,15 +77,14 @@ void LocalTarget::check_nodes() const {
     const std::string& own = machines[static_cast<std::size_t>(ranks_.world.rank())];
     const bool is_same = its == own || its.empty() || own.empty();
     if (is_same && folder_exists(store_.path())) return;
-    throw Error(
-        ErrorKind::environment,
-        fmt::format("ranks {} and {} both name their host '{}', but {}", leader, ranks_.world.rank(),
-                    nodes_.hosts[static_cast<std::size_t>(nodes_.own)],
-                    is_same ? fmt::format("the second does not see {}, which the first has made there",
-                                          store_.path().string())
-                            : "are on different machines"),
-        "--checkpoint-local takes hosts of one name for one node: give each a name of its own (hostname), or "
-        "leave --checkpoint-local out");
+    throw Error(ErrorKind::environment,
+                fmt::format("ranks {} and {} both have the host name '{}', but {}", leader,
+                            ranks_.world.rank(), nodes_.hosts[static_cast<std::size_t>(nodes_.own)],
+                            is_same ? fmt::format("the second does not see {}, which the first created",
+                                                  store_.path().string())
+                                    : "are on different machines"),
+                "--checkpoint-local identifies nodes by host name: give each node its own host name, or omit "
+                "--checkpoint-local");
   });
 }
 
@@ -110,7 +109,7 @@ void LocalTarget::find_partner() {
                   fmt::format("node {} cannot reach node {} to copy local checkpoints: {}",
                               nodes_.hosts[static_cast<std::size_t>(nodes_.own)],
                               nodes_.hosts[static_cast<std::size_t>(partner)], error.message()),
-                  "nodes must reach each other by TCP; or train without --checkpoint-local");
+                  "allow TCP connections between the nodes, or omit --checkpoint-local");
     }
   });
   const std::vector<std::string> chosen = comm::gather_texts(ranks_.world, sender_->address());
@@ -158,7 +157,7 @@ void LocalTarget::commit(SavedCheckpoint& saved, int, const checkpoint::WrittenP
 void LocalTarget::complete(SavedCheckpoint& saved) {
   std::string own;
   if (!copy_failure_.empty()) {
-    own = fmt::format("{}: rank {}'s part of step {} has no copy on another node until the next save: {}",
+    own = fmt::format("{}: rank {}'s files of step {} have no copy on another node until the next save: {}",
                       nodes_.hosts[static_cast<std::size_t>(nodes_.own)], ranks_.world.rank(),
                       header_.state.step, copy_failure_);
   }

@@ -60,7 +60,7 @@ void SharedTarget::finish_removal() {
   const RemovalResult done = removal_.get();
   for (const fs::path& removed : done.removed) ranks_.console.debug("removed {}", removed.string());
   for (const checkpoint::Problem& problem : done.problems)
-    ranks_.console.warn("{} stays: {}", problem.where, problem.what);
+    ranks_.console.warn("cannot remove {}: {}", problem.where, problem.what);
 }
 
 void confirm_ownership(const RunDirectory& run, const Generation& own, const RunLock* alive) {
@@ -71,9 +71,9 @@ void confirm_ownership(const RunDirectory& run, const Generation& own, const Run
 
 void throw_superseded(const RunDirectory& run, const Generation& own) {
   throw comm::SharedError(ErrorKind::environment,
-                          fmt::format("another start has taken {} over from generation {}: this one ends",
+                          fmt::format("another start has taken over {} from generation {}: this one stops",
                                       run.path().string(), own.number),
-                          "the other goes on from the newest checkpoint that it found");
+                          "the other start resumes from the newest checkpoint that it found");
 }
 
 }  // namespace dt::run

@@ -65,8 +65,8 @@ int group_of(int index, int num_groups, int count) {
 
 Error cannot_share(const std::string& what) {
   return Error(ErrorKind::environment, what,
-               "ranks that write a file together share memory through /proc: "
-               "without --checkpoint-writers-per-node each writes its own");
+               "ranks that write one file together share memory through /proc: omit "
+               "--checkpoint-writers-per-node, and each rank writes its own file");
 }
 
 std::string to_text(const comm::SharedMemory::Offer& offer) {

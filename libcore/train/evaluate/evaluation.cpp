@@ -35,7 +35,7 @@ ValidationWindows require_windows(const data::Mixture& dataset, const Evaluation
       ErrorKind::input,
       fmt::format("the validation split of {} has {} tokens, fewer than one window of {}", dataset.name(),
                   dataset.tokens(data::Split::validation), request.sequence_length + 1),
-      "shard the data with a larger --val-fraction");
+      "make the dataset with a larger --val-fraction");
 }
 
 /// Combines the exact sums and the targets of the sources.
@@ -77,7 +77,7 @@ void check_validation_targets(const data::Mixture& dataset, const EvaluationRequ
       fmt::format("there is nothing to evaluate: none of the tokens in the {} validation windows of {} "
                   "is a target",
                   windows.total(), dataset.name()),
-      "shard the data with a larger --val-fraction, or with 0 to have no validation, or take more "
+      "make the dataset with a larger --val-fraction, or with 0 for no validation, or use more "
       "--eval-batches");
 }
 

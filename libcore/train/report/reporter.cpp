@@ -90,7 +90,8 @@ void Reporter::eval(const EvalRecord& r) {
       fmt::format("{:>8}  {:>9.5f}  validation, {} tokens\n", r.step, r.val_loss, format_count(r.val_tokens));
   for (const SourceLoss& s : r.sources) {
     json["sources"][escape_invalid_utf8(s.name)] = {{"val_loss", s.loss}, {"val_tokens", s.tokens}};
-    rows += fmt::format("{:>8}  {:>9.5f}  of {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
+    rows +=
+        fmt::format("{:>8}  {:>9.5f}  dataset {}, {} tokens\n", "", s.loss, s.name, format_count(s.tokens));
   }
   write_line(std::move(json));
   write_row(rows);
@@ -108,7 +109,7 @@ void Reporter::checkpoint(const CheckpointRecord& r) {
   write_line(std::move(json));
   if (metrics_.is_open()) metrics_.sync();
   const std::string where = r.num_nodes == 0   ? ""
-                            : r.num_nodes == 1 ? " on this node alone"
+                            : r.num_nodes == 1 ? " on this node only"
                                                : fmt::format(" on {} nodes", r.num_nodes);
   console_.info("saved {}{} ({} in {:.1f} s)", r.path, where, format_bytes(r.bytes), r.write_s);
 }

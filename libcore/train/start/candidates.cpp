@@ -21,12 +21,13 @@ namespace {
 void report_unused_checkpoints(const run::RunDirectory& run, const std::vector<run::LocalCheckpoint>& local,
                                Console& console) {
   if (!local.empty())
-    console.warn("--resume never: step {}, which was saved on nodes alone, goes with the first save",
+    console.warn("--resume never: the first save removes the local checkpoint of step {}",
                  local.front().step);
   const std::size_t others = run.checkpoints().size();
   if (others == 0) return;
   console.info(
-      "--resume never: a new generation from step 0; --resume can still name the run's {} checkpoint{}",
+      "--resume never: starting a new generation from step 0; --resume can still name the run's {} "
+      "checkpoint{}",
       others, others == 1 ? "" : "s");
 }
 
@@ -66,11 +67,11 @@ void require_existing_lineage(const run::RunDirectory& run) {
   const std::string newest = claimed.empty() ? "" : fmt::format(" {}", claimed.back().number);
   throw Error(ErrorKind::input,
               fmt::format("{}: its newest generation{} {} and has no checkpoint{}", name, newest,
-                          continues.empty() ? "began anew"
-                                            : fmt::format("went on from {}, which is gone,", continues),
-                          others == 0 ? "" : fmt::format("; {} of others are there", others)),
-              fmt::format("name one that 'dt-checkpoint list {}' shows with --resume, or begin anew with "
-                          "--resume never",
+                          continues.empty() ? "started from step 0"
+                                            : fmt::format("resumed from {}, which is missing,", continues),
+                          others == 0 ? "" : fmt::format("; other generations have {}", others)),
+              fmt::format("name one that 'dt-checkpoint list {}' shows with --resume, or start from step 0 "
+                          "with --resume never",
                           name));
 }
 
@@ -131,10 +132,10 @@ void require_same_local_storage(const plan::Settings& settings, const run::RunDi
       newest.why_incomplete().empty())
     return;
   throw Error(ErrorKind::environment,
-              fmt::format("step {} was saved on nodes under {}, and {} does not hold it", newest.step, before,
-                          *settings.save.local_folder),
-              "name the former with --checkpoint-local; to go on from an older one all the same, name that "
-              "with --resume");
+              fmt::format("the local checkpoint of step {} was saved under {}, but {} does not hold it",
+                          newest.step, before, *settings.save.local_folder),
+              "set --checkpoint-local to the former; to resume from an older checkpoint, name it with "
+              "--resume");
 }
 
 }  // namespace
@@ -153,8 +154,8 @@ std::string effective_resume(const plan::Settings& settings, const comm::Ranks& 
     if (!has_saved &&
         !has_announced_local_checkpoint(run.path() / "metrics.jsonl", {earlier.begin(), earlier.end()}))
       return;
-    ranks.console.info("--resume {} acts as auto: this Slurm job was started again and has saved before",
-                       resume);
+    ranks.console.info(
+        "--resume {} is treated as auto: this Slurm job was requeued and has saved checkpoints", resume);
     resume = "auto";
   });
   return comm::broadcast_text(ranks.world, resume);

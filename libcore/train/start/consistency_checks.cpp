@@ -65,7 +65,7 @@ void require_equal(const comm::Ranks& ranks, const std::vector<ComparedValue>& o
         fact.kind,
         fmt::format("ranks disagree about {}: {} on {} (rank 0), {} on {} (rank {})", fact.name,
                     shown(values[0]), hosts[0], shown(values[rank]), hosts[rank], rank),
-        "give all ranks the same command, program and files");
+        "start all ranks with the same command, program and files");
   }
 }
 
@@ -104,8 +104,8 @@ void check_same_settings(const comm::Ranks& ranks, const std::vector<OptionValue
   const std::vector<std::string> sets = comm::gather_texts(ranks.world, instruction_set());
   if (!all_equal(sets)) {
     ranks.console.warn(
-        "ranks have different instruction sets ({} on rank 0): results are not bit for bit those of "
-        "equal ones",
+        "ranks have different instruction sets ({} on rank 0): results will not be bit-identical to those "
+        "of uniform nodes",
         sets[0]);
   }
   comm::warn_differing_settings(ranks);
@@ -148,8 +148,8 @@ void check_same_view(const comm::Ranks& ranks, const fs::path& path) {
       if (monotonic_s() > end_s) {
         throw Error(
             ErrorKind::environment,
-            fmt::format("{} is not what rank 0 sees there", fs::absolute(path).string()),
-            "--run must lie on a file system that all nodes share; or this node's view of it is stale");
+            fmt::format("{} differs from what rank 0 reads there", fs::absolute(path).string()),
+            "--run must be on a file system that all nodes share; if it is, this node's view of it is stale");
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }

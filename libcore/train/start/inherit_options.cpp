@@ -154,9 +154,9 @@ void require_initial_weights(const plan::Settings& s, const RecordedOptions& rec
   if (found == recorded.end() || found->second.value.empty() || s.resume.init_from || s.eval_only) return;
   const RecordedOption& weights = found->second;
   throw Error(ErrorKind::usage,
-              fmt::format("{} began with --init-from {} and has no checkpoint to go on from", run.string(),
+              fmt::format("{} started with --init-from {} and has no checkpoint to resume from", run.string(),
                           weights.value),
-              fmt::format("give --init-from {} again, or --resume never to begin without",
+              fmt::format("give --init-from {} again, or use --resume never to start without it",
                           weights.path.empty() ? weights.value : weights.path));
 }
 
@@ -165,9 +165,9 @@ void report_inherited(const InheritanceChoice& choice, const fs::path& run, cons
   constexpr std::size_t num_shown = 3;
   const std::string file = (run / "run.json").string();
   if (!choice.refused().empty()) {
-    console.info("{} of {} {} not kept: too many or uneven for {} rank{}; the default is taken",
-                 fmt::join(choice.refused(), ", "), file, choice.refused().size() == 1 ? "is" : "are",
-                 launch.num_ranks, launch.num_ranks == 1 ? "" : "s");
+    console.info("{} from {} {} not fit {} rank{}: using the default", fmt::join(choice.refused(), ", "),
+                 file, choice.refused().size() == 1 ? "does" : "do", launch.num_ranks,
+                 launch.num_ranks == 1 ? "" : "s");
   }
   std::vector<std::string> shown;
   for (const InheritedOption& supply : choice.inherited()) {
@@ -177,7 +177,7 @@ void report_inherited(const InheritanceChoice& choice, const fs::path& run, cons
   if (shown.empty()) return;
   const std::size_t more = shown.size() > num_shown + 1 ? shown.size() - num_shown : 0;
   shown.resize(shown.size() - more);
-  console.info("as in {}: {}{}", file, fmt::join(shown, " "),
+  console.info("using options from {}: {}{}", file, fmt::join(shown, " "),
                more == 0 ? "" : fmt::format(" and {} more (--verbose lists them)", more));
 }
 
@@ -190,7 +190,7 @@ std::vector<InheritedOption> choose_inherited(const plan::Settings& settings, co
     recorded = recorded_options(run);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    console.warn("{}: it is passed over, and options that are left out take their defaults", error.message());
+    console.warn("{}: the file is ignored, and omitted options take their defaults", error.message());
     return {};
   }
   const bool can_go_on = has_checkpoint(settings, run);

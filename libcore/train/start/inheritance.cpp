@@ -135,7 +135,7 @@ const std::vector<InheritanceRule>& inheritance_rules() {
 const InheritanceRule& inheritance_rule(const std::string& option) {
   const std::vector<InheritanceRule>& kinds = inheritance_rules();
   const auto found = std::ranges::find(kinds, option, &InheritanceRule::name);
-  DT_CHECK(found != kinds.end(), "whether a resume takes --{} from run.json is not decided", option);
+  DT_CHECK(found != kinds.end(), "the inheritance rules lack --{}", option);
   return *found;
 }
 

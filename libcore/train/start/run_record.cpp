@@ -32,7 +32,7 @@ std::optional<JsonValue> load_unless_torn(const fs::path& path) {
   if (record->string("format", "") != "dt-run")
     throw input_error("{} is not a run.json of dt", path.string());
   if (record->integer("version") != 1)
-    throw input_error("{} has version {}, not 1", path.string(), record->integer("version"));
+    throw input_error("{} has version {}; expected 1", path.string(), record->integer("version"));
   return record;
 }
 

@@ -135,7 +135,7 @@ void fix_eos_token(const fs::path& folder, const EosTokens& ends, Console& conso
     const auto text = eos_text(json);
     if (text && ends.all.contains(*text)) continue;
     if (text)
-      console.warn("the model's {} had the eos_token {} and now has {}, which ends the data's documents",
+      console.warn("the eos_token in the model's {} changes from {} to {}, which ends the data's documents",
                    name, *text, *ends.of_data);
     json["eos_token"] = *ends.of_data;
     write_json(file, json);
@@ -152,11 +152,12 @@ void check_same_tokens(const fs::path& model, const fs::path& dataset, Console& 
     why = data::token_mismatch(file, dataset / data::tokenizer_file_name);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) throw;
-    console.warn("whether model and data have the same tokens is not known: {}", error.message());
+    console.warn("cannot check whether model and data have the same tokens: {}", error.message());
   }
   if (why.empty()) return;
-  throw Error(ErrorKind::input, fmt::format("the data have other tokens than the model: {}", why),
-              fmt::format("make them with the model's: dt-shard-data --tokenizer {}", file.string()));
+  throw Error(ErrorKind::input, fmt::format("data and model have different tokens: {}", why),
+              fmt::format("make the dataset with the model's tokenizer: dt-shard-data --tokenizer {}",
+                          file.string()));
 }
 
 void store_tokenizer(const run::RunDirectory& run, const fs::path& dataset, const fs::path& model,

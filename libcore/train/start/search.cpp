@@ -65,7 +65,7 @@ bool CheckpointSearch::try_candidate(const Candidate& candidate, const std::func
     if (error.kind() == ErrorKind::environment && !candidate.required) {
       throw comm::SharedError(error.kind(),
                               fmt::format("loading {}: {}", candidate.path.string(), error.message()),
-                              "start again once that is mended, or name another checkpoint with --resume");
+                              "start again after that is repaired, or name another checkpoint with --resume");
     }
     if (candidate.required || error.kind() != ErrorKind::input) throw;
     skip_candidate(candidate, error);
@@ -75,7 +75,7 @@ bool CheckpointSearch::try_candidate(const Candidate& candidate, const std::func
 
 void CheckpointSearch::skip_candidate(const Candidate& candidate, const Error& error) {
   skipped_.push_back({candidate.path.string(), error.message()});
-  ranks_.console.warn("passing over {}: {}", candidate.path.string(), error.message());
+  ranks_.console.warn("skipping {}: {}", candidate.path.string(), error.message());
   enum Verdict : std::int64_t { is_neither, is_damaged, is_not_finite };
   std::int64_t verdict = is_neither;
   comm::on_root(ranks_, [&] {
@@ -95,7 +95,7 @@ void CheckpointSearch::record_failed_load(const Candidate& candidate, const Erro
   try {
     run::record_failed_load(candidate.path, error.message());
   } catch (const Error& failure) {  // the next start must read the checkpoint again
-    ranks_.console.warn("cannot keep account of that: {}", failure.message());
+    ranks_.console.warn("cannot record this failed load: {}", failure.message());
   }
 }
 
@@ -137,7 +137,8 @@ std::optional<checkpoint::Reader> CheckpointSearch::open(const Candidate& candid
       reader.emplace(candidate.path);
       check_readable(*reader);
     } catch (const Error& error) {
-      throw Error(ErrorKind::environment, error.what(), "rank 0 sees it whole: this node's view is another");
+      throw Error(ErrorKind::environment, error.what(),
+                  "rank 0 reads it without errors: this node sees other content");
     }
   });
   return reader;
@@ -157,12 +158,12 @@ void CheckpointSearch::make_start_plan(Start& start, const checkpoint::Reader& r
 void CheckpointSearch::announce(const Start& start) const {
   for (const std::string& difference :
        condition_differences(start.state.conditions, describe_conditions(start.plan))) {
-    ranks_.console.info("not bit for bit as before: {}", difference);
+    ranks_.console.info("results will not be bit-identical to the earlier run: {}", difference);
   }
   const std::string change = describe_schedule_change(start.state.schedule, start.plan, start.state.step);
-  if (!change.empty()) ranks_.console.info("the learning rate goes another way than before: {}", change);
+  if (!change.empty()) ranks_.console.info("learning-rate schedule changed: {}", change);
   if (damaged_.empty()) return;
-  ranks_.console.warn("step {} is what can be loaded; once {} is repaired, --resume {} takes it up",
+  ranks_.console.warn("the newest checkpoint that loads is of step {}; after {} is repaired, use --resume {}",
                       start.state.step, damaged_, damaged_);
 }
 
@@ -180,7 +181,7 @@ std::optional<Start> CheckpointSearch::start_from(const Candidate& candidate) {
     try {
       run::clear_failed_loads(candidate.path);
     } catch (const Error& failure) {  // as in another user's run
-      ranks_.console.warn("it loads, but is still set aside: {}", failure.message());
+      ranks_.console.warn("cannot remove the record of earlier failed loads: {}", failure.message());
     }
   }
   warn_changed_end_of_text(reader->manifest().model.special, start.plan.spec.special, ranks_.console);
@@ -192,21 +193,20 @@ std::optional<Start> CheckpointSearch::start_from(const Candidate& candidate) {
 }
 
 void CheckpointSearch::fail() const {
-  std::string advice = "--resume never begins anew";
+  std::string advice = "use --resume never to start from step 0";
   if (!damaged_.empty()) {
     advice = fmt::format(
-        "'dt-checkpoint verify {}' lists all that is wrong with it, 'dt-checkpoint repair' mends it "
-        "from a copy; --resume never begins anew",
+        "'dt-checkpoint verify {}' lists the damage, and 'dt-checkpoint repair' repairs it from a copy; "
+        "use --resume never to start from step 0",
         damaged_);
   } else if (!not_finite_.empty()) {
     advice = fmt::format(
-        "--resume never begins anew: give it a lower --lr or longer --warmup-steps; the weights of {} are "
-        "lost "
-        "unless another --precision or other data give them a finite loss (--resume {})",
+        "use --resume never to start from step 0, with a lower --lr or longer --warmup-steps; if another "
+        "--precision or other data give the weights of {} a finite loss, use --resume {} with those",
         not_finite_, not_finite_);
   }
   throw comm::SharedError(ErrorKind::input,
-                          fmt::format("none of the run's {} can be loaded, for {} above",
+                          fmt::format("none of the run's {} can be loaded; see {} above",
                                       pluralize(skipped_.size(), "checkpoint"),
                                       plural_form(skipped_.size(), "the reason", "the reasons")),
                           advice);

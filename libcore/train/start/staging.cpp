@@ -81,9 +81,10 @@ void report_staging(const std::vector<std::string>& hosts, const std::vector<std
   for (std::size_t rank = 0; rank < results.size(); ++rank) {
     for (const StagedCopy& place : parse_staged_copies(results[rank])) {
       if (!place.warning.empty())
-        console.warn("on {}, {} is read where it is: {}", hosts[rank], place.dataset.string(), place.warning);
+        console.warn("on {}, {} is read in place, not from a local copy: {}", hosts[rank],
+                     place.dataset.string(), place.warning);
       else if (rank == 0)
-        console.info("data is read from its copy {}", place.copy.string());
+        console.info("reading data from the local copy {}", place.copy.string());
     }
   }
 }
@@ -97,7 +98,7 @@ data::DatasetCopy to_dataset_copy(const StagedCopy& place, const comm::Ranks& ra
             std::optional<Console> own;
             if (!ranks.is_root()) own.emplace(ranks.console.settings());
             (own ? *own : ranks.console)
-                .warn("on {}, {} is read where it is from here on, and copied anew by the next run: {}",
+                .warn("on {}, {} is read in place from now on, and the next run copies it again: {}",
                       host_name(), place.dataset.string(), why);
           }};
 }

@@ -59,9 +59,9 @@ void check_same_spec(const model::ModelSpec& asked, const convert::WeightSource&
   if (model::same_computation(asked, found.spec())) return;
   const std::string remark = found.remark();
   throw Error(ErrorKind::input,
-              fmt::format("--model is not the model in {}{}", weights.string(),
+              fmt::format("--model differs from the model in {}{}", weights.string(),
                           remark.empty() ? "" : fmt::format(" ({})", remark)),
-              "leave --model out to take it from there");
+              "omit --model to use that model");
 }
 
 model::SpecialTokens training_special_tokens(const model::SpecialTokens& before,

@@ -37,16 +37,16 @@ std::string describe_model(const model::ModelSpec& spec) {
                      pluralize(model::ParameterTable(spec).num_parameters(), "parameter"));
 }
 
-/// Returns "267,943 tokens to train on, 35,150 to validate; 2.29 epochs".
+/// Returns "267,943 tokens for training, 35,150 for validation; 2.29 epochs in total".
 std::string describe_data(const plan::Plan& plan, const data::Mixture& mixture) {
   const std::uint64_t tokens = mixture.tokens(data::Split::train);
   const std::string epochs =
       mixture.size() > 1 || tokens == 0
           ? ""
-          : fmt::format("; {:.3g} epochs in all", static_cast<double>(plan.total_steps) *
-                                                      static_cast<double>(plan.tokens_per_step()) /
-                                                      static_cast<double>(tokens));
-  return fmt::format("{} to train on, {} to validate{}", pluralize(tokens, "token"),
+          : fmt::format("; {:.3g} epochs in total", static_cast<double>(plan.total_steps) *
+                                                        static_cast<double>(plan.tokens_per_step()) /
+                                                        static_cast<double>(tokens));
+  return fmt::format("{} for training, {} for validation{}", pluralize(tokens, "token"),
                      format_count(mixture.tokens(data::Split::validation)), epochs);
 }
 
@@ -76,21 +76,21 @@ void print_summary(const Start& start, const data::Mixture& mixture, const std::
   const int dp = plan.layout.dp, num_ranks = plan.layout.size();
   if (dp > plan.micro_batches_per_step) {
     const std::int64_t batches = plan.micro_batches_per_step, idle = dp - batches;
-    console.warn("{} {}ranks for {} micro-batch{} a step: {} of them {} nothing to compute", dp,
+    console.warn("{} {}ranks for {} micro-batch{} per step: {} of them {} nothing to compute", dp,
                  dp == num_ranks ? "" : "data-parallel ", batches, batches == 1 ? "" : "es", idle,
                  idle == 1 ? "has" : "have");
   }
   const std::int64_t steps = plan.total_steps;
   console.info("{}: {}", plan.resume.model.value_or(plan.spec.family), describe_model(plan.spec));
   console.info("{}: {}", mixture.name(), describe_data(plan, mixture));
-  console.info("{} of {}, sequences of {}; {} of {} on {}", pluralize(steps, "step"),
+  console.info("{} of {}, sequence length {}; {} of {} on {}", pluralize(steps, "step"),
                pluralize(plan.tokens_per_step(), "token"), format_count(to_count(plan.sequence_length)),
                pluralize(num_ranks, "rank"), pluralize(plan.threads, "thread"), describe_hosts(hosts));
   if (const std::string ignored = describe_ignored_omp_num_threads(plan.threads);
       plan.has_default_threads && !ignored.empty())
     console.info("{}", ignored);
   for (const SourceEpochs& source : source_epochs_at_end(mixture, plan, start.state))
-    console.info("{}: {} by the end", source.name, describe(source, mixture));
+    console.info("{}: {} in total", source.name, describe(source, mixture));
   if (plan.layout.pp > 1) console.info("{}", plan::describe_pipeline(plan));
   if (const std::string price = plan::describe_zero_comm_cost(plan); !price.empty())
     console.info("{}", price);
@@ -102,16 +102,16 @@ void print_summary(const Start& start, const data::Mixture& mixture, const std::
   announce_stages(plan, console);
   if (const std::size_t domains = numa_domains(available_core_numbers()).size(); domains > 1) {
     console.info(
-        "this rank's cores lie on {} NUMA domains: a rank bound to each finds its memory near "
+        "this rank's cores span {} NUMA domains: with one rank bound to each, memory accesses are local "
         "(mpirun --map-by numa --bind-to numa; srun --ntasks-per-node={} --cpu-bind=ldoms)",
         domains, domains);
   }
   if (!start.checkpoint.empty()) {
-    console.info("going on from {} (step {} of {})", start.checkpoint.string(), start.state.step,
+    console.info("resuming from {} (step {} of {})", start.checkpoint.string(), start.state.step,
                  start.plan.total_steps);
-    if (plan.resume.init_from) console.info("--init-from is not used: the run has begun");
+    if (plan.resume.init_from) console.info("--init-from is ignored: the run has already started");
     if (plan.profiled_steps && plan.profiled_steps->last <= start.state.step)
-      console.warn("--profile {}: nothing is profiled, the run is past that", *plan.logging.profile);
+      console.warn("--profile {} has no effect: the run has passed these steps", *plan.logging.profile);
   }
 }
 

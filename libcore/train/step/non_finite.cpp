@@ -86,8 +86,8 @@ std::string locate_first_non_finite(const plan::Plan& plan, ModelRuntime& runtim
 
 std::string describe_non_finite(std::int64_t step, const Decision& decision, const std::string& first) {
   const double loss = std::isfinite(decision.total_loss()) ? decision.loss : decision.total_loss();
-  return fmt::format("step {}: loss {} and gradient norm {} are not both finite{}", step, loss,
-                     decision.grad_norm, first.empty() ? "" : fmt::format(" (first in {})", first));
+  return fmt::format("step {}: loss {}, gradient norm {}: not finite{}", step, loss, decision.grad_norm,
+                     first.empty() ? "" : fmt::format(" (first in {})", first));
 }
 
 }  // namespace dt::train

@@ -73,7 +73,7 @@ void Profiler::announce(const StepProfile& profile, const std::string& problem) 
   double error_s = profile.clock.error_s;
   ranks_.world.all_reduce(host_tensor(error_s), host_tensor(error_s), Reduction::max).wait_host();
   for (const std::string& text : comm::gather_texts(ranks_.world, problem)) {
-    if (!text.empty()) ranks_.console.warn("the profile of step {} is not whole: {}", profile.step, text);
+    if (!text.empty()) ranks_.console.warn("the profile of step {} is incomplete: {}", profile.step, text);
   }
   const std::string clocks =
       ranks_.world.size() > 1 ? fmt::format(", clocks within {:.0f} µs", error_s * 1e6) : "";

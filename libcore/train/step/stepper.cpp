@@ -33,10 +33,11 @@ std::vector<std::vector<optim::ParameterRange>> parameter_ranges_of(const parall
 /// last stage's labels.
 void check_same_data(const LocalStepReport& combined) {
   if (combined.data_digest == combined.head_digest) return;
-  throw comm::SharedError(ErrorKind::input,
-                          fmt::format("the first stage read samples with digest {:016x}, the last {:016x}",
-                                      combined.data_digest, combined.head_digest),
-                          "nodes see different --data");
+  throw comm::SharedError(
+      ErrorKind::input,
+      fmt::format("the first stage read samples with digest {:016x}, the last stage {:016x}",
+                  combined.data_digest, combined.head_digest),
+      "check that all nodes see the same --data");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 expect_exit 0 bash "$DT_TESTS/../jobs/demo.sh" demo
-expect_match stderr 'going on from demo/run/checkpoints/step-00000200.g1'
+expect_match stderr 'resuming from demo/run/checkpoints/step-00000200.g1'
 expect_match stdout '^ +600 .*validation'
 for path in shards/dataset.json run/metrics.jsonl model/config.json model/model.safetensors model.h5; do
   [[ -s demo/$path ]] || fail "demo/$path is missing"

@@ -41,14 +41,14 @@ expect_exit 0 train trained --steps 3
 rm -r trained/checkpoints/step-00000003.g2
 cp -r step-00000000.g2 trained/checkpoints/
 expect_exit 0 train trained --steps 3
-expect_match stderr "passing over .*step-00000000.g2: .*holds weights but no optimizer state.*--init-from"
-expect_match stderr "going on from .*step-00000002.g1"
+expect_match stderr "skipping .*step-00000000.g2: .*holds weights but no optimizer state, no optimizer's state.*--init-from"
+expect_match stderr "resuming from .*step-00000002.g1"
 if grep -q repaired stderr; then fail "what is whole is to be repaired"; fi
 cp -r step-00000000.g9 trained/checkpoints/ # of a generation that nothing leads to
 for _ in 1 2 3 4; do
   expect_exit 3 train trained --steps 4
-  expect_match stderr "passing over .*step-00000000.g9: .*holds weights but no optimizer state"
-  expect_match stderr "none of the run's 1 checkpoint can be loaded.*--resume never begins anew"
+  expect_match stderr "skipping .*step-00000000.g9: .*holds weights but no optimizer state"
+  expect_match stderr "none of the run's 1 checkpoint can be loaded.*use --resume never to start from step 0"
 done
 expect_equal "$(find trained -name '*failed-loads*')" ""
 

@@ -37,8 +37,8 @@ expect_match stdout "^ *40 .* no +yes "
 expect_match stderr "has 1000 bytes"
 ! grep -q " 50 " stdout || fail "a temporary folder is listed"
 expect_equal "$(latest)" "$(at 20.g1)"
-expect_match stderr "warning: passing over .*step-00000040.g2: .*manifest.json"
-expect_match stderr "warning: passing over .*step-00000025.g2: .*1000 bytes"
+expect_match stderr "warning: skipping .*step-00000040.g2: .*manifest.json"
+expect_match stderr "warning: skipping .*step-00000025.g2: .*1000 bytes"
 echo '{"format": "dt-che' >"$(at 20.g1)/manifest.json"
 expect_equal "$(latest)" "$(at 10.g1)"
 expect_exit 0 dt-checkpoint list run
@@ -56,7 +56,7 @@ expect_match stdout "^ *20 +1 .*pp=1,dp=3,tp=1,zero=0 .* yes +yes "
 rm several/checkpoints/step-00000020.g1/rank-00001.h5
 expect_exit 0 dt-checkpoint list several; expect_match stdout "^ *20 .* no +yes "
 expect_equal "$(dt-checkpoint latest several 2>stderr)" several/checkpoints/step-00000010.g1
-expect_match stderr "passing over .*step-00000020.g1: .*rank-00001.h5 is missing"
+expect_match stderr "skipping .*step-00000020.g1: .*rank-00001.h5 is missing"
 
 # A run directory by a path that ends in a slash, from elsewhere.
 make other 5

@@ -31,7 +31,7 @@ printf 'xxxx' | dd of="$(at rotten 40.g1)/rank-00000.h5" bs=1 seek=4000 conv=not
 expect_exit 0 dt-checkpoint prune rotten --keep-last 2
 expect_equal "$(left rotten)" "20.g1 30.g1 40.g1"
 expect_match stderr "warning: $(at rotten 40.g1) is damaged: rank-00000.h5: .*digest"
-expect_match stdout "^kept          $(at rotten 40.g1): does not count: damaged: "
+expect_match stdout "^kept          $(at rotten 40.g1): not counted: damaged: "
 printf 'xxxx' | dd of="$(at rotten 30.g1)/rank-00000.h5" bs=1 seek=4000 conv=notrunc status=none
 make rotten 5 generation=1
 expect_exit 0 dt-checkpoint prune rotten --keep-last 1

@@ -32,7 +32,7 @@ expect_equal "$(find run/checkpoints -name '.*.replaced')" ""
 dies_at 2 "${overwrite[@]}"
 expect_absent "$checkpoint"
 expect_exit 0 train run --steps 3
-expect_match stderr "going on from $checkpoint"
+expect_match stderr "resuming from $checkpoint"
 expect_exit 0 dt-checkpoint diff "$checkpoint" copy
 expect_equal "$(find run/checkpoints -name '.*')" "" "hidden folders"
 

@@ -29,7 +29,7 @@ expect_exit 3 dt-train --eval-only --data shards --sequence-length 32 --init-fro
 expect_match stderr "1000000"
 expect_absent l.h5
 expect_exit 3 dt-train --eval-only --model gpt2-124m --data shards --sequence-length 32 --init-from hf
-expect_match stderr "not the model"
+expect_match stderr "--model differs from the model"
 dt-shard-data --quiet --out no_val --val-fraction 0 text >/dev/null || fail "dt-shard-data"
 expect_exit 3 dt-train --eval-only --data no_val --sequence-length 32 --init-from hf
 expect_match stderr "val-fraction"

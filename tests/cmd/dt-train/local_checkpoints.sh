@@ -46,7 +46,7 @@ expect_match stdout 'is not a checkpoint'
 cp -r run run.killed && cp -r local local.killed
 end=$((from + 6))
 expect_exit 0 train run "${steps[@]}" "${local_saves[@]}" --steps "$end"
-expect_match stderr 'brought run/checkpoints/step-[0-9]+.g1 together from what the nodes hold'
+expect_match stderr 'assembled run/checkpoints/step-[0-9]+.g1 from the local checkpoints of the nodes'
 resumed=$(sed -nE 's/.*"kind":"resume","reason":"checkpoint","step":([0-9]+),.*/\1/p' run/metrics.jsonl)
 ((resumed >= from)) || fail "went on from step $resumed, step $from was announced"
 expect_exit 0 dt-checkpoint verify run/checkpoints/*
@@ -66,7 +66,7 @@ again() {
 again
 expect_exit 0 mpi 2 dt-train --run run --data shards --sequence-length 32 --micro-batch 2 --lr 1e-3 --threads 1 --eval-batches 1 \
   "${steps[@]}" "${local_saves[@]}" --steps "$end"
-expect_match stderr "going on from run/checkpoints/step-0*$resumed.g1"
+expect_match stderr "resuming from run/checkpoints/step-0*$resumed.g1"
 
 # Damaged, gone, or not asked for: never in silence from an older one, and never anew.
 again
@@ -74,29 +74,29 @@ share=$(shares | tail -n 1)
 printf 'x' | dd of="$share/rank-00000.h5" bs=1 seek=20000 conv=notrunc status=none
 mv "$share" kept && rm -rf "$(dirname "$share")"/step-* && mv kept "$share"
 expect_exit 3 train run "${steps[@]}" "${local_saves[@]}" --steps "$end"
-expect_match stderr "passing over run/checkpoints/step-0*$resumed.g1: what rank 0 wrote: .*digest"
+expect_match stderr "skipping run/checkpoints/step-0*$resumed.g1: files of rank 0: .*digest"
 expect_match stderr "none of the run's 1 checkpoint can be loaded"
 [[ -z $(ls -A run/checkpoints) ]] || fail "a damaged share has left something"
 again
 rm -rf local
 expect_exit 3 train run "${steps[@]}" "${local_saves[@]}" --steps "$end"
-expect_match stderr "passing over run/checkpoints/step-0*$from.g1: step [0-9]* was saved on nodes alone: no node of this job holds any of it"
+expect_match stderr "skipping run/checkpoints/step-0*$from.g1: step [0-9]* was saved as a local checkpoint only: no node of this job holds any of it"
 again
 expect_exit 4 train run "${steps[@]}" --steps "$end"  # forgetting it costs nothing
-expect_match stderr "step $from was saved on nodes alone: .*--checkpoint-local says where"
+expect_match stderr "step $from was saved as a local checkpoint only: .*set --checkpoint-local to the folder"
 again
 expect_exit 4 train run "${steps[@]}" "${local_saves[@]/#local/elsewhere}" --steps "$end"  # nor does another folder
-expect_match stderr "step $from was saved on nodes under local, and elsewhere does not hold it"
+expect_match stderr "the local checkpoint of step $from was saved under local, but elsewhere does not hold it"
 again
 mv local kept && touch local  # nor does storage that is not there
 expect_exit 4 train run "${steps[@]}" "${local_saves[@]}" --steps "$end"
 rm local && mv kept local
 expect_equal "$(cd run/generations && ls ./*.json)" ./0001.json "generations claimed without the nodes' storage"
 expect_exit 0 train run "${steps[@]}" "${local_saves[@]}" --steps "$end" --resume never
-expect_match stderr "step [0-9]*, which was saved on nodes alone, goes with the first save"
+expect_match stderr "the first save removes the local checkpoint of step [0-9]*"
 expect_equal "$(shares)" "" "shares of older generations"
 expect_exit 0 train run "${steps[@]}" "${local_saves[@]}" --steps 3 --resume never
-if grep -q "nodes alone" stderr; then fail "what is on no node goes with the first save"; fi
+if grep -q "removes the local checkpoint" stderr; then fail "what is on no node goes with the first save"; fi
 
 # An older one in the run directory is gone on from where the newer is lost, and that is kept on record.
 expect_exit 75 timeout --preserve-status --signal=TERM 3 dt-train --run mixed --model llama-tiny --data shards --sequence-length 32 --threads 1 --quiet \
@@ -107,8 +107,8 @@ rm -rf local
 shared=$(basename "$(dt-checkpoint latest mixed)")
 lost=$(newest_local mixed)
 expect_exit 0 train mixed "${steps[@]}" "${local_saves[@]}" --steps "$((lost + 1))"
-expect_match stderr "passing over mixed/checkpoints/step-0*$lost.g2: step [0-9]* was saved on nodes alone"
-expect_match stderr "going on from mixed/checkpoints/$shared"
+expect_match stderr "skipping mixed/checkpoints/step-0*$lost.g2: step [0-9]* was saved as a local checkpoint only"
+expect_match stderr "resuming from mixed/checkpoints/$shared"
 expect_match mixed/metrics.jsonl "\"kind\":\"resume\".*\"checkpoint\":\"$shared\",\"passed_over\":\[\{\"path\":\"mixed/checkpoints/step-0*$lost.g2\""
 # What a generation saved after the next one left it is never taken.
 again
@@ -117,7 +117,7 @@ expect_exit 0 train run "${steps[@]}" --steps 3 --resume never
 sed 's/"generation": 1,/"generation": 3,/; s/"continues": ""/"continues": "step-00000003.g2"/; s/"continues_step": 0/"continues_step": 3/' \
   <<<"$generation" >run/generations/0003.json
 expect_exit 0 train run "${steps[@]}" "${local_saves[@]}" --steps 5
-expect_match stderr 'going on from run/checkpoints/step-00000003.g2'
+expect_match stderr 'resuming from run/checkpoints/step-00000003.g2'
 
 # Bad usage, and a folder that is none.
 for wrong in "--checkpoint-local local" "--save-every 2 --flush-every 3" "--save-every 2 --checkpoint-local local --flush-every 0" \
@@ -136,5 +136,5 @@ if unshare --mount true 2>/dev/null; then
   arguments twins "${steps[@]}" --steps 2 --checkpoint-local own --save-every 1
   # shellcheck disable=SC2016
   expect_exit 4 mpi 2 unshare --mount bash -c 'mount -t tmpfs none own && exec "$@"' bash dt-train "${train_args[@]}"
-  expect_match stderr "ranks 0 and 1 both name their host '$(hostname)', but the second does not see own/.*give each a name of its own"
+  expect_match stderr "ranks 0 and 1 both have the host name '$(hostname)', but the second does not see own/.*give each node its own host name"
 fi

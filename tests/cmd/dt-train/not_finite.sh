@@ -15,7 +15,7 @@ for every in 1 5; do
     # shellcheck disable=SC2086
     expect_exit 3 train run "${constant[@]}" --quiet --save-every $every --keep-last 1 --steps 40 --lr 1e4 --comm $ranks
     if ((every == 1)); then
-      expect_match stderr 'step 22: loss nan .*; run/checkpoints/step-00000021.g2 is marked, and no start goes on from it'
+      expect_match stderr 'step 22: loss nan .*; run/checkpoints/step-00000021.g2 is marked as not finite, and --resume auto skips it'
       expect_equal "$(left run)" "step-00000020.g1 step-00000021.g2 step-00000021.g2.not-finite.json " "saved each step"
     else
       expect_match stderr 'step 22: loss nan .*; the weights of step 21 are not saved'
@@ -26,7 +26,7 @@ for every in 1 5; do
 done
 expect_equal "$(dt-checkpoint latest run)" run/checkpoints/step-00000020.g1 "latest"
 expect_exit 0 train run "${constant[@]}" --save-every 5 --keep-last 1 --steps 40
-expect_match stderr 'going on from run/checkpoints/step-00000020.g1'
+expect_match stderr 'resuming from run/checkpoints/step-00000020.g1'
 expect_equal "$(left run)" "step-00000040.g3 " "after a run that ended well"
 
 # Where a marked one alone is left, a resume refuses and names it; named, it is taken, and the mark goes with a finite loss.
@@ -34,21 +34,21 @@ rm -rf run && cp -r good run
 printf '{"format":"dt-not-finite","version":1,"at":"then","found":"the loss of step 21","loss":"nan"}' \
   >run/checkpoints/step-00000020.g1.not-finite.json
 expect_exit 3 train run "${constant[@]}" --quiet --steps 22
-expect_match stderr 'passing over run/checkpoints/step-00000020.g1: its weights gave a loss that is not finite: the loss of step 21 was nan'
-expect_match stderr "none of the run's 1 checkpoint can be loaded.*--resume never begins anew.*--resume run/checkpoints/step-00000020.g1"
+expect_match stderr 'skipping run/checkpoints/step-00000020.g1: its weights gave a loss that is not finite: the loss of step 21 was nan'
+expect_match stderr "none of the run's 1 checkpoint can be loaded.*use --resume never to start from step 0.*--resume run/checkpoints/step-00000020.g1"
 expect_exit 0 dt-checkpoint list run
 expect_match stderr 'step-00000020.g1: its weights gave a loss that is not finite'
 expect_exit 0 dt-checkpoint prune run --keep-last 2
-expect_match stdout 'kept .*step-00000020.g1: does not count: its weights gave'
+expect_match stdout 'kept .*step-00000020.g1: not counted: its weights gave'
 expect_exit 3 dt-train --eval-only --data shards --run run --sequence-length 32 --threads 1
-expect_match stderr 'passing over run/checkpoints/step-00000020.g1'
+expect_match stderr 'skipping run/checkpoints/step-00000020.g1'
 expect_exit 0 train run "${constant[@]}" --quiet --steps 22 --resume run/checkpoints/step-00000020.g1
 expect_equal "$(left run)" "step-00000022.g2 " "after a finite loss, by the run's --keep-last 1"
 
 # Finite loss, gradients that are not: the weights are saved, and the older checkpoint that the message names is there.
 rm -rf run && cp -r good run
 expect_exit 3 train run "${constant[@]}" --quiet --save-every 1 --keep-last 1 --steps 40 --lr 1e30
-expect_match stderr 'step 22: loss [0-9.]+ and gradient norm nan .*the weights of step 21 are kept in run/checkpoints/step-00000021.g2, but'
+expect_match stderr 'step 22: loss [0-9.]+, gradient norm nan: not finite .*the weights of step 21 are saved in run/checkpoints/step-00000021.g2, but'
 expect_match stderr 'start again with --resume run/checkpoints/step-00000020.g1 and a lower --lr'
 expect_equal "$(left run)" "step-00000020.g1 step-00000021.g2 " "finite loss"
 expect_exit 0 train run "${constant[@]}" --quiet --steps 30 --resume run/checkpoints/step-00000020.g1
@@ -70,12 +70,12 @@ done
 local_saves=(--save-every 1 --checkpoint-local local --flush-every 1000)
 rm -rf run && cp -r good run
 expect_exit 3 train run "${constant[@]}" --quiet "${local_saves[@]}" --steps 80 --precision fp16 --lr 1
-expect_match stderr 'step-[0-9]+.g2 is marked.*--resume auto and a lower --lr .*it goes on from step [0-9]+ on the nodes. own storage'
-step=$(sed -nE 's/.*it goes on from step ([0-9]+) on the nodes.*/\1/p' stderr)
+expect_match stderr 'step-[0-9]+.g2 is marked.*--resume auto and a lower --lr .*training resumes from step [0-9]+ on node-local storage'
+step=$(sed -nE 's/.*training resumes from step ([0-9]+) on node-local.*/\1/p' stderr)
 if grep -E -e "--resume run/checkpoints/step-[0-9]+.g[0-9]+ with" stderr; then fail "it names a checkpoint that lies on the nodes alone"; fi
 expect_exit 0 train run "${constant[@]}" "${local_saves[@]}" --steps $((step + 1)) --precision fp16 --lr 1e-9
-expect_match stderr "passing over run/checkpoints/step-0*$((step + 1)).g2: its weights gave a loss that is not finite"
-expect_match stderr "going on from run/checkpoints/step-0*$step.g2"
+expect_match stderr "skipping run/checkpoints/step-0*$((step + 1)).g2: its weights gave a loss that is not finite"
+expect_match stderr "resuming from run/checkpoints/step-0*$step.g2"
 
 # At random steps, in all precisions and some layouts; long_not_finite.sh has a thousand.
 mkdir work

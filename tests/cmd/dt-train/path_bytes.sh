@@ -17,14 +17,14 @@ grep -qF "\"path\":\"$escaped/run/checkpoints/step-00000002.g1\"" "$dir/run/metr
 python3 -m json.tool "$dir/run/run.json" >/dev/null || fail "run.json is no JSON"
 # The same options are no change; a resume goes on; one from outside is remembered by its path.
 expect_exit 0 train "$dir/run" "${steps[@]}" --steps 3
-expect_match stderr "going on from .*step-00000002.g1"
+expect_match stderr "resuming from .*step-00000002.g1"
 ! grep -qF '"option": "data"' "$dir/run/run.json" || fail "the same path counts as another"
 checkpoint=$(dt-checkpoint latest "$dir/run")
 expect_equal "$checkpoint" "$dir/run/checkpoints/step-00000003.g2"
 expect_exit 0 train "$dir/other" "${steps[@]}" --steps 4 --resume "$checkpoint"
 rm -r "$dir/other/checkpoints/step-00000004.g1"
 expect_exit 0 train "$dir/other" "${steps[@]}" --steps 4
-expect_match stderr "going on from .*/run/checkpoints/step-00000003.g2"
+expect_match stderr "resuming from .*/run/checkpoints/step-00000003.g2"
 
 # expect_path COMMAND...: its JSON names a path in the folder, escaped.
 expect_path() {

@@ -34,7 +34,7 @@ for way in "4 2 $first" "3 2 $second"; do
   expect_equal "$code" 4 "exit"
   expect_match launcher.err "rank $((victim - 1)) on $(hostname) \(process [0-9]*, $stage\) is silent"
 done
-expect_match launcher.err "error: rank 0 on $(hostname) \($first\): (receive [0-9]+ from rank 1|send [0-9]+ to rank 1|all_reduce [0-9]+) of group .* has not ended in 3\.0 s: rank 1 "
+expect_match launcher.err "error: rank 0 on $(hostname) \($first\): (receive [0-9]+ from rank 1|send [0-9]+ to rank 1|all_reduce [0-9]+) of group .* did not complete within 3\.0 s: rank 1 "
 expect_match "$(find stopped32/flight -name '*.jsonl' | head -n 1)" '"duty":"stage [01] of 2: '
 
 # Data that one rank cannot read, at the start and at a step.
@@ -73,7 +73,7 @@ PYTHON
 not_finites=0
 not_finite() {
   expect_exit 3 train_as "$3" "not_finite$((++not_finites))" --quiet --steps 3 --init-from spoilt "${@:4}"
-  expect_match stderr "not both finite \(first in the output of $1 on rank $2, samples [0-9]* to [0-9]*\)"
+  expect_match stderr "gradient norm .*: not finite \(first in the output of $1 on rank $2, samples [0-9]* to [0-9]*\)"
   expect_equal "$(grep -c 'error: ' stderr)" 1 "messages"
 }
 spoil model.layers.1.mlp.up_proj.weight nan

@@ -10,7 +10,7 @@ common=(--schedule constant --warmup-steps 0 --grad-lanes 4)
 train whole "${common[@]}" --quiet --steps 30 >/dev/null || fail "one rank"
 
 # expect_told PP RANKS: in stderr, once, how many of them sit out.
-expect_told() { expect_equal "$(grep -c "warning: 1 of $2 ranks sits out: pipelines take $1 each" stderr)" 1 "warnings"; }
+expect_told() { expect_equal "$(grep -c "warning: 1 of $2 ranks is idle: each pipeline needs $1 ranks" stderr)" 1 "warnings"; }
 for kind in threads=3 mpi=3; do
   expect_exit 0 train_as "$kind" "$kind" "${common[@]}" --steps 10 --pp 2 --eval-every 5
   expect_told 2 3
@@ -60,7 +60,7 @@ rm -r disks/0/*
 steps=$((announced + 10))
 expect_exit 0 mpi 4 bash on_node.sh "${train_args[@]}" --steps "$steps" --pp 3
 expect_told 3 4
-expect_match stderr 'brought run/checkpoints/step-[0-9]+.g1 together from what the nodes hold'
+expect_match stderr 'assembled run/checkpoints/step-[0-9]+.g1 from the local checkpoints of the nodes'
 resumed=$(sed -nE 's/.*"kind":"resume","reason":"checkpoint","step":([0-9]+),.*/\1/p' run/metrics.jsonl)
 ((resumed >= announced)) || fail "went on from step $resumed, step $announced was announced"
 expect_exit 0 train end "${common[@]}" --quiet --steps "$steps"
@@ -75,7 +75,7 @@ find run/checkpoints -mindepth 1 ! -path "$newest*" -delete
 mv "$newest" "run/checkpoints/.$(basename "$newest").replaced"
 sed -i 's/ && exec/ \&\& (((rank != 3)) || mount -o remount,bind,ro local) \&\& exec/' on_node.sh
 expect_exit 0 mpi 4 bash on_node.sh "${train_args[@]}" --steps "$((steps + 2))" --pp 3
-expect_equal "$(grep -c 'warning: node3: of no use: .*Read-only file system' stderr)" 1 "warnings of a node that sits out"
-expect_match stderr "going on from $newest"
+expect_equal "$(grep -c 'warning: node3: unusable: .*Read-only file system' stderr)" 1 "warnings of a node that sits out"
+expect_match stderr "resuming from $newest"
 expect_exit 0 mpi 4 bash on_node.sh "${train_args[@]}" --steps "$((steps + 4))" --pp 3 --resume "$newest"
-expect_equal "$(grep -c 'warning: run has checkpoints of its own' stderr)" 1 "warnings"
+expect_equal "$(grep -c 'warning: run has its own checkpoints' stderr)" 1 "warnings"

@@ -33,27 +33,27 @@ if cmp -s "$(merged lanes_whole)" "$(merged one_lane)"; then fail "four lanes an
 
 # --resume says where it goes on; auto starts anew in an empty folder; a checkpoint can be named from another run.
 expect_exit 0 train lanes --steps 41 --schedule constant --warmup-steps 0
-expect_match stderr 'going on from .*step-00000040.g2'
+expect_match stderr 'resuming from .*step-00000040.g2'
 expect_exit 0 train branch --steps 41 --schedule cosine --resume lanes/checkpoints/step-00000020.g1
 expect_match branch/metrics.jsonl '"kind":"resume".*"checkpoint":"/.*lanes/checkpoints/step-00000020.g1"'
-expect_match stderr 'the learning rate goes another way than before: --schedule \(kind "constant" → "cosine"\)'
+expect_match stderr 'learning-rate schedule changed: --schedule \(kind "constant" → "cosine"\)'
 if grep 'checkpoints of its own' stderr; then fail "a new run has none"; fi
 expect_exit 0 train branch --steps 42 --resume lanes/checkpoints/step-00000020.g1
-expect_match stderr 'branch has checkpoints of its own, the newest step-00000041.g1: --resume auto would go on from that'
+expect_match stderr 'branch has its own checkpoints, the newest step-00000041.g1: --resume auto would resume from that'
 # A run that began with another run's checkpoint and was killed before its first save begins there again.
 start_training outside --steps 100000 --resume lanes/checkpoints/step-00000020.g1
 wait_for_step outside 30
 kill -KILL "$trainer"
 wait "$trainer" 2>/dev/null || true
 expect_exit 0 train outside --steps 41
-expect_match stderr 'going on from .*lanes/checkpoints/step-00000020.g1 \(step 20 of 41\)'
+expect_match stderr 'resuming from .*lanes/checkpoints/step-00000020.g1 \(step 20 of 41\)'
 # Another build of the same version is another program, whatever in it has changed.
 mkdir other
 cp "$(command -v dt-train)" other/ && printf x >>other/dt-train
 PATH=$PWD/other:$PATH expect_exit 0 train branch --steps 43
-expect_match stderr 'not bit for bit as before: program "[0-9a-f]{16}" → "[0-9a-f]{16}"$'
+expect_match stderr 'results will not be bit-identical to the earlier run: program "[0-9a-f]{16}" → "[0-9a-f]{16}"$'
 expect_exit 0 train branch --steps 44 --resume branch/checkpoints/step-00000042.g2
-if grep 'not bit for bit' stderr; then fail "the same program, another condition"; fi
+if grep 'bit-identical' stderr; then fail "the same program, another condition"; fi
 # Nothing left to do claims no generation.
 expect_exit 0 train outside --steps 41
 expect_match stderr 'nothing is left to do'
@@ -66,9 +66,9 @@ expect_match whole/metrics.jsonl '"kind":"start".*"generation":2'
 life() { SLURM_JOB_ID=7 SLURM_RESTART_COUNT=${1#0} expect_exit 0 train lives "${@:2}"; }
 life 0 --steps 3 --resume never
 life 1 --steps 5 --resume never
-expect_match stderr ' --resume never acts as auto: this Slurm job was started again and has saved before$'
-expect_match stderr 'going on from .*step-00000003.g1 '
+expect_match stderr ' --resume never is treated as auto: this Slurm job was requeued and has saved checkpoints$'
+expect_match stderr 'resuming from .*step-00000003.g1 '
 life 2 --steps 6 --resume lives/checkpoints/step-00000003.g1
-expect_match stderr 'going on from .*step-00000005.g2 '
+expect_match stderr 'resuming from .*step-00000005.g2 '
 SLURM_JOB_ID=8 SLURM_RESTART_COUNT=3 expect_exit 0 train lives --steps 6 --resume lives/checkpoints/step-00000003.g1
-expect_match stderr 'going on from .*step-00000003.g1 '
+expect_match stderr 'resuming from .*step-00000003.g1 '

@@ -26,11 +26,11 @@ truncate -s 1000 "$(at four 30.g1)/rank-00000.h5"
 rm "$(at four 20.g1)/rank-00000.h5"
 expect_exit 0 train four "${steps[@]}" --steps 40
 expect_equal "$(grep -c 'warning: passing over' stderr)" 3 "warnings"
-expect_match stderr 'passing over four/checkpoints/step-00000040.g1: .*bytes [0-9]+ to [0-9]+ have the digest'
-expect_match stderr 'passing over four/checkpoints/step-00000030.g1: .*has 1000 bytes, expected'
-expect_match stderr 'passing over four/checkpoints/step-00000020.g1: .*rank-00000.h5 is missing'
-expect_match stderr 'once four/checkpoints/step-00000040.g1 is repaired, --resume four/checkpoints/step-00000040.g1'
-expect_match stderr 'going on from four/checkpoints/step-00000010.g1 \(step 10 of 40\)'
+expect_match stderr 'skipping four/checkpoints/step-00000040.g1: .*bytes [0-9]+ to [0-9]+ have the digest'
+expect_match stderr 'skipping four/checkpoints/step-00000030.g1: .*has 1000 bytes, expected'
+expect_match stderr 'skipping four/checkpoints/step-00000020.g1: .*rank-00000.h5 is missing'
+expect_match stderr 'after four/checkpoints/step-00000040.g1 is repaired, use --resume four/checkpoints/step-00000040.g1'
+expect_match stderr 'resuming from four/checkpoints/step-00000010.g1 \(step 10 of 40\)'
 expect_match four/metrics.jsonl '"kind":"resume".*"checkpoint":"step-00000010.g1","passed_over":\[\{"path":"four/checkpoints/step-00000040.g1","reason":".*digest.*\},\{.*1000 bytes.*\},\{.*missing'
 [[ -d $(at four 40.g2) ]] || fail "step 40 was not saved by the new generation"
 expect_equal "$(failed_loads "$(at four 40.g1)")" 1 "failed loads"
@@ -39,30 +39,30 @@ expect_equal "$(failed_loads "$(at four 40.g1)")" 1 "failed loads"
 cp -r good ranks
 flip "$(at ranks 30.g1)"
 expect_exit 0 train ranks "${steps[@]}" --steps 31 --comm threads=3 --zero 3
-expect_match stderr 'passing over ranks/checkpoints/step-00000030.g1: rank [0-9].*digest'
-expect_match stderr 'going on from ranks/checkpoints/step-00000020.g1'
+expect_match stderr 'skipping ranks/checkpoints/step-00000030.g1: rank [0-9].*digest'
+expect_match stderr 'resuming from ranks/checkpoints/step-00000020.g1'
 
 # None loads: never anew, and the third time is the last that they are read.
 for checkpoint in run/checkpoints/*; do flip "$checkpoint"; done
 for start in 1 2 3; do
   expect_exit 3 train run "${steps[@]}" --steps 40
-  expect_equal "$(grep -c 'passing over .*digest' stderr)" 3 "warnings of start $start"
+  expect_equal "$(grep -c 'skipping .*digest' stderr)" 3 "warnings of start $start"
   expect_match stderr "error: none of the run's 3 checkpoints can be loaded.*dt-checkpoint verify run/checkpoints/step-00000030.g1.*--resume never"
   expect_equal "$(failed_loads "$(at run 30.g1)")" "$start" "failed loads"
 done
 expect_exit 3 train run "${steps[@]}" --steps 40
-expect_equal "$(grep -c 'passing over .*set aside: 3 starts found it damaged' stderr)" 3 "set aside"
+expect_equal "$(grep -c 'skipping .*excluded: 3 starts found it damaged' stderr)" 3 "set aside"
 expect_exit 3 train run "${steps[@]}" --steps 40 --dry-run
 expect_exit 3 dt-train --quiet --eval-only --data shards --run run --sequence-length 32 --threads 1
 expect_equal "$(failed_loads "$(at run 30.g1)")" 3 "failed loads"
 expect_equal "$(generations run)" 1 "generations"
 expect_exit 0 dt-checkpoint list run
 expect_match stdout '^ *30 .* no +yes .*step-00000030.g1$'
-expect_match stderr 'step-00000030.g1: set aside: 3 starts'
+expect_match stderr 'step-00000030.g1: excluded: 3 starts'
 expect_exit 0 dt-checkpoint list run --json
 expect_match stdout '"step":30,.*"complete":false,.*"problem":"set aside'
 expect_exit 3 dt-checkpoint latest run
-expect_match stderr 'passing over run/checkpoints/step-00000030.g1: set aside'
+expect_match stderr 'skipping run/checkpoints/step-00000030.g1: set aside'
 
 # Once repaired, it is named, loads, and counts again.
 cp good/checkpoints/step-00000020.g1/rank-00000.h5 "$(at run 20.g1)"
@@ -71,7 +71,7 @@ expect_exit 0 train run "${steps[@]}" --steps 21 --resume "$(at run 20.g1)"
 expect_absent "$(at run 20.g1).failed-loads.jsonl"
 expect_equal "$(dt-checkpoint latest run)" "$(at run 21.g2)"
 expect_exit 0 train run "${steps[@]}" --steps 22
-expect_match stderr 'going on from run/checkpoints/step-00000021.g2'
+expect_match stderr 'resuming from run/checkpoints/step-00000021.g2'
 
 # A start that is killed while it loads says nothing about the checkpoint.
 cp -r good killed
@@ -89,8 +89,8 @@ flip "$(at other 30.g1)"
 echo '{"model_type": "llama", "vocab_size": 300, "hidden_size": 64, "intermediate_size": 176, "num_hidden_layers": 2,
   "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256}' >wider.json
 expect_exit 3 train other "${steps[@]}" --steps 40 --model wider.json
-expect_match stderr "cannot go on: the model's .* \(weights of .* is \[.*\] in the checkpoint and \[.*\] in the model\)"
-! grep -q 'passing over' stderr || fail "a checkpoint was passed over for the user's mistake"
+expect_match stderr "cannot resume: the model's .* \(weights of .* is \[.*\] in the checkpoint and \[.*\] in the model\)"
+! grep -q 'skipping' stderr || fail "a checkpoint was passed over for the user's mistake"
 expect_absent "$(at other 30.g1).failed-loads.jsonl"
 
 # Nor is what another version of dt wrote.
@@ -114,8 +114,8 @@ for file in rank-00000.h5 manifest.json; do
   cp -r good failing
   arguments failing "${steps[@]}" --steps 31
   expect_exit 0 failing_reads 5 "failing/checkpoints/step-00000030.g1/$file" dt-train "${train_args[@]}"
-  expect_match stderr "passing over .*step-00000030.g1.*$file: Input/output error"
-  expect_match stderr 'going on from failing/checkpoints/step-00000020.g1'
+  expect_match stderr "skipping .*step-00000030.g1.*$file: Input/output error"
+  expect_match stderr 'resuming from failing/checkpoints/step-00000020.g1'
   rm -r failing
 done
 cp -r good failing
@@ -124,7 +124,7 @@ expect_exit 4 failing_reads 5 'failing/checkpoints/step-00000030.g1/.*' dt-train
 expect_match stderr 'step-00000030.g1/manifest.json: Input/output error'
 # What its server has replaced is opened anew, once.
 last=1 expect_exit 0 failing_reads 116 'failing/checkpoints/step-00000030.g1/manifest.json' dt-train "${train_args[@]}"
-expect_match stderr 'going on from failing/checkpoints/step-00000030.g1'
+expect_match stderr 'resuming from failing/checkpoints/step-00000030.g1'
 
 # Beginning anew is asked for, and said; what it left aside is not forgotten by the next start.
 cp -r good anew && rm anew/metrics.jsonl
@@ -133,14 +133,14 @@ wait_for_step anew 3
 kill -KILL "$trainer"
 wait "$trainer" 2>/dev/null || true
 expect_exit 3 train anew "${steps[@]}" --steps 40
-expect_match stderr 'its newest generation 2 began anew and has no checkpoint; 3 of others are there; .*--resume never'
+expect_match stderr 'its newest generation 2 started from step 0 and has no checkpoint; other generations have 3; .*--resume never'
 expect_exit 0 train anew "${steps[@]}" --steps 31 --resume "$(at anew 30.g1)"
-expect_match stderr 'going on from anew/checkpoints/step-00000030.g1'
+expect_match stderr 'resuming from anew/checkpoints/step-00000030.g1'
 expect_exit 0 train anew "${steps[@]}" --steps 10 --resume never
-expect_match stderr "resume never: a new generation from step 0; --resume can still name the run's 4 checkpoints"
+expect_match stderr "resume never: starting a new generation from step 0; --resume can still name the run's 4 checkpoints"
 [[ -d $(at anew 10.g4) ]] || fail "no checkpoint of the new line"
 
 # All are gone, but there were some.
 rm -r ranks/checkpoints/*
 expect_exit 3 train ranks "${steps[@]}" --steps 40
-expect_match stderr 'its newest generation 2 went on from step-00000020.g1, which is gone, and has no checkpoint'
+expect_match stderr 'its newest generation 2 resumed from step-00000020.g1, which is missing, and has no checkpoint'

@@ -19,12 +19,12 @@ stage() {
 }
 expect_refused() {
   stage
-  expect_match stderr "shards is read where it is: .*$own"
+  expect_match stderr "shards is read in place, not from a local copy: .*$own"
 }
 
 # The copy that the user makes is the user's alone.
 stage
-expect_match stderr "data is read from its copy $own/dt-dataset-"
+expect_match stderr "reading data from the local copy $own/dt-dataset-"
 name=$(basename "$own"/dt-dataset-*)
 if as "$attacker" cat "$own/$name/dataset.json" 2>/dev/null; then fail "the copy is readable"; fi
 if as "$attacker" flock -n "$own/dt-stage.lock" true 2>/dev/null; then fail "the lock can be taken"; fi
@@ -45,7 +45,7 @@ as "$attacker" mkdir -p scratch/.dt-dataset-0123456789abcdef.removed/kept
 as "$attacker" touch scratch/dt-stage.lock
 as_job "$attacker" bash -c 'exec 9<scratch/dt-stage.lock && flock 9 && exec sleep 300'
 stage
-expect_match stderr "data is read from its copy $own/$name"
+expect_match stderr "reading data from the local copy $own/$name"
 rm -r "$own"
 kill "$locker"
 rm scratch/dt-stage.lock
@@ -82,11 +82,11 @@ rmdir "$own"
 as "$attacker" ln -s . scratch/link
 arguments home/link --steps 2 --stage-dir scratch/link
 expect_exit 0 as "$victim" dt-train "${train_args[@]}"
-expect_match stderr 'shards is read where it is: scratch/link'
+expect_match stderr 'shards is read in place, not from a local copy: scratch/link'
 as "$attacker" mkdir -m 1777 scratch/theirs
 arguments home/theirs --steps 2 --stage-dir scratch/theirs
 expect_exit 0 as "$victim" dt-train "${train_args[@]}"
-expect_match stderr 'shards is read where it is: scratch/theirs is a folder owned by uid'
+expect_match stderr 'shards is read in place, not from a local copy: scratch/theirs is a folder owned by uid'
 chmod 777 scratch
 stage
-expect_match stderr 'shards is read where it is: scratch lets every user'
+expect_match stderr 'shards is read in place, not from a local copy: scratch lets every user'

@@ -10,7 +10,7 @@ leftovers() { find "$1/$own" -mindepth 1 -maxdepth 1 -name '.*' | wc -l; }
 
 train plain "${common[@]}" --quiet >/dev/null || fail "plain"
 expect_exit 0 train staged "${common[@]}" --stage-dir local
-expect_match stderr "data is read from its copy local/$own/dt-dataset-[0-9a-f]{16}\$"
+expect_match stderr "reading data from the local copy local/$own/dt-dataset-[0-9a-f]{16}\$"
 expect_equal "$(stat -c %a "local/$own")" 700 "the mode of the folder of copies"
 expect_same_model plain staged
 expect_equal "$(digest_of staged)" "$(digest_of plain)"
@@ -25,8 +25,8 @@ expect_same_model plain copied
 mv kept shards/train-00000.h5
 printf 'x' | dd of="$copy/train-00000.h5" bs=1 seek=6000 conv=notrunc status=none
 expect_exit 0 train_as mpi=2 damaged "${common[@]}" --stage-dir local
-expect_match stderr "shards is read where it is from here on, and copied anew by the next run: $copy/train-00000.h5 is corrupt"
-expect_equal "$(grep -c 'where it is from here on' stderr)" 1 "warnings"
+expect_match stderr "shards is read in place from now on, and the next run copies it again: $copy/train-00000.h5 is corrupt"
+expect_equal "$(grep -c 'in place from now on' stderr)" 1 "warnings"
 expect_same_model plain damaged
 expect_exit 0 train staged --steps 9 --stage-dir local
 if grep warning stderr; then fail "the damaged copy was not made anew"; fi
@@ -51,13 +51,13 @@ expect_equal "$(copies local)" 2
 # With room for one alone, the other is read where it is.
 size=$(du -sb --apparent-size "$(find "local/$own" -mindepth 1 -maxdepth 1 -type d | head -n 1)" | cut -f 1)
 expect_exit 0 train limited "${common[@]}" --data "shards=1,other=1" --stage-dir narrow --stage-limit "$size"
-expect_match stderr 'on .*, other is read where it is: narrow has no space for'
+expect_match stderr 'on .*, other is read in place, not from a local copy: narrow has no space for'
 expect_same_model mixed limited
 expect_equal "$(copies narrow)" 1
 
 # Of ranks that read where the data is, one says so.
 expect_exit 0 train_as mpi=2 told "${common[@]}" --stage-dir none --stage-limit 10
-expect_equal "$(grep -c 'is read where it is' stderr)" 1 "warnings"
+expect_equal "$(grep -c 'is read in place' stderr)" 1 "warnings"
 
 # What a killed copy left goes with the next.
 install -d -m 700 left "left/$own"
@@ -72,7 +72,7 @@ expect_equal "$(copies evaluated)" 1
 # Storage that cannot be used is a warning; what makes no sense is an error.
 touch file
 expect_exit 0 train unusable "${common[@]}" --stage-dir file/stage
-expect_match stderr 'shards is read where it is: cannot'
+expect_match stderr 'shards is read in place, not from a local copy: cannot'
 expect_same_model plain unusable
 expect_exit 2 train bad --steps 1 --stage-limit 10
 expect_match stderr 'needs --stage-dir'
@@ -99,7 +99,7 @@ for size in 8 "$pages"; do
   expect_exit 0 train "full_$size" "${common[@]}" --stage-dir "small/$size"
   expect_same_model plain "full_$size"
   expect_equal "$(copies "small/$size") $(leftovers "small/$size")" "0 0"
-  sed -n 's/.*shards is read where it is: //p' stderr >>reasons
+  sed -n 's/.*shards is read in place, not from a local copy: //p' stderr >>reasons
 done
 expect_equal "$(wc -l <reasons)" 2 "warnings"
 expect_match reasons 'small/8 has no space'

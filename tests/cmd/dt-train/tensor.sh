@@ -45,9 +45,9 @@ done
 
 # A start that changes the cut says so.
 expect_exit 0 train changes "${common[@]:1}" --steps 45 --comm threads=2 --tp 2 --sequence-parallel
-expect_match stderr 'not bit for bit as before: sequence_parallel false → true'
+expect_match stderr 'results will not be bit-identical to the earlier run: sequence_parallel false → true'
 expect_exit 0 train changes "${common[@]:1}" --steps 46
-expect_match stderr 'not bit for bit as before: tp 2 → 1'
+expect_match stderr 'results will not be bit-identical to the earlier run: tp 2 → 1'
 
 # At equal cuts the bits of ranks that only share layers, however the rest changes; nor do chunks of what they exchange change any.
 starts_alike() { # KIND CUT...: reads starts of eight steps each, "KIND OPTIONS"
@@ -161,10 +161,10 @@ announced=$(sed -nE 's/.*"kind":"local_checkpoint","step":([0-9]+),.*/\1/p' kill
 end=$((announced + 6))
 expect_exit 0 train_as threads=4 whole "${common[@]}" "${cut[@]}" --steps "$end"
 expect_exit 0 train_as mpi=4 killed "${locally[@]}" "${cut[@]}" --steps "$end" --pp 2
-expect_match stderr 'brought killed/checkpoints/step-[0-9]+.g1 together from what the nodes hold'
+expect_match stderr 'assembled killed/checkpoints/step-[0-9]+.g1 from the local checkpoints of the nodes'
 same_state "$(last whole "$end" 1)" "$(last killed "$end" 2)"
 rm -rf local killed && mv kept killed && mv local.kept local
 expect_exit 0 train_as threads=8 killed "${locally[@]}" --steps "$end" --tp 4 --pp 2
-expect_match stderr 'brought killed/checkpoints/step-[0-9]+.g1 together from what the nodes hold'
-expect_match stderr 'not bit for bit as before: tp 2 → 4'
+expect_match stderr 'assembled killed/checkpoints/step-[0-9]+.g1 from the local checkpoints of the nodes'
+expect_match stderr 'results will not be bit-identical to the earlier run: tp 2 → 4'
 expect_close "$(losses killed | tail -n 4)" "$(losses whole | tail -n 4)" 1e-5 "losses behind local checkpoints"

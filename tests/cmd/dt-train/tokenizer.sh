@@ -72,7 +72,7 @@ done
 # refused COMMAND...: data whose ids mean something else.
 refused() {
   expect_exit 3 "$@" --data bytes --model model.json
-  expect_match stderr 'the data have other tokens than the model: token [0-9]+ is ".*" to .*, and ".*" to bytes/tokenizer.json'
+  expect_match stderr 'data and model have different tokens: token [0-9]+ is ".*" to .*, and ".*" to bytes/tokenizer.json'
   expect_match stderr 'dt-shard-data --tokenizer'
   expect_absent other
 }
@@ -87,5 +87,5 @@ expect_exit 3 train other --model model.json --init-from more --steps 1
 expect_match stderr 'is "<.my_token.>" to more/tokenizer.json, and "<.begin_of_text.>" to shards/tokenizer.json'
 echo '{"model": {"type": "Unigram"}}' >more/tokenizer.json
 expect_exit 0 train unigram --model model.json --init-from more --steps 1
-expect_match stderr 'whether model and data have the same tokens is not known: more/tokenizer.json: .*Unigram'
+expect_match stderr 'cannot check whether model and data have the same tokens: more/tokenizer.json: .*Unigram'
 cmp shards/tokenizer.json "$(dt-checkpoint latest unigram)/tokenizer.json" || fail "the data's tokenizer"

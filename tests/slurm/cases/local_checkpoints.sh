@@ -24,7 +24,7 @@ wait_until 90 "the restart" has_generations run 2
 wait_for_job "$job" 180
 resumed=$(sed -nE 's/.*"kind":"resume","reason":"checkpoint","step":([0-9]+),.*/\1/p' run/metrics.jsonl | head -n 1)
 ((resumed >= announced)) || fail "went on from step $resumed, step $announced was announced"
-expect_match "dt-train-$job.log" 'brought .*/checkpoints/step-[0-9]+.g1 together from what the nodes hold'
+expect_match "dt-train-$job.log" 'assembled .*/checkpoints/step-[0-9]+.g1 from the local checkpoints of the nodes'
 expect_match run/metrics.jsonl '"kind":"local_checkpoint".*"nodes":4'
 expect_same_model whole run
 expect_exit 0 dt-checkpoint verify run/checkpoints/*
