@@ -168,8 +168,9 @@ void print_text(const ScheduleReport& shown, const std::string& computing, plan:
   console.print("predicted time of the run's {} steps: {}\n",
                 format_count(static_cast<std::uint64_t>(shown.plan.total_steps)),
                 format_duration(step_s * static_cast<double>(shown.plan.total_steps)));
-  console.print("bubble: {:.1f} % of the busiest stage's compute time; {:.1f} % without communication time\n\n",
-                100 * shown.forecast.timeline.bubble_ratio(), 100 * shown.bubble_of_schedule);
+  console.print(
+      "bubble: {:.1f} % of the busiest stage's compute time; {:.1f} % without communication time\n\n",
+      100 * shown.forecast.timeline.bubble_ratio(), 100 * shown.bubble_of_schedule);
 }
 
 void print_action(const ScheduleReport& shown, const parallel::Action& action, std::int64_t bytes,
