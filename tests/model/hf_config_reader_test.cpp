@@ -331,7 +331,7 @@ TEST_CASE("sizes whose products leave int64 are refused") {
   for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "max_position_embeddings"})
     config[key] = large;
   config["head_dim"] = 2;
-  CHECK_THAT(error_of(config), Catch::Contains("parameters; at most"));
+  CHECK_THAT(error_of(config), Catch::Contains("parameters; allowed: at most"));
   CHECK_THAT(error_of(with(llama_config(), "num_hidden_layers", large)),
              Catch::Contains("at most 16384 layers"));
   CHECK_THAT(error_of(with(windowed_qwen2(7, 1), "num_hidden_layers", large)),

@@ -301,7 +301,7 @@ TEST_CASE("where a share is damaged, another node's is taken; where both are, no
   SECTION("both") {
     flip(cluster.shard("b", 10) / checkpoint::piece_file_name(0));
     const std::string why = cluster.promote({"a", "b", "c"});
-    CHECK(contains(why, "3 what rank 0 wrote: "));
+    CHECK(contains(why, "3 files of rank 0: "));
     CHECK(contains(why, "digest"));
     CHECK(cluster.entries(cluster.run.checkpoints_path()) == 0);
   }

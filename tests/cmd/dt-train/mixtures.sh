@@ -85,7 +85,7 @@ dt-train --quiet --json --model llama-tiny --sequence-length 32 --data "$mix" --
 expect_match plan.json '"sources":\{"a":\{"weight":5,"samples":100,"windows":[0-9]+,"epochs":[0-9.]+\}'
 arguments told --data "$mix" --steps 2
 expect_exit 0 dt-train "${train_args[@]}"
-expect_match stderr 'b: weight 3 of 10: 5 samples, .* epochs by the end'
+expect_match stderr 'b: weight 3 of 10: 5 samples, .* epochs in total'
 
 # What cannot be.
 expect_exit 2 train bad --data "$mix" --epochs 1

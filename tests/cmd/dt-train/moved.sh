@@ -43,4 +43,4 @@ step=$(dt-checkpoint latest away | sed -nE 's/.*step-0*([0-9]+)\..*/\1/p')
 expect_exit 0 train away --steps $((step + 1)) --schedule constant --warmup-steps 0
 expect_match stderr "away was copied or moved from .*/run: using the run.json found here, .*/away/run.json"
 expect_exit 0 train away --steps $((step + 2)) --schedule constant --warmup-steps 0
-if grep -q 'is a copy of' stderr; then fail "it has been here before"; fi
+if grep -q 'copied or moved from' stderr; then fail "it has been here before"; fi

@@ -95,4 +95,4 @@ same_state "$(last scaled 4 1)" "$(last scaled3 4 1)"
 
 # More data-parallel ranks than a step has micro-batches.
 expect_exit 0 train_as threads=8 idle --steps 1 --pp 2 --global-batch 4
-expect_match stderr '4 data-parallel ranks for 2 micro-batches a step: 2 of them have nothing to compute'
+expect_match stderr '4 data-parallel ranks for 2 micro-batches per step: 2 of them have nothing to compute'

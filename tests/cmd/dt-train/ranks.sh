@@ -47,7 +47,7 @@ expect_same_model fp32-3 fp32-mpi3
 
 # More ranks than micro-batches: allowed, said once, and the same bits as their lanes give one rank.
 expect_exit 0 train_as mpi=3 many --steps 50 --global-batch 4 --micro-batch 2 --grad-lanes 2
-expect_equal "$(grep -c '3 ranks for 2 micro-batches a step: 1 of them has nothing to compute' stderr)" 1 "warnings"
+expect_equal "$(grep -c '3 ranks for 2 micro-batches per step: 1 of them has nothing to compute' stderr)" 1 "warnings"
 expect_exit 0 train_as threads=8 many8 --steps 50 --grad-lanes 8 --global-batch 8 --micro-batch 2
 expect_exit 0 train few --steps 50 --grad-lanes 8 --global-batch 8 --micro-batch 2
 expect_same_model many8 few

@@ -60,9 +60,9 @@ expect_exit 0 dt-checkpoint list run
 expect_match stdout '^ *30 .* no +yes .*step-00000030.g1$'
 expect_match stderr 'step-00000030.g1: excluded: 3 starts'
 expect_exit 0 dt-checkpoint list run --json
-expect_match stdout '"step":30,.*"complete":false,.*"problem":"set aside'
+expect_match stdout '"step":30,.*"complete":false,.*"problem":"excluded: '
 expect_exit 3 dt-checkpoint latest run
-expect_match stderr 'skipping run/checkpoints/step-00000030.g1: set aside'
+expect_match stderr 'skipping run/checkpoints/step-00000030.g1: excluded'
 
 # Once repaired, it is named, loads, and counts again.
 cp good/checkpoints/step-00000020.g1/rank-00000.h5 "$(at run 20.g1)"

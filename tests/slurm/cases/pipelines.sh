@@ -18,7 +18,7 @@ job=$(submit_training run 3)
 wait_until 90 "the restart" has_generations run 2
 wait_for_job "$job" 120
 expect_equal "$(job_field "$job" NumNodes)" 3 "nodes of the second life"
-expect_match "dt-train-$job.log" 'warning: 1 of 3 ranks sits out: pipelines take 2 each'
+expect_match "dt-train-$job.log" 'warning: 1 of 3 ranks is idle: each pipeline needs 2 ranks'
 expect_match run/generations/0002.json '"continues_step": ?[1-9]'
 expect_exit 0 dt-checkpoint list run
 expect_match stdout '^ *60 +2 .*pp=2,dp=1'
