@@ -1,0 +1,63 @@
+// Optimizer and learning rate.
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "cmd/dt-train/option_groups.hpp"
+
+namespace dt::train_tool {
+
+using plan::Settings;
+
+namespace {
+
+/// Adds the option of a hyper-parameter, which only the optimizers that use it take.
+void add_hyper_parameter(OptionTable& t, Settings& s, const optim::HyperParameter& parameter) {
+  const auto add = [&](auto* asked) {
+    if constexpr (std::is_same_v<decltype(asked), std::optional<bool>*>)
+      t.add(parameter.name, asked, parameter.help);
+    else
+      t.add(parameter.name, asked, "X",
+            fmt::format("{}; default: {}", parameter.help, optim::describe_defaults(parameter)), 0,
+            parameter.is_below_one ? 1 : 1e300);
+  };
+  std::visit([&](const auto& members) { add(&(s.optimizer.*members.asked)); }, parameter.members);
+  const std::vector<std::string> users = optim::users_of(parameter);
+  t.conflicts_with(evaluation).require(fmt::format("--optimizer {}", fmt::join(users, " or ")), [&s, users] {
+    return std::ranges::count(users, name_of(s.optimizer.kind)) > 0;
+  });
+}
+
+}  // namespace
+
+void add_optimizer(OptionTable& t, Settings& s) {
+  std::vector<std::string_view> kinds_falling_last;
+  for (const auto& [name, kind] : enum_names(optim::LearningRateScheduleKind{}))
+    if (optim::falls_last(kind)) kinds_falling_last.push_back(name);
+  const std::string falling_last = fmt::format("{}", fmt::join(kinds_falling_last, " or "));
+  t.group("Optimizer and learning rate")
+      .add("lr", &s.learning_rate.peak, "X", "peak learning rate")
+      .conflicts_with(evaluation)
+      .add("min-lr", &s.learning_rate.minimum, "X", "at the end of the schedule; default: lr/10")
+      .conflicts_with(evaluation)
+      .require("a schedule that falls", [&s] { return optim::falls(s.learning_rate.kind); })
+      .add("warmup-steps", &s.learning_rate.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
+      .conflicts_with(evaluation)
+      .choice("schedule", &s.learning_rate.kind,
+              "learning rate after the warm-up; wsd and wsd-cosine fall in the last decay-steps only")
+      .conflicts_with(evaluation)
+      .add("decay-steps", &s.learning_rate.decay_steps, "N",
+           fmt::format("the last steps of {}, falling to min-lr; default: 20 % of the steps", falling_last))
+      .conflicts_with(evaluation)
+      .require("--schedule " + falling_last, [&s] { return optim::falls_last(s.learning_rate.kind); })
+      .add("lr-reference-batch", &s.learning_rate.reference_batch, "N",
+           "linear scaling: learning rates × global-batch / N", 1)
+      .conflicts_with(evaluation)
+      .choice("optimizer", &s.optimizer.kind, "update rule; a resume keeps it")
+      .conflicts_with(evaluation);
+  for (const optim::HyperParameter& parameter : optim::hyper_parameters())
+    add_hyper_parameter(t, s, parameter);
+  t.add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping").conflicts_with(evaluation);
+}
+
+}  // namespace dt::train_tool
