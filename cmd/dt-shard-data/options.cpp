@@ -74,7 +74,7 @@ void check_mode(const OptionTable& table, const Options& options) {
   if (mode == "out" || mode == "encode-only" || mode == "save-tokenizer") return;
   for (const OptionValue& option : table.values()) {
     if (option.given && option.name != mode && option.name != "share-tasks")
-      throw usage_error("--{} says nothing together with --{}", option.name, mode);
+      throw usage_error("--{} cannot be combined with --{}", option.name, mode);
   }
   if (!options.inputs.empty()) throw usage_error("--{} takes no inputs: '{}'", mode, options.inputs.front());
 }

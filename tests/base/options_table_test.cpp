@@ -115,9 +115,9 @@ TEST_CASE("an option is refused beside those that leave it no use, unless they a
         .conflicts_with({"tokenizer"}, "it knows");
     return caught([&] { e.parse(std::move(arguments)); }).message;
   };
-  CHECK(message({"--depth", "1", "--overwrite"}) == "--depth has no use with --overwrite");
-  CHECK(message({"--clip", "2", "--depth", "1"}) == "--depth has no use with --clip");
-  CHECK(message({"--depth", "1", "--tokenizer", ""}) == "--depth has no use with --tokenizer: it knows");
+  CHECK(message({"--depth", "1", "--overwrite"}) == "--depth cannot be combined with --overwrite");
+  CHECK(message({"--clip", "2", "--depth", "1"}) == "--depth cannot be combined with --clip");
+  CHECK(message({"--depth", "1", "--tokenizer", ""}) == "--depth cannot be combined with --tokenizer: it knows");
   CHECK(message({"--depth", "1", "--no-overwrite"}).empty());
   CHECK(message({"--depth", "1", "--lr", "0.5"}).empty());
   CHECK(message({"--overwrite", "--clip", "2"}).empty());

@@ -92,7 +92,7 @@ class OptionTable {
     return choice(name, target, enum_names(E{}), help);
   }
   /// Rejects the last added option beside any of `others` that is given and not turned off. The
-  /// error is "--NAME has no use with --OTHER", followed by `why` if it is not obvious.
+  /// error is "--NAME cannot be combined with --OTHER", followed by `why` if it is not obvious.
   OptionTable& conflicts_with(std::initializer_list<const char*> others, const std::string& why = "");
   /// Rejects the last added option unless `holds` returns true once all options are parsed. The
   /// error is "--NAME needs WHAT".

@@ -313,7 +313,7 @@ OptionTable& OptionTable::conflicts_with(std::initializer_list<const char*> othe
   State& state = *state_;
   for (const std::string other : others) {
     state.last().rules.push_back([&state, other, text = why.empty() ? why : ": " + why] {
-      return state.is_on(other) ? fmt::format("has no use with --{}{}", other, text) : std::string();
+      return state.is_on(other) ? fmt::format("cannot be combined with --{}{}", other, text) : std::string();
     });
   }
   return *this;

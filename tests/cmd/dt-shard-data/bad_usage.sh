@@ -27,7 +27,7 @@ refused "document-separator.*empty" --out out --document-separator '' in
 refused "document-separator.*backslash" --out out --document-separator '\q' in
 refused "document-separator is for text" --out out --format jsonl --document-separator x in
 refused "text-key is for JSON" --out out --format text --text-key x in
-refused -- "--seed says nothing together with --show" --show out --seed 1
+refused -- "--seed cannot be combined with --show" --show out --seed 1
 refused -- "--verify takes no inputs" --verify out in
 for range in shard shard:1 :1:2 shard:a:1 shard:-1:1 shard:1:; do
   refused 'SHARD:OFFSET:COUNT' --decode "$range"

@@ -41,5 +41,5 @@ expect_match stderr 'latin:2: invalid UTF-8'
 for option in '--seed 1' --shuffle '--val-fraction 0' '--shard-tokens 5' --overwrite; do
   # shellcheck disable=SC2086  # two words
   expect_exit 2 dt-shard-data --encode-only $option text
-  expect_match stderr "${option%% *} has no use with --encode-only"
+  expect_match stderr "${option%% *} cannot be combined with --encode-only"
 done

@@ -61,4 +61,4 @@ refused 3 'in: Is a directory|in is a directory' --input-list in
 refused 2 'standard input cannot be both' --input-list - -
 refused 2 'input-list is empty' --input-list ''
 expect_exit 2 dt-shard-data --show work --input-list list
-expect_match stderr 'input-list says nothing together with --show'
+expect_match stderr 'input-list cannot be combined with --show'

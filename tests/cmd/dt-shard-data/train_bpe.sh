@@ -49,8 +49,8 @@ refused 3 'does not accept the regular expression \(' --train-bpe 400 --tokenize
 refused 2 "'256'.*train-bpe" --train-bpe 256 --out new text
 refused 2 -- '--save-tokenizer needs --train-bpe' --save-tokenizer new.json text
 refused 2 -- '--min-pair-count needs --train-bpe' --min-pair-count 2 --out new text
-refused 2 -- '--train-bpe has no use with --tokenizer' --train-bpe 400 --tokenizer 1.json --out new text
-refused 2 -- '--seed has no use with --save-tokenizer' --train-bpe 400 --save-tokenizer new.json --seed 1 text
+refused 2 -- '--train-bpe cannot be combined with --tokenizer' --train-bpe 400 --tokenizer 1.json --out new text
+refused 2 -- '--seed cannot be combined with --save-tokenizer' --train-bpe 400 --save-tokenizer new.json --seed 1 text
 refused 2 'one of --out, --encode-only, --save-tokenizer' --train-bpe 400 --save-tokenizer new.json --out new text
 
 # A signal leaves nothing.

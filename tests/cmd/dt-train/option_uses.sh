@@ -13,7 +13,7 @@ refused_with() {
   local name value
   while read -r name value; do
     dt-train --data nowhere "$@" "$name" ${value:+"$value"} >/dev/null 2>stderr || true
-    if grep -q -- "error: $name has no use with $1" stderr; then echo "${name#--}"; fi
+    if grep -q -- "error: $name cannot be combined with $1" stderr; then echo "${name#--}"; fi
   done < <(all_options) | xargs
 }
 
@@ -52,10 +52,10 @@ needs "--dry-run or --show-schedule" --node-bandwidth 1e9
 needs "--dry-run or --show-schedule" --ranks 4
 needs --ranks --ranks-per-node 4
 expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 4 --comm threads=4
-expect_match stderr "--ranks has no use with --comm: it starts the ranks that there are$"
+expect_match stderr "--ranks cannot be combined with --comm: it starts the ranks that there are$"
 expect_exit 2 dt-train --model llama-tiny --data nowhere --run run --steps 1 --save-every 1 --checkpoint-local x \
   --checkpoint-writers-per-node 2
-expect_match stderr "--checkpoint-writers-per-node has no use with --checkpoint-local: each rank writes its own$"
+expect_match stderr "--checkpoint-writers-per-node cannot be combined with --checkpoint-local: each rank writes its own$"
 expect_exit 2 dt-train --eval-only --data nowhere --init-from x --resume auto
 expect_match stderr "--eval-only takes --init-from or --resume, not both"
 expect_absent run
