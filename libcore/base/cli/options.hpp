@@ -102,6 +102,9 @@ class OptionTable {
   OptionTable& use_binary_units();
   /// Makes the last added option a number in which K M G T P are powers of 1000, as in 989T.
   OptionTable& use_decimal_units();
+  /// Adds text to the last added option that the man page prints below its help line and --help does
+  /// not. A blank line begins a paragraph.
+  OptionTable& details(std::string text);
   /// Sets additional advice for errors about the last added option's values; "" adds nothing.
   OptionTable& add_hint(std::function<std::string(const std::string& value)> advice);
   /// Adds names that other tools use for the option `name`. An error about such a name suggests the

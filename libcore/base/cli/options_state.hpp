@@ -18,6 +18,7 @@ struct OptionEntry {
   std::string letter;  // "" without a one-letter alias
   std::string metavar;
   std::string help;
+  std::string details;       // for the man page alone
   std::string default_text;  // as --help shows it; "" when there is none
   std::size_t group = 0;
   bool is_flag = false;              // --name and --no-name

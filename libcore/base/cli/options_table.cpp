@@ -356,6 +356,11 @@ OptionTable& OptionTable::use_decimal_units() {
   return *this;
 }
 
+OptionTable& OptionTable::details(std::string text) {
+  state_->last().details = std::move(text);
+  return *this;
+}
+
 OptionTable& OptionTable::add_hint(std::function<std::string(const std::string& value)> advice) {
   state_->last().hint = [first = std::move(advice), then = std::move(state_->last().hint)](const auto& v) {
     const std::string text = first(v);
