@@ -69,7 +69,7 @@ void report_state(const checkpoint::TrainingState& a, const checkpoint::Training
 int diff(const std::string& a, const std::string& b, Console& console) {
   const checkpoint::Reader reader_a(a);
   const checkpoint::Reader reader_b(b);
-  std::vector<std::vector<std::string>> rows = {{"tensor", "kind", "result", "max abs", "relative norm"}};
+  std::vector<std::vector<std::string>> rows = {{"tensor", "kind", "result", "max abs diff", "rel L2 diff"}};
   std::size_t tensors = 0;
   std::size_t unequal = 0;
   {

@@ -27,8 +27,9 @@ int import_model(const Options& options, const StopSignals& signals, Console& co
     });
   }
   const std::int64_t parameters = model::ParameterTable(manifest.model).num_parameters();
-  console.info("wrote {}: {}, {} parameters, {}; train from it with --init-from", out, manifest.model.family,
-               format_count(static_cast<std::uint64_t>(parameters)), format_bytes(bytes));
+  console.info("wrote {}: {}, {} parameters, {}; start a run from it with dt-train --init-from", out,
+               manifest.model.family, format_count(static_cast<std::uint64_t>(parameters)),
+               format_bytes(bytes));
   if (console.json()) {
     const json object = {{"path", escape_invalid_utf8(out)},
                          {"step", manifest.state.step},

@@ -97,7 +97,7 @@ void print_json(const Row& row, Console& console) {
 
 std::string table(const std::vector<Row>& rows) {
   std::vector<std::vector<std::string>> cells = {
-      {"step", "generation", "bytes", "layout", "age", "complete", "lineage", "path"}};
+      {"step", "generation", "size", "layout", "age", "complete", "lineage", "path"}};
   for (const Row& row : rows) {
     cells.push_back({std::to_string(row.entry.step), std::to_string(row.entry.generation),
                      format_bytes(row.bytes), row.layout.empty() ? "?" : row.layout, short_age(row.age_s),
@@ -138,11 +138,13 @@ int latest(const std::string& run, Console& console) {
   std::vector<checkpoint::Problem> skipped;
   const auto found = directory.newest_complete(&skipped);
   for (const checkpoint::Problem& problem : skipped)
-    console.warn("passing over {}: {}", problem.where, problem.what);
+    console.warn("skipping {}: {}", problem.where, problem.what);
   if (!found) {
     const bool has_others = !directory.checkpoints().empty();
-    throw Error(ErrorKind::input, fmt::format("{} has no complete checkpoint that a resume would take", run),
-                has_others ? fmt::format("'dt-checkpoint list {}' shows the others", run) : "");
+    throw Error(ErrorKind::input, fmt::format("{} has no complete checkpoint to resume from", run),
+                has_others
+                    ? fmt::format("run 'dt-checkpoint list {}' to see what is wrong with the others", run)
+                    : "");
   }
   if (console.json()) {
     const nlohmann::ordered_json object = {{"path", escape_invalid_utf8(found->path.native())},

@@ -22,15 +22,16 @@ struct CommandSyntax {
 };
 
 constexpr std::array<CommandSyntax, enum_names(Command{}).size()> commands = {{
-    {Command::list, "RUN", 1, 1, "step, generation, bytes, layout, age, complete, lineage"},
-    {Command::show, "CKPT", 1, 1, "state, model, mesh; tensors, shapes, dtypes, pieces"},
-    {Command::verify, "CKPT...", 1, SIZE_MAX, "every digest; exit 5 and the names of what is wrong"},
-    {Command::latest, "RUN", 1, 1, "the path of the newest complete one; exit 3 where there is none"},
-    {Command::diff, "A B", 2, 2, "per tensor: equal, max abs, relative norm; exit 5 if any differs"},
-    {Command::reshard, "CKPT OUT", 2, 2, "the same state in the pieces of another --layout"},
-    {Command::prune, "RUN", 1, 1, "removes old ones, but never the two newest that verify"},
-    {Command::import_model, "HF_FOLDER OUT", 2, 2, "a Hugging Face model as the checkpoint OUT, of step 0"},
-    {Command::repair, "CKPT", 1, 1, "mends what is damaged --from another copy; exit 5 if that does not do"},
+    {Command::list, "RUN", 1, 1, "list checkpoints: step, size, layout, age, completeness"},
+    {Command::show, "CKPT", 1, 1, "show training state, model, layout and tensors"},
+    {Command::verify, "CKPT...", 1, SIZE_MAX, "check every digest; exit 5 if anything is damaged"},
+    {Command::latest, "RUN", 1, 1, "print the path of the newest complete one; exit 3 if none"},
+    {Command::diff, "A B", 2, 2, "compare tensor by tensor; exit 5 if any differs"},
+    {Command::reshard, "CKPT OUT", 2, 2, "write the same state for another --layout"},
+    {Command::prune, "RUN", 1, 1, "remove old ones, but never the two newest that verify"},
+    {Command::import_model, "HF_FOLDER OUT", 2, 2,
+     "convert a Hugging Face model to checkpoint OUT at step 0"},
+    {Command::repair, "CKPT", 1, 1, "replace damaged parts --from a copy; exit 5 if any remain"},
 }};
 
 /// An option of a single command.
@@ -43,7 +44,7 @@ struct OwnOption {
 
 constexpr std::array<OwnOption, 6> own_options = {{
     {"keep-last", Command::prune, [](const Options& o) { return o.keep_last.has_value(); },
-     "say how many to keep"},
+     "give the number of newest checkpoints to keep"},
     {"keep-every", Command::prune, [](const Options& o) { return o.keep_every.has_value(); }, nullptr},
     {"dry-run", Command::prune, [](const Options& o) { return o.dry_run; }, nullptr},
     {"from", Command::repair, [](const Options& o) { return o.from.has_value(); },
@@ -65,7 +66,7 @@ void check(const Options& options) {
   const CommandSyntax& syntax = *std::ranges::find(commands, *command, &CommandSyntax::command);
   const std::size_t given = options.arguments.size() - 1;
   if (given < syntax.fewest || given > syntax.most) {
-    throw Error(ErrorKind::usage, fmt::format("'{}' was given {}", name, pluralize(given, "path")),
+    throw Error(ErrorKind::usage, fmt::format("'{}' got {}", name, pluralize(given, "path")),
                 fmt::format("expected dt-checkpoint {} {}", name, syntax.paths));
   }
   for (const OwnOption& own : own_options) {
@@ -80,37 +81,42 @@ void check(const Options& options) {
 }  // namespace
 
 OptionTable make_options(Options& options) {
-  OptionTable table("dt-checkpoint", "looks into checkpoints, and looks after them.");
+  OptionTable table("dt-checkpoint", "inspect, verify, convert, prune and repair checkpoints");
   for (const CommandSyntax& syntax : commands) {
     const std::string line = fmt::format("{} {}", name_of(syntax.command), syntax.paths);
     table.usage(fmt::format("{:20}  {}", line, syntax.summary));
   }
   table.positional(
       &options.arguments, "COMMAND PATH...",
-      "RUN is a run directory, CKPT (A, B) a checkpoint in it: RUN/checkpoints/step-00001000.g1");
-  table.group("reshard")
-      .add(
-          "layout", &options.layout, "LAYOUT",
-          "pp, schedule, virtual-stages, dp, cp, tp, sp, zero, zero-group as in tp=2,pp=2,dp=1,zero=1; what "
-          "is left out is 1, schedule 1f1b, sp off, zero 0, zero-group all; a schedule says which ranks have "
-          "which stages")
-      .add("overwrite", &options.overwrite, "replace OUT where it is a checkpoint")
-      .group("prune")
-      .add("keep-last", &options.keep_last, "N", "newest checkpoints to keep (required); at least 2 are", 1)
-      .add("keep-every", &options.keep_every, "M", "keep those whose step is a multiple of M", 1)
-      .add("dry-run", &options.dry_run, "only say what would be removed")
-      .group("repair")
+      "RUN: a run directory; CKPT, A, B: a checkpoint, such as RUN/checkpoints/step-00001000.g1");
+  table.group("Options of reshard")
+      .add("layout", &options.layout, "LAYOUT", "target layout, such as tp=2,pp=2,dp=1,zero=1 (required)")
+      .details(
+          "The keys are pp, schedule, virtual-stages, dp, cp, tp, sp, zero and zero-group. An omitted key is "
+          "1; schedule is then 1f1b, sp off, zero 0 and zero-group all. The schedule determines which ranks "
+          "hold which stages.")
+      .add("overwrite", &options.overwrite, "replace OUT if it is a checkpoint")
+      .group("Options of prune")
+      .add("keep-last", &options.keep_last, "N",
+           "number of newest checkpoints to keep (required); at least 2 are kept", 1)
+      .add("keep-every", &options.keep_every, "M", "also keep checkpoints whose step is a multiple of M", 1)
+      .add("dry-run", &options.dry_run, "print what would be removed, and remove nothing")
+      .group("Options of repair")
       .add("from", &options.from, "REPLICA", "another copy of the checkpoint (required)")
-      .group("Tasks of one srun")
-      .add("share-tasks", &options.share_tasks, share_tasks_help);
-  table.example("dt-checkpoint verify \"$(dt-checkpoint latest runs/a)\"", "is the newest checkpoint sound?");
-  table.example("dt-checkpoint list runs/a --json | jq -r 'select(.complete) | .path'", "for scripts");
+      .group("Slurm tasks")
+      .add("share-tasks", &options.share_tasks, share_tasks_help)
+      .details(share_tasks_details);
+  table.example("dt-checkpoint verify \"$(dt-checkpoint latest runs/a)\"", "verify the newest checkpoint");
+  table.example("dt-checkpoint list runs/a --json | jq -r 'select(.complete) | .path'",
+                "print the paths of complete checkpoints, for scripts");
   table.example("dt-checkpoint diff runs/a/checkpoints/step-00000100.g1 runs/b/checkpoints/step-00000100.g1",
-                "did two runs train the same model?");
-  table.example("dt-checkpoint prune runs/a --keep-last 3 --keep-every 10000", "of a run that stands still");
-  table.example("srun -n 16 dt-checkpoint verify runs/a/checkpoints/step-*", "tasks divide the files");
+                "compare two runs at the same step");
+  table.example("dt-checkpoint prune runs/a --keep-last 3 --keep-every 10000",
+                "remove old checkpoints of a run that is not training");
+  table.example("srun -n 16 dt-checkpoint verify runs/a/checkpoints/step-*",
+                "divide the files among 16 tasks");
   table.example("dt-checkpoint reshard \"$(dt-checkpoint latest runs/a)\" wide --layout dp=64,zero=3",
-                "one file for each of 64 ranks");
+                "write one file for each of 64 ranks");
   table.check([&options] {
     check(options);
     options.task = current_task(options.share_tasks);

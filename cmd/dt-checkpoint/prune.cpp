@@ -50,7 +50,7 @@ class CheckpointVerifier {
                   fmt::format("cannot verify {}: {}: {}", path, problems[0].where, problems[0].what),
                   "nothing was removed");
     console_.warn("{} is damaged: {}: {}{}", path, problems[0].where, problems[0].what,
-                  problems.size() > 1 ? fmt::format(", and {} more", problems.size() - 1) : "");
+                  problems.size() > 1 ? fmt::format(", and {} more problems", problems.size() - 1) : "");
     return fmt::format("damaged: {}: {}", problems[0].where, problems[0].what);
   }
 
@@ -70,9 +70,10 @@ std::int64_t newest_generation(const RunDirectory& run) {
 void require_same_generation(const RunDirectory& run, std::int64_t generation) {
   run::RunLock::require_not_held(run);
   if (newest_generation(run) == generation) return;
-  throw Error(ErrorKind::environment,
-              fmt::format("{} was started again meanwhile: nothing was removed", run.path().string()),
-              "let it end, then prune again");
+  throw Error(
+      ErrorKind::environment,
+      fmt::format("a job started on {} during verification; nothing was removed", run.path().string()),
+      "wait until the job ends, then run prune again");
 }
 
 /// Removes checkpoints. Continues after a failure.
@@ -89,7 +90,7 @@ class Remover {
         why = problem.what;
         if (kept_.empty()) kept_ = problem.what;
       } else if (told_.insert(problem.where).second) {
-        console_.warn("{} stays: {}", problem.where, problem.what);
+        console_.warn("could not remove {}: {}", problem.where, problem.what);
       }
     }
     return why;
@@ -99,7 +100,8 @@ class Remover {
   /// Errors: environment if one is still there.
   void check_all_gone() const {
     if (!kept_.empty())
-      throw Error(ErrorKind::environment, kept_, "the others are removed; prune again once that is mended");
+      throw Error(ErrorKind::environment, kept_,
+                  "the other checkpoints were removed; fix this, then run prune again");
   }
 
  private:
@@ -147,12 +149,12 @@ int prune(const Options& options, const StopSignals& signals, Console& console) 
   const std::vector<PruneDecision> decisions =
       run::decide_prune(run.lineage(), rule, [&](const CheckpointEntry& e) { return judge(e); });
   for (const CheckpointEntry& entry : off_lineage(run, decisions))
-    print(entry, "kept", "off the lineage", console);
+    print(entry, "kept", "not on the lineage", console);
   for (const PruneDecision& d : decisions) {
     if (d.keep) print(d.entry, "kept", d.why, console);
   }
   if (judge.num_verified < min_verified) {
-    console.info("fewer than {} checkpoints verify: none is removed", min_verified);
+    console.info("fewer than {} checkpoints verify; none was removed", min_verified);
   }
   if (!options.dry_run) require_same_generation(run, generation);
   const auto num_removed = static_cast<std::uint64_t>(

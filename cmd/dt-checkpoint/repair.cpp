@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/io/files.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/text.hpp"
 #include "base/text/utf8.hpp"
 #include "cmd/dt-checkpoint/options.hpp"
 #include "run/exclusion_records.hpp"
@@ -41,7 +42,7 @@ int repair(const Options& options, const StopSignals& signals, Console& console)
   const std::string& path = options.arguments.at(1);
   const std::string& replica = options.from.value();
   for (const std::string& folder : {path, replica}) {
-    if (!folder_exists(folder)) throw input_error("{} is not a folder; a checkpoint is one", folder);
+    if (!folder_exists(folder)) throw input_error("{} is not a folder; expected a checkpoint", folder);
   }
   checkpoint::Repair result;
   {
@@ -58,11 +59,12 @@ int repair(const Options& options, const StopSignals& signals, Console& console)
     return 0;
   }
   if (std::ranges::all_of(result.problems, &Problem::is_unreadable)) {
-    console.info("not all of {} can be read, which says nothing of its bytes", path);
+    console.info("{} could not be read completely; the unread part may be damaged", path);
     return static_cast<int>(ErrorKind::environment);
   }
-  console.info("{} still has {} damages: {} does not hold those parts whole either", path,
-               result.problems.size(), replica);
+  console.info("{} still has {}; {} has no intact copy of {}", path,
+               pluralize(result.problems.size(), "damaged part"), replica,
+               plural_form(result.problems.size(), "it", "them"));
   return static_cast<int>(ErrorKind::verification);
 }
 

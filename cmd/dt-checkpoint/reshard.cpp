@@ -42,7 +42,7 @@ Layout parse_layout(const std::string& text) {
   constexpr std::array keys = {"pp", "schedule", "virtual-stages", "dp",        "cp", "ep",
                                "tp", "sp",       "zero",           "zero-group"};
   const model::LayoutText given(text, "--layout " + (text.empty() ? "''" : text), keys);
-  if (given.empty()) throw given.error("names nothing", "for example --layout tp=2,pp=2,dp=1,zero=1");
+  if (given.empty()) throw given.error("the layout is empty", "for example --layout tp=2,pp=2,dp=1,zero=1");
   Layout layout;
   given.read("pp", 1, most_ranks, layout.pp);
   given.read("virtual-stages", 1, most_ranks, layout.virtual_stages);
@@ -57,7 +57,7 @@ Layout parse_layout(const std::string& text) {
     given.read("zero-group", 1, most_ranks, layout.zero_group);
   given.read("schedule", layout.schedule);
   if (std::int64_t{layout.pp} * layout.dp * layout.cp * layout.tp > most_ranks)
-    throw given.error("too many ranks", fmt::format("at most {}", most_ranks));
+    throw given.error("too many ranks", fmt::format("expected at most {}", most_ranks));
   return layout;
 }
 
@@ -72,9 +72,9 @@ struct Contents {
     for (const StoredTensor& p : source.pieces().tensors()) {
       if (!names.contains(p.tensor)) {
         throw Error(ErrorKind::input,
-                    fmt::format("{}: {} of {} is no parameter of the checkpoint's model",
+                    fmt::format("{}: {} of {} is not a parameter of the checkpoint's model",
                                 source.path().string(), p.kind, p.tensor),
-                    "only the parameters of its model can be divided");
+                    "reshard can divide only the model's parameters");
       }
       if (std::find(kinds.begin(), kinds.end(), p.kind) == kinds.end()) kinds.push_back(p.kind);
       dtypes.try_emplace({p.kind, p.tensor}, p.dtype);
@@ -84,7 +84,7 @@ struct Contents {
         if (dtypes.contains({kind, param.name})) continue;
         throw Error(ErrorKind::input,
                     fmt::format("{}: {} of {} is missing", source.path().string(), kind, param.name),
-                    "the checkpoint does not hold the whole state of its model");
+                    "expected the complete state of the model");
       }
     }
   }

@@ -16,10 +16,10 @@ struct WritingCommand {
 };
 
 constexpr std::array<WritingCommand, 4> writing = {
-    {{Command::prune, prune, "what is not named as removed stays"},
-     {Command::import_model, import_model, "nothing of it is left"},
-     {Command::repair, repair, "what it had not mended is as it was; the same command goes on"},
-     {Command::reshard, reshard, "nothing of it is left"}}};
+    {{Command::prune, prune, "checkpoints that are not listed as removed are unchanged"},
+     {Command::import_model, import_model, "the output was not written"},
+     {Command::repair, repair, "parts not yet repaired are unchanged; run the same command to continue"},
+     {Command::reshard, reshard, "the output was not written"}}};
 
 int run_writing(const WritingCommand& command, const Options& options, Console& console) {
   try {
@@ -45,7 +45,7 @@ int run(const Options& options, Console& console) {
   for (const WritingCommand& candidate : writing) {
     if (command == candidate.command) return run_writing(candidate, options, console);
   }
-  throw Error(ErrorKind::internal, fmt::format("the command '{}' has no code", name_of(command)));
+  throw Error(ErrorKind::internal, fmt::format("command '{}' is not implemented", name_of(command)));
 }
 
 }  // namespace dt::checkpoint_tool

@@ -112,23 +112,23 @@ std::string head_text(const std::string& path, const Manifest& m) {
       {"created", fmt::format("{} by dt {}", m.created, m.dt_version)},
       {"generation", fmt::format("{}{}", m.generation, m.parent.empty() ? "" : ", continues " + m.parent)},
       {"step", std::to_string(s.step)},
-      {"samples", fmt::format("{}, of {} tokens", format_count(s.samples_consumed), s.sequence_length)},
+      {"samples", fmt::format("{} of {} tokens each", format_count(s.samples_consumed), s.sequence_length)},
       {"tokens", format_count(s.tokens_consumed)},
       {"data digest", to_hex(s.data_digest)},
-      {"dataset", to_hex(s.dataset_digest)},
+      {"dataset digest", to_hex(s.dataset_digest)},
       {"seed", std::to_string(s.seed)},
       {"batch", fmt::format("{}, micro-batch {}, {}", pluralize(s.global_batch, "sequence"), s.micro_batch,
-                            pluralize(s.grad_lanes, "lane"))},
-      {"precision", s.precision == "bf16" ? "bf16, multiplied in " + s.matmul : s.precision},
+                            pluralize(s.grad_lanes, "gradient lane"))},
+      {"precision", s.precision == "bf16" ? "bf16, matmul " + s.matmul : s.precision},
       {"optimizer", optimizer_text(s.optimizer)},
-      {"schedule", s.schedule},
+      {"lr schedule", s.schedule},
       {"conditions", s.conditions},
-      {"mesh", m.mesh.to_string()},
+      {"layout", m.mesh.to_string()},
       {"model", model_text(m.model)},
       {"files", fmt::format("{}, {}", m.files.size(), format_bytes(bytes))},
   };
   std::string text;
-  for (const auto& [name, value] : lines) text += fmt::format("{:12} {}\n", name, printable_line(value));
+  for (const auto& [name, value] : lines) text += fmt::format("{:15} {}\n", name, printable_line(value));
   return text + "\n";
 }
 

@@ -23,11 +23,11 @@ using checkpoint::Problem;
 /// is a finding.
 void require_checkpoint(const std::string& path) {
   if (!path_exists(path)) throw input_error("{} does not exist", path);
-  if (!folder_exists(path)) throw input_error("{} is not a folder; a checkpoint is one", path);
+  if (!folder_exists(path)) throw input_error("{} is not a folder; expected a checkpoint", path);
   const bool has_manifest = path_exists(fs::path(path) / checkpoint::manifest_name);
   if (!has_manifest && folder_exists(fs::path(path) / "checkpoints")) {
     throw Error(ErrorKind::input, fmt::format("{} is a run directory, not a checkpoint", path),
-                fmt::format("try: dt-checkpoint verify {}/checkpoints/*", path));
+                fmt::format("run dt-checkpoint verify {}/checkpoints/*", path));
   }
 }
 
@@ -79,7 +79,8 @@ void print(const VerifyResult& f, Task task, Console& console) {
   if (f.problems.empty()) console.print("{}: ok{}\n", printable_line(f.path), share);
   for (const Problem& p : f.problems)
     console.print("{}: {}: {}\n", printable_line(f.path), printable_line(p.where), printable_line(p.what));
-  for (const std::string& name : f.foreign) console.info("{}: {} is not of the checkpoint", f.path, name);
+  for (const std::string& name : f.foreign)
+    console.info("{}: {} is not listed in the manifest", f.path, name);
 }
 
 }  // namespace
@@ -134,8 +135,8 @@ int verify(const std::vector<std::string>& checkpoints, Task task, Console& cons
     console.info("{} of {} {} damaged", damaged, pluralize(checkpoints.size(), "checkpoint"),
                  plural_form(damaged, "is", "are"));
   if (unreadable > 0)
-    console.info("{} of {} cannot be read whole, which says nothing of {} bytes", unreadable,
-                 pluralize(checkpoints.size(), "checkpoint"), plural_form(unreadable, "its", "their"));
+    console.info("{} of {} could not be read completely; the unread parts may be damaged", unreadable,
+                 pluralize(checkpoints.size(), "checkpoint"));
   if (damaged > 0) return static_cast<int>(ErrorKind::verification);
   if (removed > 0) return static_cast<int>(ErrorKind::input);
   return unreadable > 0 ? static_cast<int>(ErrorKind::environment) : 0;

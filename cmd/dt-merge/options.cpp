@@ -17,7 +17,8 @@ namespace dt::merge_tool {
 namespace {
 
 Error invalid_average(const std::string& average, const std::string& expected) {
-  return Error(ErrorKind::usage, fmt::format("--average {}", average), expected);
+  return Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--average'", average),
+               "expected " + expected);
 }
 
 double parse_number(const std::string& average, std::string_view text) {
@@ -26,7 +27,7 @@ double parse_number(const std::string& average, std::string_view text) {
   const auto end = digits.data() + digits.size();
   const auto result = std::from_chars(digits.data(), end, value);
   if (result.ec != std::errc() || result.ptr != end || !std::isfinite(value))
-    throw invalid_average(average, fmt::format("'{}' is not a number", text));
+    throw invalid_average(average, fmt::format("numbers; '{}' is not one", text));
   return value;
 }
 
@@ -34,13 +35,12 @@ std::vector<double> parse_weights(const std::string& average, const std::string&
   std::vector<double> weights;
   for (const std::string& text : split(list, ',')) weights.push_back(parse_number(average, text));
   if (weights.size() != count) {
-    throw invalid_average(average,
-                          fmt::format("it has {} weights for {} checkpoints: give one each, in their order",
-                                      weights.size(), count));
+    throw invalid_average(average, fmt::format("one weight for each checkpoint, but there are {} for {}",
+                                               weights.size(), pluralize(count, "checkpoint")));
   }
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (std::abs(sum - 1) > 1e-6)
-    throw invalid_average(average, fmt::format("its weights sum to {}, expected 1", sum));
+    throw invalid_average(average, fmt::format("weights that sum to 1, not to {}", sum));
   return weights;
 }
 
@@ -48,7 +48,7 @@ std::vector<double> exponential_weights(const std::string& average, const std::s
                                         std::size_t count) {
   const double decay = parse_number(average, text);
   if (!(decay > 0 && decay <= 1))
-    throw invalid_average(average, "expected a decay above 0 and up to 1, such as ema=0.9");
+    throw invalid_average(average, "a decay above 0 and up to 1, such as ema=0.9");
   std::vector<double> weights(count);
   double weight = 1;
   for (std::size_t i = count; i-- > 0; weight *= decay) weights[i] = weight;
@@ -64,7 +64,7 @@ std::vector<double> average_weights(const std::string& average, std::size_t num_
   if (average == "uniform") return std::vector<double>(num_checkpoints, 1);
   if (average.starts_with("weights=")) return parse_weights(average, average.substr(8), num_checkpoints);
   if (average.starts_with("ema=")) return exponential_weights(average, average.substr(4), num_checkpoints);
-  throw invalid_average(average, "expected uniform, weights=W1,W2,… or ema=DECAY");
+  throw invalid_average(average, "uniform, weights=W1,W2,… or ema=DECAY");
 }
 
 /// Types by their names in --dtype and --precision.
@@ -73,16 +73,17 @@ constexpr auto types = subset<DType::f32, DType::bf16, DType::f16>(precision_nam
 void check_checkpoints(Options& options) {
   const std::size_t count = options.checkpoints.size();
   if (count == 0) {
-    throw Error(ErrorKind::usage, "the checkpoint is missing", "expected dt-merge CKPT --out PATH");
+    throw Error(ErrorKind::usage, "no checkpoint was given", "expected dt-merge CKPT --out PATH");
   }
   if (options.average.empty()) {
     if (count == 1) return;
-    throw Error(ErrorKind::usage, fmt::format("'{}' is one checkpoint too many", options.checkpoints[1]),
-                "several become one model with --average, such as --average uniform");
+    throw Error(ErrorKind::usage,
+                fmt::format("{} were given without --average", pluralize(count, "checkpoint")),
+                "add --average uniform to average them, or give one checkpoint");
   }
   if (options.with_optimizer) {
-    throw Error(ErrorKind::usage, "--with-optimizer does not go with --average",
-                "an optimizer's state belongs to the weights of one step: averaged weights have none");
+    throw Error(ErrorKind::usage, "--with-optimizer cannot be combined with --average",
+                "optimizer state belongs to the weights of one step; averaged weights have none");
   }
   options.weights = average_weights(options.average, count);
 }
@@ -92,14 +93,14 @@ void check_output(const Options& options) {
     throw Error(ErrorKind::usage, "--out is missing", "name a new folder, or a file that ends in .h5");
   }
   if (options.out == "-") {
-    const char* why =
-        options.is_h5() ? "HDF5 cannot stream: name a file" : "--format hf makes a folder: name it";
-    throw Error(ErrorKind::usage, "--out - (standard output) cannot hold a model", why);
+    const char* why = options.is_h5() ? "HDF5 cannot be written to a pipe; name a file"
+                                      : "--format hf writes a folder; name one";
+    throw Error(ErrorKind::usage, "--out - (standard output) is not supported", why);
   }
   if (options.max_shard_bytes && options.is_h5()) {
     throw Error(ErrorKind::usage,
-                fmt::format("--max-shard-bytes {}: h5 is one file", *options.max_shard_bytes),
-                "leave it out, or choose --format hf");
+                "--max-shard-bytes cannot be combined with --format h5, which writes one file",
+                "omit it, or use --format hf");
   }
 }
 
@@ -110,50 +111,55 @@ OutputFormat Options::output_format() const {
 }
 
 OptionTable make_options(Options& options) {
-  OptionTable table(
-      "dt-merge",
-      "one model from a checkpoint's pieces; every byte that it reads of them is checked against the "
-      "checkpoint's digests.");
+  OptionTable table("dt-merge", "export checkpoints as one model, for transformers or as HDF5");
   table.usage("CKPT --out PATH [options]")
-      .usage("CKPT... --average HOW --out PATH [options]")
+      .usage("CKPT... --average METHOD --out PATH [options]")
       .positional(&options.checkpoints, "CKPT", "a checkpoint, such as RUN/checkpoints/step-00001000.g1")
       .group("Output")
-      .add("out", &options.out, "PATH", "the model's folder or file; it appears only when whole (required)")
-      .choice(
-          "format", &options.format,
-          "hf: a Hugging Face folder with config.json, model.safetensors and the tokenizer of the run's data "
-          "where it is found; h5: one HDF5 file with /parameters/NAME; default: h5 where PATH ends in .h5, "
-          "else hf")
-      .choice(
-          "dtype", &options.dtype, types,
-          "of the weights, rounded once, to nearest, ties to even; default: as the checkpoint stores them; "
-          "values beyond the type's largest are refused")
+      .add("out", &options.out, "PATH", "output folder or file (required); it appears only when complete")
+      .details("dt-merge verifies every byte that it reads against the digests of the checkpoint.")
+      .choice("format", &options.format,
+              "hf: a Hugging Face folder; h5: one HDF5 file; default: h5 if PATH ends in .h5, else hf")
+      .details(
+          "hf writes config.json, model.safetensors and the tokenizer of the run's data, if dt-merge finds "
+          "it. h5 writes each parameter as /parameters/NAME.")
+      .choice("dtype", &options.dtype, types,
+              "data type of the weights; default: as stored in the checkpoint")
+      .details(
+          "Weights are rounded once, to nearest, ties to even. A weight beyond the largest value of the type "
+          "is an error, unless --clamp is given.")
       .add("clamp", &options.clamp,
-           "weights beyond the largest value of their type become that value, and their number is told")
-      .add(
-          "max-shard-bytes", &options.max_shard_bytes, "SIZE",
-          "hf: a larger model is cut into files of at most so many bytes of whole tensors, with an index; 0: "
-          "never; default: 5G")
-      .add("with-optimizer", &options.with_optimizer,
-           "the optimizer's state too, as stored: optimizer.safetensors, or /KIND/NAME, as /adam_m/NAME")
-      .add("overwrite", &options.overwrite, "replace PATH where it is a model")
+           "replace weights beyond the largest value of their type by that value, and report how many")
+      .add("max-shard-bytes", &options.max_shard_bytes, "SIZE",
+           "hf: maximum size of a weights file; 0: no limit; default: 5G")
+      .details(
+          "A larger model is split into several files of whole tensors, with an index that transformers "
+          "reads.")
+      .add("with-optimizer", &options.with_optimizer, "also export the optimizer state, as stored")
+      .details(
+          "hf writes optimizer.safetensors. h5 writes /KIND/NAME beside the parameters, such as "
+          "/adam_m/NAME.")
+      .add("overwrite", &options.overwrite, "replace PATH if it is a model")
       .add("share-tasks", &options.share_tasks,
-           "leave the work to task 0 of one srun, all of whose tasks give this command; default: on where "
-           "srun "
-           "starts the tool itself, off in a shell or container that srun starts")
+           "let task 0 of an srun step do the work; default: on if srun starts the tool itself")
+      .details(share_tasks_details)
       .group("Averaging")
-      .add("average", &options.average, "HOW",
-           "the mean of several checkpoints of one model, in fp64, rounded once: uniform; "
-           "weights=0.5,0.3,0.2, in "
-           "their order, of sum 1; ema=DECAY: DECAY^k for the k-th before the last, which is the newest")
+      .add("average", &options.average, "METHOD",
+           "average several checkpoints of one model: uniform, weights=W1,W2,… or ema=DECAY")
+      .details(
+          "The mean is computed in fp64 and rounded once.\n\n"
+          "uniform gives all checkpoints the same weight. weights=0.5,0.3,0.2 gives one weight for each "
+          "checkpoint, in their order; they must sum to 1. ema=DECAY is an exponential moving average: the "
+          "last checkpoint is the newest, and the k-th before it has the weight DECAY^k.")
       .add_aliases("out", {"output", "output-dir", "save", "save-dir"})
       .add_aliases("dtype", {"torch-dtype", "precision"})
       .add_aliases("max-shard-bytes", {"max-shard-size"})
       .example("dt-merge \"$(dt-checkpoint latest runs/a)\" --out model",
-               "for transformers' from_pretrained(\"model\")")
-      .example("dt-merge runs/a/checkpoints/step-00001000.g1 --out model.h5", "under dt's own names")
+               "export the newest checkpoint for transformers' from_pretrained(\"model\")")
+      .example("dt-merge runs/a/checkpoints/step-00001000.g1 --out model.h5",
+               "export to HDF5, with dt's parameter names")
       .example("dt-merge runs/a/checkpoints/step-*.g1 --average ema=0.9 --dtype bf16 --out smooth",
-               "later checkpoints count more")
+               "average checkpoints, later ones with more weight, and store bf16")
       .check([&options] {
         check_checkpoints(options);
         check_output(options);

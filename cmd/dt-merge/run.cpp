@@ -105,8 +105,10 @@ void warn_of_changed_ends(const ExportSource& source, const ExportOptions& how, 
   const model::SpecialTokens& before = source.manifest().model.special;
   const model::SpecialTokens after = convert::exported_model(source, how).special;
   if (before.eos.empty() || before.eos == after.eos) return;
-  console.warn("eos_token_id is {} in the checkpoint and {} in the model: {} ends the data's documents",
-               model::ends_text(before), model::ends_text(after), *how.end_of_text);
+  console.warn(
+      "eos_token_id changes from {} (checkpoint) to {} (exported model), since token {} ends the training "
+      "data's documents",
+      model::ends_text(before), model::ends_text(after), *how.end_of_text);
 }
 
 ExportOptions export_options(const Options& options, const ExportSource& source, Console& console) {
@@ -122,7 +124,7 @@ ExportOptions export_options(const Options& options, const ExportSource& source,
   if (options.is_h5() || keeps_tokenizer(source)) return result;
   if (!tokenizer.file.empty()) result.files.push_back(tokenizer.file);
   if (!tokenizer.missing_reason.empty())
-    console.warn("no tokenizer goes with the model: {}", tokenizer.missing_reason);
+    console.warn("the tokenizer was not exported: {}", tokenizer.missing_reason);
   return result;
 }
 
@@ -144,7 +146,7 @@ std::string summary(const Options& options, std::int64_t step, std::int64_t para
   const std::string of =
       count == 1 ? fmt::format("step {}", step) : fmt::format("the mean of {} checkpoints", count);
   return fmt::format("{} parameters of {}{}, {}{}", format_count(static_cast<std::uint64_t>(parameters)), of,
-                     options.with_optimizer ? " with the optimizer's state" : "", format_bytes(result.bytes),
+                     options.with_optimizer ? " with optimizer state" : "", format_bytes(result.bytes),
                      result.num_shards == 1 ? "" : fmt::format(" in {} shards", result.num_shards));
 }
 
@@ -160,14 +162,14 @@ int run(const Options& options, Console& console) {
   try {
     result = write(options, source, how, console, signals);
   } catch (const Interrupted& interrupted) {
-    console.error("stopped by {}: nothing is left of {}", signal_name(interrupted.signal), options.out);
+    console.error("stopped by {}; {} was not written", signal_name(interrupted.signal), options.out);
     return interrupted.exit_code();
   }
   const std::int64_t parameters = model::ParameterTable(source.manifest().model).num_parameters();
   const std::int64_t step = source.manifest().state.step;
   console.info("wrote {}: {}", options.out, summary(options, step, parameters, result));
   if (options.clamp)
-    console.info("clamped {} of {} to the largest of {}", pluralize(result.clamped.values, "value"),
+    console.info("clamped {} in {} to the largest {} value", pluralize(result.clamped.values, "value"),
                  pluralize(result.clamped.tensors, "tensor"), precision_name(result.dtype));
   if (console.json()) {
     const nlohmann::ordered_json object = {{"path", escape_invalid_utf8(options.out)},

@@ -16,7 +16,7 @@ import subjects
 STEP1, STEP2 = "root/run/checkpoints/step-00000001.g1", "root/run/checkpoints/step-00000002.g2"
 BLAMED = re.compile("internal error|bug in dt|damaged|terminate called|libgomp|is missing|does not exist|not a checkpoint")
 # Said, with the reason, by a tool that goes on with less.
-GOES_WITHOUT = re.compile("warning: .*no tokenizer goes with the model")
+GOES_WITHOUT = re.compile("warning: .*the tokenizer was not exported")
 # Timings, secrets, what ranks leave for each other while they live, and temporaries and folders of empty stores that may not be removed.
 VARYING = re.compile(r"metrics[.]jsonl|manifest[.]json|run[.]json|generations|unit_times|/flight|/local-\d+[.]key|/local/.*/run$|[.]failed-loads|/[.][^/]*[.]tmp-[^/]*$")
 

@@ -30,7 +30,11 @@ std::string slurm_step_id();
 
 /// Help line of --share-tasks.
 inline constexpr const char* share_tasks_help =
-    "divide the work among the tasks of one srun, which all run this command; default: on if srun starts "
-    "the tool directly, off in a shell or container that srun starts";
+    "divide the work among the tasks of an srun step; default: on if srun starts the tool itself";
+
+/// Details of --share-tasks for the man page.
+inline constexpr const char* share_tasks_details =
+    "Each task of the step must give this command. The default is off in a shell or container that srun "
+    "starts.";
 
 }  // namespace dt

@@ -45,7 +45,7 @@ expect_exit 0 dt-checkpoint list run
 ! grep -q "dt-checkpoint list" stderr || fail "list advises list"
 rm "$(at 10.g1)/rank-00000.h5"
 expect_exit 3 dt-checkpoint latest run
-expect_match stderr "list run' shows the others"
+expect_match stderr "run 'dt-checkpoint list run' to see"
 expect_equal "$(cat stdout)" ""
 
 # Of several files one is missing.

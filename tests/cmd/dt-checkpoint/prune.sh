@@ -10,7 +10,7 @@ make run 35 continues=step-00000030.g1
 make run 45
 expect_exit 0 dt-checkpoint prune run --keep-last 2 --keep-every 20 --dry-run
 expect_equal "$(left run)" "10.g1 20.g1 30.g1 35.g2 40.g1 45.g2 50.g1"
-expect_match stdout "^kept          $(at run 40.g1): off the lineage$"
+expect_match stdout "^kept          $(at run 40.g1): not on the lineage$"
 expect_match stdout "^kept          $(at run 45.g2): one of the newest 2$"
 expect_match stdout "^kept          $(at run 20.g1): its step is a multiple of 20$"
 expect_match stdout "^would remove  $(at run 30.g1)$"
@@ -21,7 +21,7 @@ expect_equal "$(left run)" "20.g1 35.g2 40.g1 45.g2 50.g1"
 mkdir run/checkpoints/.step-00000001.g1.removed
 expect_exit 0 dt-checkpoint prune run --keep-last 1 --json
 expect_match stdout "^\{\"path\":\"$(at run 20.g1)\",\"step\":20,\"generation\":1,\"action\":\"removed\"\}$"
-expect_match stdout "\"action\":\"kept\",\"why\":\"off the lineage\"\}$"
+expect_match stdout "\"action\":\"kept\",\"why\":\"not on the lineage\"\}$"
 expect_equal "$(left run)" "35.g2 40.g1 45.g2 50.g1" "two stay, whatever --keep-last says"
 expect_absent run/checkpoints/.step-00000001.g1.removed
 
@@ -37,7 +37,7 @@ make rotten 5 generation=1
 expect_exit 0 dt-checkpoint prune rotten --keep-last 1
 expect_equal "$(left rotten)" "05.g1 20.g1 30.g1 40.g1"
 rm "$(at rotten 20.g1)/manifest.json"
-expect_exit 0 dt-checkpoint prune rotten --keep-last 1; expect_match stderr "fewer than 2 checkpoints verify: none is removed"
+expect_exit 0 dt-checkpoint prune rotten --keep-last 1; expect_match stderr "fewer than 2 checkpoints verify; none was removed"
 expect_equal "$(left rotten)" "05.g1 20.g1 30.g1 40.g1"
 
 mkdir -p empty/checkpoints

@@ -24,7 +24,7 @@ diff -r "$a" "$replica" || fail "the copies differ"
 scratch "$a/rank-00000.h5" 100; scratch "$replica/rank-00000.h5" 100; scratch_weights "$a" rank-00001.h5
 expect_exit 5 dt-checkpoint repair "$a" --from "$replica" --json
 expect_match stdout "^\{\"path\":\"$a\",\"ok\":false,\"repaired\":\[\{\"where\":\"rank-00001.h5: [^]]*\],\"problems\":\[\{\"where\":\"rank-00000.h5\",\"what\":\"the bytes outside the tensors"
-expect_match stderr "still has 1 damages"
+expect_match stderr "still has 1 damaged part; "
 
 expect_exit 3 dt-checkpoint repair "$a" --from "$other"; expect_match stderr "not a copy of the same checkpoint: it is step 20.*, and the checkpoint is step 10"
 expect_exit 3 dt-checkpoint repair "$a" --from nowhere; expect_match stderr "nowhere is not a folder"

@@ -10,7 +10,7 @@ chmod 0 "$b/rank-00000.h5"
 expect_exit 4 bound dt-checkpoint verify "$b" "$a"
 expect_match stdout "^$b: rank-00000.h5: cannot open .*: Permission denied; check the permissions"
 expect_match stdout "^$a: ok$"
-expect_match stderr "1 of 2 checkpoints cannot be read whole"
+expect_match stderr "1 of 2 checkpoints could not be read completely"
 expect_exit 4 bound dt-checkpoint verify --json "$b"
 expect_match stdout '"ok":false,"problems":\[\{"where":"rank-00000.h5","what":"cannot open .*","unreadable":true\}\]'
 cp -r "$b/rank-00001.h5" kept

@@ -5,17 +5,17 @@ ckpt=$(make_checkpoint run 10) || fail "make_checkpoint"
 
 expect_exit 0 dt-merge --help
 for option in dtype max-shard-bytes with-optimizer average; do grep -q -- "--$option" stdout || fail "--help lacks --$option"; done
-expect_exit 2 dt-merge; expect_match stderr "checkpoint is missing"
+expect_exit 2 dt-merge; expect_match stderr "no checkpoint was given"
 expect_exit 2 dt-merge "$ckpt"; expect_match stderr "--out is missing"
-expect_exit 2 dt-merge "$ckpt" "$ckpt" --out m; expect_match stderr "one checkpoint too many.*--average uniform"
+expect_exit 2 dt-merge "$ckpt" "$ckpt" --out m; expect_match stderr "2 checkpoints were given without --average.*--average uniform"
 for average in mean weights weights=1 weights=0.5,x weights=0.5,0.6 weights=0.5,0.3,0.2 weights=inf,-inf weights= ema= ema=0 ema=1.5 ema=nan ema=-1; do
-  expect_exit 2 dt-merge "$ckpt" "$ckpt" --out m --average "$average"; expect_match stderr "--average $average"
+  expect_exit 2 dt-merge "$ckpt" "$ckpt" --out m --average "$average"; expect_match stderr "'$average' for option '--average'; expected "
 done
 expect_match stderr "above 0 and up to 1"
 expect_exit 2 dt-merge "$ckpt" "$ckpt" --out m --average uniform --with-optimizer; expect_match stderr "averaged weights have none"
 expect_exit 2 dt-merge "$ckpt" --out m --dtype fp64; expect_match stderr "fp64.*fp32"
 expect_exit 2 dt-merge "$ckpt" --out m --max-shard-bytes -1; expect_match stderr "max-shard-bytes"
-expect_exit 2 dt-merge "$ckpt" --out m.h5 --max-shard-bytes 5G; expect_match stderr "h5 is one file"
+expect_exit 2 dt-merge "$ckpt" --out m.h5 --max-shard-bytes 5G; expect_match stderr "max-shard-bytes cannot be combined with --format h5"
 other=$(make_checkpoint llama 10 model=llama) || fail "make_checkpoint"
 expect_exit 3 dt-merge "$ckpt" "$other" --out m --average uniform
 expect_match stderr "$other: embedding.position.weight is missing, but \\[32, 24\\] in $ckpt"
@@ -25,7 +25,7 @@ rm -r dropped llama
 expect_absent m
 expect_exit 2 dt-merge "$ckpt" --out m --format gguf; expect_match stderr "gguf.*hf"
 expect_exit 2 dt-merge "$ckpt" --out -; expect_match stderr "standard output"
-expect_exit 2 dt-merge "$ckpt" --out - --format h5; expect_match stderr "HDF5 cannot stream"
+expect_exit 2 dt-merge "$ckpt" --out - --format h5; expect_match stderr "HDF5 cannot be written to a pipe"
 expect_exit 3 dt-merge nowhere --out m; expect_match stderr "nowhere does not exist"
 expect_exit 3 dt-merge run --out m; expect_match stderr "run is a run directory.*dt-checkpoint latest run"
 mkdir folder; expect_exit 3 dt-merge folder --out m; expect_match stderr "folder is not a checkpoint"

@@ -54,7 +54,7 @@ for out in half half.h5; do
   expect_match stderr "values of embedding.token.weight exceed the largest f16 value, 65504.*--clamp"
   expect_absent $out
   expect_exit 0 dt-merge --json "$large" --out $out --dtype fp16 --clamp
-  expect_match stderr "clamped [1-9][0-9,]* values? of [1-9][0-9]* tensors? to the largest of fp16"
+  expect_match stderr "clamped [1-9][0-9,]* values? in [1-9][0-9]* tensors? to the largest fp16 value"
   expect_match stdout '"clamped":[1-9]'
 done
 expect_equal "$(find . -name '.*.tmp-*' | wc -l)" 0 "temporary files"

@@ -22,7 +22,7 @@ for out in model model.h5; do
   for signal in INT:130 TERM:143; do
     end_merge "$out" "${signal%:*}"
     expect_equal "$code" "${signal#*:}" "exit after SIG${signal%:*}"
-    expect_match stderr "stopped by SIG${signal%:*}: nothing is left of $out"
+    expect_match stderr "stopped by SIG${signal%:*}; $out was not written"
     expect_absent "$out"
     expect_equal "$(hidden)" "" "temporary files after SIG${signal%:*}"
   done

@@ -21,10 +21,10 @@ cmp shards/tokenizer.json elsewhere/tokenizer.json || fail "from elsewhere"
 # Other data under that name, or none, is no reason to fail, and its tokenizer is not taken.
 mv shards kept
 expect_exit 0 dt-merge "$ckpt" --out none
-expect_match stderr "no tokenizer goes with the model: .*run.json names the dataset shards"
+expect_match stderr "the tokenizer was not exported: .*run.json names the dataset shards"
 seq 1 5000 | dt-shard-data --quiet --out shards - >/dev/null || fail "dt-shard-data"
 expect_exit 0 dt-merge "$ckpt" --out none --overwrite
-expect_match stderr "no tokenizer goes with the model"
+expect_match stderr "the tokenizer was not exported"
 echo '{' >run/run.json
 expect_exit 0 dt-merge "$ckpt" --out none --overwrite
 rm run/run.json
