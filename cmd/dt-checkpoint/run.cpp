@@ -26,7 +26,7 @@ int run_writing(const WritingCommand& command, const Options& options, Console& 
     const StopSignals signals;
     return command.run(options, signals, console);
   } catch (const Interrupted& interrupted) {
-    console.error("stopped by {}: {}", signal_name(interrupted.signal), command.left);
+    console.error("stopped by {}; {}", signal_name(interrupted.signal), command.left);
     return interrupted.exit_code();
   }
 }

@@ -93,10 +93,10 @@ int decode(const TokenRange& range, Console& console) {
   const data::TokenShard shard(range.shard);
   const data::TokenShardHeader& header = shard.header();
   if (range.offset > header.tokens || range.count > header.tokens - range.offset) {
-    throw Error(
-        ErrorKind::input,
-        fmt::format("{} has no tokens {} to {}", range.shard, range.offset, range.offset + range.count),
-        fmt::format("it has {}", header.tokens));
+    throw Error(ErrorKind::input,
+                fmt::format("{}: tokens {} to {} are out of range", range.shard, range.offset,
+                            range.offset + range.count),
+                fmt::format("the shard has {}", pluralize(header.tokens, "token")));
   }
   const auto tokenizer = data::open_tokenizer(fs::path(range.shard).parent_path(), header.tokenizer);
   constexpr std::uint64_t max_part = std::uint64_t{1} << 20;

@@ -5,11 +5,9 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "base/cli/build_info.hpp"
 #include "base/cli/tasks.hpp"
 #include "base/error.hpp"
 #include "base/system/host.hpp"
-#include "data/build/tokenizer_config.hpp"
 #include "data/input/token_file.hpp"
 #include "tokenizer/encode/vocabulary.hpp"
 
@@ -21,39 +19,6 @@ using data::InputFormat;
 
 constexpr std::int64_t max_threads = 1024;
 
-/// Replaces the escapes \n, \t, \r and \\ by their characters.
-std::string unescape(const std::string& text, const char* option) {
-  constexpr std::array<std::pair<char, char>, 4> escapes = {
-      {{'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'\\', '\\'}}};
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      out += text[i];
-      continue;
-    }
-    const char letter = ++i < text.size() ? text[i] : '\0';
-    const auto* found = std::find_if(escapes.begin(), escapes.end(),
-                                     [&](const auto& escape) { return escape.first == letter; });
-    if (found == escapes.end()) {
-      throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--{}'", text, option),
-                  "expected text in which a backslash stands before n, t, r or another backslash");
-    }
-    out += found->second;
-  }
-  return out;
-}
-
-constexpr const char* as_chat_template = "chat-template";
-
-std::optional<data::TurnFormat> turns_of(const Options& options) {
-  if (!options.turn_format) return std::nullopt;
-  data::TurnFormat turns = *options.turn_format == as_chat_template
-                               ? data::turn_format_of_files(options.tokenizer)
-                               : data::parse_turn_format(unescape(*options.turn_format, "turn-format"));
-  turns.loss_on = options.loss_on;
-  return turns;
-}
-
 void check_mode(const OptionTable& table, const Options& options) {
   const std::array<std::pair<const char*, bool>, 6> modes = {
       {{"out", options.out.has_value()},
@@ -64,11 +29,9 @@ void check_mode(const OptionTable& table, const Options& options) {
        {"decode", options.decode.has_value()}}};
   const auto is_given = [](const auto& mode) { return mode.second; };
   if (std::count_if(modes.begin(), modes.end(), is_given) != 1) {
-    throw Error(
-        ErrorKind::usage,
-        "one of --out, --encode-only, --save-tokenizer, --show, --verify and --decode is required, and "
-        "only one",
-        "see --help");
+    throw Error(ErrorKind::usage,
+                "expected one of --out, --encode-only, --save-tokenizer, --show, --verify and --decode",
+                "give exactly one of them; see --help");
   }
   const std::string mode = std::find_if(modes.begin(), modes.end(), is_given)->first;
   if (mode == "out" || mode == "encode-only" || mode == "save-tokenizer") return;
@@ -76,16 +39,17 @@ void check_mode(const OptionTable& table, const Options& options) {
     if (option.given && option.name != mode && option.name != "share-tasks")
       throw usage_error("--{} cannot be combined with --{}", option.name, mode);
   }
-  if (!options.inputs.empty()) throw usage_error("--{} takes no inputs: '{}'", mode, options.inputs.front());
+  if (!options.inputs.empty())
+    throw usage_error("--{} takes no inputs, but '{}' was given", mode, options.inputs.front());
 }
 
-/// Rejects options that have no use with the format.
+/// Rejects options that do not apply to the format.
 void check_format(const OptionTable& table, const Options& options) {
   const bool is_tokens = options.format == InputFormat::npy || options.format == InputFormat::bin ||
                          options.format == InputFormat::megatron;
-  const auto refuse = [&](const char* name, const char* what, bool has_no_use) {
-    if (has_no_use && table.given(name))
-      throw usage_error("--{} is for {}, not --format {}", name, what, name_of(options.format));
+  const auto refuse = [&](const char* name, const char* what, bool is_useless) {
+    if (is_useless && table.given(name))
+      throw usage_error("--{} applies to {}, not to --format {}", name, what, name_of(options.format));
   };
   for (const char* name : {"text-key", "skip-bad-lines", "turn-format"})
     refuse(name, "JSON lines", is_tokens || options.format == InputFormat::text);
@@ -94,7 +58,7 @@ void check_format(const OptionTable& table, const Options& options) {
   refuse("token-type", "--format bin", options.format != InputFormat::bin);
   if (is_tokens && !table.given("tokenizer")) {
     throw Error(ErrorKind::usage, fmt::format("--format {} needs --tokenizer", name_of(options.format)),
-                "name the tokenizer that made the ids");
+                "name the tokenizer that produced the token ids");
   }
   if (options.token_type && !value_in(data::raw_token_types, *options.token_type)) {
     throw Error(ErrorKind::usage,
@@ -121,9 +85,10 @@ void check_says_format(const OptionTable& table, const Options& options) {
   if (options.format != InputFormat::automatic || !reads_stdin(options)) return;
   for (const char* name : {"text-key", "skip-bad-lines"}) {
     if (table.given(name) && !options.turn_format)
-      throw Error(ErrorKind::usage,
-                  fmt::format("--{} is for JSON lines, and nothing says that standard input is", name),
-                  "say so: --format jsonl");
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("--{} applies to JSON lines, but the format of standard input is unknown", name),
+          "add --format jsonl");
   }
 }
 
@@ -142,7 +107,7 @@ void check_values(const OptionTable& table, const Options& options) {
   }
   if (options.tokenizer == "bytes" && !options.train_bpe) {
     for (const char* name : {"tokenizer-pattern", "eos-token"}) {
-      if (table.given(name)) throw usage_error("--{} says nothing without a tokenizer's file", name);
+      if (table.given(name)) throw usage_error("--{} needs --tokenizer FILE or --train-bpe", name);
     }
   }
   if (options.max_chars && *options.max_chars < options.min_chars)
@@ -168,122 +133,132 @@ void declare(OptionTable& table, Options& options) {
       .usage("--encode-only [options] [INPUT...]")
       .usage("--save-tokenizer FILE --train-bpe N [options] [INPUT...]")
       .usage("--show DIR | --verify DIR | --decode SHARD:OFFSET:COUNT")
-      .positional(
-          &options.inputs, "INPUT",
-          "file, folder (all that is in it, without hidden files), quoted pattern ('in/*.gz'), or - for "
-          "standard input (the default); gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar, cpio and zip, "
-          "known by their content, are read as what is in them; links are followed, a folder is read once")
-      .group("What to do")
-      .add("out", &options.out, "DIR",
-           "make the dataset DIR; it appears only when whole. Tasks of one srun share the work")
-      .add("overwrite", &options.overwrite, "replace DIR where it is a dataset, or FILE")
+      .positional(&options.inputs, "INPUT",
+                  "file, folder, quoted pattern ('in/*.gz'), or - for standard input (the default)")
+      .group("Mode")
+      .add("out", &options.out, "DIR", "create the dataset DIR; it appears only when complete")
+      .details("The tasks of an srun step share the work.")
+      .add("overwrite", &options.overwrite, "replace an existing dataset DIR or tokenizer FILE")
       .conflicts_with({"encode-only"})
-      .add("resume", &options.resume,
-           "go on with what an interrupted run of the same command has done, and leave it in .DIR.partial "
-           "when "
-           "interrupted; not for pipes")
+      .add("resume", &options.resume, "continue an interrupted run of the same command")
+      .details(
+          "With this option an interrupted run keeps its work in .DIR.partial beside DIR. The inputs cannot "
+          "be pipes.")
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .add(
-          "encode-only", &options.encode_only,
-          "print token ids instead: a document a line, as it would stand in a dataset; --json: {\"ids\":[…]}")
+      .add("encode-only", &options.encode_only,
+           "print token ids, one document per line, instead of creating a dataset")
+      .details("The ids are those that a dataset would hold. With --json a line is {\"ids\":[…]}.")
       .add("save-tokenizer", &options.save_tokenizer, "FILE",
-           "make the tokenizer.json FILE alone, by --train-bpe")
+           "train a tokenizer with --train-bpe and write only its tokenizer.json, to FILE")
       .require("--train-bpe", [&options] { return options.train_bpe.has_value(); })
-      .add("show", &options.show, "DIR", "what a dataset consists of")
-      .add("verify", &options.verify, "DIR", "check all of a dataset; exit 5 and the names of what is wrong")
+      .add("show", &options.show, "DIR", "print the splits, options, tokenizer and shards of a dataset")
+      .add("verify", &options.verify, "DIR", "check every digest of a dataset; exit 5 if anything is damaged")
+      .details("Each damaged part is named on standard output.")
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
-           "print COUNT tokens of a shard file from OFFSET on as text; of conversations with --loss-on, what "
-           "is "
-           "learned stands between ⟦ and ⟧")
+           "print COUNT tokens of a shard file as text, starting at OFFSET")
+      .details("If the shard was made with --loss-on, the targets of the loss stand between ⟦ and ⟧.")
       .group("Input")
       .add("input-list", &options.input_list, "FILE",
-           "more inputs: a file that names them, one a line, or - for standard input")
-      .choice(
-          "format", &options.format,
-          "auto: JSON lines are known by name (.jsonl, .ndjson, .jsonl.gz, …) or by a first line that is an "
-          "object "
-          "with the text key, NumPy's and llm.c's token ids by their content; other JSON is refused, all "
-          "else "
-          "is UTF-8 text. Ids need the --tokenizer that made them, and "
-          "end documents with its end-of-document token: npy, one row of whole numbers; bin, ids alone "
-          "(nanoGPT) or llm.c's, never unpacked; megatron, X.bin with X.idx, which says where documents end")
-      .add("text-key", &options.text_key, "KEY", "where a JSON line has its text")
-      .add(
-          "turn-format", &options.turn_format, "FORMAT",
-          "inputs are JSON lines, and conversations: lists \"messages\" of objects with a role and a "
-          "content. What is "
-          "written for each turn: {role} and {content} in it are the turn's (\\n, \\t, \\r, \\\\ "
-          "understood). "
-          "Special tokens are those that FORMAT writes out; in contents they are text. Turns of weight 0 are "
-          "not learned, messages without text left out. chat-template: as the template beside the "
-          "tokenizer's "
-          "file, where that is ChatML's, Qwen 2's, Llama 3's or Gemma's")
+           "file that names more inputs, one per line; - for standard input")
+      .details(
+          "dt-shard-data treats these inputs like those on the command line. It reads the contents of "
+          "compressed files and archives (gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar, cpio and zip), which "
+          "it recognizes by their content. In folders it skips hidden files, follows links, and reads each "
+          "folder once.")
+      .choice("format", &options.format, "input format; auto recognizes it by name and content")
+      .details(
+          "auto recognizes JSON lines by name (.jsonl, .ndjson, .jsonl.gz, …) or by a first line that is an "
+          "object with the text key. It recognizes the token ids of NumPy and llm.c by content. Other JSON "
+          "is an error, and everything else is UTF-8 text.\n\n"
+          "npy, bin and megatron are token ids. They need the --tokenizer that produced them, and documents "
+          "end with its end-of-document token. npy: a single row of whole numbers. bin: ids alone, as "
+          "nanoGPT writes them, or a file of llm.c; such files are never unpacked. megatron: X.bin with "
+          "X.idx, which says where documents end.")
+      .add("text-key", &options.text_key, "KEY", "key of the text in a JSON line")
+      .add("turn-format", &options.turn_format, "FORMAT",
+           "read JSON lines as conversations, and write each turn as FORMAT or as chat-template says")
+      .details(
+          "Each line has a list \"messages\" of objects with a role and a content. FORMAT is written once "
+          "for each turn: {role} and {content} are replaced by the turn's, and \\n, \\t, \\r and \\\\ are "
+          "escapes. Special tokens are those that FORMAT itself contains; in contents they are text. "
+          "Messages without text are skipped, and turns with weight 0 are not targets of the loss.\n\n"
+          "chat-template writes turns as the chat template beside the tokenizer's file does, if that is the "
+          "template of ChatML, Qwen 2, Llama 3 or Gemma.")
       .conflicts_with({"text-key"})
       .add("loss-on", &options.loss_on, "ROLES",
-           "what models learn to write: the contents of these roles' turns and what FORMAT has behind them; "
-           "the rest is read alone; each must occur")
+           "roles whose turns are targets of the loss; other tokens are context only")
+      .details(
+          "The targets are the contents of these roles' turns and what FORMAT has behind {content}. Each "
+          "role must occur in the inputs.")
       .require("--turn-format", [&options] { return options.turn_format.has_value(); })
       .conflicts_with({"encode-only", "save-tokenizer"})
       .add("document-separator", &options.document_separator, "STRING",
-           "split text into documents at STRING (\\n, \\t, \\r, \\\\ understood); without it a file is a "
-           "document")
+           "split text into documents at STRING; default: each file is a document")
+      .details("\\n, \\t, \\r and \\\\ are escapes.")
       .choice("invalid", &options.invalid,
-              "bytes that are not UTF-8: an error, or each sequence of them U+FFFD, or left out, and counted")
+              "invalid UTF-8: fail, replace each sequence with U+FFFD, or skip it")
+      .details("dt-shard-data reports the number of sequences that it replaces or skips.")
       .add("skip-bad-lines", &options.skip_bad_lines,
-           "leave out and count lines that are no JSON object with a text")
+           "skip and count lines that are not JSON objects with a text")
       .add("token-type", &options.token_type,
            fmt::format("{}", fmt::join(names_in(data::raw_token_types), "|")),
-           "of --format bin without a header; default: u16 for tokenizers of up to 65,536 tokens, else u32")
+           "type of the ids in --format bin files that have no header; default: by vocabulary size")
+      .details("The default is u16 for tokenizers with up to 65,536 tokens, else u32.")
       .add("decompress-memory", &options.decompress_memory, "SIZE",
-           "memory that decompressing a file may take; what takes more is refused", 1)
+           "maximum memory for decompressing a file; a file that needs more is an error", 1)
       .add("max-output-bytes", &options.max_output_bytes, "SIZE",
-           "most bytes that one input may become, decompressed and unpacked; more is refused (default: no "
-           "limit)",
-           1)
-      .group("Output")
-      .add("tokenizer", &options.tokenizer, "FILE",
-           "bytes: a token is a byte of UTF-8; or a file: Hugging Face's tokenizer.json, SentencePiece's "
-           "tokenizer.model (bpe), Mistral's tekken.json, or tiktoken's ranks")
+           "maximum size of an input once decompressed and unpacked; default: no limit", 1)
+      .details("A larger input is an error.")
+      .group("Tokenizer")
+      .add("tokenizer", &options.tokenizer, "FILE", "bytes (a token per byte of UTF-8), or a tokenizer file")
+      .details(
+          "The file is a tokenizer.json of Hugging Face, a tokenizer.model of SentencePiece (BPE), a "
+          "tekken.json of Mistral, or the ranks of tiktoken.")
       .add("tokenizer-pattern", &options.tokenizer_pattern, "PATTERN",
-           "how text is split before tiktoken's ranks merge it, or --train-bpe's (default gpt2): gpt2, "
-           "cl100k, o200k, llama3, qwen2, tekken or a regular expression")
+           "pre-tokenization pattern for tiktoken ranks or --train-bpe: a name or a regular expression")
+      .details(
+          "The names are gpt2, cl100k, o200k, llama3, qwen2 and tekken. --train-bpe uses gpt2 by default.")
       .add("eos-token", &options.eos_token, "TEXT",
-           "the token that ends a document; default: the tokenizer's own, <|endoftext|> for --train-bpe. "
-           "Ranks "
-           "that are no published encoding's get it as a token")
+           "end-of-document token; default: the tokenizer's own, or <|endoftext|> for --train-bpe")
+      .details("tiktoken ranks that are not those of a published encoding get TEXT as an additional token.")
       .add("train-bpe", &options.train_bpe, "N",
-           "learn a byte-pair encoding of N tokens from the inputs, bytes and the token that ends a document "
-           "among them, and encode with it; for --out they are read twice, so pipes are not taken",
-           257, tokenizer::max_vocabulary)
+           "train a byte-pair encoding with N tokens on the inputs, and encode with it", 257,
+           tokenizer::max_vocabulary)
+      .details(
+          "N includes the 256 bytes and the end-of-document token. With --out the inputs are read twice, so "
+          "they cannot be pipes.")
       .conflicts_with({"tokenizer", "encode-only"})
       .add("min-pair-count", &options.min_pair_count, "N",
-           "for --train-bpe: pairs that are there less often become no token", 1)
+           "with --train-bpe: minimum count of a pair that becomes a token", 1)
       .require("--train-bpe", [&options] { return options.train_bpe.has_value(); })
-      .add("append-eos", &options.append_eos, "end each document with the end-of-document token")
+      .add("append-eos", &options.append_eos, "append the end-of-document token to each document")
       .conflicts_with({"save-tokenizer"})
-      .add("min-chars", &options.min_chars, "N", "leave out documents of fewer characters", 0)
+      .group("Documents and shards")
+      .add("min-chars", &options.min_chars, "N", "filter out documents with fewer characters", 0)
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .add("max-chars", &options.max_chars, "N", "leave out documents of more characters", 1)
+      .add("max-chars", &options.max_chars, "N", "filter out documents with more characters", 1)
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .add("deduplicate", &options.deduplicate, "of documents that are equal keep the first")
+      .add("deduplicate", &options.deduplicate, "filter out documents that equal an earlier one")
       .conflicts_with({"encode-only", "save-tokenizer"})
       .add("val-fraction", &options.val_fraction, "FRACTION",
-           "part of the documents for validation, at least one, or the tail of the only one; 0 for none", 0,
-           1)
+           "fraction of the documents for validation; 0: none", 0, 1)
+      .details("At least one document is for validation. If there is only one, its tail is.")
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .choice(
-          "val-by", &options.val_by,
-          "order: the last documents of the final order validate; digest: each by its own digest, so that "
-          "it stays on its side as data are added")
+      .choice("val-by", &options.val_by, "which documents are for validation: the last, or by digest")
+      .details(
+          "order takes the last documents of the final order. digest decides about each document by its own "
+          "digest, so that it stays in its split as data is added.")
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .add("shuffle", &options.shuffle, "shuffle the documents; without it they keep the input's order")
+      .add("shuffle", &options.shuffle, "shuffle the documents, instead of keeping the input order")
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .add("seed", &options.seed, "N", "of the shuffle, and of --val-by digest")
+      .add("seed", &options.seed, "N", "random seed for the shuffle and for --val-by digest")
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .add("shard-tokens", &options.shard_tokens, "N", "tokens in a shard", 1, std::int64_t{1} << 40)
+      .add("shard-tokens", &options.shard_tokens, "N", "tokens per shard", 1, std::int64_t{1} << 40)
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .add("threads", &options.threads, "N", "the output does not depend on it", 1, max_threads)
-      .add("share-tasks", &options.share_tasks, std::string(share_tasks_help) + ", and where an input is -")
+      .add("threads", &options.threads, "N", "number of threads; the output does not depend on it", 1,
+           max_threads)
+      .add("share-tasks", &options.share_tasks, share_tasks_help)
+      .details(std::string(share_tasks_details) + " It is also off if an input is standard input.")
       .add_aliases("out", {"output", "output-dir", "out-dir", "output-path", "output-prefix"})
       .add_aliases("tokenizer", {"tokenizer-path", "tokenizer-model", "tokenizer-file", "vocab-file"})
       .add_aliases("train-bpe", {"vocab-size", "vocabulary-size"})
@@ -296,25 +271,27 @@ void declare(OptionTable& table, Options& options) {
       .add_aliases("deduplicate", {"dedup"})
       .add_aliases("threads", {"workers", "num-workers", "num-proc"})
       .add_unsupported({"input", "inputs", "input-file", "data", "files"},
-                       "write inputs without an option: INPUT...")
-      .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl", "folders and files")
+                       "give inputs without an option: dt-shard-data --out DIR INPUT...")
+      .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl",
+               "create a dataset from folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
-               "with a model's own tokenizer")
+               "use the tokenizer of a model")
       .example("dt-shard-data --out data/books --train-bpe 32000 books/",
-               "with one that is learned from them")
-      .example("dt-shard-data --out data/crawl crawl-*.jsonl.gz texts.tar.zst", "compressed, and an archive")
+               "train a tokenizer on the same books")
+      .example("dt-shard-data --out data/crawl crawl-*.jsonl.gz texts.tar.zst",
+               "read compressed files and an archive")
       .example("zcat wiki.gz | dt-shard-data --out data/wiki --document-separator '\\n\\n\\n'",
-               "standard input, split into documents")
+               "split standard input into documents")
       .example("dt-shard-data --encode-only --tokenizer hf/tokenizer.json <book.txt | wc -w",
-               "how many tokens?")
+               "count the tokens of a text")
       .example("dt-shard-data --out data/owt --format bin --tokenizer gpt2/tokenizer.json train.bin",
-               "token ids of nanoGPT or llm.c")
+               "convert token ids of nanoGPT or llm.c")
       .example(
           "dt-shard-data --out data/chats --tokenizer hf/tokenizer.json --turn-format "
           "'<|im_start|>{role}\\n{content}<|im_end|>\\n' --loss-on assistant chats.jsonl",
-          "conversations, of which the assistant's part is learned")
-      .example("dt-shard-data --verify data/wiki", "is it whole?")
-      .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "read what a model will read")
+          "convert conversations, with the loss on the assistant's turns")
+      .example("dt-shard-data --verify data/wiki", "verify a dataset")
+      .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "print what a model reads")
       .check([&table, &options] {
         options.names_tokenizer = table.given("tokenizer");
         check_mode(table, options);
@@ -325,67 +302,6 @@ void declare(OptionTable& table, Options& options) {
         if (options.decode) parse_range(*options.decode);
         options.task = task_of(options);
       });
-}
-
-namespace {
-
-/// Warns if the turn format differs from the model's chat template, by which other programs write
-/// turns.
-void warn_of_other_turns(const Options& options, const data::TurnFormat& turns, Console& console) {
-  if (!turns.name.empty() || options.train_bpe || !file_exists(options.tokenizer)) return;
-  const std::string why = data::turn_mismatch(turns, options.tokenizer);
-  if (!why.empty())
-    console.warn(
-        "--turn-format differs from the chat_template that programs use, {}; --turn-format {} follows it",
-        why, as_chat_template);
-}
-
-}  // namespace
-
-data::MakeOptions make_options(const Options& options, Console& console) {
-  data::MakeOptions make;
-  make.inputs = options.inputs;
-  make.input_list = options.input_list.value_or("");
-  if (make.inputs.empty() && make.input_list.empty()) make.inputs = {"-"};
-  make.read.format = options.format;
-  if (options.turn_format) make.read.format = data::InputFormat::jsonl;  // whatever the file's name
-  make.read.takes_tokens = options.names_tokenizer;
-  if (options.token_type) make.read.raw_type = value_in(data::raw_token_types, *options.token_type).value();
-  make.read.document_separator = unescape(options.document_separator.value_or(""), "document-separator");
-  make.read.invalid = options.invalid;
-  make.read.text_key = options.text_key;
-  make.read.decompress_memory = static_cast<std::uint64_t>(options.decompress_memory);
-  if (options.max_output_bytes)
-    make.read.max_output_bytes = static_cast<std::uint64_t>(*options.max_output_bytes);
-  make.read.notes = std::make_shared<data::InputNotices>(
-      [&console, is_first = options.task.number == 0](const std::string& text) {
-        if (is_first) return console.info("{}", text);
-        console.debug("{}", text);
-      });
-  make.lines = {options.text_key, options.skip_bad_lines, turns_of(options)};
-  if (options.task.number == 0 && make.lines.turns) warn_of_other_turns(options, *make.lines.turns, console);
-  make.tokenizer = options.tokenizer;
-  make.tokenizer_pattern = options.tokenizer_pattern.value_or("");
-  make.eos_token = options.eos_token.value_or("");
-  make.train_vocabulary = static_cast<std::uint32_t>(options.train_bpe.value_or(0));
-  make.min_pair_count = static_cast<std::uint64_t>(options.min_pair_count);
-  make.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
-  make.min_chars = static_cast<std::uint64_t>(options.min_chars);
-  if (options.max_chars) make.max_chars = static_cast<std::uint64_t>(*options.max_chars);
-  make.deduplicate = options.deduplicate;
-  make.val_fraction = options.val_fraction;
-  make.split_by = options.val_by;
-  make.seed = static_cast<std::uint64_t>(options.seed);
-  make.shuffle = options.shuffle;
-  make.append_eos = options.append_eos;
-  make.threads = static_cast<int>(options.threads);
-  make.overwrite = options.overwrite;
-  make.resumes = options.resume;
-  make.task = options.task;
-  make.step = options.task.count > 1 ? slurm_step_id() : "";
-  make.tool = "dt-shard-data " + dt_version();
-  make.warn = [&console](const std::string& text) { console.warn("{}", text); };
-  return make;
 }
 
 }  // namespace dt::shard_data

@@ -61,6 +61,17 @@ struct Options {
 /// Declares the options. `table` and `options` must outlive the parsing.
 void declare(OptionTable& table, Options& options);
 
+/// The value of --turn-format that follows the chat template of the tokenizer's files.
+inline constexpr const char* as_chat_template = "chat-template";
+
+/// Replaces the escapes \n, \t, \r and \\ in the value of an option by their characters.
+/// Errors: usage, if a backslash stands before another character.
+std::string unescape(const std::string& text, const char* option);
+
+/// Returns how conversations are written, or none without --turn-format.
+/// Errors: usage, if the format is unusable; as data::turn_format_of_files().
+std::optional<data::TurnFormat> turns_of(const Options& options);
+
 /// Returns the options for making a dataset. `console` must outlive them; it receives notes about
 /// the inputs.
 data::MakeOptions make_options(const Options& options, Console& console);

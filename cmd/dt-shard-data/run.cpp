@@ -58,7 +58,7 @@ class MakeProgressBars {
 std::string split_table(const data::DatasetFile& dataset) {
   Rows rows = {{"split", "documents", "tokens", "shards"}};
   const bool has_targets = dataset.targets().has_value();
-  if (has_targets) rows.front().emplace_back("learned");
+  if (has_targets) rows.front().emplace_back("targets");
   for (const data::Split split : data::all_splits) {
     const auto shards = std::count_if(dataset.shards.begin(), dataset.shards.end(),
                                       [&](const data::ShardEntry& shard) { return shard.split == split; });
@@ -82,13 +82,14 @@ Counts counts_of(const data::FilteredDocuments& left_out) {
   return counts;
 }
 
-/// Returns "documents left out: 3 too short, 12 duplicates\n", or "".
+/// Returns "documents filtered out: 3 too short, 12 duplicates\n", or "".
 std::string left_out_text(const Counts& counts) {
   std::string text;
   for (const auto& [why, count] : counts) {
     std::string words = why;
     std::replace(words.begin(), words.end(), '_', ' ');
-    text += fmt::format("{}{} {}", text.empty() ? "documents left out: " : ", ", format_count(count), words);
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "documents filtered out: " : ", ", format_count(count), words);
   }
   return text.empty() ? text : text + "\n";
 }
@@ -109,7 +110,7 @@ std::optional<int> stopped_by_signal(const std::string& remains, Console& consol
     work(bars);
     return std::nullopt;
   } catch (const Interrupted& interrupted) {
-    console.error("stopped by {}: {}", signal_name(interrupted.signal), remains);
+    console.error("stopped by {}; {}", signal_name(interrupted.signal), remains);
     return interrupted.exit_code();
   }
 }
@@ -117,8 +118,8 @@ std::optional<int> stopped_by_signal(const std::string& remains, Console& consol
 void warn_of_fewer_tokens(const Options& options, const data::TokenizerIdentity& tokenizer,
                           Console& console) {
   if (options.train_bpe && tokenizer.vocabulary_size < *options.train_bpe) {
-    console.warn("the text has pairs for {} tokens only, not {}", tokenizer.vocabulary_size,
-                 *options.train_bpe);
+    console.warn("the inputs yield a vocabulary of {} tokens, not the {} of --train-bpe",
+                 tokenizer.vocabulary_size, *options.train_bpe);
   }
 }
 
@@ -131,7 +132,7 @@ int save_tokenizer(const Options& options, Console& console) {
   AtomicFile file(path);
   File target = file.open();  // fails before the work if the file cannot be created
   std::string text;
-  const auto signal = stopped_by_signal("nothing is left of " + path, console, [&](MakeProgressBars& bars) {
+  const auto signal = stopped_by_signal(path + " was not written", console, [&](MakeProgressBars& bars) {
     text = data::train_tokenizer(make_options(options, console), std::ref(bars));
   });
   if (signal) return *signal;
@@ -153,7 +154,7 @@ int suggest_dataset_options(const Options& options, Console& console) {
   try {
     const bool helped = data::help_to_make_dataset(*options.out, make_options(options, console),
                                                    [&](auto...) { signals.check(); });
-    if (!helped) console.warn("task {} found nothing to do", options.task.number);
+    if (!helped) console.warn("task {} had no work to do", options.task.number);
     return 0;
   } catch (const Interrupted& interrupted) {
     return interrupted.exit_code();
@@ -163,9 +164,9 @@ int suggest_dataset_options(const Options& options, Console& console) {
 int make_dataset(const Options& options, Console& console) {
   if (options.task.number > 0) return suggest_dataset_options(options, console);
   data::MadeDataset made;
-  const std::string remains =
-      options.resume ? fmt::format("--resume goes on with {}", partial_path(*options.out).string())
-                     : "nothing is left of " + *options.out;
+  const std::string remains = options.resume ? fmt::format("run the command again to continue from {}",
+                                                           partial_path(*options.out).string())
+                                             : *options.out + " was not written";
   const auto signal = stopped_by_signal(remains, console, [&](MakeProgressBars& bars) {
     made = data::make_dataset(*options.out, make_options(options, console), std::ref(bars));
   });
@@ -199,13 +200,13 @@ int show(const std::string& folder, Console& console) {
     return 0;
   }
   const data::TokenizerIdentity& tokenizer = dataset.tokenizer;
-  console.print("tokenizer {}, {} tokens, {} ends a document\n", printable_line(tokenizer.name),
+  console.print("tokenizer {}, {} tokens, end of document {}\n", printable_line(tokenizer.name),
                 format_count(tokenizer.vocabulary_size),
                 tokenizer.eos ? std::to_string(*tokenizer.eos) : "none");
   console.print("digest {}\n", to_hex(dataset.content_digest()));
   const Json made = parse_json_object(dataset.made, {folder});
   for (const auto& [key, value] : made.items()) console.print("{} {}\n", printable_line(key), value.dump());
-  Rows rows = {{"file", "tokens", "documents", "bytes", "digest"}};
+  Rows rows = {{"file", "tokens", "documents", "size", "digest"}};
   for (const data::ShardEntry& shard : dataset.shards) {
     rows.push_back({shard.file, format_count(shard.tokens), format_count(shard.documents),
                     format_count(shard.bytes), to_hex(shard.digest)});
@@ -227,7 +228,7 @@ int verify(const std::string& folder, Console& console) {
     for (const data::DatasetProblem& problem : problems) texts.push_back(escape_invalid_utf8(problem.what));
     console.write_text(compact({{"ok", problems.empty()}, {"problems", texts}}));
   } else if (problems.empty()) {
-    console.print("{} is whole\n", printable_line(folder));
+    console.print("{}: ok\n", printable_line(folder));
   } else {
     for (const data::DatasetProblem& problem : problems) console.print("{}\n", printable_line(problem.what));
   }
@@ -235,9 +236,9 @@ int verify(const std::string& folder, Console& console) {
   const auto damage = std::ranges::find(problems, false, &data::DatasetProblem::is_unreadable);
   if (damage == problems.end())
     throw Error(ErrorKind::environment,
-                fmt::format("not all of {} can be read: {}", folder, problems.front().what));
+                fmt::format("cannot read all of {}: {}", folder, problems.front().what));
   throw Error(ErrorKind::verification, fmt::format("{} is damaged: {}", folder, damage->what),
-              "make the dataset again, or restore what is wrong from a copy");
+              "create the dataset again, or restore the damaged files from a copy");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ end_slow() {
   kill "-${signal%:*}" $!
   wait $! || code=$?
   expect_equal "$code" "${signal#*:}" "exit of $1"
-  expect_match stderr "stopped by SIG${signal%:*}: "
+  expect_match stderr "stopped by SIG${signal%:*}; "
   expect_equal "$(hidden)" "" "what $1 leaves"
 }
 

@@ -16,8 +16,8 @@ refused() {
 refused 'one of --out, --encode-only, --save-tokenizer, --show, --verify and --decode' in
 refused 'one of --out, --encode-only, --save-tokenizer, --show, --verify and --decode' --out out --show out
 refused "unknown option '--sed'.*--seed" --out out --sed 1 in
-refused '--eos-token says nothing without a tokenizer' --out out --eos-token x in
-refused '--tokenizer-pattern says nothing without a tokenizer' --out out --tokenizer-pattern gpt2 in
+refused '--eos-token needs --tokenizer FILE or --train-bpe' --out out --eos-token x in
+refused '--tokenizer-pattern needs --tokenizer FILE or --train-bpe' --out out --tokenizer-pattern gpt2 in
 refused "'arrow'.*auto, text, jsonl, npy, bin, megatron" --out out --format arrow in
 refused "val-fraction.*less|val-fraction.*not including, 1" --out out --val-fraction 1 in
 refused "'-0.1'.*val-fraction" --out out --val-fraction -0.1 in
@@ -25,8 +25,8 @@ refused "'0'.*shard-tokens" --out out --shard-tokens 0 in
 refused "'many'.*threads" --out out --threads many in
 refused "document-separator.*empty" --out out --document-separator '' in
 refused "document-separator.*backslash" --out out --document-separator '\q' in
-refused "document-separator is for text" --out out --format jsonl --document-separator x in
-refused "text-key is for JSON" --out out --format text --text-key x in
+refused "document-separator applies to text" --out out --format jsonl --document-separator x in
+refused "text-key applies to JSON" --out out --format text --text-key x in
 refused -- "--seed cannot be combined with --show" --show out --seed 1
 refused -- "--verify takes no inputs" --verify out in
 for range in shard shard:1 :1:2 shard:a:1 shard:-1:1 shard:1:; do

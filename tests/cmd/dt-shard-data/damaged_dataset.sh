@@ -64,7 +64,7 @@ verify_names 'has version 2'
 fresh
 count=$((100001))
 expect_exit 3 dt-shard-data --decode "data/train-00000.h5:0:$count"
-expect_match stderr 'has no tokens 0 to 100001; it has 100000'
+expect_match stderr 'tokens 0 to 100001 are out of range; the shard has 100,?000 tokens'
 expect_exit 0 dt-shard-data --decode data/train-00000.h5:99K:1K
 expect_equal "$(wc -c <stdout)" 1000
 expect_exit 0 dt-shard-data --decode data/train-00000.h5:100K:0

@@ -36,7 +36,7 @@ expect_exit 0 dt-shard-data --verify some1
 make_dataset whole --min-chars 3000000 --max-chars 3000000 documents.jsonl long.txt
 expect_equal "$(json_value whole.json documents)" 1
 expect_exit 0 dt-shard-data --no-shuffle --val-fraction 0 --deduplicate --out shown documents.jsonl
-expect_match stdout '^documents left out: 100 duplicates$'
+expect_match stdout '^documents filtered out: 100 duplicates$'
 # Shuffled, the same documents go.
 expect_exit 0 dt-shard-data --json --deduplicate --val-fraction 0 --out shuffled documents.jsonl
 expect_equal "$(json_value stdout documents)" 300

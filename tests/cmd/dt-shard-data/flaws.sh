@@ -63,13 +63,13 @@ cmp many1/dataset.json many3/dataset.json
 expect_exit 2 dt-shard-data --out none --invalid ignore latin
 expect_match stderr "'ignore'.*fail, replace, skip"
 expect_exit 2 dt-shard-data --out none --skip-bad-lines --format text latin
-expect_match stderr 'skip-bad-lines is for JSON lines'
+expect_match stderr 'skip-bad-lines applies to JSON lines'
 expect_absent none
 
 # What is read as text has no such lines, and standard input has no name that says what it is.
 for option in --skip-bad-lines '--text-key body'; do
   # shellcheck disable=SC2086  # two words
   expect_exit 2 dt-shard-data --encode-only $option <lines.jsonl
-  expect_match stderr "${option%% *} is for JSON lines, and nothing says that standard input is; .*--format jsonl"
+  expect_match stderr "${option%% *} applies to JSON lines, but the format of standard input is unknown; .*--format jsonl"
 done
 expect_exit 0 dt-shard-data --encode-only --skip-bad-lines --invalid skip --format jsonl <lines.jsonl

@@ -34,7 +34,7 @@ kill "$tool"
 code=0
 wait "$tool" || code=$?
 expect_equal "$code" 143
-expect_match stderr 'stopped by SIGTERM: --resume goes on with .*\.again\.partial'
+expect_match stderr 'stopped by SIGTERM; run the command again to continue from .*\.again\.partial'
 expect_exit 3 dt-shard-data --quiet --resume --seed 5 --out again "${inputs[@]}"
 expect_match stderr 'was started with seed 0, but now it is 5'
 expect_exit 0 dt-shard-data --quiet --no-shuffle --out again text.jsonl

@@ -174,7 +174,7 @@ wrong() {
   expect_match stderr "$1"
 }
 wrong '--format bin needs --tokenizer' --format bin
-wrong '--text-key is for JSON lines, not --format npy' --format npy --tokenizer bytes --text-key x
-wrong '--invalid is for text, not --format megatron' --format megatron --tokenizer bytes --invalid skip
-wrong '--token-type is for --format bin, not --format auto' --token-type u16
+wrong '--text-key applies to JSON lines, not to --format npy' --format npy --tokenizer bytes --text-key x
+wrong '--invalid applies to text, not to --format megatron' --format megatron --tokenizer bytes --invalid skip
+wrong '--token-type applies to --format bin, not to --format auto' --token-type u16
 wrong "'u64'.*u16 or u32" --format bin --tokenizer bytes --token-type u64

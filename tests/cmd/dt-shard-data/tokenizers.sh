@@ -28,7 +28,7 @@ expect_equal "$(cat stdout)" ' doc'
 expect_exit 0 dt-shard-data --quiet --val-fraction 0 --tokenizer ranks --tokenizer-pattern llama3 --no-append-eos --out endless text
 expect_exit 0 dt-shard-data --verify endless
 expect_exit 0 dt-shard-data --show endless
-expect_match stdout ', none ends a document'
+expect_match stdout ', end of document none'
 
 # That a pattern has no scanner, and is slower, is told once.
 printf 'ab cd' >little

@@ -8,7 +8,7 @@ expect_exit 0 dt-shard-data --json --quiet --no-shuffle --val-fraction 0 --train
 tokens=$(json_value stdout tokens)
 expect_exit 0 dt-shard-data --verify out
 expect_exit 0 dt-shard-data --show out
-expect_match stdout 'tokenizer tokenizer.json, 400 tokens, 0 ends a document'
+expect_match stdout 'tokenizer tokenizer.json, 400 tokens, end of document 0'
 expect_match stdout 'train_bpe 400'
 expect_exit 0 dt-shard-data --decode "out/train-00000.h5:0:$tokens"
 cmp stdout <(cat text && printf '<|endoftext|>') || fail "decoding gives another text"
@@ -29,9 +29,9 @@ expect_match 1.json '"content": "<eod>"'
 # There are no more tokens than pairs.
 echo 'abc abc' >short
 expect_exit 0 dt-shard-data --train-bpe 1000 --save-tokenizer short.json short
-expect_match stderr 'warning: the text has pairs for 260 tokens only, not 1000'
+expect_match stderr 'warning: the inputs yield a vocabulary of 260 tokens, not the 1000 of --train-bpe'
 expect_exit 0 dt-shard-data --train-bpe 1000 --min-pair-count 2 --save-tokenizer short.json --overwrite short
-expect_match stderr 'for 259 tokens only'
+expect_match stderr 'a vocabulary of 259 tokens'
 
 # refused CODE PATTERN ARGUMENT...
 refused() {
@@ -68,5 +68,5 @@ code=0
 wait "$tool" || code=$?
 exec 3>&-
 expect_equal "$code" 143
-expect_match stderr 'stopped by SIGTERM: nothing is left of work/new.json'
+expect_match stderr 'stopped by SIGTERM; work/new.json was not written'
 expect_equal "$(ls -A work)" ""

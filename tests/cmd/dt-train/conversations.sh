@@ -63,7 +63,7 @@ expect_equal "$(json_value said_all.json targets)" "$(json_value said.json token
 expect_equal $(($(json_value said_by_user.json targets) + $(json_value said_by_assistant.json targets))) "$(json_value said.json tokens)"
 expect_equal "$(grep -c targets said.json)" 0
 expect_exit 0 dt-shard-data --show said_all
-expect_match stdout '^split .* learned$'
+expect_match stdout '^split .* targets$'
 learned=$(dt-shard-data --show said_all --json | sed -nE 's/.*"train":\{[^}]*"targets":([0-9]+).*/\1/p')
 expect_equal "$(sed -n 's/,//g; s/^train .* //p' stdout)" "$learned"
 echo "$(evaluated said) $(evaluated said_by_user) $(evaluated said_by_assistant)" >losses
@@ -125,7 +125,7 @@ echo '{"messages": [{"role": "user", "content": "x", "weight": 0}]}' >bad.jsonl
 refused 3 'bad.jsonl:1: a turn of user has weight 0, which excludes it from the loss; name the roles to train on' --turn-format '{content}' bad.jsonl
 refused 2 'loss-on needs --turn-format' --loss-on assistant chats.jsonl
 refused 2 'loss-on names no role' --turn-format '{content}' --loss-on '' chats.jsonl
-refused 2 'turn-format is for JSON lines' --format text --turn-format '{content}' chats.jsonl
+refused 2 'turn-format applies to JSON lines' --format text --turn-format '{content}' chats.jsonl
 echo '{"text": "x"}' >bad.jsonl
 refused 3 'bad.jsonl:1: no "messages"; expected one conversation per line' --turn-format '{content}' bad.jsonl
 echo "{\"messages\": [$(message user x), {\"role\": \"user\"}]}" >bad.jsonl
