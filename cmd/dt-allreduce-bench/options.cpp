@@ -35,6 +35,13 @@ void check_names(const OptionTable& table, const Options& options) {
   }
 }
 
+/// Returns the values of --operations.
+std::vector<std::string> operation_values() {
+  std::vector<std::string> names = {"all"};
+  for (const bench::OperationTraits& entry : bench::operations()) names.emplace_back(name_of(entry.kind));
+  return names;
+}
+
 /// Returns advice for users of nccl-tests, where -r names the root.
 std::string advise_root(const std::string& reduction) {
   const bool is_number = !reduction.empty() && reduction.find_first_not_of("0123456789") == std::string::npos;
@@ -212,6 +219,10 @@ void declare(OptionTable& table, Options& options) {
                "dt's operations beside MPI's, for programs")
       .example("srun --mpi=pmix dt-allreduce-bench --device cuda --devices --pairs -e 64Mi",
                "which GPU or link of an allocation is slower than the others")
+      .complete("operations", operation_values())
+      .complete("backend", {backend_names.begin(), backend_names.end()})
+      .everyday({"operations", "backend", "device", "dtype", "min-bytes", "max-bytes", "iterations",
+                 "devices", "pairs", "csv"})
       .check([&table, &options] {
         check_names(table, options);
         check_device(options);

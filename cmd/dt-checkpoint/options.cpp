@@ -82,10 +82,9 @@ void check(const Options& options) {
 
 OptionTable make_options(Options& options) {
   OptionTable table("dt-checkpoint", "inspect, verify, convert, prune and repair checkpoints");
-  for (const CommandSyntax& syntax : commands) {
-    const std::string line = fmt::format("{} {}", name_of(syntax.command), syntax.paths);
-    table.usage(fmt::format("{:20}  {}", line, syntax.summary));
-  }
+  table.usage("COMMAND PATH... [options]");
+  for (const CommandSyntax& syntax : commands)
+    table.command(std::string(name_of(syntax.command)), syntax.paths, syntax.summary);
   table.positional(
       &options.arguments, "COMMAND PATH...",
       "RUN: a run directory; CKPT, A, B: a checkpoint, such as RUN/checkpoints/step-00001000.g1");
@@ -117,6 +116,7 @@ OptionTable make_options(Options& options) {
                 "divide the files among 16 tasks");
   table.example("dt-checkpoint reshard \"$(dt-checkpoint latest runs/a)\" wide --layout dp=64,zero=3",
                 "write one file for each of 64 ranks");
+  table.everyday({"layout", "overwrite", "keep-last", "keep-every", "dry-run", "from"});
   table.check([&options] {
     check(options);
     options.task = current_task(options.share_tasks);

@@ -160,6 +160,8 @@ OptionTable make_options(Options& options) {
                "export to HDF5, with dt's parameter names")
       .example("dt-merge runs/a/checkpoints/step-*.g1 --average ema=0.9 --dtype bf16 --out smooth",
                "average checkpoints, later ones with more weight, and store bf16")
+      .complete("average", {"uniform", "weights=", "ema="})
+      .everyday({"out", "format", "dtype", "overwrite", "average"})
       .check([&options] {
         check_checkpoints(options);
         check_output(options);

@@ -8,7 +8,9 @@
 #include "base/cli/tasks.hpp"
 #include "base/error.hpp"
 #include "base/system/host.hpp"
+#include "base/text/suggest.hpp"
 #include "data/input/token_file.hpp"
+#include "tokenizer/encode/scanners.hpp"
 #include "tokenizer/encode/vocabulary.hpp"
 
 namespace dt::shard_data {
@@ -63,7 +65,8 @@ void check_format(const OptionTable& table, const Options& options) {
   if (options.token_type && !value_in(data::raw_token_types, *options.token_type)) {
     throw Error(ErrorKind::usage,
                 fmt::format("invalid value '{}' for option '--token-type'", *options.token_type),
-                fmt::format("expected {}", fmt::join(names_in(data::raw_token_types), " or ")));
+                did_you_mean(*options.token_type, names_in(data::raw_token_types)) +
+                    fmt::format("expected {}", fmt::join(names_in(data::raw_token_types), " or ")));
   }
 }
 
@@ -292,6 +295,13 @@ void declare(OptionTable& table, Options& options) {
           "convert conversations, with the loss on the assistant's turns")
       .example("dt-shard-data --verify data/wiki", "verify a dataset")
       .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "print what a model reads")
+      .complete("tokenizer", {"bytes"})
+      .complete("tokenizer-pattern", names_of<tokenizer::Pattern>())
+      .complete("turn-format", {as_chat_template})
+      .complete("token-type", names_in(data::raw_token_types))
+      .describe_default("threads", "this process's cores")
+      .everyday({"out", "tokenizer", "train-bpe", "text-key", "document-separator", "val-fraction", "resume",
+                 "overwrite", "show", "verify"})
       .check([&table, &options] {
         options.names_tokenizer = table.given("tokenizer");
         check_mode(table, options);

@@ -1,7 +1,9 @@
 #include "cmd/dt-train/options.hpp"
 
 #include "cmd/dt-train/option_groups.hpp"
+#include "model/model_spec.hpp"
 #include "plan/settings.hpp"
+#include "plan/time/roofline.hpp"
 
 namespace dt::train_tool {
 
@@ -42,6 +44,14 @@ OptionTable make_options(Settings& settings) {
       "\"dp=1; dp=4,zero=3\"",
       "proves that the layout changes no bit");
   table.example("dt-train --eval-only --run runs/a --json", "the validation loss of the newest checkpoint");
+  table.complete("model", model::preset_names())
+      .complete("resume", {"auto", "never"})
+      .complete("comm", {"self", "threads=", "mpi", "nccl"})
+      .complete("zero-group", {"all", "node"})
+      .complete("roofline", plan::gpu_rate_names())
+      .everyday({"model", "data", "run", "steps", "tokens", "global-batch", "micro-batch", "sequence-length",
+                 "device", "precision", "tp", "pp", "zero", "lr", "save-every", "keep-last", "eval-every",
+                 "dry-run"});
   table.check([&settings] { check_settings(settings); });
   table.defer_checks();  // a resume first supplies omitted options from its run
   return table;

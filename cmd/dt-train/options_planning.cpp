@@ -1,5 +1,7 @@
 // Plans and comparisons of layouts, which train nothing that is kept.
 
+#include <fmt/ranges.h>
+
 #include "cmd/dt-train/option_groups.hpp"
 #include "plan/time/roofline.hpp"
 
@@ -30,7 +32,7 @@ void add_planning(OptionTable& t, Settings& s) {
            fmt::format(
                "with --show-schedule: print what a step's operations take on that GPU, without one, and "
                "the MFU that follows: {}",
-               plan::gpu_rate_names()))
+               fmt::join(plan::gpu_rate_names(), ", ")))
       .require("--show-schedule", [&s] { return s.show_schedule; })
       .add("ranks", &s.ranks, "N",
            "plan for so many ranks, of which none is there; nothing of this machine is asked, --device cuda "

@@ -73,6 +73,13 @@ TEST_CASE("help and version go to stdout and do not run the tool") {
   const Result version = run_with({"--version"}, forbidden);
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("dt-test "));
+  const Result all = run_with({"--help-all"}, forbidden);
+  CHECK(all.code == 0);
+  CHECK(all.out.find("--json") != std::string::npos);
+  const Result report = run_with({"--verbose", "--version"}, forbidden);
+  CHECK(report.code == 0);
+  for (const char* line : {"  source revision: ", "  MPI: ", "  processor: ", "  C library: "})
+    CHECK(report.out.find(line) != std::string::npos);
 }
 
 TEST_CASE("standard options reach the console") {

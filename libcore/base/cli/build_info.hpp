@@ -10,6 +10,9 @@ namespace dt {
 std::string dt_version();
 /// Returns version and compiler, such as "dt 0.1.0, gcc 12.2.0".
 std::string build_description();
+/// Returns what a bug report needs: revision, compiler and libraries of the build, processor and
+/// system, a line each. Starts neither MPI nor CUDA.
+std::string build_report();
 /// Returns the digest of the file that this process runs. It covers every kernel, since libcore is
 /// linked statically.
 std::uint64_t executable_digest();

@@ -57,6 +57,10 @@ std::string suggest_options(const OptionTable::State& state, const std::string& 
     if (is_meant) meant += fmt::format("{}'{}{}'", meant.empty() ? "" : " or ", dashes, entry.name);
   }
   if (!meant.empty()) return meant;
+  for (const OptionEntry& entry : state.entries) {
+    const bool has_negation = entry.is_flag && !entry.is_standard && *dashes != '\0';  // not in files
+    if (has_negation) names.push_back("no-" + entry.name);
+  }
   const std::string nearest = nearest_name(name, names);
   return nearest.empty() ? "" : fmt::format("'{}{}'", dashes, nearest);
 }
@@ -258,6 +262,12 @@ OptionEntry* OptionTable::State::find(const std::string& name) {
   return found == entries.end() ? nullptr : &*found;
 }
 
+OptionEntry& OptionTable::State::at(const std::string& name) {
+  OptionEntry* entry = find(name);
+  DT_CHECK(entry != nullptr, "{} has no option --{}", tool, name);
+  return *entry;
+}
+
 OptionEntry& OptionTable::State::last() {
   DT_CHECK(!entries.back().is_standard, "{}: a rule before the first option", tool);
   return entries.back();
@@ -290,7 +300,11 @@ OptionTable::Outcome OptionTable::parse(int argc, const char* const* argv) {
   }
   CommandLine line = read_command_line(argc, argv, state);
   if (line.find("help") != nullptr) return Outcome::help;
-  if (line.find("version") != nullptr) return Outcome::version;
+  if (line.find("help-all") != nullptr) return Outcome::help_all;
+  if (line.find("version") != nullptr) {
+    if (const ParsedOption* verbose = line.find("verbose")) assign(*verbose);
+    return Outcome::version;
+  }
   if (const ParsedOption* config = line.find("config")) {
     for (const ParsedOption& option : read_config(config->value, state)) assign(option);
   }
@@ -317,8 +331,7 @@ void OptionTable::check_all() {
 
 bool OptionTable::set_if_omitted(const std::string& name, const std::string& value,
                                  const std::string& place) {
-  OptionEntry* entry = state_->find(name);
-  DT_CHECK(entry != nullptr, "{} has no option --{}", state_->tool, name);
+  OptionEntry* entry = &state_->at(name);
   const auto refuses = [](const OptionRule& rule) { return !rule().empty(); };
   if (entry->given || std::any_of(entry->rules.begin(), entry->rules.end(), refuses)) return false;
   assign({entry, value, name, place});
@@ -344,9 +357,7 @@ const std::vector<std::string>& OptionTable::warnings() const {
 }
 
 bool OptionTable::given(const std::string& name) const {
-  const OptionEntry* entry = state_->find(name);
-  DT_CHECK(entry != nullptr, "{} has no option --{}", state_->tool, name);
-  return entry->given;
+  return state_->at(name).given;
 }
 
 std::vector<OptionValue> OptionTable::values() const {

@@ -1,6 +1,7 @@
 #pragma once
 // One table of options per tool. It parses, prints --help, validates, reads --config and records
-// which options were given. Only options.cpp sees the parser, Boost.Program_options.
+// which options were given. Man pages and completions are made from it (manual.hpp,
+// completions.hpp). Only options.cpp sees the parser, Boost.Program_options.
 
 #include <array>
 #include <cstdint>
@@ -112,6 +113,15 @@ class OptionTable {
   OptionTable& add_aliases(const std::string& name, std::initializer_list<const char*> others);
   /// Adds names of other tools' options that this tool lacks, and what to do instead.
   OptionTable& add_unsupported(std::initializer_list<const char*> names, std::string advice);
+  /// Adds values that are offered for the option `name` beside others that it takes, such as presets
+  /// beside files.
+  OptionTable& complete(const std::string& name, std::vector<std::string> values);
+  /// Replaces the default that help shows for the option `name`, where it depends on the machine.
+  OptionTable& describe_default(const std::string& name, std::string text);
+  /// Makes --help show these of the tool's options alone. --help-all shows all.
+  OptionTable& everyday(std::initializer_list<const char*> names);
+  /// Adds a command, a first positional argument, with its arguments and what it does.
+  OptionTable& command(std::string name, std::string arguments, std::string summary);
   /// Adds positional arguments, which --help shows under `metavar`.
   OptionTable& positional(std::vector<std::string>* target, const std::string& metavar,
                           const std::string& help);
@@ -128,7 +138,7 @@ class OptionTable {
 
   const std::string& tool() const;
 
-  enum class Outcome { run, help, version };
+  enum class Outcome { run, help, help_all, version };
   /// Parses argv and --config. The standard options --json --quiet --verbose --progress go into the
   /// settings.
   /// Errors: usage, naming the option, the value and what is allowed; input if the --config file
@@ -143,8 +153,10 @@ class OptionTable {
   /// Errors: usage if the value is invalid.
   bool set_if_omitted(const std::string& name, const std::string& value, const std::string& place);
   const ConsoleSettings& console_settings() const;
-  /// Returns the text of --help in lines of at most `width` columns. Examples are never broken.
+  /// Returns the text of --help in lines of at most `width` columns.
   std::string help(std::size_t width = 100) const;
+  /// Returns the text of --help-all. Examples are never broken.
+  std::string help_all(std::size_t width = 100) const;
   /// Returns the warnings of parse() about the command line and the file, one per line.
   const std::vector<std::string>& warnings() const;
   std::string version() const;
@@ -154,6 +166,7 @@ class OptionTable {
   std::vector<OptionValue> values() const;
 
   struct State;  // options_state.hpp
+  const State& state() const { return *state_; }
 
  private:
   OptionTable& choice(const std::string& name, std::vector<std::string> allowed,

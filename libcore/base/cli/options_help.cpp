@@ -1,7 +1,8 @@
-// The text of --help and --version.
+// The text of --help, --help-all and --version.
 
 #include <algorithm>
 
+#include "base/cli/build_info.hpp"
 #include "base/cli/options_state.hpp"
 #include "base/text/text.hpp"
 
@@ -23,11 +24,14 @@ std::string right_column(const OptionEntry& entry) {
   return fmt::format("{} (default: {})", entry.help, entry.default_text);
 }
 
-/// Writes rows of two columns, broken into lines of at most `width` columns.
+/// Writes rows of two columns, broken into lines of at most `width` columns. The first column fits the
+/// options that are shown.
 class Page {
  public:
-  Page(const std::vector<OptionEntry>& entries, std::size_t width) : width_(std::max(width, min_width)) {
+  Page(const std::vector<OptionEntry>& entries, std::size_t width, bool is_everyday)
+      : width_(std::max(width, min_width)) {
     for (const OptionEntry& entry : entries) {
+      if (is_everyday && !entry.is_everyday) continue;
       const std::size_t left = display_width(left_column(entry)) + 2;
       if (left <= std::min(max_name_column, width_ / 2)) indent_ = std::max(indent_, left);
     }
@@ -64,9 +68,36 @@ class Page {
   std::string text_;
 };
 
-std::string sizes_text(const std::vector<OptionEntry>& entries) {
+void add_usage(Page& page, const OptionTable::State& s, std::size_t width) {
+  page.add_wrapped(0, 2, fmt::format("{}: {}", s.tool, s.summary));
+  page.add("\n");
+  const std::string fallback = s.positional == nullptr ? "[options]" : "[options] " + s.positional_metavar;
+  for (std::size_t i = 0; i < std::max<std::size_t>(s.usages.size(), 1); ++i) {
+    const std::string start = fmt::format("{}{} ", i == 0 ? "usage: " : "       ", s.tool);
+    page.add(start);
+    page.add_wrapped(start.size(), std::min(start.size(), width / 3),
+                     s.usages.empty() ? fallback : s.usages[i]);
+  }
+  if (!s.commands.empty()) page.add("\nCommands:\n");
+  for (const OptionTable::State::Command& command : s.commands)
+    page.add_row(fmt::format("  {} {}", command.name, command.arguments), command.summary);
+}
+
+/// Adds the options for which `belongs` holds, below a title if there are any.
+template <class Belongs>
+void add_group(Page& page, const OptionTable::State& s, const std::string& title, Belongs belongs) {
+  if (std::none_of(s.entries.begin(), s.entries.end(), belongs)) return;
+  page.add(fmt::format("\n{}:\n", title));
+  for (const OptionEntry& entry : s.entries) {
+    if (belongs(entry)) page.add_row(left_column(entry), right_column(entry));
+  }
+}
+
+}  // namespace
+
+std::string describe_units(const OptionTable::State& state) {
   std::string names;
-  for (const OptionEntry& entry : entries) {
+  for (const OptionEntry& entry : state.entries) {
     if (entry.in_binary) names += (names.empty() ? "--" : ", --") + entry.name;
   }
   const std::string others = "Sizes take K M G T (powers of 1000) and Ki Mi Gi Ti (powers of 1024)";
@@ -78,38 +109,34 @@ std::string sizes_text(const std::vector<OptionEntry>& entries) {
       names);
 }
 
-}  // namespace
-
 std::string OptionTable::help(std::size_t width) const {
   const State& s = *state_;
-  Page page(s.entries, width);
-  page.add_wrapped(0, 2, fmt::format("{}: {}", s.tool, s.summary));
+  if (std::ranges::none_of(s.entries, &OptionEntry::is_everyday)) return help_all(width);
+  Page page(s.entries, width, true);
+  add_usage(page, s, width);
+  add_group(page, s, "Options that most people need", [](const OptionEntry& e) { return e.is_everyday; });
   page.add("\n");
-  const std::string fallback = s.positional == nullptr ? "[options]" : "[options] " + s.positional_metavar;
-  for (std::size_t i = 0; i < std::max<std::size_t>(s.usages.size(), 1); ++i) {
-    const std::string start = fmt::format("{}{} ", i == 0 ? "usage: " : "       ", s.tool);
-    page.add(start);
-    page.add_wrapped(start.size(), std::min(start.size(), width / 3),
-                     s.usages.empty() ? fallback : s.usages[i]);
-  }
+  page.add_wrapped(0, 0,
+                   fmt::format("{0} --help-all shows all {1} options and examples. man {0} explains them.",
+                               s.tool, s.entries.size()));
+  return page.take();
+}
+
+std::string OptionTable::help_all(std::size_t width) const {
+  const State& s = *state_;
+  Page page(s.entries, width, false);
+  add_usage(page, s, width);
   if (s.positional != nullptr) {
     page.add("\n");
     page.add_row("  " + s.positional_metavar, s.positional_help);
   }
-  const auto add_group = [&](const std::string& title, auto belongs) {
-    if (std::none_of(s.entries.begin(), s.entries.end(), belongs)) return;
-    page.add(fmt::format("\n{}:\n", title));
-    for (const OptionEntry& entry : s.entries) {
-      if (belongs(entry)) page.add_row(left_column(entry), right_column(entry));
-    }
-  };
   for (std::size_t group = 0; group <= s.groups.size(); ++group) {
-    add_group(group == 0 ? "Options" : s.groups[group - 1],
+    add_group(page, s, group == 0 ? "Options" : s.groups[group - 1],
               [group](const OptionEntry& entry) { return !entry.is_standard && entry.group == group; });
   }
-  add_group("Common options", [](const OptionEntry& entry) { return entry.is_standard; });
+  add_group(page, s, "Common options", [](const OptionEntry& entry) { return entry.is_standard; });
   page.add("\n");
-  page.add_wrapped(0, 0, sizes_text(s.entries));
+  page.add_wrapped(0, 0, describe_units(s));
   if (!s.examples.empty()) page.add("\nExamples:\n");
   for (const State::Example& example : s.examples) {
     page.add(fmt::format("  # {}\n", example.explanation));
@@ -119,7 +146,7 @@ std::string OptionTable::help(std::size_t width) const {
 }
 
 std::string OptionTable::version() const {
-  return fmt::format("{} {}\n", state_->tool, DT_VERSION);
+  return fmt::format("{} {}\n", state_->tool, dt_version());
 }
 
 }  // namespace dt

@@ -154,6 +154,8 @@ void OptionTable::State::add_standard() {
   flag("verbose", &settings.verbose, "more messages");
   OptionEntry& progress =
       add("progress", "auto|always|never", "progress on standard error: a bar, or lines in a log file");
+  progress.values = names_of<ProgressMode>();
+  progress.hint = [](const std::string& value) { return did_you_mean(value, names_of<ProgressMode>()); };
   progress.default_text = "auto";
   progress.assign = [this](const std::string& value) -> Problem {
     if (auto problem = check_choice(value, names_of<ProgressMode>())) return problem;
@@ -165,7 +167,10 @@ void OptionTable::State::add_standard() {
       add("config", "FILE", "read options from FILE, a line 'name = value' each; the command line wins");
   config.assign = none;
   config.in_config = false;
-  for (const auto& [name, help] : {std::pair{"help,h", "show this help"}, {"version", "show the version"}}) {
+  for (const auto& [name, help] :
+       {std::pair{"help,h", "show the options that most people need"},
+        {"help-all", "show all options, and examples"},
+        {"version", "show the version; with --verbose, all that a bug report needs"}}) {
     OptionEntry& entry = add(name, "", help);
     entry.is_flag = true;
     entry.in_config = false;
@@ -183,16 +188,6 @@ OptionTable::OptionTable(std::string tool, std::string summary) : state_(std::ma
 
 OptionTable::~OptionTable() = default;
 OptionTable::OptionTable(OptionTable&&) noexcept = default;
-
-OptionTable& OptionTable::usage(std::string line) {
-  state_->usages.push_back(std::move(line));
-  return *this;
-}
-
-OptionTable& OptionTable::group(std::string title) {
-  state_->groups.push_back(std::move(title));
-  return *this;
-}
 
 OptionTable& OptionTable::add(const std::string& name, std::string* target, const std::string& metavar,
                               const std::string& help) {
@@ -298,6 +293,7 @@ OptionTable& OptionTable::choice(const std::string& name, std::vector<std::strin
                                  std::function<std::string()> text,
                                  std::function<void(const std::string&)> assign, const std::string& help) {
   OptionEntry& entry = state_->add(name, choice_metavar(allowed), choice_help(allowed, help));
+  entry.values = allowed;
   entry.hint = [allowed](const std::string& value) { return did_you_mean(value, allowed); };
   entry.default_text = text();
   entry.text = std::move(text);
@@ -312,6 +308,7 @@ OptionTable& OptionTable::choice(const std::string& name, std::vector<std::strin
 OptionTable& OptionTable::conflicts_with(std::initializer_list<const char*> others, const std::string& why) {
   State& state = *state_;
   for (const std::string other : others) {
+    state.last().conflicts.push_back(other);
     state.last().rules.push_back([&state, other, text = why.empty() ? why : ": " + why] {
       return state.is_on(other) ? fmt::format("cannot be combined with --{}{}", other, text) : std::string();
     });
@@ -321,6 +318,7 @@ OptionTable& OptionTable::conflicts_with(std::initializer_list<const char*> othe
 
 OptionTable& OptionTable::require(std::string what, std::function<bool()> holds) {
   State& state = *state_;
+  state.last().needs.push_back(what);
   state.last().rules.push_back(
       [&state, name = state.last().name, what = std::move(what), holds = std::move(holds)] {
         const OptionEntry* entry = state.find(name);
@@ -331,9 +329,7 @@ OptionTable& OptionTable::require(std::string what, std::function<bool()> holds)
 }
 
 OptionTable& OptionTable::add_aliases(const std::string& name, std::initializer_list<const char*> others) {
-  OptionEntry* entry = state_->find(name);
-  DT_CHECK(entry != nullptr, "{} has no option --{}", state_->tool, name);
-  entry->aliases.assign(others.begin(), others.end());
+  state_->at(name).aliases.assign(others.begin(), others.end());
   return *this;
 }
 
@@ -356,11 +352,6 @@ OptionTable& OptionTable::use_decimal_units() {
   return *this;
 }
 
-OptionTable& OptionTable::details(std::string text) {
-  state_->last().details = std::move(text);
-  return *this;
-}
-
 OptionTable& OptionTable::add_hint(std::function<std::string(const std::string& value)> advice) {
   state_->last().hint = [first = std::move(advice), then = std::move(state_->last().hint)](const auto& v) {
     const std::string text = first(v);
@@ -371,29 +362,6 @@ OptionTable& OptionTable::add_hint(std::function<std::string(const std::string& 
 
 OptionTable& OptionTable::add_unsupported(std::initializer_list<const char*> names, std::string advice) {
   state_->unsupported.push_back({{names.begin(), names.end()}, std::move(advice)});
-  return *this;
-}
-
-OptionTable& OptionTable::positional(std::vector<std::string>* target, const std::string& metavar,
-                                     const std::string& help) {
-  state_->positional = target;
-  state_->positional_metavar = metavar;
-  state_->positional_help = help;
-  return *this;
-}
-
-OptionTable& OptionTable::run_as_ranks() {
-  state_->runs_as_ranks = true;
-  return *this;
-}
-
-OptionTable& OptionTable::timestamp_messages() {
-  state_->settings.has_timestamps = true;
-  return *this;
-}
-
-OptionTable& OptionTable::example(std::string command, std::string explanation) {
-  state_->examples.push_back({std::move(command), std::move(explanation)});
   return *this;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/cli/build_info.hpp"
 #include "base/cli/tasks.hpp"
 #include "base/error.hpp"
 #include "base/system/host.hpp"
@@ -87,8 +88,14 @@ std::size_t output_width() {
 }
 
 int print_help_or_version(const OptionTable& options, OptionTable::Outcome outcome) {
-  const bool is_help = outcome == OptionTable::Outcome::help;
-  Console(plain_settings(options)).write_text(is_help ? options.help(output_width()) : options.version());
+  Console console(plain_settings(options));
+  if (outcome == OptionTable::Outcome::help) {
+    console.write_text(options.help(output_width()));
+  } else if (outcome == OptionTable::Outcome::help_all) {
+    console.write_text(options.help_all(output_width()));
+  } else {
+    console.write_text(options.version() + (options.console_settings().verbose ? build_report() : ""));
+  }
   return 0;
 }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/numeric/integer.hpp"
+#include "base/text/suggest.hpp"
 
 namespace dt::plan {
 
@@ -70,9 +72,9 @@ std::span<const GpuRates> gpu_rates() {
   return all_rates;
 }
 
-std::string gpu_rate_names() {
-  std::string names;
-  for (const GpuRates& rates : all_rates) names += (names.empty() ? "" : ", ") + std::string(rates.name);
+std::vector<std::string> gpu_rate_names() {
+  std::vector<std::string> names;
+  for (const GpuRates& rates : all_rates) names.emplace_back(rates.name);
   return names;
 }
 
@@ -80,7 +82,8 @@ const GpuRates& rates_of(std::string_view name) {
   const auto* const found = std::ranges::find(all_rates, name, &GpuRates::name);
   if (found != all_rates.end()) return *found;
   throw Error(ErrorKind::usage, fmt::format("--roofline {} is not a known GPU", name),
-              "expected one of: " + gpu_rate_names());
+              did_you_mean(name, gpu_rate_names()) +
+                  fmt::format("expected one of: {}", fmt::join(gpu_rate_names(), ", ")));
 }
 
 double causal_attention_flops(AttentionLibrary library, Pass pass, std::int64_t head_dim,

@@ -27,8 +27,8 @@ struct GpuRates {
 /// Returns the rates of A100, H100, H200 and B200, each for the model in servers with NVLink switches
 /// (SXM).
 std::span<const GpuRates> gpu_rates();
-/// Returns "a100, h100, h200, b200".
-std::string gpu_rate_names();
+/// Returns their names: a100, h100, h200, b200.
+std::vector<std::string> gpu_rate_names();
 /// Returns the rates of a GPU.
 /// Errors: usage, there is no GPU of that name.
 const GpuRates& rates_of(std::string_view name);

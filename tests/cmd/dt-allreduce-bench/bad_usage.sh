@@ -26,7 +26,7 @@ done
 expect_exit 0 dt-allreduce-bench -b 64K -e 128k -i 32K -n 1 -w 0
 expect_match stdout "^ +65536 "; expect_match stdout "^ +98304 "; expect_match stdout "^ +131072 "
 expect_match stdout "^# K, M and G in --min-bytes, --max-bytes and --step-bytes are powers of 1024"
-COLUMNS=300 expect_exit 0 dt-allreduce-bench --help
+COLUMNS=300 expect_exit 0 dt-allreduce-bench --help-all
 expect_match stdout "^In --min-bytes, --max-bytes, --step-bytes K M G T, also in small letters, .*powers of 1024"
 
 refuse "'-o|'--operations'" -o all_reduce,

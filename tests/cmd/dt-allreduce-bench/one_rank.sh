@@ -2,10 +2,10 @@
 # Without a launcher: one rank, which says how to start more.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-expect_exit 0 dt-allreduce-bench --help
+expect_exit 0 dt-allreduce-bench --help-all
 for option in -o -b -e -f -i -n -w -d -r -c; do expect_match stdout "^  $option, --"; done
 for option in backend csv json-file root timeout json device devices pairs slow-below min-bandwidth max-latency; do expect_match stdout "^ +--$option"; done
-for later in baseline plot; do ! grep -q -- "$later" stdout || fail "--help lists $later"; done
+for later in baseline plot; do ! grep -q -- "$later" stdout || fail "--help-all lists $later"; done
 expect_exit 0 dt-allreduce-bench --version; expect_match stdout "^dt-allreduce-bench [0-9]"
 
 expect_exit 0 dt-allreduce-bench -e 1Ki -n 2

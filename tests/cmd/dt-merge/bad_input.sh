@@ -3,8 +3,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 ckpt=$(make_checkpoint run 10) || fail "make_checkpoint"
 
-expect_exit 0 dt-merge --help
-for option in dtype max-shard-bytes with-optimizer average; do grep -q -- "--$option" stdout || fail "--help lacks --$option"; done
+expect_exit 0 dt-merge --help-all
+for option in dtype max-shard-bytes with-optimizer average; do grep -q -- "--$option" stdout || fail "--help-all lacks --$option"; done
 expect_exit 2 dt-merge; expect_match stderr "no checkpoint was given"
 expect_exit 2 dt-merge "$ckpt"; expect_match stderr "--out is missing"
 expect_exit 2 dt-merge "$ckpt" "$ckpt" --out m; expect_match stderr "2 checkpoints were given without --average.*--average uniform"

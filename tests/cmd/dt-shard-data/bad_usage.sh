@@ -33,12 +33,12 @@ for range in shard shard:1 :1:2 shard:a:1 shard:-1:1 shard:1:; do
   refused 'SHARD:OFFSET:COUNT' --decode "$range"
 done
 
-expect_exit 0 dt-shard-data --help
+expect_exit 0 dt-shard-data --help-all
 for word in --out --val-fraction --document-separator 'auto\|text\|jsonl\|npy\|bin\|megatron' Examples; do
   expect_match stdout "$word"
 done
 for word in arrow unigram; do
-  ! grep -q "$word" stdout || fail "--help advertises $word"
+  ! grep -q "$word" stdout || fail "--help-all advertises $word"
 done
 expect_exit 0 dt-shard-data --version
 expect_match stdout '^dt-shard-data [0-9]'

@@ -87,7 +87,7 @@ unused "--momentum 1 must be below 1" --optimizer sgd --momentum 1
 expect_exit 2 dt-train --model llama-tiny --data nowhere --run unused --steps 1 --optimizer adan
 expect_match stderr "--optimizer.*adamw, sgd.* lion"
 expect_absent unused
-dt-train --help | tr -s '[:space:]' ' ' >help
+dt-train --help-all | tr -s '[:space:]' ' ' >help
 expect_match help 'default: 0.95; lion: 0.99'
 
 # Plans count each optimizer's state: masters are the weights, so 8, 4 and 0 bytes a parameter.

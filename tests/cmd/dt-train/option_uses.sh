@@ -4,11 +4,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 # All options with a value that they take: "--lr 1", "--overlap".
 all_options() {
-  dt-train --help | sed -nE 's/--\[no-\]/--/; s/^ +(--[a-z0-9-]+)( ([^ ]+))?(  .*)?$/\1 \3/p' |
+  dt-train --help-all | sed -nE 's/--\[no-\]/--/; s/^ +(--[a-z0-9-]+)( ([^ ]+))?(  .*)?$/\1 \3/p' |
     sed -E 's/^--schedule NAME/--schedule cosine/; s/ ([a-z0-9]+)\|.*/ \1/; s/ [A-Z].*/ 1/'
 }
 
-# refused_with OPTION...: what an invocation with these options has no use for, in the order of --help.
+# refused_with OPTION...: what an invocation with these options has no use for, in the order of --help-all.
 refused_with() {
   local name value
   while read -r name value; do
