@@ -8,6 +8,7 @@
 #include "base/io/files.hpp"
 #include "base/io/owned_folder.hpp"
 #include "base/numeric/digest.hpp"
+#include "base/text/suggest.hpp"
 #include "tokenizer/encode/encoder.hpp"
 #include "tokenizer/encode/tokenizer.hpp"
 #include "tokenizer/files/hf_tokenizer.hpp"
@@ -143,7 +144,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::st
   }
   if (!path_exists(name))
     throw Error(ErrorKind::input, fmt::format("the tokenizer '{}' is unknown", name),
-                "expected 'bytes' or the path of a tokenizer file");
+                did_you_mean(name, std::vector<std::string>{"bytes"}) + "expected 'bytes' or the path of a tokenizer file");
   tokenizer::TokenizerFile file = tokenizer::tokenizer_of_bytes(read_file_or_pipe(name), name, pattern, eos);
   const auto end = eos_of(*file.tokenizer, name, eos, needs_eos);
   return std::make_unique<FileTokenizer>(std::move(file), end);

@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/ranges.h>
 
+#include "base/text/suggest.hpp"
 #include "base/text/text.hpp"
 #include "model/parameter_table.hpp"
 
@@ -108,7 +109,8 @@ LayoutText::LayoutText(const std::string& text, std::string origin, std::span<co
     const std::string key(trim(item.substr(0, equals)));
     if (equals == std::string::npos || std::find(keys.begin(), keys.end(), key) == keys.end())
       throw error(fmt::format("'{}' is not a layout setting", item),
-                  fmt::format("expected settings: {}=", fmt::join(keys, "=, ")));
+                  did_you_mean(key, std::vector<std::string>(keys.begin(), keys.end())) +
+                      fmt::format("expected settings: {}=", fmt::join(keys, "=, ")));
     if (!values_.emplace(key, trim(item.substr(equals + 1))).second)
       throw error(key + " is given twice", "omit one of them");
   }
@@ -127,7 +129,7 @@ std::int64_t LayoutText::read_number(const std::string& key, std::int64_t least,
 
 void LayoutText::refuse_name(const std::string& key, const std::vector<std::string>& names) const {
   throw error(fmt::format("{}={} is not valid", key, value(key)),
-              fmt::format("expected one of: {}", fmt::join(names, ", ")));
+              did_you_mean(value(key), names) + fmt::format("expected one of: {}", fmt::join(names, ", ")));
 }
 
 void LayoutText::read(const std::string& key, bool& is_on) const {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/system/host.hpp"
+#include "base/text/suggest.hpp"
 #include "comm/exchange.hpp"
 #include "comm/mpi/launcher.hpp"
 #include "comm/mpi/world.hpp"
@@ -25,7 +26,8 @@ int number_of_threads(const std::string& choice) {
   }
   if (number < 1 || number > max_threads) {
     throw Error(ErrorKind::usage, fmt::format("--comm {} is not valid", choice),
-                fmt::format("allowed: self, threads=N (1 to {}), mpi, nccl", max_threads));
+                did_you_mean(choice, std::vector<std::string>{"self", "threads=", "mpi", "nccl"}) +
+                    fmt::format("allowed: self, threads=N (1 to {}), mpi, nccl", max_threads));
   }
   return number;
 }
