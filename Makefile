@@ -27,7 +27,8 @@ else ifneq ($(MPI),openmpi)
 endif
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine, and a second MPI.
-test_packages := bzip2 catch2 hdf5-tools jq libboost-context-dev lz4 procps python3-torch python3-venv strace xz-utils zstd \
+test_packages := bsdextrautils bzip2 catch2 hdf5-tools jq libboost-context-dev lz4 mandoc procps python3-torch python3-venv strace \
+  xz-utils zsh zstd \
   iproute2 munge slurm-client slurmctld slurmd libmpich-dev mpich
 # What makes programs find their libraries beside them.
 bundle_packages := hdf5-tools patchelf

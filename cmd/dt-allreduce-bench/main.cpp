@@ -16,10 +16,7 @@ int main(int argc, char** argv) {
   dt::comm::nccl::register_nccl();
 #endif
   Options options;
-  dt::OptionTable table(
-      "dt-allreduce-bench",
-      "time and bandwidth of collective operations, as nccl-tests shows them, and whether their "
-      "results are right.");
+  dt::OptionTable table("dt-allreduce-bench", summary);
   declare(table, options);
   return dt::run_tool(argc, argv, table, [&](dt::Console& console) {
     return run({options, table.values(), {argv, argv + argc}}, console);

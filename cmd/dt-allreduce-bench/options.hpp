@@ -7,11 +7,16 @@
 #include <vector>
 
 #include "base/cli/console.hpp"
+#include "base/cli/manual.hpp"
 #include "base/cli/options.hpp"
 #include "bench/measure.hpp"
 #include "comm/topology/gpus.hpp"
 
 namespace dt::allreduce_bench {
+
+inline constexpr const char* summary =
+    "time and bandwidth of collective operations, as nccl-tests shows them, and whether their results are "
+    "right.";
 
 struct Options {
   std::vector<std::string> operations;  // empty: all_reduce, unless devices or pairs are requested
@@ -58,5 +63,8 @@ struct Request {
 /// and the requested files. Returns the exit code.
 /// Errors: verification if results were wrong, after everything has been written.
 int run(const Request& request, Console& console);
+
+/// Returns the prose of the man page.
+Manual manual();
 
 }  // namespace dt::allreduce_bench

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/cli/console.hpp"
+#include "base/cli/manual.hpp"
 #include "base/cli/options.hpp"
 #include "base/cli/tasks.hpp"
 #include "base/system/signals.hpp"
@@ -71,5 +72,8 @@ std::uint64_t manifest_bytes(const std::string& checkpoint);
 
 /// Returns the problems as verify and repair print them with --json.
 nlohmann::ordered_json problems_json(std::span<const checkpoint::Problem> problems);
+
+/// Returns the prose of the man page.
+Manual manual();
 
 }  // namespace dt::checkpoint_tool

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/cli/console.hpp"
+#include "base/cli/manual.hpp"
 #include "base/cli/options.hpp"
 #include "base/cli/tasks.hpp"
 #include "base/numeric/dtype.hpp"
@@ -42,5 +43,8 @@ OptionTable make_options(Options& options);
 /// Merges the checkpoints, shows progress, and returns the exit code. Writes nothing to stdout, or with
 /// --json one object that describes the output.
 int run(const Options& options, Console& console);
+
+/// Returns the prose of the man page.
+Manual manual();
 
 }  // namespace dt::merge_tool

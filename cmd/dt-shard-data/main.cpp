@@ -2,7 +2,7 @@
 #include "cmd/dt-shard-data/options.hpp"
 
 int main(int argc, char** argv) {
-  dt::OptionTable table("dt-shard-data", "convert text or token ids to token shards for dt-train");
+  dt::OptionTable table("dt-shard-data", dt::shard_data::summary);
   dt::shard_data::Options options;
   dt::shard_data::declare(table, options);
   return dt::run_tool(argc, argv, table,

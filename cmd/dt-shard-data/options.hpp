@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "base/cli/console.hpp"
+#include "base/cli/manual.hpp"
 #include "base/cli/options.hpp"
 #include "base/cli/tasks.hpp"
 #include "data/build/make_dataset.hpp"
 #include "data/build/split_rule.hpp"
 
 namespace dt::shard_data {
+
+inline constexpr const char* summary = "convert text or token ids to token shards for dt-train";
 
 /// The options as given. Exactly one of out, encode_only, save_tokenizer, show, verify and decode
 /// is set.
@@ -94,5 +97,8 @@ int decode(const TokenRange& range, Console& console);
 
 /// Does what the options request and returns the exit code.
 int run(const Options& options, Console& console);
+
+/// Returns the prose of the man page.
+Manual manual();
 
 }  // namespace dt::shard_data

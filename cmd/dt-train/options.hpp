@@ -2,6 +2,7 @@
 // The options of dt-train and what they run.
 
 #include "base/cli/console.hpp"
+#include "base/cli/manual.hpp"
 #include "base/cli/options.hpp"
 #include "plan/settings.hpp"
 
@@ -25,5 +26,8 @@ void check_precision_and_weights(const plan::Settings& settings, const OptionTab
 /// Runs what the options request. `settings` are those that `options` fill. If a resume omits
 /// options, first supplies them from its run.
 int run(const plan::Settings& settings, OptionTable& options, Console& console);
+
+/// Returns the prose of the man page.
+Manual manual();
 
 }  // namespace dt::train_tool

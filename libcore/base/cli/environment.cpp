@@ -1,0 +1,118 @@
+#include "base/cli/environment.hpp"
+
+#include <array>
+
+namespace dt {
+
+namespace {
+
+constexpr std::string_view ranks = "dt-train dt-allreduce-bench",
+                           all = "dt-train dt-allreduce-bench dt-shard-data dt-checkpoint dt-merge";
+
+constexpr auto table = std::to_array<EnvironmentVariable>({
+    {"COLUMNS", all, "The width of --help and --help-all. Default: the terminal's, or 100 in a pipe."},
+    {"CUDA_DEVICE_*", ranks,
+     "Settings of CUDA. Recorded with each start; a warning names those that differ between ranks."},
+    {"CUDA_DEVICE_MAX_CONNECTIONS", ranks,
+     "Hardware queues of a GPU. Set to 32 unless it is set, so that a stream that waits for other ranks "
+     "holds up no other stream."},
+    {"CUDA_VISIBLE_DEVICES", ranks, "The GPUs that ranks may use. CUDA and dt read it."},
+    {"CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT", ranks,
+     "The workspace of cuDNN's attention. Always set by builds with cuDNN, because bits depend on it."},
+    {"CUDNN_FRONTEND_CUDART_LIB_NAME", ranks,
+     "The CUDA runtime that cuDNN's front end loads. Set, in builds with cuDNN, to the name that belongs to "
+     "the build unless it is set."},
+    {"FI_*", ranks,
+     "Settings of libfabric. Recorded with each start; a warning names those that differ between ranks."},
+    {"GOMP_SPINCOUNT", "dt-train",
+     "How long threads of GNU OpenMP spin while they wait. dt-train sets it to 1000 and executes itself "
+     "again (execve(2)), because the library reads it when it is loaded. It does neither if GOMP_SPINCOUNT "
+     "or OMP_WAIT_POLICY is set."},
+    {"MPI_LOCALNRANKS", ranks, "Processes of this launch on this host. Set by MPICH's launcher."},
+    {"NCCL_*", ranks,
+     "Settings of NCCL. Recorded with each start; a warning names those that differ between ranks."},
+    {"NCCL_BUFFSIZE", "dt-train", "NCCL's buffer size, which estimates of memory follow."},
+    {"NCCL_IB_DISABLE", "dt-train",
+     "Whether NCCL leaves InfiniBand alone, which estimates of memory follow."},
+    {"NCCL_LL128_BUFFSIZE", "dt-train",
+     "NCCL's buffer of the LL128 protocol, which estimates of memory follow."},
+    {"NCCL_LL_BUFFSIZE", "dt-train", "NCCL's buffer of the LL protocol, which estimates of memory follow."},
+    {"NCCL_MAX_CTAS", ranks, "The most CTAs of an operation, in place of dt's own choice."},
+    {"NCCL_MAX_NCHANNELS", "dt-train", "The most channels of NCCL, which estimates of memory follow."},
+    {"NCCL_MULTI_RANK_GPU_ENABLE", ranks,
+     "1: several ranks may share a GPU through NCCL, from NCCL 2.30 on."},
+    {"NCCL_NET", "dt-train", "NCCL's network; Socket changes estimates of memory."},
+    {"NCCL_NVLS_ENABLE", "dt-train", "Whether NCCL uses NVLink SHARP, which estimates of memory follow."},
+    {"OMPI_COMM_WORLD_LOCAL_SIZE", ranks, "Processes of this launch on this host. Set by Open MPI's mpirun."},
+    {"OMPI_COMM_WORLD_RANK", ranks, "The rank of the process. Set by Open MPI's mpirun."},
+    {"OMPI_COMM_WORLD_SIZE", ranks, "The number of ranks. Set by Open MPI's mpirun."},
+    {"OMPI_MCA_*", ranks,
+     "Parameters of Open MPI. Recorded with each start; a warning names those that differ between ranks."},
+    {"OMP_*", ranks,
+     "Settings of OpenMP. Recorded with each start; a warning names those that differ between ranks."},
+    {"OMP_NUM_THREADS", ranks, "Not followed: --threads counts. A message says so where they differ."},
+    {"OMP_WAIT_POLICY", "dt-train",
+     "How OpenMP's threads wait. If it is set, dt-train leaves GOMP_SPINCOUNT alone."},
+    {"PMIX_RANK", ranks,
+     "The rank of the process. Set by launchers that speak PMIx, such as srun --mpi=pmix."},
+    {"PMI_RANK", ranks, "The rank of the process. Set by launchers that speak PMI."},
+    {"PMI_SIZE", ranks, "The number of ranks. Set by launchers that speak PMI."},
+    {"SLURM_GPU_BIND*", "dt-train dt-allreduce-bench jobs",
+     "How Slurm binds tasks to GPUs. Recorded with each start; a warning names what differs between ranks. "
+     "The scripts leave it as it is."},
+    {"SLURM_JOB_ID", "dt-train dt-shard-data jobs",
+     "The job. A later life of the same job takes its run or dataset over from an earlier one."},
+    {"SLURM_PROCID", all, "The number of the task in its step. Tasks of one srun divide work by it."},
+    {"SLURM_RESTART_COUNT", "dt-train dt-shard-data jobs", "How often Slurm has restarted the job."},
+    {"SLURM_STEP_ID", "dt-shard-data", "The step, by which its tasks recognize each other's files."},
+    {"SLURM_STEP_NUM_TASKS", all, "The number of tasks in the step."},
+    {"SLURM_STEP_TASKS_PER_NODE", ranks, "Tasks on each node of the step."},
+    {"TMPDIR", "dt-train",
+     "The folder in which --compare-layouts keeps the reference's weights. Default: /tmp."},
+    {"UCX_*", ranks,
+     "Settings of UCX. Recorded with each start; a warning names those that differ between ranks."},
+
+    {"DT_BENCH_ARGS", "jobs", "bench.sbatch: more options of dt-allreduce-bench, as words."},
+    {"DT_BIN", "jobs", "The folder of the tools. Default: PATH is searched."},
+    {"DT_DATA", "jobs", "The dataset's folder. Default: shards."},
+    {"DT_INPUT", "jobs", "Text files or folders, as words, from which shard.sbatch makes DT_DATA."},
+    {"DT_LAYOUTS", "jobs", "prove.sbatch: the layouts to compare, as --compare-layouts takes them."},
+    {"DT_MERGE_ARGS", "jobs", "More options of dt-merge, as words."},
+    {"DT_MERGE_SBATCH", "jobs", "submit.sh: more options of sbatch for merge.sbatch, as words."},
+    {"DT_MODEL", "jobs", "A preset or config.json. Default: gpt2-124m."},
+    {"DT_OUT", "jobs", "The merged model. Default: model."},
+    {"DT_PRELUDE", "jobs", "A file that each job sources first, such as one that loads modules."},
+    {"DT_RUN", "jobs", "The run directory. Default: run."},
+    {"DT_SBATCH", "jobs", "submit.sh: options of sbatch for all stages, as words."},
+    {"DT_SHARD_ARGS", "jobs", "More options of dt-shard-data, as words."},
+    {"DT_SHARD_SBATCH", "jobs", "submit.sh: more options of sbatch for shard.sbatch, as words."},
+    {"DT_SRUN", "jobs", "More options of srun, as words, which win over the scripts'."},
+    {"DT_TOKENIZER", "jobs", "The tokenizer for shard.sbatch. Default: dt-shard-data's."},
+    {"DT_TRAIN_ARGS", "jobs", "More options of dt-train, as words."},
+    {"DT_TRAIN_SBATCH", "jobs", "submit.sh: more options of sbatch for train.sbatch, as words."},
+    {"DT_WRAPPER", "jobs", "Words before each tool, such as: apptainer exec dt.sif."},
+    {"OMPI_ALLOW_RUN_AS_ROOT", "jobs", "demo.sh sets it, so that Open MPI starts for root."},
+    {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "jobs", "demo.sh sets it, so that Open MPI starts for root."},
+    {"SLURM_ARRAY_JOB_ID", "jobs",
+     "The job of an array, which train.sbatch requeues with SLURM_ARRAY_TASK_ID."},
+    {"SLURM_ARRAY_TASK_ID", "jobs", "The task of an array."},
+    {"SLURM_CPUS_ON_NODE", "jobs", "Cores of the job on a node, which its tasks share."},
+    {"SLURM_CPUS_PER_TASK", "jobs", "Cores of a task. Passed on to srun as SRUN_CPUS_PER_TASK."},
+    {"SLURM_GPUS_ON_NODE", "jobs", "GPUs of the job on a node: one task is started for each."},
+    {"SLURM_GPUS_PER_TASK", "jobs", "A binding of GPUs that the scripts leave as it is."},
+    {"SLURM_JOB_NUM_NODES", "jobs", "Nodes of the job."},
+    {"SLURM_NTASKS", "jobs", "Tasks of the job: the ranks that prove.sbatch divides."},
+    {"SLURM_NTASKS_PER_NODE", "jobs", "Tasks on a node; 1 means one for each GPU where there are GPUs."},
+    {"SLURM_PMIX_FENCE", "jobs",
+     "Set to tree unless it is set: with Slurm's own choice a rank may leave a fence too early."},
+    {"SLURM_TRES_BIND", "jobs", "A binding of GPUs that the scripts leave as it is."},
+    {"SRUN_CPUS_PER_TASK", "jobs", "Set to SLURM_CPUS_PER_TASK, which newer versions of srun do not take."},
+});
+
+}  // namespace
+
+std::span<const EnvironmentVariable> environment_variables() {
+  return table;
+}
+
+}  // namespace dt
