@@ -14,6 +14,7 @@ mapfile -t scripts < <(find jobs datasets tests -name '*.sh' -o -name '*.sbatch'
 
 step "arrows, quarantine, circles" bash tests/lint/check_includes.sh
 step "JSON is read within bounds" bash tests/lint/check_json.sh
+step "environment variables are in the table" bash tests/lint/check_environment.sh
 step "comments open with a verb or a subject" bash tests/lint/check_comments.sh
 step "names are the field's" bash tests/lint/check_names.sh
 step "sentences of documents are short" bash tests/lint/check_sentences.sh

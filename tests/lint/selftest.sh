@@ -134,6 +134,40 @@ if "$here/check_json.sh" "$tree" >"$tree/output"; then
   report "check_json.sh accepts the library's own parser"
 fi
 
+# expect_environment TEXT: check_environment.sh fails on the tree and says TEXT alone
+expect_environment() {
+  local output
+  if output=$("$here/check_environment.sh" "$tree"); then
+    report "check_environment.sh accepts what it should refuse: $1"
+  elif [[ $output != "environment: $1" ]]; then
+    report "check_environment.sh does not say '$1' but: $output"
+  fi
+}
+# shellcheck disable=SC2016
+environment_tree() {
+  clean_tree
+  put libcore/base/cli/environment.cpp '    {"COLUMNS", all, "width"},' '    {"NCCL_*", ranks,' '     "settings"},' '    {"DT_RUN", "jobs", "run"},'
+  put libcore/base/a.cpp 'auto a = environment_variable("COLUMNS");' 'auto b = "NCCL_";'
+  put jobs/a.sh 'run=${DT_RUN:-run}'
+}
+environment_tree
+"$here/check_environment.sh" "$tree" || report "check_environment.sh refuses a clean tree"
+put libcore/data/bad.cpp 'const char* a = ::getenv("FOO");'
+expect_environment 'FOO is not in libcore/base/cli/environment.cpp'$'\n''environment: FOO has no row of its own in libcore/base/cli/environment.cpp'
+environment_tree
+put libcore/data/bad.cpp '::setenv("NCCL_ALGO", "Ring", 1);'
+expect_environment 'NCCL_ALGO has no row of its own in libcore/base/cli/environment.cpp'
+environment_tree
+put libcore/data/bad.cpp 'for (const char* name : {"SLURM_PROCID"}) get(name);'
+expect_environment 'SLURM_PROCID is not in libcore/base/cli/environment.cpp'
+environment_tree
+# shellcheck disable=SC2016
+put jobs/a.sh 'echo $DT_RUN $DT_OUT'
+expect_environment 'DT_OUT is not in libcore/base/cli/environment.cpp'
+environment_tree
+put jobs/a.sh 'true'
+expect_environment 'nothing names DT_RUN, which is in libcore/base/cli/environment.cpp'
+
 clean_tree
 put libcore/data/good.cpp '// Returns what is left.' '// Of' 'int x;  // the folder' 'auto s = "// Of it";' '// Reads on,' '// of which one is left.'
 "$here/check_comments.sh" "$tree" >"$tree/output" || report "check_comments.sh refuses a clean tree: $(<"$tree/output")"
