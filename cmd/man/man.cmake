@@ -11,7 +11,7 @@ foreach(tool ${dt_tools})
   add_dependencies(write-manuals ${tool}-parts)
   target_link_libraries(write-manuals PRIVATE $<TARGET_FILE:${tool}-parts>)  # as a file: what it is linked to is not taken over
 endforeach()
-target_link_libraries(write-manuals PRIVATE dt_plan dt_bench dt_convert dt_data dt_run nlohmann_json::nlohmann_json)
+target_link_libraries(write-manuals PRIVATE dt_plan dt_bench dt_convert dt_data dt_run external::json)
 
 set(dt_share ${CMAKE_BINARY_DIR}/share)
 set(dt_pages ${dt_share}/man/man7/dt-environment.7)
