@@ -10,41 +10,42 @@ namespace dt::train_tool {
 
 void check_settings(const plan::Settings& s) {
   if (s.data.mixture.empty() && !s.dry_run && !s.show_schedule)
-    throw Error(ErrorKind::usage, "--data is missing", "give a folder that dt-shard-data wrote");
+    throw Error(ErrorKind::usage, "--data is missing", "give a dataset of dt-shard-data");
   if (s.data.stage_dir && s.data.stage_dir->empty())
-    throw Error(ErrorKind::usage, "--stage-dir names no folder", "give one on storage of each node's own");
+    throw Error(ErrorKind::usage, "--stage-dir is empty", "give a folder on node-local storage");
   if (s.resume.run && s.resume.run->empty())
-    throw Error(ErrorKind::usage, "--run '' names no folder", "name the run's folder");
-  if (s.resume.from.empty()) throw usage_error("--resume '' is neither auto, never nor a checkpoint");
+    throw Error(ErrorKind::usage, "--run is empty", "give a run directory");
+  if (s.resume.from.empty())
+    throw Error(ErrorKind::usage, "--resume is empty", "expected auto, never or a checkpoint");
   if (s.logging.profile) plan::parse_step_range("--profile", *s.logging.profile);
   if (s.ranks && s.ranks_per_node && *s.ranks % *s.ranks_per_node != 0)
     throw Error(
         ErrorKind::usage,
-        fmt::format("--ranks {} do not fill nodes of --ranks-per-node {}", *s.ranks, *s.ranks_per_node),
-        fmt::format("give --ranks {}, whole nodes", round_up(*s.ranks, *s.ranks_per_node)));
+        fmt::format("--ranks {} is not a multiple of --ranks-per-node {}", *s.ranks, *s.ranks_per_node),
+        fmt::format("use --ranks {}", round_up(*s.ranks, *s.ranks_per_node)));
   if (s.roofline && s.show_schedule) {
     plan::rates_of(*s.roofline);
-    if (s.device == comm::DeviceRequest::cpu) throw usage_error("--roofline is of GPUs, and --device is cpu");
+    if (s.device == comm::DeviceRequest::cpu)
+      throw usage_error("--roofline predicts times on GPUs; it cannot be combined with --device cpu");
     if (s.resume.run)
-      throw usage_error("--roofline works times out, and --run takes those that a run measured");
+      throw usage_error(
+          "--roofline predicts times; it cannot be combined with --run, which takes measured ones");
   }
   if (s.eval_only) return;
   const bool needs_no_run = s.dry_run || s.show_schedule || s.compare_layouts;
   if (int(s.dry_run) + int(s.show_schedule) + int(s.compare_layouts.has_value()) > 1)
-    throw usage_error("give one of --dry-run, --show-schedule and --compare-layouts");
+    throw usage_error("--dry-run, --show-schedule and --compare-layouts cannot be combined");
   if (!s.resume.run && !needs_no_run)
-    throw Error(ErrorKind::usage, "--run is missing", "name the run's folder");
+    throw Error(ErrorKind::usage, "--run is missing", "give a run directory");
   const int ends = int(s.duration.steps.has_value()) + int(s.duration.tokens.has_value()) +
                    int(s.duration.epochs.has_value());
   if (ends != 1) {
-    throw Error(ErrorKind::usage,
-                ends == 0 ? "nothing says when to stop" : "several options say when to stop",
-                "give one of --steps, --tokens and --epochs");
+    throw Error(ErrorKind::usage, ends == 0 ? "the duration is missing" : "several durations were given",
+                "give exactly one of --steps, --tokens and --epochs");
   }
   if (s.save.local_folder && s.save.local_folder->empty())
-    throw Error(ErrorKind::usage, "--checkpoint-local names no folder",
-                "give one on storage of each node's own");
-  if (s.comm_timeout.seconds <= 0) throw usage_error("--comm-timeout must be more than 0");
+    throw Error(ErrorKind::usage, "--checkpoint-local is empty", "give a folder on node-local storage");
+  if (s.comm_timeout.seconds <= 0) throw usage_error("--comm-timeout must be above 0");
   optim::resolve(s.optimizer);
 }
 

@@ -10,11 +10,11 @@ namespace dt::train_tool {
 using plan::Settings;
 
 OptionTable make_options(Settings& settings) {
-  OptionTable table("dt-train", "Trains a transformer language model on token shards.");
+  OptionTable table("dt-train", "train a transformer language model on token shards");
   table.run_as_ranks().timestamp_messages();
   table.usage(
       "--model PRESET|CONFIG.json --data DIR --run DIR --steps N [options]   (also under srun or mpirun)");
-  table.usage("--run DIR [options]   (goes on with a run)");
+  table.usage("--run DIR [options]   (resume a run)");
   table.usage("--eval-only (--run DIR | --data DIR --init-from PATH) [options]");
   add_model_and_data(table, settings);
   add_duration(table, settings);
@@ -27,23 +27,24 @@ OptionTable make_options(Settings& settings) {
   add_planning(table, settings);
   add_foreign_option_names(table);
   table.example("dt-train --model gpt2-124m --data shards --run runs/a --tokens 100M --save-every 100",
-                "trains; the same command again goes on where it stopped");
-  table.example("dt-train --run runs/a", "goes on with a run: options that are left out are the run's");
+                "train; the same command again resumes from the newest checkpoint");
+  table.example("dt-train --run runs/a", "resume a run; omitted options are those of the run");
   table.example("dt-train --model llama-1b --data shards --run runs/b --steps 1000 --dry-run",
-                "checks everything and estimates memory, time and disk");
+                "check everything, and estimate memory, time and disk space");
   table.example(
       "dt-train --model llama-8b --steps 1000 --tp 8 --ranks 64 --ranks-per-node 8 --device cuda --dry-run",
-      "plans for 8 nodes of 8 GPUs, without them and without data");
+      "plan for 8 nodes of 8 GPUs, without the nodes and without data");
   table.example("srun --mpi=pmix dt-train --model gpt2-124m --data shards --run runs/c --steps 1000",
-                "one rank a task, each with its share of every batch (see jobs/train.sbatch)");
+                "train under Slurm, with a rank per task (see jobs/train.sbatch)");
   table.example(
       "srun --mpi=pmix dt-train … --save-every 20 --checkpoint-local /local/scratch --flush-every 50",
-      "saves often, on the nodes; in runs/… every 1000 steps and at the end");
+      "save every 20 steps on the nodes, and every 1000 steps in the run directory");
   table.example(
       "mpirun -n 4 dt-train --model llama-tiny --data shards --steps 50 --micro-batch 2 --compare-layouts "
       "\"dp=1; dp=4,zero=3\"",
-      "proves that the layout changes no bit");
-  table.example("dt-train --eval-only --run runs/a --json", "the validation loss of the newest checkpoint");
+      "prove that the layout changes no bit of the weights");
+  table.example("dt-train --eval-only --run runs/a --json",
+                "print the validation loss of the newest checkpoint");
   table.complete("model", model::preset_names())
       .complete("resume", {"auto", "never"})
       .complete("comm", {"self", "threads=", "mpi", "nccl"})

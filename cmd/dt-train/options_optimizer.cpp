@@ -38,26 +38,30 @@ void add_optimizer(OptionTable& t, Settings& s) {
   t.group("Optimizer and learning rate")
       .add("lr", &s.learning_rate.peak, "X", "peak learning rate")
       .conflicts_with(evaluation)
-      .add("min-lr", &s.learning_rate.minimum, "X", "at the end of the schedule; default: lr/10")
+      .add("min-lr", &s.learning_rate.minimum, "X",
+           "learning rate at the end of the schedule; default: lr/10")
       .conflicts_with(evaluation)
-      .require("a schedule that falls", [&s] { return optim::falls(s.learning_rate.kind); })
-      .add("warmup-steps", &s.learning_rate.warmup_steps, "N", "linear warm-up; default: 1 % of the steps")
+      .require("a schedule that decays", [&s] { return optim::falls(s.learning_rate.kind); })
+      .add("warmup-steps", &s.learning_rate.warmup_steps, "N",
+           "steps of linear warm-up; default: 1 % of the steps")
       .conflicts_with(evaluation)
-      .choice("schedule", &s.learning_rate.kind,
-              "learning rate after the warm-up; wsd and wsd-cosine fall in the last decay-steps only")
+      .choice("schedule", &s.learning_rate.kind, "learning-rate schedule after the warm-up")
+      .details(
+          fmt::format("{} decay only in the last --decay-steps.", fmt::join(kinds_falling_last, " and ")))
       .conflicts_with(evaluation)
       .add("decay-steps", &s.learning_rate.decay_steps, "N",
-           fmt::format("the last steps of {}, falling to min-lr; default: 20 % of the steps", falling_last))
+           fmt::format("last steps of {}, in which it decays; default: 20 % of the steps", falling_last))
       .conflicts_with(evaluation)
       .require("--schedule " + falling_last, [&s] { return optim::falls_last(s.learning_rate.kind); })
       .add("lr-reference-batch", &s.learning_rate.reference_batch, "N",
-           "linear scaling: learning rates × global-batch / N", 1)
+           "scale learning rates linearly, by global-batch / N", 1)
       .conflicts_with(evaluation)
-      .choice("optimizer", &s.optimizer.kind, "update rule; a resume keeps it")
+      .choice("optimizer", &s.optimizer.kind, "optimizer; kept on resume")
       .conflicts_with(evaluation);
   for (const optim::HyperParameter& parameter : optim::hyper_parameters())
     add_hyper_parameter(t, s, parameter);
-  t.add("clip-norm", &s.clip_norm, "X", "of the whole gradient; 0: no clipping").conflicts_with(evaluation);
+  t.add("clip-norm", &s.clip_norm, "X", "maximum norm of the whole gradient; 0: no clipping")
+      .conflicts_with(evaluation);
 }
 
 }  // namespace dt::train_tool

@@ -6,71 +6,91 @@ namespace dt::train_tool {
 
 using plan::Settings;
 
-void add_parallelism(OptionTable& t, Settings& s) {
-  t.group("Ranks")
-      .add("tp", &s.tp, "T",
-           "ranks that share each layer: some of its heads, features and rows of the vocabulary each; they "
-           "talk twice a layer each way, so keep them within a node",
-           1, plan::max_stages)
-      .add("sequence-parallel", &s.sequence_parallel,
-           "of what is not cut among them, norms and residuals, each has some rows alone: less memory, a "
-           "quarter more bytes to move")
+namespace {
+
+void add_layout(OptionTable& t, Settings& s) {
+  t.group("Parallelism")
+      .add("tp", &s.tp, "T", "tensor-parallel ranks, which split each layer; keep them within a node", 1,
+           plan::max_stages)
+      .details(
+          "Each rank holds some of the attention heads, MLP features and vocabulary rows. The ranks "
+          "communicate twice per layer in each direction.")
+      .add("sequence-parallel", &s.sequence_parallel, "with --tp: also split the rows of norms and residuals")
+      .details("This saves activation memory and sends a quarter more bytes.")
       .require("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
-      .add("cp", &s.cp, "C",
-           "ranks that divide each sequence, for long ones: each has a part of it, keys and values go round",
-           1, plan::max_stages)
+      .add("cp", &s.cp, "C", "context-parallel ranks, which split each sequence", 1, plan::max_stages)
+      .details(
+          "For long sequences. Each rank holds a part of every sequence, and keys and values circulate among "
+          "the ranks.")
       .add("tp-overlap-chunks", &s.tp_overlap_chunks, "N",
-           "chunks of rows in which they exchange, each while another is multiplied; 0: one within a node, "
-           "else by size; no bit depends on it",
-           0, 1024)
+           "row chunks in which tensor-parallel ranks overlap communication; 0: automatic", 0, 1024)
+      .details(
+          "A chunk is exchanged while another is multiplied. 0 is one chunk within a node, and else depends "
+          "on the size. The result does not depend on N.")
       .require("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
       .choice("placement", &s.placement,
-              "which ranks are neighbours, who share layers first: those of a host, whatever the launcher's "
-              "numbers; or as it numbers them")
-      .add("pp", &s.pp, "P",
-           "ranks of a pipeline, each with a stage of the model's units (embedding, blocks, head); those of "
-           "the others that make up whole pipelines share the batch, the rest sits out",
-           1, plan::max_stages)
-      .choice(
-          "pp-schedule", &s.pp_schedule,
-          "in which order a stage computes, on which no bit depends; interleaved takes --virtual-stages of "
-          "2 or more, zero-bubble 1 or 2")
+              "order of ranks; hosts: ranks of a host are neighbors; launcher: the launcher's order")
+      .details("With hosts, ranks that split layers become neighbors first.")
+      .add("pp", &s.pp, "P", "ranks of a pipeline; each has a stage of the model", 1, plan::max_stages)
+      .details(
+          "A stage consists of units: the embedding, blocks, and the head. Further ranks form more "
+          "pipelines, "
+          "which share the batch. Ranks that do not complete a pipeline are idle.")
+      .choice("pp-schedule", &s.pp_schedule,
+              "order of computation in pipeline stages; the result does not depend on it")
+      .details("interleaved needs --virtual-stages 2 or more, zero-bubble 1 or 2.")
       .add("virtual-stages", &s.virtual_stages, "V", "stages on each rank of a pipeline", 1, plan::max_stages)
       .add("stage-units", &s.stage_units, "LIST",
-           "how many units each stage has, in the order of the model, P × V of them, such as 5,7,7,5; "
-           "default: so that the slowest stage is as fast as can be, by FLOPs")
+           "number of units in each stage, such as 5,7,7,5; default: balanced by FLOPs")
+      .details(
+          "LIST has P × V numbers, in the order of the model. The default makes the slowest stage as fast as "
+          "possible.")
       .add("zero", &s.zero, "STAGE",
-           "what data-parallel ranks divide among them instead of each holding it (ZeRO): 0 nothing; 1 the "
-           "optimizer's state; 2 gradients too; 3 weights too; with several micro-batches a rank, bits of 2 "
-           "and 3 "
-           "depend on the number of ranks",
-           0, 3)
+           "ZeRO stage; 0: none; 1: shard optimizer state; 2: also gradients; 3: also weights", 0, 3)
+      .details(
+          "Data-parallel ranks share what is sharded, instead of each holding a replica. With several "
+          "micro-batches per rank, the bits of stages 2 and 3 depend on the number of ranks.")
       .conflicts_with(evaluation)
-      .add("zero-group", &s.zero_group, "WHO",
-           "ranks that divide it: all; node (those of a node; where several divide sequences and several the "
-           "batch, it must have them all); or so many in a row, those that divide the batch first; groups "
-           "hold "
-           "the same")
+      .add("zero-group", &s.zero_group, "GROUP",
+           "ranks that share ZeRO's shards: all, node, or a number of consecutive ranks")
+      .details(
+          "node: the ranks of a node. If context-parallel and data-parallel ranks both exist, the node must "
+          "hold all of them. A number: so many consecutive ranks, those that divide the batch first. Each "
+          "group holds the same state.")
       .conflicts_with(evaluation)
-      .require("--zero 1, 2 or 3", [&s] { return s.zero > 0 || s.compare_layouts; })
-      .add("overlap", &s.overlap,
-           "ranks compute while weights and gradients are on their way; without, to see what that is worth")
-      .add(
-          "comm-bucket-bytes", &s.comm_bucket_bytes, "SIZE",
-          "how much of the gradients and weights is under way in messages at a time, and so the most memory "
-          "for what arrives; 0: all that units hand over; GPUs that talk through NCCL keep 4 × SIZE for each "
-          "group that sums, at most 128 MiB; no bit depends on it",
-          0, std::int64_t{1} << 50)
+      .require("--zero 1, 2 or 3", [&s] { return s.zero > 0 || s.compare_layouts; });
+}
+
+void add_communication(OptionTable& t, Settings& s) {
+  t.group("Communication")
+      .add("overlap", &s.overlap, "overlap computation with communication of weights and gradients")
+      .details("--no-overlap shows what the overlap is worth.")
+      .add("comm-bucket-bytes", &s.comm_bucket_bytes, "SIZE",
+           "maximum bytes of gradients and weights in flight; 0: unlimited", 0, std::int64_t{1} << 50)
+      .details(
+          "SIZE also bounds the memory for received data. With 0, all that units hand over is in flight. "
+          "With "
+          "NCCL, each group that sums keeps 4 × SIZE of GPU memory, at most 128 MiB. The result does not "
+          "depend on SIZE.")
       .conflicts_with(evaluation)
-      .add("comm", &s.comm, "KIND",
-           "self (one rank), threads=N (N ranks as threads of this process), mpi, nccl (mpi, whose ranks' "
-           "GPUs "
-           "talk through NCCL); default: under mpirun and srun nccl where each rank has a GPU of its own, "
-           "else "
-           "mpi; elsewhere self")
+      .add("comm", &s.comm, "KIND", "self, threads=N, mpi or nccl; default: by launcher and GPUs")
+      .details(
+          "self: one rank. threads=N: N ranks as threads of this process. mpi: ranks that mpirun or srun "
+          "started. nccl: such ranks, whose GPUs communicate through NCCL.\n\n"
+          "Under mpirun and srun the default is nccl if each rank has a GPU of its own, else mpi. Without a "
+          "launcher it is self.")
       .add("comm-timeout", &s.comm_timeout, "TIME",
-           "how long a rank waits for its GPU and for others, also while one reads, writes or cleans up, "
-           "before it says who is missing and the run ends");
+           "maximum wait for this rank's GPU and for other ranks; then the run ends")
+      .details(
+          "The error names the ranks that are missing. The limit also holds while another rank reads, writes "
+          "or cleans up.");
+}
+
+}  // namespace
+
+void add_parallelism(OptionTable& t, Settings& s) {
+  add_layout(t, s);
+  add_communication(t, s);
 }
 
 }  // namespace dt::train_tool

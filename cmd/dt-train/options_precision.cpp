@@ -17,33 +17,40 @@ constexpr auto products =
 }  // namespace
 
 void add_precision(OptionTable& t, Settings& s) {
-  t.group("Arithmetic")
-      .choice("device", &s.device,
-              "where ranks compute: cpu; cuda (NVIDIA GPUs, of sm_80 or newer, each rank on one); auto: cuda "
-              "where every rank has a GPU")
+  t.group("Device and precision")
+      .choice("device", &s.device, "device of the ranks; auto: cuda if every rank has a GPU, else cpu")
+      .details("cuda needs NVIDIA GPUs of compute capability 8.0 or newer. Each rank uses one GPU.")
       .choice("precision", &s.precision, precision_names,
-              "of weights and activations; 16 bits keep fp32 masters; fp64 is slow: reference kernels, for "
-              "proofs")
-      .choice("grad-dtype", &s.grad_dtype, reduction_precisions,
-              "that gradients are summed in; with bf16 bits depend on the number of ranks")
+              "data type of weights and activations; bf16 and fp16 keep fp32 master weights")
+      .details("fp64 uses the reference kernels. It is slow and serves for proofs.")
+      .choice("grad-dtype", &s.grad_dtype, reduction_precisions, "data type in which gradients are summed")
+      .details("With bf16 the bits of the result depend on the number of ranks.")
       .conflicts_with(evaluation)
       .choice("reduce-dtype", &s.reduce_dtype, reduction_precisions,
-              "that gradients travel in between ranks; with bf16 bits depend on the number of ranks")
+              "data type in which gradients are sent between ranks")
+      .details("With bf16 the bits of the result depend on the number of ranks.")
       .choice("reduce-order", &s.reduce_order,
-              "in which GPUs that talk through NCCL sum: tree: dt's, of the same bits in any layout that has "
-              "them, and by messages; free: NCCL's own, as NCCL_ALGO and NCCL_PROTO say")
-      .choice(
-          "matmul", &s.matmul, products, "auto",
-          "what matrices are multiplied in: on CPUs, of bf16: fp32; bf16 (AVX512_BF16); amx (AMX's tiles of "
-          "bf16); auto: the fastest here, kept on resume; on GPUs, of fp32: fp32, or auto; tf32 (10 bits of "
-          "mantissa, on tensor cores)")
+              "order in which NCCL ranks sum; tree: reproducible; free: NCCL's choice")
+      .details(
+          "tree is dt's summation tree: it gives the same bits in every layout that promises equal bits, and "
+          "the same bits as communication through MPI. free leaves the order to NCCL, as NCCL_ALGO and "
+          "NCCL_PROTO determine it.")
+      .choice("matmul", &s.matmul, products, "auto",
+              "arithmetic of matrix products; auto: the fastest on this CPU, fp32 on GPUs")
+      .details(
+          "On CPUs this applies to --precision bf16: fp32, bf16 (AVX512_BF16) or amx (AMX tiles of bf16). "
+          "auto "
+          "measures which is fastest; a resume keeps the choice.\n\n"
+          "On GPUs it applies to --precision fp32: fp32 or tf32, which uses tensor cores and 10 bits of "
+          "mantissa.")
       .add("loss-scale", &s.loss_scale, "X",
-           "of fp16, for the whole run; default: from 65536 on, halved where gradients overflow, doubled "
-           "after 1000 steps that did not",
-           1e-6, 1e9)
+           "fp16: fixed loss scale for the whole run; default: dynamic, starting at 65536", 1e-6, 1e9)
+      .details(
+          "The dynamic scale is halved when gradients overflow, and doubled after 1000 steps without "
+          "overflow.")
       .conflicts_with(evaluation)
-      .choice("recompute", &s.recompute,
-              "computed again in the backward to save memory: nothing; norms and activations; whole blocks")
+      .choice("recompute", &s.recompute, "activations that the backward pass recomputes, to save memory")
+      .details("none; selective: norms and activation functions; full: whole blocks.")
       .conflicts_with(evaluation);
 }
 

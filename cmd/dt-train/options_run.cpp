@@ -8,73 +8,79 @@ using plan::Settings;
 
 void add_checkpoints(OptionTable& t, Settings& s) {
   t.group("Checkpoints")
-      .add("save-every", &s.save.every, "N", "steps; 0: only at the end")
+      .add("save-every", &s.save.every, "N", "steps between checkpoints; 0: only at the end")
       .conflicts_with(all_but_kept_runs)
-      .add("background-save", &s.save.in_background,
-           "write while training goes on, from a copy of what is saved, which takes as much memory")
+      .add("background-save", &s.save.in_background, "write checkpoints while training continues")
+      .details("They are written from a copy of the state, which takes as much memory as what is saved.")
       .conflicts_with(all_but_kept_runs)
       .require("--save-every", [&s] { return s.save.every > 0; })
       .add("checkpoint-writers-per-node", &s.save.writers_per_node, "N",
-           "groups of a node's ranks that write one HDF5 file each: the first rank of a group writes, the "
-           "others need memory for a copy of what they save; default: each rank writes its own",
-           1)
+           "ranks of a node that write checkpoint files; default: every rank writes its own", 1)
+      .details(
+          "The ranks of a node form N groups, and each group writes one HDF5 file. The first rank of a group "
+          "writes; the others need memory for a copy of what they save.")
       .conflicts_with(all_but_kept_runs)
-      .conflicts_with({"checkpoint-local"}, "each rank writes its own")
+      .conflicts_with({"checkpoint-local"}, "there each rank writes its own file")
       .add("checkpoint-local", &s.save.local_folder, "DIR",
-           "save into DIR, storage of each node's own, with a copy on the next node; a start goes on from "
-           "what its nodes hold, where that is the newest")
+           "save to this node-local folder, with a copy on the next node")
+      .details("A start resumes from the checkpoint that its nodes hold, if it is the newest.")
       .conflicts_with(all_but_kept_runs)
       .require("--save-every", [&s] { return s.save.every > 0; })
       .add("encrypt-copies", &s.save.encrypts_copies,
-           "with --checkpoint-local: encrypt the copies that nodes send each other; all are authenticated")
+           "with --checkpoint-local: encrypt the copies that nodes send to each other")
+      .details("All copies are authenticated, whether encrypted or not.")
       .conflicts_with(all_but_kept_runs)
       .require("--checkpoint-local", [&s] { return s.save.local_folder.has_value(); })
       .add("flush-every", &s.save.flush_every, "N",
-           "with --checkpoint-local: every Nth save, and the last before the run ends or is told to, goes to "
-           "the run directory instead",
-           1, max_steps)
+           "with --checkpoint-local: write every Nth checkpoint to the run directory", 1, max_steps)
+      .details("The last checkpoint before the run ends, or is told to stop, is also written there.")
       .conflicts_with(all_but_kept_runs)
       .require("--checkpoint-local", [&s] { return s.save.local_folder.has_value(); })
-      .add("keep-last", &s.save.keep_last, "N", "checkpoints; default: all", 1)
+      .add("keep-last", &s.save.keep_last, "N", "number of newest checkpoints to keep; default: all", 1)
       .conflicts_with(all_but_kept_runs)
       .add("keep-every", &s.save.keep_every, "N",
-           "steps whose checkpoints stay in spite of --keep-last; 0: none")
+           "with --keep-last: also keep checkpoints whose step is a multiple of N; 0: none")
       .conflicts_with(all_but_kept_runs)
       .require("--keep-last", [&s] { return s.save.keep_last.has_value(); })
-      .add("resume", &s.resume.from, "WHAT",
-           "auto (the newest checkpoint of the run that loads; from step 0 only where there is none), never "
-           "(from step 0, as a new generation), or a checkpoint")
+      .add("resume", &s.resume.from, "WHAT", "checkpoint to resume from, auto or never")
+      .details(
+          "auto is the newest checkpoint of the run that loads; the run begins at step 0 only if it has "
+          "none. "
+          "never begins at step 0, as a new generation.")
       .conflicts_with(proofs);
 }
 
 void add_evaluation(OptionTable& t, Settings& s) {
   t.group("Evaluation and logging")
-      .add("eval-every", &s.evaluation.every, "N", "steps; 0: only at the end")
+      .add("eval-every", &s.evaluation.every, "N", "steps between evaluations; 0: only at the end")
       .conflicts_with(all_but_kept_runs)
-      .add("eval-batches", &s.evaluation.batches, "N", "global batches of the validation split; default: all",
-           1, max_steps)
+      .add("eval-batches", &s.evaluation.batches, "N",
+           "global batches of the validation split to evaluate; default: all", 1, max_steps)
       .conflicts_with(proofs)
-      .add("log-every", &s.logging.every, "N", "steps", 1)
+      .add("log-every", &s.logging.every, "N", "steps between log lines", 1)
       .conflicts_with(all_but_kept_runs)
       .add("peak-flops", &s.logging.peak_flops, "X",
-           "FLOP/s of a rank that MFU refers to, such as 989T; default: the device's peak where it is known, "
-           "else "
-           "the best matrix multiply, measured",
-           1)
+           "peak FLOP/s of a rank for MFU, such as 989T; default: the device's peak", 1)
+      .details(
+          "If the peak of the device is unknown, the default is the rate of the best matrix product, "
+          "measured.")
       .use_decimal_units()
       .conflicts_with(all_but_kept_runs)
       .add("profile", &s.logging.profile, "STEPS",
-           "a step, 10, or several, 10-12: each rank draws what it did in each into the run's profile/, for "
-           "ui.perfetto.dev and chrome://tracing, and rank 0 tells where the time went")
+           "trace a step (10) or several (10-12) in the run's profile/")
+      .details(
+          "Each rank writes a trace of each step, for ui.perfetto.dev and chrome://tracing. Rank 0 reports "
+          "where the time went.")
       .conflicts_with(all_but_kept_runs)
-      .add("eval-only", &s.eval_only, "evaluate --init-from, or what --resume finds, and end")
+      .add("eval-only", &s.eval_only, "evaluate --init-from, or the checkpoint that --resume finds, and exit")
       .add("logits-out", &s.evaluation.logits_file, "FILE.h5",
-           "with --eval-only: store logits and tokens of validation sequences")
+           "with --eval-only: write logits and tokens of validation sequences")
       .require("--eval-only", [&s] { return s.eval_only; })
-      .add("logits-sequences", &s.evaluation.logits_sequences, "N", "how many", 1)
+      .add("logits-sequences", &s.evaluation.logits_sequences, "N", "number of sequences in --logits-out", 1)
       .require("--logits-out", [&s] { return s.evaluation.logits_file.has_value(); })
       .add("dry-run", &s.dry_run,
-           "check everything, estimate memory, time and disk, print what would run, change nothing")
+           "check everything, estimate memory, time and disk space, and change nothing")
+      .details("It also prints what would run.")
       .conflicts_with(evaluation);
 }
 

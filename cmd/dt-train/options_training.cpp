@@ -18,35 +18,38 @@ constexpr std::int64_t max_length = std::int64_t{1} << 30;
 }  // namespace
 
 void add_model_and_data(OptionTable& t, Settings& s) {
-  t.group("What to train")
+  t.group("Model and data")
       .add("model", &s.resume.model, "PRESET|FILE",
-           fmt::format("a Hugging Face config.json, or one of: {}; taken from the checkpoint or --init-from "
-                       "where left out",
-                       fmt::join(model::preset_names(), ", ")))
+           "preset or Hugging Face config.json; default: the model of the checkpoint or --init-from")
+      .details(fmt::format("The presets are {}.", fmt::join(model::preset_names(), ", ")))
       .add("data", &s.data.mixture, "DIR|MIX",
-           "a folder that dt-shard-data wrote, or several with weights, such as web=0.7,code=0.3 (a folder "
-           "x=1 "
-           "alone: x=1/) (required, but for plans)")
-      .add("stage-dir", &s.data.stage_dir, "DIR",
-           "storage of each node's own: one rank of each node copies the data there, then all read the copy; "
-           "data that cannot be copied are read where they are")
+           "dataset of dt-shard-data, or a weighted mixture such as web=0.7,code=0.3 (required)")
+      .details("A folder x=1 alone is given as x=1/. --dry-run and --show-schedule work without data.")
+      .add("stage-dir", &s.data.stage_dir, "DIR", "copy the data to this node-local folder before training")
+      .details(
+          "One rank of each node copies the data, then all ranks read the copy. Data that cannot be copied "
+          "is "
+          "read where it is.")
       .conflicts_with({"show-schedule"})
       .add("stage-limit", &s.data.stage_limit, "SIZE",
-           "bytes of all that is copied there; the least recently used goes; default: what is free", 0)
+           "maximum size of all copies in --stage-dir; default: the free space", 0)
+      .details("The least recently used copies are removed to make room.")
       .conflicts_with({"show-schedule"})
       .require("--stage-dir", [&s] { return s.data.stage_dir.has_value(); })
       .add("run", &s.resume.run, "DIR",
-           "the run directory: checkpoints, metrics, generations (required to train)")
+           "run directory, for checkpoints, metrics and records (required to train)")
       .conflicts_with({"compare-layouts"})
       .add("init-from", &s.resume.init_from, "PATH",
-           "weights only, from a checkpoint or a Hugging Face folder")
-      .add("seed", &s.seed, "N", "of weights and data order")
+           "start from the weights of a checkpoint or a Hugging Face folder")
+      .details("Only weights are loaded, without the optimizer state and the position in the data.")
+      .add("seed", &s.seed, "N", "random seed for weights and data order")
       .conflicts_with(evaluation);
 }
 
 void add_duration(OptionTable& t, Settings& s) {
-  t.group("How long (one of these is required)")
-      .add("steps", &s.duration.steps, "N", "optimizer steps, counted from the run's beginning", 1, max_steps)
+  t.group("Duration (exactly one is required)")
+      .add("steps", &s.duration.steps, "N", "optimizer steps, counted from the start of the run", 1,
+           max_steps)
       .conflicts_with(evaluation)
       .add("tokens", &s.duration.tokens, "N", "training tokens, rounded up to whole steps", 1)
       .conflicts_with(evaluation)
@@ -57,18 +60,21 @@ void add_duration(OptionTable& t, Settings& s) {
 
 void add_batch(OptionTable& t, Settings& s) {
   t.group("Batch")
-      .add("sequence-length", &s.sequence_length, "N", "tokens per sample; default: the model's maximum", 1,
+      .add("sequence-length", &s.sequence_length, "N", "tokens per sequence; default: the model's maximum", 1,
            max_length)
       .add("mask-documents", &s.mask_documents,
-           "tokens see their own document alone, not those before it in a sample")
-      .add("global-batch", &s.global_batch, "N", "sequences a step", 1, max_batch)
+           "restrict attention to a token's own document, where documents share a sequence")
+      .add("global-batch", &s.global_batch, "N", "sequences per optimizer step", 1, max_batch)
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",
-           "parts of a step's gradient sum; default: data-parallel ranks (all ÷ P ÷ T ÷ C), kept on resume",
-           1)
+           "leaves of the tree that sums a step's gradients; default: data-parallel ranks, kept on resume", 1)
+      .details(
+          "The tree fixes the order of the sum. Numbers of data-parallel ranks that are powers of two and "
+          "divide N give bit-identical weights, except under ZeRO 2 and 3 with several micro-batches per "
+          "rank. The default is ranks ÷ (pp × tp × cp).")
       .conflicts_with(evaluation)
-      .add("threads", &s.threads, "N",
-           "a rank; default: this host's cores that ranks may use, shared among them", 1, plan::max_threads);
+      .add("threads", &s.threads, "N", "threads per rank; default: the host's available cores ÷ its ranks", 1,
+           plan::max_threads);
 }
 
 }  // namespace dt::train_tool

@@ -59,19 +59,19 @@ void add_foreign_option_names(OptionTable& t) {
       .add_aliases("eval-batches", {"eval-iters", "limit-val-batches", "max-eval-samples"})
       .add_aliases("log-every", {"log-interval", "logging-steps", "log-freq", "log-every-n-steps"})
       .add_unsupported({"dp", "data-parallel", "data-parallel-size"},
-                       "data-parallel ranks are what remains: ranks ÷ (--tp × --cp × --pp)")
+                       "the number of data-parallel ranks is ranks ÷ (--tp × --cp × --pp)")
       .add_unsupported(
           {"gradient-accumulation-steps", "grad-accum", "grad-accum-steps", "accumulate-grad-batches"},
-          "what a step accumulates follows: --global-batch ÷ (--micro-batch × data-parallel ranks)")
+          "dt-train accumulates --global-batch ÷ (--micro-batch × data-parallel ranks) micro-batches")
       .add_unsupported(
           {"nnodes", "num-nodes", "nproc-per-node", "num-gpus", "gpus", "devices", "ngpus", "world-size"},
-          "the launcher says how many ranks there are: srun -n N or mpirun -n N dt-train …")
+          "the launcher sets the number of ranks: srun -n N or mpirun -n N dt-train …")
       .add_unsupported(
           {"num-layers", "n-layer", "n-layers", "hidden-size", "n-embd", "d-model", "num-attention-heads",
            "n-head", "n-heads", "ffn-hidden-size", "max-position-embeddings", "vocab-size"},
-          "the model's shape is in the config.json that --model names")
+          "the config.json of --model has the model's shape")
       .add_unsupported({"tokenizer", "tokenizer-path", "tokenizer-model", "tokenizer-type"},
-                       "the data know their tokenizer: dt-shard-data --tokenizer");
+                       "the dataset has its tokenizer; choose it with dt-shard-data --tokenizer");
 }
 
 }  // namespace dt::train_tool

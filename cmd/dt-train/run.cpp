@@ -32,9 +32,9 @@ using plan::Settings;
 void reject_planned_ranks(const Settings& s, const comm::Ranks& ranks) {
   if (!s.ranks || !comm::mpi::is_launched()) return;
   throw Error(ErrorKind::usage,
-              fmt::format("--ranks {} plans without ranks, and a launcher has started {}", *s.ranks,
+              fmt::format("--ranks {} plans without ranks, but the launcher started {}", *s.ranks,
                           ranks.world.size()),
-              "leave --ranks out to plan for those, or start dt-train without a launcher");
+              "omit --ranks to plan for the started ranks, or run dt-train without a launcher");
 }
 
 plan::Launch launch_for_inheritance(const Settings& s, const comm::Ranks& ranks) {
@@ -63,7 +63,8 @@ int run(const plan::Settings& settings, OptionTable& options, Console& console) 
     const bool is_alone = settings.comm && *settings.comm != "mpi" && *settings.comm != "nccl";
     if (launcher_rank() != 0 && !is_alone) return;
     const char* what = settings.eval_only || settings.compare_layouts ? "stopping" : "saving after this step";
-    console.info("{}: {}{}", signal_name(signal), what, signal == SIGINT ? "; again to end at once" : "");
+    console.info("{}: {}{}", signal_name(signal), what,
+                 signal == SIGINT ? "; send it again to exit at once" : "");
   });
   require_threads(num_threads_expected(settings));
   const auto work = [&](const comm::Ranks& ranks) {

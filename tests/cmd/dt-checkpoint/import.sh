@@ -8,7 +8,7 @@ for family in gpt2 llama; do
   echo '{"model": {}}' >"hf_$family/tokenizer.json"
   expect_exit 0 dt-checkpoint import "hf_$family" "imported_$family" --json
   expect_match stdout "^\{\"path\":\"imported_$family\",\"step\":0,\"family\":\"$family\",\"parameters\":[0-9]+,\"bytes\":[0-9]+,\"tokenizer_files\":\[\"tokenizer.json\"\]\}$"
-  expect_match stderr "train from it with --init-from"
+  expect_match stderr "start a run from it with dt-train --init-from"
   expect_exit 0 dt-checkpoint verify "imported_$family"
   expect_equal "$(cat stdout)" "imported_$family: ok"
   expect_exit 0 dt-checkpoint show "imported_$family"; expect_match stdout "^step +0$"

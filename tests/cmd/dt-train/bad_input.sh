@@ -21,10 +21,10 @@ expect_match stderr "lr"
 expect_exit 2 dt-train --model llama-tiny --data shards --steps 2
 expect_match stderr "--run"
 expect_exit 2 train '' --steps 2
-expect_match stderr "--run '' names no folder"
+expect_match stderr "--run is empty"
 expect_exit 2 train '' --steps 2 --show-schedule
 expect_exit 2 dt-train --eval-only --data shards --run ''
-expect_match stderr "--run '' names no folder"
+expect_match stderr "--run is empty"
 expect_exit 2 dt-train --model llama-tiny --run run --steps 2
 expect_match stderr "--data"
 expect_exit 2 dt-train --data shards --run run --steps 2
@@ -48,7 +48,7 @@ max_steps steps
 gradient-checkpointing recompute
 warmup warmup-steps
 END
-expect_exit 2 dt-train --nproc_per_node 8; expect_match stderr "the launcher says how many ranks"
+expect_exit 2 dt-train --nproc_per_node 8; expect_match stderr "the launcher sets the number of ranks"
 expect_exit 0 dt-train --model llama-tiny --data shards --run run --steps 3 --dry-run --steps 2
 expect_match stderr "warning: option '--steps' is given twice; the last one, '2', is used"
 expect_exit 4 dt-train --model llama-tiny --data shards --steps 2 --show-schedule --svg none/s.svg

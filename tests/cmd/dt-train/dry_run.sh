@@ -59,13 +59,13 @@ expect_match stderr 'use --precision bf16'
 expect_exit 2 "${paper[@]}" --show-schedule --precision bf16 --roofline v100
 expect_match stderr -- '--roofline v100 is not a known GPU; expected one of: a100, h100, h200, b200'
 expect_exit 2 "${paper[@]}" --dry-run --ranks-per-node 7
-expect_match stderr -- '--ranks 32 do not fill nodes of --ranks-per-node 7; give --ranks 35'
+expect_match stderr -- '--ranks 32 is not a multiple of --ranks-per-node 7; use --ranks 35'
 expect_exit 2 dt-train --model llama-tiny --epochs 1 --dry-run --ranks 2
 expect_match stderr -- '--epochs 1 needs --data'
 expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2 --tp 4
 expect_match stderr 'this layout needs 4 ranks \(tp 4\); 2 were started'
 expect_exit 2 mpi 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2
-expect_match stderr -- '--ranks 2 plans without ranks, and a launcher has started 2'
+expect_match stderr -- '--ranks 2 plans without ranks, but the launcher started 2'
 
 train run --steps 4 >/dev/null || fail "a run"
 expect_exit 0 train run --steps 100 --dry-run

@@ -42,7 +42,7 @@ needs --save-every --background-save
 needs --save-every --checkpoint-local x
 needs --checkpoint-local --flush-every 2
 needs "--schedule wsd or wsd-cosine" --decay-steps 5
-needs "a schedule that falls" --min-lr 1e-5 --schedule constant
+needs "a schedule that decays" --min-lr 1e-5 --schedule constant
 needs "--zero 1, 2 or 3" --zero-group 2
 needs --show-schedule --svg x.svg
 needs --show-schedule --roofline h100
@@ -52,10 +52,10 @@ needs "--dry-run or --show-schedule" --node-bandwidth 1e9
 needs "--dry-run or --show-schedule" --ranks 4
 needs --ranks --ranks-per-node 4
 expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 4 --comm threads=4
-expect_match stderr "--ranks cannot be combined with --comm: it starts the ranks that there are$"
+expect_match stderr "--ranks cannot be combined with --comm: --comm starts real ranks$"
 expect_exit 2 dt-train --model llama-tiny --data nowhere --run run --steps 1 --save-every 1 --checkpoint-local x \
   --checkpoint-writers-per-node 2
-expect_match stderr "--checkpoint-writers-per-node cannot be combined with --checkpoint-local: each rank writes its own$"
+expect_match stderr "--checkpoint-writers-per-node cannot be combined with --checkpoint-local: there each rank writes its own file$"
 expect_exit 2 dt-train --eval-only --data nowhere --init-from x --resume auto
 expect_match stderr "--eval-only takes --init-from or --resume, not both"
 expect_absent run

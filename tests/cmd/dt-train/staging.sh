@@ -77,7 +77,7 @@ expect_same_model plain unusable
 expect_exit 2 train bad --steps 1 --stage-limit 10
 expect_match stderr 'needs --stage-dir'
 expect_exit 2 train bad --steps 1 --stage-dir ''
-expect_match stderr 'names no folder'
+expect_match stderr 'stage-dir is empty'
 expect_exit 3 train bad --steps 1 --data nowhere --stage-dir local
 expect_match stderr 'nowhere/dataset.json'
 
