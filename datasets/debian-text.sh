@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# debian-text.sh OUT_DIR [MIN_BYTES]: collects English text that a Debian machine with dt's build dependencies holds anyway, without
-# a network: packages' documentation, Perl's manual, the comments of C and C++ headers. Stops once MIN_BYTES (default 6000000) are
-# there. The order is fixed, so the same packages give the same files. Prints what came from where.
+# debian-text.sh OUT_DIR [MIN_BYTES]: collects English text from a Debian machine with dt's build dependencies, without a network:
+# documentation of packages, the manual of Perl, and the comments of C and C++ headers. It stops at MIN_BYTES (default: 6000000). The order
+# is fixed, so the same packages give the same files. It prints the bytes and files of each source.
 set -euo pipefail
 export LC_ALL=C
 
@@ -13,7 +13,7 @@ if [[ ! $min_bytes =~ ^[1-9][0-9]*$ ]]; then
   exit 2
 fi
 if [[ -e $out ]]; then
-  echo "debian-text.sh: $out exists already: give another name, or remove it" >&2
+  echo "debian-text.sh: $out already exists; give another name, or remove it" >&2
   exit 3
 fi
 mkdir -p "$(dirname "$out")"
@@ -29,9 +29,9 @@ documentation() {
 perl_manual() { find /usr/share/perl /usr/share/perl5 -type f \( -name '*.pod' -o -name '*.pm' \) 2>/dev/null | sort; }
 headers() { find /usr/include -type f \( -name '*.hpp' -o -name '*.h' -o -path '*/c++/*' \) 2>/dev/null | sort; }
 
-# Reads lines "source path" and writes the text of each file to work/source/number.txt: without markup, control characters,
-# trailing blanks and runs of empty lines, and without long lines that were there before (licences stand at the head
-# of thousands of files). Files that are short or not English are left out, long ones are cut, so that none dominates.
+# Reads lines "source path" and writes the text of each file to work/source/number.txt. It removes markup, control characters, trailing
+# blanks, runs of empty lines, and long lines that occurred before, since thousands of files begin with a licence. It skips files that are
+# short or not English, and cuts long ones, so that none dominates.
 # shellcheck disable=SC2016
 collect='
   function plain(line) { return line }
@@ -96,14 +96,14 @@ collect='
   }'
 
 mkdir "$work"/{doc,perl,headers}
-set +o pipefail # find fails where a folder is missing
+set +o pipefail # find fails if a folder is missing
 if ! { documentation | sed 's/^/doc /'; perl_manual | sed 's/^/perl /'; headers | sed 's/^/headers /'; } |
   awk -v work="$work" -v min_bytes="$min_bytes" "$collect"; then
-  echo "debian-text.sh: this machine holds less text than $min_bytes bytes; install perl-doc or libboost-dev, or ask for less" >&2
+  echo "debian-text.sh: this machine has less than $min_bytes bytes of text; install perl-doc or libboost-dev, or give a smaller MIN_BYTES" >&2
   exit 3
 fi
 
-# What is not ASCII may not be UTF-8.
+# Remove invalid UTF-8 from files that are not ASCII.
 grep -rlZ $'[\200-\377]' "$work" | while IFS= read -r -d '' file; do
   iconv -f UTF-8 -t UTF-8 -c "$file" >"$work/valid" || true
   mv "$work/valid" "$file"

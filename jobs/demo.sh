@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# demo.sh DIR: the whole pipeline on one machine, with the tools on PATH. Text that this machine has becomes token shards, a
-# small model trains on them with two ranks, one is killed without warning, the run goes on where it stood, is verified and
-# merged into a folder that Hugging Face transformers loads.
+# demo.sh DIR: runs the whole pipeline on one machine, with the tools on PATH. It makes token shards of text that this machine has, trains
+# a small model on them with two ranks, kills one rank, resumes the run, verifies a checkpoint, and exports it to a folder that Hugging Face
+# transformers loads.
 set -euo pipefail
 
 out=${1:?usage: demo.sh DIR}
@@ -13,7 +13,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
 rm -rf "$out"
 mkdir -p "$(dirname "$out")"
-mkdir "$out" # anew: what another user puts there meanwhile is in the way
+mkdir "$out" # fails if another user creates it meanwhile
 
 say "1. Text: documentation and headers of this machine's packages"
 bash "$here/datasets/debian-text.sh" "$out/text"
@@ -46,19 +46,19 @@ proxies=$(pgrep -d , -P "$launcher") # MPICH's launcher starts ranks through one
 kill -KILL "$(pgrep -P "$launcher,$proxies" -x dt-train | tail -n 1)"
 wait "$launcher" 2>/dev/null || true
 
-say "4. The same command again goes on from the newest checkpoint"
+say "4. Resume: the same command continues from the newest checkpoint"
 "${train[@]}"
 
-say "5. What is there: dt-checkpoint"
+say "5. Checkpoints: dt-checkpoint"
 dt-checkpoint list "$out/run"
 last=$(dt-checkpoint latest "$out/run")
 dt-checkpoint verify "$last"
 
-say "6. One model: dt-merge"
+say "6. Export: dt-merge"
 dt-merge "$last" --out "$out/model"
 dt-merge "$last" --out "$out/model.h5"
 
-say "Where everything lies"
+say "Output"
 cat <<END
 text          $out/text
 token shards  $out/shards

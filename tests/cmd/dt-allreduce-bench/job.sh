@@ -22,7 +22,7 @@ asks() {
 asks "dt-allreduce-bench -o all" -o all
 DT_BENCH_ARGS=$'-e 8\n-n 1' asks "dt-allreduce-bench -e 8 -n 1 -o all" -o all
 expect_exit 2 bash "$DT_TESTS/../jobs/bench.sbatch" --gpus
-expect_match stderr "--gpus: this job has none; sbatch --gpus-per-node=N"
+expect_match stderr "--gpus: this job has no GPUs; .*sbatch --gpus-per-node=N"
 
 # The MPI of the tools says how srun connects their ranks: Open MPI, MPICH as Debian and others call it, Intel MPI, Cray MPICH.
 while read -r library mpi; do

@@ -37,7 +37,7 @@ cmp chain.h5 "$(merged whole)" || fail "the chain's model differs from the undis
 # A merge that is started again leaves the model that it finds, unless it was to replace another.
 touch --date=2001-01-01 chain.h5
 SLURM_RESTART_COUNT=1 expect_exit 0 bash "$jobs/merge.sbatch"
-expect_match stdout 'chain.h5 is there already'
+expect_match stdout 'chain.h5 already exists'
 expect_equal "$(date --reference=chain.h5 +%Y)" 2001
 SLURM_RESTART_COUNT=1 expect_exit 0 bash "$jobs/merge.sbatch" --overwrite
 [[ $(date --reference=chain.h5 +%Y) != 2001 ]] || fail "a merge that is started again with --overwrite left the model that it found"
@@ -46,7 +46,7 @@ cmp chain.h5 "$(merged whole)" || fail "a merge that is started again with --ove
 # Shards that are there are checked, not made again.
 again=$(on_login sbatch --parsable "$jobs/shard.sbatch")
 wait_for_job "$again" 30
-expect_match "dt-shard-$again.log" 'is there already'
+expect_match "dt-shard-$again.log" 'already exists; verifying it'
 rm chain_shards/train-00000.h5
 again=$(on_login sbatch --parsable "$jobs/shard.sbatch")
 wait_for_job "$again" 30 FAILED

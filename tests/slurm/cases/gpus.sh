@@ -25,4 +25,4 @@ for job in train prove bench; do
 done
 one="n1 0,n1 1,n2 0,n2 1,"
 expect_seen bound "$one" train --gpu-bind=single:1
-expect_match "$log" "^warning: SLURM_GPU_BIND=single:1: if Slurm shows a task one GPU alone"
+expect_match "$log" "^warning: SLURM_GPU_BIND=single:1: if a task sees only one GPU"

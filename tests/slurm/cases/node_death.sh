@@ -48,6 +48,6 @@ mapfile -t nodes < <(nodes_of "$job")
 cluster kill-slurmd "${nodes[1]}"
 on_login scontrol update "nodename=${idle[0]}" state=resume
 touch go
-wait_until 60 "the requeue" grep -q '^requeue: exit code 4, and a node does not answer' "dt-train-$job.log"
+wait_until 60 "the requeue" grep -q '^requeue: exit code 4, a node does not respond' "dt-train-$job.log"
 give_up "${nodes[1]}"
 wait_for_job "$job" 60
