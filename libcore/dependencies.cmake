@@ -10,6 +10,7 @@
 if(POLICY CMP0167)
   cmake_policy(SET CMP0167 NEW)  # Boost's own package. Newer CMakes have no module for it.
 endif()
+find_package(PkgConfig QUIET)
 set(dt_dependencies
   "openmp | C++20 compiler with OpenMP: gcc 12, clang 16 or newer | package:OpenMP/CXX=OpenMP::OpenMP_CXX | build-essential, or clang libomp-dev | gcc-toolset-12-gcc-c++, or gcc-c++ of RHEL 10 | gcc"
   "cmake | CMake 3.25 or newer | | cmake | cmake | cmake"
@@ -73,7 +74,6 @@ endfunction()
 
 # dt_find_dependencies(rows...): makes external::TARGET of each row, or stops and names the packages of all rows that were not found.
 function(dt_find_dependencies)
-  find_package(PkgConfig QUIET)
   set(missing "")
   foreach(row ${ARGN})
     string(REGEX REPLACE " *\\| *" ";" row "${row}")

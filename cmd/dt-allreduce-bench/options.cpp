@@ -19,7 +19,7 @@ Error invalid(const std::string& value, const char* option, const std::string& e
 
 void check_names(const OptionTable& table, const Options& options) {
   if (options.operations.empty() && table.given("operations"))
-    throw invalid("", "operations", "all, or of " + bench::operation_names());
+    throw invalid("", "operations", "all, or a list of " + bench::operation_names());
   for (const std::string& name : options.operations) {
     if (value_in(bench::reduction_names, name)) {
       throw Error(
@@ -59,12 +59,12 @@ void check_device(const Options& options) {
     const bool is_asked = std::ranges::find(options.backends, name) != options.backends.end();
     if (!is_asked || options.device == device) return;
     throw Error(ErrorKind::usage,
-                fmt::format("--backend {} takes memory of {} alone, not of --device {}", name, what,
+                fmt::format("--backend {} works on {} memory only, not with --device {}", name, what,
                             name_of(options.device)),
-                fmt::format("give another --backend, or --device {}", name_of(device)));
+                fmt::format("use another --backend, or --device {}", name_of(device)));
   };
-  check("mpi", comm::DeviceRequest::cpu, "hosts");
-  check("nccl", comm::DeviceRequest::cuda, "GPUs");
+  check("mpi", comm::DeviceRequest::cpu, "host");
+  check("nccl", comm::DeviceRequest::cuda, "GPU");
 }
 
 void check_sizes(const OptionTable& table, const Options& options) {
@@ -80,10 +80,10 @@ void check_sizes(const OptionTable& table, const Options& options) {
   if (options.min_bytes > options.max_bytes) {
     throw Error(ErrorKind::usage,
                 fmt::format("--min-bytes {} is above --max-bytes {}", options.min_bytes, options.max_bytes),
-                "give both, the smaller first");
+                "lower --min-bytes or raise --max-bytes");
   }
   if (options.step_bytes && table.given("step-factor"))
-    throw Error(ErrorKind::usage, "--step-factor and --step-bytes exclude each other", "give one of them");
+    throw Error(ErrorKind::usage, "--step-factor cannot be combined with --step-bytes", "give one of them");
   if (options.step_factor <= 1)
     throw invalid(fmt::format("{}", options.step_factor), "step-factor", "a number above 1");
 }
@@ -132,93 +132,97 @@ std::string Options::step() const {
 void declare(OptionTable& table, Options& options) {
   const auto has_operations = [&options] { return !options.chosen_operations().empty(); };
   const auto has_messages = [&options] { return options.has_messages(); };
-  constexpr const char *an_operation = "--operations beside --devices or --pairs",
-                       *a_message = "--pairs or --operations beside --devices";
+  constexpr const char *an_operation = "--operations when --devices or --pairs is given",
+                       *a_message = "--pairs or --operations when --devices is given";
   table.run_as_ranks()
-      .usage("[options]    started by mpirun or srun, one process a rank")
-      .group("What to measure")
+      .usage("[options]   (under mpirun or srun, one process per rank)")
+      .group("Measurements")
       .add("operations,o", &options.operations, "LIST",
-           "all, or of " + bench::operation_names() +
-               "; alltoall is all_to_all; default: all_reduce, or none with --devices or --pairs")
-      .add("devices", &options.devices,
-           "each rank's device by itself: matrix products, copies of --max-bytes within its memory, to its "
-           "host and from there")
-      .add(
-          "pairs", &options.pairs,
-          "send_receive between every two ranks, --min-bytes for the latency, --max-bytes for the bandwidth; "
-          "ranks of a host take turns, so with very many nodes start one rank on each")
+           "operations, or all; default: all_reduce, or none with --devices or --pairs")
+      .details(fmt::format("The operations are {}. alltoall is another name of all_to_all.",
+                           bench::operation_names()))
+      .add("devices", &options.devices, "measure each rank's device: matrix products and memory copies")
+      .details("It copies --max-bytes within the device's memory, to the host and from the host.")
+      .add("pairs", &options.pairs, "measure send_receive between every two ranks")
+      .details(
+          "The latency is that of --min-bytes, the bandwidth that of --max-bytes. Ranks of a host take "
+          "turns, "
+          "so with very many nodes start one rank on each.")
       .add("backend", &options.backends, "LIST",
-           "mpi: the MPI library's own operations; dt: those that dt-train uses; nccl: NCCL's own, of GPUs; "
-           "mpi,dt: "
-           "one after the other; default: mpi under mpirun or srun, else dt; on GPUs dt")
+           "mpi, dt, nccl or a list of them; default: mpi under mpirun or srun on CPUs, else dt")
+      .details(
+          "mpi: the MPI library's own operations. dt: the operations that dt-train uses. nccl: NCCL's own "
+          "operations, on GPUs. Those of a list are measured one after the other.")
       .require(a_message, has_messages)
       .choice("device", &options.device, devices,
-              "whose memory the elements lie in: hosts', or that of GPUs, of which each rank takes one")
-      .choice("dtype,d", &options.dtype, bench::dtype_names, "type of the elements")
+              "memory that holds the elements: the hosts', or that of one GPU per rank")
+      .choice("dtype,d", &options.dtype, bench::dtype_names, "data type of the elements")
       .require(a_message, has_messages)
       .choice("reduction,r", &options.reduction, bench::reduction_names,
-              "how ranks' elements are combined (nccl-tests' -o)")
+              "reduction of the ranks' elements (-o of nccl-tests)")
       .add_hint(advise_root)
       .require(an_operation, has_operations)
-      .add("root", &options.root, "RANK", "root of broadcast, reduce, gather and scatter (nccl-tests' -r)")
+      .add("root", &options.root, "RANK", "root of broadcast, reduce, gather and scatter (-r of nccl-tests)")
       .require(an_operation, has_operations)
       .group("Sizes")
-      .add("min-bytes,b", &options.min_bytes, "BYTES", "the first size", 1)
+      .add("min-bytes,b", &options.min_bytes, "BYTES", "first size", 1)
       .use_binary_units()
       .require(a_message, has_messages)
-      .add("max-bytes,e", &options.max_bytes, "BYTES", "no size is above this", 1, std::int64_t{1} << 40)
+      .add("max-bytes,e", &options.max_bytes, "BYTES", "largest size", 1, std::int64_t{1} << 40)
       .use_binary_units()
-      .add("step-factor,f", &options.step_factor, "FACTOR", "a size is the one before times FACTOR")
+      .add("step-factor,f", &options.step_factor, "FACTOR", "multiply each size by FACTOR to get the next")
       .require(an_operation, has_operations)
-      .add("step-bytes,i", &options.step_bytes, "BYTES", "a size is the one before and BYTES more", 1)
+      .add("step-bytes,i", &options.step_bytes, "BYTES", "add BYTES to each size to get the next", 1)
       .use_binary_units()
       .require(an_operation, has_operations)
-      .group("How to measure")
-      .add("iterations,n", &options.measure.iterations, "N",
-           "operations that are timed together, on the same memory: small sizes stay in caches", 1, max_count)
-      .add("warmup,w", &options.measure.warmup, "N", "operations before that", 0, max_count)
-      .add("check,c", &options.measure.checks, "N",
-           "operations after that whose every element is compared; exit 5 when any is wrong; 0 for none", 0,
+      .group("Method")
+      .add("iterations,n", &options.measure.iterations, "N", "number of timed operations per size", 1,
            max_count)
+      .details("They are timed together and use the same memory, so small sizes stay in caches.")
+      .add("warmup,w", &options.measure.warmup, "N", "number of untimed operations before them", 0, max_count)
+      .add("check,c", &options.measure.checks, "N",
+           "number of operations after them whose results are checked; 0: none; exit 5 if any is wrong", 0,
+           max_count)
+      .details("Every element is compared.")
       .require(a_message, has_messages)
       .add("timeout", &options.timeout, "TIME",
-           "when one size of an operation, or of devices or pairs what is measured at once, takes longer, "
-           "say which "
-           "and end all ranks with exit 4")
-      .group("What is too slow: named, exit 5")
-      .add(
-          "slow-below", &options.slow_below, "FRACTION",
-          "a device whose rate is below this times the median of those of its name; a pair whose bandwidth "
-          "is, of the pairs within hosts, or between them; pairs of GPUs with NVLink that are no faster than "
-          "PCIe; 0 for none of these",
-          0, 1)
+           "maximum time of one size; if exceeded, report it and end all ranks with exit 4")
+      .details("With --devices and --pairs the limit holds for what is measured at once.")
+      .group("Limits (exit 5 if anything is too slow)")
+      .add("slow-below", &options.slow_below, "FRACTION",
+           "report devices and pairs below this fraction of their peers' median; 0: none", 0, 1)
+      .details(
+          "The peers of a device are the devices of its name. The peers of a pair, whose bandwidth is "
+          "compared, are the pairs within hosts, or those between hosts. Pairs of GPUs with NVLink that are "
+          "no faster than PCIe are also reported.")
       .require("--devices or --pairs", [&options] { return options.devices || options.pairs; })
       .add("min-bandwidth", &options.min_bandwidth, "GB/S",
-           "an operation whose bus bandwidth at its largest size is below, a pair whose bandwidth is", 0)
+           "minimum bus bandwidth of an operation at its largest size, and bandwidth of a pair", 0)
       .require(a_message, has_messages)
       .add("max-latency", &options.max_latency, "US",
-           "an operation that takes longer at its smallest size, a pair whose latency is longer", 0)
+           "maximum time of an operation at its smallest size, and latency of a pair", 0)
       .require(a_message, has_messages)
       .group("Output")
-      .add("csv", &options.csv, "FILE",
-           "also write a line per row of the table, with all that identifies the run")
-      .add("json-file", &options.json_file, "FILE",
-           "also write one JSON object; FILE appears when all is measured")
+      .add("csv", &options.csv, "FILE", "also write a CSV file, with a line per row of the table")
+      .details("Each line contains all that identifies the run.")
+      .add("json-file", &options.json_file, "FILE", "also write all results as one JSON object")
+      .details("FILE appears when all is measured.")
       .add_aliases("reduction", {"op"})
       .add_aliases("dtype", {"datatype"})
       .add_aliases("warmup", {"warmup-iters"})
       .add_unsupported(
           {"g", "ngpus", "t", "nthreads"},
-          "a rank is a process: mpirun -n N or srun -n N starts them, and with --device cuda each takes "
-          "a GPU")
-      .example("mpirun -n 4 dt-allreduce-bench", "all-reduce among four processes, 8 bytes to 128 MiB")
+          "each rank is a process: start them with mpirun -n N or srun -n N; with --device cuda each "
+          "uses a GPU")
+      .example("mpirun -n 4 dt-allreduce-bench",
+               "measure all-reduce among four processes, from 8 bytes to 128 MiB")
       .example(
           "srun --mpi=pmix -N 8 --ntasks-per-node 1 dt-allreduce-bench -o all -b 1Mi -e 64Mi --csv nodes.csv",
-          "one process a node: the network alone")
+          "measure the network, with one process per node")
       .example("mpirun -n 4 dt-allreduce-bench --backend mpi,dt -d bfloat16 -o all_gather --json | jq .",
-               "dt's operations beside MPI's, for programs")
+               "compare dt's operations with MPI's, as JSON")
       .example("srun --mpi=pmix dt-allreduce-bench --device cuda --devices --pairs -e 64Mi",
-               "which GPU or link of an allocation is slower than the others")
+               "find a GPU or link of an allocation that is slower than its peers")
       .complete("operations", operation_values())
       .complete("backend", {backend_names.begin(), backend_names.end()})
       .everyday({"operations", "backend", "device", "dtype", "min-bytes", "max-bytes", "iterations",

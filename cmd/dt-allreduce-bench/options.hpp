@@ -15,8 +15,7 @@
 namespace dt::allreduce_bench {
 
 inline constexpr const char* summary =
-    "time and bandwidth of collective operations, as nccl-tests shows them, and whether their results are "
-    "right.";
+    "measure collective operations, as nccl-tests does, and check their results";
 
 struct Options {
   std::vector<std::string> operations;  // empty: all_reduce, unless devices or pairs are requested

@@ -92,10 +92,10 @@ void check_same_options(const Request& request, comm::Communicator& world) {
     const std::vector<std::string> ours = split(mine, '\n'), theirs = split(first, '\n');
     for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
       if (ours[i] == theirs[i]) continue;
-      throw Error(ErrorKind::usage, fmt::format("was given --{}, but rank 0 --{}", ours[i], theirs[i]),
+      throw Error(ErrorKind::usage, fmt::format("got --{}, but rank 0 got --{}", ours[i], theirs[i]),
                   "start all ranks with the same options and the same version");
     }
-    if (ours.size() != theirs.size()) throw usage_error("is another version than rank 0");
+    if (ours.size() != theirs.size()) throw usage_error("runs another version of dt than rank 0");
   });
 }
 
@@ -104,8 +104,8 @@ void check_counts(const Options& options, const bench::Backend& backend, const b
   if (largest.count() <= most) return;
   const std::int64_t most_bytes = most * (largest.bytes() / largest.count());
   throw Error(ErrorKind::usage, fmt::format("invalid value '{}' for option '--max-bytes'", options.max_bytes),
-              fmt::format("expected at most {}, since --backend {} counts no more than {} {}s of {}",
-                          most_bytes, backend.name(), most, name_in(bench::dtype_names, options.dtype),
+              fmt::format("expected at most {}, since --backend {} supports at most {} {}s of {}", most_bytes,
+                          backend.name(), most, name_in(bench::dtype_names, options.dtype),
                           name_of(largest.operation)));
 }
 
@@ -159,7 +159,7 @@ void check_memory(std::int64_t max_bytes, Device device, int ranks_on_host) {
   if (needed <= static_cast<double>(usable_memory_bytes())) return;
   throw Error(
       ErrorKind::environment,
-      fmt::format("{} on {} {} {} of memory in all, and it has {}", pluralize(ranks_on_host, "rank"),
+      fmt::format("{} on {} {} {} of memory in total, but the host has {}", pluralize(ranks_on_host, "rank"),
                   host_name(), plural_form(ranks_on_host, "needs", "need"),
                   format_bytes(static_cast<std::uint64_t>(needed)), format_bytes(usable_memory_bytes())),
       "lower --max-bytes");
@@ -239,7 +239,7 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   const Options& options = request.options;
   comm::Communicator& world = ranks.world;
   bench::DeadlineTimer limit(options.timeout.seconds, ranks.abort);
-  limit.begin("getting ready to measure");
+  limit.begin("preparing the measurements");
   check_same_options(request, world);
   comm::warn_differing_settings(ranks);
   const RankDevice rank_device(options.device, ranks, options.timeout.seconds);
@@ -267,8 +267,9 @@ int measure_all(const Request& request, const comm::Ranks& ranks) {
   const bench::RunDescription run = describe(request, rank_device, ranks);
   limit.end();
   if (world.size() == 1 && options.has_messages())
-    ranks.console.info("one rank sends nothing; for more: {} -n 4 dt-allreduce-bench, or srun {} -n 4 ...",
-                       comm::mpi::launching().command, comm::mpi::launching().srun_option);
+    ranks.console.info(
+        "a single rank sends no messages; start several with {} -n 4 dt-allreduce-bench, or srun {} -n 4 ...",
+        comm::mpi::launching().command, comm::mpi::launching().srun_option);
   ranks.console.write_text(ranks.console.json() ? bench::json_run_line(run) : bench::table_head(run));
   bench::Results results{.places = rank_device.places()};
   if (options.devices) results.devices = measure_devices(options, rank_device, *workspace, limit, ranks);

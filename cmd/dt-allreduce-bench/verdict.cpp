@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/text/text.hpp"
 #include "bench/links.hpp"
 #include "bench/nvlink.hpp"
 #include "comm/exchange.hpp"
@@ -89,9 +90,9 @@ void add_hosts_without_nvlink(const bench::LinkSection& section,
                               std::vector<std::string>& complaints) {
   for (const bench::HostWithoutNvlink& host : bench::hosts_without_nvlink(section.links, places)) {
     complaints.push_back(fmt::format(
-        "{} has {} with NVLink, and {} of {} links within it by {} are no faster than PCIe: {:.4g} "
-        "GB/s at most; NCCL_DEBUG=INFO tells how GPUs are connected, nvidia-smi nvlink --status "
-        "what their links do; srun without --gpu-bind and --gpus-per-task shows each rank all of them",
+        "{} has {} with NVLink, but {} of {} links within it by {} are no faster than PCIe: at most {:.4g} "
+        "GB/s; check the connections with NCCL_DEBUG=INFO and nvidia-smi nvlink --status, and use srun "
+        "without --gpu-bind and --gpus-per-task, so that each rank sees all GPUs",
         host.host, host.gpu, host.num_slow, host.num_links, section.backend, host.most_gb_s));
   }
 }
@@ -148,7 +149,7 @@ void add_bounds(const bench::LinkSection& section, const std::vector<bench::Devi
 void check_elements(const bench::Results& results) {
   std::string where;
   const auto add = [&](std::string_view what, const std::string& backend, std::int64_t wrong) {
-    if (wrong > 0) where += fmt::format("{}{} of {}: {}", where.empty() ? "" : ", ", what, backend, wrong);
+    if (wrong > 0) where += fmt::format("{}{} by {}: {}", where.empty() ? "" : ", ", what, backend, wrong);
   };
   for (const bench::LinkSection& section : results.links) {
     std::int64_t wrong = 0;
@@ -158,8 +159,8 @@ void check_elements(const bench::Results& results) {
   for (const bench::Section& section : results.sections)
     add(name_of(section.operation), section.backend, section.wrong());
   if (where.empty()) return;
-  throw comm::SharedError(ErrorKind::verification, "elements of results are wrong: " + where,
-                          "the table's #wrong says where");
+  throw comm::SharedError(ErrorKind::verification, "wrong elements in the results: " + where,
+                          "see the column #wrong");
 }
 
 }  // namespace
@@ -182,10 +183,12 @@ void check_results(const Options& options, const bench::Results& results, Consol
   for (std::size_t i = 0; i < std::min(all.size(), most_warnings); ++i) console.warn("{}", all[i]);
   check_elements(results);
   if (all.empty()) return;
-  throw comm::SharedError(
-      ErrorKind::verification, fmt::format("too slow: {} of devices, links and operations", all.size()),
-      all.size() > most_warnings ? fmt::format("the first {} are named above", most_warnings)
-                                 : "named above");
+  throw comm::SharedError(ErrorKind::verification,
+                          fmt::format("{} of the devices, links and operations {} too slow", all.size(),
+                                      plural_form(all.size(), "is", "are")),
+                          all.size() > most_warnings
+                              ? fmt::format("the warnings above name the first {}", most_warnings)
+                              : "see the warnings above");
 }
 
 }  // namespace dt::allreduce_bench

@@ -50,7 +50,7 @@ void add_optimizer(OptionTable& t, Settings& s) {
           fmt::format("{} decay only in the last --decay-steps.", fmt::join(kinds_falling_last, " and ")))
       .conflicts_with(evaluation)
       .add("decay-steps", &s.learning_rate.decay_steps, "N",
-           fmt::format("last steps of {}, in which it decays; default: 20 % of the steps", falling_last))
+           fmt::format("number of final steps in which {} decays; default: 20 % of the steps", falling_last))
       .conflicts_with(evaluation)
       .require("--schedule " + falling_last, [&s] { return optim::falls_last(s.learning_rate.kind); })
       .add("lr-reference-batch", &s.learning_rate.reference_batch, "N",

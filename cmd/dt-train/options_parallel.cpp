@@ -36,9 +36,10 @@ void add_layout(OptionTable& t, Settings& s) {
           "A stage consists of units: the embedding, blocks, and the head. Further ranks form more "
           "pipelines, "
           "which share the batch. Ranks that do not complete a pipeline are idle.")
-      .choice("pp-schedule", &s.pp_schedule,
-              "order of computation in pipeline stages; the result does not depend on it")
-      .details("interleaved needs --virtual-stages 2 or more, zero-bubble 1 or 2.")
+      .choice("pp-schedule", &s.pp_schedule, "order of computation in pipeline stages")
+      .details(
+          "The result does not depend on it. interleaved needs --virtual-stages 2 or more, zero-bubble 1 or "
+          "2.")
       .add("virtual-stages", &s.virtual_stages, "V", "stages on each rank of a pipeline", 1, plan::max_stages)
       .add("stage-units", &s.stage_units, "LIST",
            "number of units in each stage, such as 5,7,7,5; default: balanced by FLOPs")
@@ -73,7 +74,8 @@ void add_communication(OptionTable& t, Settings& s) {
           "NCCL, each group that sums keeps 4 × SIZE of GPU memory, at most 128 MiB. The result does not "
           "depend on SIZE.")
       .conflicts_with(evaluation)
-      .add("comm", &s.comm, "KIND", "self, threads=N, mpi or nccl; default: by launcher and GPUs")
+      .add("comm", &s.comm, "KIND",
+           "communication between ranks: self, threads=N, mpi or nccl; default: by launcher and GPUs")
       .details(
           "self: one rank. threads=N: N ranks as threads of this process. mpi: ranks that mpirun or srun "
           "started. nccl: such ranks, whose GPUs communicate through NCCL.\n\n"

@@ -42,7 +42,7 @@ void add_checkpoints(OptionTable& t, Settings& s) {
            "with --keep-last: also keep checkpoints whose step is a multiple of N; 0: none")
       .conflicts_with(all_but_kept_runs)
       .require("--keep-last", [&s] { return s.save.keep_last.has_value(); })
-      .add("resume", &s.resume.from, "WHAT", "checkpoint to resume from, auto or never")
+      .add("resume", &s.resume.from, "WHAT", "checkpoint to resume from, or auto (the newest), or never")
       .details(
           "auto is the newest checkpoint of the run that loads; the run begins at step 0 only if it has "
           "none. "

@@ -62,14 +62,18 @@ void add_batch(OptionTable& t, Settings& s) {
   t.group("Batch")
       .add("sequence-length", &s.sequence_length, "N", "tokens per sequence; default: the model's maximum", 1,
            max_length)
-      .add("mask-documents", &s.mask_documents,
-           "restrict attention to a token's own document, where documents share a sequence")
+      .add("mask-documents", &s.mask_documents, "restrict attention to a token's own document")
+      .details(
+          "Otherwise a token attends to all tokens before it in the sequence, also those of other documents.")
       .add("global-batch", &s.global_batch, "N", "sequences per optimizer step", 1, max_batch)
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",
-           "leaves of the tree that sums a step's gradients; default: data-parallel ranks, kept on resume", 1)
+           "gradient lanes, which fix the order of gradient sums; default: data-parallel ranks, kept on "
+           "resume",
+           1)
       .details(
-          "The tree fixes the order of the sum. Numbers of data-parallel ranks that are powers of two and "
+          "Gradients are added within each lane, then over the lanes in a fixed tree. Numbers of "
+          "data-parallel ranks that are powers of two and "
           "divide N give bit-identical weights, except under ZeRO 2 and 3 with several micro-batches per "
           "rank. The default is ranks ÷ (pp × tp × cp).")
       .conflicts_with(evaluation)

@@ -12,7 +12,7 @@ refuse "unknown operation 'x'; expected" -o all,x
 refuse "unknown operation 'sendrecv'; did you mean 'send_receive'" -o sendrecv
 refuse "unknown operation 'sum'; nccl-tests' -o is -r here: write -r sum \(--reduction\); -o \(--operations\) takes all_reduce" -o sum
 refuse "invalid value '0' for option '--reduction'; nccl-tests' -r is --root here: write --root 0; expected one of sum" -r 0
-refuse "unknown option '-g'; a rank is a process: mpirun -n N" -g 8
+refuse "unknown option '-g'; each rank is a process: start them with mpirun -n N" -g 8
 refuse "unknown option '--minbytes'; did you mean '--min-bytes'" --minbytes 8
 refuse "unknown option '--op'; did you mean '--reduction'" --op sum
 for option in --csv --json-file; do
@@ -32,7 +32,7 @@ expect_match stdout "^In --min-bytes, --max-bytes, --step-bytes K M G T, also in
 refuse "'-o|'--operations'" -o all_reduce,
 refuse "invalid value '' for option '--operations'" -o ''
 refuse "'gloo' for option '--backend'; expected mpi, dt or nccl" --backend gloo
-refuse "backend nccl takes memory of GPUs alone, not of --device cpu" --backend nccl
+refuse "backend nccl works on GPU memory only, not with --device cpu" --backend nccl
 refuse "'0' for option '.*-?b|min-bytes" -b 0
 refuse "'0' for option" -e 0
 refuse "'6' for option '--min-bytes'; expected a multiple of 4, the bytes of a float" -b 6
@@ -41,7 +41,7 @@ refuse "'1001' for option '--step-bytes'; expected a multiple of 4" -i 1001
 refuse "min-bytes 1024 is above --max-bytes 1000" -b 1Ki -e 1000
 refuse "'1' for option '--step-factor'; expected a number above 1" -f 1
 refuse "'0.5' for option '--step-factor'" -f 0.5
-refuse "step-factor and --step-bytes exclude each other" -f 2 -i 8
+refuse "step-factor cannot be combined with --step-bytes" -f 2 -i 8
 refuse "'float16' for option .*half" -d float16
 refuse "'avg' for option .*sum, prod, min, max" -r avg
 refuse "'0' for option .*at least 1|from 1" -n 0
@@ -59,11 +59,11 @@ refuse "min-bandwidth needs several ranks" --min-bandwidth 1
 refuse "max-latency needs several ranks" --pairs --max-latency 1
 for alone in "--root 0" "-r sum" "-f 2" "-i 8"; do
   # shellcheck disable=SC2086
-  refuse "needs --operations beside --devices or --pairs" --pairs $alone
+  refuse "needs --operations when --devices or --pairs is given" --pairs $alone
 done
 for alone in "--backend dt" "-d float" "-b 8" "-c 1" "--min-bandwidth 1" "--max-latency 1"; do
   # shellcheck disable=SC2086
-  refuse "needs --pairs or --operations beside --devices" --devices $alone
+  refuse "needs --pairs or --operations when --devices is given" --devices $alone
 done
 
 # Among ranks: one message, the same exit code.
@@ -82,7 +82,7 @@ expect_exit 0 mpi 1 dt-allreduce-bench -b 16 -e 64 --csv a.csv : -n 1 dt-allredu
 # More than MPI can count.
 most=$(((1 << 31) - 1))
 expect_exit 2 mpi 2 dt-allreduce-bench -d float -e 8Gi --backend mpi
-expect_match stderr "value .$((8 << 30)). for option .--max-bytes.; expected at most $((4 * most)), since --backend mpi counts .* $most floats of all_reduce"
+expect_match stderr "value .$((8 << 30)). for option .--max-bytes.; expected at most $((4 * most)), since --backend mpi supports at most $most floats of all_reduce"
 expect_equal "$(grep -c error stderr)" 1 "messages"
 [[ ! -s stdout ]] || fail "something was measured"
 expect_exit 2 mpi 3 dt-allreduce-bench -o broadcast,all_gather -d uint8 -e 2G --backend mpi

@@ -8,7 +8,7 @@ expect_exit 2 dt-allreduce-bench --device gpu
 expect_match stderr "cpu, cuda"
 for backend in mpi mpi,dt; do
   expect_exit 2 dt-allreduce-bench --device cuda --backend $backend
-  expect_match stderr "--backend mpi takes memory of hosts alone, not of --device cuda; give another --backend, or --device cpu"
+  expect_match stderr "--backend mpi works on host memory only, not with --device cuda; use another --backend, or --device cpu"
 done
 expect_exit 4 dt-allreduce-bench --device cuda -e 8
 expect_match stderr 'rank 0 on .*: (this program was built without CUDA|there is no NVIDIA driver|CUDA_VISIBLE_DEVICES)'
@@ -37,7 +37,7 @@ DT_TEST_DEVICE_GPUS=3 expect_exit 5 mpi 2 env DT_TEST_DEVICE_SLOW=0.05 "${qualif
 expect_match stdout "^ +0 +[0-9.e+-]+ +[0-9.e+-]+ +[0-9.e+-]+ +[0-9.e+-]+  $(hostname), cuda:0 \(test device, test:0\)$"
 expect_match stdout "^ +2 .* $(hostname), cuda:2 \(test device, test:2\)  SLOW: product, copy, to host, from host$"
 expect_match stderr "warning: rank 2 on $(hostname), cuda:2 \(test device, test:2\): slow product: [0-9.e+-]+ TFLOP/s, the median is [0-9.e+-]+"
-expect_match stderr "error: too slow: 4 of devices, links and operations; named above"
+expect_match stderr "error: 4 of the devices, links and operations are too slow; see the warnings above"
 expect_equal "$(grep -c SLOW stdout)" 1 "slow GPUs"
 
 # Through NCCL, played: what dt sums over it, and its own sums.
@@ -53,7 +53,7 @@ if grep -q dt-stand-in "$(command -v dt-allreduce-bench-on-test-device)"; then
   # GPUs that have NVLink and are all as slow as this device.
   nvlink=(--pairs -e 8Mi -n 1 -w 0 -c 0)
   DT_TEST_DEVICE_NAME="NVIDIA H200" DT_TEST_DEVICE_GPUS=2 expect_exit 5 on_device 2 "${nvlink[@]}" --backend nccl
-  expect_match stderr "warning: $(hostname) has NVIDIA H200 with NVLink, and 1 of 1 links within it by nccl are no faster than PCIe: [0-9.e+-]+ GB/s at most; "
+  expect_match stderr "warning: $(hostname) has NVIDIA H200 with NVLink, but 1 of 1 links within it by nccl are no faster than PCIe: at most [0-9.e+-]+ GB/s; "
   expect_equal "$(grep -c warning stderr)" 1 "warnings"
   DT_TEST_DEVICE_NAME="NVIDIA H100 PCIe" DT_TEST_DEVICE_GPUS=2 expect_exit 0 on_device 2 "${nvlink[@]}" --backend nccl
   DT_TEST_DEVICE_GPUS=1 expect_exit 4 on_device 2 --backend nccl -e 8

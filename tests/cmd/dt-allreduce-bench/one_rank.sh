@@ -9,7 +9,7 @@ for later in baseline plot; do ! grep -q -- "$later" stdout || fail "--help-all 
 expect_exit 0 dt-allreduce-bench --version; expect_match stdout "^dt-allreduce-bench [0-9]"
 
 expect_exit 0 dt-allreduce-bench -e 1Ki -n 2
-expect_match stderr "one rank sends nothing.*mpirun -n 4 dt-allreduce-bench"
+expect_match stderr "a single rank sends no messages.*mpirun -n 4 dt-allreduce-bench"
 expect_match stdout "^# 1 rank on 1 host: "
 expect_match stdout "^# all_reduce, backend dt"
 expect_match stdout "^ +8 +2 +float +sum +-1 +[0-9.]+ +[0-9.]+ +0.00 +0 +[0-9.]+ +[0-9.]+ +0.00 +0$"

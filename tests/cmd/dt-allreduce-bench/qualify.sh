@@ -10,7 +10,7 @@ host=$(hostname)
 expect_exit 0 "${bench[@]}" --devices --pairs
 expect_match stdout "^ +0 +[0-9.e+-]+ +[0-9.e+-]+ +N/A +N/A  $host, cpu \([a-z0-9_]+\)$"
 expect_equal "$(grep -c '^ ' stdout)" 1 "rows"
-expect_match stderr "one rank sends nothing"
+expect_match stderr "a single rank sends no messages"
 expect_exit 0 "${bench[@]}" --devices
 [[ ! -s stderr ]] || fail "devices alone send nothing, and need not be told"
 expect_exit 0 "${bench[@]}" --devices -o barrier --json
@@ -40,7 +40,7 @@ expect_exit 5 slow "1-2"
 expect_match stdout "^ +1 +2 +within .*  SLOW$"
 expect_equal "$(grep -c SLOW stdout)" 1 "slow links"
 expect_match stderr "warning: slow link by mpi: [0-9.e+-]+ GB/s between rank 1 on $host, cpu .* and rank 2 on $host, cpu .*, the median within hosts is [0-9.e+-]+"
-expect_match stderr "error: too slow: 1 of devices, links and operations"
+expect_match stderr "error: 1 of the devices, links and operations is too slow"
 expect_equal "$(grep -c error stderr)" 1 "messages"
 expect_exit 5 slow "0-3 1-3 2-3" 0.2 --json
 expect_equal "$(grep -c '"slow":true' stdout)" 3 "slow links"

@@ -5,7 +5,7 @@ damaged() { mpi 2 env LD_PRELOAD="$DT_MPI_LIB/libdamaged_mpi.so" dt-allreduce-be
 [[ -e $DT_MPI_LIB/libdamaged_mpi.so ]] || fail "tests/support/damaged_mpi.cpp was not built"
 
 expect_exit 5 damaged --csv x.csv --json-file x.json
-expect_match stderr "elements of results are wrong: all_reduce of mpi: 4; "
+expect_match stderr "wrong elements in the results: all_reduce by mpi: 4; "
 expect_equal "$(grep -c 'error' stderr)" 1 "messages"
 expect_match stdout "^ +32 +8 .* 0 .* 0$"
 expect_equal "$(grep -cE '^ +(64|128) +(16|32) +float +sum +-1( +[0-9.]+){3} +1( +[0-9.]+){3} +1$' stdout)" 2 "rows with wrong results"
