@@ -179,11 +179,11 @@ void declare(OptionTable& table, Options& options) {
       .add("iterations,n", &options.measure.iterations, "N", "number of timed operations per size", 1,
            max_count)
       .details("They are timed together and use the same memory, so small sizes stay in caches.")
-      .add("warmup,w", &options.measure.warmup, "N", "number of untimed operations before them", 0, max_count)
+      .add("warmup,w", &options.measure.warmup, "N",
+           "number of untimed operations per size, before the timed ones", 0, max_count)
       .add("check,c", &options.measure.checks, "N",
-           "number of operations after them whose results are checked; 0: none; exit 5 if any is wrong", 0,
-           max_count)
-      .details("Every element is compared.")
+           "number of checked operations per size; exit 5 if any result is wrong; 0: none", 0, max_count)
+      .details("They follow the timed operations. Every element is compared.")
       .require(a_message, has_messages)
       .add("timeout", &options.timeout, "TIME",
            "maximum time of one size; if exceeded, report it and end all ranks with exit 4")

@@ -1,4 +1,4 @@
-// How training is laid over ranks, and how they communicate.
+// The options of layout and communication.
 
 #include "cmd/dt-train/option_groups.hpp"
 

@@ -1,4 +1,4 @@
-// What a run writes and evaluates: checkpoints, validation, logs.
+// The options of checkpoints, evaluation and logging.
 
 #include "cmd/dt-train/option_groups.hpp"
 

@@ -1,4 +1,4 @@
-// What is trained: model and data, duration, batch.
+// The options of model, data, duration and batch.
 
 #include <fmt/ranges.h>
 

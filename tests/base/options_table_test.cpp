@@ -117,7 +117,8 @@ TEST_CASE("an option is refused beside those that leave it no use, unless they a
   };
   CHECK(message({"--depth", "1", "--overwrite"}) == "--depth cannot be combined with --overwrite");
   CHECK(message({"--clip", "2", "--depth", "1"}) == "--depth cannot be combined with --clip");
-  CHECK(message({"--depth", "1", "--tokenizer", ""}) == "--depth cannot be combined with --tokenizer: it knows");
+  CHECK(message({"--depth", "1", "--tokenizer", ""}) ==
+        "--depth cannot be combined with --tokenizer: it knows");
   CHECK(message({"--depth", "1", "--no-overwrite"}).empty());
   CHECK(message({"--depth", "1", "--lr", "0.5"}).empty());
   CHECK(message({"--overwrite", "--clip", "2"}).empty());
