@@ -14,7 +14,7 @@ put() {
 }
 
 clean_tree() {
-  rm -rf "${tree:?}"/*
+  rm -rf "${tree:?}"/* "$tree/.github"
   put libcore/base/a.hpp '#pragma once' '#include <string>'
   put libcore/base/a.cpp '#include "base/a.hpp"' '#include <nlohmann/json.hpp>'
   put libcore/base/cli/options.cpp '#include <boost/program_options.hpp>'
@@ -239,6 +239,21 @@ for edit in s/liba-dev/liba/ '/| B /d' 's/| A /| Ah /'; do
   sed -i.right "$edit" "$tree/README.md"
   if "$here/check_dependencies.sh" "$tree" 2>"$tree/output"; then report "check_dependencies.sh accepts $edit"; fi
   mv "$tree/README.md.right" "$tree/README.md"
+clean_tree
+# shellcheck disable=SC2016
+put libcore/README.md 'The table `base/a.hpp` and `.cpp`, `base/cli/`, `libcore/base/a`, `cmd/<tool>/*.cpp` of `checkpoints/N` and `run.json`.' \
+  '```text' '`base/none.hpp`' '```'
+# shellcheck disable=SC2016
+put libcore/base/README.md '`a.hpp`, `cli/options.cpp`'
+"$here/check_paths.sh" "$tree" >"$tree/output" || report "check_paths.sh refuses a clean tree: $(<"$tree/output")"
+# shellcheck disable=SC2016
+for text in '`base/none.hpp`' '`none.cpp`' '`base/hdf5/none`' '`comm/c.hpp` and `.cpp`' '`cmd/<tool>/*.hpp` and `cmd/*/none.cpp`' '`base/none/`'; do
+  put .github/CONTRIBUTING.md "$text"
+  if output=$("$here/check_paths.sh" "$tree"); then
+    report "check_paths.sh accepts $text"
+  elif [[ $output != 'paths: .github/CONTRIBUTING.md:1: '*' does not exist' ]]; then
+    report "check_paths.sh does not name the place of $text: $output"
+  fi
 done
 
 if [[ $failures -gt 0 ]]; then
