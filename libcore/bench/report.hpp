@@ -17,7 +17,7 @@ namespace dt::bench {
 struct RunDescription {
   std::string command;
   std::string date;                                // UTC
-  std::string dt_version;                          // "dt 0.1.0, gcc 12.2.0"
+  std::string dt_version;                          // "dt 0.2.0, gcc 12.2.0"
   std::string mpi_version;                         // "" without MPI
   std::vector<std::pair<std::string, int>> hosts;  // names, and the ranks on each
   std::string device = "cpu";                      // as --device says it

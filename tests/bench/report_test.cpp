@@ -14,7 +14,7 @@ RunDescription sample_run() {
   RunDescription run;
   run.command = "dt-allreduce-bench -b 8, 'a b'";
   run.date = "2026-01-31T12:00:00Z";
-  run.dt_version = "dt 0.1.0, gcc 12.2.0";
+  run.dt_version = "dt 0.2.0, gcc 12.2.0";
   run.mpi_version = "Some \"MPI\", v4";
   run.hosts = {{"n1", 2}, {"n2", 2}};
   run.device = "cuda";

@@ -17,7 +17,7 @@ Manifest filled() {
   Manifest m = test::sample_manifest(1000, 3);
   m.parent = "step-00000500.g2";
   m.created = "2026-01-31T12:00:00Z";
-  m.dt_version = "0.1.0";
+  m.dt_version = "0.2.0";
   m.files = {{"rank-00000.h5", 100000, 0x1122334455667788}};
   Piece part = Piece::whole({4, 6});
   part.start = {1, 2};
