@@ -230,6 +230,7 @@ if "$here/check_sentences.sh" "$tree" >"$tree/output"; then report "check_senten
 rm "$tree"/cmd/dt-x/*.md
 put cmd/dt-x/PAGE.md 'Short.'
 if "$here/check_sentences.sh" "$tree" >"$tree/output"; then report "check_sentences.sh accepts a tool without a guide"; fi
+
 clean_tree
 put libcore/dependencies.cmake 'set(dt_dependencies' '  "a | A | pc:a | liba-dev | a-devel | a"' '  # Why.' '  "b | B | | libb-dev | b-devel | b")'
 put README.md '# dt' ''
@@ -239,6 +240,8 @@ for edit in s/liba-dev/liba/ '/| B /d' 's/| A /| Ah /'; do
   sed -i.right "$edit" "$tree/README.md"
   if "$here/check_dependencies.sh" "$tree" 2>"$tree/output"; then report "check_dependencies.sh accepts $edit"; fi
   mv "$tree/README.md.right" "$tree/README.md"
+done
+
 clean_tree
 # shellcheck disable=SC2016
 put libcore/README.md 'The table `base/a.hpp` and `.cpp`, `base/cli/`, `libcore/base/a`, `cmd/<tool>/*.cpp` of `checkpoints/N` and `run.json`.' \
