@@ -60,7 +60,7 @@ expect_match stderr "warning: link by mpi between rank 0 on $host, .* and rank 1
 expect_match stderr "warning: link by mpi .*: [0-9.e+-]+ GB/s, below --min-bandwidth 1000000"
 
 # What the environment says is told, and which of it differs.
-expect_exit 0 mpi 1 env UCX_TLS=tcp "${bench[@]}" -o barrier : -n 1 env UCX_TLS=sm "${bench[@]}" -o barrier
-expect_match stdout "^# environment .*UCX_TLS=tcp"
-expect_match stderr "warning: UCX_TLS differs: 'tcp' on $host \(rank 0\), 'sm' on $host \(rank 1\); "
+expect_exit 0 mpi 1 env NCCL_IB_HCA=mlx5_0 "${bench[@]}" -o barrier : -n 1 env NCCL_IB_HCA=mlx5_1 "${bench[@]}" -o barrier
+expect_match stdout "^# environment .*NCCL_IB_HCA=mlx5_0"
+expect_match stderr "warning: NCCL_IB_HCA differs: 'mlx5_0' on $host \(rank 0\), 'mlx5_1' on $host \(rank 1\); "
 expect_equal "$(grep -c warning stderr)" 1 "warnings"
