@@ -170,7 +170,7 @@ TEST_CASE("what cannot be laid out is refused with the rule and what would do") 
                  "--pp-schedule gpipe does not support --virtual-stages 2: it needs 1 stage per rank; use "));
   CHECK_THAT(refusal(asked(2, "interleaved"), 2),
              Catch::EndsWith("; use --virtual-stages 2 or --pp-schedule 1f1b"));
-  CHECK_THAT(refusal(asked(4, "interleaved", 4), 4), Catch::EndsWith("; use --virtual-stages 3"));
+  CHECK_THAT(refusal(asked(4, "interleaved", 4), 4), Catch::EndsWith(" or --virtual-stages 3"));
   CHECK_THAT(refusal(asked(12, "zero-bubble", 2), 12),
              Catch::EndsWith("; use --pp 6 or --pp-schedule 1f1b --virtual-stages 1"));
   const auto with_units = [&](std::vector<std::string> units, std::int64_t pp) {
