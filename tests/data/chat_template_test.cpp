@@ -127,7 +127,7 @@ TEST_CASE("a format of one's own is compared with the template that is known") {
   CHECK(why("<|im_start|>{role}\n{content}</s>") ==
         jinja.string() + " (chatml): it ends turns with '</s>', not '<|im_end|>\\n'");
   put(jinja, qwen2);
-  CHECK(why(ours).ends_with("it writes none, not 'You are a helpful assistant.'"));
+  CHECK(why(ours).ends_with("where the template adds 'You are a helpful assistant.'"));
   put(jinja, gemma);
   CHECK(why("<start_of_turn>{role}\n{content}<end_of_turn>\n")
             .find("it writes the role assistant unchanged, where the template writes model") !=

@@ -99,7 +99,7 @@ TEST_CASE("what is read as JSON lines by its content is told once, and cut at li
   }
   CHECK(read == lines + lines);
   REQUIRE(told.size() == 1);
-  CHECK_THAT(told.front(), Contains("reading a.json and similar files as JSON lines"));
+  CHECK_THAT(told.front(), Contains("a.json and similar files as JSON lines"));
 }
 
 TEST_CASE("token ids without a header, and an index of them, are not taken for text") {
