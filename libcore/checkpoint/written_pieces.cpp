@@ -19,8 +19,7 @@ using namespace index_format;
 namespace {
 
 Extents padded(std::span<const std::int64_t> extents) {
-  DT_CHECK(extents.size() <= max_tensor_dims, "a tensor has {} dimensions, too many for the piece index",
-           extents.size());
+  DT_CHECK(extents.size() <= max_tensor_dims, "a tensor has {} dimensions, too many", extents.size());
   Extents result{};
   std::ranges::copy(extents, result.begin());
   return result;
