@@ -32,7 +32,7 @@ refused() {
 }
 printf '[{"text": "a"}]\n' >array.json
 printf '{\n  "text": "a"\n}\n' >pretty.json
-refused 'array.json looks like a JSON array, .*jq .*--format text' array.json
+refused 'array.json looks like a JSON array .*jq .*--format text' array.json
 refused 'standard input looks like a JSON array' <array.json
 refused 'pretty.json looks like JSON, but its first line is not a complete object; .*--format jsonl' pretty.json
 refused 'a.json begins with a JSON object without the key "body"; its keys: url, text; .*--text-key' --text-key body a.json

@@ -148,7 +148,7 @@ refused 'version.idx has version 2; dt reads version 1' --format megatron versio
 refused 'floats.idx states the token type 7' --format megatron floats.bin
 refused 'begin.idx is damaged: its first document' --format megatron begin.bin
 refused 'end.idx is damaged: a document ends at sequence 3' --format megatron end.bin
-refused 'long.bin has more tokens than its index' --format megatron long.bin
+refused 'long.bin has more tokens than the documents in its index' --format megatron long.bin
 refused 'short.bin is truncated' --format megatron short.bin
 refused 'rest.idx is damaged: the sequences from 1 on' --format megatron rest.bin
 refused 'cut.idx is truncated' --format megatron cut.bin
