@@ -331,9 +331,11 @@ int num_ranks_used(const Settings& s, int num_ranks) {
   const std::int64_t each = s.ranks_per_model();
   if (num_ranks >= each) return static_cast<int>(num_ranks / each * each);
   const std::string fewer = fewer_ranks(s, num_ranks);
+  const std::string there = s.ranks
+                                ? fmt::format("--ranks is {}", num_ranks)
+                                : fmt::format("{} {} started", num_ranks, num_ranks == 1 ? "was" : "were");
   throw Error(ErrorKind::usage,
-              fmt::format("this layout needs {} ranks ({}); {} {} started", each, ranks_product(s), num_ranks,
-                          num_ranks == 1 ? "was" : "were"),
+              fmt::format("this layout needs {} ranks ({}); {}", each, ranks_product(s), there),
               fewer.empty() ? fmt::format("start {} ranks, or use a smaller layout", each)
                             : fmt::format("use {}, or start {} ranks", fewer, each));
 }

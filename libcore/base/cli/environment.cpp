@@ -28,6 +28,21 @@ constexpr auto table = std::to_array<EnvironmentVariable>({
      "How long threads of GNU OpenMP spin while they wait. dt-train sets it to 1000 and executes itself "
      "again (execve(2)), because the library reads it when it is loaded. It does neither if GOMP_SPINCOUNT "
      "or OMP_WAIT_POLICY is set."},
+    {"I_MPI_*", ranks,
+     "Settings of Intel MPI. Recorded with each start; a warning names those that differ between ranks."},
+    {"I_MPI_HYDRA_*", ranks, "Settings of Intel MPI's launcher. Not recorded, as they differ between ranks."},
+    {"I_MPI_INFO_*", ranks, "What Intel MPI says of the machine. Not recorded, as it differs between ranks."},
+    {"I_MPI_MPIRUN", ranks, "Set by Intel MPI's mpirun. Not recorded."},
+    {"MPICH_*", ranks,
+     "Settings of MPICH and Cray MPICH. Recorded with each start; a warning names those that differ between "
+     "ranks."},
+    {"MPICH_INTERFACE_HOSTNAME", ranks,
+     "The address of the host. Not recorded, as it differs between ranks."},
+    {"MPIR_CVAR_*", ranks,
+     "Control variables of MPICH. Recorded with each start; a warning names those that differ between "
+     "ranks."},
+    {"MPIR_CVAR_CH3_INTERFACE_HOSTNAME", ranks,
+     "The address of the host. Not recorded, as it differs between ranks."},
     {"MPI_LOCALNRANKS", ranks, "Processes of this launch on this host. Set by MPICH's launcher."},
     {"NCCL_*", ranks,
      "Settings of NCCL. Recorded with each start; a warning names those that differ between ranks."},
@@ -53,8 +68,11 @@ constexpr auto table = std::to_array<EnvironmentVariable>({
     {"OMP_NUM_THREADS", ranks, "Not followed: --threads counts. A message says so where they differ."},
     {"OMP_WAIT_POLICY", "dt-train",
      "How OpenMP's threads wait. If it is set, dt-train leaves GOMP_SPINCOUNT alone."},
+    {"PALS_LOCAL_SIZE", ranks, "Processes of this launch on this host. Set by Cray's PALS."},
+    {"PALS_RANKID", ranks, "The rank of the process. Set by Cray's PALS."},
     {"PMIX_RANK", ranks,
      "The rank of the process. Set by launchers that speak PMIx, such as srun --mpi=pmix."},
+    {"PMI_LOCAL_SIZE", ranks, "Processes of this launch on this host. Set by launchers that speak PMI."},
     {"PMI_RANK", ranks, "The rank of the process. Set by launchers that speak PMI."},
     {"PMI_SIZE", ranks, "The number of ranks. Set by launchers that speak PMI."},
     {"SLURM_GPU_BIND*", "dt-train dt-allreduce-bench jobs",

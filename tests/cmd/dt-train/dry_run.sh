@@ -63,7 +63,7 @@ expect_match stderr -- '--ranks 32 is not a multiple of --ranks-per-node 7; use 
 expect_exit 2 dt-train --model llama-tiny --epochs 1 --dry-run --ranks 2
 expect_match stderr -- '--epochs 1 needs --data'
 expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2 --tp 4
-expect_match stderr 'this layout needs 4 ranks \(tp 4\); 2 were started'
+expect_match stderr 'this layout needs 4 ranks \(tp 4\); --ranks is 2'
 expect_exit 2 mpi 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 2
 expect_match stderr -- '--ranks 2 plans without ranks, but the launcher started 2'
 
