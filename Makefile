@@ -85,6 +85,9 @@ endef
 help:
 	@echo 'make demo       build, and run the pipeline: text, shards, training, a kill, resume, verify, merge'
 	@echo 'make test       build and run every test'
+	@echo 'make unit       build and run the unit tests, but the slow ones: a minute or two'
+	@echo 'make check T=data/loader  build and run one test, by its name or a pattern'
+	@echo 'make format     clang-format of all sources'
 	@echo 'make test-sanitized  the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer'
 	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
 	@echo 'make gpu-bundle a folder for machines with a GPU, and $(BUILD)/gpu-bundle.tar.xz of it: gpu-check.sh in it tries there what dt promises'
@@ -162,3 +165,24 @@ install: build
 
 clean:
 	rm -rf $(BUILD) demo
+
+# The inner loop: a build folder that has tests is used as it is.
+.PHONY: unit check format
+define configure_tests
+grep -qs '^BUILD_TESTING:BOOL=ON' $(BUILD)/CMakeCache.txt || { \
+  { $(call install,$(build_packages) $(test_packages)); } && mkdir -p $(BUILD) && { $(call configure,ON,OFF); }; \
+}
+endef
+
+unit:
+	@$(configure_tests)
+	@cmake --build $(BUILD) -j $(JOBS) --target unit_tests
+	@bash tests/run.sh $(BUILD) unit
+
+check:
+	@$(configure_tests)
+	@python3 tests/check.py $(BUILD) '$(T)'
+
+format:
+	@$(call install,clang-format)
+	@git ls-files -z '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -0 -n 16 -P $(JOBS) clang-format -i

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# run.sh BUILD [long]: runs the tests of a build and says which were skipped and why.
+# run.sh BUILD [unit|long]: runs the tests of a build and says which were skipped and why.
 set -uo pipefail
-build=${1:?usage: run.sh BUILD [long]}
+build=${1:?usage: run.sh BUILD [unit|long]}
 kind=${2:-}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-select=(-LE long)
-[[ $kind != long ]] || select=(-L long)
+select=(-LE '^long$')
+[[ -z $kind ]] || select=(-L "^$kind\$")
 
-# Tests with ranks, or that watch the time, are alone all the same.
+# schedule.cmake says which tests are alone all the same.
 ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure --no-tests=error "${select[@]}" | tee "$log"
 status=${PIPESTATUS[0]}
 
