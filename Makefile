@@ -128,7 +128,7 @@ test-sanitized:
 	@mkdir -p $(BUILD)-sanitized
 	@cmake -S . -B $(BUILD)-sanitized -G Ninja -DBUILD_TESTING=ON $(mpi_settings) -DCMAKE_CXX_FLAGS='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' >$(BUILD)-sanitized/configure.log
 	@cmake --build $(BUILD)-sanitized -j $(JOBS) --target unit_tests
-	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers.supp ctest --test-dir $(BUILD)-sanitized --output-on-failure -L unit
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers.supp ctest --test-dir $(BUILD)-sanitized --output-on-failure -L '^(unit|slow)$$'
 
 test-long: test
 	@bash tests/run.sh $(BUILD) long

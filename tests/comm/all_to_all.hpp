@@ -1,6 +1,8 @@
 #pragma once
 // Checks exchanges of parts of many sizes: element i of what rank p gives rank q is known to both.
 
+#include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <functional>
 #include <utility>
@@ -14,8 +16,14 @@ namespace dt::comm::test {
 /// Returns the number of elements that one rank gives another.
 using CountOf = std::function<std::int64_t(int from, int to)>;
 
-inline std::uint8_t given_byte(int from, int to, std::int64_t i) {
-  return static_cast<std::uint8_t>(random_bits(1000 * from + to, i));
+/// Appends what one rank gives another.
+inline void add_given_bytes(int from, int to, std::size_t count, std::vector<std::uint8_t>& bytes) {
+  const std::size_t begin = bytes.size();
+  bytes.resize(begin + count);
+  for (std::size_t i = 0; i < count; i += sizeof(std::uint64_t)) {
+    const std::uint64_t bits = random_bits(1000 * from + to, static_cast<std::int64_t>(i));
+    std::memcpy(bytes.data() + begin + i, &bits, std::min(sizeof bits, count - i));
+  }
 }
 
 /// The parts that a rank gives, and those that it must get, in bytes.
@@ -27,8 +35,7 @@ struct Parts {
     const auto add = [&](std::vector<std::int64_t>& counts, std::vector<std::uint8_t>& bytes, int from,
                          int to) {
       counts.push_back(count_of(from, to));
-      for (std::int64_t i = 0; i < counts.back() * element_bytes; ++i)
-        bytes.push_back(given_byte(from, to, i));
+      add_given_bytes(from, to, static_cast<std::size_t>(counts.back() * element_bytes), bytes);
     };
     for (int peer = 0; peer < group.size(); ++peer) {
       add(in_counts, in, group.rank(), peer);

@@ -102,7 +102,6 @@ class Block {
 
   const Launch& launch_;
   std::byte* shared_;
-  Stacks stacks_;
   Stack own_stack_;
   std::vector<Thread> threads_;
   context::fiber scheduler_;
@@ -112,11 +111,12 @@ class Block {
 };
 
 Block* current = nullptr;  // one at a time
+Stacks stacks;  // all launches share them: fresh memory for each would take longer than most kernels
 
 void Block::start(Thread& thread) {
   thread.state = State::ready;
   thread.fiber =
-      context::fiber(std::allocator_arg, StacksOf{&stacks_}, [this, &thread](context::fiber&& scheduler) {
+      context::fiber(std::allocator_arg, StacksOf{&stacks}, [this, &thread](context::fiber&& scheduler) {
         arrive(thread.stack, own_stack_);
         scheduler_ = std::move(scheduler);
         try {
@@ -130,7 +130,7 @@ void Block::start(Thread& thread) {
         leave(thread.stack, own_stack_, true);
         return std::move(scheduler_);
       });
-  thread.stack = stacks_.last();
+  thread.stack = stacks.last();
 }
 
 void Block::resume(Thread& thread) {

@@ -205,7 +205,7 @@ TEST_CASE("attention to blocks of keys, merged, is attention to all, and so are 
   }
 }
 
-TEST_CASE("fast attention to blocks of keys agrees with its reference", "[device]") {
+TEST_CASE("fast attention to blocks of keys agrees with its reference", "[device][slow]") {
   for (const Problem& p : {problems[0], problems[2], problems[3], problems[4]}) {
     INFO("sequence " << p.shape.sequence << ", chunks " << p.ring.chunks.size());
     check_fast_kernel([&](Fixture& f) { return in_blocks(f, p); });

@@ -113,13 +113,14 @@ TEST_CASE("fast attention agrees with its reference", "[device]") {
   }
 }
 
-TEST_CASE("fast attention agrees with its reference over several blocks of a long sequence") {
+TEST_CASE("fast attention agrees with its reference over several blocks of a long sequence", "[slow]") {
   const AttentionShape shape{1, 1300, 2, 1, 64};
   check_fast_kernel([&](Fixture& f) { return both_passes(f, shape, 1); });
   check_fast_half_kernel([&](Fixture& f) { return both_passes(f, shape, 1); });
 }
 
-TEST_CASE("fast attention agrees with its reference where a window or documents hide keys", "[device]") {
+TEST_CASE("fast attention agrees with its reference where a window or documents hide keys",
+          "[device][slow]") {
   const std::pair<AttentionShape, FirstKeys> cases[] = {
       {{2, 70, 2, 1, 8}, window(1)},         // each token sees itself
       {{1, 300, 2, 1, 33}, window(17)},      //
@@ -147,7 +148,7 @@ TEST_CASE("odd shapes of attention on a GPU agree with their reference", "[devic
       check_gpu_attention([&](Fixture& f) { return both_passes(f, s, 1, first, s.batch > 1); });
 }
 
-TEST_CASE("attention_backward over queries, keys and values gives the same bits", "[device]") {
+TEST_CASE("attention_backward over queries, keys and values gives the same bits", "[device][slow]") {
   const std::pair<AttentionShape, FirstKeys> cases[] = {
       {{1, 130, 6, 2, 33}, all_keys},
       {{1, 520, 2, 1, 64}, all_keys},     // several chunks of keys add to a query

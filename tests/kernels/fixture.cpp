@@ -94,10 +94,10 @@ void check_variant(const Case& run, const std::vector<Tensor>& expected, const V
   Fixture aligned(one, variant.dtype);
   const std::vector<Tensor> outputs = run_twice(run, aligned);
   check_close(outputs, expected, variant.tolerance);
-  for (const std::int64_t misaligned : {1, 3, 7, 15}) {
+  for (const std::int64_t misaligned : {1, 15}) {
     INFO("misaligned by " << misaligned);
     Fixture fixture(one, variant.dtype, misaligned);
-    check_same_bits(run_twice(run, fixture), outputs);
+    check_same_bits(run(fixture), outputs);
   }
   for (const int count : {2, 3}) {
     INFO(count << " threads");
@@ -115,18 +115,20 @@ void check_variant(const Case& run, const std::vector<Tensor>& expected, const V
 
 bool are_hosts_checked = true;
 
-void check_instruction_sets(const Case& run, const Variant& variant) {
+void check_instruction_sets(const Case& run, DType dtype, std::initializer_list<Arithmetic> multiplications,
+                            Threads threads, double tolerance) {
   if (!are_hosts_checked) return;
   Context reference(1, Device::host());
   reference.set_reference_only(true);
   Fixture fixture(reference, DType::f32);
-  fixture.round_to(variant.dtype);
+  fixture.round_to(dtype);
   const std::vector<Tensor> expected = run(fixture);
-  for_each_instruction_set([&] {
-    if (!supports_arithmetic(variant.multiply)) return;
-    INFO(dtype_name(variant.dtype) << " multiplied in " << name_of(variant.multiply));
-    check_variant(run, expected, variant);
-  });
+  for (const Arithmetic multiply : multiplications)
+    for_each_instruction_set([&] {
+      if (!supports_arithmetic(multiply)) return;
+      INFO(dtype_name(dtype) << " multiplied in " << name_of(multiply));
+      check_variant(run, expected, {dtype, multiply, threads, tolerance});
+    });
 }
 
 /// The outputs of a case, copied to the host.
@@ -306,15 +308,14 @@ void check_devices_only() {
 }
 
 void check_fast_kernel(const Case& run, Threads threads, double tolerance) {
-  check_instruction_sets(run, {DType::f32, Arithmetic::fp32, threads, tolerance});
+  check_instruction_sets(run, DType::f32, {Arithmetic::fp32}, threads, tolerance);
 }
 
 void check_fast_half_kernel(const Case& run, Threads threads, double tolerance) {
-  check_instruction_sets(run, {DType::f16, Arithmetic::fp32, threads, tolerance});
-  for (const Arithmetic multiply :
-       {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx, Arithmetic::amx_by_loops}) {
-    check_instruction_sets(run, {DType::bf16, multiply, threads, tolerance});
-  }
+  check_instruction_sets(run, DType::f16, {Arithmetic::fp32}, threads, tolerance);
+  check_instruction_sets(run, DType::bf16,
+                         {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::amx, Arithmetic::amx_by_loops},
+                         threads, tolerance);
 }
 
 void check_gpu_kernel(const Case& run, const GpuTolerances& tolerances, Kernels kernels) {

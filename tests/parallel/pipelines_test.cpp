@@ -114,8 +114,8 @@ TEST_CASE("a stage takes the memory that the walk of its list finds") {
 }
 
 TEST_CASE("a stage's storage holds what its estimate says") {
-  const auto [tied, vocabulary] = GENERATE(table<bool, int>({{true, 1001}, {false, 1001}, {true, 7}}));
-  const auto [reduce, zero_group] = GENERATE(table<DType, int>({{DType::f32, 0}, {DType::bf16, 2}}));
+  const auto [tied, vocabulary, reduce, zero_group] = GENERATE(table<bool, int, DType, int>(
+      {{true, 1001, DType::f32, 0}, {false, 1001, DType::bf16, 2}, {true, 7, DType::bf16, 2}}));
   Setting setting{
       .layers = 10, .tied = tied, .precision = {.reduce = reduce}, .spec = grouped_spec(10, tied)};
   setting.spec->vocabulary = vocabulary;  // a table much smaller or much larger than a block

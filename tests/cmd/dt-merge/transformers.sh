@@ -5,6 +5,12 @@ message=$(bash "$DT_TESTS/python/setup_venv.sh" "$DT_BUILD/python" 2>&1) || skip
 python=$DT_BUILD/python/bin/python
 make_shards shards
 
+# each SCRIPT FILE: the script for each line of arguments in a file.
+each() {
+  expect_exit 0 "$python" "$DT_TESTS/python/each.py" "$DT_TESTS/python/$1" <"$2"
+  cat stdout
+}
+
 # logits NAME WEIGHTS: 64 sequences of the validation split through dt.
 logits() {
   dt-train --quiet --eval-only --data shards --sequence-length 32 --eval-batches 1 --init-from "$2" --logits-out "$1.h5" \
@@ -28,37 +34,49 @@ for model in gpt2 gpt2_untied llama llama_untied llama3 mistral qwen2; do
   last=$(dt-checkpoint latest "run_$model")
   dt-merge --quiet "$last" --out "hf_$model" >/dev/null || fail "dt-merge $model"
   logits "$model" "$last"
-  expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" "hf_$model" "$model.h5" --tolerance 1e-4
-  echo "$model: $(cat stdout)"
   # Shards are the same model; 16 bits nearly; moments beside it change nothing.
-  dt-merge --quiet "$last" --out sharded --max-shard-bytes 50K --with-optimizer >/dev/null || fail "dt-merge $model --max-shard-bytes"
-  [[ -e sharded/model.safetensors.index.json && -e sharded/optimizer.safetensors.index.json ]] || fail "no shards"
-  expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" sharded "$model.h5" --tolerance 1e-4
-  dt-merge --quiet "$last" --out half --dtype bf16 >/dev/null || fail "dt-merge $model --dtype bf16"
-  expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" half "$model.h5" --tolerance 3e-2
-  "$python" "$DT_TESTS/python/check_rounding.py" "hf_$model" half || fail "rounding of $model"
-  rm -r sharded half
+  dt-merge --quiet "$last" --out "sharded_$model" --max-shard-bytes 50K --with-optimizer >/dev/null || fail "dt-merge $model --max-shard-bytes"
+  [[ -e sharded_$model/model.safetensors.index.json && -e sharded_$model/optimizer.safetensors.index.json ]] || fail "no shards"
+  dt-merge --quiet "$last" --out "half_$model" --dtype bf16 >/dev/null || fail "dt-merge $model --dtype bf16"
+  for folder in "hf_$model 1e-4" "sharded_$model 1e-4" "half_$model 3e-2"; do
+    echo "${folder% *} $model.h5 --tolerance ${folder#* }"
+  done >>logits
+  echo "hf_$model half_$model" >>rounding
 done
 
-for options in "--family gpt2 --tied" "--family gpt2 --untied" "--family llama --tied --kv-heads 2" "--family llama --untied" \
-  "--family llama --biases --rope llama3" "--family llama --rope linear" "--family mistral --kv-heads 2 --window 7" "--family mistral" \
-  "--family qwen2 --tied --kv-heads 2 --rope llama3" "--family qwen2 --window 5"; do
-  rm -rf made
-  # shellcheck disable=SC2086 # options are words
-  expect_exit 0 "$python" "$DT_TESTS/python/make_hf.py" made $options
-  logits made made
-  expect_exit 0 "$python" "$DT_TESTS/python/check_hf.py" made made.h5 --tolerance 1e-4
-  echo "import $options: $(cat stdout)"
-done
+made=0
+while read -r options; do
+  echo "made$((made += 1)) $options" >>made
+done <<'END'
+--family gpt2 --tied
+--family gpt2 --untied
+--family llama --tied --kv-heads 2
+--family llama --untied
+--family llama --biases --rope llama3
+--family llama --rope linear
+--family mistral --kv-heads 2 --window 7
+--family mistral
+--family qwen2 --tied --kv-heads 2 --rope llama3
+--family qwen2 --window 5
+END
+each make_hf.py made
+while read -r folder _; do
+  logits "$folder" "$folder"
+  echo "$folder $folder.h5 --tolerance 1e-4" >>logits
+done <made
+
+each check_hf.py logits
+expect_equal "$(wc -l <stdout)" 31 "models that transformers loaded"
+each check_rounding.py rounding
 
 # Tokenizer and model load from one folder, whichever kind of file the data were made with.
 make_ranks ranks
 seq -f 'a document %g says ä, 中文 and so on' 1 300 >one.txt
 for pattern in gpt2 llama3 qwen2 o200k; do
-  dt-shard-data --quiet --tokenizer ranks --tokenizer-pattern "$pattern" --eos-token '<|endoftext|>' --val-fraction 0 --overwrite --out tokens one.txt >/dev/null ||
+  dt-shard-data --quiet --tokenizer ranks --tokenizer-pattern "$pattern" --eos-token '<|endoftext|>' --val-fraction 0 --out "tokens_$pattern" one.txt >/dev/null ||
     fail "dt-shard-data --tokenizer-pattern $pattern"
-  dt-train --quiet --model llama.json --data tokens --run "with_$pattern" --sequence-length 32 --steps 2 >/dev/null || fail "training"
+  dt-train --quiet --model llama.json --data "tokens_$pattern" --run "with_$pattern" --sequence-length 32 --steps 2 >/dev/null || fail "training"
   dt-merge --quiet "$(dt-checkpoint latest "with_$pattern")" --out "folder_$pattern" >/dev/null || fail "dt-merge"
-  expect_exit 0 "$python" "$DT_TESTS/python/check_folder.py" "folder_$pattern" one.txt tokens/train-00000.h5
-  echo "tokenizer by $pattern: $(cat stdout)"
+  echo "folder_$pattern one.txt tokens_$pattern/train-00000.h5" >>folders
 done
+each check_folder.py folders

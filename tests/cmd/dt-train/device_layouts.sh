@@ -3,7 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../device.sh"
 make_shards shards
 compare_on_device gpt2 3
-compare_on_device qwen2 3
+compare_on_device qwen2 2
 
 # Documents and windows of sequences that ranks divide are the library's in 16 bits. What it has no kernel for is told once, by rank 0.
 small_model mistral.json mistral

@@ -9,7 +9,7 @@ need_nccl 4
 small_model llama.json llama
 small=(--data shards --model llama.json --sequence-length 16 --global-batch 4 --micro-batch 1)
 
-expect_bits_of_messages 3 \
+expect_bits_of_messages 2 \
   'dp=2; dp=4,zero=1; dp=2,zero=3; pp=2,dp=2,zero=1; pp=2,dp=2,zero=3; pp=2,dp=1,schedule=zero-bubble; tp=2,sp=on,dp=2; cp=2,tp=2,dp=1' 8
 
 # Stages of one block each, whose libraries load kernels when each is first needed: no rank waits for itself, and what a rank computes

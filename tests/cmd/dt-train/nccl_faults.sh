@@ -3,4 +3,4 @@
 # What follows is long to follow.
 # shellcheck source=/dev/null
 source "$(dirname "${BASH_SOURCE[0]}")/../nccl_faults.sh"
-nccl_faults "${1:-6}" "${2:-2}"
+nccl_faults "${1:-4}" "${2:-1}"

@@ -268,7 +268,7 @@ TEST_CASE("no pipeline hangs whose ranks share layers in chunks of rows and make
 }
 
 TEST_CASE("from the first on no step of a pipeline allocates or frees memory of a device, or connects ranks",
-          "[test-device]") {
+          "[test-device][slow]") {
   const auto check = [](const Case& c) {
     INFO(c.layout.to_string() << ", " << c.micro_batches << " micro-batches of "
                               << dtype_name(c.precision.compute) << ", sums of "
