@@ -42,7 +42,8 @@ void on_devices(const Body& body, const PinnedLimits& limits = {}) {
 
 }  // namespace
 
-TEST_CASE("operations on a device's memory have the bits of the host's, at once and in chunks", "[device]") {
+TEST_CASE("operations on a device's memory have the bits of the host's, at once and in chunks",
+          "[device][slow]") {
   const auto body = [](Communicator& group, Computing& computing) {
     for (const bool in_place : {false, true}) {
       for (const std::int64_t numel : {1, 4099, 40'000, 700'001}) {

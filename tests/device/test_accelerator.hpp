@@ -28,6 +28,7 @@ struct StreamState {
   struct Work {
     std::function<void()> run;
     std::function<bool()> may_begin = [] { return true; };
+    bool needs_memory = true;  // of either function
   };
   std::deque<Work> work;
   Device device;
@@ -111,6 +112,7 @@ class TestAccelerator final : public Accelerator {
   struct Opened {
     explicit Opened(TestAccelerator& of) : device(of) { device.memory_.open(true); }
     ~Opened() { device.memory_.open(false); }
+    Opened(const Opened&) = delete;
     TestAccelerator& device;
   };
 
@@ -134,8 +136,9 @@ class TestAccelerator final : public Accelerator {
 
   /// Returns false if none of the work that is left may begin.
   bool run_until(const std::function<bool()>& is_so);
-  /// Does the first piece of work of some stream. Returns false if no stream has any that may begin.
-  bool run_any();
+  /// Does the first piece of work of some stream, and opens the memory for it. Returns false if no stream
+  /// has any that may begin.
+  bool run_any(std::optional<Opened>& opened);
 
   std::recursive_mutex mutex_;
   std::mt19937_64 random_;
