@@ -1,9 +1,9 @@
 # Which tests share the machine. ctest runs as many beside each other as there are processors, but these.
 # Alone: tests that watch the time, or whose ranks fill all processors and give each other up after a while.
-set(alone "^(comm|parallel|bench)(/slow)?$|^comm_mpi_|^(comm|dt-allreduce-bench|dt-train|jobs)/")
+set(alone "^(comm|parallel|bench)(/slow)?$|^comm_mpi_|^(comm|demo|documents|dt-allreduce-bench|dt-train|jobs|slurm)/")
 # Of those beside others all the same: one process, or a few of which nothing is asked in time.
-set(beside "^dt-train/(bad_input|conversations|device|device_checkpoints|documents|dry_run|environment|evaluate|faults_.*|full_disk|lost_data|mixtures|moved|\
-not_finite|old_driver|open_run_folders|option_uses|path_bytes|races|resharded|restarts|resume|resume_damaged|staged_by_others|tokenizer|trains|trains_on_device)$")
+set(beside "^dt-train/(bad_input|conversations|device|device_checkpoints|documents|dry_run|environment|evaluate|full_disk|lost_data|mixtures|moved|\
+not_finite|old_driver|open_run_folders|option_uses|path_bytes|resharded|resume_damaged|staged_by_others|tokenizer|trains|trains_on_device)$")
 get_property(names DIRECTORY PROPERTY TESTS)
 foreach(name ${names})
   if(name MATCHES "${alone}" AND NOT name MATCHES "${beside}")
@@ -12,9 +12,5 @@ foreach(name ${names})
   # Threads that wait leave their processors to the test beside theirs.
   if(name MATCHES "^[a-z]+(/slow)?$")
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMP_WAIT_POLICY=passive)
-  endif()
-  # A cluster's nodes mostly wait: for each other, for links that are made slow, for Slurm. One cluster at a time is load enough.
-  if(name MATCHES "^slurm/")
-    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK slurm)
   endif()
 endforeach()

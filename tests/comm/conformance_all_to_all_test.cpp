@@ -43,7 +43,7 @@ TEST_CASE("an all_to_all brings each rank its part of every rank, of any size", 
   });
 }
 
-TEST_CASE("large parts of an all_to_all arrive whole, whatever the bucket", "[hosts]") {
+TEST_CASE("large parts of an all_to_all arrive whole, whatever the bucket", "[hosts][slow]") {
   on_all_hosts([](Communicator& group) {
     const auto large = [](int from, int to) { return std::int64_t{300'000} + 100'000 * from - 7 * to; };
     check_parts(group, "large parts", large, DType::f32);

@@ -124,7 +124,7 @@ TEST_CASE("a partial result of 16-bit floats is not rounded") {
   }
 }
 
-TEST_CASE("wherever hosts begin and end, operations keep their bits", "[hosts]") {
+TEST_CASE("wherever hosts begin and end, operations keep their bits", "[hosts][slow]") {
   for (const int per_host : {2, 3, 4}) {
     on_ranks_of(in_rows_of(per_host), [](Communicator& group) {
       check_dtype<DType::f32>(group);
@@ -199,7 +199,7 @@ TEST_CASE("operations of hosts, of a group and its parts, go side by side, from 
 }
 
 TEST_CASE("however little may be under way, bits stay, and no more memory is borrowed for what arrives",
-          "[hosts]") {
+          "[hosts][slow]") {
   constexpr std::size_t least = 4096;
   for (const HostOf& host_of : {HostOf(own_host), in_rows_of(2)}) {
     for (const std::size_t bucket :

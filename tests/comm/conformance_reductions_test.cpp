@@ -149,7 +149,7 @@ TEST_CASE("around the boundaries of segments, results keep their bits") {
   });
 }
 
-TEST_CASE("several megabytes keep the bits of the serial tree") {
+TEST_CASE("several megabytes keep the bits of the serial tree", "[slow]") {
   on_ranks([](Communicator& group) {
     const std::int64_t numel = 1'000'003;
     check_all_reduce<DType::f32>(group, {Reduction::sum, Values::wild, numel, true});

@@ -71,7 +71,7 @@ TEST_CASE("operations on a device's memory have the bits of the host's, at once 
   on_devices(body, {.bytes = 300'000, .max_host_bytes = 2});
 }
 
-TEST_CASE("pinned memory holds few chunks of operations, whichever rank waits", "[device]") {
+TEST_CASE("pinned memory holds few chunks of operations, whichever rank waits", "[device][slow]") {
   static constexpr PinnedLimits limits{.bytes = 4096, .max_host_bytes = 3};
   const auto body = [](Communicator& world, Computing& computing) {
     const std::unique_ptr<Communicator> half = world.split(world.rank() % 2, world.rank(), "half");

@@ -28,7 +28,7 @@ struct StreamState {
   struct Work {
     std::function<void()> run;
     std::function<bool()> may_begin = [] { return true; };
-    bool needs_memory = true;  // of either function
+    bool needs_memory = true;  // for either function
   };
   std::deque<Work> work;
   Device device;
