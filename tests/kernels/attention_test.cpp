@@ -103,7 +103,7 @@ TEST_CASE("attention_backward is attention's gradient") {
   }
 }
 
-TEST_CASE("fast attention agrees with its reference", "[device]") {
+TEST_CASE("fast attention agrees with its reference", "[device][slow]") {
   for (const AttentionShape& s : shapes) {
     INFO("batch " << s.batch << " sequence " << s.sequence << " heads " << s.query_heads << "/"
                   << s.key_value_heads << " head dim " << s.head_dim);

@@ -141,7 +141,8 @@ TEST_CASE("one rank's part makes the whole kernel's nll, bit for bit") {
   });
 }
 
-TEST_CASE("the loss over a divided vocabulary agrees with its reference and with the whole one", "[device]") {
+TEST_CASE("the loss over a divided vocabulary agrees with its reference and with the whole one",
+          "[device][slow]") {
   struct Division {
     std::int64_t R, V, N;
   };

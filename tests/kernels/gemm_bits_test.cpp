@@ -23,7 +23,7 @@ std::vector<std::byte> run(const Case& c) {
   return o.c.bytes();
 }
 
-TEST_CASE("a matrix product's bits do not depend on threads or on where its matrices lie") {
+TEST_CASE("a matrix product's bits do not depend on threads or on where its matrices lie", "[slow]") {
   for_each_instruction_set([] {
     for (const auto& [M, N, K] : {Sizes{65, 130, 385}, Sizes{200, 800, 50}, Sizes{13, 20, 3500}}) {
       for (int options = 0; options < 4; ++options) {
