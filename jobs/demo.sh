@@ -26,7 +26,7 @@ cat >"$out/config.json" <<'JSON'
 {"model_type": "llama", "vocab_size": 257, "hidden_size": 128, "intermediate_size": 344, "num_hidden_layers": 4,
  "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256, "tie_word_embeddings": true}
 JSON
-# Open MPI asks twice whether root is meant, and whether ranks may share a core. MPICH's ABI is number 12.
+# Open MPI needs two variables to run as root, and an option to let ranks share a core. MPICH's libraries have ABI version 12.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 launch=(mpirun --oversubscribe)
 if ldd "$(command -v dt-train)" | grep -qE 'libmpi[a-z0-9_]*\.so\.12'; then
@@ -42,7 +42,7 @@ until grep -qs "\"kind\":\"train\",\"step\":$kill_at," "$out/run/metrics.jsonl";
   kill -0 "$launcher" || { wait "$launcher"; exit 1; }
   sleep 0.05
 done
-proxies=$(pgrep -d , -P "$launcher") # MPICH's launcher starts ranks through one
+proxies=$(pgrep -d , -P "$launcher") # MPICH's launcher starts ranks through proxies
 kill -KILL "$(pgrep -P "$launcher,$proxies" -x dt-train | tail -n 1)"
 wait "$launcher" 2>/dev/null || true
 

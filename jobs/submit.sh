@@ -13,16 +13,16 @@
 #   DT_MERGE_ARGS   more options of dt-merge, such as --overwrite when the chain is submitted again
 #   DT_BIN          folder of the tools (default: beside installed scripts, else on PATH)
 #   DT_PRELUDE      file that each job sources first, for example to load modules
-#   DT_SRUN         more options of srun, which override the scripts', such as --mpi=pmix_v4 --cpu-bind=none. The scripts choose
+#   DT_SRUN         more options of srun, which override those of the scripts, such as --mpi=pmix_v4 --cpu-bind=none. The scripts choose
 #                   --mpi=pmix for Open MPI, pmi2 for MPICH and Intel MPI, cray_shasta for Cray MPICH
 #   DT_WRAPPER      command before each tool, such as apptainer exec dt.sif
 #   DT_SBATCH       options of sbatch for every stage, such as -p long -A project
-#   DT_SHARD_SBATCH, DT_TRAIN_SBATCH, DT_MERGE_SBATCH   more of them for one stage, such as -N 4 -c 32 -t 12:00:00 --signal=USR1@600
+#   DT_SHARD_SBATCH, DT_TRAIN_SBATCH, DT_MERGE_SBATCH   more options of sbatch for one stage, such as -N 4 -c 32 -t 12:00:00 --signal=USR1@600
 #
 # DT_INPUT, DT_*_ARGS, DT_SRUN, DT_WRAPPER and DT_*SBATCH are split at blanks, without regard to quotes. Give a value with blanks in
 # DT_DATA, DT_RUN, …, or as an argument of submit.sh.
-# All nodes must see the paths and the folder in which you call submit.sh, where logs appear as dt-STAGE-ID.log. Nobody else may write to
-# that folder, since Slurm follows links with these names.
+# All nodes must see the paths, and the folder in which you call submit.sh, where logs appear as dt-STAGE-ID.log. No other user may write
+# to that folder, since Slurm follows links with these names.
 set -euo pipefail
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
@@ -40,7 +40,7 @@ refuse() {
   exit 3
 }
 if [[ $(stat -c %A .) == d???????w? ]]; then
-  echo "submit.sh: everybody may write to $PWD, where the jobs write their logs; submit from a folder of your own" >&2
+  echo "submit.sh: everybody may write to $PWD, where the jobs write their logs; submit from a folder that only you can write to" >&2
   exit 4
 fi
 if [[ -n ${DT_INPUT:-} ]]; then

@@ -24,7 +24,7 @@ void check_names(const OptionTable& table, const Options& options) {
     if (value_in(bench::reduction_names, name)) {
       throw Error(
           ErrorKind::usage, fmt::format("unknown operation '{}'", name),
-          fmt::format("nccl-tests' -o is -r here: write -r {} (--reduction); -o (--operations) takes {}",
+          fmt::format("-o of nccl-tests is -r here: write -r {} (--reduction); -o (--operations) takes {}",
                       name, bench::operation_names()));
     }
     if (name != "all") bench::parse_operation(name);
@@ -45,7 +45,7 @@ std::vector<std::string> operation_values() {
 /// Returns advice for users of nccl-tests, where -r names the root.
 std::string advise_root(const std::string& reduction) {
   const bool is_number = !reduction.empty() && reduction.find_first_not_of("0123456789") == std::string::npos;
-  return is_number ? fmt::format("nccl-tests' -r is --root here: write --root {}; ", reduction) : "";
+  return is_number ? fmt::format("-r of nccl-tests is --root here: write --root {}; ", reduction) : "";
 }
 
 /// The devices whose memory is measured.
@@ -142,30 +142,29 @@ void declare(OptionTable& table, Options& options) {
       .details(fmt::format("The operations are {}. alltoall is another name of all_to_all.",
                            bench::operation_names()))
       .add("devices", &options.devices, "measure each rank's device: matrix products and memory copies")
-      .details("It copies --max-bytes within the device's memory, to the host and from the host.")
+      .details("Each copy has --max-bytes: within the device's memory, to the host, and from the host.")
       .add("pairs", &options.pairs, "measure send_receive between every two ranks")
       .details(
           "The latency is that of --min-bytes, the bandwidth that of --max-bytes. Ranks of a host take "
-          "turns, "
-          "so with very many nodes start one rank on each.")
+          "turns, so on a large number of nodes start one rank on each.")
       .add("backend", &options.backends, "LIST",
            "mpi, dt, nccl or a list of them; default: mpi under mpirun or srun on CPUs, else dt")
       .details(
           "mpi: the MPI library's own operations. dt: the operations that dt-train uses. nccl: NCCL's own "
-          "operations, on GPUs. Those of a list are measured one after the other.")
+          "operations, on GPUs. The backends of a list are measured one after the other.")
       .require(a_message, has_messages)
       .choice("device", &options.device, devices,
-              "memory that holds the elements: the hosts', or that of one GPU per rank")
+              "memory that holds the elements: host memory, or the memory of one GPU per rank")
       .choice("dtype,d", &options.dtype, bench::dtype_names, "data type of the elements")
       .require(a_message, has_messages)
       .choice("reduction,r", &options.reduction, bench::reduction_names,
-              "reduction of the ranks' elements (-o of nccl-tests)")
+              "reduction operator (-o of nccl-tests)")
       .add_hint(advise_root)
       .require(an_operation, has_operations)
       .add("root", &options.root, "RANK", "root of broadcast, reduce, gather and scatter (-r of nccl-tests)")
       .require(an_operation, has_operations)
       .group("Sizes")
-      .add("min-bytes,b", &options.min_bytes, "BYTES", "first size", 1)
+      .add("min-bytes,b", &options.min_bytes, "BYTES", "smallest size", 1)
       .use_binary_units()
       .require(a_message, has_messages)
       .add("max-bytes,e", &options.max_bytes, "BYTES", "largest size", 1, std::int64_t{1} << 40)
@@ -178,23 +177,23 @@ void declare(OptionTable& table, Options& options) {
       .group("Method")
       .add("iterations,n", &options.measure.iterations, "N", "number of timed operations per size", 1,
            max_count)
-      .details("They are timed together and use the same memory, so small sizes stay in caches.")
+      .details("The operations are timed together and use the same memory, so small sizes stay in caches.")
       .add("warmup,w", &options.measure.warmup, "N",
            "number of untimed operations per size, before the timed ones", 0, max_count)
       .add("check,c", &options.measure.checks, "N",
            "number of checked operations per size; exit 5 if any result is wrong; 0: none", 0, max_count)
-      .details("They follow the timed operations. Every element is compared.")
+      .details("The checked operations follow the timed ones. Every element is compared.")
       .require(a_message, has_messages)
       .add("timeout", &options.timeout, "TIME",
-           "maximum time of one size; if exceeded, report it and end all ranks with exit 4")
-      .details("With --devices and --pairs the limit holds for what is measured at once.")
+           "maximum time to measure one size; if it is exceeded, all ranks end with exit 4")
+      .details("With --devices and --pairs the limit applies to each measurement.")
       .group("Limits (exit 5 if anything is too slow)")
       .add("slow-below", &options.slow_below, "FRACTION",
            "report devices and pairs below this fraction of their peers' median; 0: none", 0, 1)
       .details(
-          "The peers of a device are the devices of its name. The peers of a pair, whose bandwidth is "
-          "compared, are the pairs within hosts, or those between hosts. Pairs of GPUs with NVLink that are "
-          "no faster than PCIe are also reported.")
+          "The peers of a device are the devices with the same name. Pairs are compared by bandwidth; the "
+          "peers of a pair are all pairs within hosts, or all pairs between hosts. Pairs of GPUs with NVLink "
+          "that are no faster than PCIe are also reported.")
       .require("--devices or --pairs", [&options] { return options.devices || options.pairs; })
       .add("min-bandwidth", &options.min_bandwidth, "GB/S",
            "minimum bus bandwidth of an operation at its largest size, and bandwidth of a pair", 0)
@@ -204,16 +203,15 @@ void declare(OptionTable& table, Options& options) {
       .require(a_message, has_messages)
       .group("Output")
       .add("csv", &options.csv, "FILE", "also write a CSV file, with a line per row of the table")
-      .details("Each line contains all that identifies the run.")
+      .details("Each line also identifies the run: date, command, hosts, devices and versions.")
       .add("json-file", &options.json_file, "FILE", "also write all results as one JSON object")
-      .details("FILE appears when all is measured.")
+      .details("FILE appears when all measurements are complete.")
       .add_aliases("reduction", {"op"})
       .add_aliases("dtype", {"datatype"})
       .add_aliases("warmup", {"warmup-iters"})
-      .add_unsupported(
-          {"g", "ngpus", "t", "nthreads"},
-          "each rank is a process: start them with mpirun -n N or srun -n N; with --device cuda each "
-          "uses a GPU")
+      .add_unsupported({"g", "ngpus", "t", "nthreads"},
+                       "each rank is a process: start them with mpirun -n N or srun -n N; with --device cuda "
+                       "each rank uses one GPU")
       .example("mpirun -n 4 dt-allreduce-bench",
                "measure all-reduce among four processes, from 8 bytes to 128 MiB")
       .example(

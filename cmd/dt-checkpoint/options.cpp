@@ -25,10 +25,11 @@ constexpr std::array<CommandSyntax, enum_names(Command{}).size()> commands = {{
     {Command::list, "RUN", 1, 1, "list checkpoints: step, size, layout, age, completeness"},
     {Command::show, "CKPT", 1, 1, "show training state, model, layout and tensors"},
     {Command::verify, "CKPT...", 1, SIZE_MAX, "check every digest; exit 5 if anything is damaged"},
-    {Command::latest, "RUN", 1, 1, "print the path of the newest complete one; exit 3 if none"},
-    {Command::diff, "A B", 2, 2, "compare tensor by tensor; exit 5 if any differs"},
-    {Command::reshard, "CKPT OUT", 2, 2, "write the same state for another --layout"},
-    {Command::prune, "RUN", 1, 1, "remove old ones, but never the two newest that verify"},
+    {Command::latest, "RUN", 1, 1,
+     "print the path of the newest complete checkpoint; exit 3 if there is none"},
+    {Command::diff, "A B", 2, 2, "compare two checkpoints by tensor; exit 5 if any differs"},
+    {Command::reshard, "CKPT OUT", 2, 2, "write the same state to OUT for another --layout"},
+    {Command::prune, "RUN", 1, 1, "remove old checkpoints, but never the two newest that verify"},
     {Command::import_model, "HF_FOLDER OUT", 2, 2,
      "convert a Hugging Face model to checkpoint OUT at step 0"},
     {Command::repair, "CKPT", 1, 1, "replace damaged parts --from a copy; exit 5 if any remain"},
@@ -91,10 +92,10 @@ OptionTable make_options(Options& options) {
   table.group("Options of reshard")
       .add("layout", &options.layout, "LAYOUT", "target layout, such as tp=2,pp=2,dp=1,zero=1 (required)")
       .details(
-          "The keys are pp, schedule, virtual-stages, dp, cp, tp, sp, zero and zero-group. An omitted key is "
-          "1; schedule is then 1f1b, sp off, zero 0 and zero-group all. The schedule determines which ranks "
-          "hold which stages.")
-      .add("overwrite", &options.overwrite, "replace OUT if it is a checkpoint")
+          "The keys are pp, schedule, virtual-stages, dp, cp, tp, sp, zero and zero-group. Omitted keys are "
+          "1, except schedule=1f1b, sp=off, zero=0 and zero-group=all. The schedule determines which ranks "
+          "hold which stages. dt-layouts(7) explains the keys.")
+      .add("overwrite", &options.overwrite, "replace OUT if it already is a checkpoint")
       .group("Options of prune")
       .add("keep-last", &options.keep_last, "N",
            "number of newest checkpoints to keep (required); at least 2 are kept", 1)
@@ -104,7 +105,8 @@ OptionTable make_options(Options& options) {
       .add("from", &options.from, "REPLICA", "another copy of the checkpoint (required)")
       .group("Slurm tasks")
       .add("share-tasks", &options.share_tasks, share_tasks_help)
-      .details(share_tasks_details);
+      .details(std::string(share_tasks_details) +
+               " verify divides its files. Commands that write run on task 0 alone.");
   table.example("dt-checkpoint verify \"$(dt-checkpoint latest runs/a)\"", "verify the newest checkpoint");
   table.example("dt-checkpoint list runs/a --json | jq -r 'select(.complete) | .path'",
                 "print the paths of complete checkpoints, for scripts");
@@ -113,9 +115,9 @@ OptionTable make_options(Options& options) {
   table.example("dt-checkpoint prune runs/a --keep-last 3 --keep-every 10000",
                 "remove old checkpoints of a run that is not training");
   table.example("srun -n 16 dt-checkpoint verify runs/a/checkpoints/step-*",
-                "divide the files among 16 tasks");
+                "verify all checkpoints, with the files divided among 16 tasks");
   table.example("dt-checkpoint reshard \"$(dt-checkpoint latest runs/a)\" wide --layout dp=64,zero=3",
-                "write one file for each of 64 ranks");
+                "write the checkpoint as 64 ranks would, one file per rank");
   table.everyday({"layout", "overwrite", "keep-last", "keep-every", "dry-run", "from"});
   table.check([&options] {
     check(options);

@@ -119,10 +119,10 @@ OptionTable make_options(Options& options) {
       .add("out", &options.out, "PATH", "output folder or file (required); it appears only when complete")
       .details("dt-merge verifies every byte that it reads against the digests of the checkpoint.")
       .choice("format", &options.format,
-              "hf: a Hugging Face folder; h5: one HDF5 file; default: h5 if PATH ends in .h5, else hf")
+              "hf: a Hugging Face folder; h5: one HDF5 file; default: h5 if PATH ends in .h5, otherwise hf")
       .details(
-          "hf writes config.json, model.safetensors and the tokenizer of the run's data, if dt-merge finds "
-          "it. h5 writes each parameter as /parameters/NAME.")
+          "hf writes config.json, model.safetensors and, if it is found, the tokenizer of the run's data. h5 "
+          "writes each parameter as /parameters/NAME.")
       .choice("dtype", &options.dtype, types,
               "data type of the weights; default: as stored in the checkpoint")
       .details(
@@ -139,7 +139,7 @@ OptionTable make_options(Options& options) {
       .details(
           "hf writes optimizer.safetensors. h5 writes /KIND/NAME beside the parameters, such as "
           "/adam_m/NAME.")
-      .add("overwrite", &options.overwrite, "replace PATH if it is a model")
+      .add("overwrite", &options.overwrite, "replace PATH if it already is a model")
       .add("share-tasks", &options.share_tasks,
            "let task 0 of an srun step do the work; default: on if srun starts the tool itself")
       .details(share_tasks_details)
@@ -148,9 +148,9 @@ OptionTable make_options(Options& options) {
            "average several checkpoints of one model: uniform, weights=W1,W2,… or ema=DECAY")
       .details(
           "The mean is computed in fp64 and rounded once.\n\n"
-          "uniform gives all checkpoints the same weight. weights=0.5,0.3,0.2 gives one weight for each "
-          "checkpoint, in their order; they must sum to 1. ema=DECAY is an exponential moving average: the "
-          "last checkpoint is the newest, and the k-th before it has the weight DECAY^k.")
+          "uniform: all checkpoints have the same weight. weights=0.5,0.3,0.2: one weight for each "
+          "checkpoint, in the order of the arguments; the weights must sum to 1. ema=DECAY: an exponential "
+          "moving average, in which the k-th checkpoint before the last one has the weight DECAY^k.")
       .add_aliases("out", {"output", "output-dir", "save", "save-dir"})
       .add_aliases("dtype", {"torch-dtype", "precision"})
       .add_aliases("max-shard-bytes", {"max-shard-size"})

@@ -140,59 +140,59 @@ void declare(OptionTable& table, Options& options) {
                   "file, folder, quoted pattern ('in/*.gz'), or - for standard input (the default)")
       .group("Mode")
       .add("out", &options.out, "DIR", "create the dataset DIR; it appears only when complete")
-      .details("The tasks of an srun step share the work.")
+      .details("The tasks of an srun step divide the work.")
       .add("overwrite", &options.overwrite, "replace an existing dataset DIR or tokenizer FILE")
       .conflicts_with({"encode-only"})
       .add("resume", &options.resume, "continue an interrupted run of the same command")
       .details(
-          "With this option an interrupted run keeps its work in .DIR.partial beside DIR. The inputs cannot "
-          "be pipes.")
+          "With --resume an interrupted run keeps its work in .DIR.partial beside DIR, and the same command "
+          "continues from there. The inputs cannot be pipes.")
       .conflicts_with({"encode-only", "save-tokenizer"})
       .add("encode-only", &options.encode_only,
            "print token ids, one document per line, instead of creating a dataset")
-      .details("The ids are those that a dataset would hold. With --json a line is {\"ids\":[…]}.")
+      .details(
+          "The ids are those that a dataset would hold. With --json each line is an object {\"ids\":[…]}.")
       .add("save-tokenizer", &options.save_tokenizer, "FILE",
            "train a tokenizer with --train-bpe and write only its tokenizer.json, to FILE")
       .require("--train-bpe", [&options] { return options.train_bpe.has_value(); })
       .add("show", &options.show, "DIR", "print the splits, options, tokenizer and shards of a dataset")
       .add("verify", &options.verify, "DIR", "check every digest of a dataset; exit 5 if anything is damaged")
-      .details("Each damaged part is named on standard output.")
+      .details("Standard output lists each damaged part.")
       .add("decode", &options.decode, "SHARD:OFFSET:COUNT",
            "print COUNT tokens of a shard file as text, starting at OFFSET")
-      .details("If the shard was made with --loss-on, the targets of the loss stand between ⟦ and ⟧.")
+      .details("In a shard that was made with --loss-on, ⟦ and ⟧ enclose the targets of the loss.")
       .group("Input")
       .add("input-list", &options.input_list, "FILE",
            "file that names more inputs, one per line; - for standard input")
       .details(
-          "dt-shard-data treats these inputs like those on the command line. It reads the contents of "
-          "compressed files and archives (gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar, cpio and zip), which "
-          "it recognizes by their content. In folders it skips hidden files, follows links, and reads each "
-          "folder once.")
+          "dt-shard-data treats these inputs like those on the command line. It decompresses and unpacks "
+          "files (gzip, zstd, xz, lzma, lzip, bzip2, lz4, tar, cpio and zip), which it recognizes by their "
+          "content. In folders it skips hidden files, follows links, and reads each folder once.")
       .choice("format", &options.format, "input format; auto recognizes it by name and content")
       .details(
           "auto recognizes JSON lines by name (.jsonl, .ndjson, .jsonl.gz, …) or by a first line that is an "
-          "object with the text key. It recognizes the token ids of NumPy and llm.c by content. Other JSON "
+          "object with the text key. It recognizes token ids of NumPy and llm.c by their content. Other JSON "
           "is an error, and everything else is UTF-8 text.\n\n"
-          "npy, bin and megatron are token ids. They need the --tokenizer that produced them, and documents "
-          "end with its end-of-document token. npy: a single row of whole numbers. bin: ids alone, as "
-          "nanoGPT writes them, or a file of llm.c; such files are never unpacked. megatron: X.bin with "
-          "X.idx, which says where documents end.")
+          "npy, bin and megatron are token ids. They need the --tokenizer that produced them, and its "
+          "end-of-document token ends each document. npy: a one-dimensional array of integers. bin: ids "
+          "alone, as nanoGPT writes them, or a file of llm.c; dt-shard-data never unpacks such files. "
+          "megatron: X.bin with X.idx, which states where documents end.")
       .add("text-key", &options.text_key, "KEY", "key of the text in a JSON line")
       .add("turn-format", &options.turn_format, "FORMAT",
-           "read JSON lines as conversations, and write each turn as FORMAT or as chat-template says")
+           "read JSON lines as conversations; FORMAT of a turn, or chat-template for the model's own format")
       .details(
-          "Each line has a list \"messages\" of objects with a role and a content. FORMAT is written once "
-          "for each turn: {role} and {content} are replaced by the turn's, and \\n, \\t, \\r and \\\\ are "
-          "escapes. Special tokens are those that FORMAT itself contains; in contents they are text. "
-          "Messages without text are skipped, and turns with weight 0 are not targets of the loss.\n\n"
-          "chat-template writes turns as the chat template beside the tokenizer's file does, if that is the "
-          "template of ChatML, Qwen 2, Llama 3 or Gemma.")
+          "Each line has a list \"messages\" of objects with a role and a content. dt-shard-data writes "
+          "FORMAT once for each turn, with {role} and {content} replaced by those of the turn. \\n, \\t, \\r "
+          "and \\\\ are escapes. Special tokens in FORMAT become single tokens; in contents they are plain "
+          "text. Messages without text are skipped, and turns with weight 0 are not targets of the loss.\n\n"
+          "chat-template takes the format from the chat template in the tokenizer's folder, which must be "
+          "that of ChatML, Qwen 2, Llama 3 or Gemma.")
       .conflicts_with({"text-key"})
       .add("loss-on", &options.loss_on, "ROLES",
            "roles whose turns are targets of the loss; other tokens are context only")
       .details(
-          "The targets are the contents of these roles' turns and what FORMAT has behind {content}. Each "
-          "role must occur in the inputs.")
+          "ROLES is a list, such as assistant,tool. The targets are the contents of the turns of these "
+          "roles, and the text that follows {content} in FORMAT. Each role must occur in the inputs.")
       .require("--turn-format", [&options] { return options.turn_format.has_value(); })
       .conflicts_with({"encode-only", "save-tokenizer"})
       .add("document-separator", &options.document_separator, "STRING",
@@ -202,34 +202,35 @@ void declare(OptionTable& table, Options& options) {
               "invalid UTF-8: fail, replace each sequence with U+FFFD, or skip it")
       .details("dt-shard-data reports the number of sequences that it replaces or skips.")
       .add("skip-bad-lines", &options.skip_bad_lines,
-           "skip and count lines that are not JSON objects with a text")
+           "skip and count JSON lines that are not objects with a text")
       .add("token-type", &options.token_type,
            fmt::format("{}", fmt::join(names_in(data::raw_token_types), "|")),
-           "type of the ids in --format bin files that have no header; default: by vocabulary size")
+           "type of the ids in --format bin files without a header; default: by vocabulary size")
       .details("The default is u16 for tokenizers with up to 65,536 tokens, else u32.")
       .add("decompress-memory", &options.decompress_memory, "SIZE",
-           "maximum memory for decompressing a file; a file that needs more is an error", 1)
+           "maximum memory to decompress a file; a file that needs more is an error", 1)
       .add("max-output-bytes", &options.max_output_bytes, "SIZE",
-           "maximum size of an input once decompressed and unpacked; default: no limit", 1)
+           "maximum size of an input after decompression and unpacking; default: no limit", 1)
       .details("A larger input is an error.")
       .group("Tokenizer")
-      .add("tokenizer", &options.tokenizer, "FILE", "bytes (a token per byte of UTF-8), or a tokenizer file")
+      .add("tokenizer", &options.tokenizer, "FILE",
+           "bytes (one token per byte of UTF-8), or a tokenizer file")
       .details(
-          "The file is a tokenizer.json of Hugging Face, a tokenizer.model of SentencePiece (BPE), a "
-          "tekken.json of Mistral, or the ranks of tiktoken.")
+          "The file is a Hugging Face tokenizer.json, a SentencePiece tokenizer.model (BPE), a Mistral "
+          "tekken.json, or a tiktoken file of ranks.")
       .add("tokenizer-pattern", &options.tokenizer_pattern, "PATTERN",
            "pre-tokenization pattern for tiktoken ranks or --train-bpe: a name or a regular expression")
       .details(
           "The names are gpt2, cl100k, o200k, llama3, qwen2 and tekken. --train-bpe uses gpt2 by default.")
       .add("eos-token", &options.eos_token, "TEXT",
            "end-of-document token; default: the tokenizer's own, or <|endoftext|> for --train-bpe")
-      .details("tiktoken ranks that are not those of a published encoding get TEXT as an additional token.")
+      .details("If tiktoken ranks are not a published encoding, TEXT becomes an additional token.")
       .add("train-bpe", &options.train_bpe, "N",
            "train a byte-pair encoding with N tokens on the inputs, and encode with it", 257,
            tokenizer::max_vocabulary)
       .details(
-          "N includes the 256 bytes and the end-of-document token. With --out the inputs are read twice, so "
-          "they cannot be pipes.")
+          "N includes the 256 bytes and the end-of-document token. With --out the inputs are read twice and "
+          "cannot be pipes.")
       .conflicts_with({"tokenizer", "encode-only"})
       .add("min-pair-count", &options.min_pair_count, "N",
            "with --train-bpe: minimum count of a pair that becomes a token", 1)
@@ -245,12 +246,13 @@ void declare(OptionTable& table, Options& options) {
       .conflicts_with({"encode-only", "save-tokenizer"})
       .add("val-fraction", &options.val_fraction, "FRACTION",
            "fraction of the documents for validation; 0: none", 0, 1)
-      .details("At least one document is for validation. If there is only one, its tail is.")
+      .details("At least one document is for validation. If there is only one document, its tail is.")
       .conflicts_with({"encode-only", "save-tokenizer"})
-      .choice("val-by", &options.val_by, "which documents are for validation: the last, or by digest")
+      .choice("val-by", &options.val_by,
+              "how documents are chosen for validation: the last in order, or by digest")
       .details(
-          "order takes the last documents of the final order. digest decides about each document by its own "
-          "digest, so that it stays in its split as data is added.")
+          "order takes the last documents, after shuffling. digest decides by each document's own digest, so "
+          "that documents stay in their split when you add data.")
       .conflicts_with({"encode-only", "save-tokenizer"})
       .add("shuffle", &options.shuffle, "shuffle the documents, instead of keeping the input order")
       .conflicts_with({"encode-only", "save-tokenizer"})
@@ -261,7 +263,7 @@ void declare(OptionTable& table, Options& options) {
       .add("threads", &options.threads, "N", "number of threads; the output does not depend on it", 1,
            max_threads)
       .add("share-tasks", &options.share_tasks, share_tasks_help)
-      .details(std::string(share_tasks_details) + " It is also off if an input is standard input.")
+      .details(std::string(share_tasks_details) + " The default is also off if standard input is an input.")
       .add_aliases("out", {"output", "output-dir", "out-dir", "output-path", "output-prefix"})
       .add_aliases("tokenizer", {"tokenizer-path", "tokenizer-model", "tokenizer-file", "vocab-file"})
       .add_aliases("train-bpe", {"vocab-size", "vocabulary-size"})
@@ -274,7 +276,7 @@ void declare(OptionTable& table, Options& options) {
       .add_aliases("deduplicate", {"dedup"})
       .add_aliases("threads", {"workers", "num-workers", "num-proc"})
       .add_unsupported({"input", "inputs", "input-file", "data", "files"},
-                       "give inputs without an option: dt-shard-data --out DIR INPUT...")
+                       "name inputs without an option: dt-shard-data --out DIR INPUT...")
       .example("dt-shard-data --out data/books books/ more.txt.d/ crawl.jsonl",
                "create a dataset from folders and files")
       .example("dt-shard-data --out data/books --tokenizer hf/tokenizer.json books/",
@@ -293,8 +295,8 @@ void declare(OptionTable& table, Options& options) {
           "dt-shard-data --out data/chats --tokenizer hf/tokenizer.json --turn-format "
           "'<|im_start|>{role}\\n{content}<|im_end|>\\n' --loss-on assistant chats.jsonl",
           "convert conversations, with the loss on the assistant's turns")
-      .example("dt-shard-data --verify data/wiki", "verify a dataset")
-      .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "print what a model reads")
+      .example("dt-shard-data --verify data/wiki", "check a dataset for damage")
+      .example("dt-shard-data --decode data/wiki/train-00000.h5:0:500", "print tokens of a shard as text")
       .complete("tokenizer", {"bytes"})
       .complete("tokenizer-pattern", names_of<tokenizer::Pattern>())
       .complete("turn-format", {as_chat_template})

@@ -28,17 +28,17 @@ OptionTable make_options(Settings& settings) {
   add_foreign_option_names(table);
   table.example("dt-train --model gpt2-124m --data shards --run runs/a --tokens 100M --save-every 100",
                 "train; the same command again resumes from the newest checkpoint");
-  table.example("dt-train --run runs/a", "resume a run; omitted options are those of the run");
+  table.example("dt-train --run runs/a", "resume a run; omitted options keep their values");
   table.example("dt-train --model llama-1b --data shards --run runs/b --steps 1000 --dry-run",
                 "check everything, and estimate memory, time and disk space");
   table.example(
       "dt-train --model llama-8b --steps 1000 --tp 8 --ranks 64 --ranks-per-node 8 --device cuda --dry-run",
       "plan for 8 nodes of 8 GPUs, without the nodes and without data");
   table.example("srun --mpi=pmix dt-train --model gpt2-124m --data shards --run runs/c --steps 1000",
-                "train under Slurm, with a rank per task (see jobs/train.sbatch)");
+                "train under Slurm, with one rank per task (see jobs/train.sbatch)");
   table.example(
       "srun --mpi=pmix dt-train … --save-every 20 --checkpoint-local /local/scratch --flush-every 50",
-      "save every 20 steps on the nodes, and every 1000 steps in the run directory");
+      "save every 20 steps to the nodes' storage, and every 1000 steps to the run directory");
   table.example(
       "mpirun -n 4 dt-train --model llama-tiny --data shards --steps 50 --micro-batch 2 --compare-layouts "
       "\"dp=1; dp=4,zero=3\"",

@@ -60,7 +60,7 @@ void add_optimizer(OptionTable& t, Settings& s) {
       .conflicts_with(evaluation);
   for (const optim::HyperParameter& parameter : optim::hyper_parameters())
     add_hyper_parameter(t, s, parameter);
-  t.add("clip-norm", &s.clip_norm, "X", "maximum norm of the whole gradient; 0: no clipping")
+  t.add("clip-norm", &s.clip_norm, "X", "maximum L2 norm of the whole gradient; 0: no clipping")
       .conflicts_with(evaluation);
 }
 

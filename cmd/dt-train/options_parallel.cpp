@@ -14,50 +14,51 @@ void add_layout(OptionTable& t, Settings& s) {
            plan::max_stages)
       .details(
           "Each rank holds some of the attention heads, MLP features and vocabulary rows. The ranks "
-          "communicate twice per layer in each direction.")
-      .add("sequence-parallel", &s.sequence_parallel, "with --tp: also split the rows of norms and residuals")
-      .details("This saves activation memory and sends a quarter more bytes.")
+          "communicate twice per layer in the forward pass, and twice in the backward pass.")
+      .add("sequence-parallel", &s.sequence_parallel, "with --tp: also split norms and residuals, by tokens")
+      .details("It saves activation memory, and sends a quarter more bytes.")
       .require("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
       .add("cp", &s.cp, "C", "context-parallel ranks, which split each sequence", 1, plan::max_stages)
       .details(
-          "For long sequences. Each rank holds a part of every sequence, and keys and values circulate among "
-          "the ranks.")
+          "Use it for long sequences. Each rank holds a part of every sequence, and keys and values "
+          "circulate among the ranks.")
       .add("tp-overlap-chunks", &s.tp_overlap_chunks, "N",
-           "row chunks in which tensor-parallel ranks overlap communication; 0: automatic", 0, 1024)
+           "chunks of rows in which tensor-parallel communication overlaps products; 0: automatic", 0, 1024)
       .details(
-          "A chunk is exchanged while another is multiplied. 0 is one chunk within a node, and else depends "
-          "on the size. The result does not depend on N.")
+          "One chunk is exchanged while the next is multiplied. With 0, ranks of one node use one chunk; "
+          "otherwise the number depends on the size. The result does not depend on N.")
       .require("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
       .choice("placement", &s.placement,
-              "order of ranks; hosts: ranks of a host are neighbors; launcher: the launcher's order")
-      .details("With hosts, ranks that split layers become neighbors first.")
-      .add("pp", &s.pp, "P", "ranks of a pipeline; each has a stage of the model", 1, plan::max_stages)
+              "order of ranks; hosts: ranks of a host follow each other; launcher: the launcher's order")
+      .details("With hosts, tensor-parallel ranks are placed on one host before others.")
+      .add("pp", &s.pp, "P", "pipeline-parallel ranks; each computes a stage of the model", 1,
+           plan::max_stages)
       .details(
           "A stage consists of units: the embedding, blocks, and the head. Further ranks form more "
-          "pipelines, "
-          "which share the batch. Ranks that do not complete a pipeline are idle.")
+          "pipelines, which share the batch. Ranks that are part of no complete pipeline are idle.")
       .choice("pp-schedule", &s.pp_schedule, "order of computation in pipeline stages")
       .details(
-          "The result does not depend on it. interleaved needs --virtual-stages 2 or more, zero-bubble 1 or "
-          "2.")
-      .add("virtual-stages", &s.virtual_stages, "V", "stages on each rank of a pipeline", 1, plan::max_stages)
+          "The result does not depend on the order. interleaved needs --virtual-stages 2 or more, and "
+          "zero-bubble 1 or 2.")
+      .add("virtual-stages", &s.virtual_stages, "V", "stages on each pipeline-parallel rank", 1,
+           plan::max_stages)
       .add("stage-units", &s.stage_units, "LIST",
            "number of units in each stage, such as 5,7,7,5; default: balanced by FLOPs")
       .details(
           "LIST has P × V numbers, in the order of the model. The default makes the slowest stage as fast as "
-          "possible.")
+          "possible. P is --pp, and V is --virtual-stages.")
       .add("zero", &s.zero, "STAGE",
            "ZeRO stage; 0: none; 1: shard optimizer state; 2: also gradients; 3: also weights", 0, 3)
       .details(
-          "Data-parallel ranks share what is sharded, instead of each holding a replica. With several "
-          "micro-batches per rank, the bits of stages 2 and 3 depend on the number of ranks.")
+          "Each data-parallel rank holds a shard instead of a replica. With several micro-batches per rank, "
+          "the bits of stages 2 and 3 depend on the number of ranks.")
       .conflicts_with(evaluation)
       .add("zero-group", &s.zero_group, "GROUP",
-           "ranks that share ZeRO's shards: all, node, or a number of consecutive ranks")
+           "ranks over which ZeRO shards: all, node, or a number of consecutive ranks")
       .details(
-          "node: the ranks of a node. If context-parallel and data-parallel ranks both exist, the node must "
-          "hold all of them. A number: so many consecutive ranks, those that divide the batch first. Each "
-          "group holds the same state.")
+          "node: the ranks of each node. With both context and data parallelism, a node must hold all ranks "
+          "that have the same weights. A number: groups of that many consecutive ranks, data-parallel ranks "
+          "first. Every group holds the whole state.")
       .conflicts_with(evaluation)
       .require("--zero 1, 2 or 3", [&s] { return s.zero > 0 || s.compare_layouts; });
 }
@@ -65,27 +66,26 @@ void add_layout(OptionTable& t, Settings& s) {
 void add_communication(OptionTable& t, Settings& s) {
   t.group("Communication")
       .add("overlap", &s.overlap, "overlap computation with communication of weights and gradients")
-      .details("--no-overlap shows what the overlap is worth.")
+      .details("Compare with --no-overlap to see how much time it saves.")
       .add("comm-bucket-bytes", &s.comm_bucket_bytes, "SIZE",
            "maximum bytes of gradients and weights in flight; 0: unlimited", 0, std::int64_t{1} << 50)
       .details(
-          "SIZE also bounds the memory for received data. With 0, all that units hand over is in flight. "
-          "With "
-          "NCCL, each group that sums keeps 4 × SIZE of GPU memory, at most 128 MiB. The result does not "
-          "depend on SIZE.")
+          "SIZE also bounds the memory for received data. With 0, the weights and gradients of whole units "
+          "are in flight. With NCCL, each group that sums gradients keeps 4 × SIZE of GPU memory, at most "
+          "128 MiB. The result does not depend on SIZE.")
       .conflicts_with(evaluation)
       .add("comm", &s.comm, "KIND",
            "communication between ranks: self, threads=N, mpi or nccl; default: by launcher and GPUs")
       .details(
           "self: one rank. threads=N: N ranks as threads of this process. mpi: ranks that mpirun or srun "
-          "started. nccl: such ranks, whose GPUs communicate through NCCL.\n\n"
-          "Under mpirun and srun the default is nccl if each rank has a GPU of its own, else mpi. Without a "
-          "launcher it is self.")
+          "started. nccl: the same ranks, whose GPUs communicate through NCCL.\n\n"
+          "Under mpirun and srun the default is nccl if each rank has a GPU of its own, and otherwise mpi. "
+          "Without a launcher it is self.")
       .add("comm-timeout", &s.comm_timeout, "TIME",
            "maximum wait for this rank's GPU and for other ranks; then the run ends")
       .details(
-          "The error names the ranks that are missing. The limit also holds while another rank reads, writes "
-          "or cleans up.");
+          "The error names the ranks that did not answer. The limit also applies while ranks wait for one "
+          "that reads, writes or removes files.");
 }
 
 }  // namespace

@@ -11,19 +11,19 @@ void add_checkpoints(OptionTable& t, Settings& s) {
       .add("save-every", &s.save.every, "N", "steps between checkpoints; 0: only at the end")
       .conflicts_with(all_but_kept_runs)
       .add("background-save", &s.save.in_background, "write checkpoints while training continues")
-      .details("They are written from a copy of the state, which takes as much memory as what is saved.")
+      .details("They are written from a copy of the state, which needs as much memory as the state itself.")
       .conflicts_with(all_but_kept_runs)
       .require("--save-every", [&s] { return s.save.every > 0; })
       .add("checkpoint-writers-per-node", &s.save.writers_per_node, "N",
-           "ranks of a node that write checkpoint files; default: every rank writes its own", 1)
+           "ranks per node that write checkpoint files; default: every rank writes its own file", 1)
       .details(
           "The ranks of a node form N groups, and each group writes one HDF5 file. The first rank of a group "
           "writes; the others need memory for a copy of what they save.")
       .conflicts_with(all_but_kept_runs)
-      .conflicts_with({"checkpoint-local"}, "there each rank writes its own file")
+      .conflicts_with({"checkpoint-local"}, "local checkpoints have one file per rank")
       .add("checkpoint-local", &s.save.local_folder, "DIR",
            "save to this node-local folder, with a copy on the next node")
-      .details("A start resumes from the checkpoint that its nodes hold, if it is the newest.")
+      .details("A start resumes from the local checkpoint on its nodes if that is the newest one.")
       .conflicts_with(all_but_kept_runs)
       .require("--save-every", [&s] { return s.save.every > 0; })
       .add("encrypt-copies", &s.save.encrypts_copies,
@@ -33,7 +33,7 @@ void add_checkpoints(OptionTable& t, Settings& s) {
       .require("--checkpoint-local", [&s] { return s.save.local_folder.has_value(); })
       .add("flush-every", &s.save.flush_every, "N",
            "with --checkpoint-local: write every Nth checkpoint to the run directory", 1, max_steps)
-      .details("The last checkpoint before the run ends, or is told to stop, is also written there.")
+      .details("The checkpoint at the end of the run, or after a signal, is always written there.")
       .conflicts_with(all_but_kept_runs)
       .require("--checkpoint-local", [&s] { return s.save.local_folder.has_value(); })
       .add("keep-last", &s.save.keep_last, "N", "number of newest checkpoints to keep; default: all", 1)
@@ -44,9 +44,8 @@ void add_checkpoints(OptionTable& t, Settings& s) {
       .require("--keep-last", [&s] { return s.save.keep_last.has_value(); })
       .add("resume", &s.resume.from, "WHAT", "checkpoint to resume from, or auto (the newest), or never")
       .details(
-          "auto is the newest checkpoint of the run that loads; the run begins at step 0 only if it has "
-          "none. "
-          "never begins at step 0, as a new generation.")
+          "auto is the newest checkpoint of the run that loads. Only a run without checkpoints starts from "
+          "step 0. never starts from step 0, as a new generation of the run.")
       .conflicts_with(proofs);
 }
 
@@ -62,15 +61,15 @@ void add_evaluation(OptionTable& t, Settings& s) {
       .add("peak-flops", &s.logging.peak_flops, "X",
            "peak FLOP/s of a rank for MFU, such as 989T; default: the device's peak", 1)
       .details(
-          "If the peak of the device is unknown, the default is the rate of the best matrix product, "
-          "measured.")
+          "If the peak of the device is unknown, the default is the measured rate of the best matrix "
+          "product.")
       .use_decimal_units()
       .conflicts_with(all_but_kept_runs)
       .add("profile", &s.logging.profile, "STEPS",
-           "trace a step (10) or several (10-12) in the run's profile/")
+           "steps to trace, such as 10 or 10-12; the traces go to RUN/profile")
       .details(
-          "Each rank writes a trace of each step, for ui.perfetto.dev and chrome://tracing. Rank 0 reports "
-          "where the time went.")
+          "Each rank writes a trace of each step, for ui.perfetto.dev and chrome://tracing. Rank 0 prints a "
+          "summary of where the time went.")
       .conflicts_with(all_but_kept_runs)
       .add("eval-only", &s.eval_only, "evaluate --init-from, or the checkpoint that --resume finds, and exit")
       .add("logits-out", &s.evaluation.logits_file, "FILE.h5",
@@ -80,7 +79,7 @@ void add_evaluation(OptionTable& t, Settings& s) {
       .require("--logits-out", [&s] { return s.evaluation.logits_file.has_value(); })
       .add("dry-run", &s.dry_run,
            "check everything, estimate memory, time and disk space, and change nothing")
-      .details("It also prints what would run.")
+      .details("It also prints the plan of the run.")
       .conflicts_with(evaluation);
 }
 

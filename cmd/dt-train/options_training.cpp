@@ -24,12 +24,11 @@ void add_model_and_data(OptionTable& t, Settings& s) {
       .details(fmt::format("The presets are {}.", fmt::join(model::preset_names(), ", ")))
       .add("data", &s.data.mixture, "DIR|MIX",
            "dataset of dt-shard-data, or a weighted mixture such as web=0.7,code=0.3 (required)")
-      .details("A folder x=1 alone is given as x=1/. --dry-run and --show-schedule work without data.")
+      .details("Write a single folder named x=1 as x=1/. --dry-run and --show-schedule work without data.")
       .add("stage-dir", &s.data.stage_dir, "DIR", "copy the data to this node-local folder before training")
       .details(
-          "One rank of each node copies the data, then all ranks read the copy. Data that cannot be copied "
-          "is "
-          "read where it is.")
+          "One rank of each node copies the data, and then all its ranks read the copy. Data that cannot be "
+          "copied is read in place.")
       .conflicts_with({"show-schedule"})
       .add("stage-limit", &s.data.stage_limit, "SIZE",
            "maximum size of all copies in --stage-dir; default: the free space", 0)
@@ -41,7 +40,7 @@ void add_model_and_data(OptionTable& t, Settings& s) {
       .conflicts_with({"compare-layouts"})
       .add("init-from", &s.resume.init_from, "PATH",
            "start from the weights of a checkpoint or a Hugging Face folder")
-      .details("Only weights are loaded, without the optimizer state and the position in the data.")
+      .details("Only the weights are loaded, not the optimizer state and the position in the data.")
       .add("seed", &s.seed, "N", "random seed for weights and data order")
       .conflicts_with(evaluation);
 }
@@ -64,7 +63,8 @@ void add_batch(OptionTable& t, Settings& s) {
            max_length)
       .add("mask-documents", &s.mask_documents, "restrict attention to a token's own document")
       .details(
-          "Otherwise a token attends to all tokens before it in the sequence, also those of other documents.")
+          "Without it a token attends to all tokens before it in the sequence, also those of other "
+          "documents.")
       .add("global-batch", &s.global_batch, "N", "sequences per optimizer step", 1, max_batch)
       .add("micro-batch", &s.micro_batch, "N", "sequences per forward pass", 1, max_batch)
       .add("grad-lanes", &s.grad_lanes, "N",
@@ -72,10 +72,9 @@ void add_batch(OptionTable& t, Settings& s) {
            "resume",
            1)
       .details(
-          "Gradients are added within each lane, then over the lanes in a fixed tree. Numbers of "
-          "data-parallel ranks that are powers of two and "
-          "divide N give bit-identical weights, except under ZeRO 2 and 3 with several micro-batches per "
-          "rank. The default is ranks ÷ (pp × tp × cp).")
+          "Gradients are added within each lane, then over the lanes in a fixed tree. All numbers of "
+          "data-parallel ranks that are powers of two and divide N give bit-identical weights, except under "
+          "ZeRO 2 and 3 with several micro-batches per rank. The default is ranks ÷ (pp × tp × cp).")
       .conflicts_with(evaluation)
       .add("threads", &s.threads, "N", "threads per rank; default: the host's available cores ÷ its ranks", 1,
            plan::max_threads);

@@ -62,9 +62,9 @@ std::string option_group(const OptionTable::State& state, const std::string& tit
 
 std::string options_section(const OptionTable::State& state) {
   std::string out = ".Sh OPTIONS\n";
-  out +=
-      mdoc_paragraphs(describe_units(state) +
-                      " If an option is given twice, the last value counts; a list takes the values of all.");
+  out += mdoc_paragraphs(
+      describe_units(state) +
+      " If an option is given twice, the last value is used; a list option takes the values of all.");
   for (std::size_t group = 0; group <= state.groups.size(); ++group) {
     out += option_group(state, group == 0 ? "Options" : state.groups[group - 1],
                         [group](const OptionEntry& e) { return !e.is_standard && e.group == group; });
@@ -104,13 +104,15 @@ std::string environment_section(const std::string& tool) {
 std::string exit_section(const Manual& manual) {
   std::vector<ManualEntry> codes = {
       {"0", "Success."},
-      {"1", "Internal error: a defect of dt."},
-      {"2", "Usage: an unknown option, an unusable value, or options that do not go together."},
-      {"3", "Bad input: a file or folder is missing, damaged, or of another format or version."},
-      {"4", "Environment: a system call failed, memory or disk space ran out, or ranks failed to meet."}};
+      {"1", "Internal error: a bug in dt."},
+      {"2", "Usage: an unknown option, an invalid value, or options that cannot be combined."},
+      {"3", "Bad input: a file or folder is missing, damaged, or has another format or version."},
+      {"4",
+       "Environment: a system call failed, memory or disk space ran out, or a rank, GPU or network failed."}};
   codes.insert(codes.end(), manual.exit_codes.begin(), manual.exit_codes.end());
-  codes.push_back(
-      {"128 + N", "Stopped by signal N. A reader that closes standard output's pipe causes SIGPIPE."});
+  codes.push_back({"128 + N",
+                   "Stopped by signal N. If the reader of standard output closes the pipe, the signal is "
+                   "SIGPIPE (141)."});
   return ".Sh EXIT STATUS\n" + mdoc_entries(codes, "");
 }
 
@@ -159,9 +161,10 @@ std::string environment_page(const std::string& date) {
   return mdoc_head("dt-environment", 7, "environment variables that dt reads or sets", date) +
          ".Sh DESCRIPTION\n" +
          mdoc_paragraphs(
-             "Options win over the environment: no variable stands for an option of a tool. Libraries that "
-             "dt uses read variables of their own. Jobs are the scripts of jobs/. \"As words\" means: split "
-             "at blanks, without quoting.") +
+             "No variable stands for an option of a tool. This page lists the variables that dt itself reads "
+             "or sets; libraries that dt uses read more. \"Recorded with each start\" means: dt-train stores "
+             "them in the run directory, and dt-allreduce-bench prints them. \"jobs\" are the scripts in "
+             "jobs/. \"As words\" means: split at blanks, without regard to quotes.") +
          ".Sh ENVIRONMENT\n" + mdoc_entries(entries, "Ev ") + ".Sh SEE ALSO\n.Xr dt-allreduce-bench 1 ,\n" +
          ".Xr dt-shard-data 1 ,\n.Xr dt-train 1\n";
 }

@@ -104,8 +104,7 @@ std::string describe_units(const OptionTable::State& state) {
   if (names.empty()) return others + ", durations s m h d.";
   return fmt::format(
       "In {} K M G T, also in small letters, and Ki Mi Gi Ti are powers of 1024, as in nccl-tests. Other "
-      "counts "
-      "take K M G T (powers of 1000) and Ki Mi Gi Ti (powers of 1024), durations s m h d.",
+      "counts take K M G T (powers of 1000) and Ki Mi Gi Ti (powers of 1024), durations s m h d.",
       names);
 }
 

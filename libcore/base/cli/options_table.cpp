@@ -149,9 +149,9 @@ void OptionTable::State::add_standard() {
     entry.is_flag = true;
     entry.assign = [target](const std::string& value) { return assign_bool(value, target); };
   };
-  flag("json", &settings.json, "results as JSON");
-  flag("quiet", &settings.quiet, "warnings and errors only");
-  flag("verbose", &settings.verbose, "more messages");
+  flag("json", &settings.json, "print results as JSON");
+  flag("quiet", &settings.quiet, "print warnings and errors only");
+  flag("verbose", &settings.verbose, "print more messages");
   OptionEntry& progress =
       add("progress", "auto|always|never", "progress on standard error: a bar, or lines in a log file");
   progress.values = names_of<ProgressMode>();
@@ -164,7 +164,8 @@ void OptionTable::State::add_standard() {
   };
   const auto none = [](const std::string&) { return Problem(); };
   OptionEntry& config =
-      add("config", "FILE", "read options from FILE, a line 'name = value' each; the command line wins");
+      add("config", "FILE",
+          "read options from FILE, with one line 'name = value' each; the command line takes precedence");
   config.assign = none;
   config.in_config = false;
   for (const auto& [name, help] :

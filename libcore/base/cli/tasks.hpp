@@ -34,7 +34,7 @@ inline constexpr const char* share_tasks_help =
 
 /// Details of --share-tasks for the man page.
 inline constexpr const char* share_tasks_details =
-    "Each task of the step must give this command. The default is off in a shell or container that srun "
-    "starts.";
+    "Each task of the step must run the same command. If srun starts a shell or a container that starts "
+    "the tool, the default is off.";
 
 }  // namespace dt

@@ -10,8 +10,8 @@ refuse() {
 refuse "unknown operation 'allreduce'; did you mean 'all_reduce'\? expected all_reduce, broadcast, all_gather, reduce_scatter, all_to_all, reduce, gather, scatter, send_receive, barrier" -o allreduce
 refuse "unknown operation 'x'; expected" -o all,x
 refuse "unknown operation 'sendrecv'; did you mean 'send_receive'" -o sendrecv
-refuse "unknown operation 'sum'; nccl-tests' -o is -r here: write -r sum \(--reduction\); -o \(--operations\) takes all_reduce" -o sum
-refuse "invalid value '0' for option '--reduction'; nccl-tests' -r is --root here: write --root 0; expected one of sum" -r 0
+refuse "unknown operation 'sum'; -o of nccl-tests is -r here: write -r sum \(--reduction\); -o \(--operations\) takes all_reduce" -o sum
+refuse "invalid value '0' for option '--reduction'; -r of nccl-tests is --root here: write --root 0; expected one of sum" -r 0
 refuse "unknown option '-g'; each rank is a process: start them with mpirun -n N" -g 8
 refuse "unknown option '--minbytes'; did you mean '--min-bytes'" --minbytes 8
 refuse "unknown option '--op'; did you mean '--reduction'" --op sum

@@ -55,7 +55,7 @@ expect_exit 2 dt-train --model llama-tiny --steps 1 --dry-run --ranks 4 --comm t
 expect_match stderr "--ranks cannot be combined with --comm: --comm starts real ranks$"
 expect_exit 2 dt-train --model llama-tiny --data nowhere --run run --steps 1 --save-every 1 --checkpoint-local x \
   --checkpoint-writers-per-node 2
-expect_match stderr "--checkpoint-writers-per-node cannot be combined with --checkpoint-local: there each rank writes its own file$"
+expect_match stderr "--checkpoint-writers-per-node cannot be combined with --checkpoint-local: local checkpoints have one file per rank$"
 expect_exit 2 dt-train --eval-only --data nowhere --init-from x --resume auto
 expect_match stderr "--eval-only takes --init-from or --resume, not both"
 expect_absent run
