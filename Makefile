@@ -114,7 +114,7 @@ demo: build
 	@$(call install,$(demo_packages))
 	@PATH="$(CURDIR)/$(BUILD)/bin:$$PATH" bash jobs/demo.sh demo
 
-# The benchmarks are built, too: what nobody builds does not stay what it was.
+# The benchmarks are built, too, so that they keep compiling.
 test: lint
 	@$(call install,$(build_packages) $(test_packages) $(bundle_packages) $(bench_packages))
 	@mkdir -p $(BUILD)

@@ -95,7 +95,9 @@ void check_same_options(const Request& request, comm::Communicator& world) {
       throw Error(ErrorKind::usage, fmt::format("got --{}, but rank 0 got --{}", ours[i], theirs[i]),
                   "start all ranks with the same options and the same version");
     }
-    if (ours.size() != theirs.size()) throw usage_error("runs another version of dt than rank 0");
+    if (ours.size() != theirs.size())
+      throw Error(ErrorKind::usage, "the version of dt differs from that of rank 0",
+                  "start all ranks with the same version");
   });
 }
 

@@ -126,7 +126,7 @@ void warn_of_fewer_tokens(const Options& options, const data::TokenizerIdentity&
 int save_tokenizer(const Options& options, Console& console) {
   const std::string& path = *options.save_tokenizer;
   if (file_exists(path) && !options.overwrite)
-    throw Error(ErrorKind::input, path + " exists already",
+    throw Error(ErrorKind::input, path + " already exists",
                 "give another name, or --overwrite to replace it");
   require_parent_folder(path);
   AtomicFile file(path);

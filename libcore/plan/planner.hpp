@@ -24,8 +24,8 @@ class Planner {
           const Launch& launch, Purpose purpose = Purpose::training)
       : settings_(settings), spec_(spec), dataset_(dataset), launch_(launch), purpose_(purpose) {}
 
-  /// Returns the plan of a run that begins anew or continues from `resumed`. That of an evaluation has no
-  /// steps and no schedule. Without a dataset, checks of the data are left out, and --epochs is refused.
+  /// Returns the plan of a run that starts from step 0 or continues from `resumed`. That of an evaluation has
+  /// no steps and no schedule. Without a dataset, checks of the data are left out, and --epochs is refused.
   /// Errors: usage, naming the option and what is allowed (a batch that micro-batches do not divide);
   /// input, data and model do not fit each other (vocabulary, positions, too little data).
   Plan plan(const checkpoint::TrainingState* resumed = nullptr) const;

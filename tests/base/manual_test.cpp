@@ -46,7 +46,7 @@ TEST_CASE("a man page has the options with defaults, rules and details, and the 
     CHECK_THAT(page, Contains(part));
 }
 
-TEST_CASE("the page of environment variables names who uses them") {
+TEST_CASE("the page of environment variables names the tools that use them") {
   const std::string page = environment_page("May 4, 2026");
   CHECK_THAT(page, Contains(".It Ev \"\\&GOMP_SPINCOUNT\"\n") && Contains("Used by: dt\\-train.\n"));
 }

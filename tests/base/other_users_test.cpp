@@ -177,7 +177,7 @@ TEST_CASE("storage lies in folders of which everybody may rename nothing") {
   }
 }
 
-TEST_CASE("who else may write to a folder is told") {
+TEST_CASE("names the other users that may write to a folder") {
   const Folder folder;
   const auto writers = [&](mode_t mode) {
     REQUIRE(::chmod(folder.path().c_str(), mode) == 0);

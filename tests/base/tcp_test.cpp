@@ -115,7 +115,7 @@ TEST_CASE("this host is reached at its own addresses; those that are every host'
     CHECK_THROWS_AS(TcpConnection("127.0.0.1", endpoints.front().port, 10), ConnectionError);
 }
 
-TEST_CASE("who does not answer, is not there or goes away is an error that names the other end") {
+TEST_CASE("a peer that does not answer, is absent or goes away is an error that names the peer") {
   std::uint16_t closed = 0;
   {
     Listener listener(10, [](TcpConnection&) {});
@@ -160,7 +160,7 @@ TEST_CASE("a call that waits can be given up, and a listener's end ends what it 
   listener.reset();  // long before the connection's time is over, or this test does not end
 }
 
-TEST_CASE("who is not admitted in time, or crowds others, is turned away, and nobody who is admitted") {
+TEST_CASE("a peer that is not admitted in time, or crowds others out, is refused; admitted peers stay") {
   std::atomic<int> num_served = 0;
   TcpListener listener(
       loopback, 20, [] { return std::make_unique<Steps>(); },

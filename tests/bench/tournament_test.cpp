@@ -28,7 +28,7 @@ std::vector<std::string> names(const std::vector<int>& ranks_on_hosts) {
 
 }  // namespace
 
-TEST_CASE("in a tournament all meet all, nobody two at once, in as few rounds as can be") {
+TEST_CASE("in a tournament all ranks meet all others, one at a time, in as few rounds as possible") {
   for (int n = 0; n <= 9; ++n) {
     INFO(n);
     const std::vector<PairRound> rounds = tournament(n);

@@ -134,7 +134,7 @@ TEST_CASE("a manifest from before pipelines has even stages, a schedule from aft
   CHECK(!contains(text, "\"sp\""));
 }
 
-TEST_CASE("how a manifest's layers were cut is told; what a later version may call it is passed over") {
+TEST_CASE("how a manifest's layers were cut is told; names that a later version may give are ignored") {
   Manifest m = filled();
   m.mesh = {.dp = 2, .tp = 4, .zero = 1, .sequence_parallel = true};
   const std::string text = to_json(m);

@@ -9,8 +9,8 @@ at_exit() { ((${#racers[@]} == 0)) || { kill -KILL "${racers[@]}" && wait; } 2>/
 # claims RUN: numbers of the generations that were not withdrawn.
 claims() { find "$1/generations" -name '????.json' -size +0 | sort | sed -E 's|.*/0*([0-9]+)\.json|\1|'; }
 
-# names_rival RACER RUN LAST: the refusal tells who held the run: another racer, as a generation newer than LAST. It need not be the
-# winner: who refused this one may have given way itself.
+# names_rival RACER RUN LAST: the refusal names the holder of the run: another racer, as a generation newer than LAST. It need not be the
+# winner: the racer that refused this one may have given way itself.
 names_rival() {
   local said=racer.$1 rivals=("${racers[@]}") generation
   unset "rivals[$1]"
@@ -98,7 +98,7 @@ races() {
     "$(claims raced | wc -l) generations"
 }
 
-# wait_for_generation RUN N: until it has saved, so that there is something to go on from.
+# wait_for_generation RUN N: until it has saved a checkpoint to resume from.
 wait_for_generation() {
   local tries
   for ((tries = 0; tries < 1000; ++tries)); do

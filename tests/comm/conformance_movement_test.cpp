@@ -99,7 +99,7 @@ TEST_CASE("a broadcast from any root reaches everyone") {
   });
 }
 
-TEST_CASE("nobody leaves a barrier before everybody has come") {
+TEST_CASE("no rank leaves a barrier before all have entered it") {
   on_ranks([](Communicator& group) {
     const auto n = static_cast<std::size_t>(group.size());
     for (int late = 0; late < group.size(); ++late) {

@@ -70,7 +70,7 @@ TEST_CASE("ranks without a heartbeat, or with garbage for one, are silent") {
   CHECK_THAT(verdict, !Contains("rank 1"));
 }
 
-TEST_CASE("a heartbeat that vanished between the looks tells who it was") {
+TEST_CASE("a heartbeat that vanished between two looks still names its writer") {
   World world;
   world.enter({0, 1, 2});
   auto sightings = world.all_alive();
@@ -166,7 +166,7 @@ TEST_CASE("ranks that give different bytes are in the same all_to_all") {
                  Contains(": rank 3 on n3 (process 103) is in a different operation instead: reduce 57"));
 }
 
-TEST_CASE("where all have entered it or are past it, nobody is blamed") {
+TEST_CASE("if all have entered it or are past it, no rank is blamed") {
   World world;
   world.enter({0, 1, 2});
   world.ranks[3].recorder.finish(world.ranks[3].enter(OperationKind::all_reduce, 4 << 20));

@@ -7,7 +7,7 @@
 
 using namespace dt::comm;
 
-TEST_CASE("who accepts an offer sees what others write") {
+TEST_CASE("a process that accepts an offer sees what others write") {
   SharedMemory first(100'000), second(100'000);
   const SharedMemory::Offer offer = first.make();
   REQUIRE(second.accept(offer));

@@ -64,7 +64,7 @@ TEST_CASE("when a rank throws, waits in groups of groups throw, too") {
   CHECK_THROWS_AS(run_threads(3, body), std::runtime_error);
 }
 
-TEST_CASE("nobody touches the buffers of a rank that throws half-way") {
+TEST_CASE("no rank touches the buffers of a rank that throws half-way") {
   // Under AddressSanitizer this also shows that freed memory is not read.
   for (int round = 0; round < 50; ++round) {
     std::atomic<bool> has_left = false;
@@ -89,7 +89,7 @@ TEST_CASE("nobody touches the buffers of a rank that throws half-way") {
   }
 }
 
-TEST_CASE("an operation that nobody waits for leaves its buffer alone, and is an error") {
+TEST_CASE("an operation without a wait leaves its buffer alone, and is an error") {
   std::atomic<bool> is_dropped = false;
   const auto body = [&](Communicator& group) {
     const auto own = static_cast<float>(group.rank());

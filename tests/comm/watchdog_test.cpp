@@ -196,7 +196,7 @@ TEST_CASE("a rank in another operation is found") {
              Contains(": rank 2 on n2 (process 102) is in a different operation instead: broadcast 1"));
 }
 
-TEST_CASE("where nobody is to blame, it says so") {
+TEST_CASE("says so if no rank is to blame") {
   Watched watched;
   for (int rank = 1; rank < 4; ++rank) watched.add_peer(rank, 1);
   watched.start();

@@ -153,7 +153,7 @@ TEST_CASE("a checkpoint of weights alone has no moments to export") {
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("who is told of progress may end an export: nothing is left") {
+TEST_CASE("a progress callback may end an export: nothing is left") {
   const TempFolder folder;
   const ExportSource source(write(folder.path(), {.kinds = all_kinds}));
   struct Stop {};

@@ -163,7 +163,7 @@ TEST_CASE("an export keeps every end of a mixture's sources") {
   CHECK(exported({}, {7}, {}) == Ends{7});
 }
 
-TEST_CASE("a checkpoint of weights alone is nothing to go on from") {
+TEST_CASE("a run cannot resume from a checkpoint of weights alone") {
   const TempFolder folder;
   write_hf(folder / "hf", gpt2(true), DType::f32, 1);
   import_hf(HfFolder(folder / "hf"), folder / "imported");

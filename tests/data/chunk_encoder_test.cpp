@@ -44,7 +44,7 @@ using Catch::Matchers::StartsWith;
 
 }  // namespace
 
-TEST_CASE("JSON lines: each line is a document, blank lines are passed over") {
+TEST_CASE("JSON lines: each line is a document, blank lines are skipped") {
   CHECK(texts_of(
             "{\"text\": \"one\"}\n\n  \t\r\n{\"id\": [1, {\"text\": 2}], \"text\": \"two\\n\\u00e4\"}\r\n") ==
         Strings{"one", "two\nä"});

@@ -118,7 +118,7 @@ TEST_CASE("inputs that change have another digest") {
   CHECK(InputRanges({folder.path()}, {}, 10).digest() != digest);
 }
 
-TEST_CASE("who may read the inputs: files, and all folders that are walked") {
+TEST_CASE("read access of inputs: files, and all folders that are walked") {
   const Folder folder;
   fs::create_directories(folder / "text" / "inner");
   put(folder / "text" / "inner" / "a", "a");
@@ -136,7 +136,7 @@ TEST_CASE("who may read the inputs: files, and all folders that are walked") {
   CHECK(mode_for(0700, 0755, 0644, "text/inner/a") == 0755);  // all users that may read the file
 }
 
-TEST_CASE("a document begins where it would for who reads from the start") {
+TEST_CASE("a document begins where it would if the input were read from the start") {
   const Folder folder;
   CHECK(next_document_in(folder, "ab\ncd\n", 0, "\n") == 3);
   CHECK(next_document_in(folder, "ab\ncd\n", 2, "\n") == 3);

@@ -167,7 +167,7 @@ TEST_CASE("formats whose names could begin text are told by what text has not") 
   CHECK(all_text(folder / "orc") == "ORCs are not goblins\n|");
 }
 
-TEST_CASE("frames that are passed over may stand before zstd's and lz4's") {
+TEST_CASE("skippable frames may stand before zstd's and lz4's") {
   const std::string skipped = "\x5A\x2A\x4D\x18\3\0\0\0abc"s;
   CHECK(content_of(skipped) == Content::zstd);
   CHECK(content_of(skipped + skipped + "\x28\xB5\x2F\xFD") == Content::zstd);

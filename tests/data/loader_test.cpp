@@ -80,7 +80,7 @@ TEST_CASE("a batch holds the windows of the sampler's order, labels shifted by o
   CHECK(loader.wait_s() > 0);
 }
 
-TEST_CASE("who counts the targets of the batch ahead waits for it, and is told how long") {
+TEST_CASE("counting the targets of the next batch waits for it, and reports how long") {
   const Folder folder;
   const Mixture dataset = counting_dataset(folder);
   Loader loader(dataset, 3, 8);
@@ -227,7 +227,7 @@ TEST_CASE("the loader's error about document offsets comes only where they are a
   CHECK(dt_test::caught([&] { loader.next(0, 1, 1); }).says("/document_offsets is corrupt"));
 }
 
-TEST_CASE("the digest of samples is a sum over them, so it does not depend on who holds which") {
+TEST_CASE("the digest of samples is a sum over them, so it does not depend on which rank holds which") {
   const Folder folder;
   const Mixture dataset = counting_dataset(folder);
   Loader loader(dataset, 1, 8);

@@ -90,7 +90,7 @@ TEST_CASE("nothing is removed for a dataset that could never fit") {
   CHECK(datasets.stored().size() == 1);
 }
 
-TEST_CASE("nothing is removed where all that nobody uses would not be enough") {
+TEST_CASE("nothing is removed if all unused copies would not be enough") {
   const Datasets datasets;
   StageRequest request = datasets.request();
   const fs::path unused = stage(datasets / "a", request);
@@ -161,7 +161,7 @@ TEST_CASE("of several that want the same copy at once, one makes it") {
   CHECK(datasets.stored().size() == 1);
 }
 
-TEST_CASE("who waits for another's copy can be stopped") {
+TEST_CASE("a wait for another process's copy can be stopped") {
   const Datasets datasets;
   const FileLock copying = datasets.locked();
   StageRequest request = datasets.request();
@@ -170,7 +170,7 @@ TEST_CASE("who waits for another's copy can be stopped") {
   CHECK(caught([&] { stage(datasets / "a", request); }).kind == ErrorKind::environment);
 }
 
-TEST_CASE("who waits for another's copy gives up where that does not get on") {
+TEST_CASE("a wait for another process's copy ends if that makes no progress") {
   const Datasets datasets;
   const FileLock copying = datasets.locked();
   StageRequest request = datasets.request();

@@ -28,7 +28,7 @@ TEST_CASE("the host runs ahead of a device by a bounded number of kernels", "[te
   CHECK(num_polls > given);
 }
 
-TEST_CASE("who only ever gives work to a device that hangs is told", "[test-device]") {
+TEST_CASE("a thread that only submits work to a device that hangs gets an error", "[test-device]") {
   Use device(1);
   device.break_at(1, Use::Fault::hang);
   accelerator().set_timeout(0.05);

@@ -44,7 +44,7 @@ TEST_CASE("a device's memory is zero, aligned, and not the host's to touch", "[t
   CHECK(signal_of([&] { static_cast<void>(*const_cast<volatile std::byte*>(buffer.data())); }) == SIGSEGV);
 }
 
-TEST_CASE("nothing is done before somebody waits", "[test-device]") {
+TEST_CASE("nothing is done before a wait", "[test-device]") {
   const Use device(1);
   Context context(1, gpu);
   bool done = false;

@@ -17,7 +17,7 @@ for action, orders in (("die-before", {}), ("die-amid", {"kinds": "write"})):
         if outcome.code == 0:
             # Several processes do not take the same turns each time; one may do without the last.
             if outcome.matched >= n and kind in ("self", "writers=1"):
-                faults.fail(f"{kind}: {where}: nobody died")
+                faults.fail(f"{kind}: {where}: no process died")
             continue
         deaths += 1
         subject.check_kept(where)

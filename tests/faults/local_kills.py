@@ -1,6 +1,6 @@
 """local_kills.py NODES RANKS KILLS [SEED]: a run of so many nodes of so many ranks each (1, 2 or 4 in all, which make the same bits)
 saves on its nodes after each step, and in the run directory after each seventh; it loses a process of KILLS launches at a random moment,
-and then all that lay on one of its nodes. Each launch goes on from the newest checkpoint that was announced, or a newer one; at last
+and then all that lay on one of its nodes. Each launch resumes from the newest checkpoint that was announced, or a newer one; at last
 the run must end with the weights of an undisturbed one."""
 
 import glob

@@ -1,7 +1,7 @@
 """not_finite.py COUNT [SEED]: COUNT starts, at random steps, of runs that keep one checkpoint (--keep-last 1), whose loss or gradients
 become infinite or NaN: by a learning rate under which the weights explode after a few steps or at once, or by a loss scale that fp16
 does not bear. One in eight is killed at a random moment on top of it. fp32, bf16 and fp16; one to three ranks as threads, ZeRO,
-pipelines. After each the newest checkpoint whose loss was finite must be there, it and no other is what a resume goes on from, and
+pipelines. After each the newest checkpoint whose loss was finite must be there, a resume takes it and no other, and
 what the message advises must work."""
 
 import json

@@ -57,13 +57,13 @@ class Sender : public Duplex {
 void greet_acceptor(std::span<const std::byte> bytes) {
   Source source(bytes);
   SecureChannel::accept(source, secret, terms);
-  dt_fuzz::require(false, "nobody is let in without the secret");
+  dt_fuzz::require(false, "a peer without the secret is refused");
 }
 
 void answer_initiator(std::span<const std::byte> bytes) {
   Source source(bytes);
   SecureChannel::initiate(source, secret, terms);
-  dt_fuzz::require(false, "nobody passes for the receiver without the secret");
+  dt_fuzz::require(false, "a false receiver without the secret is refused");
 }
 
 /// Sends `bytes`, the words of a faulty rank: a request, and files.

@@ -79,7 +79,7 @@ check() {
   wait
 }
 
-# case_of FILE [ARGUMENTS]: one of the tools' cases, with what it measured if it says nothing: that it passed.
+# case_of FILE [ARGUMENTS]: one of the tools' cases, with its measurements, or that it passed if it prints none.
 case_of() { bash "$DT_TESTS/cmd/$1" "${@:2}" && echo passed; }
 export -f case_of
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # toolkits.sh [FOLDER]: tries the .cu files beside other versions of CUDA than this machine's, from PyPI's packages, without a GPU:
 #   builds them with nvcc 13.0.48, the oldest of CUDA 13, and with the newest;
-#   has clang read them (-fsyntax-only) beside the headers of CUDA 12.4. That says nothing of what nvcc 12.4 makes of them.
+#   has clang read them (-fsyntax-only) beside the headers of CUDA 12.4. That does not show what nvcc 12.4 makes of them.
 # FOLDER (default: build/toolkits) keeps the packages, 2 GB of them. Exit codes: 0 ok, 1 a file was refused, 77 something is missing: it says
 # what.
 set -euo pipefail

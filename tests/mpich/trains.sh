@@ -19,7 +19,7 @@ for run in two theirs; do
   expect_equal "$(losses "$run")" "$(losses one)" "losses of $run"
 done
 expect_equal "$(find two/checkpoints/step-00000012.g1 -name 'rank-*.h5' | wc -l)" 2 "files of a checkpoint"
-# Either MPI goes on from what the other saved.
+# Either MPI resumes from what the other saved.
 expect_exit 0 train_as mpi=2 theirs "${common[@]}" --steps 16
 expect_exit 0 train one "${common[@]}" --steps 16
 expect_same_model one theirs

@@ -118,7 +118,7 @@ TEST_CASE("members of a group remove what another's crash left; strangers' names
   CHECK_FALSE(fs::exists(run.in("step-00000005.g1.not-finite.json")));
 }
 
-TEST_CASE("who may rename the run's folder is told") {
+TEST_CASE("names the users that may rename the run directory") {
   const Run run;
   REQUIRE(::chmod(run.folder.path().c_str(), 0777) == 0);
   CHECK(contains(run.directory.other_writers(), "everybody"));

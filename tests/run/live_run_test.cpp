@@ -43,7 +43,7 @@ std::string refusal(const RunDirectory& run) {
   return error_of(ErrorKind::environment, [&] { RunLock::require_not_held(run); });
 }
 
-TEST_CASE("a run that is alive refuses another start, naming who holds it; a dead one does not") {
+TEST_CASE("a run that is alive refuses another start, naming its holder; a dead one does not") {
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");
   CHECK(refusal(run).empty());
@@ -108,7 +108,7 @@ Generation claimed_by(const RunDirectory& run, const char* job, const char* rest
   return run.claim("", 0);
 }
 
-TEST_CASE("who holds a run gives way to a later life of its job, not to a claim about to be withdrawn") {
+TEST_CASE("the holder of a run gives way to a later start of its job, not to a claim about to be withdrawn") {
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");
   const Generation own = claimed_by(run, "77", nullptr);
@@ -134,7 +134,7 @@ TEST_CASE("who holds a run gives way to a later life of its job, not to a claim 
   CHECK_FALSE(run.is_superseded(own));
 }
 
-TEST_CASE("who holds a run withdraws what starts that died have claimed, and nothing else") {
+TEST_CASE("the holder of a run withdraws the claims of starts that died, and nothing else") {
   const TempFolder folder;
   const RunDirectory run = made(folder / "run");
   const Generation own = claimed_by(run, "77", "1");

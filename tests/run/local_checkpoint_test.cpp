@@ -20,7 +20,7 @@ std::string says(std::vector<LocalShard> shards) {
   return describe_shards(shards);
 }
 
-TEST_CASE("shares of several nodes make a whole one where every writer is held by somebody") {
+TEST_CASE("shares of several nodes make a whole one if some node holds every writer") {
   const std::vector<std::string> nodes = {says({shard(10, 1, {0, 3}), shard(20, 1, {0})}), "",
                                           says({shard(10, 1, {1, 2}), shard(10, 1, {2, 3})}),
                                           says({shard(5, 2, {0, 1})})};

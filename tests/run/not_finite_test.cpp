@@ -26,8 +26,7 @@ struct Run {
   RunDirectory directory{folder / "run"};
 };
 
-TEST_CASE(
-    "a checkpoint whose loss was not finite is passed over, and does not count where others are pruned") {
+TEST_CASE("a checkpoint whose loss was not finite is skipped, and does not count when others are pruned") {
   const Run run;
   mark_not_finite(run.at(30), {std::nan(""), "the loss of step 31"});
   const std::string why = why_not_finite(run.at(30) / "");

@@ -30,7 +30,7 @@ class Nowhere : public SaveTarget {
 
 }  // namespace
 
-TEST_CASE("a copy that fails keeps nobody from changing the state, and fails the save") {
+TEST_CASE("a copy that fails does not block changes of the state, and fails the save") {
   checkpoint::test::Pieces state;
   for (const char* tensor : {"a", "b"})
     state.add(checkpoint::kind_weights, tensor, Piece::whole({10}), DType::f32, 0);

@@ -24,7 +24,7 @@ TEST_CASE("the ranks of each host form groups of equal size, numbered by their f
   CHECK(assign_files(Hosts{"a", "b", "b", "b", "b"}, 2) == std::vector{0, 1, 1, 2, 2});
 }
 
-TEST_CASE("who waits for a share that never comes can give up") {
+TEST_CASE("a wait for a share that never comes can be given up") {
   std::vector<float> memory(6);
   const Piece piece = Piece::whole({6});
   const Context context(1, Device::host());

@@ -21,7 +21,7 @@ TEST_CASE("an address is found in the whole of what was allocated with it") {
   CHECK_THROWS_AS(allocations.around(memory.data()), Error);
 }
 
-TEST_CASE("who watches is told before memory goes, as long as it does") {
+TEST_CASE("a watcher hears of memory before it goes, as long as it watches") {
   std::array<std::byte, 10> memory{};
   Allocations allocations;
   std::vector<std::size_t> seen;

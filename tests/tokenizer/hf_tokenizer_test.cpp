@@ -244,8 +244,9 @@ TEST_CASE("tokenizer.json: a step that changes what was split or written in the 
   };
   CHECK(refused({level, level}).find("pretokenizers[1]: a step that changes text after ByteLevel is not") !=
         std::string::npos);
-  CHECK(refused({digits, level}).find("pretokenizers[1]: a step that changes text after one that splits") !=
-        std::string::npos);
+  CHECK(
+      refused({digits, level}).find("pretokenizers[1]: a step that changes text after a step that splits") !=
+      std::string::npos);
 }
 
 TEST_CASE("tokenizer.json: texts may get two prefixes") {

@@ -118,7 +118,7 @@ TEST_CASE("scanners: bytes that are not UTF-8 are in some piece") {
   }
 }
 
-TEST_CASE("scanners: names and regular expressions that nobody knows have none") {
+TEST_CASE("scanners: unknown names and regular expressions have none") {
   CHECK(dt::parse_name<Pattern>("qwen2") == Pattern::qwen2);
   CHECK_FALSE(dt::parse_name<Pattern>("gpt5"));
   CHECK_FALSE(pattern_of_regex("\\w+"));

@@ -206,7 +206,7 @@ TEST_CASE("a run.json from before layouts goes on with them") {
   CHECK(Json::parse(read_file(folder / "run.json"))["layouts"].size() == 1);
 }
 
-TEST_CASE("a torn run.json is kept aside and begun anew") {
+TEST_CASE("a torn run.json is kept aside and written again") {
   const dt_test::Folder folder;
   std::ofstream(folder / "run.json") << R"({"format":"dt-run","ver)";
   CHECK(recorded_option(folder.path(), "lr").empty());

@@ -63,7 +63,7 @@ class ReadAccess {
   /// Creates the audience of all users.
   ReadAccess() = default;
   /// Returns the users that may read a file or enter a folder. Follows links. For a pipe or a
-  /// device these are all users, since its mode says nothing about the bytes that come from it.
+  /// device these are all users, since its mode does not restrict the bytes that come from it.
   /// Errors: environment, input.
   static ReadAccess of(const fs::path& path);
   static ReadAccess of(const fs::path& path, const struct stat& status);

@@ -179,7 +179,8 @@ class Relay {
     });
   }
 
-  /// Returns what this rank gives to (h, l) through a neighbour; no elements if that goes another way.
+  /// Returns what this rank gives to (h, l) through a neighbour. Returns no elements if it sends them
+  /// directly.
   Tensor own_part(int h, int l) {
     const std::int64_t numel = count(own_counts_, l, h);
     return call_.in.flat(call_.part(rank_of(h, l)).begin, numel);

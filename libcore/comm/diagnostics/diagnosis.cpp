@@ -126,11 +126,11 @@ std::string shortened(std::string text) {
 
 Finding silent_finding(int rank, const PeerObservation& sighting, const GroupRecord& group) {
   if (sighting.evidence) {
-    const std::string who = describe(sighting.evidence->writer);
+    const std::string writer = describe(sighting.evidence->writer);
     if (sighting.evidence->cause == FlightCause::timeout) {
-      return {Fault::timed_out, rank, who + " timed out earlier"};
+      return {Fault::timed_out, rank, writer + " timed out earlier"};
     }
-    return {Fault::failed, rank, fmt::format("{} failed: {}", who, shortened(sighting.evidence->verdict))};
+    return {Fault::failed, rank, fmt::format("{} failed: {}", writer, shortened(sighting.evidence->verdict))};
   }
   const Heartbeat* heartbeat = sighting.last_heartbeat();
   if (heartbeat == nullptr) {
@@ -143,13 +143,13 @@ Finding silent_finding(int rank, const PeerObservation& sighting, const GroupRec
 }
 
 Finding behind_finding(const Heartbeat& heartbeat, const GroupRecord& group) {
-  const std::string who = describe(heartbeat.writer) + " has not entered it: it is in ";
+  const std::string start = describe(heartbeat.writer) + " has not entered it: it is in ";
   const int rank = heartbeat.writer.rank;
   if (const FlightOperation* current = oldest_under_way(heartbeat)) {
     return {Fault::elsewhere, rank,
-            fmt::format("{}{} for {}", who, name_of(*current, group), duration(-current->started_s))};
+            fmt::format("{}{} for {}", start, name_of(*current, group), duration(-current->started_s))};
   }
-  std::string text = fmt::format("{}no operation, at step {}", who, heartbeat.step);
+  std::string text = fmt::format("{}no operation, at step {}", start, heartbeat.step);
   if (heartbeat.last) {
     text += fmt::format(", {} after it entered {}", duration(-heartbeat.last->started_s),
                         name_of(*heartbeat.last, group));
@@ -216,7 +216,7 @@ std::vector<Finding> examine_all(const StuckOperation& operation,
   return findings;
 }
 
-std::string nobody_to_blame(const StuckOperation& operation) {
+std::string describe_no_fault(const StuckOperation& operation) {
   if (is_point_to_point(operation.record.kind)) {
     return fmt::format("rank {} is alive and has entered it too, so the network may be at fault",
                        global_peer(operation));
@@ -251,7 +251,7 @@ std::string diagnose(const StuckOperation& operation, double timeout_s,
                      const std::map<int, PeerObservation>& sightings) {
   const std::vector<Finding> findings = examine_all(operation, sightings);
   std::string text = fmt::format("{} did not complete within {}: ", name_of(operation), duration(timeout_s));
-  if (findings.empty()) return text + nobody_to_blame(operation);
+  if (findings.empty()) return text + describe_no_fault(operation);
   for (std::size_t i = 0; i < std::min(findings.size(), max_named); ++i) {
     if (i > 0) text += "; ";
     text += findings[i].text;

@@ -39,7 +39,7 @@ std::vector<int> suspected_ranks(const StuckOperation& operation);
 /// come before consequences: silent ranks, ranks in another operation at its place, ranks that have not
 /// entered it and are in none, ranks that have not entered it and are in another. If no rank that takes
 /// part is silent, silent ranks outside of the group are named too, since a rank that takes part may
-/// wait for them. Ranks that are not in `sightings` are passed over.
+/// wait for them. Ranks that are not in `sightings` are skipped.
 std::string diagnose(const StuckOperation& operation, double timeout_s,
                      const std::map<int, PeerObservation>& sightings);
 

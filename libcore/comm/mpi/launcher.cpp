@@ -41,8 +41,8 @@ bool is_under_mpirun() {
   return is_set("OMPI_COMM_WORLD_SIZE");
 }
 
-/// Returns whether Hydra, the mpiexec of MPICH and its kin, started this process. In a Slurm job it starts
-/// its proxies with srun, whose variables then count nodes.
+/// Returns whether Hydra, the mpiexec of MPICH and MPIs derived from it, started this process. In a Slurm job
+/// it starts its proxies with srun, whose variables then count nodes.
 bool is_under_hydra() {
   return is_set("MPI_LOCALNRANKS");
 }
@@ -104,14 +104,13 @@ Error strangers(const std::string& to_work_alone) {
                  fmt::format("use the {} of {}", ours.command, library_version()));
   }
   std::string remedy = fmt::format(
-      "{} takes {} of srun{} (srun --mpi=list shows what this Slurm offers), or start with its {}",
+      "{} needs srun {}{} (srun --mpi=list shows what this Slurm supports), or start the ranks with its {}",
       library_version(), ours.srun_option,
       ours.srun_needs.empty() ? "" : fmt::format(", and {}", ours.srun_needs), ours.command);
-  if (!to_work_alone.empty()) remedy += "; to run each task on its own, give " + to_work_alone;
-  return Error(
-      ErrorKind::environment,
-      fmt::format("srun started {} tasks, but MPI sees each as a job of one rank", num_srun_tasks()),
-      std::move(remedy));
+  if (!to_work_alone.empty()) remedy += "; to run each task alone, give " + to_work_alone;
+  return Error(ErrorKind::environment,
+               fmt::format("srun started {} tasks, but MPI sees each as a job of one rank", num_srun_tasks()),
+               std::move(remedy));
 }
 
 }  // namespace dt::comm::mpi

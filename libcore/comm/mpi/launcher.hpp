@@ -24,7 +24,7 @@ struct Launching {
 const Launching& launching_of(std::string_view version);
 
 /// Returns how ranks of the loaded library are started. It is asked at run time, since a program that was
-/// built with MPICH also runs with its kin: they share an ABI.
+/// built with MPICH also runs with MPIs derived from it: they share an ABI.
 const Launching& launching();
 
 /// Returns whether a launcher that the loaded MPI understands, or srun with several tasks, started this

@@ -12,9 +12,9 @@ namespace dt::comm {
 using EnvironmentSettings = std::map<std::string, std::string>;
 
 /// Returns the settings of this process: the variables of NCCL, UCX, libfabric and OpenMP, the parameters of
-/// Open MPI, MPICH and its kin, CUDA's device variables, and Slurm's GPU binding. Leaves out all others, as
-/// there are secrets among them. Also leaves out the parameters by which launchers pass values to their
-/// processes.
+/// Open MPI, MPICH and MPIs derived from it, CUDA's device variables, and Slurm's GPU binding. Leaves out all
+/// others, as there are secrets among them. Also leaves out the parameters by which launchers pass values to
+/// their processes.
 EnvironmentSettings environment_settings();
 
 /// Returns the settings in which `own` differs from `first`, with the values of `own`: "'eth0'",

@@ -249,10 +249,10 @@ DeviceChoice choose_devices(DeviceRequest asked, const std::vector<HostGpus>& ra
   if (asked == DeviceRequest::cpu) return on_cpus;
   const auto without = std::ranges::find_if(ranks, [](const HostGpus& seen) { return seen.gpus.empty(); });
   if (without == ranks.end()) return on_gpus(ranks);
-  const std::string who = fmt::format("rank {} on {}", without - ranks.begin(), without->host);
+  const std::string rank = fmt::format("rank {} on {}", without - ranks.begin(), without->host);
   if (asked == DeviceRequest::cuda) {
     throw Error(ErrorKind::environment,
-                fmt::format("--device cuda: {}: {}", who, without->unavailable_reason),
+                fmt::format("--device cuda: {}: {}", rank, without->unavailable_reason),
                 without->remedy.empty() ? "use --device cpu" : without->remedy);
   }
   // Training on CPUs in place of GPUs would go unnoticed.
@@ -266,7 +266,7 @@ DeviceChoice choose_devices(DeviceRequest asked, const std::vector<HostGpus>& ra
   // A node whose GPU has failed must not leave the GPUs of all ranks idle.
   if (std::ranges::any_of(ranks, [](const HostGpus& seen) { return !seen.gpus.empty(); }))
     throw Error(ErrorKind::environment,
-                fmt::format("some ranks have GPUs, but {} has none: {}", who, without->unavailable_reason),
+                fmt::format("some ranks have GPUs, but {} has none: {}", rank, without->unavailable_reason),
                 "start ranks on hosts with GPUs, or use --device cpu");
   on_cpus.announcement = fmt::format("computing on the CPU: {}", without->unavailable_reason);
   return on_cpus;

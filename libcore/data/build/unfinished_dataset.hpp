@@ -31,7 +31,7 @@ struct DatasetIdentity {
 class UnfinishedDataset {
  public:
   /// Continues the dataset that is there if `resumes` is set, and keeps an uncommitted one on
-  /// destruction. Otherwise begins anew and keeps nothing. `step` is the step of tasks that may help; see
+  /// destruction. Otherwise starts over and keeps nothing. `step` is the step of tasks that may help; see
   /// join(). `readers` are the users that may read the inputs; only they may read the dataset.
   UnfinishedDataset(const fs::path& folder, const DatasetIdentity& identity, bool resumes,
                     const std::string& step, const ReadAccess& readers = {});

@@ -25,20 +25,21 @@ ModelSpec shard_spec(const ModelSpec& spec, const TensorParallelShard& shard) {
 }
 
 PendingCollectiveHandle TensorParallelOps::start_reduce(const Tensor& partial, const Tensor& local) const {
-  DT_CHECK(shard_.is_whole() && partial.raw() == local.raw(), "nobody to add up with");
+  DT_CHECK(shard_.is_whole() && partial.raw() == local.raw(),
+           "a single rank cannot reduce into another buffer");
   return {};
 }
 PendingCollectiveHandle TensorParallelOps::start_all_gather_rows(const Tensor&, const Tensor&) const {
-  DT_CHECK(false, "nobody to gather rows from");
+  DT_CHECK(false, "a single rank has no rows to gather");
   return {};
 }
 PendingCollectiveHandle TensorParallelOps::start_all_gather(const Tensor&, const Tensor&) const {
-  DT_CHECK(false, "nobody to gather from");
+  DT_CHECK(false, "a single rank has nothing to gather");
   return {};
 }
 
 PendingCollectiveHandle TensorParallelOps::start_ring_shift(const Tensor&, const Tensor&) const {
-  DT_CHECK(false, "nobody to pass anything on to");
+  DT_CHECK(false, "a single rank has no ring");
   return {};
 }
 

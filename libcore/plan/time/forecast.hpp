@@ -47,12 +47,11 @@ Forecast forecast_step(const Plan& plan, const std::vector<parallel::UnitCost>& 
 double predicted_bubble_ratio(const Plan& plan);
 /// Returns "4 stages of 5+7+7+5 units, 1f1b, 16 micro-batches: predicted bubble 18.0 %".
 std::string describe_pipeline(const Plan& plan);
-/// Returns "each layer is shared by 2 ranks, who each send 1.5 GiB a step", and the part of it that
+/// Returns "tensor parallelism over 2 ranks: each rank sends 1.5 GiB per step", and the part of it that
 /// goes over the network.
 std::string describe_tensor_parallelism(const Plan& plan);
 /// Returns how many more bytes a pipeline's ranks move with --zero 2 or 3, or "" for other plans:
-/// "--zero 3 under --pp 4 gathers and reduces 3.0 GiB a step and rank, where --zero 1 would 1.0
-/// GiB: …".
+/// "--zero 3 with --pp 4 communicates 3.0 GiB per step and rank, compared with 1.0 GiB for --zero 1: …".
 std::string describe_zero_comm_cost(const Plan& plan);
 
 }  // namespace dt::plan

@@ -233,7 +233,7 @@ std::vector<checkpoint::CheckpointEntry> LocalStore::all_shards() const {
   return found;
 }
 
-/// Returns which run the shard is from. A run that was removed and begun anew has other generations
+/// Returns which run the shard is from. A run that was removed and started again has other generations
 /// under the same numbers.
 LocalStore::Origin LocalStore::origin_of(const fs::path& shard, std::int64_t generation) const {
   try {

@@ -35,7 +35,7 @@ bool Allocations::has(const std::byte* address) const {
 std::span<std::byte> Allocations::around(const std::byte* address) const {
   const Lock lock(mutex_);
   const auto memory = find(address);
-  DT_CHECK(memory != memories_.end(), "memory of a device is asked for that nobody has allocated");
+  DT_CHECK(memory != memories_.end(), "the address is in no allocation of the device");
   return memory->second;
 }
 

@@ -93,7 +93,7 @@ std::vector<ComparedValue> replicated_state(const model::ModelSpec& spec, const 
   }
   return {{ErrorKind::input, "the model", model::hf_config(spec)},
           {ErrorKind::input, "the digest of the weights", to_hex(weights.value())},
-          {ErrorKind::input, "the digest of the optimizer's state", to_hex(states.value())}};
+          {ErrorKind::input, "the digest of the optimizer state", to_hex(states.value())}};
 }
 
 }  // namespace

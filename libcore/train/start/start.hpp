@@ -49,7 +49,7 @@ struct Start {
 /// checkpoints are skipped with a warning, and each failure is counted (exclusion_records.hpp).
 /// Errors: input if there are candidates and none can be loaded. Input, before tensors are read, if
 /// a complete checkpoint is not of the requested training, since no older one would be. Environment
-/// if the machine fails to read, which says nothing about the checkpoint, or if a rank does not see
+/// if the machine fails to read, which is no evidence against the checkpoint, or if a rank does not see
 /// what rank 0 reads.
 /// Collective: all ranks, with the same candidates.
 Start prepare_start(const plan::Settings& settings, const data::Mixture& dataset,

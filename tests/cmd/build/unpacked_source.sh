@@ -56,7 +56,7 @@ expect_exit 0 as_user make -C source build DEPS=off TOOLS="$tool"
 [[ -x source/build/bin/$tool ]] || fail "make built no $tool"
 rm programs/apt-get programs/dpkg-query
 
-# Where there is none make says nothing of packages, and CMake alone has nothing left to build in the same folder.
+# Without apt make mentions no packages, and CMake alone has nothing left to build in the same folder.
 expect_exit 0 as_user make -C source build TOOLS="$tool"
 if grep -E 'install|fetch|apt' stderr; then fail "make speaks of packages"; fi
 expect_exit 0 as_user cmake -S source -B source/build -G Ninja -DCMAKE_INSTALL_PREFIX=/opt/dt

@@ -16,7 +16,7 @@ refused() {
   expect_absent elsewhere
   cp -r run again
   expect_exit 0 train again --steps 31
-  expect_match stderr "skipping .*step-00000030.g1" # and so it goes on from the one before
+  expect_match stderr "skipping .*step-00000030.g1" # and so it resumes from the one before
   expect_match stderr "resuming from .*step-00000020.g1"
   rm -rf again "$last"
   cp -r good "$last"

@@ -18,7 +18,7 @@ for family in gpt2 llama; do
   expect_exit 0 dt-checkpoint reshard "imported_$family" "wide_$family" --layout dp=2,tp=2
   expect_exit 0 dt-checkpoint verify "wide_$family"
   cmp "wide_$family/tokenizer.json" "hf_$family/tokenizer.json"
-  # An optimizer's state is not in it: a run begins with it, and cannot go on from it.
+  # It has no optimizer state: a run can start from it, but cannot resume from it.
   expect_exit 3 train "on_$family" --model "hf_$family/config.json" --steps 2 --resume "imported_$family"
   expect_match stderr "imported_$family holds weights but no optimizer state.*--init-from imported_$family"
   expect_exit 3 train "on_$family" --model "hf_$family/config.json" --steps 2 --resume "imported_$family" --dry-run
@@ -35,13 +35,13 @@ expect_same_model from_hf from_imported
 expect_exit 3 dt-checkpoint import nowhere other; expect_match stderr "nowhere is not a folder; expected a Hugging Face model"
 expect_exit 3 dt-checkpoint import trained other; expect_match stderr "trained holds no config.json"
 expect_exit 3 dt-checkpoint import hf trained/checkpoints/step-00000000.g9/; expect_match stderr "reserved for the checkpoints that a run writes"
-# Put among a run's own by hand, it is passed over, and never counts as damaged.
+# Copied among a run's checkpoints by hand, it is skipped, and never counts as damaged.
 for generation in 2 9; do dt-checkpoint import --quiet hf "step-00000000.g$generation" || fail "import"; done
 expect_exit 0 train trained --steps 3
 rm -r trained/checkpoints/step-00000003.g2
 cp -r step-00000000.g2 trained/checkpoints/
 expect_exit 0 train trained --steps 3
-expect_match stderr "skipping .*step-00000000.g2: .*holds weights but no optimizer state, no optimizer's state.*--init-from"
+expect_match stderr "skipping .*step-00000000.g2: .*holds weights but no optimizer state, so a run cannot resume from it.*--init-from"
 expect_match stderr "resuming from .*step-00000002.g1"
 if grep -q repaired stderr; then fail "what is whole is to be repaired"; fi
 cp -r step-00000000.g9 trained/checkpoints/ # of a generation that nothing leads to

@@ -28,7 +28,7 @@ expect_match stdout '"step":25,"generation":2,"bytes":[0-9]+,"layout":"pp=1,dp=1
 expect_exit 0 dt-checkpoint latest run --json
 expect_match stdout '^\{"path":"run/checkpoints/step-00000025.g2","step":25,"generation":2\}$'
 
-# What is not whole is listed as such and passed over; temporary folders are nobody's business.
+# Incomplete checkpoints are listed as such and skipped. Temporary folders are not listed.
 truncate -s 1000 "$(at 25.g2)/rank-00000.h5"
 mkdir "$(at 40.g2)" run/checkpoints/.step-00000050.g2.tmp-host-1
 expect_exit 0 dt-checkpoint list run

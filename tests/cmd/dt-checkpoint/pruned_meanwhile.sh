@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A living job prunes a checkpoint between its choice and its opening: what nobody named is the next newer one, what the user named is told.
+# A running job prunes a checkpoint between its choice and its opening. A tool that chose it takes the next newer one. If the user named it,
+# the tool reports an error.
 source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
 make_shards shards
 train run --steps 4 --save-every 2 >/dev/null 2>&1 || fail "dt-train"

@@ -19,7 +19,7 @@ rm -rf pipe text
 expect_exit 0 limited --out decompressed < <(write_text | gzip -1c)
 expect_equal "$(json_value stdout digest)" "$digest"
 
-# What a line holds beside its text is passed over: in memory it would be many times as much. A number beyond 64
+# What a line holds beside its text is skipped: in memory it would be many times as much. A number beyond 64
 # bits makes it a line that is not read the fast way.
 write_wide_line() {
   printf '{"text": "abc", "messages": [{"role": "user", "content": "abc"}], "number": 12345678901234567890123, "more": ['

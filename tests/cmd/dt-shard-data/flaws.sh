@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is not UTF-8, and lines that are no documents: an error, or on demand passed over, counted and told.
+# What is not UTF-8, and lines that are no documents: an error, or on demand skipped, counted and reported.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 plain=(--no-shuffle --val-fraction 0 --quiet)

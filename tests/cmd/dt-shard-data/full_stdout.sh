@@ -21,7 +21,7 @@ unwritable --encode-only in
 unwritable --help
 unwritable --version
 
-# Standard streams that are closed are nobody's file: reading one is an error, and what is printed goes nowhere else.
+# Closed standard streams: reading one is an error, and output goes to no other file.
 expect_exit 4 timeout 20 dt-shard-data --out none <&-
 expect_match stderr 'cannot read standard input'
 expect_absent none

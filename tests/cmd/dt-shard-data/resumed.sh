@@ -26,7 +26,7 @@ cmp whole/dataset.json data/dataset.json
 expect_exit 0 dt-shard-data --verify data
 expect_equal "$(find . -name '.*.partial')" ""
 
-# A signal leaves what is done and says so; other options are refused by name; without --resume it begins anew.
+# A signal leaves what is done and says so; other options are refused by name; without --resume it starts over.
 dt-shard-data --quiet --resume --out again "${inputs[@]}" 2>stderr &
 tool=$!
 until compgen -G '.again.partial/spool-*/range-*' >/dev/null; do sleep 0.01; done

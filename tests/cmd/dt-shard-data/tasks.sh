@@ -47,7 +47,7 @@ wait "$first"
 cmp one/dataset.json killed/dataset.json
 expect_equal "$(find . -name '.*.partial')" ""
 
-# What one refuses, nobody waits for.
+# If one task refuses its command, no task waits for it.
 step=2
 code=0
 (task 0 --out killed "${inputs[@]}") || code=$?

@@ -42,7 +42,7 @@ refused() {
   expect_absent new new.json
 }
 refused 3 'standard input is a pipe and cannot be read twice.*--save-tokenizer' --train-bpe 400 --out new
-refused 3 '1.json exists already.*--overwrite' --train-bpe 400 --save-tokenizer 1.json text
+refused 3 '1.json already exists.*--overwrite' --train-bpe 400 --save-tokenizer 1.json text
 refused 4 'cannot create text/new.json: Not a directory' --train-bpe 400 --save-tokenizer text/new.json
 refused 3 'no text in standard input' --train-bpe 400 --save-tokenizer new.json
 refused 3 'does not accept the regular expression \(' --train-bpe 400 --tokenizer-pattern '(' --save-tokenizer new.json text

@@ -215,7 +215,7 @@ expect_match stderr 'run/run.json has version 2; expected 1'
 expect_equal "$(ls run/generations)" "$claimed" "claims"
 mv kept.json run/run.json
 
-# A corrupt checkpoint is passed over with a warning; when none is left the run does not start from nothing.
+# A corrupt checkpoint is skipped with a warning. If none is left, the run does not start from step 0.
 last=$(dt-checkpoint latest run)
 file=("$last"/*.h5)
 printf '\xff\xff\xff\xff' | dd of="${file[0]}" bs=1 seek=$(($(stat -c %s "${file[0]}") / 2)) conv=notrunc status=none

@@ -154,7 +154,7 @@ for order in "chats.jsonl tools.jsonl" "tools.jsonl chats.jsonl"; do
 done
 expect_exit 0 dt-shard-data "${sharding[@]}" --out rare --turn-format '{content}' --loss-on tool,assistant chats.jsonl tools.jsonl
 echo "{\"messages\": [$(message user x), $(message tool '')]}" >bad.jsonl
-refused 3 'nothing to learn: all turns of --loss-on tool are empty' --no-append-eos --turn-format '{content}' --loss-on tool bad.jsonl
+refused 3 'no tokens to train on: all turns of the roles in --loss-on tool are empty; give other' --no-append-eos --turn-format '{content}' --loss-on tool bad.jsonl
 echo "{\"messages\": [$(message user x), $(message tool long)]}" >long.jsonl
 echo "{\"messages\": [$(message user x)]}" >>long.jsonl
 refused 3 'no tokens to train on: all turns of the roles in --loss-on tool are empty or in documents that --min-chars or --max-chars excludes; give other' --max-chars 2 \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # --mask-documents: what a token learns from, and how it is evaluated, ends at its document's beginning.
 source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
-# Documents of eleven tokens that begin with what the end repeats: only who sees other documents could be misled.
+# Documents of eleven tokens that begin with what the end repeats: only a model that sees other documents could be misled.
 for i in $(seq 1 400); do printf '%s' "$(((i * 7919) % 10))abcdefgh$(((i * 7919) % 10))" >"doc$i.txt"; done
 mkdir text && mv doc*.txt text
 dt-shard-data --quiet --out shards --val-fraction 0.1 text >/dev/null || fail "dt-shard-data"

@@ -11,7 +11,7 @@ expect_match stderr "warning: NCCL_IB_HCA differs: 'mlx5_0' on $(hostname) \(ran
 expect_equal "$(grep -c differs stderr)" 1 "variables that differ and should not"
 expect_match run/generations/0001.json '"NCCL_IB_HCA": "mlx5_0"'
 expect_match run/generations/0001.json '"NCCL_SOCKET_IFNAME": "eth0"'
-! grep -qE 'secret|OMPI_MCA_orte|OMPI_MCA_ess' run/generations/0001.json || fail "what is nobody's business is kept"
+! grep -qE 'secret|OMPI_MCA_orte|OMPI_MCA_ess' run/generations/0001.json || fail "private settings are recorded"
 
 # The next start, of one rank, reads that file and keeps its own.
 unset NCCL_SOCKET_IFNAME

@@ -26,7 +26,7 @@ expect_match stderr 'using options from run/run.json: --data shards --seed 3 --s
 expect_same_model whole run
 expect_equal "$(losses run)" "$(losses whole)" losses
 expect_equal "$(find run/checkpoints -mindepth 1 -maxdepth 1 | wc -l)" "$(find whole/checkpoints -mindepth 1 -maxdepth 1 | wc -l)" kept
-if grep -q '"option": "[^r]' run/run.json; then grep -A3 '"option"' run/run.json; fail "a change that nobody asked for"; fi
+if grep -q '"option": "[^r]' run/run.json; then grep -A3 '"option"' run/run.json; fail "a change that no option asked for"; fi
 # The same command again inherits nothing, and a run at its end has nothing to do.
 expect_exit 0 dt-train "${begun[@]}" "${machine[@]}" --run run --steps 400 --log-every 1
 if grep -q 'using options' stderr; then fail "told of options that were given"; fi
@@ -107,7 +107,7 @@ record["changes"] = []
 json.dump(record, open("older/run.json", "w"), indent=2)
 END
 expect_exit 0 dt-train --run older "${machine[@]}"
-expect_match stderr 'as in older/run.json: --data shards --seed 3 --steps 400 and [0-9]+ more'
+expect_match stderr 'using options from older/run.json: --data shards --seed 3 --steps 400 and [0-9]+ more'
 expect_match stderr 'nothing is left to do'
 
 # A torn run.json stops no resume: it is told, and what is left out has its default.
@@ -115,7 +115,7 @@ printf '{"format":"dt-r' >other/run.json
 expect_exit 0 dt-train --run other "${begun[@]}" "${machine[@]}" --steps 416
 expect_match stderr "warning: other/run.json is not a run.json of dt: the file is ignored"
 expect_exit 0 dt-train --run other "${machine[@]}" --steps 417
-expect_match stderr 'as in other/run.json: --data shards'
+expect_match stderr 'using options from other/run.json: --data shards'
 
 # What began with other weights, and has saved nothing, does not begin without them.
 stop_after_start() {

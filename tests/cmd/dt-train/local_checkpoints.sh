@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# --checkpoint-local on one host: what was saved on the node alone is gone on from, bit for bit; what of it is damaged or gone is said; a
+# --checkpoint-local on one host: a start resumes from what was saved on the node alone, bit for bit; what of it is damaged or gone is reported; a
 # run that ends in good order leaves nothing behind. (Several nodes: tests/slurm/cases/local_checkpoints.sh, faults_local_kills.sh.)
 source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
 make_shards shards
@@ -30,7 +30,7 @@ expect_equal "$(sed -nE 's/.*"kind":"local_checkpoint","step":([0-9]+),.*/\1/p' 
 expect_equal "$(sed -nE 's/.*"kind":"checkpoint","step":([0-9]+),.*/\1/p' cadence/metrics.jsonl | tr '\n' ' ')" "6 12 13 "
 expect_match cadence/metrics.jsonl '"kind":"local_checkpoint","step":2,"path":"local/dt-local-[0-9]+/cadence-[0-9a-f]{16}/.*/step-00000002.g1","bytes":[0-9]+,.*"nodes":1'
 expect_match stderr 'all ranks are on one node: local checkpoints have no copy on another'
-expect_match stderr 'saved local/.*/step-00000002.g1 on this node alone'
+expect_match stderr 'saved local/.*/step-00000002.g1 on this node only'
 expect_equal "$(shares)" "" "shares of a run that has ended"
 
 # Killed before anything is in the run directory; the newest share alone is left on the node, and no tool takes it for a checkpoint.
@@ -98,7 +98,7 @@ expect_equal "$(shares)" "" "shares of older generations"
 expect_exit 0 train run "${steps[@]}" "${local_saves[@]}" --steps 3 --resume never
 if grep -q "removes the local checkpoint" stderr; then fail "what is on no node goes with the first save"; fi
 
-# An older one in the run directory is gone on from where the newer is lost, and that is kept on record.
+# A start resumes from an older one in the run directory if the newer is lost, and records that.
 expect_exit 75 timeout --preserve-status --signal=TERM 3 dt-train --run mixed --model llama-tiny --data shards --sequence-length 32 --threads 1 --quiet \
   --peak-flops 1e9 --eval-batches 1 "${steps[@]}" "${local_saves[@]}" --steps 1000000
 expect_equal "$(shares)" "" "shares after a request to stop"

@@ -6,7 +6,7 @@ constant=(--schedule constant --warmup-steps 0)
 # left RUN: what is in its folder of checkpoints.
 left() { find "$1/checkpoints" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' '; }
 
-# The weights of step 21 give no finite loss: whether they are saved or not, step 20 stays, and a lower rate goes on from it.
+# The weights of step 21 give no finite loss: whether they are saved or not, step 20 stays, and a start with a lower rate resumes from it.
 train good "${constant[@]}" --quiet --save-every 5 --keep-last 1 --steps 20 >/dev/null || fail "20 good steps"
 expect_equal "$(left good)" "step-00000020.g1 " "--keep-last 1"
 for every in 1 5; do

@@ -26,7 +26,7 @@ for device in auto cuda; do
   expect_exit 4 beside nvidia0 11040 $device
   expect_match stderr 'the NVIDIA driver supports CUDA 11\.4 or older, not CUDA 1[0-9]\.[0-9]+ of this program, but /dev/nvidia0 exists'
   expect_match stderr 'update the driver to r[0-9]+ or newer'
-  expect_match stderr 'name the folder of cuda-compat-1[0-9]-[0-9]+ in LD_LIBRARY_PATH'
+  expect_match stderr 'add the folder of cuda-compat-1[0-9]-[0-9]+ to LD_LIBRARY_PATH'
   if grep -q 'build dt with' stderr; then fail "names a CUDA that dt cannot be built with"; fi
   expect_absent run
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs in folders that other users may read or write: who may only read holds nothing up, who may write is told of once, and what
-# another user was first to put where everybody may write is neither followed nor gone on from.
+# Runs in folders that other users may read or write: readers hold nothing up, one warning names the writers, and what
+# another user put first where everybody may write is neither followed nor resumed from.
 source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../users.sh"
 umask 022

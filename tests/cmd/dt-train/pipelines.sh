@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pipelines: a run may change its stages, their schedule and who follows it at every start; whatever else training does, does it under
+# Pipelines: a run may change its stages, their schedule and its ranks at every start; whatever else training does, does it under
 # them, with the bits of one rank.
 source "$(dirname "${BASH_SOURCE[0]}")/../ranks.sh"
 make_shards shards

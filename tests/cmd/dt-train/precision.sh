@@ -35,7 +35,7 @@ near "$(validation bf16-grads)" "$(validation fp32)" 0.05
 train bf16-one "${common[@]}" --precision bf16 >/dev/null || fail "bf16"
 [[ $(value loss bf16-grads) != "$(value loss bf16-one)" ]] || fail "--grad-dtype changes nothing"
 
-# Checkpoints hold the fp32 masters: stopped and gone on is as never stopped, and any precision goes on from them.
+# Checkpoints hold the fp32 masters: stopped and resumed is as never stopped, and any precision resumes from them.
 train whole --quiet --steps 20 --precision bf16 --schedule constant --warmup-steps 0 >/dev/null || fail "whole"
 for steps in 7 20; do
   train parts --quiet --steps $steps --precision bf16 --schedule constant --warmup-steps 0 >/dev/null || fail "parts"
@@ -66,7 +66,7 @@ if grep -qs amx_bf16 /proc/cpuinfo; then
   expect_exit 0 train tiles --steps 2 --precision bf16 --matmul amx
   expect_exit 0 dt-checkpoint show "$(dt-checkpoint latest tiles)"
   expect_match stdout "multiplied in amx"
-  # A kernel that keeps its tiles to itself: bf16 goes another way, and says so; asked for by name, they are an error.
+  # A kernel that keeps its tiles to itself: bf16 uses other arithmetic, and says so; asked for by name, they are an error.
   refused=$DT_BUILD/lib/librefused_tiles.so
   LD_PRELOAD=$refused expect_exit 0 train refused --steps 2 --precision bf16
   expect_match stderr "bf16 matrix products do not use amx: the CPU of .* has AMX, but the operating system does not permit"

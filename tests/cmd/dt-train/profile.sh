@@ -61,7 +61,7 @@ expect_equal "$(find one/profile -type f | wc -l)" 2 "files"
 expect_match stderr 'profile of step 2, rank 0: [0-9.e-]+ s: forward [0-9.]+ %, .*control [0-9.]+ %, step .*exposed communication [0-9.]+ %, waiting for data .* %, other host work .* % \(one/profile\)'
 train plain "${small[@]}" --steps 4 2>stderr
 expect_absent plain/profile
-[[ $(cat stderr) != *profile* ]] || fail "a profile that nobody asked for"
+[[ $(cat stderr) != *profile* ]] || fail "a profile without --profile"
 expect_same_model one plain
 
 # Ranks: pipelines as processes and as threads, weights that are gathered, layers that are shared.
@@ -84,7 +84,7 @@ expect_same_model device device-plain
 on_device expect_exit 0 train_as threads=2 device-ranks "${small[@]}" --steps 2 --pp 2 --profile 2
 check_profiles device-ranks 00000002.g1 2 device
 
-# Each action has a name for tools that listen, whether a step is profiled or not; one that nobody listens for has none.
+# Each action has a name for tools that listen, whether a step is profiled or not; without a listener it has none.
 if [[ -z ${DT_GPU_TRAIN:-} ]]; then
   DT_TEST_DEVICE_RANGES=$PWD/ranges on_device expect_exit 0 train heard "${small[@]}" --steps 2
   expect_match ranges '^0 are open, at most 1 in each other$'

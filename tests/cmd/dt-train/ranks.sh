@@ -12,7 +12,7 @@ for kind in threads=2 threads=4 mpi=1 mpi=2 mpi=4; do
   expect_equal "$(losses "$kind")" "$(losses one)" "losses of $kind"
   expect_equal "$(digest_of "$kind")" "$(digest_of one)" "data digest of $kind"
 done
-# Each rank wrote a part, and the evaluation does not depend on who made it.
+# Each rank wrote a part, and the evaluation does not depend on the ranks that wrote them.
 expect_equal "$(find mpi=4/checkpoints/step-00000050.g1 -name 'rank-*.h5' | wc -l)" 4 "files of a checkpoint"
 evaluation() { grep -h '"kind":"eval"' "$1/metrics.jsonl"; }
 expect_equal "$(evaluation mpi=4)" "$(evaluation one)" "evaluation"

@@ -42,7 +42,7 @@ arguments differ --quiet --steps 5
 expect_exit 2 mpi 1 dt-train "${train_args[@]}" --weight-decay 0.1 : -n 1 dt-train "${train_args[@]}" --weight-decay 0.2
 expect_equal "$(grep -c 'error' stderr)" 1 "messages"
 expect_match stderr "--weight-decay: '0.1' on $(hostname) \(rank 0\), '0.2' on"
-# How a model is laid on ranks decides who talks to whom: said before any of them does.
+# The layout decides which ranks communicate: a difference is reported before any of them do.
 while IFS='|' read -r message first other; do
   read -ra first <<<"$first"
   read -ra other <<<"$other"

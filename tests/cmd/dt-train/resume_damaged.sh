@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a resume does with checkpoints that cannot be loaded: it says why, never begins anew by itself, and does not try for ever.
+# What a resume does with checkpoints that cannot be loaded: it says why, never starts from step 0 by itself, and does not try for ever.
 source "$(dirname "${BASH_SOURCE[0]}")/../training.sh"
 make_shards shards
 
@@ -19,13 +19,13 @@ steps=(--schedule constant --warmup-steps 0 --save-every 10)
 train run "${steps[@]}" --steps 30 >/dev/null || fail "first start"
 cp -r run good
 
-# Flipped, truncated, without a file: each passed over by name and reason; the oldest is gone on from.
+# Flipped, truncated, without a file: each is skipped with its name and the reason, and the run resumes from the oldest.
 train four "${steps[@]}" --steps 40 >/dev/null || fail "four checkpoints"
 flip "$(at four 40.g1)"
 truncate -s 1000 "$(at four 30.g1)/rank-00000.h5"
 rm "$(at four 20.g1)/rank-00000.h5"
 expect_exit 0 train four "${steps[@]}" --steps 40
-expect_equal "$(grep -c 'warning: passing over' stderr)" 3 "warnings"
+expect_equal "$(grep -c 'warning: skipping' stderr)" 3 "warnings"
 expect_match stderr 'skipping four/checkpoints/step-00000040.g1: .*bytes [0-9]+ to [0-9]+ have the digest'
 expect_match stderr 'skipping four/checkpoints/step-00000030.g1: .*has 1000 bytes, expected'
 expect_match stderr 'skipping four/checkpoints/step-00000020.g1: .*rank-00000.h5 is missing'
@@ -73,7 +73,7 @@ expect_equal "$(dt-checkpoint latest run)" "$(at run 21.g2)"
 expect_exit 0 train run "${steps[@]}" --steps 22
 expect_match stderr 'resuming from run/checkpoints/step-00000021.g2'
 
-# A start that is killed while it loads says nothing about the checkpoint.
+# A start that is killed while it loads is no evidence against the checkpoint.
 cp -r good killed
 for ((trial = 0; trial < 8; ++trial)); do
   start_training killed "${steps[@]}" --steps 100000
@@ -90,7 +90,7 @@ echo '{"model_type": "llama", "vocab_size": 300, "hidden_size": 64, "intermediat
   "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256}' >wider.json
 expect_exit 3 train other "${steps[@]}" --steps 40 --model wider.json
 expect_match stderr "cannot resume: the model's .* \(weights of .* is \[.*\] in the checkpoint and \[.*\] in the model\)"
-! grep -q 'skipping' stderr || fail "a checkpoint was passed over for the user's mistake"
+! grep -q 'skipping' stderr || fail "a checkpoint was skipped because of the user's mistake"
 expect_absent "$(at other 30.g1).failed-loads.jsonl"
 
 # Nor is what another version of dt wrote.

@@ -81,7 +81,7 @@ expect_match stderr 'stage-dir is empty'
 expect_exit 3 train bad --steps 1 --data nowhere --stage-dir local
 expect_match stderr 'nowhere/dataset.json'
 
-# Ranks wait for a copy longer than for each other: here while somebody else's is made.
+# Ranks wait for a copy longer than for each other: here while another process makes it.
 install -d -m 700 slow "slow/$own"
 flock "slow/$own/dt-stage.lock" sleep 4 &
 expect_exit 0 train waited "${common[@]}" --comm threads=2 --comm-timeout 1s --stage-dir slow

@@ -74,7 +74,7 @@ threads=8 --zero 1 --checkpoint-writers-per-node 2
 STARTS
 
 # Checkpoints in other pieces: divided anew to and from layouts that cut layers, they have the same state, merge into the same model, and
-# are gone on from with the same bits.
+# are resumed from with the same bits.
 steady="steady --tp 2"
 middle=$(last "$steady" 16 1)
 merge() { dt-merge --quiet --with-optimizer "$1" --out "$2" >/dev/null || fail "dt-merge $1"; }

@@ -44,6 +44,6 @@ expect_exit 0 member "$bob" dt-checkpoint prune home/run --keep-last 2
 expect_absent home/run/checkpoints/*step-00000001*
 expect_exit 0 member "$bob" dt-checkpoint list home/run
 
-# A copy by links stands in nobody's way.
+# A copy by links blocks no tool.
 member "$ann" cp -al project/run project/run.bak
 train_as "$ann" project/run --steps 4

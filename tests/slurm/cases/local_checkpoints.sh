@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A job that saves on its nodes loses one of four together with what lay on it: the next life goes on from the last local checkpoint that
+# A job that saves on its nodes loses one of four together with what lay on it: the next start resumes from the last local checkpoint that
 # was announced, brought together from the others, and ends with the bits of an undisturbed run.
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 make_shards shards

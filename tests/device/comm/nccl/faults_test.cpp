@@ -55,7 +55,7 @@ TEST_CASE("an operation of NCCL's that hangs is named, on every rank", "[test-de
     CHECK_THAT(reason, Catch::Contains("of 400 bytes in group world, step 0, did not complete within 0.3"));
 }
 
-TEST_CASE("who is alone in an operation on a stream is told when its time is up, and can end",
+TEST_CASE("a rank alone in an operation on a stream learns when its time is up, and can end",
           "[test-device]") {
   run_on_streams(1, 2, ReduceOrder::tree, [](Communicator& group, Computing& computing) {
     if (group.rank() == 1) return;
@@ -68,7 +68,7 @@ TEST_CASE("who is alone in an operation on a stream is told when its time is up,
   });
 }
 
-TEST_CASE("an operation on a stream that nobody waits for ends communication", "[test-device]") {
+TEST_CASE("an operation on a stream without a wait ends communication", "[test-device]") {
   run_on_streams(1, 2, ReduceOrder::tree, [](Communicator& group, Computing& computing) {
     const Tensor data = computing.unwritten(DType::f32, 100);
     group.all_reduce(data, data).wait(computing.context);  // later work waits for it

@@ -31,7 +31,7 @@ TEST_CASE("a split into single ranks makes no communicator of NCCL's", "[test-de
       world.barrier().wait_host();
       const auto alone = world.split(world.rank(), 0, "alone");
       const auto again = alone->split(0, 0, "alone again");
-      require(!alone->split(std::nullopt, 0, ""), "who has no colour has a group");
+      require(!alone->split(std::nullopt, 0, ""), "a rank without a color has a group");
       const auto last_is_alone =
           world.split(world.rank() / (num_ranks - 1), 0, "all but the last, and the last");
       world.barrier().wait_host();

@@ -173,7 +173,7 @@ TEST_CASE("an operation on a stream that is kept has the stream's times", "[devi
   });
 }
 
-TEST_CASE("who starts many operations on a stream is held up, and all are done", "[devices][nccl]") {
+TEST_CASE("a rank that starts many operations on a stream is held up, and all complete", "[devices][nccl]") {
   on_streams([](Communicator& group, Computing& computing) {
     const HostValues values(DType::i64, 10, 0);
     const Tensor data = computing.placed(values.in);
