@@ -148,7 +148,7 @@ void declare(OptionTable& table, Options& options) {
           "The latency is that of --min-bytes, the bandwidth that of --max-bytes. Ranks of a host take "
           "turns, so on a large number of nodes start one rank on each.")
       .add("backend", &options.backends, "LIST",
-           "mpi, dt, nccl or a list of them; default: mpi under mpirun or srun on CPUs, else dt")
+           "mpi, dt, nccl or a list of them; default: mpi under mpirun or srun on CPUs, otherwise dt")
       .details(
           "mpi: the MPI library's own operations. dt: the operations that dt-train uses. nccl: NCCL's own "
           "operations, on GPUs. The backends of a list are measured one after the other.")

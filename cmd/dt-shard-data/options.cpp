@@ -206,7 +206,7 @@ void declare(OptionTable& table, Options& options) {
       .add("token-type", &options.token_type,
            fmt::format("{}", fmt::join(names_in(data::raw_token_types), "|")),
            "type of the ids in --format bin files without a header; default: by vocabulary size")
-      .details("The default is u16 for tokenizers with up to 65,536 tokens, else u32.")
+      .details("The default is u16 for tokenizers with up to 65,536 tokens, otherwise u32.")
       .add("decompress-memory", &options.decompress_memory, "SIZE",
            "maximum memory to decompress a file; a file that needs more is an error", 1)
       .add("max-output-bytes", &options.max_output_bytes, "SIZE",

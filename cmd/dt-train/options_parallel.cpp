@@ -23,14 +23,15 @@ void add_layout(OptionTable& t, Settings& s) {
           "Use it for long sequences. Each rank holds a part of every sequence, and keys and values "
           "circulate among the ranks.")
       .add("tp-overlap-chunks", &s.tp_overlap_chunks, "N",
-           "chunks of rows in which tensor-parallel communication overlaps products; 0: automatic", 0, 1024)
+           "number of row chunks, to overlap tensor-parallel communication with products; 0: automatic", 0,
+           1024)
       .details(
           "One chunk is exchanged while the next is multiplied. With 0, ranks of one node use one chunk; "
           "otherwise the number depends on the size. The result does not depend on N.")
       .require("--tp 2 or more", [&s] { return s.tp > 1 || s.compare_layouts; })
       .choice("placement", &s.placement,
               "order of ranks; hosts: ranks of a host follow each other; launcher: the launcher's order")
-      .details("With hosts, tensor-parallel ranks are placed on one host before others.")
+      .details("With hosts, tensor-parallel ranks are the first to share a host.")
       .add("pp", &s.pp, "P", "pipeline-parallel ranks; each computes a stage of the model", 1,
            plan::max_stages)
       .details(
@@ -38,7 +39,7 @@ void add_layout(OptionTable& t, Settings& s) {
           "pipelines, which share the batch. Ranks that are part of no complete pipeline are idle.")
       .choice("pp-schedule", &s.pp_schedule, "order of computation in pipeline stages")
       .details(
-          "The result does not depend on the order. interleaved needs --virtual-stages 2 or more, and "
+          "The result does not depend on the schedule. interleaved needs --virtual-stages 2 or more, and "
           "zero-bubble 1 or 2.")
       .add("virtual-stages", &s.virtual_stages, "V", "stages on each pipeline-parallel rank", 1,
            plan::max_stages)
