@@ -19,7 +19,8 @@ Manual manual() {
             {{"step", "Optimizer steps since the start of the run."},
              {"generation", "The number of the start of the run that wrote it."},
              {"size", "The size of its files."},
-             {"layout", "The layout that wrote it; see dt-layouts(7). ? if the manifest cannot be read."},
+             {"layout",
+              "The layout of the ranks that wrote it; see dt-layouts(7). ? if the manifest cannot be read."},
              {"age", "Time since it was created."},
              {"complete",
               "yes if the manifest is valid and all files exist with their sizes; otherwise a message states "
@@ -32,11 +33,11 @@ Manual manual() {
              {"data digest",
               "A digest over all samples and their tokens. If it is equal for two runs, they saw the same "
               "data."},
-             {"dataset", "The digest of the dataset's content."},
+             {"dataset digest", "The digest of the dataset's content."},
              {"batch", "Sequences of a step, of a micro-batch, and the number of gradient lanes."},
              {"conditions",
               "What bit-identical results depend on besides the settings, such as threads and arithmetic."},
-             {"mesh", "The layout that wrote it; see dt-layouts(7)."},
+             {"layout", "The layout of the ranks that wrote it; see dt-layouts(7)."},
              {"kind", "weights, or a kind of optimizer state, such as adam_m."},
              {"pieces", "whole, or the number of pieces that the files hold."}}},
            {"OUTPUT OF DIFF",

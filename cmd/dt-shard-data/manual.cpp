@@ -24,6 +24,7 @@ Manual manual() {
              {"tokens", "The number of tokens, including end-of-document tokens."},
              {"targets", "With --loss-on: the number of tokens that are targets of the loss."},
              {"shards", "The number of files of the split."},
+             {"file, size", "The name of a shard, and its size in bytes."},
              {"digest",
               "The digest of the dataset is that of all tokens in order, whatever shards hold them. Datasets "
               "with equal digests have the same tokens. The digest of a shard is that of its content."}}}},
