@@ -8,9 +8,9 @@ Manual manual() {
   return {
       .description =
           "dt-shard-data makes a dataset of token shards, which dt-train reads, from text, JSON lines, "
-          "conversations or token ids. It decompresses and unpacks inputs, tokenizes, removes duplicates, "
-          "shuffles documents, and divides them into a training and a validation split. The result depends "
-          "on the inputs and options alone, not on threads, tasks or interruptions.\n\n"
+          "conversations or token ids. It decompresses and unpacks inputs, tokenizes and shuffles documents, "
+          "and divides them into a training and a validation split. The result depends on the inputs and "
+          "options alone, not on threads, tasks or interruptions.\n\n"
           "Exactly one of --out, --encode-only, --save-tokenizer, --show, --verify and --decode selects what "
           "to do. A dataset appears under its name only when it is complete.\n\n"
           "Under srun the tasks of a step divide the work of --out. The result goes to standard output, with "
