@@ -23,6 +23,8 @@ takes "$prefix/bin/dt-allreduce-bench" slurm_script
 cp slurm_script bench.sbatch # a user's own
 takes "$PWD/elsewhere/dt-allreduce-bench" bench.sbatch
 DT_BIN=$PWD/elsewhere takes "$PWD/elsewhere/dt-allreduce-bench" slurm_script
+rm "$prefix/bin/dt-allreduce-bench" # the scripts alone, as for tools in a container
+takes "$PWD/elsewhere/dt-allreduce-bench" slurm_script
 
 expect_exit 0 bash "$prefix/share/dt/jobs/submit.sh" --help
 [[ -x $prefix/share/dt/datasets/debian-text.sh ]] || fail "the demo's text recipe is not installed"
