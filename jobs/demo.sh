@@ -29,7 +29,7 @@ JSON
 # Open MPI needs two variables to run as root, and an option to let ranks share a core. MPICH's libraries have ABI version 12.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 launch=(mpirun --oversubscribe)
-if ldd "$(command -v dt-train)" | grep -qE 'libmpi[a-z0-9_]*\.so\.12'; then
+if [[ $(ldd "$(command -v dt-train)") =~ libmpi[a-z0-9_]*\.so\.12 ]]; then
   launch=("$(command -v mpiexec.mpich || command -v mpiexec)")
 fi
 train=("${launch[@]}" -n 2 dt-train --model "$out/config.json" --data "$out/shards" --run "$out/run" --steps "$steps"

@@ -47,9 +47,9 @@ for name in "${used[@]}"; do
 done
 mapfile -t direct < <(called | sort -u)
 for name in "${direct[@]}"; do
-  printf '%s\n' "${rows[@]}" | grep -qxF -e "$name" -e "$name*" || { echo "environment: $name has no row of its own in $table" && status=1; }
+  grep -qxF -e "$name" -e "$name*" < <(printf '%s\n' "${rows[@]}") || { echo "environment: $name has no row of its own in $table" && status=1; }
 done
 for row in "${rows[@]}"; do
-  printf '%s\n' "${used[@]}" | grep -q "^${row%\*}" || { echo "environment: nothing names $row, which is in $table" && status=1; }
+  grep -q "^${row%\*}" < <(printf '%s\n' "${used[@]}") || { echo "environment: nothing names $row, which is in $table" && status=1; }
 done
 exit "$status"
