@@ -52,7 +52,7 @@ int num_srun_tasks() {
   return is_set("SLURM_PROCID") ? number_in("SLURM_STEP_NUM_TASKS") : 1;
 }
 
-bool is_by_srun() {
+bool is_under_srun() {
   return !is_under_mpirun() && !is_under_hydra() && num_srun_tasks() > 1;
 }
 
@@ -84,7 +84,7 @@ const Launching& launching() {
 
 int num_announced_ranks() {
   if (is_under_mpirun()) return number_in("OMPI_COMM_WORLD_SIZE");
-  if (is_by_srun()) return num_srun_tasks();
+  if (is_under_srun()) return num_srun_tasks();
   return number_in("PMI_SIZE");
 }
 
@@ -97,9 +97,9 @@ bool would_not_start() {
   return is_open_mpi() && !is_under_mpirun() && !is_set("PMIX_RANK") && num_announced_ranks() > 1;
 }
 
-Error strangers(const std::string& to_work_alone) {
+Error launcher_mismatch(const std::string& to_work_alone) {
   const Launching& ours = launching();
-  if (!is_by_srun()) {
+  if (!is_under_srun()) {
     return Error(ErrorKind::environment, "a launcher of another MPI started this process",
                  fmt::format("use the {} of {}", ours.command, library_version()));
   }

@@ -40,6 +40,6 @@ bool would_not_start();
 
 /// Returns the error of a rank whose MPI does not see the ranks that were started with it, with the
 /// remedy. `to_work_alone`: see World.
-Error strangers(const std::string& to_work_alone);
+Error launcher_mismatch(const std::string& to_work_alone);
 
 }  // namespace dt::comm::mpi

@@ -19,7 +19,7 @@ constexpr unsigned abort_s = 5;
 
 void initialize(Threads threads, const std::string& to_work_alone) {
   const int level = threads == Threads::single ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED;
-  if (would_not_start()) throw strangers(to_work_alone);
+  if (would_not_start()) throw launcher_mismatch(to_work_alone);
   int is_initialized = 0;
   MPI_Initialized(&is_initialized);
   DT_CHECK(is_initialized == 0, "a process has one World, once");
@@ -30,7 +30,7 @@ void initialize(Threads threads, const std::string& to_work_alone) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (num_announced_ranks() > 1 && size != num_announced_ranks()) {
     MPI_Finalize();
-    throw strangers(to_work_alone);
+    throw launcher_mismatch(to_work_alone);
   }
   if (provided < level) {
     throw environment_error("{} was built without support for threads", library_version());

@@ -21,7 +21,7 @@ class World {
  public:
   /// Initializes MPI. `to_work_alone` is the option that the remedy names for tasks that should
   /// each work alone, or "" if the tool has none.
-  /// Errors: environment, with the remedy (strangers): srun started several tasks without support for
+  /// Errors: environment, with the remedy (launcher_mismatch): srun started several tasks without support for
   /// this MPI, or another MPI's launcher started them. Each would be rank 0 of a job of its own.
   explicit World(Threads threads = Threads::serialized, const std::string& to_work_alone = "");
   /// Finalizes MPI, except while an exception unwinds.
