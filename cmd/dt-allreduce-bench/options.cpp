@@ -146,7 +146,7 @@ void declare(OptionTable& table, Options& options) {
       .add("pairs", &options.pairs, "measure send_receive between every two ranks")
       .details(
           "The latency is that of --min-bytes, the bandwidth that of --max-bytes. Ranks of a host take "
-          "turns, so on a large number of nodes start one rank on each.")
+          "turns, so with very many nodes start one rank on each.")
       .add("backend", &options.backends, "LIST",
            "mpi, dt, nccl or a list of them; default: mpi under mpirun or srun on CPUs, otherwise dt")
       .details(

@@ -1,5 +1,5 @@
 // nccl_refusals WORDS...: checks that the limits of the NCCL that the loader finds are reported, by host
-// and GPU, in these words, before any request to a GPU. Exit status: 77 if cannot load NCCL.
+// and GPU, in these words, before any request to a GPU. Exit status: 77 if NCCL cannot be loaded.
 
 #include <iostream>
 #include <span>
