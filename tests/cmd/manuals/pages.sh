@@ -47,6 +47,13 @@ ckpt=run/checkpoints/step-00000010.g1
 dt-checkpoint list run | head -n 1 | tr -s ' ' '\n' >columns
 mapfile -t columns <columns
 explained dt-checkpoint "${columns[@]}"
+# Each entry of the page's section is a line or a column of show.
+dt-checkpoint show "$ckpt" >shown
+sed -n '/^\.Sh OUTPUT OF SHOW/,/^\.Sh/ s/^\.It "\\&\(.*\)"$/\1/p' "$share/man/man1/dt-checkpoint.1" | sed 's/, /\n/g' >entries
+(($(wc -l <entries) >= 8)) || fail "dt-checkpoint: entries of show are not recognized"
+while read -r entry; do
+  grep -qE "^$entry  |^tensor .* $entry( |$)" shown || fail "dt-checkpoint: show prints no '$entry'"
+done <entries
 dt-checkpoint diff "$ckpt" "$ckpt" 2>/dev/null | head -n 1 | sed -E 's/  +/\n/g' >columns
 mapfile -t columns <columns
 explained dt-checkpoint "${columns[@]}"
