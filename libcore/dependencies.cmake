@@ -7,9 +7,6 @@
 #   package:NAME/PART=LIB+…  a package or find module of CMake (and which of its components), and the targets that it brings
 #   file:NAME,…=HEADER       a library's file, the first of the names that is anywhere, and the folder of a header
 # Rows without a way are looked for by CMake itself.
-if(POLICY CMP0167)
-  cmake_policy(SET CMP0167 NEW)  # Boost's own package. Newer CMakes have no module for it.
-endif()
 find_package(PkgConfig QUIET)
 set(dt_dependencies
   "openmp | C++20 compiler with OpenMP: gcc 12, clang 16 or newer | package:OpenMP/CXX=OpenMP::OpenMP_CXX | build-essential, or clang libomp-dev | gcc-toolset-12-gcc-c++, or gcc-c++ of RHEL 10 | gcc"
@@ -40,6 +37,7 @@ set(dt_dependencies
 # dt_find_by_way(target kind words): looks for a library in one way. Sets found, and libraries and include_dir to what the way brings.
 function(dt_find_by_way target kind words)
   set(found FALSE)
+  set(libraries "")
   set(include_dir "")
   if(kind STREQUAL "pc" AND COMMAND pkg_check_modules)
     string(REPLACE "," ";" modules "${words}")
