@@ -144,7 +144,8 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const std::st
   }
   if (!path_exists(name))
     throw Error(ErrorKind::input, fmt::format("the tokenizer '{}' is unknown", name),
-                did_you_mean(name, std::vector<std::string>{"bytes"}) + "expected 'bytes' or the path of a tokenizer file");
+                did_you_mean(name, std::vector<std::string>{"bytes"}) +
+                    "expected 'bytes' or the path of a tokenizer file");
   tokenizer::TokenizerFile file = tokenizer::tokenizer_of_bytes(read_file_or_pipe(name), name, pattern, eos);
   const auto end = eos_of(*file.tokenizer, name, eos, needs_eos);
   return std::make_unique<FileTokenizer>(std::move(file), end);
