@@ -23,6 +23,11 @@ takes "$prefix/bin/dt-allreduce-bench" slurm_script
 cp slurm_script bench.sbatch # a user's own
 takes "$PWD/elsewhere/dt-allreduce-bench" bench.sbatch
 DT_BIN=$PWD/elsewhere takes "$PWD/elsewhere/dt-allreduce-bench" slurm_script
+mv played/scontrol played/answer
+printf '#!/bin/sh\n[ -e asked ] && exec answer\ntouch asked\nexit 1\n' >played/scontrol # a controller that is restarting
+chmod +x played/scontrol
+cp "$prefix/share/dt/jobs/train.sbatch" slurm_script
+takes "$prefix/bin/dt-allreduce-bench" slurm_script
 rm "$prefix/bin/dt-allreduce-bench" # the scripts alone, as for tools in a container
 takes "$PWD/elsewhere/dt-allreduce-bench" slurm_script
 
