@@ -49,7 +49,7 @@ if(GIT AND NOT dt_revision AND EXISTS ${PROJECT_SOURCE_DIR}/.git)
 endif()
 
 # Vendors' MPIs also define MPICH_VERSION, so their own macros come first.
-set(dt_mpi "")
+set(dt_mpi_version "")
 dt_include_folders(folders external::mpi)
 dt_header_macros(macros mpi.h ${folders})
 foreach(mpi "Open MPI:OMPI_MAJOR_VERSION OMPI_MINOR_VERSION OMPI_RELEASE_VERSION" "Intel MPI:I_MPI_VERSION" "Cray MPICH:CRAY_MPICH_VERSION"
@@ -58,8 +58,8 @@ foreach(mpi "Open MPI:OMPI_MAJOR_VERSION OMPI_MINOR_VERSION OMPI_RELEASE_VERSION
   set(name ${CMAKE_MATCH_1})
   string(REPLACE " " ";" names ${CMAKE_MATCH_2})
   dt_macro_values(version "${macros}" ${names})
-  if(version AND NOT dt_mpi)
-    set(dt_mpi "${name} ${version}")
+  if(version AND NOT dt_mpi_version)
+    set(dt_mpi_version "${name} ${version}")
   endif()
 endforeach()
 
@@ -87,4 +87,4 @@ if(DT_CUDNN)
 endif()
 
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/build_info.cpp PROPERTIES COMPILE_DEFINITIONS
-  "DT_VERSION=\"${PROJECT_VERSION}\";DT_REVISION=\"${dt_revision}\";DT_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\";DT_MPI=\"${dt_mpi}\";DT_HDF5=\"${dt_hdf5}\";DT_CUDA_VERSION=\"${dt_cuda}\";DT_NCCL_VERSION=\"${dt_nccl}\";DT_CUDNN_VERSION=\"${dt_cudnn}\"")
+  "DT_VERSION=\"${PROJECT_VERSION}\";DT_REVISION=\"${dt_revision}\";DT_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\";DT_MPI=\"${dt_mpi_version}\";DT_HDF5=\"${dt_hdf5}\";DT_CUDA_VERSION=\"${dt_cuda}\";DT_NCCL_VERSION=\"${dt_nccl}\";DT_CUDNN_VERSION=\"${dt_cudnn}\"")
