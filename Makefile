@@ -92,7 +92,7 @@ help:
 	@echo 'make test-long  the tests that take long: many more kills and starts, training quality, other tokenizers on a gigabyte'
 	@echo 'make gpu-bundle a folder for machines with a GPU, and $(BUILD)/gpu-bundle.tar.xz of it: gpu-check.sh in it tries there what dt promises'
 	@echo 'make fuzz       every format that users bring against libFuzzer, FUZZ_SECONDS ($(FUZZ_SECONDS)) each'
-	@echo 'make build      the tools, in $(BUILD)/bin; TOOLS=dt-merge: one of them; with MPI=mpich, as any of these, of MPICH in build-mpich/bin'
+	@echo 'make build      the tools, in $(BUILD)/bin; TOOLS=dt-merge: one of them; with MPI=mpich, as demo, test and install, of MPICH in build-mpich/bin'
 	@echo 'make bench      benchmarks'
 	@echo 'make lint       layering, headers, formatting, shell scripts'
 	@echo 'make install    the tools, job scripts and guides, in PREFIX (default $(PREFIX)), below DESTDIR where that is given'
@@ -145,7 +145,7 @@ gpu-bundle:
 fuzz:
 	@$(call install,$(build_packages) $(fuzz_packages))
 	@mkdir -p $(BUILD)-fuzz
-	@cmake -S . -B $(BUILD)-fuzz -G Ninja -DDT_FUZZERS=ON -DBUILD_TESTING=OFF -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 >$(BUILD)-fuzz/configure.log
+	@cmake -S . -B $(BUILD)-fuzz -G Ninja -DDT_FUZZERS=ON -DBUILD_TESTING=OFF $(mpi_settings) -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 >$(BUILD)-fuzz/configure.log
 	@cmake --build $(BUILD)-fuzz -j $(JOBS) --target fuzzers
 	@bash tests/fuzz/run.sh $(BUILD)-fuzz $(FUZZ_SECONDS)
 

@@ -14,6 +14,14 @@ not_run=(gpu site network build)
 
 # Open MPI refuses root and more ranks than cores unless told that both are meant.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# Documents say mpirun, whatever the launcher of the tools' MPI is called.
+if [[ ${DT_MPI:-openmpi} != openmpi ]]; then
+  mkdir "$case_dir/launcher"
+  # shellcheck disable=SC2016 # for the script; a link would not find MPICH's proxy
+  printf '#!/bin/sh\nexec "%s" "$@"\n' "$DT_MPIEXEC" >"$case_dir/launcher/mpirun"
+  chmod +x "$case_dir/launcher/mpirun"
+  PATH=$case_dir/launcher:$PATH
+fi
 
 shell_languages='^(|sh|bash|zsh|shell|shell-session|shellsession|terminal)$'
 indented_command='^(    |	)(\$ |(\.ci/make|make|mpirun|srun|sbatch|dt-[a-z-]+|cmake|sudo|git|export|cd|bash|jobs/.*|tests/.*|datasets/.*)( |$))'
