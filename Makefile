@@ -160,8 +160,10 @@ lint:
 	@$(call install,$(build_packages) $(lint_packages))
 	@bash tests/lint/run.sh
 
+# With TOOLS, those and the documents: components are named so.
 install: build
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@$(if $(filter tools,$(TOOLS)),cmake --install $(BUILD) --prefix $(PREFIX), \
+	  for component in $(TOOLS) documents; do cmake --install $(BUILD) --prefix $(PREFIX) --component $$component || exit; done)
 
 clean:
 	rm -rf $(BUILD) demo

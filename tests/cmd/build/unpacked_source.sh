@@ -65,6 +65,8 @@ if grep 'Building CXX' stdout; then fail "CMake alone builds otherwise than make
 for component in "$tool" documents; do
   expect_exit 0 as_user env DESTDIR="$PWD/root" cmake --install source/build --component "$component"
 done
+expect_exit 0 as_user env DESTDIR="$PWD/made" make -C source install TOOLS="$tool"
+expect_equal "$(cd made && find . | sort)" "$(cd root && find . | sort)" "what make installs"
 printf 'Some text.\n' >text
 expect_exit 0 as_user "root/opt/dt/bin/$tool" --out shards text
 [[ -s shards/dataset.json && -s root/opt/dt/share/doc/dt/README.md && -x root/opt/dt/share/dt/jobs/submit.sh ]] || fail "something is not installed"
