@@ -134,3 +134,31 @@ run_document() {
   printf '%-40s %3d ran in %3d s%s\n' "$2" "$number" $((SECONDS - start)) "${told:+; not run: ${told#, }}"
   rm -rf "$folder"
 }
+
+# anchors FILE: the anchors that GitHub gives to its headings.
+anchors() {
+  awk '/^```/ {fence = !fence} !fence && /^#+ / {sub(/^#+ +/, ""); print tolower($0)}' "$1" | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+# check_links ROOT: fails unless every link between its documents leads to a file, and to a heading where it names one.
+check_links() {
+  local document target path anchor file failed=0
+  list_documents "$1"
+  for document in "${documents[@]}"; do
+    while read -r target; do
+      path=${target%%#*} anchor=''
+      [[ $target != *#* ]] || anchor=${target#*#}
+      file=$1/$document
+      [[ -z $path ]] || file=$(dirname "$file")/$path
+      if [[ ! -e $file ]]; then
+        echo "$document: no such file: $target" >&2
+      elif [[ -n $anchor ]] && ! anchors "$file" | grep -qx -- "$anchor"; then
+        echo "$document: no such heading: $target" >&2
+      else
+        continue
+      fi
+      failed=1
+    done < <(awk '/^```/ {fence = !fence} !fence' "$1/$document" | grep -oE '\]\([^)]+\)' | sed 's/^](//; s/)$//' | grep -vE '^[a-z]+:' || true)
+  done
+  ((failed == 0)) || fail "links lead nowhere"
+}
