@@ -27,18 +27,19 @@ else ifneq ($(MPI),openmpi)
 endif
 demo_packages := procps
 # From iproute2 on: a Slurm cluster on this machine, and a second MPI.
-test_packages := bsdextrautils bzip2 catch2 hdf5-tools jq libboost-context-dev lz4 mandoc procps python3-torch python3-venv strace \
+test_packages := bsdextrautils bzip2 catch2 hdf5-tools jq libboost-context-dev lmod lz4 man-db mandoc procps python3-torch python3-venv strace \
   xz-utils zsh zstd \
   iproute2 munge slurm-client slurmctld slurmd libmpich-dev mpich
 # What makes programs find their libraries beside them.
 bundle_packages := hdf5-tools patchelf
+package_packages := dpkg-dev file patchelf
 # oneDNN is what products are compared with; its CMake package asks for OpenCL.
 bench_packages := libbenchmark-dev libdnnl-dev ocl-icd-opencl-dev
 lint_packages := clang-format shellcheck universal-ctags
 # Before clang 16 ranges of libstdc++ do not compile. The sanitizers are a package of their own; CMake looks for OpenMP, of which one version
 # at a time can be installed: not for everybody.
 fuzz_packages := clang-19 libclang-rt-19-dev libomp-19-dev
-all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bundle_packages) $(bench_packages) $(lint_packages)
+all_packages := $(build_packages) $(demo_packages) $(test_packages) $(bundle_packages) $(package_packages) $(bench_packages) $(lint_packages)
 
 # $(call install,packages): where there is apt-get, only what is missing, through sudo where we are not root.
 define install
