@@ -29,16 +29,11 @@ if [[ -f ${DT_SHAKESPEARE:-} ]]; then cp "$DT_SHAKESPEARE" "$out/tests/tinyshake
 cp "$tests"/bench/table/torch_{models,step}.py "$out/torch"
 install -m 755 "$tests/gpu/gpu-check.sh" "$out"
 
-# All that programs are linked to but glibc. CUDA's own are not among it: programs load them when they need them.
-glibc='^(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libmvec)[-.]'
-ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u | while read -r name path; do
-  [[ $name =~ $glibc ]] || cp -L "$path" "$out/lib/$name"
-done
-strip --strip-debug "$out"/bin/* "$out"/lib/* "$out"/mpi/orte* "$out"/mpi/plugins/*
+# CUDA's own libraries are not among those copied: programs load them when they need them.
+bash "$tests/../libcore/bundle_libraries.sh" "$out/lib" '' "${programs[@]}" >/dev/null
+strip --strip-debug "$out"/bin/* "$out"/mpi/orte* "$out"/mpi/plugins/*
 origin="\$ORIGIN" # for the loader: where the file is that needs another
-patchelf --set-rpath "$origin/../lib" "$out"/bin/*
-patchelf --set-rpath "$origin" "$out"/lib/*
-patchelf --set-rpath "$origin/../lib" "$out"/mpi/orte*
+patchelf --set-rpath "$origin/../lib" "$out"/bin/* "$out"/mpi/orte*
 patchelf --set-rpath "$origin/../../lib" "$out"/mpi/plugins/*
 cat >"$out/bin/mpirun" <<'END'
 #!/usr/bin/env bash
