@@ -80,7 +80,7 @@ cmake -S . -B $(BUILD) -G Ninja -DBUILD_TESTING=$(1) -DDT_BENCHMARKS=$(2) -DCUDA
 sed -n 's/^-- \(CUDA=[a-z]*: \)/\1/p' $(BUILD)/configure.log >&2
 endef
 
-.PHONY: help demo build test test-sanitized test-long gpu-bundle fuzz bench lint install deps clean
+.PHONY: help demo build test test-sanitized test-long gpu-bundle fuzz bench lint install package deps clean
 .NOTPARALLEL:
 
 help:
@@ -97,6 +97,7 @@ help:
 	@echo 'make bench      benchmarks'
 	@echo 'make lint       layering, headers, formatting, shell scripts'
 	@echo 'make install    the tools, job scripts and guides, in PREFIX (default $(PREFIX)), below DESTDIR where that is given'
+	@echo 'make package    $(BUILD)/packages: a relocatable archive and a Debian package, whose names say the MPI that they need'
 	@echo 'make deps       the Debian packages of all of the above but fuzz'
 	@echo 'make clean      remove $(BUILD)/ and demo/'
 	@echo
@@ -117,7 +118,7 @@ demo: build
 
 # The benchmarks are built, too, so that they keep compiling.
 test: lint
-	@$(call install,$(build_packages) $(test_packages) $(bundle_packages) $(bench_packages))
+	@$(call install,$(build_packages) $(test_packages) $(bundle_packages) $(package_packages) $(bench_packages))
 	@mkdir -p $(BUILD)
 	@$(call configure,ON,ON)
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -165,6 +166,10 @@ lint:
 install: build
 	@$(if $(filter tools,$(TOOLS)),cmake --install $(BUILD) --prefix $(PREFIX), \
 	  for component in $(TOOLS) documents; do cmake --install $(BUILD) --prefix $(PREFIX) --component $$component || exit; done)
+
+package: build
+	@$(call install,$(package_packages))
+	@cpack --config $(BUILD)/CPackConfig.cmake
 
 clean:
 	rm -rf $(BUILD) demo
