@@ -10,7 +10,7 @@ step() {
 }
 
 mapfile -t sources < <(find libcore cmd tests -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' | sort)
-mapfile -t scripts < <(find jobs datasets tests -name '*.sh' -o -name '*.sbatch' | sort; ls .ci/run .ci/make tests/slurm/cluster)
+mapfile -t scripts < <(find jobs datasets libcore tests -name '*.sh' -o -name '*.sbatch' | sort; ls .ci/run .ci/make tests/slurm/cluster)
 
 step "arrows, quarantine, circles" bash tests/lint/check_includes.sh
 step "JSON is read within bounds" bash tests/lint/check_json.sh
