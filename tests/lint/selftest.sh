@@ -234,6 +234,7 @@ if "$here/check_sentences.sh" "$tree" >"$tree/output"; then report "check_senten
 clean_tree
 put libcore/dependencies.cmake 'set(dt_dependencies' '  "a | A | pc:a | liba-dev | a-devel | a"' '  # Why.' '  "b | B | | libb-dev | b-devel | b")'
 put README.md '# dt' ''
+put jobs/site/spack/package.py '    depends_on("a+x")' '    depends_on("b", type="build")'
 "$here/check_dependencies.sh" --print "$tree" >>"$tree/README.md"
 "$here/check_dependencies.sh" "$tree" || report "check_dependencies.sh refuses a clean tree"
 for edit in s/liba-dev/liba/ '/| B /d' 's/| A /| Ah /'; do
@@ -241,6 +242,8 @@ for edit in s/liba-dev/liba/ '/| B /d' 's/| A /| Ah /'; do
   if "$here/check_dependencies.sh" "$tree" 2>"$tree/output"; then report "check_dependencies.sh accepts $edit"; fi
   mv "$tree/README.md.right" "$tree/README.md"
 done
+put jobs/site/spack/package.py '    depends_on("a+x")'
+if "$here/check_dependencies.sh" "$tree" 2>"$tree/output"; then report "check_dependencies.sh accepts a recipe without b"; fi
 
 clean_tree
 # shellcheck disable=SC2016
