@@ -17,7 +17,7 @@ set_prefix() { sed -i "s|or \"$root/*\"|or $1|" "$root/share/dt/modulefiles/dt/$
 record_licenses() {
   local licenses=$root/share/doc/dt/licenses path package name
   declare -A package_of=()
-  mkdir -p "$licenses/common-licenses"
+  mkdir -p "$licenses"
   while IFS=: read -r package _ path; do
     package_of[${path# }]=$package
   done < <(for path in "$@"; do # as it is, and as packages knew it before /lib became a part of /usr
@@ -28,14 +28,15 @@ record_licenses() {
     [[ -n $package ]] || echo "warning: $path is of no Debian package: add its licence before you pass the archive on" >&2
     printf '%s %s\n' "${path##*/}" "${package:-unknown}"
   done >"$licenses/libraries.txt"
+  [[ -s $licenses/libraries.txt ]] || rm "$licenses/libraries.txt"
   for name in "${package_of[@]}" "${linked_in[@]}"; do
     path=/usr/share/doc/$name/copyright
     [[ $name != *=* ]] || path=${name#*=}
     [[ ! -f $path ]] || install -m 644 "$path" "$licenses/${name%%=*}"
   done
   # Debian's texts refer to these.
-  grep -rhoE '/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]' "$licenses" | sort -u | while read -r path; do
-    [[ ! -f $path ]] || install -m 644 "$path" "$licenses/common-licenses"
+  { grep -rhoE '/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]' "$licenses" || true; } | sort -u | while read -r path; do
+    [[ ! -f $path ]] || install -D -m 644 "$path" "$licenses/common-licenses/${path##*/}"
   done
 }
 
