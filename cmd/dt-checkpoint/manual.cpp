@@ -36,7 +36,7 @@ Manual manual() {
              {"dataset digest", "The digest of the dataset's content."},
              {"batch", "Sequences of a step, of a micro-batch, and the number of gradient lanes."},
              {"lr schedule", "The learning-rate schedule and its parameters."},
-            {"conditions",
+             {"conditions",
               "What bit-identical results depend on besides the settings, such as threads and arithmetic."},
              {"layout", "The layout of the ranks that wrote it; see dt-layouts(7)."},
              {"kind", "weights, or a kind of optimizer state, such as adam_m."},
