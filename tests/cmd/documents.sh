@@ -140,7 +140,8 @@ anchors() {
   awk '/^```/ {fence = !fence} !fence && /^#+ / {sub(/^#+ +/, ""); print tolower($0)}' "$1" | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
-# check_links ROOT: fails unless every link between its documents leads to a file, and to a heading where it names one.
+# check_links ROOT [REGEX]: fails unless every link of its documents, or every one that matches, leads to a file, and to a heading where it
+# names one.
 check_links() {
   local document target path anchor file failed=0
   list_documents "$1"
@@ -158,7 +159,7 @@ check_links() {
         continue
       fi
       failed=1
-    done < <(awk '/^```/ {fence = !fence} !fence' "$1/$document" | grep -oE '\]\([^)]+\)' | sed 's/^](//; s/)$//' | grep -vE '^[a-z]+:' || true)
+    done < <(awk '/^```/ {fence = !fence} !fence' "$1/$document" | grep -oE '\]\([^)]+\)' | sed 's/^](//; s/)$//' | grep -vE '^[a-z]+:' | grep -E "${2:-.}" || true)
   done
   ((failed == 0)) || fail "links lead nowhere"
 }
