@@ -153,7 +153,7 @@ check_links() {
       [[ -z $path ]] || file=$(dirname "$file")/$path
       if [[ ! -e $file ]]; then
         echo "$document: no such file: $target" >&2
-      elif [[ -n $anchor ]] && ! anchors "$file" | grep -qx -- "$anchor"; then
+      elif [[ -n $anchor ]] && ! grep -qx -- "$anchor" < <(anchors "$file"); then
         echo "$document: no such heading: $target" >&2
       else
         continue

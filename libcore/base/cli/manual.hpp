@@ -18,17 +18,17 @@ struct ManualEntry {
 struct ManualSection {
   std::string title;
   std::string text;
-  std::vector<ManualEntry> entries;
+  std::vector<ManualEntry> entries{};
 };
 
 /// The prose that a page has beside the option table. A blank line in a text begins a paragraph. Lines that
 /// begin with blanks are printed as they are.
 struct Manual {
-  std::string description;
-  std::vector<ManualSection> sections;  // after the options
-  std::vector<ManualEntry> files;
-  std::vector<ManualEntry> exit_codes;  // the tool's meaning of 5 and 75
-  std::vector<std::string> see_also;    // "dt-merge(1)", in the order of section and name
+  std::string description{};
+  std::vector<ManualSection> sections{};  // after the options
+  std::vector<ManualEntry> files{};
+  std::vector<ManualEntry> exit_codes{};  // the tool's meaning of 5 and 75
+  std::vector<std::string> see_also{};    // "dt-merge(1)", in the order of section and name
 };
 
 /// Returns the mdoc source of a tool's page in section 1. `date` is as in "November 28, 2026".
