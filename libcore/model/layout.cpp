@@ -107,7 +107,10 @@ LayoutText::LayoutText(const std::string& text, std::string origin, std::span<co
     if (item.empty()) continue;
     const std::size_t equals = item.find('=');
     const std::string key(trim(item.substr(0, equals)));
-    if (equals == std::string::npos || std::find(keys.begin(), keys.end(), key) == keys.end())
+    const bool is_known = std::find(keys.begin(), keys.end(), key) != keys.end();
+    if (is_known && equals == std::string::npos)
+      throw error(fmt::format("'{}' has no value", item), fmt::format("write {}=VALUE", key));
+    if (!is_known)
       throw error(fmt::format("'{}' is not a layout setting", item),
                   did_you_mean(key, std::vector<std::string>(keys.begin(), keys.end())) +
                       fmt::format("expected settings: {}=", fmt::join(keys, "=, ")));

@@ -83,7 +83,7 @@ TEST_CASE("a layout's text that cannot be says what would do") {
   CHECK(wrong("zero=3").empty());
   CHECK_THAT(wrong("cp=2"), Catch::Contains("--layout cp=2: 'cp=2' is not a layout setting") &&
                                 Catch::Contains("expected settings: dp=, tp=, sp=, zero="));
-  CHECK_THAT(wrong("dp"), Catch::Contains("'dp' is not a layout setting"));
+  CHECK_THAT(wrong("dp"), Catch::Contains("'dp' has no value; write dp=VALUE"));
   CHECK_THAT(wrong("dp=2,dp=2"), Catch::Contains("dp is given twice"));
   CHECK_THAT(wrong("zero=4"), Catch::Contains("zero=4 is not valid; expected a number from 0 to 3"));
   CHECK_THAT(wrong("sp=yes"), Catch::Contains("sp=yes is not valid; expected on or off"));

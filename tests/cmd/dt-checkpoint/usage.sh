@@ -5,8 +5,8 @@ make_checkpoint run 10 >/dev/null || fail "make_checkpoint"
 ckpt=run/checkpoints/step-00000010.g1
 
 expect_exit 0 dt-checkpoint --help
-for command in "list RUN" "show CKPT" "verify CKPT" "latest RUN" "diff A B" "reshard CKPT OUT" "prune RUN" "import HF_FOLDER OUT" "repair CKPT"; do
-  expect_match stdout "^  $command "
+for command in "list RUN" "show CKPT" "verify CKPT..." "latest RUN" "diff A B" "reshard CKPT OUT" "prune RUN" "import HF_FOLDER OUT" "repair CKPT"; do
+  expect_match stdout "^  $command( |$)"
 done
 expect_exit 0 dt-checkpoint --version; expect_match stdout "^dt-checkpoint [0-9]"
 

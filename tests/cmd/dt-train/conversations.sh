@@ -94,7 +94,7 @@ expect_equal "$(grep '"kind":"train"' through/metrics.jsonl | grep -c '"targets"
 } >silent.jsonl
 dt-shard-data --json --quiet --no-shuffle --val-fraction 0.6 "${sharding[@]}" --out silent --turn-format "$format" --loss-on assistant \
   silent.jsonl >silent.json || fail "silent"
-nothing='nothing to evaluate: none of the tokens in the 8 validation windows of silent is a target; shard'
+nothing='nothing to evaluate: none of the tokens in the 8 validation windows of silent is a target; make the dataset'
 few=("${options[@]}" --data silent --eval-batches 1)
 for how in "--run unheard --steps 1" "--run unheard --steps 1 --comm threads=2" "--dry-run --steps 1" "--eval-only --init-from $weights"; do
   read -ra how <<<"$how"

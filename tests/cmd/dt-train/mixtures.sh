@@ -16,7 +16,7 @@ train whole "${common[@]}" --steps 25 --grad-lanes 4 --eval-batches 4 >table || 
 expect_match whole/metrics.jsonl '"step":1,.*"samples":\{"a":4,"b":3,"c":1\}'
 expect_match whole/metrics.jsonl '"step":25,.*"samples":\{"a":100,"b":60,"c":40\}'
 expect_match whole/metrics.jsonl '"kind":"eval","step":25,"val_loss":[0-9.]+,"val_tokens":1024,"sources":\{"a":\{"val_loss":[0-9.]+,"val_tokens":[0-9]+\},"b":'
-expect_match table 'of b, .* tokens'
+expect_match table 'dataset b, .* tokens'
 python3 - <<'PY' || fail "val_loss is not the mean over all windows"
 import json
 e = [json.loads(l) for l in open("whole/metrics.jsonl") if '"eval"' in l][-1]

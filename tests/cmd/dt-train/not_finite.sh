@@ -15,10 +15,10 @@ for every in 1 5; do
     # shellcheck disable=SC2086
     expect_exit 3 train run "${constant[@]}" --quiet --save-every $every --keep-last 1 --steps 40 --lr 1e4 --comm $ranks
     if ((every == 1)); then
-      expect_match stderr 'step 22: loss nan .*; run/checkpoints/step-00000021.g2 is marked as not finite, and --resume auto skips it'
+      expect_match stderr 'step 22: loss nan.*; run/checkpoints/step-00000021.g2 is marked as not finite, and --resume auto skips it'
       expect_equal "$(left run)" "step-00000020.g1 step-00000021.g2 step-00000021.g2.not-finite.json " "saved each step"
     else
-      expect_match stderr 'step 22: loss nan .*; the weights of step 21 are not saved'
+      expect_match stderr 'step 22: loss nan.*; the weights of step 21 are not saved'
       expect_equal "$(left run)" "step-00000020.g1 " "saved each fifth step"
     fi
     expect_match stderr 'start again with --resume run/checkpoints/step-00000020.g1 and a lower --lr \(it was 10000\)'

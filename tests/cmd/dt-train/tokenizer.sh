@@ -46,7 +46,7 @@ expect_equal "$(find local/checkpoints -name tokenizer.json)" "" "checkpoints in
 step=$(($(sed -nE 's/.*"kind":"train","step":([0-9]+),.*/\1/p' local/metrics.jsonl | tail -n 1) + 2))
 expect_exit 0 train local --model model.json --schedule constant --warmup-steps 0 --steps "$step" --save-every 2 \
   --checkpoint-local "$case_dir/nodes"
-expect_match stderr 'brought .* together'
+expect_match stderr 'assembled .* from the local checkpoints'
 for checkpoint in local/checkpoints/*; do
   holds "$checkpoint"
   expect_exit 0 dt-checkpoint verify "$checkpoint"
